@@ -1,0 +1,73 @@
+//! What the connection tells a policy.
+
+use crate::Bytes;
+use longhaul_units::{Duration, Instant, Rate};
+
+/// An acknowledgment of new data.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// Time of arrival.
+    pub now: Instant,
+    /// Bytes newly acknowledged, cumulatively or by SACK.
+    pub acked: Bytes,
+    /// Round trip measured from this ACK, if one could be (Karn's rule).
+    pub rtt: Option<Duration>,
+    /// Smoothed round trip time (RFC 6298); zero before the first sample.
+    pub srtt: Duration,
+    /// Smallest round trip seen.
+    pub min_rtt: Duration,
+    /// Bytes in flight after this ACK.
+    pub in_flight: Bytes,
+    /// Bytes in flight before this ACK.
+    pub prior_in_flight: Bytes,
+    /// Round trips completed since the connection began.
+    pub round: u64,
+    /// True for the first ACK of a round.
+    pub round_start: bool,
+    /// Rate at which data was delivered over the last round trip, if measured.
+    pub delivery_rate: Option<Rate>,
+    /// All bytes delivered so far.
+    pub delivered: Bytes,
+    /// The sender had nothing to send, or the receiver's window was full, when the acknowledged data was sent:
+    /// the window was not the limit, so it should not grow (RFC 9293, RFC 7661).
+    pub app_limited: bool,
+    /// Loss recovery is under way: most policies hold their window then.
+    pub in_recovery: bool,
+}
+
+/// Kinds of congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CongestionKind {
+    /// Loss found by duplicate ACKs or SACK.
+    Loss,
+    /// ECN echo (RFC 3168 section 6.1.2).
+    EcnEcho,
+    /// Retransmission timeout.
+    Timeout,
+    /// The last reduction turns out to have been for nothing: restore the window.
+    Spurious,
+}
+
+/// A congestion event.
+#[derive(Clone, Copy, Debug)]
+pub struct Congestion {
+    /// Time of detection.
+    pub now: Instant,
+    /// What was seen.
+    pub kind: CongestionKind,
+    /// FlightSize: bytes sent and not cumulatively acknowledged (RFC 5681 section 2).
+    pub flight_size: Bytes,
+}
+
+/// A segment that left.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Time of departure.
+    pub now: Instant,
+    /// Payload bytes.
+    pub bytes: Bytes,
+    /// Bytes in flight, this segment included.
+    pub in_flight: Bytes,
+    /// True if it was sent before.
+    pub retransmission: bool,
+}

@@ -1,0 +1,89 @@
+//! TCP options: MSS, window scale, SACK-permitted, SACK blocks, timestamps.
+
+use crate::SeqNumber;
+
+/// Timestamps option (RFC 7323 section 3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Timestamps {
+    /// The sender's clock (TSval).
+    pub value: u32,
+    /// The peer's clock as it was last seen (TSecr).
+    pub echo: u32,
+}
+
+/// Up to four SACK blocks, each `[start, end)` (RFC 2018 section 3).
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct SackBlocks {
+    blocks: [(SeqNumber, SeqNumber); Self::MAX],
+    len: u8,
+}
+
+impl SackBlocks {
+    /// As many blocks as 40 bytes of options can hold.
+    pub const MAX: usize = 4;
+
+    /// Adds a block; returns false, and changes nothing, when four are there already.
+    pub fn push(&mut self, start: SeqNumber, end: SeqNumber) -> bool {
+        let Some(slot) = self.blocks.get_mut(usize::from(self.len)) else { return false };
+        *slot = (start, end);
+        self.len += 1;
+        true
+    }
+    /// The blocks in the order of the wire: the most recently received first.
+    pub fn as_slice(&self) -> &[(SeqNumber, SeqNumber)] {
+        &self.blocks[..usize::from(self.len)]
+    }
+    /// True when there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// How many there are: 0 to 4.
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+}
+
+impl std::fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.as_slice()).finish()
+    }
+}
+
+/// The options that Longhaul understands. Others are skipped on reading.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Timestamps (kind 8).
+    pub timestamps: Option<Timestamps>,
+    /// SACK blocks (kind 5).
+    pub sack: SackBlocks,
+    /// Maximum segment size in bytes (kind 2; SYN only).
+    pub mss: Option<u16>,
+    /// Window scale, 0 to 14 (kind 3, RFC 7323 section 2; SYN only).
+    pub window_scale: Option<u8>,
+    /// SACK permitted (kind 4; SYN only).
+    pub sack_permitted: bool,
+}
+
+impl Options {
+    /// Bytes on the wire, padded to a multiple of four as usual: timestamps take 12 bytes, n SACK blocks 4 + 8n.
+    pub fn wire_len(&self) -> u32 {
+        let mut len = 0;
+        if self.timestamps.is_some() {
+            len += 12;
+        }
+        if !self.sack.is_empty() {
+            len += 4 + 8 * self.sack.len() as u32;
+        }
+        if self.mss.is_some() {
+            len += 4;
+        }
+        if self.window_scale.is_some() {
+            len += 4;
+        }
+        // On a SYN with timestamps SACK-permitted takes the place of the two bytes of padding.
+        if self.sack_permitted && self.timestamps.is_none() {
+            len += 4;
+        }
+        len
+    }
+}

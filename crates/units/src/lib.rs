@@ -1,0 +1,19 @@
+//! Physical quantities with their unit in the type: [`Instant`], [`Duration`], [`Rate`], [`Size`].
+//!
+//! Everything is an integer (nanoseconds, bits per second, bytes), so that a simulation is exact and the same
+//! on every machine. Text such as `"50 Mbit/s"` parses and prints without loss; a number without a unit is refused.
+//! Prefixes follow SI (`k` = 1000) and IEC 80000-13 (`Ki` = 1024).
+
+mod limit;
+mod probability;
+mod rate;
+mod size;
+mod text;
+mod time;
+
+pub use limit::Limit;
+pub use probability::Probability;
+pub use rate::Rate;
+pub use size::Size;
+pub use text::UnitError;
+pub use time::{Duration, Instant};

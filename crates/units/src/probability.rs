@@ -1,0 +1,94 @@
+//! Probabilities: the one quantity that may be written as a bare number, since it has no unit.
+
+use crate::UnitError;
+
+/// A probability from 0 to 1, written as a number (`0.01`) or in per cent (`"1 %"`).
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Probability(f64);
+
+impl Probability {
+    /// Never.
+    pub const ZERO: Probability = Probability(0.0);
+
+    /// From a number between 0 and 1; `None` outside.
+    pub fn new(value: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&value).then_some(Probability(value))
+    }
+    /// Between 0 and 1.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl std::str::FromStr for Probability {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let trimmed = text.trim();
+        let (number, divisor) = match trimmed.strip_suffix('%') {
+            Some(number) => (number.trim(), 100.0),
+            None => (trimmed, 1.0),
+        };
+        let value: f64 = number.parse().map_err(|_| UnitError::NoNumber {
+            given: text.to_string(),
+            quantity: "probability",
+            example: "1 %",
+        })?;
+        Probability::new(value / divisor).ok_or(UnitError::OutOfRange {
+            given: text.to_string(),
+            why: "a probability lies between 0 and 1 (0 % and 100 %)",
+        })
+    }
+}
+
+impl std::fmt::Display for Probability {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl serde::Serialize for Probability {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Probability {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Probability;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a probability, as in 0.01 or \"1 %\"")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Probability, E> {
+                text.parse().map_err(E::custom)
+            }
+            fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Probability, E> {
+                value.to_string().parse().map_err(E::custom)
+            }
+            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Probability, E> {
+                value.to_string().parse().map_err(E::custom)
+            }
+            fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Probability, E> {
+                value.to_string().parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl schemars::JsonSchema for Probability {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Probability".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A probability: a number from 0 to 1, or a text in per cent.",
+            "oneOf": [
+                {"type": "number", "minimum": 0, "maximum": 1},
+                {"type": "string", "pattern": r"^\s*[0-9.eE+-]+\s*%?\s*$"},
+            ],
+            "examples": [0.01, "1 %"],
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! Points in time and spans of time, in whole nanoseconds.
+
+use crate::text::{Grammar, textual};
+use std::ops::{Add, AddAssign, Mul, Sub};
+
+const GRAMMAR: Grammar = Grammar {
+    quantity: "time",
+    example: "250 ms",
+    units: &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)],
+    aliases: &[("µs", 1_000), ("min", 60_000_000_000), ("h", 3_600_000_000_000)],
+};
+
+/// A span of time: 0 ns to 584 years.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Duration(u64);
+
+textual!(Duration, "A time with its unit: ns, us, ms, s, min, h.", r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*(ns|us|µs|ms|s|min|h)\s*$");
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Duration = Duration(0);
+    /// The longest span, 584 years; stands for "never ends".
+    pub const MAX: Duration = Duration(u64::MAX);
+
+    /// From nanoseconds.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Duration(nanos)
+    }
+    /// From microseconds.
+    pub const fn from_micros(micros: u64) -> Self {
+        Duration(micros * 1_000)
+    }
+    /// From milliseconds.
+    pub const fn from_millis(millis: u64) -> Self {
+        Duration(millis * 1_000_000)
+    }
+    /// From whole seconds.
+    pub const fn from_secs(seconds: u64) -> Self {
+        Duration(seconds * 1_000_000_000)
+    }
+    /// From seconds, to the nearest nanosecond; negative values and NaN give zero.
+    pub fn from_secs_f64(seconds: f64) -> Self {
+        Duration((seconds * 1e9 + 0.5) as u64)
+    }
+    /// In nanoseconds.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+    /// In seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+    /// True for no time at all.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+    /// The difference, or zero where `other` is longer.
+    pub const fn saturating_sub(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_sub(other.0))
+    }
+    /// This span `factor` times, at most [`Duration::MAX`].
+    pub const fn saturating_mul(self, factor: u64) -> Duration {
+        Duration(self.0.saturating_mul(factor))
+    }
+    /// This span times a factor that is not negative, to the nearest nanosecond.
+    pub fn mul_f64(self, factor: f64) -> Duration {
+        Duration((self.0 as f64 * factor + 0.5) as u64)
+    }
+    /// Rounded up to a multiple of `step` (a clock's granularity).
+    pub const fn round_up(self, step: Duration) -> Duration {
+        if step.0 <= 1 { self } else { Duration(self.0.div_ceil(step.0) * step.0) }
+    }
+}
+
+impl Add for Duration {
+    type Output = Duration;
+    fn add(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_add(other.0))
+    }
+}
+impl AddAssign for Duration {
+    fn add_assign(&mut self, other: Duration) {
+        *self = *self + other;
+    }
+}
+impl Sub for Duration {
+    type Output = Duration;
+    fn sub(self, other: Duration) -> Duration {
+        debug_assert!(self.0 >= other.0, "a span of time is never negative");
+        Duration(self.0.saturating_sub(other.0))
+    }
+}
+impl Mul<u64> for Duration {
+    type Output = Duration;
+    fn mul(self, factor: u64) -> Duration {
+        self.saturating_mul(factor)
+    }
+}
+impl std::ops::Div<u64> for Duration {
+    type Output = Duration;
+    fn div(self, divisor: u64) -> Duration {
+        Duration(self.0 / divisor)
+    }
+}
+
+/// A point in time: nanoseconds since the start of the run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The start of the run.
+    pub const ZERO: Instant = Instant(0);
+    /// The end of time; stands for "never".
+    pub const FAR_FUTURE: Instant = Instant(u64::MAX);
+
+    /// From nanoseconds since the start.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Instant(nanos)
+    }
+    /// Nanoseconds since the start.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+    /// Seconds since the start.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+    /// Time that has passed since `earlier`; zero if it has not come yet.
+    pub const fn since(self, earlier: Instant) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Instant;
+    fn add(self, span: Duration) -> Instant {
+        Instant(self.0.saturating_add(span.0))
+    }
+}
+impl AddAssign<Duration> for Instant {
+    fn add_assign(&mut self, span: Duration) {
+        *self = *self + span;
+    }
+}
+impl Sub<Instant> for Instant {
+    type Output = Duration;
+    fn sub(self, earlier: Instant) -> Duration {
+        debug_assert!(self.0 >= earlier.0, "time runs forward");
+        self.since(earlier)
+    }
+}
+impl std::fmt::Display for Instant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        GRAMMAR.print(f, self.0)
+    }
+}
+impl std::fmt::Debug for Instant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        GRAMMAR.print(f, self.0)
+    }
+}
