@@ -1,0 +1,216 @@
+//! Everything about a connection that can be set. Names and defaults follow the RFCs named at each field.
+
+use longhaul_units::{Duration, Rate};
+
+/// How losses are found and repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Recovery {
+    /// Fast retransmit, then slow start from one segment (Jacobson 1988).
+    Tahoe,
+    /// Fast recovery that the first new ACK ends (RFC 5681 section 3.2).
+    Reno,
+    /// Fast recovery through partial ACKs (RFC 6582).
+    NewReno,
+    /// Conservative loss recovery by SACK (RFC 6675).
+    #[default]
+    Sack,
+    /// Forward acknowledgment: what lies below the highest SACK has left the network (Mathis and Mahdavi 1996).
+    Fack,
+}
+
+impl Recovery {
+    /// True for the variants that use the SACK option.
+    pub const fn uses_sack(self) -> bool {
+        matches!(self, Recovery::Sack | Recovery::Fack)
+    }
+}
+
+/// How the receiving application takes data out of the receive buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reading {
+    /// At once, as soon as data is in order.
+    #[default]
+    Immediate,
+    /// At a constant rate while there is something to read.
+    Rate(Rate),
+    /// Only by [`Connection::read`](crate::Connection::read).
+    Manual,
+}
+
+/// The initial window (and restart window), in segments or bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InitialWindow {
+    /// A number of full-sized segments: 10 is RFC 6928's, 2 that of RFC 2581.
+    Segments(u32),
+    /// A number of bytes.
+    Bytes(u64),
+    /// min(4 MSS, max(2 MSS, 4380 bytes)) (RFC 3390).
+    Rfc3390,
+}
+
+impl InitialWindow {
+    /// In bytes for this MSS; never less than one segment.
+    pub fn bytes(self, mss: u32) -> u64 {
+        let mss = u64::from(mss.max(1));
+        let window = match self {
+            InitialWindow::Segments(segments) => u64::from(segments) * mss,
+            InitialWindow::Bytes(bytes) => bytes,
+            InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
+        };
+        window.max(mss)
+    }
+}
+
+/// Which round trips feed the RTO estimator. `latest_rtt`, `min_rtt` and the congestion control see all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RttSampling {
+    /// Each ACK of new data that Karn's rule allows.
+    #[default]
+    EveryAck,
+    /// At most one a round trip, as implementations with one timed segment do (RFC 6298 section 3).
+    OncePerRound,
+}
+
+/// Probing of an idle peer (RFC 9293 section 3.8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Keepalive {
+    /// Silence after which the first probe goes out.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
+    /// Probes without an answer after which the connection is given up.
+    pub probes: u32,
+}
+
+/// Settings of one end of a connection.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Maximum segment size in bytes (RFC 9293 section 3.7.1): the payload of a segment without options, both the
+    /// largest sent and the one announced to the peer. 1 to 65,495.
+    pub mss: u32,
+
+    /// Loss recovery variant. `Sack` and `Fack` fall back to `NewReno` when the peer does not do SACK.
+    pub recovery: Recovery,
+    /// Duplicate ACKs (or SACKed segments) that mean a loss; DupThresh, 3 (RFC 5681, RFC 6675).
+    pub duplicate_threshold: u32,
+    /// Send new data on the first duplicate ACKs (RFC 3042; with SACK, RFC 6675 section 5 step 3).
+    pub limited_transmit: bool,
+    /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8); otherwise keep it
+    /// (RFC 6675 section 5.1).
+    pub clear_sack_on_timeout: bool,
+    /// As receiver, report duplicates (RFC 2883).
+    pub dsack: bool,
+    /// As receiver, offer SACK even when `recovery` does not use it.
+    pub offer_sack: bool,
+
+    /// Offer the timestamps option (RFC 7323 section 3).
+    pub timestamps: bool,
+    /// Tick of the timestamp clock, 1 ms to 1 s (RFC 7323 section 5.4).
+    pub timestamp_tick: Duration,
+    /// Offer window scaling (RFC 7323 section 2); the shift follows from the receive buffer.
+    pub window_scaling: bool,
+    /// Offer ECN (RFC 3168).
+    pub ecn: bool,
+
+    /// Receive buffer in bytes; `None` is unlimited (the largest window that the option can express, 1 GiB).
+    pub receive_buffer: Option<u64>,
+    /// How the application reads.
+    pub reading: Reading,
+    /// Acknowledge at least every so many full-sized segments: 2 (RFC 5681 section 4.2), 1 for each.
+    pub ack_every: u32,
+    /// Longest delay of an ACK, at most 500 ms by RFC 9293; `None` acknowledges every segment at once.
+    pub delayed_ack: Option<Duration>,
+
+    /// RTO before the first round trip was measured: 1 s (RFC 6298 section 2.1).
+    pub initial_rto: Duration,
+    /// Smallest RTO: 1 s (RFC 6298 section 2.4); Linux uses 200 ms.
+    pub min_rto: Duration,
+    /// Largest RTO: at least 60 s (RFC 6298 section 2.5).
+    pub max_rto: Duration,
+    /// Clock granularity G of RFC 6298 section 2.3.
+    pub clock_granularity: Duration,
+    /// Which samples the RTO estimator takes.
+    pub rtt_sampling: RttSampling,
+    /// Give up after so many retransmissions of one segment (R2 of RFC 9293 section 3.8.3).
+    pub max_retransmissions: u32,
+    /// Give up after so many retransmissions of the SYN.
+    pub max_syn_retransmissions: u32,
+    /// Give up when sent data stays unacknowledged for longer (RFC 5482).
+    pub user_timeout: Option<Duration>,
+    /// Probe an idle peer.
+    pub keepalive: Option<Keepalive>,
+    /// Time in TIME-WAIT: 2 MSL. RFC 9293 has MSL = 2 minutes; hosts use 1 minute in all.
+    pub time_wait: Duration,
+
+    /// Nagle's algorithm (RFC 9293 section 3.7.4).
+    pub nagle: bool,
+    /// The initial window. The caller gives it to the congestion control too; the connection uses it as restart
+    /// window only.
+    pub initial_window: InitialWindow,
+    /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
+    pub restart_after_idle: bool,
+    /// At most so many segments are sent in answer to one arriving segment.
+    pub max_burst: Option<u32>,
+    /// When the congestion control paces: segments that may leave back to back. At least 1.
+    pub pacing_burst: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            mss: 1460,
+            recovery: Recovery::Sack,
+            duplicate_threshold: 3,
+            limited_transmit: true,
+            clear_sack_on_timeout: false,
+            dsack: true,
+            offer_sack: false,
+            timestamps: false,
+            timestamp_tick: Duration::from_millis(1),
+            window_scaling: true,
+            ecn: false,
+            receive_buffer: None,
+            reading: Reading::Immediate,
+            ack_every: 2,
+            delayed_ack: Some(Duration::from_millis(200)),
+            initial_rto: Duration::from_secs(1),
+            min_rto: Duration::from_secs(1),
+            max_rto: Duration::from_secs(60),
+            clock_granularity: Duration::from_millis(1),
+            rtt_sampling: RttSampling::EveryAck,
+            max_retransmissions: 15,
+            max_syn_retransmissions: 6,
+            user_timeout: None,
+            keepalive: None,
+            time_wait: Duration::from_secs(1),
+            nagle: true,
+            initial_window: InitialWindow::Segments(10),
+            restart_after_idle: true,
+            max_burst: None,
+            pacing_burst: 1,
+        }
+    }
+}
+
+/// The largest window scale (RFC 7323 section 2.3).
+const MAX_WINDOW_SHIFT: u8 = 14;
+
+impl Config {
+    /// The largest window that is ever offered, in bytes.
+    pub(crate) fn largest_window(&self) -> u64 {
+        let representable = u64::from(u16::MAX) << self.window_shift();
+        self.receive_buffer.map_or(representable, |buffer| buffer.min(representable))
+    }
+    /// The smallest shift with which the receive buffer fits the window field.
+    pub(crate) fn window_shift(&self) -> u8 {
+        if !self.window_scaling {
+            return 0;
+        }
+        let buffer = self.receive_buffer.unwrap_or(u64::MAX);
+        (0..MAX_WINDOW_SHIFT).find(|shift| buffer >> shift <= u64::from(u16::MAX)).unwrap_or(MAX_WINDOW_SHIFT)
+    }
+    /// SACK-permitted is offered.
+    pub(crate) fn sack_offered(&self) -> bool {
+        self.recovery.uses_sack() || self.offer_sack
+    }
+}

@@ -1,0 +1,68 @@
+//! What a connection tells its owner, all of it rare: see `Connection::poll_event`.
+
+use crate::State;
+use longhaul_segment::{Ecn, Segment};
+
+/// Something that happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The handshake is complete.
+    Connected,
+    /// The peer's FIN arrived and all data before it.
+    PeerClosed,
+    /// Everything written has been acknowledged (the FIN too, if there was one).
+    AllAcked,
+    /// Both directions are closed, and TIME-WAIT is over.
+    Closed,
+    /// The peer reset the connection, or it was aborted here.
+    Reset,
+    /// The connection was given up: no answer for too long.
+    TimedOut,
+    /// Loss recovery began on duplicate ACKs or SACK.
+    FastRetransmit {
+        /// Stream offset of the first byte presumed lost.
+        lost: u64,
+        /// FlightSize in bytes at that moment.
+        flight_size: u64,
+    },
+    /// The retransmission timer expired.
+    Timeout {
+        /// Stream offset of the first byte not acknowledged.
+        lost: u64,
+        /// FlightSize in bytes at that moment.
+        flight_size: u64,
+        /// How many times in a row: 1 for the first.
+        backoff: u32,
+    },
+    /// Loss recovery, fast or after a timeout, is complete.
+    RecoveryEnd,
+    /// The window was reduced on an ECN echo.
+    EcnReduction,
+}
+
+/// A segment to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// The segment.
+    pub segment: Segment,
+    /// ECN field for its IP header.
+    pub ecn: Ecn,
+    /// True if any of its payload (or its SYN or FIN) was sent before.
+    pub retransmission: bool,
+}
+
+/// The two ports of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ports {
+    /// This end's port.
+    pub local: u16,
+    /// The peer's port; a passive open with port 0 accepts any.
+    pub remote: u16,
+}
+
+impl State {
+    /// True from ESTABLISHED on: both sequence numbers are known.
+    pub const fn is_synchronized(self) -> bool {
+        !matches!(self, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+}

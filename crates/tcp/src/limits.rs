@@ -1,0 +1,90 @@
+//! Why is my flow slow? What keeps the sender from sending right now, and for how long it has.
+
+use longhaul_units::{Duration, Instant};
+
+/// The one thing that limits a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// The congestion window, while it grows by slow start.
+    SlowStart,
+    /// The congestion window.
+    Cwnd,
+    /// The window that the receiver offers.
+    ReceiverWindow,
+    /// There is nothing to send (Nagle's wait for more is here too).
+    Application,
+    /// The pacing rate, or the burst limit.
+    Pacing,
+    /// Loss recovery, fast or after a timeout.
+    Recovery,
+    /// The connection is not established yet.
+    Handshake,
+    /// The connection is closed, or all is sent and the end too.
+    Closed,
+}
+
+impl Limit {
+    /// All limits, in the order of [`LimitedTime::iter`].
+    pub const ALL: [Limit; 8] = [
+        Limit::SlowStart,
+        Limit::Cwnd,
+        Limit::ReceiverWindow,
+        Limit::Application,
+        Limit::Pacing,
+        Limit::Recovery,
+        Limit::Handshake,
+        Limit::Closed,
+    ];
+}
+
+/// Time spent under each limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LimitedTime([Duration; Limit::ALL.len()]);
+
+impl LimitedTime {
+    /// Time under one limit.
+    pub fn get(&self, limit: Limit) -> Duration {
+        self.0[limit as usize]
+    }
+    /// All limits with their times.
+    pub fn iter(&self) -> impl Iterator<Item = (Limit, Duration)> + '_ {
+        Limit::ALL.into_iter().map(|limit| (limit, self.get(limit)))
+    }
+}
+
+/// Adds up the time under each limit; costs one compare while the limit stays the same.
+#[derive(Clone, Debug)]
+pub(crate) struct LimitClock {
+    current: Limit,
+    /// When the current limit set in; `None` before the first call.
+    since: Option<Instant>,
+    past: LimitedTime,
+}
+
+impl LimitClock {
+    pub(crate) fn new() -> Self {
+        LimitClock { current: Limit::Handshake, since: None, past: LimitedTime::default() }
+    }
+    #[inline]
+    pub(crate) fn set(&mut self, now: Instant, limit: Limit) {
+        if self.current != limit || self.since.is_none() {
+            self.change(now, limit);
+        }
+    }
+    #[cold]
+    fn change(&mut self, now: Instant, limit: Limit) {
+        self.past = self.total(now);
+        self.current = limit;
+        self.since = Some(now);
+    }
+    pub(crate) fn current(&self) -> Limit {
+        self.current
+    }
+    pub(crate) fn total(&self, now: Instant) -> LimitedTime {
+        let mut total = self.past;
+        if let Some(since) = self.since {
+            total.0[self.current as usize] += now.since(since);
+        }
+        total
+    }
+}
