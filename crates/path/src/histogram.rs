@@ -1,0 +1,123 @@
+//! A histogram of durations with 32 steps to each power of two: percentiles to within 3 %, in constant memory.
+
+use longhaul_units::Duration;
+
+const STEPS: u64 = 32;
+const STEP_BITS: u32 = STEPS.trailing_zeros();
+
+/// Counts of durations, exact below 32 ns, else in bins that are at most 1/32 of their value wide.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram {
+    bins: Vec<u64>,
+    count: u64,
+    sum: u128,
+    max: u64,
+}
+
+fn bin_of(nanos: u64) -> usize {
+    if nanos < STEPS {
+        return nanos as usize;
+    }
+    let exponent = nanos.ilog2() - STEP_BITS;
+    ((u64::from(exponent) << STEP_BITS) + (nanos >> exponent)) as usize
+}
+
+fn middle_of(bin: usize) -> u64 {
+    let bin = bin as u64;
+    if bin < 2 * STEPS {
+        return bin;
+    }
+    let exponent = (bin >> STEP_BITS) - 1;
+    let low = (bin - (exponent << STEP_BITS)) << exponent;
+    low + (1 << exponent) / 2
+}
+
+impl Histogram {
+    /// Adds one value.
+    pub fn record(&mut self, value: Duration) {
+        let nanos = value.as_nanos();
+        let bin = bin_of(nanos);
+        if bin >= self.bins.len() {
+            self.bins.resize(bin + 1, 0);
+        }
+        self.bins[bin] += 1;
+        self.count += 1;
+        self.sum += u128::from(nanos);
+        self.max = self.max.max(nanos);
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Sum of all values in seconds.
+    pub fn sum_secs(&self) -> f64 {
+        self.sum as f64 / 1e9
+    }
+
+    /// Arithmetic mean, exact; `None` without values.
+    pub fn mean(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_nanos((self.sum / u128::from(self.count)) as u64))
+    }
+
+    /// The largest value, exact.
+    pub fn max(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_nanos(self.max))
+    }
+
+    /// The value below or at which a share `q` (0 to 1) of all values lies, to within 3 %; `None` without values.
+    pub fn quantile(&self, q: f64) -> Option<Duration> {
+        let rank = ((self.count as f64 * q).ceil() as u64).max(1);
+        let mut seen = 0;
+        let bin = self.bins.iter().position(|n| {
+            seen += n;
+            seen >= rank
+        })?;
+        Some(Duration::from_nanos(middle_of(bin).min(self.max)))
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Histogram::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantiles_of_one_to_a_thousand() {
+        let mut histogram = Histogram::default();
+        (1..=1000).for_each(|ms| histogram.record(Duration::from_millis(ms)));
+        let close = |q, ms: f64| {
+            let found = histogram.quantile(q).unwrap().as_secs_f64() * 1e3;
+            assert!((found / ms - 1.0).abs() < 0.03, "quantile {q}: {found} ms");
+        };
+        close(0.5, 500.0);
+        close(0.95, 950.0);
+        close(1.0, 1000.0);
+        assert_eq!(histogram.mean(), Some(Duration::from_micros(500_500)));
+        assert_eq!(histogram.max(), Some(Duration::from_millis(1000)));
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_quantile() {
+        assert_eq!(Histogram::default().quantile(0.5), None);
+        assert_eq!(Histogram::default().mean(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_bin_stands_for_its_values_within_3_per_cent(nanos in 0u64..u64::MAX / 2) {
+            let middle = middle_of(bin_of(nanos)) as f64;
+            prop_assert!((middle - nanos as f64).abs() <= nanos as f64 / 32.0);
+        }
+        #[test]
+        fn bins_are_in_order(a in 0u64..u64::MAX, b in 0u64..u64::MAX) {
+            prop_assert_eq!(bin_of(a) <= bin_of(b), a <= b || bin_of(a) == bin_of(b));
+        }
+    }
+}

@@ -1,0 +1,588 @@
+//! One direction of a link: queue, transmitter, wire.
+//!
+//! Behind a discipline that decides on arrival, a packet's departure is known the moment it comes in, so a link costs
+//! one event per packet: the arrival at the far end. Other disciplines cost a second one, the end of transmission.
+
+use crate::queue::{Admission, Discipline, Occupancy, Verdict};
+use crate::schedule::Schedule;
+use crate::{Change, Histogram, LossModel, LossPlace, LossSpec, Outage, Packet, QueueSpec, Random};
+use longhaul_units::{Duration, Instant, Probability, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum DropCause {
+    /// The queue was full.
+    QueueFull = 0,
+    /// Active queue management dropped it.
+    Early = 1,
+    /// A loss model hit it.
+    Loss = 2,
+    /// It was transmitted during an outage.
+    Outage = 3,
+}
+
+impl DropCause {
+    /// All causes, in the order of [`LinkStats::dropped`].
+    pub const ALL: [DropCause; 4] =
+        [DropCause::QueueFull, DropCause::Early, DropCause::Loss, DropCause::Outage];
+
+    /// The cause's name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            DropCause::QueueFull => "queue_full",
+            DropCause::Early => "early",
+            DropCause::Loss => "loss",
+            DropCause::Outage => "outage",
+        }
+    }
+}
+
+/// Some packets take longer and are overtaken.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reordering {
+    /// Probability that a packet takes longer.
+    pub probability: Probability,
+    /// How much longer.
+    pub delay: Duration,
+}
+
+/// Everything that makes a link.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// Rate of the transmitter.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Queue discipline.
+    pub queue: QueueSpec,
+    /// Loss without congestion.
+    pub loss: Option<LossSpec>,
+    /// Scripted changes of rate and delay.
+    pub changes: Vec<Change>,
+    /// Scripted outages.
+    pub outages: Vec<Outage>,
+    /// Extra delay, uniform between zero and this; packets keep their order.
+    pub jitter: Duration,
+    /// Random overtaking.
+    pub reordering: Option<Reordering>,
+}
+
+/// What happened on a link since it was made. `arrivals` is the sum of all drops, `delivered`, and what is inside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkStats {
+    /// Packets offered to the link.
+    pub arrivals: u64,
+    /// Their bytes.
+    pub arrival_bytes: u64,
+    /// Packets dropped, by [`DropCause`].
+    pub dropped: [u64; 4],
+    /// Packets marked with congestion experienced.
+    pub marked: u64,
+    /// Packets whose transmission has ended, lost ones included.
+    pub transmitted: u64,
+    /// Their bytes.
+    pub transmitted_bytes: u64,
+    /// Packets handed over at the far end.
+    pub delivered: u64,
+}
+
+impl LinkStats {
+    /// All drops.
+    pub fn total_dropped(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+}
+
+/// What becomes of an offered packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It reaches the far end then: pass it to [`Link::carry`], or take it there by other means.
+    Arrives(Instant),
+    /// It is gone.
+    Dropped(DropCause),
+    /// The discipline wants the packet itself: pass it to [`Link::enqueue`].
+    Queue,
+}
+
+/// One direction of a link.
+pub struct Link<P> {
+    /// When the transmitter has sent all that was accepted (disciplines that decide on arrival).
+    free_at: Instant,
+    /// Accepted packets whose transmission has not ended: its end and the length, in order.
+    backlog: VecDeque<(Instant, u32)>,
+    occupancy: Occupancy,
+    stats: LinkStats,
+    discipline: Discipline<P>,
+    schedule: Schedule,
+    /// Plain links have neither loss nor fades, jitter or reordering.
+    plain: bool,
+    /// Packets on the wire in order of arrival.
+    flight: VecDeque<(Instant, P)>,
+    impairments: Box<Impairments>,
+    /// Packet in transmission, its arrival in the queue and the end of transmission (other disciplines).
+    in_service: Option<(Instant, P)>,
+    dropped: Vec<(P, DropCause)>,
+    peak: u64,
+    waits: Option<Box<Histogram>>,
+}
+
+struct Impairments {
+    before_queue: Option<LossModel>,
+    on_wire: Option<LossModel>,
+    jitter: Duration,
+    reordering: Option<Reordering>,
+    random: Random,
+    last_arrival: Instant,
+}
+
+impl<P: Packet + Send + 'static> Link<P> {
+    /// A link with random streams derived from `seed` and `name`.
+    pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
+        let model = |place| {
+            let spec = config.loss.as_ref().filter(|spec| spec.place() == place)?;
+            Some(LossModel::new(spec, Random::stream(seed, &format!("{name} loss"))))
+        };
+        let schedule = Schedule::new(config.rate, config.delay, &config.changes, &config.outages);
+        Link {
+            free_at: Instant::ZERO,
+            backlog: VecDeque::new(),
+            occupancy: Occupancy::default(),
+            stats: LinkStats::default(),
+            discipline: config.queue.build(),
+            schedule,
+            plain: config.loss.is_none()
+                && config.outages.is_empty()
+                && config.jitter.is_zero()
+                && config.reordering.is_none(),
+            flight: VecDeque::new(),
+            impairments: Box::new(Impairments {
+                before_queue: model(LossPlace::BeforeQueue),
+                on_wire: model(LossPlace::Wire),
+                jitter: config.jitter,
+                reordering: config.reordering,
+                random: Random::stream(seed, &format!("{name} jitter")),
+                last_arrival: Instant::ZERO,
+            }),
+            in_service: None,
+            dropped: Vec::new(),
+            peak: 0,
+            waits: None,
+        }
+    }
+
+    /// True if departures are known on arrival and packets arrive in the order in which they are offered.
+    pub fn is_fifo(&self) -> bool {
+        !matches!(self.discipline, Discipline::Queue(_)) && self.impairments.reordering.is_none()
+    }
+
+    /// Starts measuring how long packets wait, from now on.
+    pub fn measure_waits(&mut self) {
+        self.waits = Some(Box::default());
+    }
+
+    /// Waiting times before transmission, since [`Link::measure_waits`].
+    pub fn waits(&self) -> Option<&Histogram> {
+        self.waits.as_deref()
+    }
+
+    /// Offers a packet. Offers never go back in time.
+    #[inline]
+    pub fn offer(&mut self, now: Instant, packet: &mut P) -> Fate {
+        let len = packet.wire_len();
+        self.stats.arrivals += 1;
+        self.stats.arrival_bytes += u64::from(len);
+        if !self.plain {
+            if let Some(model) = &mut self.impairments.before_queue {
+                if model.is_lost(len) {
+                    return self.drop_for(DropCause::Loss);
+                }
+            }
+        }
+        self.clear_backlog(now);
+        let verdict = match &mut self.discipline {
+            Discipline::DropTail(queue) => queue.admit(now, self.occupancy, len),
+            Discipline::Admission(queue) => queue.admit(now, self.occupancy, len),
+            Discipline::Queue(_) => return Fate::Queue,
+        };
+        match verdict {
+            Verdict::Accept => {}
+            Verdict::Mark if packet.mark_congestion() => self.stats.marked += 1,
+            Verdict::Mark => return self.drop_for(DropCause::Early),
+            Verdict::Drop(cause) => return self.drop_for(cause),
+        }
+        let start = if self.free_at > now { self.free_at } else { now };
+        let departure = self.schedule.transmission_end(start, len);
+        self.free_at = departure;
+        self.occupancy.add(len);
+        self.backlog.push_back((departure, len));
+        self.peak = self.peak.max(self.occupancy.packets);
+        if let Some(waits) = &mut self.waits {
+            waits.record(start - now);
+        }
+        if self.plain { Fate::Arrives(departure + self.schedule.delay_at(departure)) } else { self.leave(departure, len) }
+    }
+
+    /// Takes a packet for which [`Link::offer`] said [`Fate::Queue`]. See [`Link::take_dropped`].
+    pub fn enqueue(&mut self, now: Instant, packet: P) {
+        let Discipline::Queue(queue) = &mut self.discipline else {
+            unreachable!("only a queueing discipline asks for the packet");
+        };
+        let in_service = self.in_service.as_ref().map_or(0, |(_, packet)| packet.wire_len());
+        let before = self.dropped.len();
+        queue.enqueue(now, packet, in_service, &mut self.dropped);
+        let waiting = queue.waiting().packets;
+        self.count_drops(before);
+        self.peak = self.peak.max(waiting + u64::from(in_service > 0));
+        if self.in_service.is_none() {
+            self.serve_next(now);
+        }
+    }
+
+    /// Packets that the discipline has dropped after taking them in, with the cause.
+    pub fn take_dropped(&mut self) -> std::vec::Drain<'_, (P, DropCause)> {
+        self.dropped.drain(..)
+    }
+
+    /// Puts a packet on the wire, to arrive at `arrival` as [`Link::offer`] said.
+    #[inline]
+    pub fn carry(&mut self, arrival: Instant, packet: P) {
+        if self.impairments.reordering.is_some() {
+            let later = self.flight.iter().rev().take_while(|(other, _)| *other > arrival).count();
+            self.flight.insert(self.flight.len() - later, (arrival, packet));
+        } else {
+            self.flight.push_back((arrival, packet));
+        }
+    }
+
+    /// When the link next needs [`Link::poll`]; [`Instant::FAR_FUTURE`] when never.
+    #[inline]
+    pub fn next_event(&self) -> Instant {
+        let arrival = self.flight.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
+        if self.in_service.is_some() { arrival.min(self.free_at) } else { arrival }
+    }
+
+    /// The next packet that has arrived at the far end by `now`, if any.
+    #[inline]
+    pub fn poll(&mut self, now: Instant) -> Option<P> {
+        while self.in_service.is_some() && self.free_at <= now {
+            self.end_service();
+        }
+        if self.flight.front()?.0 > now {
+            return None;
+        }
+        self.stats.delivered += 1;
+        self.flight.pop_front().map(|(_, packet)| packet)
+    }
+
+    /// Counts a packet that was taken to the far end without [`Link::carry`].
+    #[inline]
+    pub fn count_delivered(&mut self) {
+        self.stats.delivered += 1;
+    }
+
+    /// Counters at `now`.
+    pub fn stats(&mut self, now: Instant) -> LinkStats {
+        self.clear_backlog(now);
+        self.stats
+    }
+
+    /// What waits or is being transmitted at `now`.
+    pub fn occupancy(&mut self, now: Instant) -> Occupancy {
+        self.clear_backlog(now);
+        match (&self.discipline, &self.in_service) {
+            (Discipline::Queue(queue), Some((_, packet))) => {
+                let mut all = queue.waiting();
+                all.add(packet.wire_len());
+                all
+            }
+            _ => self.occupancy,
+        }
+    }
+
+    /// The largest number of packets in the system since the last call.
+    pub fn take_peak(&mut self, now: Instant) -> u64 {
+        let present = self.occupancy(now).packets;
+        std::mem::replace(&mut self.peak, present)
+    }
+
+    /// Packets on the wire whose transmission is over or under way, in [`Link::carry`]'s hands.
+    pub fn in_flight(&self) -> u64 {
+        self.flight.len() as u64
+    }
+
+    /// Rate, delay and outages over time.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    #[inline]
+    fn clear_backlog(&mut self, now: Instant) {
+        while let Some(&(departure, len)) = self.backlog.front() {
+            if departure > now {
+                break;
+            }
+            self.backlog.pop_front();
+            self.occupancy.remove(len);
+            self.count_transmitted(len);
+        }
+    }
+
+    #[inline]
+    fn count_transmitted(&mut self, len: u32) {
+        self.stats.transmitted += 1;
+        self.stats.transmitted_bytes += u64::from(len);
+    }
+
+    fn drop_for(&mut self, cause: DropCause) -> Fate {
+        self.stats.dropped[cause as usize] += 1;
+        Fate::Dropped(cause)
+    }
+
+    fn count_drops(&mut self, from: usize) {
+        for (_, cause) in &self.dropped[from..] {
+            self.stats.dropped[*cause as usize] += 1;
+        }
+    }
+
+    /// What the wire does to a packet of `len` bytes whose transmission ends at `departure`.
+    fn leave(&mut self, departure: Instant, len: u32) -> Fate {
+        let wire = &mut *self.impairments;
+        if wire.on_wire.as_mut().is_some_and(|model| model.is_lost(len)) {
+            return self.drop_for(DropCause::Loss);
+        }
+        if self.schedule.in_fade(departure) {
+            return self.drop_for(DropCause::Outage);
+        }
+        let mut arrival = departure + self.schedule.delay_at(departure);
+        if !wire.jitter.is_zero() {
+            arrival += Duration::from_nanos(wire.random.up_to(wire.jitter.as_nanos()));
+        }
+        // Jitter and a delay that shrinks do not reorder: a wire is first in, first out.
+        arrival = arrival.max(wire.last_arrival);
+        if let Some(reordering) = wire.reordering {
+            if wire.random.uniform() < reordering.probability.get() {
+                return Fate::Arrives(arrival + reordering.delay);
+            }
+        }
+        wire.last_arrival = arrival;
+        Fate::Arrives(arrival)
+    }
+
+    fn serve_next(&mut self, now: Instant) {
+        let Discipline::Queue(queue) = &mut self.discipline else { return };
+        let before = self.dropped.len();
+        let next = queue.dequeue(now, &mut self.dropped);
+        self.count_drops(before);
+        if let Some((arrived, packet)) = next {
+            if let Some(waits) = &mut self.waits {
+                waits.record(now - arrived);
+            }
+            self.free_at = self.schedule.transmission_end(now, packet.wire_len());
+            self.in_service = Some((arrived, packet));
+        }
+    }
+
+    fn end_service(&mut self) {
+        let Some((_, packet)) = self.in_service.take() else { return };
+        let (departure, len) = (self.free_at, packet.wire_len());
+        self.count_transmitted(len);
+        match self.leave(departure, len) {
+            Fate::Arrives(arrival) => self.carry(arrival, packet),
+            Fate::Dropped(cause) => self.dropped.push((packet, cause)),
+            Fate::Queue => unreachable!("the wire does not queue"),
+        }
+        self.serve_next(departure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OutageMode;
+    use longhaul_units::Limit;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Dummy {
+        id: u64,
+        len: u32,
+    }
+    impl Packet for Dummy {
+        fn wire_len(&self) -> u32 {
+            self.len
+        }
+        fn mark_congestion(&mut self) -> bool {
+            false
+        }
+    }
+
+    fn config(queue: QueueSpec) -> LinkConfig {
+        LinkConfig {
+            rate: Rate::from_bps(8_000_000), // 1000 bytes take 1 ms
+            delay: Duration::from_millis(10),
+            queue,
+            loss: None,
+            changes: vec![],
+            outages: vec![],
+            jitter: Duration::ZERO,
+            reordering: None,
+        }
+    }
+    fn droptail(packets: u64) -> QueueSpec {
+        QueueSpec::Droptail { limit: Limit::Packets(packets) }
+    }
+    fn ms(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    /// Offers a packet, and carries or enqueues it as the link says.
+    fn send(link: &mut Link<Dummy>, now: Instant, id: u64) -> Fate {
+        let mut packet = Dummy { id, len: 1000 };
+        let fate = link.offer(now, &mut packet);
+        match fate {
+            Fate::Arrives(at) => link.carry(at, packet),
+            Fate::Queue => link.enqueue(now, packet),
+            Fate::Dropped(_) => {}
+        }
+        fate
+    }
+
+    /// Runs the link until nothing is left; arrivals as (ms, id).
+    fn drain(link: &mut Link<Dummy>) -> Vec<(u64, u64)> {
+        let mut arrivals = vec![];
+        while link.next_event() < Instant::FAR_FUTURE {
+            let now = link.next_event();
+            while let Some(packet) = link.poll(now) {
+                arrivals.push((now.as_nanos() / 1_000_000, packet.id));
+            }
+        }
+        arrivals
+    }
+
+    #[test]
+    fn packets_leave_one_after_the_other() {
+        let mut link = Link::new(&config(droptail(10)), 1, "link");
+        (0..3).for_each(|id| drop(send(&mut link, ms(0), id)));
+        assert_eq!(link.occupancy(ms(0)).packets, 3);
+        assert_eq!(link.occupancy(ms(2)).packets, 1);
+        assert_eq!(drain(&mut link), [(11, 0), (12, 1), (13, 2)]);
+    }
+
+    #[test]
+    fn droptail_counts_the_packet_in_transmission() {
+        let mut link = Link::new(&config(droptail(2)), 1, "link");
+        let fates: Vec<bool> =
+            (0..4).map(|id| matches!(send(&mut link, ms(0), id), Fate::Dropped(_))).collect();
+        assert_eq!(fates, [false, false, true, true]);
+        assert!(matches!(send(&mut link, ms(1), 4), Fate::Arrives(_)), "room again after one has left");
+        assert_eq!(link.stats(ms(1)).dropped, [2, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_limit_in_bytes_admits_what_fits() {
+        let spec = QueueSpec::Droptail { limit: Limit::Bytes("2500 B".parse().unwrap()) };
+        let mut link = Link::new(&config(spec), 1, "link");
+        let dropped = (0..4).filter(|id| matches!(send(&mut link, ms(0), *id), Fate::Dropped(_))).count();
+        assert_eq!(dropped, 2);
+    }
+
+    #[test]
+    fn head_drop_pushes_out_the_oldest_waiting_packet() {
+        let mut link = Link::new(&config(QueueSpec::HeadDrop { limit: Limit::Packets(3) }), 1, "link");
+        (0..5).for_each(|id| drop(send(&mut link, ms(0), id)));
+        let dropped: Vec<u64> = link.take_dropped().map(|(packet, _)| packet.id).collect();
+        assert_eq!(dropped, [1, 2], "packet 0 is on the wire already");
+        assert_eq!(drain(&mut link), [(11, 0), (12, 3), (13, 4)]);
+    }
+
+    #[test]
+    fn a_fade_loses_what_leaves_in_it_and_uses_the_capacity() {
+        let outages = vec![Outage {
+            start: Duration::from_micros(1500),
+            duration: Duration::from_millis(1),
+            mode: OutageMode::Drop,
+        }];
+        let mut link = Link::new(&LinkConfig { outages, ..config(droptail(10)) }, 1, "link");
+        (0..3).for_each(|id| drop(send(&mut link, ms(0), id)));
+        assert_eq!(drain(&mut link), [(11, 0), (13, 2)]);
+        assert_eq!(link.stats(ms(13)).dropped[DropCause::Outage as usize], 1);
+    }
+
+    #[test]
+    fn a_shrinking_delay_does_not_reorder() {
+        let changes = vec![Change {
+            at: Duration::from_micros(1500),
+            rate: None,
+            delay: Some(Duration::from_millis(1)),
+        }];
+        let mut link = Link::new(&LinkConfig { changes, jitter: Duration::from_nanos(1), ..config(droptail(10)) }, 1, "x");
+        (0..2).for_each(|id| drop(send(&mut link, ms(0), id)));
+        assert_eq!(drain(&mut link).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn reordering_lets_later_packets_overtake() {
+        let reordering = Some(Reordering {
+            probability: Probability::new(0.5).unwrap(),
+            delay: Duration::from_millis(5),
+        });
+        let mut link = Link::new(&LinkConfig { reordering, ..config(droptail(100)) }, 1, "link");
+        (0..50).for_each(|id| drop(send(&mut link, ms(0), id)));
+        let ids: Vec<u64> = drain(&mut link).into_iter().map(|(_, id)| id).collect();
+        assert_eq!(ids.len(), 50);
+        assert!(ids.windows(2).any(|pair| pair[0] > pair[1]), "some packet was overtaken");
+    }
+
+    #[test]
+    fn waits_are_measured_until_transmission_begins() {
+        let mut link = Link::new(&config(droptail(10)), 1, "link");
+        link.measure_waits();
+        (0..3).for_each(|id| drop(send(&mut link, ms(0), id)));
+        assert_eq!(link.waits().unwrap().mean(), Some(Duration::from_millis(1)), "0, 1 and 2 ms");
+    }
+
+    proptest! {
+        /// Every packet offered is dropped with a cause, delivered, or still inside; the queue keeps to its limit; no
+        /// more leaves than the rate allows.
+        #[test]
+        fn packets_are_conserved(
+            gaps in proptest::collection::vec(0u64..3_000_000, 1..300),
+            limit in 1u64..20,
+            head_drop: bool,
+            loss in 0.0f64..0.3,
+            before_queue: bool,
+            seed: u64,
+        ) {
+            let limit = Limit::Packets(limit);
+            let queue = if head_drop { QueueSpec::HeadDrop { limit } } else { QueueSpec::Droptail { limit } };
+            let place = if before_queue { LossPlace::BeforeQueue } else { LossPlace::Wire };
+            let loss = Some(LossSpec::Random { probability: Probability::new(loss).unwrap(), place });
+            let mut link = Link::new(&LinkConfig { loss, ..config(queue) }, seed, "link");
+            let Limit::Packets(most) = limit else { unreachable!() };
+            let mut now = Instant::ZERO;
+            let mut received = vec![];
+            for (id, gap) in gaps.iter().enumerate() {
+                now += Duration::from_nanos(*gap);
+                while link.next_event() <= now {
+                    let at = link.next_event();
+                    received.extend(std::iter::from_fn(|| link.poll(at)).map(|packet: Dummy| packet.id));
+                }
+                send(&mut link, now, id as u64);
+                prop_assert!(link.occupancy(now).packets <= most);
+            }
+            let stats = link.stats(now);
+            prop_assert!(stats.transmitted_bytes <= 1000 * (now.as_nanos() / 1_000_000 + 1));
+            received.extend(drain(&mut link).iter().map(|(_, id)| *id));
+            let stats = link.stats(Instant::FAR_FUTURE);
+            prop_assert_eq!(stats.arrivals, gaps.len() as u64);
+            prop_assert_eq!(stats.arrivals, stats.delivered + stats.total_dropped());
+            prop_assert_eq!(stats.delivered, received.len() as u64);
+            prop_assert!(received.windows(2).all(|pair| pair[0] < pair[1]), "in order");
+        }
+    }
+}

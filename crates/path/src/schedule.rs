@@ -1,0 +1,243 @@
+//! A link whose rate and delay follow a script: rain fades, hand-overs, outages. The whole script is known from the
+//! start, so the end of a transmission can be computed when it begins, whatever happens in between.
+
+use longhaul_units::{Duration, Instant, Rate, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A change of rate or delay at a point in time; it holds until the next one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When, counted from the start of the run.
+    pub at: Duration,
+    /// The new rate, if it changes. `"0 bit/s"` stops the transmitter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// The new propagation delay, if it changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Duration>,
+}
+
+/// What happens to packets during an outage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutageMode {
+    /// The sender does not notice: what is transmitted during the outage is lost (a fade, an unplugged receiver).
+    #[default]
+    Drop,
+    /// The sender notices: the transmitter stops and the queue holds its packets.
+    Hold,
+}
+
+/// A time during which nothing gets through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// When it begins, counted from the start of the run.
+    pub start: Duration,
+    /// How long it lasts.
+    pub duration: Duration,
+    /// Whether packets are lost or held.
+    #[serde(default)]
+    pub mode: OutageMode,
+}
+
+impl Outage {
+    fn begin(&self) -> Instant {
+        Instant::ZERO + self.start
+    }
+    fn end(&self) -> Instant {
+        self.begin() + self.duration
+    }
+}
+
+/// A value that changes in steps.
+#[derive(Clone, Debug)]
+struct Steps<T> {
+    /// In order of time; the first is at time zero.
+    steps: Vec<(Instant, T)>,
+    /// The step that was in force at the last look; looks never go back in time by more than a step.
+    cursor: usize,
+}
+
+impl<T: Copy> Steps<T> {
+    fn new(initial: T, mut changes: Vec<(Instant, T)>) -> Self {
+        changes.sort_by_key(|(at, _)| *at);
+        let mut steps = vec![(Instant::ZERO, initial)];
+        steps.extend(changes);
+        Steps { steps, cursor: 0 }
+    }
+    fn index_at(&mut self, now: Instant) -> usize {
+        while self.cursor + 1 < self.steps.len() && self.steps[self.cursor + 1].0 <= now {
+            self.cursor += 1;
+        }
+        while self.steps[self.cursor].0 > now {
+            self.cursor -= 1;
+        }
+        self.cursor
+    }
+    fn at(&mut self, now: Instant) -> T {
+        let index = self.index_at(now);
+        self.steps[index].1
+    }
+}
+
+/// Rate, delay and outages of one direction of a link over time.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    rate: Steps<Rate>,
+    delay: Steps<Duration>,
+    fades: Vec<Outage>,
+    /// Rate and delay never change, and nothing is held: the common case is one division.
+    constant: bool,
+    last_size: (u32, Duration),
+}
+
+impl Schedule {
+    /// A schedule that starts with `rate` and `delay`.
+    pub fn new(rate: Rate, delay: Duration, changes: &[Change], outages: &[Outage]) -> Self {
+        let at = |change: &Change| Instant::ZERO + change.at;
+        let nominal =
+            Steps::new(rate, changes.iter().filter_map(|c| Some((at(c), c.rate?))).collect::<Vec<_>>());
+        let delays = changes.iter().filter_map(|c| Some((at(c), c.delay?))).collect::<Vec<_>>();
+        let holds: Vec<&Outage> = outages.iter().filter(|o| o.mode == OutageMode::Hold).collect();
+        let mut times: Vec<Instant> = nominal.steps.iter().map(|(time, _)| *time).collect();
+        times.extend(holds.iter().flat_map(|o| [o.begin(), o.end()]));
+        times.sort();
+        times.dedup();
+        let mut look = nominal.clone();
+        let held = |time: Instant| holds.iter().any(|o| o.begin() <= time && time < o.end());
+        let steps: Vec<(Instant, Rate)> = times
+            .into_iter()
+            .map(|time| (time, if held(time) { Rate::ZERO } else { look.at(time) }))
+            .collect();
+        let fades = outages.iter().filter(|o| o.mode == OutageMode::Drop).copied().collect();
+        let constant = steps.len() == 1 && delays.is_empty();
+        Schedule {
+            rate: Steps { steps, cursor: 0 },
+            delay: Steps::new(delay, delays),
+            fades,
+            constant,
+            last_size: (0, Duration::ZERO),
+        }
+    }
+
+    /// When a packet of `len` bytes whose transmission begins at `start` has left. Starts never go back in time.
+    pub fn transmission_end(&mut self, start: Instant, len: u32) -> Instant {
+        if self.constant {
+            if self.last_size.0 != len {
+                let time = self.rate.steps[0].1.transmission_time(Size::from_bytes(u64::from(len)));
+                self.last_size = (len, time);
+            }
+            return start + self.last_size.1;
+        }
+        let mut bits = u128::from(len) * 8 * 1_000_000_000; // in units of bit/s times ns
+        let mut now = start;
+        let mut index = self.rate.index_at(now);
+        loop {
+            let rate = u128::from(self.rate.steps[index].1.as_bps());
+            let until = self.rate.steps.get(index + 1).map_or(Instant::FAR_FUTURE, |(time, _)| *time);
+            let can_pass = rate * u128::from((until - now).as_nanos());
+            if can_pass >= bits && rate > 0 {
+                return now + Duration::from_nanos(bits.div_ceil(rate) as u64);
+            }
+            if until == Instant::FAR_FUTURE {
+                return Instant::FAR_FUTURE;
+            }
+            bits -= can_pass;
+            now = until;
+            index += 1;
+        }
+    }
+
+    /// Propagation delay for a packet that leaves at `now`.
+    pub fn delay_at(&mut self, now: Instant) -> Duration {
+        if self.constant { self.delay.steps[0].1 } else { self.delay.at(now) }
+    }
+
+    /// True if what leaves at `now` is lost in a fade.
+    pub fn in_fade(&self, now: Instant) -> bool {
+        self.fades.iter().any(|outage| outage.begin() <= now && now < outage.end())
+    }
+
+    /// Rate in force at `now`.
+    pub fn rate_at(&mut self, now: Instant) -> Rate {
+        self.rate.at(now)
+    }
+
+    /// What the link could carry between two times, in bits.
+    pub fn capacity_bits(&self, from: Instant, to: Instant) -> f64 {
+        let ends = self.rate.steps.iter().skip(1).map(|(time, _)| *time).chain([Instant::FAR_FUTURE]);
+        let spans = self.rate.steps.iter().zip(ends).map(|((begin, rate), end)| {
+            let span = end.min(to).since((*begin).max(from));
+            rate.as_bps() as f64 * span.as_secs_f64()
+        });
+        spans.sum()
+    }
+
+    /// All changes of rate, as times and values in order.
+    pub fn rate_steps(&self) -> &[(Instant, Rate)] {
+        &self.rate.steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_constant_rate_takes_size_over_rate() {
+        let mut schedule = Schedule::new(Rate::from_bps(8_000_000), ms(250), &[], &[]);
+        assert_eq!(schedule.transmission_end(at(10), 1000), at(11));
+        assert_eq!(schedule.transmission_end(at(11), 500).as_nanos(), 11_500_000);
+        assert_eq!(schedule.delay_at(at(99)), ms(250));
+    }
+
+    #[test]
+    fn a_transmission_spans_a_change_of_rate() {
+        // 1000 bytes at 8 Mbit/s for 0.5 ms (500 bytes), the other 500 at 4 Mbit/s take 1 ms.
+        let change = Change { at: Duration::from_micros(500), rate: Some(Rate::from_bps(4_000_000)), delay: None };
+        let mut schedule = Schedule::new(Rate::from_bps(8_000_000), ms(1), &[change], &[]);
+        assert_eq!(schedule.transmission_end(at(0), 1000).as_nanos(), 1_500_000);
+        assert_eq!(schedule.capacity_bits(at(0), at(1)), 4000.0 + 2000.0);
+    }
+
+    #[test]
+    fn a_held_transmitter_goes_on_after_the_outage() {
+        let outage = Outage { start: Duration::from_micros(500), duration: ms(10), mode: OutageMode::Hold };
+        let mut schedule = Schedule::new(Rate::from_bps(8_000_000), ms(1), &[], &[outage]);
+        assert_eq!(schedule.transmission_end(at(0), 1000), at(11));
+        assert!(!schedule.in_fade(at(5)));
+    }
+
+    #[test]
+    fn a_rate_of_zero_for_ever_never_ends() {
+        let change = Change { at: ms(1), rate: Some(Rate::ZERO), delay: None };
+        let mut schedule = Schedule::new(Rate::from_bps(8_000), ms(1), &[change], &[]);
+        assert_eq!(schedule.transmission_end(at(0), 1000), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn a_fade_loses_what_leaves_in_it() {
+        let outage = Outage { start: ms(5), duration: ms(2), mode: OutageMode::Drop };
+        let schedule = Schedule::new(Rate::from_bps(8_000), ms(1), &[], &[outage]);
+        let lost: Vec<bool> = [4, 5, 6, 7].map(|t| schedule.in_fade(at(t))).to_vec();
+        assert_eq!(lost, [false, true, true, false]);
+    }
+
+    #[test]
+    fn a_hand_over_changes_the_delay() {
+        let change = Change { at: ms(5), rate: None, delay: Some(ms(40)) };
+        let mut schedule = Schedule::new(Rate::from_bps(8_000), ms(20), &[change], &[]);
+        assert_eq!(schedule.delay_at(at(4)), ms(20));
+        assert_eq!(schedule.delay_at(at(5)), ms(40));
+    }
+}
