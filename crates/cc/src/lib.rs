@@ -2,10 +2,39 @@
 //!
 //! The connection (crate `tcp`) detects losses, measures round trips and decides *what* is sent; a policy here answers
 //! only *how much* and *how fast*. See [`CongestionControl`].
+//!
+//! Most policies are windows, put together by [`WindowBased`] from two independent parts: an [`Avoidance`] rule
+//! (folder `algorithms`) and a [`SlowStart`] policy (folder `slow_start`). One that is neither implements
+//! [`CongestionControl`] itself. A new one is a file in its folder and a line in [`mod@registry`].
+//!
+//! ```
+//! use longhaul_cc::{Algorithm, Setup, SlowStartKind, build};
+//!
+//! let cubic: Algorithm = serde_json::from_str(r#"{ "kind": "cubic", "fast_convergence": false }"#)?;
+//! let hystart: SlowStartKind = serde_json::from_str(r#""hystart++""#)?;
+//! let setup = Setup { mss: 1460, initial_window: 14_600, ..Setup::default() };
+//! let policy = build(&cubic, &hystart, &setup)?;
+//! assert_eq!(policy.window(), 14_600);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+pub mod algorithms;
+pub mod closed_form;
+mod counting;
 mod events;
+mod params;
+mod policy;
+pub mod registry;
+mod setup;
+pub mod slow_start;
+mod window;
 
+pub use counting::Counting;
 pub use events::{Ack, Congestion, CongestionKind, Sent};
+pub use policy::{Avoidance, Cut, Growth, SlowStart};
+pub use registry::{Algorithm, Entry, Parameter, Role, SlowStartKind, build, registry};
+pub use setup::{Pacing, Setup};
+pub use window::{Window, WindowBased};
 
 use longhaul_units::Rate;
 

@@ -1,0 +1,75 @@
+//! A constant window that no loss, mark or timeout changes: what flow control alone would send (RFC 9293).
+//! For measuring a path, and for the closed form W / RTT.
+
+use crate::params::Spec;
+use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::{Ack, Bytes, Congestion, CongestionControl, Pacing, Setup};
+use longhaul_units::{Duration, Limit, Rate, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`Fixed`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FixedParams {
+    /// The window, in packets of one MSS ("64 packets") or in bytes ("64 kB").
+    pub window: Limit,
+}
+
+impl Default for FixedParams {
+    /// 65,535 bytes: the largest window without the window scale option (RFC 9293, RFC 7323).
+    fn default() -> Self {
+        FixedParams { window: Limit::Bytes(Size::from_bytes(65_535)) }
+    }
+}
+
+impl Spec for FixedParams {
+    const NAME: &'static str = "fixed";
+    const SOURCE: &'static str = "none (a constant)";
+    const SUMMARY: &'static str = "a constant window that ignores congestion; slow start does not apply";
+
+    fn check(&self) -> Result<(), String> {
+        match self.window {
+            Limit::Packets(0) => Err("window must be at least 1 packet, not 0 packets".to_string()),
+            Limit::Bytes(size) if size.as_bytes() == 0 => {
+                Err("window must be at least 1 B, not 0 B".to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl AlgorithmSpec for FixedParams {
+    fn policy(&self, _: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+        let bytes = match self.window {
+            Limit::Packets(packets) => packets.saturating_mul(setup.mss),
+            Limit::Bytes(size) => size.as_bytes(),
+        };
+        Box::new(Fixed { window: bytes.max(setup.mss), pacing: setup.pacing, srtt: Duration::ZERO })
+    }
+}
+
+/// A constant window.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    window: Bytes,
+    pacing: Pacing,
+    srtt: Duration,
+}
+
+impl CongestionControl for Fixed {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.srtt = ack.srtt;
+    }
+    fn on_congestion(&mut self, _: &Congestion) {}
+    fn window(&self) -> Bytes {
+        self.window
+    }
+    /// Zero: the window is never in slow start.
+    fn ssthresh(&self) -> Bytes {
+        0
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing.rate(self.window as f64, 0.0, self.srtt)
+    }
+}

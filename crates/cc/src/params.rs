@@ -1,0 +1,116 @@
+//! Parameters of an algorithm: a plain struct whose JSON Schema is the one place for names, defaults, units, ranges
+//! and descriptions. Reading, checking and listing all go by that schema.
+
+use crate::registry::Parameter;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// What the registry must know of an algorithm; implemented by its parameter struct.
+pub(crate) trait Spec: Default + Serialize + DeserializeOwned + JsonSchema {
+    /// Name in scenario files.
+    const NAME: &'static str;
+    /// Where it is defined.
+    const SOURCE: &'static str;
+    /// One line on what it does.
+    const SUMMARY: &'static str;
+
+    /// Checks what a range in the schema cannot say.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Checks every number against the range in its schema, then what the algorithm checks itself.
+pub(crate) fn check<P: Spec>(params: &P) -> Result<(), String> {
+    let values = serde_json::to_value(params).map_err(|error| format!("{}: {error}", P::NAME))?;
+    for (name, schema) in properties::<P>() {
+        let value = values.get(&name).unwrap_or(&Value::Null);
+        let is_number = matches!(schema.get("type").and_then(Value::as_str), Some("number" | "integer"));
+        // serde_json writes NaN and infinities as null.
+        let within = value.as_f64().is_some_and(|number| within(&schema, number));
+        if is_number && !within {
+            return Err(format!("{}: {name} must be {}, not {}", P::NAME, range(&schema), shown(value)));
+        }
+    }
+    params.check().map_err(|error| format!("{}: {error}", P::NAME))
+}
+
+/// Reads parameters from a table without its `kind`, and checks them.
+pub(crate) fn read<P: Spec>(table: Map<String, Value>) -> Result<P, String> {
+    let params =
+        serde_json::from_value(Value::Object(table)).map_err(|error| format!("{}: {error}", P::NAME))?;
+    check::<P>(&params)?;
+    Ok(params)
+}
+
+/// The facts about each parameter, for `longhaul list` and the reference.
+pub(crate) fn facts<P: Spec>() -> Vec<Parameter> {
+    let defaults = serde_json::to_value(P::default()).unwrap_or(Value::Null);
+    let text = |schema: &Value, key: &str| schema.get(key).and_then(Value::as_str).unwrap_or("").to_string();
+    properties::<P>()
+        .into_iter()
+        .map(|(name, schema)| Parameter {
+            default: shown(defaults.get(&name).unwrap_or(&Value::Null)),
+            unit: text(&schema, "x-unit"),
+            range: if has_range(&schema) { range(&schema) } else { String::new() },
+            description: text(&schema, "description").replace('\n', " "),
+            name,
+        })
+        .collect()
+}
+
+/// The schema of the table form: the parameters and `kind`.
+pub(crate) fn table_schema<P: Spec>(generator: &mut schemars::SchemaGenerator) -> Value {
+    let mut schema = P::json_schema(generator).to_value();
+    schema["description"] = Value::from(format!("{} ({})", P::SUMMARY, P::SOURCE));
+    schema["properties"]["kind"] = serde_json::json!({ "const": P::NAME });
+    schema["required"] = serde_json::json!(["kind"]);
+    schema
+}
+
+fn properties<P: Spec>() -> Vec<(String, Value)> {
+    let schema = schemars::SchemaGenerator::default().into_root_schema_for::<P>().to_value();
+    match schema.get("properties") {
+        Some(Value::Object(properties)) => properties.clone().into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn bound(schema: &Value, key: &str) -> Option<f64> {
+    schema.get(key).and_then(Value::as_f64)
+}
+
+fn within(schema: &Value, number: f64) -> bool {
+    bound(schema, "minimum").is_none_or(|least| number >= least)
+        && bound(schema, "maximum").is_none_or(|most| number <= most)
+        && bound(schema, "exclusiveMinimum").is_none_or(|least| number > least)
+        && bound(schema, "exclusiveMaximum").is_none_or(|most| number < most)
+}
+
+fn has_range(schema: &Value) -> bool {
+    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"].iter().any(|key| schema.get(key).is_some())
+}
+
+/// "above 0 and at most 1".
+fn range(schema: &Value) -> String {
+    let words = [
+        ("minimum", "at least"),
+        ("exclusiveMinimum", "above"),
+        ("maximum", "at most"),
+        ("exclusiveMaximum", "below"),
+    ];
+    let parts: Vec<String> =
+        words.iter().filter_map(|(key, word)| bound(schema, key).map(|b| format!("{word} {b}"))).collect();
+    if parts.is_empty() { "a finite number".to_string() } else { parts.join(" and ") }
+}
+
+/// A value as a user writes it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "none".to_string(),
+        other => other.to_string(),
+    }
+}

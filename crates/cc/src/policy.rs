@@ -1,0 +1,71 @@
+//! The two halves of a window policy: what happens above ssthresh, and what happens below it.
+//! [`crate::WindowBased`] puts any pair of them together.
+
+use crate::{Ack, Bytes, Congestion, Window};
+
+/// What a congestion event leaves: both in bytes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cut {
+    /// The new slow start threshold.
+    pub ssthresh: f64,
+    /// The new window. The composition never lets it exceed the old one, nor fall below one MSS.
+    pub cwnd: f64,
+}
+
+/// A step of slow start.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Growth {
+    /// Bytes to add to the window (to take off, if negative).
+    pub bytes: f64,
+    /// Slow start is over: ssthresh becomes the window that results.
+    pub exit: bool,
+}
+
+/// A congestion avoidance rule: how the window grows above ssthresh, and what it becomes upon congestion.
+///
+/// It is a value (`Clone`): the composition keeps a copy from before each cut and restores it, window and rule, if the
+/// cut proves to have been for nothing.
+pub trait Avoidance: Clone + Send + 'static {
+    /// Sees every ACK before anything grows, also in slow start, in recovery and while limited by the application:
+    /// the place to gather round trips and rates. `ack.round_start` marks the once-per-RTT decisions (Vegas, Illinois).
+    fn observe(&mut self, _window: &Window, _ack: &Ack) {}
+    /// Bytes by which the window grows upon this ACK (shrinks, if negative: delay-based rules).
+    fn increase(&mut self, window: &Window, ack: &Ack) -> f64;
+    /// The reaction to loss or ECN echo.
+    fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut;
+    /// The slow start threshold after a timeout, in bytes. The window becomes one MSS whatever the rule.
+    fn timeout(&mut self, window: &Window, event: &Congestion) -> f64 {
+        half_flight(event.flight_size, window.mss)
+    }
+    /// May change a step of slow start: scale it (Hybla), leave it out or end it on delay (Vegas, YeAH).
+    fn shape_slow_start(&mut self, _window: &Window, _ack: &Ack, step: Growth) -> Growth {
+        step
+    }
+    /// The connection starts again after an idle period.
+    fn idle(&mut self) {}
+}
+
+/// A slow start policy: how the window grows below ssthresh, and when that ends.
+pub trait SlowStart: Clone + Send + 'static {
+    /// The initial slow start threshold in bytes, infinite if there is none.
+    fn initial_ssthresh(&self, given: f64) -> f64 {
+        given
+    }
+    /// Sees every ACK before anything grows.
+    fn observe(&mut self, _window: &Window, _ack: &Ack) {}
+    /// The step upon this ACK while cwnd < ssthresh.
+    fn increase(&mut self, window: &Window, ack: &Ack) -> Growth;
+    /// Least growth in bytes upon an ACK at or above ssthresh: the avoidance rule's own growth counts if it is larger.
+    fn beyond_ssthresh(&mut self, _window: &Window, _ack: &Ack) -> f64 {
+        0.0
+    }
+    /// Loss, ECN echo or timeout.
+    fn congestion(&mut self, _event: &Congestion) {}
+    /// The connection starts again after an idle period.
+    fn idle(&mut self) {}
+}
+
+/// `max(FlightSize / 2, 2 * SMSS)`: RFC 5681 equation (4).
+pub(crate) fn half_flight(flight_size: Bytes, mss: f64) -> f64 {
+    (flight_size as f64 / 2.0).max(2.0 * mss)
+}
