@@ -1,0 +1,277 @@
+# One dumbbell in ns-2: `flows` SACK senders and as many receivers, each behind a private access link, around one bottleneck.
+# Prints one line of JSON at the end. Nothing is traced: counters are read at `warmup` and at `duration`.
+# Usage: ns dumbbell.tcl key=value ...   (keys, units and defaults: the table below; what ns-2 does with them: README.md)
+
+# ---------------------------------------------------------------------------------------------------------------- parameters
+array set opt {
+    flows          1
+    rate           100e6
+    delay          0.250
+    queue          1000
+    access_rate    100e6
+    access_delay   0.005
+    access_queue   100
+    payload        1000
+    duration       200.0
+    warmup         50.0
+    loss           0.0
+    window         1000000
+    initial_window 2
+    delack         0
+    min_rto        1.0
+    max_rto        60.0
+    initial_rto    1.0
+    starts         ""
+    seed           1
+    scheduler      Calendar
+    all_headers    0
+    monitor        1
+}
+# flows, queues (packets, the one being sent included), window and initial_window (packets) are counts; rates are bit/s, times
+# are seconds, delays are one way; payload is bytes without headers; loss is the probability of losing a data packet after the
+# bottleneck; delack is 0 (every packet is acknowledged) or the timer in seconds; starts names a file with one start time per
+# line, one line per flow (all flows start at 0 without it); monitor=0 leaves the counters out, to see what they cost.
+
+foreach arg $argv {
+    if {![regexp {^([a-z_]+)=(.*)$} $arg -> key value] || ![info exists opt($key)]} {
+        puts stderr "dumbbell.tcl: unknown argument '$arg'; known keys: [lsort [array names opt]]"
+        exit 2
+    }
+    set opt($key) $value
+}
+set header 40                              ;# IPv4 + TCP, without options
+set packet [expr {$opt(payload) + $header}]
+
+# --------------------------------------------------------------------------------------------- how ns-2 is set up, and why
+# ns-2 reserves room in every packet for the header of every protocol it knows. Keeping only those in use makes it
+# faster and smaller; it changes no result. A benchmark against the default would flatter us.
+if {!$opt(all_headers)} {
+    remove-all-packet-headers
+    add-packet-header IP TCP Flags
+}
+
+Agent/TCP set packetSize_        $opt(payload)
+Agent/TCP set tcpip_base_hdr_size_ $header
+Agent/TCP set window_            $opt(window)          ;# the receiver's window; the default of 20 packets would be the bottleneck
+Agent/TCP set windowInit_        $opt(initial_window)
+Agent/TCP set windowInitOption_  1                     ;# 1: windowInit_ as it stands
+Agent/TCP set syn_               false                 ;# no 40-byte first packet standing for a SYN: flows start established,
+Agent/TCP set delay_growth_      false                 ;# and with windowInit_ rather than with 1 until the first ACK
+Agent/TCP set tcpTick_           0.001                 ;# RTT is measured in ticks; the default of 10 ms rounds a 20 ms RTT by half
+Agent/TCP set minrto_            $opt(min_rto)         ;# RFC 6298 (2.4); default 0.2 s
+Agent/TCP set maxrto_            $opt(max_rto)         ;# RFC 6298 (2.5)
+Agent/TCP set rtxcur_init_       $opt(initial_rto)     ;# RFC 6298 (2.1); default 3 s
+Agent/TCP set overhead_          0                     ;# no random delay before sending
+Agent/TCP set maxburst_          0                     ;# no burst limit
+Agent/TCP set numdupacks_        3                     ;# RFC 5681
+Agent/TCP set singledup_         1                     ;# RFC 3042, limited transmit
+Agent/TCP set timestamps_        false                 ;# 40-byte headers, one RTT sample per round trip
+Agent/TCP set ecn_               0
+Agent/TCP set windowOption_      1                     ;# cwnd += 1/cwnd per ACK in congestion avoidance
+Agent/TCP set maxcwnd_           0                     ;# unlimited
+Agent/TCPSink set maxSackBlocks_ 3                     ;# 8 bytes of ACK each
+Agent/TCPSink set packetSize_    40
+Queue/DropTail set queue_in_bytes_ false
+Queue/DropTail set drop_front_   false
+
+# Every new link is looked up in the list of all links for the animator, which is not used: time quadratic in the flows.
+Simulator instproc register-nam-linkconfig link {}
+
+set ns [new Simulator]
+$ns use-scheduler $opt(scheduler)
+# All-pairs routing over 10,000 hosts would take hours and gigabytes. Nodes route by hand here: hosts to their router,
+# routers to their hosts and to each other by default.
+$ns rtproto Manual
+$defaultRNG seed $opt(seed)
+
+# ----------------------------------------------------------------------------------------------------------------- topology
+proc route {at next} { [$at get-module Manual] add-route-to-adj-node $next }
+proc route_default {at next} { [$at get-module Manual] add-route-to-adj-node -default $next }
+
+proc duplex {a b rate delay limit} {
+    global ns
+    $ns duplex-link $a $b $rate $delay DropTail
+    $ns queue-limit $a $b $limit
+    $ns queue-limit $b $a $limit
+}
+
+# Packets dropped at a link, counted by a monitor that several links may share. It sees only the drops.
+proc count_drops {from to monitor} {
+    global ns
+    set snoop [new SnoopQueue/Drop]
+    $snoop set-monitor $monitor
+    $snoop target [$ns set nullAgent_]
+    [[$ns link $from $to] queue] drop-target $snoop
+}
+
+set left  [$ns node]
+set right [$ns node]
+duplex $left $right $opt(rate) $opt(delay) $opt(queue)
+route_default $left $right
+route_default $right $left
+
+# `monitor-queue` would integrate the queue length at every packet as well, which is not asked for: counters only.
+set bottleneck   [new QueueMonitor]
+set access_fwd   [new QueueMonitor]
+set access_back  [new QueueMonitor]
+set reverse      [new QueueMonitor]
+set random_loss  [new QueueMonitor]
+if {$opt(monitor)} {
+    [$ns link $left $right] attach-monitors [new SnoopQueue/In] [new SnoopQueue/Out] [new SnoopQueue/Drop] $bottleneck
+    count_drops $right $left $reverse
+}
+
+if {$opt(loss) > 0} {
+    set error [new ErrorModel]
+    $error set rate_ $opt(loss)
+    $error unit pkt
+    set draw [new RandomVariable/Uniform]
+    $draw use-rng [new RNG]
+    $error ranvar $draw
+    set snoop [new SnoopQueue/Drop]
+    $snoop set-monitor $random_loss
+    $snoop target [$ns set nullAgent_]
+    $ns link-lossmodel $error $left $right
+    $error drop-target $snoop
+}
+
+# -------------------------------------------------------------------------------------------------------------------- flows
+set starts {}
+if {$opt(starts) ne ""} {
+    set file [open $opt(starts)]
+    set starts [split [string trim [read $file]] \n]
+    close $file
+    if {[llength $starts] != $opt(flows)} {
+        puts stderr "dumbbell.tcl: $opt(starts) has [llength $starts] start times for $opt(flows) flows"
+        exit 2
+    }
+}
+
+for {set i 0} {$i < $opt(flows)} {incr i} {
+    set host [$ns node]
+    set peer [$ns node]
+    duplex $host $left  $opt(access_rate) $opt(access_delay) $opt(access_queue)
+    duplex $right $peer $opt(access_rate) $opt(access_delay) $opt(access_queue)
+    route_default $host $left
+    route_default $peer $right
+    route $left $host
+    route $right $peer
+    if {$opt(monitor)} {
+        count_drops $host $left $access_fwd
+        count_drops $right $peer $access_fwd
+        count_drops $peer $right $access_back
+        count_drops $left $host $access_back
+    }
+
+    set sender($i) [new Agent/TCP/Sack1]
+    if {$opt(delack) > 0} {
+        set sink [new Agent/TCPSink/Sack1/DelAck]
+        $sink set interval_ $opt(delack)
+    } else {
+        set sink [new Agent/TCPSink/Sack1]
+    }
+    $ns attach-agent $host $sender($i)
+    $ns attach-agent $peer $sink
+    $ns connect $sender($i) $sink
+    set app [new Application/FTP]
+    $app attach-agent $sender($i)
+    set start [expr {[llength $starts] ? [lindex $starts $i] : 0.0}]
+    $ns at $start "$app start"
+}
+
+# ----------------------------------------------------------------------------------------------------------------- counters
+# CPU seconds of this process so far: to the nanosecond where the kernel keeps them so, else in clock ticks of 10 ms.
+proc cpu_seconds {} {
+    if {![catch {open /proc/self/schedstat} file]} {
+        set seconds [expr {[lindex [read $file] 0] / 1e9}]
+    } else {
+        set file [open /proc/self/stat]
+        set fields [split [lindex [split [read $file] )] end]]
+        set seconds [expr {([lindex $fields 12] + [lindex $fields 13]) / 100.0}]
+    }
+    close $file
+    return [format %.4f $seconds]
+}
+
+# ack_ is the number of the highest packet acknowledged in sequence, counted from 0: it cannot overflow, while the receivers'
+# 32-bit byte counters do after 2 GB.
+proc snapshot {name} {
+    global opt sender bottleneck access_fwd access_back reverse random_loss
+    upvar #0 $name now
+    set now(sent) 0
+    set now(retransmissions) 0
+    set now(timeouts) 0
+    set now(reductions) 0
+    set now(acks) 0
+    set now(acked) {}
+    for {set i 0} {$i < $opt(flows)} {incr i} {
+        incr now(sent)            [$sender($i) set ndatapack_]
+        incr now(retransmissions) [$sender($i) set nrexmitpack_]
+        incr now(timeouts)        [$sender($i) set nrexmit_]
+        incr now(reductions)      [$sender($i) set ncwndcuts_]
+        incr now(acks)            [$sender($i) set nackpack_]
+        lappend now(acked)        [expr {[$sender($i) set ack_] + 1}]
+    }
+    set now(arrivals)     [$bottleneck set parrivals_]
+    set now(departures)   [$bottleneck set pdepartures_]
+    set now(drops)        [$bottleneck set pdrops_]
+    set now(random)       [$random_loss set pdrops_]
+    set now(access_data)  [$access_fwd set pdrops_]
+    set now(access_acks)  [expr {[$access_back set pdrops_] + [$reverse set pdrops_]}]
+    # Losses on the link count as delivered by the queue, not to the receivers.
+    set now(delivered)    [expr {$now(departures) - $now(random)}]
+}
+
+proc json_object {pairs} {
+    set parts {}
+    foreach {key value} $pairs { lappend parts "\"$key\": $value" }
+    return "{[join $parts {, }]}"
+}
+
+proc finish {} {
+    global opt packet setup_cpu at_warmup at_end
+    snapshot at_end
+    foreach key [array names at_end] {
+        if {$key ne "acked"} { set measured($key) [expr {$at_end($key) - $at_warmup($key)}] }
+    }
+    set seconds [expr {$opt(duration) - $opt(warmup)}]
+    set goodput {}
+    set unique 0
+    foreach before $at_warmup(acked) after $at_end(acked) {
+        lappend goodput [format %.0f [expr {($after - $before) * 8.0 * $opt(payload) / $seconds}]]
+        incr unique $after
+    }
+    set offered $measured(arrivals)
+    set utilisation [expr {$measured(departures) * 8.0 * $packet / ($opt(rate) * $seconds)}]
+    puts [json_object [list \
+        simulator            "\"ns-2\"" \
+        flows                $opt(flows) \
+        duration_s           $opt(duration) \
+        warmup_s             $opt(warmup) \
+        data_packets_delivered $at_end(delivered) \
+        data_packets_acked   $unique \
+        data_packets_sent    $at_end(sent) \
+        acks_received        $at_end(acks) \
+        retransmissions      $at_end(retransmissions) \
+        timeouts             $at_end(timeouts) \
+        window_reductions    $at_end(reductions) \
+        bottleneck_drops     $at_end(drops) \
+        access_drops_data    $at_end(access_data) \
+        drops_acks           $at_end(access_acks) \
+        random_losses        $at_end(random) \
+        measured_arrivals    $measured(arrivals) \
+        measured_drops       $measured(drops) \
+        measured_timeouts    $measured(timeouts) \
+        measured_retransmissions $measured(retransmissions) \
+        utilisation          [format %.6f $utilisation] \
+        drop_rate            [format %.8f [expr {$offered ? double($measured(drops)) / $offered : 0.0}]] \
+        loss_rate            [format %.8f [expr {$offered ? double($measured(drops) + $measured(random)) / $offered : 0.0}]] \
+        setup_cpu_s          $setup_cpu \
+        goodput_bps          "\[[join $goodput {, }]\]"]]
+    exit 0
+}
+
+set setup_cpu [cpu_seconds]
+$ns at $opt(warmup) "snapshot at_warmup"
+$ns at $opt(duration) "finish"
+$ns run
