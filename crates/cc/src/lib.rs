@@ -65,4 +65,8 @@ pub trait CongestionControl: Send {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
+    /// True if [`Ack::delivery_rate`] is wanted; the connection does not measure it otherwise.
+    fn needs_delivery_rate(&self) -> bool {
+        false
+    }
 }
