@@ -28,6 +28,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+RESULT_FIELDS = {"data_packets_delivered", "utilisation", "drop_rate", "loss_rate", "retransmissions", "timeouts", "goodput_bps"}
 INSTALL_NS2 = "ns-2 is not installed: run scripts/install-packages (Debian's package `ns2`). Measuring Longhaul alone."
 
 
@@ -65,6 +66,7 @@ class Scenario:
     window: int
     initial_window: int
     delayed_ack: str
+    min_rto: str
     start: list[str]
     seed: int
     duration: str
@@ -104,7 +106,7 @@ class Run:
     setup_cpu_s: float  # part of cpu_s
     wall_s: float
     peak_memory_bytes: int
-    result: dict  # data_packets_delivered, utilisation, drop_rate, loss_rate, retransmissions, timeouts, goodput_bps
+    result: dict  # RESULT_FIELDS and whatever else the simulator said
 
     @property
     def packets_per_cpu_s(self) -> float:
@@ -138,6 +140,17 @@ def measure(command: list[str]) -> tuple[str, float, float, int]:
         return out.read(), usage.ru_utime + usage.ru_stime, wall, memory
 
 
+def parsed(output: str, command: list[str]) -> dict:
+    try:
+        result = json.loads(output)
+    except json.JSONDecodeError as error:
+        raise BenchError(f"{' '.join(command)}\nprinted no JSON ({error}): {output[:500]!r}") from None
+    missing = RESULT_FIELDS - result.keys()
+    if missing:
+        raise BenchError(f"{' '.join(command)}\nsays nothing of {', '.join(sorted(missing))}")
+    return result
+
+
 def run_ns2(scenario: Scenario, directory: Path) -> Run:
     starts = directory / "starts"
     starts.write_text("".join(f"{t:.6f}\n" for t in scenario.starts()))
@@ -155,6 +168,7 @@ def run_ns2(scenario: Scenario, directory: Path) -> Run:
         "window": scenario.window,
         "initial_window": scenario.initial_window,
         "delack": delayed_ack,
+        "min_rto": quantity(scenario.min_rto),
         "duration": quantity(scenario.duration),
         "warmup": quantity(scenario.warmup),
         "seed": scenario.seed,
@@ -162,7 +176,7 @@ def run_ns2(scenario: Scenario, directory: Path) -> Run:
     }
     command = ["ns", str(HERE / "ns2" / "dumbbell.tcl"), *(f"{key}={value}" for key, value in arguments.items())]
     output, cpu, wall, memory = measure(command)
-    result = json.loads(output)
+    result = parsed(output, command)
     return Run(cpu, result["setup_cpu_s"], wall, memory, result)
 
 
@@ -193,6 +207,7 @@ established = true
 mss = "{scenario.payload} B"
 initial_window = {scenario.initial_window}
 delayed_ack = "{scenario.delayed_ack}"
+min_rto = "{scenario.min_rto}"
 """
 
 
@@ -202,8 +217,9 @@ def run_ours(scenario: Scenario, directory: Path, program: str) -> Run:
     file.write_text(scenario_document(scenario))
     out = directory / "out"
     shutil.rmtree(out, ignore_errors=True)
-    output, cpu, wall, memory = measure([program, "run", str(file), "--json", "--out", str(out)])
-    result = json.loads(output)
+    command = [program, "run", str(file), "--json", "--out", str(out)]
+    output, cpu, wall, memory = measure(command)
+    result = parsed(output, command)
     return Run(cpu, result.get("setup_cpu_s", 0.0), wall, memory, result)
 
 
