@@ -1,1 +1,24 @@
-//! Under construction.
+//! Scenario files: one TOML document that describes a network, its traffic and what to measure.
+//!
+//! [`load`] reads a file strictly, and [`Scenario::network`] expands its shorthands into nodes, directed links and
+//! single flows. Worlds (the simulator, the emulator) start from there.
+
+mod error;
+mod load;
+mod network;
+mod spec;
+mod tcp;
+mod traffic;
+mod validate;
+
+pub use error::ScenarioError;
+pub use load::{load, resolved_toml, run_id, schema_json};
+pub use network::{DirectedLink, FlowInstance, Network};
+pub use spec::{
+    AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario,
+};
+pub use tcp::{BufferSpec, DelayedAck, InitialWindowSpec, RtoSpec, TcpSpec, Variant};
+pub use traffic::{AppSpec, FlowSpec, StartSpec};
+
+/// Version of the software, part of a run's identity.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

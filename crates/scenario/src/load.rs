@@ -1,0 +1,179 @@
+//! Reading a scenario: parse strictly, apply overrides, validate. Also its resolved form, identity and schema.
+
+use crate::error::nearest;
+use crate::validate::{Key, Problem, validate};
+use crate::{Scenario, ScenarioError, VERSION};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use toml::de::{DeTable, DeValue};
+use toml::{Table, Value};
+
+/// Reads a scenario from TOML text.
+///
+/// `overrides` are pairs of a path (`link.satellite.rate`, `flow.0.tcp.congestion`; tables of a list go by name or by
+/// number) and a value in TOML; a text that is no TOML value is taken as a string.
+///
+/// # Errors
+/// The first thing that is wrong, with its place and what would be right.
+pub fn load(
+    text: &str,
+    source_name: &str,
+    overrides: &[(String, String)],
+) -> Result<Scenario, ScenarioError> {
+    let mut scenario: Scenario =
+        toml::from_str(text).map_err(|error| syntax_error(&error, text, source_name))?;
+    if !overrides.is_empty() {
+        let mut table: Table =
+            toml::from_str(text).map_err(|error| syntax_error(&error, text, source_name))?;
+        for (path, value) in overrides {
+            let name = format!("--set {path}={value}");
+            scenario = apply(&mut table, path, value)
+                .and_then(|()| {
+                    Scenario::deserialize(table.clone()).map_err(|error| error.message().to_string())
+                })
+                .map_err(|message| {
+                    let help = suggestion(&message);
+                    ScenarioError::new(&name, message).with_help(help)
+                })?;
+        }
+    }
+    match validate(&scenario).into_iter().next() {
+        None => Ok(scenario),
+        Some(problem) => Err(semantic_error(&problem, text, source_name, overrides)),
+    }
+}
+
+/// The scenario with every default written out, as TOML that [`load`] reads back to the same.
+pub fn resolved_toml(scenario: &Scenario) -> String {
+    toml::to_string(scenario).expect("a scenario is representable in TOML")
+}
+
+/// Identity of a run: a hash of the resolved scenario (its seed is part of it) and the version, 32 hex digits.
+/// The name and description do not count.
+pub fn run_id(scenario: &Scenario) -> String {
+    let anonymous = Scenario { name: String::new(), description: String::new(), ..scenario.clone() };
+    let digest = Sha256::new().chain_update(VERSION).chain_update(resolved_toml(&anonymous)).finalize();
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// JSON Schema of the scenario file.
+pub fn schema_json() -> String {
+    let schema = schemars::schema_for!(Scenario);
+    serde_json::to_string_pretty(&schema).expect("a schema is representable in JSON")
+}
+
+fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> ScenarioError {
+    let message = error.message().trim().to_string();
+    let help = suggestion(&message);
+    let error = match error.span() {
+        Some(span) => ScenarioError::at(source_name, text, span.start, message),
+        None => ScenarioError::new(source_name, message),
+    };
+    error.with_help(help)
+}
+
+/// For "unknown field `a`, expected one of `b`, `c`" the nearest of the names.
+fn suggestion(message: &str) -> Option<String> {
+    let (found, expected) = message.split_once(", expected")?;
+    let given = found.split('`').nth(1)?;
+    nearest(given, expected.split('`').skip(1).step_by(2))
+}
+
+/// Puts one value into the document.
+fn apply(document: &mut Table, path: &str, value: &str) -> Result<(), String> {
+    let keys: Vec<&str> = path.split('.').map(str::trim).collect();
+    if keys.iter().any(|key| key.is_empty()) {
+        return Err("the path has an empty part; write for instance link.satellite.rate".to_string());
+    }
+    let (last, parents) = keys.split_last().expect("split gives at least one part");
+    let mut table = document;
+    let mut index = 0;
+    while index < parents.len() {
+        let key = parents[index];
+        let next = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
+        table = match next {
+            Value::Table(inner) => inner,
+            Value::Array(list) => {
+                index += 1;
+                let chosen = parents.get(index).ok_or_else(|| {
+                    format!("\"{key}\" is a list; name one of it, as in {key}.{}.{last}", names_of(list)[0])
+                })?;
+                element(list, key, chosen)?
+            }
+            _ => return Err(format!("\"{key}\" is a single value, it has nothing inside")),
+        };
+        index += 1;
+    }
+    table.insert((*last).to_string(), read_value(value));
+    Ok(())
+}
+
+/// The table of a list that goes by this name or number.
+fn element<'a>(list: &'a mut [Value], key: &str, chosen: &str) -> Result<&'a mut Table, String> {
+    let names = names_of(list);
+    let position = names
+        .iter()
+        .position(|name| name == chosen)
+        .or_else(|| chosen.parse().ok().filter(|n| *n < list.len()));
+    let Some(Value::Table(table)) = position.map(|position| &mut list[position]) else {
+        let hint = nearest(chosen, names.iter().map(String::as_str)).unwrap_or_default();
+        return Err(format!("there is no {key} \"{chosen}\"; there are: {}. {hint}", names.join(", ")));
+    };
+    Ok(table)
+}
+
+/// Names of the tables of a list; the number where a table has none.
+fn names_of(list: &[Value]) -> Vec<String> {
+    let name = |value: &Value| Some(value.as_table()?.get("name")?.as_str()?.to_string());
+    list.iter().enumerate().map(|(number, value)| name(value).unwrap_or_else(|| number.to_string())).collect()
+}
+
+fn read_value(text: &str) -> Value {
+    let document: Result<Table, _> = toml::from_str(&format!("value = {text}"));
+    match document.ok().and_then(|mut table| table.remove("value")) {
+        Some(value) => value,
+        None => Value::String(text.to_string()),
+    }
+}
+
+/// Finds where in the text a problem lies. What an override has set is reported at the override.
+fn semantic_error(
+    problem: &Problem,
+    text: &str,
+    source_name: &str,
+    overrides: &[(String, String)],
+) -> ScenarioError {
+    let path = problem.path.iter().map(Key::to_string).collect::<Vec<_>>().join(".");
+    let message = format!("{path}: {}", problem.message);
+    let leaf = problem.path.iter().rev().find_map(|key| match key {
+        Key::Field(name) => Some(*name),
+        Key::Index(_) => None,
+    });
+    let blamed = overrides.iter().rev().find(|(over, _)| over.rsplit('.').next() == leaf);
+    let error = if let Some((over, value)) = blamed {
+        ScenarioError::new(&format!("--set {over}={value}"), message)
+    } else if let Some(offset) = locate(text, &problem.path) {
+        ScenarioError::at(source_name, text, offset, message)
+    } else {
+        ScenarioError::new(source_name, message)
+    };
+    error.with_help(problem.help.clone())
+}
+
+/// Byte offset of the deepest part of `path` that the text has.
+fn locate(text: &str, path: &[Key]) -> Option<usize> {
+    let document = DeTable::parse(text).ok()?;
+    let mut offset = document.span().start;
+    let root = DeValue::Table(document.into_inner());
+    let mut value = &root;
+    for key in path {
+        let next = match key {
+            Key::Field(name) => value.as_table().and_then(|table| table.get(*name)),
+            Key::Index(index) => value.as_array().and_then(|array| array.get(*index)),
+        };
+        let Some(next) = next else { break };
+        offset = next.span().start;
+        value = next.get_ref();
+    }
+    Some(offset)
+}

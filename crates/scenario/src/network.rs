@@ -1,0 +1,254 @@
+//! The network that a scenario describes, with every shorthand expanded: nodes, directed links, single flows and their
+//! paths. Routing is static: least propagation delay, then fewest hops, then the order of the document.
+
+use crate::{AccessSpec, DumbbellSpec, FlowSpec, Scenario, StartSpec};
+use longhaul_path::{LinkConfig, Random};
+use longhaul_units::{Duration, Instant, Rate, Size};
+use std::collections::BTreeMap;
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct DirectedLink {
+    /// `bottleneck.forward`, or for a private access link for instance `bulk[3].from.forward`.
+    pub name: String,
+    /// Index of the node at its beginning.
+    pub from: usize,
+    /// Index of the node at its end.
+    pub to: usize,
+    /// True for a link of the document, false for a flow's private access link.
+    pub declared: bool,
+    /// Everything else.
+    pub config: LinkConfig,
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct FlowInstance {
+    /// `bulk`, or `bulk[3]` in a group.
+    pub name: String,
+    /// Index of its `[[flow]]` table.
+    pub group: usize,
+    /// Node of the active opener.
+    pub from: usize,
+    /// Node of the passive opener.
+    pub to: usize,
+    /// When it starts.
+    pub start: Instant,
+    /// Links from the active to the passive opener.
+    pub forward: Vec<usize>,
+    /// Links back.
+    pub reverse: Vec<usize>,
+}
+
+/// Nodes, directed links, flows.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    /// Names of the nodes; those of the document first, then hosts of flows.
+    pub nodes: Vec<String>,
+    /// Links; those of the document first, each in both directions, then access links.
+    pub links: Vec<DirectedLink>,
+    /// Flows in the order of the document.
+    pub flows: Vec<FlowInstance>,
+}
+
+impl Network {
+    /// Expands a valid scenario. Random start times come from the run's seed.
+    pub fn new(scenario: &Scenario) -> Network {
+        let mut network = Network::graph(scenario);
+        let mut paths = BTreeMap::new();
+        for (group, spec) in scenario.flow.iter().enumerate() {
+            let [Some(from), Some(to)] = Network::ends_of(scenario, spec) else { continue };
+            let core = paths
+                .entry((from.clone(), to.clone()))
+                .or_insert_with(|| {
+                    let both = (network.core_path(&from, &to), network.core_path(&to, &from));
+                    (both.0.unwrap_or_default(), both.1.unwrap_or_default())
+                })
+                .clone();
+            let access = spec.access.as_ref().or(scenario.dumbbell.as_ref().and_then(|d| d.access.as_ref()));
+            for (index, start) in starts(spec, scenario.run.seed).into_iter().enumerate() {
+                let name =
+                    if spec.count == 1 { spec.name.clone() } else { format!("{}[{index}]", spec.name) };
+                network.add_flow(name, group, start, [&from, &to], core.clone(), access);
+            }
+        }
+        network
+    }
+
+    /// The nodes and links of the document, without flows.
+    pub(crate) fn graph(scenario: &Scenario) -> Network {
+        let mut network = Network { nodes: Network::declared_nodes(scenario), ..Network::default() };
+        if let Some(dumbbell) = &scenario.dumbbell {
+            let ends = [DumbbellSpec::LEFT, DumbbellSpec::RIGHT].map(|name| network.node(name));
+            network.add_link(
+                DumbbellSpec::LINK,
+                ends,
+                &dumbbell.bottleneck.directions().map(|d| d.config()),
+                true,
+            );
+        }
+        for link in &scenario.link {
+            let ends = [0, 1].map(|end| network.node(&link.ends[end]));
+            network.add_link(&link.name, ends, &link.directions().map(|d| d.config()), true);
+        }
+        network
+    }
+
+    /// Names of the nodes of the document: listed, of the dumbbell, ends of links.
+    pub(crate) fn declared_nodes(scenario: &Scenario) -> Vec<String> {
+        let listed = scenario.node.iter().map(|node| node.name.clone());
+        let routers = scenario.dumbbell.iter().flat_map(|_| [DumbbellSpec::LEFT, DumbbellSpec::RIGHT]);
+        let ends = scenario.link.iter().flat_map(|link| link.ends.iter().cloned());
+        let mut names: Vec<String> = vec![];
+        for name in listed.chain(routers.map(str::to_string)).chain(ends) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Names of the links of the document.
+    pub(crate) fn declared_links(scenario: &Scenario) -> Vec<String> {
+        let dumbbell = scenario.dumbbell.iter().map(|_| DumbbellSpec::LINK.to_string());
+        dumbbell.chain(scenario.link.iter().map(|link| link.name.clone())).collect()
+    }
+
+    /// Where a flow starts and ends: as it says, else at the routers of the dumbbell.
+    pub(crate) fn ends_of(scenario: &Scenario, flow: &FlowSpec) -> [Option<String>; 2] {
+        let default = |name: &str| scenario.dumbbell.as_ref().map(|_| name.to_string());
+        [
+            flow.from.clone().or_else(|| default(DumbbellSpec::LEFT)),
+            flow.to.clone().or_else(|| default(DumbbellSpec::RIGHT)),
+        ]
+    }
+
+    /// Round trip time of a flow without any queue: propagation, and transmission of a data packet of `data` bytes
+    /// and an ACK of `ack` bytes at every hop.
+    pub fn base_rtt(&self, flow: &FlowInstance, data: Size, ack: Size) -> Duration {
+        let hop = |index: &usize, size| {
+            let config = &self.links[*index].config;
+            config.delay + config.rate.transmission_time(size)
+        };
+        let there = flow.forward.iter().map(|link| hop(link, data));
+        let back = flow.reverse.iter().map(|link| hop(link, ack));
+        there.chain(back).fold(Duration::ZERO, |sum, time| sum + time)
+    }
+
+    /// The slowest link of a path: its index and rate.
+    pub fn bottleneck(&self, path: &[usize]) -> Option<(usize, Rate)> {
+        path.iter().map(|link| (*link, self.links[*link].config.rate)).min_by_key(|(_, rate)| *rate)
+    }
+
+    /// Links from one node of the document to another; `None` if there is no way.
+    pub(crate) fn core_path(&self, from: &str, to: &str) -> Option<Vec<usize>> {
+        let position = |name: &str| self.nodes.iter().position(|node| node == name);
+        let (from, to) = (position(from)?, position(to)?);
+        let declared = self.links.iter().enumerate().filter(|(_, link)| link.declared);
+        let links: Vec<(usize, &DirectedLink)> = declared.collect();
+        // Bellman-Ford over (delay, hops): networks of the document are small.
+        let mut best: Vec<Option<(Duration, usize, Option<usize>)>> = vec![None; self.nodes.len()];
+        best[from] = Some((Duration::ZERO, 0, None));
+        for _ in 0..self.nodes.len() {
+            let mut changed = false;
+            for (index, link) in &links {
+                let Some((delay, hops, _)) = best[link.from] else { continue };
+                let candidate = (delay + link.config.delay, hops + 1);
+                if best[link.to].is_none_or(|(delay, hops, _)| candidate < (delay, hops)) {
+                    best[link.to] = Some((candidate.0, candidate.1, Some(*index)));
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        let mut path = vec![];
+        let mut node = to;
+        while node != from {
+            let link = best[node]?.2?;
+            path.push(link);
+            node = self.links[link].from;
+        }
+        path.reverse();
+        Some(path)
+    }
+
+    fn node(&mut self, name: &str) -> usize {
+        self.nodes.iter().position(|node| node == name).unwrap_or_else(|| {
+            self.nodes.push(name.to_string());
+            self.nodes.len() - 1
+        })
+    }
+
+    fn add_link(
+        &mut self,
+        name: &str,
+        ends: [usize; 2],
+        configs: &[Option<LinkConfig>; 2],
+        declared: bool,
+    ) -> [usize; 2] {
+        let first = self.links.len();
+        for (index, direction) in ["forward", "reverse"].into_iter().enumerate() {
+            let Some(config) = configs[index].clone() else { continue };
+            let (from, to) = (ends[index], ends[1 - index]);
+            self.links.push(DirectedLink { name: format!("{name}.{direction}"), from, to, declared, config });
+        }
+        [first, first + 1]
+    }
+
+    fn add_flow(
+        &mut self,
+        name: String,
+        group: usize,
+        start: Instant,
+        ends: [&str; 2],
+        core: (Vec<usize>, Vec<usize>),
+        access: Option<&AccessSpec>,
+    ) {
+        let mut nodes = ends.map(|name| self.node(name));
+        let (mut forward, mut reverse) = core;
+        if let Some(access) = access {
+            let sides = access.directions().map(|side| side.config());
+            for (side, label) in ["from", "to"].into_iter().enumerate() {
+                let host = self.nodes.len();
+                self.nodes.push(format!("{name}.{label}"));
+                let link_name = format!("{name}.{label}");
+                let both = [sides[side].clone(), sides[side].clone()];
+                let [up, down] = self.add_link(&link_name, [host, nodes[side]], &both, false);
+                if side == 0 {
+                    forward.insert(0, up);
+                    reverse.push(down);
+                } else {
+                    forward.push(down);
+                    reverse.insert(0, up);
+                }
+                nodes[side] = host;
+            }
+        }
+        self.flows.push(FlowInstance { name, group, from: nodes[0], to: nodes[1], start, forward, reverse });
+    }
+}
+
+/// Start times of a group's flows. Each flow draws from a stream of its own name.
+fn starts(spec: &FlowSpec, seed: u64) -> Vec<Instant> {
+    let stream = |index: u32| Random::stream(seed, &format!("{}[{index}] start", spec.name));
+    let mut clock = Duration::ZERO;
+    (0..spec.count)
+        .map(|index| {
+            let after = match &spec.start {
+                StartSpec::Fixed(time) => *time,
+                StartSpec::Uniform(low, high) => {
+                    *low + Duration::from_nanos(stream(index).up_to((*high - *low).as_nanos()))
+                }
+                StartSpec::Spaced { interval, first } => *first + *interval * u64::from(index),
+                StartSpec::Exponential { mean, first } => {
+                    clock += Duration::from_secs_f64(stream(index).exponential(mean.as_secs_f64()));
+                    *first + clock
+                }
+                StartSpec::At(times) => times[index as usize],
+            };
+            Instant::ZERO + after
+        })
+        .collect()
+}

@@ -1,0 +1,251 @@
+//! The document's tables for the run and the network.
+
+use crate::FlowSpec;
+use longhaul_path::{Change, LinkConfig, LossSpec, Outage, QueueSpec, Reordering};
+use longhaul_units::{Duration, Limit, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A network, its traffic, and what to measure.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Longhaul scenario")]
+pub struct Scenario {
+    /// A short name for titles.
+    #[serde(default = "unnamed")]
+    pub name: String,
+    /// What this scenario is about.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// How long to run and what to record.
+    pub run: RunSpec,
+    /// Two routers with one bottleneck between them: nodes `left` and `right`, link `bottleneck`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dumbbell: Option<DumbbellSpec>,
+    /// Nodes. Those that a link names need not be listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node: Vec<NodeSpec>,
+    /// Links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link: Vec<LinkSpec>,
+    /// Flows.
+    #[serde(default)]
+    pub flow: Vec<FlowSpec>,
+}
+
+fn unnamed() -> String {
+    "scenario".to_string()
+}
+
+/// How long to run and what to record.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunSpec {
+    /// Simulated time, more than 0 and at most 10 years.
+    pub duration: Duration,
+    /// Time at the beginning that is left out of averages, percentiles and rates.
+    #[serde(default)]
+    pub warmup: Duration,
+    /// Seed of all random streams.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// Interval of the time series.
+    #[serde(default = "one_second")]
+    pub sample: Duration,
+    /// Links whose packets are captured to `packets.pcapng` as they enter the queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capture: Vec<String>,
+}
+
+fn first_seed() -> u64 {
+    1
+}
+fn one_second() -> Duration {
+    Duration::from_secs(1)
+}
+
+/// A node that is only named.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NodeSpec {
+    /// The node's name: letters, digits, `-` and `_`.
+    pub name: String,
+}
+
+/// What may differ between the two directions of a link.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectionSpec {
+    /// Rate of the transmitter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Propagation delay, one way, at most 1 h.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Duration>,
+    /// Queue in front of the transmitter; DropTail with 1000 packets if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueSpec>,
+    /// Loss without congestion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<LossSpec>,
+    /// Extra delay, uniform between zero and this; packets keep their order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Duration>,
+    /// Random overtaking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordering: Option<Reordering>,
+    /// Scripted outages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outages: Option<Vec<Outage>>,
+    /// Scripted changes of rate and delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Vec<Change>>,
+}
+
+impl DirectionSpec {
+    /// These settings, with `common` where they are silent.
+    pub fn or(&self, common: &DirectionSpec) -> DirectionSpec {
+        let (own, common) = (self.clone(), common.clone());
+        DirectionSpec {
+            rate: own.rate.or(common.rate),
+            delay: own.delay.or(common.delay),
+            queue: own.queue.or(common.queue),
+            loss: own.loss.or(common.loss),
+            jitter: own.jitter.or(common.jitter),
+            reordering: own.reordering.or(common.reordering),
+            outages: own.outages.or(common.outages),
+            changes: own.changes.or(common.changes),
+        }
+    }
+
+    /// The link that these settings describe; `None` if rate or delay is missing.
+    pub fn config(&self) -> Option<LinkConfig> {
+        Some(LinkConfig {
+            rate: self.rate?,
+            delay: self.delay?,
+            queue: self.queue.unwrap_or(QueueSpec::Droptail { limit: Limit::Packets(1000) }),
+            loss: self.loss,
+            changes: self.changes.clone().unwrap_or_default(),
+            outages: self.outages.clone().unwrap_or_default(),
+            jitter: self.jitter.unwrap_or_default(),
+            reordering: self.reordering,
+        })
+    }
+}
+
+/// Both directions of a link: what is common, and what differs.
+macro_rules! with_directions {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty),* $(,)? }
+     $(#[$forward_doc:meta])* $forward:ident, $(#[$reverse_doc:meta])* $reverse:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $type,)*
+            /// Rate of the transmitter, both directions.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub rate: Option<Rate>,
+            /// Propagation delay, one way, at most 1 h.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub delay: Option<Duration>,
+            /// Queue in front of the transmitter; DropTail with 1000 packets if not given.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub queue: Option<QueueSpec>,
+            /// Loss without congestion.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub loss: Option<LossSpec>,
+            /// Extra delay, uniform between zero and this; packets keep their order.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub jitter: Option<Duration>,
+            /// Random overtaking.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub reordering: Option<Reordering>,
+            /// Scripted outages.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub outages: Option<Vec<Outage>>,
+            /// Scripted changes of rate and delay.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub changes: Option<Vec<Change>>,
+            $(#[$forward_doc])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $forward: Option<DirectionSpec>,
+            $(#[$reverse_doc])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $reverse: Option<DirectionSpec>,
+        }
+
+        impl $name {
+            /// What both directions have in common.
+            pub fn common(&self) -> DirectionSpec {
+                DirectionSpec {
+                    rate: self.rate,
+                    delay: self.delay,
+                    queue: self.queue,
+                    loss: self.loss,
+                    jitter: self.jitter,
+                    reordering: self.reordering,
+                    outages: self.outages.clone(),
+                    changes: self.changes.clone(),
+                }
+            }
+            /// The settings in force: forward or `from` side first, reverse or `to` side second.
+            pub fn directions(&self) -> [DirectionSpec; 2] {
+                let common = self.common();
+                [&self.$forward, &self.$reverse]
+                    .map(|own| own.as_ref().map_or_else(|| common.clone(), |own| own.or(&common)))
+            }
+        }
+    };
+}
+
+with_directions! {
+    /// A link between two nodes; duplex, each direction with its own queue.
+    LinkSpec {
+        /// The link's name: letters, digits, `-` and `_`.
+        name: String,
+        /// Names of the two nodes. Forward is from the first to the second.
+        ends: [String; 2],
+    }
+    /// What differs from the first node to the second.
+    forward,
+    /// What differs from the second node to the first.
+    reverse
+}
+
+with_directions! {
+    /// The link between the routers of a dumbbell, from `left` to `right`.
+    BottleneckSpec {}
+    /// What differs from left to right.
+    forward,
+    /// What differs from right to left.
+    reverse
+}
+
+with_directions! {
+    /// Private links that join one host for each flow to the network, at both sides.
+    AccessSpec {}
+    /// What differs for the links of the sending side, both directions.
+    from,
+    /// What differs for the links of the receiving side, both directions.
+    to
+}
+
+/// Two routers with one bottleneck between them.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DumbbellSpec {
+    /// The link between the routers.
+    pub bottleneck: BottleneckSpec,
+    /// Access links of flows that give none of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<AccessSpec>,
+}
+
+impl DumbbellSpec {
+    /// The router where senders are.
+    pub const LEFT: &'static str = "left";
+    /// The router where receivers are.
+    pub const RIGHT: &'static str = "right";
+    /// The link between them.
+    pub const LINK: &'static str = "bottleneck";
+}

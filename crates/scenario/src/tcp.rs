@@ -1,0 +1,399 @@
+//! The document's table for a connection's settings, and how it becomes a connection.
+
+use longhaul_cc::{Algorithm, CongestionControl, Pacing, Setup, SlowStartKind};
+use longhaul_tcp::{Config, InitialWindow, Reading, Recovery, RttSampling};
+use longhaul_units::{Duration, Limit, Rate, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How losses are found and repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// Fast retransmit, then slow start (Jacobson 1988).
+    Tahoe,
+    /// Fast recovery that the first new ACK ends (RFC 5681).
+    Reno,
+    /// Fast recovery through partial ACKs (RFC 6582).
+    Newreno,
+    /// Conservative loss recovery by selective acknowledgment (RFC 6675).
+    #[default]
+    Sack,
+    /// Forward acknowledgment (Mathis and Mahdavi 1996).
+    Fack,
+}
+
+impl Variant {
+    /// The name in scenario files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Variant::Tahoe => "tahoe",
+            Variant::Reno => "reno",
+            Variant::Newreno => "newreno",
+            Variant::Sack => "sack",
+            Variant::Fack => "fack",
+        }
+    }
+    fn recovery(self) -> Recovery {
+        match self {
+            Variant::Tahoe => Recovery::Tahoe,
+            Variant::Reno => Recovery::Reno,
+            Variant::Newreno => Recovery::NewReno,
+            Variant::Sack => Recovery::Sack,
+            Variant::Fack => Recovery::Fack,
+        }
+    }
+}
+
+/// Settings that are a word or a quantity, as text.
+macro_rules! text_setting {
+    ($type:ident, $expecting:literal, $schema_doc:literal, $examples:expr) => {
+        impl Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+                impl serde::de::Visitor<'_> for Visitor {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expecting)
+                    }
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
+                        $type::read(text).map_err(|why| E::custom(format!("{why}; expected {}", $expecting)))
+                    }
+                    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$type, E> {
+                        $type::from_count(number)
+                            .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
+                    }
+                }
+                deserializer.deserialize_any(Visitor)
+            }
+        }
+        impl JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "description": $schema_doc,
+                    "type": ["string", "integer"],
+                    "examples": $examples,
+                })
+            }
+        }
+    };
+}
+
+/// The timer of delayed ACKs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DelayedAck {
+    /// Every segment is acknowledged at once.
+    Off,
+    /// An ACK waits at most so long.
+    After(Duration),
+}
+
+impl DelayedAck {
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(DelayedAck::Off);
+        }
+        text.parse().map(DelayedAck::After).map_err(|error: longhaul_units::UnitError| error.to_string())
+    }
+    fn from_count(_: i64) -> Option<Self> {
+        None
+    }
+}
+impl std::fmt::Display for DelayedAck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            DelayedAck::Off => f.write_str("off"),
+            DelayedAck::After(time) => time.fmt(f),
+        }
+    }
+}
+text_setting!(
+    DelayedAck,
+    "\"off\" or a time as in \"200 ms\"",
+    "Longest delay of an ACK, or \"off\".",
+    ["200 ms", "off"]
+);
+
+/// The initial window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InitialWindowSpec {
+    /// Segments (`10`), segments (`"10 packets"`) or bytes (`"4380 B"`).
+    Fixed(Limit),
+    /// `"rfc3390"`: min(4 MSS, max(2 MSS, 4380 bytes)).
+    Rfc3390,
+}
+
+impl InitialWindowSpec {
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "rfc3390" {
+            return Ok(InitialWindowSpec::Rfc3390);
+        }
+        text.parse()
+            .map(InitialWindowSpec::Fixed)
+            .map_err(|error: longhaul_units::UnitError| error.to_string())
+    }
+    fn from_count(count: i64) -> Option<Self> {
+        u64::try_from(count).ok().map(|count| InitialWindowSpec::Fixed(Limit::Packets(count)))
+    }
+    fn window(self) -> InitialWindow {
+        match self {
+            InitialWindowSpec::Fixed(Limit::Packets(packets)) => {
+                InitialWindow::Segments(packets.min(u64::from(u32::MAX)) as u32)
+            }
+            InitialWindowSpec::Fixed(Limit::Bytes(size)) => InitialWindow::Bytes(size.as_bytes()),
+            InitialWindowSpec::Rfc3390 => InitialWindow::Rfc3390,
+        }
+    }
+}
+impl std::fmt::Display for InitialWindowSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            InitialWindowSpec::Fixed(limit) => limit.fmt(f),
+            InitialWindowSpec::Rfc3390 => f.write_str("rfc3390"),
+        }
+    }
+}
+text_setting!(
+    InitialWindowSpec,
+    "a number of segments as in 10, a size as in \"4380 B\", or \"rfc3390\"",
+    "Initial window: segments, bytes, or \"rfc3390\".",
+    ["10 packets", "4380 B", "rfc3390"]
+);
+
+/// A receive buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BufferSpec {
+    /// The largest window that TCP can express, 1 GiB.
+    Unlimited,
+    /// Bytes, or packets of one MSS.
+    Limited(Limit),
+}
+
+impl BufferSpec {
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "unlimited" {
+            return Ok(BufferSpec::Unlimited);
+        }
+        text.parse().map(BufferSpec::Limited).map_err(|error: longhaul_units::UnitError| error.to_string())
+    }
+    fn from_count(_: i64) -> Option<Self> {
+        None
+    }
+    /// In bytes for this MSS; `None` is unlimited.
+    pub fn bytes(self, mss: Size) -> Option<u64> {
+        match self {
+            BufferSpec::Unlimited => None,
+            BufferSpec::Limited(limit) => Some(in_bytes(limit, mss)),
+        }
+    }
+}
+impl std::fmt::Display for BufferSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BufferSpec::Unlimited => f.write_str("unlimited"),
+            BufferSpec::Limited(limit) => limit.fmt(f),
+        }
+    }
+}
+text_setting!(
+    BufferSpec,
+    "\"unlimited\", a size as in \"64 KiB\", or packets of one MSS as in \"20 packets\"",
+    "Receive buffer: bytes, packets of one MSS, or \"unlimited\".",
+    ["unlimited", "64 KiB", "20 packets"]
+);
+
+fn in_bytes(limit: Limit, mss: Size) -> u64 {
+    match limit {
+        Limit::Packets(packets) => packets.saturating_mul(mss.as_bytes()),
+        Limit::Bytes(size) => size.as_bytes(),
+    }
+}
+
+/// The retransmission timer (RFC 6298).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RtoSpec {
+    /// RTO before the first round trip was measured.
+    pub initial: Duration,
+    /// Smallest RTO.
+    pub min: Duration,
+    /// Largest RTO.
+    pub max: Duration,
+    /// Granularity of the clock.
+    pub granularity: Duration,
+    /// Take at most one sample in a round trip, as implementations with one timed segment do.
+    pub one_sample_per_round: bool,
+}
+
+impl Default for RtoSpec {
+    fn default() -> Self {
+        let config = Config::default();
+        RtoSpec {
+            initial: config.initial_rto,
+            min: config.min_rto,
+            max: config.max_rto,
+            granularity: config.clock_granularity,
+            one_sample_per_round: config.rtt_sampling == RttSampling::OncePerRound,
+        }
+    }
+}
+
+/// A connection's settings, at both ends.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TcpSpec {
+    /// Loss recovery.
+    pub variant: Variant,
+    /// Payload of a full segment without options, 1 to 65,495 bytes.
+    pub mss: Size,
+    /// Initial window.
+    pub initial_window: InitialWindowSpec,
+    /// Slow start threshold at the start; none means arbitrarily high.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh: Option<Limit>,
+    /// Receive buffer.
+    pub receive_buffer: BufferSpec,
+    /// Rate at which the application reads; without it, at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reading_rate: Option<Rate>,
+    /// Longest delay of an ACK.
+    pub delayed_ack: DelayedAck,
+    /// Acknowledge at least every so many full-sized segments.
+    pub ack_every: u32,
+    /// Skip the handshake, as one-way agents do: both ends are connected from the start.
+    pub established: bool,
+    /// Timestamps option (RFC 7323).
+    pub timestamps: bool,
+    /// Window scaling (RFC 7323).
+    pub window_scaling: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Report duplicates to the sender (RFC 2883).
+    pub dsack: bool,
+    /// Send new data on the first duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Duplicate ACKs that mean a loss.
+    pub duplicate_threshold: u32,
+    /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8).
+    pub clear_sack_on_timeout: bool,
+    /// Nagle's algorithm.
+    pub nagle: bool,
+    /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
+    pub restart_after_idle: bool,
+    /// At most so many segments leave in answer to one arriving segment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_burst: Option<u32>,
+    /// When segments are paced: how many may leave back to back.
+    pub pacing_burst: u32,
+    /// Give up after so many retransmissions of one segment.
+    pub max_retransmissions: u32,
+    /// Give up when data stays unacknowledged for longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_timeout: Option<Duration>,
+    /// Congestion control.
+    pub congestion: Algorithm,
+    /// Slow start.
+    pub slow_start: SlowStartKind,
+    /// Pacing for congestion controls that know only a window.
+    pub pacing: Pacing,
+    /// Retransmission timer.
+    pub rto: RtoSpec,
+}
+
+impl Default for TcpSpec {
+    fn default() -> Self {
+        let config = Config::default();
+        TcpSpec {
+            variant: Variant::default(),
+            mss: Size::from_bytes(u64::from(config.mss)),
+            initial_window: InitialWindowSpec::Fixed(Limit::Packets(10)),
+            initial_ssthresh: None,
+            receive_buffer: BufferSpec::Unlimited,
+            reading_rate: None,
+            delayed_ack: config.delayed_ack.map_or(DelayedAck::Off, DelayedAck::After),
+            ack_every: config.ack_every,
+            established: false,
+            timestamps: config.timestamps,
+            window_scaling: config.window_scaling,
+            ecn: config.ecn,
+            dsack: config.dsack,
+            limited_transmit: config.limited_transmit,
+            duplicate_threshold: config.duplicate_threshold,
+            clear_sack_on_timeout: config.clear_sack_on_timeout,
+            nagle: config.nagle,
+            restart_after_idle: config.restart_after_idle,
+            max_burst: config.max_burst,
+            pacing_burst: config.pacing_burst,
+            max_retransmissions: config.max_retransmissions,
+            user_timeout: config.user_timeout,
+            congestion: Algorithm::default(),
+            slow_start: SlowStartKind::default(),
+            pacing: Pacing::default(),
+            rto: RtoSpec::default(),
+        }
+    }
+}
+
+impl TcpSpec {
+    /// The settings of an endpoint.
+    pub fn config(&self) -> Config {
+        Config {
+            mss: self.mss.as_bytes() as u32,
+            recovery: self.variant.recovery(),
+            duplicate_threshold: self.duplicate_threshold,
+            limited_transmit: self.limited_transmit,
+            clear_sack_on_timeout: self.clear_sack_on_timeout,
+            dsack: self.dsack,
+            timestamps: self.timestamps,
+            window_scaling: self.window_scaling,
+            ecn: self.ecn,
+            receive_buffer: self.receive_buffer.bytes(self.mss),
+            reading: self.reading_rate.map_or(Reading::Immediate, Reading::Rate),
+            ack_every: self.ack_every,
+            delayed_ack: match self.delayed_ack {
+                DelayedAck::Off => None,
+                DelayedAck::After(time) => Some(time),
+            },
+            initial_rto: self.rto.initial,
+            min_rto: self.rto.min,
+            max_rto: self.rto.max,
+            clock_granularity: self.rto.granularity,
+            rtt_sampling: if self.rto.one_sample_per_round {
+                RttSampling::OncePerRound
+            } else {
+                RttSampling::EveryAck
+            },
+            max_retransmissions: self.max_retransmissions,
+            user_timeout: self.user_timeout,
+            nagle: self.nagle,
+            initial_window: self.initial_window.window(),
+            restart_after_idle: self.restart_after_idle,
+            max_burst: self.max_burst,
+            pacing_burst: self.pacing_burst,
+            ..Config::default()
+        }
+    }
+
+    /// A congestion controller for an endpoint.
+    ///
+    /// # Errors
+    /// A text that names the parameter which is out of its range.
+    pub fn congestion_control(&self) -> Result<Box<dyn CongestionControl>, String> {
+        let mss = self.mss.as_bytes();
+        let setup = Setup {
+            mss,
+            initial_window: self.initial_window.window().bytes(mss as u32),
+            initial_ssthresh: self.initial_ssthresh.map(|limit| in_bytes(limit, self.mss)),
+            pacing: self.pacing,
+        };
+        longhaul_cc::build(&self.congestion, &self.slow_start, &setup)
+    }
+}

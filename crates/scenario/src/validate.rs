@@ -1,0 +1,400 @@
+//! What the types cannot say: values that make no sense, names that do not resolve, networks that do not connect.
+
+use crate::error::nearest;
+use crate::{
+    AppSpec, BufferSpec, DelayedAck, DirectionSpec, DumbbellSpec, FlowSpec, Network, Scenario, StartSpec,
+    TcpSpec,
+};
+use longhaul_units::{Duration, Limit, Rate};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// One step into the document.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Key {
+    Field(&'static str),
+    Index(usize),
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::Field(name) => f.write_str(name),
+            Key::Index(index) => index.fmt(f),
+        }
+    }
+}
+
+/// Something wrong, and where.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Problem {
+    pub path: Vec<Key>,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+const LONGEST_RUN: Duration = Duration::from_secs(10 * 365 * 86_400);
+const LONGEST_DELAY: Duration = Duration::from_secs(3_600);
+const FASTEST: Rate = Rate::from_bps(1_000_000_000_000_000);
+const MOST_SAMPLES: u64 = 10_000_000;
+const MOST_FLOWS: u32 = 1_000_000;
+const LARGEST_MSS: u64 = 65_495;
+
+/// All problems, in the order of the document.
+pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
+    let mut check = Checker { problems: vec![], path: vec![] };
+    check.run(scenario);
+    check.network(scenario);
+    for (index, flow) in scenario.flow.iter().enumerate() {
+        check.within("flow", Some(index), |check| check.flow(scenario, flow));
+    }
+    check.names("flow", scenario.flow.iter().map(|flow| flow.name.as_str()));
+    if scenario.flow.is_empty() {
+        check.problem(&[], "there is no [[flow]]: nothing would be sent");
+    }
+    if check.problems.is_empty() {
+        check.connected(scenario);
+    }
+    check.problems
+}
+
+struct Checker {
+    problems: Vec<Problem>,
+    path: Vec<Key>,
+}
+
+impl Checker {
+    fn problem(&mut self, fields: &[&'static str], message: impl Into<String>) {
+        self.problem_with_help(fields, message, None);
+    }
+
+    fn problem_with_help(
+        &mut self,
+        fields: &[&'static str],
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        let path = self.path.iter().copied().chain(fields.iter().map(|name| Key::Field(name))).collect();
+        self.problems.push(Problem { path, message: message.into(), help });
+    }
+
+    fn within(&mut self, field: &'static str, index: Option<usize>, inner: impl FnOnce(&mut Self)) {
+        let depth = self.path.len();
+        self.path.push(Key::Field(field));
+        self.path.extend(index.map(Key::Index));
+        inner(self);
+        self.path.truncate(depth);
+    }
+
+    fn run(&mut self, scenario: &Scenario) {
+        let run = &scenario.run;
+        if run.duration.is_zero() || run.duration > LONGEST_RUN {
+            self.problem(&["run", "duration"], "a run lasts more than 0 s and at most 10 years");
+        }
+        if run.warmup >= run.duration {
+            self.problem(
+                &["run", "warmup"],
+                format!("the warm-up ({}) must be shorter than the run ({})", run.warmup, run.duration),
+            );
+        }
+        if run.sample.is_zero() || run.duration.as_nanos() / run.sample.as_nanos().max(1) > MOST_SAMPLES {
+            self.problem(
+                &["run", "sample"],
+                "the sampling interval must give between 1 and 10,000,000 samples",
+            );
+        }
+        let links = Network::declared_links(scenario);
+        for (index, name) in run.capture.iter().enumerate() {
+            if !links.iter().any(|link| link == name) {
+                let help = nearest(name, links.iter().map(String::as_str));
+                self.within("run", None, |check| {
+                    check.within("capture", Some(index), |check| {
+                        check.problem_with_help(&[], format!("there is no link \"{name}\""), help);
+                    });
+                });
+            }
+        }
+    }
+
+    fn network(&mut self, scenario: &Scenario) {
+        if let Some(dumbbell) = &scenario.dumbbell {
+            self.within("dumbbell", None, |check| {
+                check.within("bottleneck", None, |check| check.directions(&dumbbell.bottleneck.directions()));
+                if let Some(access) = &dumbbell.access {
+                    check.within("access", None, |check| check.directions(&access.directions()));
+                }
+            });
+        }
+        for (index, link) in scenario.link.iter().enumerate() {
+            self.within("link", Some(index), |check| {
+                check.directions(&link.directions());
+                if link.ends[0] == link.ends[1] {
+                    check.problem(
+                        &["ends"],
+                        format!("both ends are \"{}\"; a link joins two nodes", link.ends[0]),
+                    );
+                }
+                for name in &link.ends {
+                    check.name(&["ends"], name);
+                }
+            });
+        }
+        self.names("link", scenario.link.iter().map(|link| link.name.as_str()));
+        self.names("node", scenario.node.iter().map(|node| node.name.as_str()));
+        if scenario.dumbbell.is_some() {
+            for (index, link) in scenario.link.iter().enumerate() {
+                if link.name == DumbbellSpec::LINK {
+                    self.within("link", Some(index), |check| {
+                        check.problem(&["name"], "the dumbbell's link has this name already");
+                    });
+                }
+            }
+        }
+    }
+
+    fn name(&mut self, fields: &[&'static str], name: &str) {
+        let good = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() || !name.chars().all(good) {
+            self.problem(fields, format!("\"{name}\" is not a name: use letters, digits, - and _"));
+        }
+    }
+
+    fn names<'a>(&mut self, list: &'static str, names: impl Iterator<Item = &'a str>) {
+        let mut seen = BTreeSet::new();
+        for (index, name) in names.enumerate() {
+            self.within(list, Some(index), |check| {
+                check.name(&["name"], name);
+                if !seen.insert(name.to_string()) {
+                    check.problem(
+                        &["name"],
+                        format!("there are two of the name \"{name}\"; give each its own name"),
+                    );
+                }
+            });
+        }
+    }
+
+    fn directions(&mut self, directions: &[DirectionSpec; 2]) {
+        self.direction(&directions[0]);
+        if directions[0] != directions[1] && self.problems.is_empty() {
+            self.direction(&directions[1]);
+        }
+    }
+
+    fn direction(&mut self, link: &DirectionSpec) {
+        match link.rate {
+            None => self.problem(&[], "there is no rate; write for instance rate = \"50 Mbit/s\""),
+            Some(rate) if rate.is_zero() || rate > FASTEST => {
+                self.problem(&["rate"], format!("{rate} is not a link's rate: from 1 bit/s to 1000 Tbit/s"));
+            }
+            Some(_) => {}
+        }
+        match link.delay {
+            None => self.problem(&[], "there is no delay; write for instance delay = \"250 ms\""),
+            Some(delay) => self.delay("delay", delay),
+        }
+        if let Some(jitter) = link.jitter {
+            self.delay("jitter", jitter);
+        }
+        if let Some(reordering) = link.reordering {
+            self.within("reordering", None, |check| check.delay("delay", reordering.delay));
+        }
+        if let Some(queue) = link.queue {
+            if matches!(queue.limit(), Limit::Packets(0) | Limit::Bytes(longhaul_units::Size::ZERO)) {
+                self.problem(
+                    &["queue"],
+                    "a queue of 0 lets nothing through; the limit is at least 1 packet or 1 B",
+                );
+            }
+        }
+        for (index, change) in link.changes.iter().flatten().enumerate() {
+            self.within("changes", Some(index), |check| {
+                if change.rate.is_none() && change.delay.is_none() {
+                    check.problem(&[], "a change needs a new rate, a new delay, or both");
+                }
+                if let Some(delay) = change.delay {
+                    check.delay("delay", delay);
+                }
+                if change.rate.is_some_and(|rate| rate > FASTEST) {
+                    check.problem(&["rate"], "the largest rate is 1000 Tbit/s");
+                }
+            });
+        }
+        for (index, outage) in link.outages.iter().flatten().enumerate() {
+            if outage.duration.is_zero() {
+                self.within("outages", Some(index), |check| {
+                    check.problem(&["duration"], "an outage lasts longer than 0 s");
+                });
+            }
+        }
+    }
+
+    fn delay(&mut self, field: &'static str, delay: Duration) {
+        if delay > LONGEST_DELAY {
+            self.problem(
+                &[field],
+                format!("{delay} is too long for a path on or near the Earth: at most 1 h"),
+            );
+        }
+    }
+
+    fn flow(&mut self, scenario: &Scenario, flow: &FlowSpec) {
+        if flow.count == 0 || flow.count > MOST_FLOWS {
+            self.problem(&["count"], "a group has between 1 and 1,000,000 flows");
+        }
+        self.ends(scenario, flow);
+        if let Some(access) = &flow.access {
+            self.within("access", None, |check| check.directions(&access.directions()));
+        }
+        if let StartSpec::At(times) = &flow.start {
+            if times.len() != flow.count as usize {
+                let message =
+                    format!("{} start times for {} flows; give one for each", times.len(), flow.count);
+                self.problem(&["start"], message);
+            }
+        }
+        let (earliest, latest) = start_range(flow);
+        if latest >= scenario.run.duration {
+            let message = format!(
+                "a flow would start at {latest}, after the end of the run ({})",
+                scenario.run.duration
+            );
+            self.problem(&["start"], message);
+        }
+        if flow.stop.is_some_and(|stop| stop <= earliest) {
+            self.problem(&["stop"], format!("the flow stops before it starts ({earliest})"));
+        }
+        self.app(&flow.app);
+        self.within("tcp", None, |check| check.tcp(&flow.tcp));
+    }
+
+    fn ends(&mut self, scenario: &Scenario, flow: &FlowSpec) {
+        let nodes = Network::declared_nodes(scenario);
+        let [from, to] = Network::ends_of(scenario, flow);
+        for (field, end) in [("from", &from), ("to", &to)] {
+            match end {
+                None => self.problem(
+                    &[],
+                    format!("there is no `{field}`: name the node (known: {})", nodes.join(", ")),
+                ),
+                Some(name) if !nodes.contains(name) => {
+                    let help = nearest(name, nodes.iter().map(String::as_str))
+                        .or_else(|| Some(format!("known nodes: {}", nodes.join(", "))));
+                    self.problem_with_help(&[field], format!("there is no node \"{name}\""), help);
+                }
+                Some(_) => {}
+            }
+        }
+        if from.is_some() && from == to {
+            self.problem(&["to"], "a flow needs two different nodes");
+        }
+    }
+
+    fn app(&mut self, app: &AppSpec) {
+        match app {
+            AppSpec::Bulk { size: Some(size) } if size.as_bytes() == 0 => {
+                self.problem(
+                    &["app", "size"],
+                    "a transfer has at least 1 B; leave the size out to send without end",
+                );
+            }
+            AppSpec::Cbr { rate, .. } if rate.is_zero() || *rate > FASTEST => {
+                self.problem(&["app", "rate"], "the rate is from 1 bit/s to 1000 Tbit/s");
+            }
+            AppSpec::Cbr { message, .. } if message.as_bytes() == 0 => {
+                self.problem(&["app", "message"], "a message has at least 1 B");
+            }
+            AppSpec::Request { request, .. } if request.as_bytes() == 0 => {
+                self.problem(&["app", "request"], "a request has at least 1 B");
+            }
+            AppSpec::Request { response, .. } if response.as_bytes() == 0 => {
+                self.problem(&["app", "response"], "an answer has at least 1 B");
+            }
+            AppSpec::Request { requests: Some(0), .. } => {
+                self.problem(&["app", "requests"], "at least 1 request; leave it out to go on without end");
+            }
+            _ => {}
+        }
+    }
+
+    fn tcp(&mut self, tcp: &TcpSpec) {
+        let mss = tcp.mss.as_bytes();
+        if mss == 0 || mss > LARGEST_MSS {
+            self.problem(&["mss"], "an MSS is from 1 B to 65,495 B");
+            return;
+        }
+        if let BufferSpec::Limited(limit) = tcp.receive_buffer {
+            if BufferSpec::Limited(limit).bytes(tcp.mss).is_some_and(|bytes| bytes < mss) {
+                self.problem(&["receive_buffer"], "a receive buffer holds at least one segment");
+            }
+        }
+        if tcp.reading_rate.is_some_and(Rate::is_zero) {
+            self.problem(&["reading_rate"], "an application that reads at 0 bit/s never ends");
+        }
+        if let DelayedAck::After(time) = tcp.delayed_ack {
+            if time.is_zero() || time > Duration::from_secs(10) {
+                self.problem(
+                    &["delayed_ack"],
+                    "the timer is more than 0 s and at most 10 s; \"off\" acknowledges at once",
+                );
+            }
+        }
+        for (field, value) in [
+            ("ack_every", tcp.ack_every),
+            ("duplicate_threshold", tcp.duplicate_threshold),
+            ("pacing_burst", tcp.pacing_burst),
+            ("max_burst", tcp.max_burst.unwrap_or(1)),
+            ("max_retransmissions", tcp.max_retransmissions),
+        ] {
+            if value == 0 {
+                self.problem(&[field], "at least 1");
+            }
+        }
+        let rto = tcp.rto;
+        if rto.min > rto.max || rto.initial > rto.max {
+            self.problem(&["rto"], "min and initial must not exceed max");
+        }
+        if rto.initial.is_zero() || rto.granularity.is_zero() || rto.min.is_zero() {
+            self.problem(&["rto"], "the timer's settings are more than 0 s");
+        }
+        if let Err(message) = tcp.congestion.check() {
+            self.problem(&["congestion"], message);
+        }
+        if let Err(message) = tcp.slow_start.check() {
+            self.problem(&["slow_start"], message);
+        }
+        if self.problems.is_empty() {
+            if let Err(message) = tcp.congestion_control() {
+                self.problem(&["congestion"], message);
+            }
+        }
+    }
+
+    /// Every flow has a way there and back.
+    fn connected(&mut self, scenario: &Scenario) {
+        let network = Network::graph(scenario);
+        for (index, flow) in scenario.flow.iter().enumerate() {
+            let [Some(from), Some(to)] = Network::ends_of(scenario, flow) else { continue };
+            if network.core_path(&from, &to).is_none() {
+                self.within("flow", Some(index), |check| {
+                    check.problem(&["to"], format!("no links lead from \"{from}\" to \"{to}\""));
+                });
+            }
+        }
+    }
+}
+
+/// Earliest and latest possible start, as far as it can be known without drawing.
+fn start_range(flow: &FlowSpec) -> (Duration, Duration) {
+    match &flow.start {
+        StartSpec::Fixed(time) => (*time, *time),
+        StartSpec::Uniform(low, high) => (*low, *high),
+        StartSpec::Spaced { interval, first } => {
+            (*first, *first + *interval * u64::from(flow.count.saturating_sub(1)))
+        }
+        StartSpec::Exponential { first, .. } => (*first, *first),
+        StartSpec::At(times) => {
+            (times.iter().min().copied().unwrap_or_default(), times.iter().max().copied().unwrap_or_default())
+        }
+    }
+}
