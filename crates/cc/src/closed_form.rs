@@ -1,1 +1,317 @@
-//! Closed forms: what theory says a flow can do. Laid over results, and a result far from its formula is flagged.
+//! Closed forms: what theory says a flow can do. They are laid over results; a result far from its formula is flagged.
+//!
+//! Windows are in segments, `p` is the probability that a segment is lost (or congestion events per segment), between
+//! 0 and 1; at `p = 0` loss sets no limit: windows are infinite and rates [`Rate`]'s largest.
+
+use crate::Bytes;
+use longhaul_units::{Duration, Rate, Size};
+
+/// What a window allows: one window per round trip, W / RTT, in bits of payload per second.
+///
+/// ```
+/// use longhaul_cc::closed_form::window_limit;
+/// use longhaul_units::{Duration, Rate, Size};
+/// // 64 KiB over a geostationary satellite.
+/// let rate = window_limit(Size::from_bytes(65_536), Duration::from_millis(512));
+/// assert_eq!(rate, Rate::from_bps(1_024_000));
+/// ```
+pub fn window_limit(window: Size, rtt: Duration) -> Rate {
+    rate_of(window.as_bytes() as f64, rtt)
+}
+
+/// Rate of a window of `segments` of `mss` bytes, in bits of payload per second.
+pub fn rate_of_window(segments: f64, mss: Bytes, rtt: Duration) -> Rate {
+    rate_of(segments * mss as f64, rtt)
+}
+
+fn rate_of(bytes: f64, rtt: Duration) -> Rate {
+    if rtt.is_zero() { Rate::from_bps(u64::MAX) } else { Rate::from_bps_f64(bytes * 8.0 / rtt.as_secs_f64()) }
+}
+
+/// Average window of Reno: sqrt(3 / (2 b p)), where every `b`-th segment is acknowledged (1, or 2 with delayed ACKs).
+///
+/// M. Mathis, J. Semke, J. Mahdavi, T. Ott: The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm, CCR 27(3),
+/// 1997: W = C / sqrt(p) with C = sqrt(3/2) = 1.22, or sqrt(3/4) = 0.87 with delayed ACKs. Valid while timeouts are rare
+/// (p below a per cent or so). With growth counted by bytes, delayed ACKs do not matter: take `b = 1`.
+pub fn mathis_window(p: f64, b: f64) -> f64 {
+    (3.0 / (2.0 * b * p)).sqrt()
+}
+
+/// MSS / RTT * C / sqrt(p); see [`mathis_window`].
+pub fn mathis_rate(mss: Bytes, rtt: Duration, p: f64, b: f64) -> Rate {
+    rate_of_window(mathis_window(p, b), mss, rtt)
+}
+
+/// Average window of AIMD that gains `a` segments per round trip and gives up the share `b` upon loss:
+/// sqrt(a (2 - b) / (2 b p)). RFC 9438 equation 3 with beta = 1 - b; S. Floyd, M. Handley, J. Padhye: A Comparison of
+/// Equation-Based and AIMD Congestion Control, 2000.
+pub fn aimd_window(a: f64, b: f64, p: f64) -> f64 {
+    (a * (2.0 - b) / (2.0 * b * p)).sqrt()
+}
+
+/// Average window of CUBIC outside its Reno-friendly region, RFC 9438 section 5.1:
+/// (C (3 + beta) / (4 (1 - beta)))^(1/4) * (RTT / p)^(3/4).
+pub fn cubic_window(c: f64, beta: f64, rtt: Duration, p: f64) -> f64 {
+    let constant = c * (3.0 + beta) / (4.0 * (1.0 - beta));
+    libm::pow(constant, 0.25) * libm::pow(rtt.as_secs_f64() / p, 0.75)
+}
+
+/// Average window of CUBIC with its Reno-friendly region: the larger of Reno's and [`cubic_window`]
+/// (RFC 9438 tables 1 and 2).
+pub fn cubic_response(c: f64, beta: f64, rtt: Duration, p: f64) -> f64 {
+    cubic_window(c, beta, rtt, p).max(aimd_window(1.0, 0.5, p))
+}
+
+/// Average interval between congestion events of CUBIC, in seconds: K = (4 (1 - beta) / (C (3 + beta)) * RTT / p)^(1/4)
+/// (RFC 9438 section 5.1).
+pub fn cubic_period(c: f64, beta: f64, rtt: Duration, p: f64) -> f64 {
+    libm::pow(4.0 * (1.0 - beta) / (c * (3.0 + beta)) * rtt.as_secs_f64() / p, 0.25)
+}
+
+/// Steady state of Reno with timeouts and a limited window: the full model of J. Padhye, V. Firoiu, D. Towsley, J. Kurose:
+/// Modeling TCP Throughput: A Simple Model and its Empirical Validation, SIGCOMM 1998.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pftk {
+    /// Round trip time.
+    pub rtt: Duration,
+    /// T_0: length of the first timeout of a series.
+    pub timeout: Duration,
+    /// b: segments per ACK (1, or 2 with delayed ACKs).
+    pub segments_per_ack: f64,
+    /// W_max: largest window that the receiver allows, in segments; infinite if it does not matter.
+    pub max_window: f64,
+}
+
+impl Pftk {
+    /// B(p), in segments per second.
+    pub fn segments_per_second(&self, p: f64) -> f64 {
+        let (rtt, b) = (self.rtt.as_secs_f64(), self.segments_per_ack);
+        if p <= 0.0 {
+            return self.max_window / rtt;
+        }
+        if p >= 1.0 {
+            return 0.0;
+        }
+        let unlimited = Self::unconstrained_window(p, b);
+        let window = unlimited.min(self.max_window);
+        let rounds = if unlimited < self.max_window {
+            b / 2.0 * unlimited + 1.0
+        } else {
+            b / 8.0 * self.max_window + (1.0 - p) / (p * self.max_window) + 2.0
+        };
+        let by_timeout = Self::timeout_share(p, window);
+        let sent = (1.0 - p) / p + window + by_timeout / (1.0 - p);
+        let time = rtt * rounds + by_timeout * self.timeout.as_secs_f64() * Self::backoff(p) / (1.0 - p);
+        sent / time
+    }
+
+    /// B(p) in bits of payload per second.
+    pub fn rate(&self, mss: Bytes, p: f64) -> Rate {
+        Rate::from_bps_f64(self.segments_per_second(p) * mss as f64 * 8.0)
+    }
+
+    /// E[W_u], equation (13): expected window when loss is indicated, without a limit.
+    fn unconstrained_window(p: f64, b: f64) -> f64 {
+        let first = (2.0 + b) / (3.0 * b);
+        first + (8.0 * (1.0 - p) / (3.0 * b * p) + first * first).sqrt()
+    }
+
+    /// Q(w), equation (24): probability that a loss in a window of w ends in a timeout.
+    fn timeout_share(p: f64, w: f64) -> f64 {
+        if w <= 3.0 {
+            return 1.0; // too few duplicate ACKs
+        }
+        let passed = 1.0 - p;
+        let cubed = passed * passed * passed;
+        let rest = 1.0 - libm::pow(passed, w - 3.0);
+        let share = (1.0 - cubed) * (1.0 + cubed * rest) / (1.0 - libm::pow(passed, w));
+        share.min(1.0)
+    }
+
+    /// f(p), equation (29): mean length of a series of timeouts, which double up to 64 T_0, times (1 - p) / T_0.
+    fn backoff(p: f64) -> f64 {
+        1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))))
+    }
+}
+
+/// Round trips that slow start takes from window `initial` to `target`, both in the same unit: log2(W / IW) if every
+/// segment counts; with one ACK for `segments_per_ack` segments and growth per ACK, log to base 1 + 1/b.
+/// Zero if there is nothing to grow.
+pub fn slow_start_rounds(initial: f64, target: f64, segments_per_ack: f64) -> f64 {
+    (libm::log2(target / initial) / libm::log2(1.0 + 1.0 / segments_per_ack)).max(0.0)
+}
+
+/// Round trips that limited slow start takes from window 1 to `target` (segments), RFC 3742 section 3:
+/// log2(max_ssthresh) + (cwnd - max_ssthresh) / (max_ssthresh / 2).
+pub fn limited_slow_start_rounds(target: f64, max_ssthresh: f64) -> f64 {
+    let doubling = slow_start_rounds(1.0, target.min(max_ssthresh), 1.0);
+    doubling + (target - max_ssthresh).max(0.0) / (max_ssthresh / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOSS: [f64; 7] = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8];
+
+    #[test]
+    fn cubic_agrees_with_rfc_9438_tables_1_and_2() {
+        // Columns C = 0.04, 0.4, 4. The rows where the table shows Reno's window use its rounded constant 1.2, which
+        // is 2 % less than sqrt(3/2): they are compared by cubic_window alone.
+        let tables = [
+            (
+                100,
+                [
+                    [12.0, 12.0, 12.0],
+                    [38.0, 38.0, 59.0],
+                    [120.0, 187.0, 333.0],
+                    [593.0, 1054.0, 1874.0],
+                    [3332.0, 5926.0, 10538.0],
+                    [18740.0, 33325.0, 59261.0],
+                    [105383.0, 187400.0, 333250.0],
+                ],
+            ),
+            (
+                10,
+                [
+                    [12.0, 12.0, 12.0],
+                    [38.0, 38.0, 38.0],
+                    [120.0, 120.0, 120.0],
+                    [379.0, 379.0, 379.0],
+                    [1200.0, 1200.0, 1874.0],
+                    [3795.0, 5926.0, 10538.0],
+                    [18740.0, 33325.0, 59261.0],
+                ],
+            ),
+        ];
+        let reno = [12.0, 38.0, 120.0, 379.0, 1200.0, 3795.0, 12000.0];
+        for (rtt_ms, rows) in tables {
+            let rtt = Duration::from_millis(rtt_ms);
+            for (row, p) in LOSS.iter().enumerate() {
+                for (column, c) in [0.04, 0.4, 4.0].into_iter().enumerate() {
+                    let printed = rows[row][column];
+                    let response = cubic_response(c, 0.7, rtt, *p);
+                    if printed == reno[row] {
+                        assert!((response / printed - 1.0).abs() < 0.035, "{response} is not {printed}");
+                    } else {
+                        let rounding = 0.5 + 2e-5 * printed;
+                        assert!((response - printed).abs() <= rounding, "{response} is not {printed}");
+                        assert_eq!(response, cubic_window(c, 0.7, rtt, *p));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn cubic_needs_the_loss_rates_of_rfc_9438_section_5_2() {
+        // Table 3: segments of 1500 bytes, RTT 0.1 s; window 833.3: 1.4e-5, 8333.3: 6.3e-7, 83333.3: 2.9e-8.
+        let rtt = Duration::from_millis(100);
+        for (p, window) in [(1.4e-5, 833.3), (6.3e-7, 8333.3), (2.9e-8, 83333.3)] {
+            let ratio = cubic_window(0.4, 0.7, rtt, p) / window;
+            assert!((ratio - 1.0).abs() < 0.03, "{ratio}");
+        }
+        // "1.054 * RTT^(3/4) / p^(3/4)" with the recommended constants.
+        assert!((cubic_window(0.4, 0.7, Duration::from_secs(1), 1.0) - 1.054).abs() < 0.0005);
+    }
+
+    #[test]
+    fn cubic_period_is_window_times_loss_events() {
+        // Section 5.1: AVG_W = (1/p) / (K / RTT); at C = 0.4, RTT 0.1 s, p = 1e-8: 1e8 * 0.1 / 187400 = 53.36 s.
+        let period = cubic_period(0.4, 0.7, Duration::from_millis(100), 1e-8);
+        assert!((period - 53.36).abs() < 0.01, "{period}");
+    }
+
+    #[test]
+    fn reno_agrees_with_rfc_9438_table_1() {
+        // RFC 3649 section 3 prints the constant as 1.2.
+        for (p, printed) in LOSS.iter().zip([12.0, 38.0, 120.0, 379.0, 1200.0, 3795.0, 12000.0]) {
+            let window = aimd_window(1.0, 0.5, *p);
+            assert!((window / printed - 1.0).abs() < 0.035, "{window} is not {printed}");
+            assert_eq!(window, mathis_window(*p, 1.0));
+        }
+    }
+
+    #[test]
+    fn ten_gigabit_needs_one_loss_in_5e9_packets() {
+        // RFC 3649 section 1: 83,333 segments of 1500 bytes at 10 Gbit/s and 100 ms; at most one congestion event every
+        // 5,000,000,000 packets (with the constant 1.2; 4.6e9 with sqrt(3/2)).
+        let window = mathis_window(1.0 / 5e9, 1.0);
+        assert!((window * 1.2 / 1.5f64.sqrt() - 83_333.0).abs() / 83_333.0 < 0.02, "{window}");
+        let rate = rate_of_window(83_333.333, 1500, Duration::from_millis(100));
+        assert!((rate.as_bps() as f64 / 1e10 - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn delayed_acks_lower_the_constant_of_mathis() {
+        // Table 1 of the paper: C = 1.22, 0.87 with delayed ACKs (periodic loss).
+        assert!((mathis_window(1.0, 1.0) - 1.22).abs() < 0.005);
+        assert!((mathis_window(1.0, 2.0) - 0.87).abs() < 0.005);
+        // 1460 bytes, 500 ms, 1 %: 1460 * 8 / 0.5 * 12.247 bit/s.
+        let rate = mathis_rate(1460, Duration::from_millis(500), 0.01, 1.0);
+        assert!((rate.as_bps() as i64 - 286_100).abs() < 10, "{rate}");
+    }
+
+    #[test]
+    fn aimd_with_cubics_constants_equals_reno() {
+        // RFC 9438 section 4.3: alpha = 3 (1 - 0.7) / (1 + 0.7) = 0.5294 with beta 0.7 gives Reno's average window.
+        assert!((aimd_window(0.529_411_76, 0.3, 1e-4) - 122.474).abs() < 0.001);
+    }
+
+    #[test]
+    fn window_limit_is_a_window_per_round_trip() {
+        let rate = window_limit(Size::from_bytes(65_535), Duration::from_millis(600));
+        assert_eq!(rate, Rate::from_bps(873_800));
+        assert_eq!(window_limit(Size::from_bytes(1), Duration::ZERO), Rate::from_bps(u64::MAX));
+        assert_eq!(mathis_rate(1460, Duration::from_millis(1), 0.0, 1.0), Rate::from_bps(u64::MAX));
+    }
+
+    #[test]
+    fn slow_start_doubles() {
+        assert_eq!(slow_start_rounds(1.0, 1024.0, 1.0), 10.0);
+        assert_eq!(slow_start_rounds(10.0, 5.0, 1.0), 0.0);
+        // One ACK for two segments: growth by 3/2; 1.5^10 = 57.665.
+        assert!((slow_start_rounds(1.0, 57.665, 2.0) - 10.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn limited_slow_start_grows_by_half_max_ssthresh() {
+        // 83,000 segments, max_ssthresh 100: log2(100) + 82,900 / 50 = 6.64 + 1658.
+        assert!((limited_slow_start_rounds(83_000.0, 100.0) - 1664.644).abs() < 0.001);
+        assert_eq!(limited_slow_start_rounds(64.0, 100.0), 6.0);
+    }
+
+    fn pftk(max_window: f64) -> Pftk {
+        Pftk {
+            rtt: Duration::from_millis(200),
+            timeout: Duration::from_secs(2),
+            segments_per_ack: 2.0,
+            max_window,
+        }
+    }
+
+    #[test]
+    fn pftk_tends_to_its_limits() {
+        // No loss: the window limit. Rare loss: Mathis. All lost: nothing.
+        assert_eq!(pftk(40.0).segments_per_second(0.0), 200.0);
+        assert!((pftk(40.0).segments_per_second(1e-9) / 200.0 - 1.0).abs() < 0.001);
+        let rare = pftk(f64::INFINITY).segments_per_second(1e-8) * 0.2;
+        assert!((rare / mathis_window(1e-8, 2.0) - 1.0).abs() < 0.005, "{rare}");
+        assert_eq!(pftk(40.0).segments_per_second(1.0), 0.0);
+    }
+
+    #[test]
+    fn pftk_full_model_by_hand() {
+        // RTT 0.2 s, T0 2 s, b = 2, computed step by step from the paper's equations (13), (24), (29), (32):
+        let cases = [
+            (0.02, f64::INFINITY, 20.872_778_6), // E[W_u] 8.777, Q 0.3994
+            (0.1, f64::INFINITY, 4.552_994_7),   // E[W_u] 4.194, Q 0.8241
+            (0.001, 20.0, 87.120_126_5),         // W_max 20, Q 0.1538
+            (0.02, 8.0, 19.669_413_7),           // W_max 8, Q 0.4297
+        ];
+        for (p, max_window, expected) in cases {
+            let rate = pftk(max_window).segments_per_second(p);
+            assert!((rate - expected).abs() < 1e-6, "B({p}) is {rate}, not {expected}");
+        }
+    }
+}

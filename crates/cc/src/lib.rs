@@ -27,6 +27,8 @@ mod policy;
 pub mod registry;
 mod setup;
 pub mod slow_start;
+#[cfg(test)]
+mod testing;
 mod window;
 
 pub use counting::Counting;

@@ -110,7 +110,7 @@ fn range(schema: &Value) -> String {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Null => "none".to_string(),
+        Value::Null => "NaN or infinite".to_string(),
         other => other.to_string(),
     }
 }

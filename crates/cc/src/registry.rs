@@ -197,7 +197,7 @@ pub(crate) trait SlowStartSpec: Spec {
 }
 
 /// Reads `"name"` or `{ kind = "name", .. }`; the table is returned without its `kind`.
-fn name_or_table<'de, D: serde::Deserializer<'de>>(
+pub(crate) fn name_or_table<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
     what: &'static str,
 ) -> Result<(String, Map<String, Value>), D::Error> {
@@ -228,4 +228,127 @@ fn name_or_table<'de, D: serde::Deserializer<'de>>(
         }
     }
     deserializer.deserialize_any(Visitor(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<Algorithm, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn reads_a_bare_name_or_a_table() {
+        assert_eq!(read(r#""cubic""#), Ok(Algorithm::Cubic(CubicParams::default())));
+        let params = CubicParams { fast_convergence: false, ..CubicParams::default() };
+        let table = r#"{"kind": "cubic", "fast_convergence": false}"#;
+        assert_eq!(read(table), Ok(Algorithm::Cubic(params)));
+        assert_eq!("reno".parse(), Ok(Algorithm::Reno(RenoParams::default())));
+        assert_eq!("limited".parse(), Ok(SlowStartKind::Limited(LimitedParams::default())));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let cases = [
+            (r#""cubc""#, r#"unknown congestion control "cubc"; known are: reno, cubic, fixed"#),
+            (
+                r#"{"kind": "bbr9", "x": 1}"#,
+                r#"unknown congestion control "bbr9"; known are: reno, cubic, fixed"#,
+            ),
+            (
+                r#"{"kind": "reno", "fast_convergence": true}"#,
+                "reno: unknown field `fast_convergence`, expected one of `a`, `b`, `counting`",
+            ),
+            (r#"{"kind": "reno", "b": 1}"#, "reno: b must be above 0 and below 1, not 1.0"),
+            (r#"{"kind": "cubic", "c": -0.4}"#, "cubic: c must be above 0 and at most 1000, not -0.4"),
+            (r#"{"kind": "fixed", "window": 64}"#, "fixed: invalid type: integer `64`, expected a "),
+            (r#"{"beta": 0.7}"#, "a congestion control given as a table needs its name as `kind`"),
+            (r#"{"kind": 3}"#, "`kind` must be the name of a congestion control"),
+            (r#"{"kind": "reno", "a": 1, "a": 2}"#, "a is given twice"),
+            ("3", "invalid type: integer `3`, expected the name of a congestion control, or a table with"),
+        ];
+        for (json, message) in cases {
+            let error = read(json).unwrap_err();
+            assert!(error.starts_with(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        for name in Algorithm::NAMES {
+            let algorithm: Algorithm = name.parse().unwrap();
+            let json = serde_json::to_string(&algorithm).unwrap();
+            assert_eq!(read(&json), Ok(algorithm), "{json}");
+        }
+        for name in SlowStartKind::NAMES {
+            let slow_start: SlowStartKind = name.parse().unwrap();
+            let json = serde_json::to_string(&slow_start).unwrap();
+            assert_eq!(serde_json::from_str::<SlowStartKind>(&json).unwrap(), slow_start);
+        }
+        // `kind` comes first and every parameter is written: a resolved scenario depends on no default.
+        let json = serde_json::to_string(&Algorithm::Cubic(CubicParams::default())).unwrap();
+        let expected = r#"{"kind":"cubic","c":0.4,"beta":0.7,"fast_convergence":true,"reno_friendly":true,"counting":"acks"}"#;
+        assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn building_checks_parameters_made_in_code() {
+        let algorithm = Algorithm::Reno(RenoParams { a: f64::NAN, ..RenoParams::default() });
+        let error = build(&algorithm, &SlowStartKind::default(), &Setup::default()).err();
+        let message = "reno: a must be above 0 and at most 1000, not NaN or infinite";
+        assert_eq!(error.as_deref(), Some(message));
+    }
+
+    #[test]
+    fn every_pair_can_be_built() {
+        for algorithm in Algorithm::NAMES {
+            for slow_start in SlowStartKind::NAMES {
+                let (algorithm, slow_start) = (algorithm.parse().unwrap(), slow_start.parse().unwrap());
+                assert!(build(&algorithm, &slow_start, &Setup::default()).is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn every_entry_is_complete() {
+        let entries = registry();
+        let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+        assert_eq!(names, ["reno", "cubic", "fixed", "standard", "limited", "hystart++"]);
+        for entry in &entries {
+            assert!(!entry.summary.is_empty() && !entry.source.is_empty(), "{}", entry.name);
+            for parameter in &entry.parameters {
+                assert!(!parameter.description.is_empty(), "{} {}", entry.name, parameter.name);
+                let carries_its_unit = parameter.default.contains(' ');
+                assert!(carries_its_unit || !parameter.unit.is_empty(), "{} {}", entry.name, parameter.name);
+            }
+        }
+    }
+
+    #[test]
+    fn parameters_are_described_by_their_schema() {
+        let cubic = registry().into_iter().find(|entry| entry.name == "cubic").unwrap();
+        assert_eq!((cubic.role, cubic.source), (Role::Avoidance, "RFC 9438"));
+        let beta = cubic.parameters.iter().find(|parameter| parameter.name == "beta").unwrap();
+        assert_eq!(
+            *beta,
+            Parameter {
+                name: "beta".to_string(),
+                default: "0.7".to_string(),
+                unit: "share of the window".to_string(),
+                range: "above 0 and below 1".to_string(),
+                description: "Multiplicative decrease: what is left of the window upon loss (section 4.6)."
+                    .to_string(),
+            }
+        );
+    }
+
+    #[test]
+    fn the_schema_allows_a_name_or_a_table() {
+        let schema = schemars::schema_for!(Algorithm).to_value();
+        assert_eq!(schema["anyOf"][0]["enum"], serde_json::json!(["reno", "cubic", "fixed"]));
+        assert_eq!(schema["anyOf"][2]["properties"]["kind"]["const"], "cubic");
+        assert_eq!(schema["anyOf"][2]["properties"]["c"]["maximum"], 1000);
+        assert_eq!(schema["anyOf"][2]["additionalProperties"], false);
+    }
 }

@@ -1,6 +1,8 @@
 //! What a connection tells its policy when it begins.
 
 use crate::Bytes;
+use crate::params::{self, Spec};
+use crate::registry::name_or_table;
 use longhaul_units::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,35 +28,90 @@ impl Default for Setup {
 }
 
 /// Pacing of a policy that knows only a window. A policy with a rate of its own (BBR) ignores it.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+///
+/// Read from `"off"`, `"window"` or `{ kind = "window", gain_ss = 2.0, gain_ca = 1.2 }`.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Pacing {
     /// Segments leave as ACKs allow.
     #[default]
     Off,
     /// Segments are spaced at `gain * cwnd / srtt`.
     Window {
-        /// Gain while cwnd is under half of ssthresh; from 1, Linux: 2.
-        #[serde(default = "linux_gain_ss")]
-        #[schemars(range(min = 1))]
+        /// Gain while cwnd is under half of ssthresh; at least 1.
         gain_ss: f64,
-        /// Gain from there on; from 1, Linux: 1.2.
-        #[serde(default = "linux_gain_ca")]
-        #[schemars(range(min = 1))]
+        /// Gain from there on; at least 1.
         gain_ca: f64,
     },
 }
 
-const fn linux_gain_ss() -> f64 {
-    2.0
+/// Parameters of [`Pacing::Window`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Gains {
+    /// Gain while cwnd is under half of ssthresh. Below 1 the window would no longer be the limit.
+    #[schemars(extend("minimum" = 1, "maximum" = 1000, "x-unit" = "windows per RTT"))]
+    gain_ss: f64,
+    /// Gain from there on.
+    #[schemars(extend("minimum" = 1, "maximum" = 1000, "x-unit" = "windows per RTT"))]
+    gain_ca: f64,
 }
-const fn linux_gain_ca() -> f64 {
-    1.2
+
+impl Default for Gains {
+    /// Linux: sysctl `tcp_pacing_ss_ratio` 200 %, `tcp_pacing_ca_ratio` 120 %.
+    fn default() -> Self {
+        Gains { gain_ss: 2.0, gain_ca: 1.2 }
+    }
+}
+
+impl Spec for Gains {
+    const NAME: &'static str = "window";
+    const SOURCE: &'static str = "Linux";
+    const SUMMARY: &'static str = "spaces segments at gain * cwnd / srtt";
+}
+
+impl<'de> Deserialize<'de> for Pacing {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let (kind, table) = name_or_table(deserializer, "pacing")?;
+        match (kind.as_str(), table.keys().next()) {
+            ("off", None) => Ok(Pacing::Off),
+            ("off", Some(key)) => {
+                Err(Error::custom(format!("off: unknown field `{key}`, there are no fields")))
+            }
+            ("window", _) => {
+                let Gains { gain_ss, gain_ca } = params::read(table).map_err(Error::custom)?;
+                Ok(Pacing::Window { gain_ss, gain_ca })
+            }
+            _ => Err(Error::custom(format!("unknown pacing \"{kind}\"; known are: off, window"))),
+        }
+    }
+}
+
+impl JsonSchema for Pacing {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Pacing".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Pacing of window policies: its name, or a table with its name as `kind` and parameters.",
+            "anyOf": [
+                { "type": "string", "enum": ["off", "window"] },
+                {
+                    "type": "object",
+                    "properties": { "kind": { "const": "off" } },
+                    "required": ["kind"],
+                    "additionalProperties": false,
+                },
+                params::table_schema::<Gains>(generator),
+            ],
+        })
+    }
 }
 
 impl Pacing {
     /// Linux's gains (sysctl `tcp_pacing_ss_ratio` 200 %, `tcp_pacing_ca_ratio` 120 %).
-    pub const LINUX: Pacing = Pacing::Window { gain_ss: linux_gain_ss(), gain_ca: linux_gain_ca() };
+    pub const LINUX: Pacing = Pacing::Window { gain_ss: 2.0, gain_ca: 1.2 };
 
     /// `gain * cwnd / srtt`; windows in bytes. As Linux does (`tcp_update_pacing_rate`), the larger gain only while a
     /// doubling stays below ssthresh. `None` if off, and before the first round trip is measured.
@@ -72,15 +129,68 @@ impl Setup {
             return Err("the MSS is 0 bytes; it must be at least 1 byte".to_string());
         }
         match self.pacing {
-            Pacing::Window { gain_ss, gain_ca } if !(valid_gain(gain_ss) && valid_gain(gain_ca)) => {
-                Err(format!("pacing gains must be finite and at least 1, not {gain_ss} and {gain_ca}"))
+            Pacing::Window { gain_ss, gain_ca } => {
+                params::check(&Gains { gain_ss, gain_ca }).map_err(|error| format!("pacing: {error}"))
             }
-            _ => Ok(()),
+            Pacing::Off => Ok(()),
         }
     }
 }
 
-/// A gain below 1 sends less than a window per round trip: the window would no longer be the limit.
-fn valid_gain(gain: f64) -> bool {
-    gain.is_finite() && gain >= 1.0
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<Pacing, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn pacing_reads_from_a_name_or_a_table() {
+        assert_eq!(read(r#""off""#), Ok(Pacing::Off));
+        assert_eq!(read(r#"{"kind": "off"}"#), Ok(Pacing::Off));
+        assert_eq!(read(r#""window""#), Ok(Pacing::LINUX));
+        let gentle = Pacing::Window { gain_ss: 2.0, gain_ca: 1.0 };
+        assert_eq!(read(r#"{"kind": "window", "gain_ca": 1}"#), Ok(gentle));
+        let text = serde_json::to_string(&gentle).unwrap();
+        assert_eq!(text, r#"{"kind":"window","gain_ss":2.0,"gain_ca":1.0}"#);
+        assert_eq!(read(&text), Ok(gentle));
+    }
+
+    #[test]
+    fn pacing_refuses_what_it_does_not_know() {
+        let refused = |json, message: &str| {
+            let error = read(json).unwrap_err();
+            assert!(error.starts_with(message), "{error}");
+        };
+        refused(r#""fq""#, "unknown pacing \"fq\"; known are: off, window");
+        refused(r#"{"kind": "off", "gain": 1}"#, "off: unknown field `gain`, there are no fields");
+        refused(
+            r#"{"kind": "window", "gain_ca": 0.9}"#,
+            "window: gain_ca must be at least 1 and at most 1000, not 0.9",
+        );
+        refused(r#"{"gain_ca": 1.2}"#, "a pacing given as a table needs its name as `kind`");
+    }
+
+    #[test]
+    fn a_setup_without_sense_is_refused() {
+        let no_mss = Setup { mss: 0, ..Setup::default() };
+        assert_eq!(no_mss.check(), Err("the MSS is 0 bytes; it must be at least 1 byte".to_string()));
+        let pacing = Pacing::Window { gain_ss: f64::NAN, gain_ca: 1.2 };
+        let error = Setup { pacing, ..Setup::default() }.check();
+        let expected = "pacing: window: gain_ss must be at least 1 and at most 1000, not NaN or infinite";
+        assert_eq!(error, Err(expected.to_string()));
+    }
+
+    #[test]
+    fn the_rate_is_gain_times_window_per_round_trip() {
+        let srtt = Duration::from_millis(100);
+        // 125,000 bytes per 100 ms is 10 Mbit/s.
+        let rate = |ssthresh| Pacing::LINUX.rate(125_000.0, ssthresh, srtt);
+        assert_eq!(rate(f64::INFINITY), Some(Rate::from_bps(20_000_000)));
+        assert_eq!(rate(200_000.0), Some(Rate::from_bps(12_000_000)));
+        assert_eq!(rate(125_000.0), Some(Rate::from_bps(12_000_000)));
+        assert_eq!(Pacing::LINUX.rate(125_000.0, 0.0, Duration::ZERO), None);
+        assert_eq!(Pacing::Off.rate(125_000.0, 0.0, srtt), None);
+    }
 }

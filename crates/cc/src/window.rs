@@ -172,3 +172,210 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
         self.pacing.rate(self.window.cwnd, self.window.ssthresh, self.srtt)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{MSS, ack, event, policy, setup};
+    use crate::{Ack, Congestion, CongestionControl, CongestionKind, Pacing, Setup};
+    use longhaul_units::{Duration, Instant, Rate};
+    use proptest::prelude::*;
+
+    fn reno(initial_window: u64) -> Box<dyn CongestionControl> {
+        policy(r#""reno""#, r#""standard""#, &setup(initial_window, None))
+    }
+
+    #[test]
+    fn begins_with_the_initial_window_and_no_threshold() {
+        let reno = reno(4 * MSS);
+        assert_eq!((reno.window(), reno.ssthresh(), reno.in_slow_start()), (4000, u64::MAX, true));
+        assert_eq!(self::reno(10).window(), 1000); // never below one MSS
+    }
+
+    #[test]
+    fn holds_while_limited_by_the_application_or_in_recovery() {
+        let mut reno = reno(4 * MSS);
+        reno.on_ack(&Ack { app_limited: true, ..ack() });
+        reno.on_ack(&Ack { in_recovery: true, ..ack() });
+        assert_eq!(reno.window(), 4000);
+        reno.on_ack(&ack());
+        assert_eq!(reno.window(), 5000);
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_half_the_flight() {
+        // RFC 5681 section 3.1, equation (4) and the loss window.
+        let mut reno = reno(10 * MSS);
+        reno.on_congestion(&event(CongestionKind::Timeout, 10_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (1000, 5000));
+    }
+
+    #[test]
+    fn ssthresh_is_held_when_the_timer_expires_again() {
+        // RFC 5681 section 3.1: "the value of ssthresh is held constant" if the segment was sent by the timer before.
+        let mut reno = reno(10 * MSS);
+        reno.on_congestion(&event(CongestionKind::Timeout, 10_000));
+        reno.on_congestion(&event(CongestionKind::Timeout, 1000));
+        assert_eq!(reno.ssthresh(), 5000);
+        reno.on_ack(&ack());
+        reno.on_congestion(&event(CongestionKind::Timeout, 1000));
+        assert_eq!(reno.ssthresh(), 2000);
+    }
+
+    #[test]
+    fn congestion_never_raises_the_window() {
+        let mut reno = reno(2 * MSS);
+        reno.on_congestion(&event(CongestionKind::Loss, 50_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (2000, 25_000));
+    }
+
+    #[test]
+    fn a_spurious_cut_is_undone() {
+        let mut reno = reno(10 * MSS);
+        reno.on_congestion(&event(CongestionKind::Loss, 10_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (5000, 5000));
+        reno.on_congestion(&event(CongestionKind::Spurious, 10_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (10_000, u64::MAX));
+        // Once only.
+        reno.on_congestion(&event(CongestionKind::Loss, 10_000));
+        reno.on_congestion(&event(CongestionKind::Spurious, 10_000));
+        reno.on_congestion(&event(CongestionKind::Spurious, 10_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (10_000, u64::MAX));
+    }
+
+    #[test]
+    fn a_series_of_spurious_timeouts_is_undone_to_its_beginning() {
+        let mut reno = reno(10 * MSS);
+        reno.on_congestion(&event(CongestionKind::Timeout, 10_000));
+        reno.on_congestion(&event(CongestionKind::Timeout, 10_000));
+        reno.on_congestion(&event(CongestionKind::Spurious, 10_000));
+        assert_eq!((reno.window(), reno.ssthresh()), (10_000, u64::MAX));
+    }
+
+    #[test]
+    fn an_outgrown_cut_is_not_undone() {
+        // RFC 9438 section 4.9.2: only if cwnd < cwnd_prior.
+        let mut reno = reno(2 * MSS);
+        reno.on_congestion(&event(CongestionKind::Timeout, 20_000)); // cwnd 1000, ssthresh 10,000
+        for _ in 0..2 {
+            reno.on_ack(&ack());
+        }
+        reno.on_congestion(&event(CongestionKind::Spurious, 0));
+        assert_eq!((reno.window(), reno.ssthresh()), (3000, 10_000));
+    }
+
+    #[test]
+    fn idleness_shrinks_the_window_to_the_restart_window() {
+        // RFC 5681 section 4.1; ssthresh stays.
+        let mut reno = reno(20 * MSS);
+        reno.on_congestion(&event(CongestionKind::Loss, 20_000));
+        reno.on_idle(4000);
+        assert_eq!((reno.window(), reno.ssthresh()), (4000, 10_000));
+        reno.on_idle(8000);
+        assert_eq!(reno.window(), 4000);
+    }
+
+    #[test]
+    fn any_window_can_be_paced() {
+        let paced = Setup { pacing: Pacing::LINUX, ..setup(10 * MSS, None) };
+        for algorithm in [r#""reno""#, r#""cubic""#, r#"{"kind": "fixed", "window": "10 packets"}"#] {
+            let mut policy = policy(algorithm, r#""standard""#, &paced);
+            assert_eq!(policy.pacing_rate(), None);
+            policy.on_ack(&Ack { app_limited: true, ..ack() });
+            // 10,000 bytes per 100 ms: 800 kbit/s times 2 in slow start, 1.2 for the constant window.
+            let expected = if algorithm.contains("fixed") { 960_000 } else { 1_600_000 };
+            assert_eq!(policy.pacing_rate(), Some(Rate::from_bps(expected)));
+        }
+        assert_eq!(reno(4000).pacing_rate(), None);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Ack { acked: u64, rtt: u64, gap: u64, round_start: bool, app_limited: bool, in_recovery: bool },
+        Congestion { kind: CongestionKind, flight_size: u64 },
+        Idle(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let bytes = || prop_oneof![0..5000u64, 0..200_000_000u64, Just(u64::MAX)];
+        let nanos = || prop_oneof![Just(0u64), 0..2_000_000_000u64, Just(u64::MAX)];
+        let kind = prop_oneof![
+            Just(CongestionKind::Loss),
+            Just(CongestionKind::EcnEcho),
+            Just(CongestionKind::Timeout),
+            Just(CongestionKind::Spurious),
+        ];
+        prop_oneof![
+            8 => (bytes(), nanos(), nanos(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+                |(acked, rtt, gap, round_start, app_limited, in_recovery)| Step::Ack {
+                    acked, rtt, gap, round_start, app_limited, in_recovery
+                }
+            ),
+            2 => (kind, bytes()).prop_map(|(kind, flight_size)| Step::Congestion { kind, flight_size }),
+            1 => bytes().prop_map(Step::Idle),
+        ]
+    }
+
+    const AVOIDANCE: [&str; 5] = [
+        r#""reno""#,
+        r#"{"kind": "reno", "a": 32, "b": 0.125, "counting": "acks"}"#,
+        r#""cubic""#,
+        r#"{"kind": "cubic", "reno_friendly": false, "counting": "bytes", "c": 4}"#,
+        r#""fixed""#,
+    ];
+    const SLOW_START: [&str; 6] = [
+        r#""standard""#,
+        r#"{"kind": "standard", "counting": "acks"}"#,
+        r#"{"kind": "standard", "limit": 65535}"#,
+        r#""limited""#,
+        r#"{"kind": "limited", "form": "ns2"}"#,
+        r#""hystart++""#,
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+        #[test]
+        fn windows_are_sound_whatever_happens(
+            algorithm in 0..AVOIDANCE.len(),
+            slow_start in 0..SLOW_START.len(),
+            initial_window in 0..100_000u64,
+            initial_ssthresh in proptest::option::of(0..1_000_000u64),
+            paced in any::<bool>(),
+            steps in proptest::collection::vec(step(), 0..120),
+        ) {
+            let pacing = if paced { Pacing::LINUX } else { Pacing::Off };
+            let setup = Setup { pacing, ..setup(initial_window, initial_ssthresh) };
+            let mut policy = policy(AVOIDANCE[algorithm], SLOW_START[slow_start], &setup);
+            let mut now = Instant::ZERO;
+            for step in steps {
+                let before = policy.window();
+                match step {
+                    Step::Ack { acked, rtt, gap, round_start, app_limited, in_recovery } => {
+                        now += Duration::from_nanos(gap);
+                        let rtt = Duration::from_nanos(rtt);
+                        policy.on_ack(&Ack {
+                            now, acked, rtt: Some(rtt), srtt: rtt, round_start, app_limited, in_recovery, ..ack()
+                        });
+                        if app_limited || in_recovery {
+                            prop_assert_eq!(policy.window(), before);
+                        } else {
+                            // No rule here ever shrinks its window upon an ACK.
+                            prop_assert!(policy.window() >= before);
+                        }
+                    }
+                    Step::Congestion { kind, flight_size } => {
+                        policy.on_congestion(&Congestion { now, kind, flight_size });
+                        if kind != CongestionKind::Spurious {
+                            prop_assert!(policy.window() <= before);
+                        }
+                    }
+                    Step::Idle(restart_window) => {
+                        policy.on_idle(restart_window);
+                        prop_assert!(policy.window() <= before);
+                    }
+                }
+                prop_assert!(policy.window() >= MSS);
+                prop_assert!(AVOIDANCE[algorithm].contains("fixed") || policy.ssthresh() >= 2 * MSS);
+            }
+        }
+    }
+}

@@ -180,3 +180,209 @@ impl Avoidance for Cubic {
         self.stage = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MSS, ack_at, event, policy, setup};
+    use longhaul_units::Duration;
+
+    fn cubic(algorithm: &str, segments: u64) -> Box<dyn CongestionControl> {
+        policy(algorithm, r#""standard""#, &setup(segments * MSS, Some(segments * MSS)))
+    }
+
+    /// One ACK for each segment of the window, spread over a round trip; returns the time after it.
+    fn round(policy: &mut dyn CongestionControl, start: Instant, rtt: Duration) -> Instant {
+        let segments = policy.window() / MSS;
+        for index in 0..segments {
+            let now = start + rtt.mul_f64(index as f64 / segments as f64);
+            policy.on_ack(&Ack { now, srtt: rtt, ..ack_at(0, MSS) });
+        }
+        start + rtt
+    }
+
+    /// W_max 1000, cwnd_epoch 700, the stage begins at t = 0.
+    fn stage_after_loss() -> (Cubic, Stage) {
+        let mut rule = Cubic::new(CubicParams::default());
+        rule.w_max = Some(1000.0);
+        let stage = rule.begin_stage(700.0, Instant::ZERO);
+        (rule, stage)
+    }
+
+    #[test]
+    fn k_is_the_time_back_to_w_max() {
+        // Equation 2: cbrt((1000 - 700) / 0.4) = cbrt(750) = 9.0856 s.
+        let (rule, stage) = stage_after_loss();
+        assert!((stage.k - 9.085_603).abs() < 1e-6, "{}", stage.k);
+        // Equation 1 at t = 0, K, 2K: cwnd_epoch, W_max, and as far above it.
+        for (t, window) in [(0.0, 700.0), (9.085_603, 1000.0), (18.171_206, 1300.0), (10.085_603, 1000.4)] {
+            assert!((rule.w_cubic(&stage, t) - window).abs() < 1e-3, "at {t} s");
+        }
+    }
+
+    #[test]
+    fn alpha_makes_it_as_fast_as_reno() {
+        // Section 4.3: 3 * 0.3 / 1.7.
+        let (_, stage) = stage_after_loss();
+        assert!((stage.alpha - 0.529_411_8).abs() < 1e-6);
+        assert_eq!(stage.w_est, 700.0);
+    }
+
+    #[test]
+    fn a_loss_leaves_seven_tenths() {
+        let mut policy = cubic(r#""cubic""#, 1000);
+        policy.on_congestion(&event(CongestionKind::Loss, 1_000_000));
+        assert_eq!((policy.window(), policy.ssthresh()), (700_000, 700_000));
+        // Section 4.6: at least two segments after a loss, one after an ECN echo; ssthresh at least two.
+        for (kind, window) in [(CongestionKind::Loss, 2000), (CongestionKind::EcnEcho, 1400)] {
+            let mut policy = cubic(r#""cubic""#, 10);
+            policy.on_congestion(&event(kind, 2000));
+            assert_eq!((policy.window(), policy.ssthresh()), (window, 2000));
+        }
+    }
+
+    #[test]
+    fn the_window_follows_the_cubic_function() {
+        // RTT 100 ms, W_max 1000 segments: t = K at 9.09 s, 2K at 18.17 s. ACK by ACK the window lags W_cubic(t) by less
+        // than what it gains in a round trip.
+        let mut policy = cubic(r#""cubic""#, 1000);
+        policy.on_congestion(&event(CongestionKind::Loss, 1_000_000));
+        let rtt = Duration::from_millis(100);
+        let mut now = Instant::ZERO;
+        let expected =
+            [(3.0, 909.85), (6.0, 988.25), (9.1, 1000.0), (12.1, 1010.94), (15.1, 1087.17), (18.2, 1302.86)];
+        for (time, window) in expected {
+            while now.as_secs_f64() < time {
+                now = round(&mut *policy, now, rtt);
+            }
+            let segments = policy.window() as f64 / MSS as f64;
+            assert!((segments - window).abs() < 0.005 * window, "{segments} at {time} s");
+        }
+    }
+
+    #[test]
+    fn follows_the_same_curve_with_delayed_acks_when_counting_bytes() {
+        let windows = [(r#""cubic""#, MSS), (r#"{"kind": "cubic", "counting": "bytes"}"#, 4 * MSS)];
+        let windows = windows.map(|(algorithm, acked)| {
+            let mut policy = cubic(algorithm, 1000);
+            policy.on_congestion(&event(CongestionKind::Loss, 1_000_000));
+            for time in 0..60u64 {
+                for _ in 0..policy.window() / acked {
+                    policy.on_ack(&ack_at(time * 100, acked));
+                }
+            }
+            policy.window() as f64
+        });
+        assert!((windows[0] / windows[1] - 1.0).abs() < 0.002, "{windows:?}");
+    }
+
+    #[test]
+    fn never_faster_than_half_a_window_per_round_trip() {
+        // Section 4.2: target is at most 1.5 cwnd. After 100 s at K = 0, W_cubic is far above.
+        let mut policy = cubic(r#""cubic""#, 10);
+        policy.on_ack(&ack_at(0, MSS));
+        let before = policy.window() as f64;
+        policy.on_ack(&ack_at(100_000, MSS));
+        // (1.5 cwnd - cwnd) / cwnd: half a segment for one ACK.
+        assert!((policy.window() as f64 - before - 500.0).abs() <= 1.0);
+    }
+
+    #[test]
+    fn follows_reno_on_short_paths() {
+        // W_max 20 segments, RTT 10 ms: K = cbrt(6 / 0.4) = 2.47 s, but W_est gains 0.529 a round trip from 14:
+        // 20 at round 11.3, and then one segment a round trip (section 4.3).
+        let mut policy = cubic(r#""cubic""#, 20);
+        policy.on_congestion(&event(CongestionKind::Loss, 20_000));
+        let mut now = Instant::ZERO;
+        let mut windows = Vec::new();
+        for _ in 0..21 {
+            now = round(&mut *policy, now, Duration::from_millis(10));
+            windows.push(policy.window() as f64 / MSS as f64);
+        }
+        // A round is the whole segments of the window, so a little less than a window: 3 % tolerance.
+        for (round, window) in [(1, 14.53), (5, 16.65), (10, 19.29), (21, 29.0)] {
+            let got = windows[round - 1];
+            assert!((got / window - 1.0).abs() < 0.03, "{got} after round {round}");
+        }
+        let slow = r#"{"kind": "cubic", "reno_friendly": false}"#;
+        let mut policy = cubic(slow, 20);
+        policy.on_congestion(&event(CongestionKind::Loss, 20_000));
+        let mut now = Instant::ZERO;
+        for _ in 0..21 {
+            now = round(&mut *policy, now, Duration::from_millis(10));
+        }
+        assert!(policy.window() < 16_000); // W_cubic(0.21 s) = 0.4 (0.21 - 2.47)^3 + 20 = 15.4
+    }
+
+    #[test]
+    fn fast_convergence_lowers_the_plateau() {
+        // Section 4.7: the second loss comes at 700 < W_max = 1000: W_max = 700 * 1.7 / 2 = 595.
+        for (fast_convergence, w_max) in [(true, 595.0), (false, 700.0)] {
+            let mut rule = Cubic::new(CubicParams { fast_convergence, ..CubicParams::default() });
+            rule.remember_saturation_point(1000.0);
+            assert_eq!(rule.w_max, Some(1000.0));
+            rule.remember_saturation_point(700.0);
+            assert_eq!(rule.w_max, Some(w_max));
+            rule.remember_saturation_point(800.0);
+            assert_eq!(rule.w_max, Some(800.0));
+        }
+    }
+
+    #[test]
+    fn after_a_timeout_the_curve_begins_at_its_inflection() {
+        // Section 4.8: ssthresh by beta, the window of one segment, then K = 0 and W_max = cwnd.
+        let mut policy = cubic(r#"{"kind": "cubic", "reno_friendly": false}"#, 100);
+        policy.on_congestion(&event(CongestionKind::Timeout, 100_000));
+        assert_eq!((policy.window(), policy.ssthresh()), (1000, 70_000));
+        for _ in 0..69 {
+            policy.on_ack(&ack_at(0, MSS));
+        }
+        assert!(!policy.in_slow_start());
+        policy.on_ack(&ack_at(1000, MSS)); // t = 0, W_cubic(0.1) = 70 + 0.4 * 0.1^3 = 70.0004
+        assert_eq!(policy.window(), 70_000);
+        policy.on_ack(&ack_at(3900, MSS)); // W_cubic(2.9 + 0.1) = 70 + 0.4 * 27 = 80.8: (80.8 - 70) / 70 = 0.154
+        assert_eq!(policy.window(), 70_154);
+    }
+
+    #[test]
+    fn time_limited_by_the_application_does_not_count() {
+        // Section 4.2, last paragraph before the regions. Ten seconds of it leave the curve where it was.
+        let grown = |pause_ms: u64| {
+            let mut policy = cubic(r#""cubic""#, 1000);
+            policy.on_congestion(&event(CongestionKind::Loss, 1_000_000));
+            policy.on_ack(&ack_at(0, MSS));
+            for time in (100..=pause_ms).step_by(100) {
+                policy.on_ack(&Ack { app_limited: true, ..ack_at(time, MSS) });
+            }
+            for _ in 0..1000 {
+                policy.on_ack(&ack_at(pause_ms + 100, MSS));
+            }
+            policy.window()
+        };
+        assert_eq!(grown(10_000), grown(0));
+        assert!(grown(0) < 720_000);
+    }
+
+    #[test]
+    fn a_spurious_loss_leaves_no_trace() {
+        // Section 4.9.2: cwnd, ssthresh, W_max, K, t_epoch and W_est as before.
+        let run = |spurious: bool| {
+            let mut policy = cubic(r#""cubic""#, 1000);
+            policy.on_congestion(&event(CongestionKind::Loss, 1_000_000));
+            let mut windows = Vec::new();
+            for time in 0..50 {
+                if spurious && time == 25 {
+                    policy.on_congestion(&event(CongestionKind::Loss, 800_000));
+                    assert!(policy.window() < 600_000);
+                    policy.on_congestion(&event(CongestionKind::Spurious, 800_000));
+                }
+                for _ in 0..policy.window() / MSS {
+                    policy.on_ack(&ack_at(time * 100, MSS));
+                }
+                windows.push(policy.window());
+            }
+            windows
+        };
+        assert_eq!(run(true), run(false));
+    }
+}

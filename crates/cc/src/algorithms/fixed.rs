@@ -73,3 +73,37 @@ impl CongestionControl for Fixed {
         self.pacing.rate(self.window as f64, 0.0, self.srtt)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{MSS, ack, event, policy, setup};
+    use crate::{Algorithm, CongestionKind};
+
+    #[test]
+    fn nothing_moves_a_fixed_window() {
+        let fixed = r#"{"kind": "fixed", "window": "64 packets"}"#;
+        let mut policy = policy(fixed, r#""standard""#, &setup(2 * MSS, None));
+        for kind in [CongestionKind::Loss, CongestionKind::EcnEcho, CongestionKind::Timeout] {
+            policy.on_congestion(&event(kind, 64_000));
+            policy.on_ack(&ack());
+            policy.on_idle(2 * MSS);
+            assert_eq!((policy.window(), policy.in_slow_start()), (64_000, false));
+        }
+    }
+
+    #[test]
+    fn the_window_is_in_packets_or_in_bytes_and_never_nothing() {
+        let window = |text: &str| {
+            let fixed = format!(r#"{{"kind": "fixed", "window": "{text}"}}"#);
+            policy(&fixed, r#""standard""#, &setup(2 * MSS, None)).window()
+        };
+        assert_eq!(window("64 KiB"), 65_536);
+        assert_eq!(window("10 B"), 1000);
+        assert_eq!(policy(r#""fixed""#, r#""standard""#, &setup(MSS, None)).window(), 65_535);
+        let nothing = serde_json::from_str::<Algorithm>(r#"{"kind": "fixed", "window": "0 packets"}"#);
+        assert_eq!(
+            nothing.unwrap_err().to_string(),
+            "fixed: window must be at least 1 packet, not 0 packets"
+        );
+    }
+}

@@ -60,3 +60,61 @@ impl Avoidance for Reno {
         Cut { ssthresh, cwnd: ssthresh }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{MSS, ack, ack_at, event, policy, setup};
+    use crate::{CongestionControl, CongestionKind};
+
+    /// In congestion avoidance with a window of ten segments.
+    fn avoiding(algorithm: &str) -> Box<dyn CongestionControl> {
+        let policy = policy(algorithm, r#""standard""#, &setup(10 * MSS, Some(10 * MSS)));
+        assert!(!policy.in_slow_start());
+        policy
+    }
+
+    #[test]
+    fn gains_a_segment_per_round_trip() {
+        // RFC 5681 equation (3), cwnd += SMSS * SMSS / cwnd: 10,000; 10,100; 10,199.0; 10,297.05 ...
+        let mut reno = avoiding(r#""reno""#);
+        let mut windows = Vec::new();
+        for _ in 0..10 {
+            reno.on_ack(&ack());
+            windows.push(reno.window());
+        }
+        assert_eq!(windows, [10_100, 10_199, 10_297, 10_394, 10_490, 10_585, 10_680, 10_773, 10_866, 10_958]);
+    }
+
+    #[test]
+    fn counts_bytes_or_acks() {
+        // A delayed ACK of two segments: 2/10 of a segment by bytes, 1/10 by ACKs.
+        let two = ack_at(0, 2 * MSS);
+        let mut by_bytes = avoiding(r#""reno""#);
+        by_bytes.on_ack(&two);
+        assert_eq!(by_bytes.window(), 10_200);
+        let mut by_acks = avoiding(r#"{"kind": "reno", "counting": "acks"}"#);
+        by_acks.on_ack(&two);
+        assert_eq!(by_acks.window(), 10_100);
+    }
+
+    #[test]
+    fn a_scales_the_increase_and_b_the_decrease() {
+        let mut aimd = avoiding(r#"{"kind": "reno", "a": 32, "b": 0.125}"#);
+        aimd.on_ack(&ack());
+        assert_eq!(aimd.window(), 13_200);
+        aimd.on_congestion(&event(CongestionKind::Loss, 8000));
+        assert_eq!((aimd.window(), aimd.ssthresh()), (7000, 7000));
+    }
+
+    #[test]
+    fn halves_the_flight_but_keeps_two_segments() {
+        // RFC 5681 equation (4): max(FlightSize / 2, 2 * SMSS).
+        for kind in [CongestionKind::Loss, CongestionKind::EcnEcho] {
+            let mut reno = avoiding(r#""reno""#);
+            reno.on_congestion(&event(kind, 9000));
+            assert_eq!((reno.window(), reno.ssthresh()), (4500, 4500));
+            reno.on_congestion(&event(kind, 3000));
+            assert_eq!((reno.window(), reno.ssthresh()), (2000, 2000));
+        }
+    }
+}

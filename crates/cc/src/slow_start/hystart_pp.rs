@@ -188,4 +188,125 @@ impl SlowStart for HystartPp {
         self.phase = Phase::Over;
         self.standard.congestion(event);
     }
+
+    fn idle(&mut self) {
+        self.standard.idle();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MSS, ack_at, event, policy, setup};
+    use crate::{CongestionControl, CongestionKind};
+
+    fn hystart(setup: &Setup) -> Box<dyn CongestionControl> {
+        policy(r#""reno""#, r#""hystart++""#, setup)
+    }
+
+    /// A round of `acks` ACKs of one segment, all with the same round trip; the window's growth in bytes.
+    fn round(policy: &mut dyn CongestionControl, acks: u64, rtt_ms: u64) -> u64 {
+        let before = policy.window();
+        for index in 0..acks {
+            let rtt = Some(Duration::from_millis(rtt_ms));
+            policy.on_ack(&Ack { rtt, round_start: index == 0, ..ack_at(0, MSS) });
+        }
+        policy.window() - before
+    }
+
+    #[test]
+    fn the_threshold_is_an_eighth_within_4_and_16_ms() {
+        // RFC 9406 section 4.2: max(MIN_RTT_THRESH, min(lastRoundMinRTT / 8, MAX_RTT_THRESH)).
+        let policy = HystartPpParams::default().start(&Setup::default());
+        for (last, threshold) in [(1, 4), (20, 4), (32, 4), (80, 10), (128, 16), (600, 16)] {
+            assert_eq!(policy.rtt_thresh(Duration::from_millis(last)), Duration::from_millis(threshold));
+        }
+    }
+
+    #[test]
+    fn a_steady_round_trip_doubles_the_window() {
+        let mut policy = hystart(&setup(10 * MSS, None));
+        for acks in [10, 20, 40, 80] {
+            assert_eq!(round(&mut *policy, acks, 100), acks * MSS);
+        }
+        assert_eq!(policy.ssthresh(), u64::MAX);
+    }
+
+    #[test]
+    fn a_rise_by_an_eighth_slows_growth_to_a_quarter() {
+        // 80 ms, then 90 ms = 80 + 80/8: from the eighth sample on; that ACK itself still counts in full.
+        let mut policy = hystart(&setup(10 * MSS, None));
+        round(&mut *policy, 10, 80);
+        assert_eq!(round(&mut *policy, 20, 90), 8 * MSS + 12 * MSS / 4);
+        // One millisecond less is no rise.
+        let mut policy = hystart(&setup(10 * MSS, None));
+        round(&mut *policy, 10, 80);
+        assert_eq!(round(&mut *policy, 20, 89), 20 * MSS);
+    }
+
+    #[test]
+    fn seven_samples_judge_nothing() {
+        let mut policy = hystart(&setup(10 * MSS, None));
+        round(&mut *policy, 10, 80);
+        for _ in 0..4 {
+            assert_eq!(round(&mut *policy, 7, 200), 7 * MSS);
+        }
+    }
+
+    #[test]
+    fn after_five_rounds_congestion_avoidance_follows() {
+        let mut policy = hystart(&setup(10 * MSS, None));
+        round(&mut *policy, 10, 80);
+        round(&mut *policy, 20, 100); // the partial round counts as the first
+        for _ in 0..4 {
+            assert_eq!(round(&mut *policy, 20, 100), 20 * MSS / 4);
+            assert!(policy.in_slow_start());
+        }
+        let window = policy.window();
+        round(&mut *policy, 1, 100);
+        assert_eq!((policy.window(), policy.ssthresh()), (window, window));
+        assert!(!policy.in_slow_start());
+    }
+
+    #[test]
+    fn slow_start_resumes_when_the_round_trip_falls() {
+        let mut policy = hystart(&setup(10 * MSS, None));
+        round(&mut *policy, 10, 80);
+        round(&mut *policy, 20, 100);
+        // Below cssBaselineMinRtt = 100 ms: from the eighth sample on in full again.
+        assert_eq!(round(&mut *policy, 20, 99), 8 * MSS / 4 + 12 * MSS);
+        // And the heuristic is alive: 99 + 99/8 = 111.4 ms.
+        assert_eq!(round(&mut *policy, 20, 112), 8 * MSS + 12 * MSS / 4);
+    }
+
+    #[test]
+    fn congestion_ends_it_for_good() {
+        // RFC 9406 section 4.3: only in the initial slow start.
+        let mut policy = hystart(&setup(10 * MSS, None));
+        round(&mut *policy, 10, 80);
+        policy.on_congestion(&event(CongestionKind::Timeout, 200_000));
+        for acks in [1, 2, 4, 8] {
+            assert_eq!(round(&mut *policy, acks, 80 * acks), acks * MSS);
+        }
+        policy.on_ack(&ack_at(0, 8 * MSS)); // standard slow start: min(N, SMSS)
+        assert_eq!(policy.window(), 17 * MSS);
+    }
+
+    #[test]
+    fn l_is_eight_or_infinite_if_paced() {
+        let big = ack_at(0, 20 * MSS);
+        let mut policy = hystart(&setup(30 * MSS, None));
+        policy.on_ack(&big);
+        assert_eq!(policy.window(), 38 * MSS);
+        let mut paced = hystart(&Setup { pacing: Pacing::LINUX, ..setup(30 * MSS, None) });
+        paced.on_ack(&big);
+        assert_eq!(paced.window(), 50 * MSS);
+    }
+
+    #[test]
+    fn the_thresholds_must_be_in_order() {
+        let text = r#"{"kind": "hystart++", "min_rtt_thresh": "20 ms"}"#;
+        let error = serde_json::from_str::<crate::SlowStartKind>(text).unwrap_err().to_string();
+        assert_eq!(error, "hystart++: min_rtt_thresh (20 ms) must not exceed max_rtt_thresh (16 ms)");
+    }
 }

@@ -127,3 +127,96 @@ impl SlowStart for Limited {
         self.standard.idle();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{MSS, ack, event, policy, setup};
+    use crate::{CongestionControl, CongestionKind, SlowStartKind};
+
+    fn limited(initial_window: u64) -> Box<dyn CongestionControl> {
+        policy(r#""reno""#, r#""limited""#, &setup(initial_window * MSS, None))
+    }
+
+    #[test]
+    fn the_increment_falls_as_the_window_grows() {
+        // RFC 3742 section 2: MSS up to max_ssthresh (100), MSS/2 up to 1.5 times, MSS/3 up to twice that, and so on.
+        for (window, increment) in
+            [(99, 1000), (100, 1000), (101, 500), (149, 500), (150, 333), (199, 333), (200, 250), (5000, 10)]
+        {
+            let mut policy = limited(window);
+            policy.on_ack(&ack());
+            assert_eq!(policy.window() - window * MSS, increment, "at {window} segments");
+        }
+    }
+
+    #[test]
+    fn growth_does_not_end_at_large_windows() {
+        // 83,000 segments are the example of RFC 3742 section 1: K = 1660 exceeds the MSS of 1000 bytes.
+        let mut policy = limited(83_000);
+        for _ in 0..1660 {
+            policy.on_ack(&ack());
+        }
+        assert_eq!(policy.window(), 83_000_000 + 1000);
+    }
+
+    #[test]
+    fn gains_half_max_ssthresh_per_round_trip() {
+        let mut policy = limited(1000);
+        for _ in 0..1000 {
+            policy.on_ack(&ack());
+        }
+        // 50 segments; K = 20 for all of the round trip.
+        assert_eq!(policy.window(), 1_050_000);
+    }
+
+    #[test]
+    fn takes_as_long_as_rfc_3742_says() {
+        // Section 3: log2(100) + (5000 - 100) / 50 = 104.6 round trips to 5000 segments; whole numbers K make it a little
+        // quicker while they are small.
+        let mut policy = limited(1);
+        let mut rounds = 0;
+        while policy.window() < 5000 * MSS {
+            for _ in 0..policy.window() / MSS {
+                policy.on_ack(&ack());
+            }
+            rounds += 1;
+        }
+        assert!((100..=105).contains(&rounds), "{rounds} round trips");
+    }
+
+    #[test]
+    fn ns2_goes_on_above_ssthresh_until_the_first_cut() {
+        let form = r#"{"kind": "limited", "form": "ns2"}"#;
+        let mut policy = policy(r#"{"kind": "reno", "counting": "acks"}"#, form, &setup(100 * MSS, None));
+        assert_eq!((policy.ssthresh(), policy.in_slow_start()), (100_000, false));
+        policy.on_ack(&ack()); // K = 2: half a segment, where Reno would add a hundredth
+        assert_eq!(policy.window(), 100_000 + 1000); // at the threshold itself: a whole one
+        policy.on_ack(&ack());
+        assert_eq!(policy.window(), 101_000 + 495); // 1000 / 2.02
+        policy.on_congestion(&event(CongestionKind::Loss, 100_000));
+        assert_eq!((policy.window(), policy.ssthresh()), (50_000, 50_000));
+        policy.on_ack(&ack()); // Reno alone: 1/50 of a segment
+        assert_eq!(policy.window(), 50_020);
+    }
+
+    #[test]
+    fn ns2_does_not_count_a_timeout_as_a_cut() {
+        let form = r#"{"kind": "limited", "form": "ns2", "max_ssthresh": "8 packets"}"#;
+        let mut policy = policy(r#"{"kind": "reno", "counting": "acks"}"#, form, &setup(20 * MSS, None));
+        policy.on_congestion(&event(CongestionKind::Timeout, 20_000));
+        assert_eq!((policy.window(), policy.ssthresh()), (1000, 10_000));
+        for _ in 0..10 {
+            policy.on_ack(&ack());
+        }
+        // Nine ACKs to ssthresh, then K = 10 / 4: 1000 / 2.5.
+        assert_eq!(policy.window(), 10_400);
+    }
+
+    #[test]
+    fn nothing_is_no_threshold() {
+        let error =
+            serde_json::from_str::<SlowStartKind>(r#"{"kind": "limited", "max_ssthresh": "0 packets"}"#);
+        let message = "limited: max_ssthresh must be at least 1 packet, not 0 packets";
+        assert_eq!(error.unwrap_err().to_string(), message);
+    }
+}

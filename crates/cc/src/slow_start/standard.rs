@@ -67,3 +67,60 @@ impl SlowStart for Standard {
         self.after_timeout = false;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{MSS, ack, ack_at, event, policy, setup};
+    use crate::{CongestionControl, CongestionKind};
+
+    fn standard(slow_start: &str) -> Box<dyn CongestionControl> {
+        policy(r#""reno""#, slow_start, &setup(2 * MSS, Some(8 * MSS)))
+    }
+
+    #[test]
+    fn doubles_each_round_trip_until_ssthresh() {
+        let mut reno = standard(r#""standard""#);
+        for acks in [2, 4] {
+            for _ in 0..acks {
+                reno.on_ack(&ack());
+            }
+        }
+        assert_eq!((reno.window(), reno.in_slow_start()), (8000, false));
+        reno.on_ack(&ack()); // now congestion avoidance: 1000 * 1000 / 8000
+        assert_eq!(reno.window(), 8125);
+    }
+
+    #[test]
+    fn an_ack_of_less_than_a_segment_counts_for_its_bytes() {
+        // RFC 5681 equation (2): min(N, SMSS) is proof against ACK division.
+        let mut reno = standard(r#""standard""#);
+        reno.on_ack(&ack_at(0, 100));
+        assert_eq!(reno.window(), 2100);
+        let mut by_acks = standard(r#"{"kind": "standard", "counting": "acks"}"#);
+        by_acks.on_ack(&ack_at(0, 100));
+        assert_eq!(by_acks.window(), 3000);
+    }
+
+    #[test]
+    fn l_limits_what_an_ack_counts_for() {
+        // RFC 3465 section 2.2: cwnd += min(N, L * SMSS); L = 1 and L = 2.
+        for (limit, window) in [(1, 3000), (2, 4000), (8, 5000)] {
+            let mut reno = standard(&format!(r#"{{"kind": "standard", "limit": {limit}}}"#));
+            reno.on_ack(&ack_at(0, 3 * MSS));
+            assert_eq!(reno.window(), window);
+        }
+    }
+
+    #[test]
+    fn l_is_one_after_a_timeout() {
+        // RFC 3465 section 2.3.
+        let mut reno = standard(r#"{"kind": "standard", "limit": 2}"#);
+        reno.on_congestion(&event(CongestionKind::Timeout, 20_000));
+        reno.on_ack(&ack_at(0, 5 * MSS));
+        assert_eq!(reno.window(), 2000);
+        // The next slow start, after an idle period, counts as before.
+        reno.on_idle(MSS);
+        reno.on_ack(&ack_at(0, 5 * MSS));
+        assert_eq!(reno.window(), 3000);
+    }
+}

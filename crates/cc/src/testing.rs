@@ -1,0 +1,51 @@
+//! A hand-held connection: feeds a policy with ACKs and events.
+
+use crate::{
+    Ack, Algorithm, Bytes, Congestion, CongestionControl, CongestionKind, Setup, SlowStartKind, build,
+};
+use longhaul_units::{Duration, Instant};
+
+/// One segment.
+pub const MSS: Bytes = 1000;
+
+/// Segments of [`MSS`], an initial window and an initial threshold in bytes.
+pub fn setup(initial_window: Bytes, initial_ssthresh: Option<Bytes>) -> Setup {
+    Setup { mss: MSS, initial_window, initial_ssthresh, ..Setup::default() }
+}
+
+/// A policy from its JSON form.
+pub fn policy(algorithm: &str, slow_start: &str, setup: &Setup) -> Box<dyn CongestionControl> {
+    let algorithm: Algorithm = serde_json::from_str(algorithm).expect("an algorithm");
+    let slow_start: SlowStartKind = serde_json::from_str(slow_start).expect("a slow start");
+    build(&algorithm, &slow_start, setup).expect("a policy")
+}
+
+/// An ACK of `acked` bytes at `now_ms`, in a connection whose round trip is 100 ms.
+pub fn ack_at(now_ms: u64, acked: Bytes) -> Ack {
+    let rtt = Duration::from_millis(100);
+    Ack {
+        now: Instant::ZERO + Duration::from_millis(now_ms),
+        acked,
+        rtt: Some(rtt),
+        srtt: rtt,
+        min_rtt: rtt,
+        in_flight: 0,
+        prior_in_flight: acked,
+        round: 0,
+        round_start: false,
+        delivery_rate: None,
+        delivered: 0,
+        app_limited: false,
+        in_recovery: false,
+    }
+}
+
+/// An ACK of one segment.
+pub fn ack() -> Ack {
+    ack_at(0, MSS)
+}
+
+/// A congestion event.
+pub fn event(kind: CongestionKind, flight_size: Bytes) -> Congestion {
+    Congestion { now: Instant::ZERO, kind, flight_size }
+}
