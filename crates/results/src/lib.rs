@@ -1,1 +1,15 @@
-//! Under construction.
+//! The result directory: what a run writes, whatever world it ran in.
+//!
+//! `scenario.toml` (resolved), `summary.json` (written last: a directory without it is no result), the time series
+//! `flows.parquet`, `links.parquet`, `events.parquet`, and on request `segments.parquet` and `packets.pcapng`.
+
+mod definitions;
+mod directory;
+pub mod pcapng;
+mod summary;
+mod tables;
+
+pub use definitions::{DEFINITIONS, Definition};
+pub use directory::{ResultFiles, WriteError};
+pub use summary::{FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Warning, Work};
+pub use tables::{EventRow, FlowRow, LinkRow, SegmentKind, SegmentRow, Tables};

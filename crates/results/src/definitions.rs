@@ -1,0 +1,165 @@
+//! Every metric's unit, title and definition, in one place: results, tables, plots and the reference use these.
+
+use serde::Serialize;
+
+/// What a metric means.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Definition {
+    /// Name in `summary.json`.
+    pub name: &'static str,
+    /// Unit of its value; empty for ratios and counts.
+    pub unit: &'static str,
+    /// A short title for tables and axes.
+    pub title: &'static str,
+    /// How it is computed, and where that comes from.
+    pub definition: &'static str,
+}
+
+const fn define(
+    name: &'static str,
+    unit: &'static str,
+    title: &'static str,
+    definition: &'static str,
+) -> Definition {
+    Definition { name, unit, title, definition }
+}
+
+/// All metrics. "Measured" means from the end of the warm-up to the end of the run.
+pub const DEFINITIONS: &[Definition] = &[
+    define(
+        "goodput_bps",
+        "bit/s",
+        "Goodput",
+        "Payload delivered in order to the receiving application, in bits, over the time in which the flow was active \
+         while measured (from its start or the end of the warm-up to its completion, stop or the end of the run). Of a \
+         group or a run: the sum over its flows of bits delivered, over the measured time.",
+    ),
+    define(
+        "throughput_bps",
+        "bit/s",
+        "Throughput",
+        "Of a flow: payload bits sent, retransmissions included, over its active measured time. Of a link: bits \
+         transmitted, headers included, over the measured time.",
+    ),
+    define("delivered_bytes", "B", "Delivered", "Payload bytes delivered in order to the application while measured."),
+    define("sent_packets", "", "Data packets sent", "Segments with payload that left the sender while measured."),
+    define(
+        "retransmitted_packets",
+        "",
+        "Retransmitted packets",
+        "Segments with payload that were sent again while measured.",
+    ),
+    define(
+        "retransmission_rate",
+        "",
+        "Retransmission rate",
+        "Retransmitted segments over segments sent, while measured.",
+    ),
+    define("lost_packets", "", "Lost packets", "The flow's data packets that were dropped anywhere, for any cause, while measured."),
+    define("loss_rate", "", "Loss rate", "Lost data packets over data packets sent, while measured."),
+    define(
+        "congestion_events",
+        "",
+        "Congestion events",
+        "Reductions of the congestion window while measured: fast retransmits, first timeouts of a back-off series and \
+         ECN reactions.",
+    ),
+    define(
+        "congestion_event_rate",
+        "",
+        "Congestion event rate",
+        "Congestion events over data packets sent, while measured: the p of response functions.",
+    ),
+    define("fast_retransmits", "", "Fast retransmits", "Times that loss recovery was entered on duplicate ACKs or SACK, while measured."),
+    define("timeouts", "", "Timeouts", "Expirations of the retransmission timer, back-offs included, while measured."),
+    define("rtt_mean_s", "s", "Mean RTT", "Mean of the sender's round trip samples (Karn's rule) while measured."),
+    define("rtt_min_s", "s", "Least RTT", "Smallest round trip sample since the start."),
+    define("rtt_max_s", "s", "Largest RTT", "Largest round trip sample since the start."),
+    define("cwnd_mean_bytes", "B", "Mean cwnd", "Mean of the sampled congestion window while measured and active."),
+    define(
+        "completion_time_s",
+        "s",
+        "Completion time",
+        "From the flow's start, handshake included, to the delivery of the last byte to the receiving application. \
+         Empty for a flow without end or one that did not finish.",
+    ),
+    define(
+        "response_time_mean_s",
+        "s",
+        "Mean response time",
+        "Request/response: mean time from writing a request to the delivery of the last byte of its answer, over the \
+         answers completed while measured.",
+    ),
+    define("response_time_max_s", "s", "Largest response time", "Request/response: the largest such time."),
+    define("responses", "", "Responses", "Request/response: answers completed while measured."),
+    define(
+        "utilisation",
+        "",
+        "Utilisation",
+        "Bits transmitted while measured, headers and packets lost on the wire included, over what the rate allows in \
+         that time. Of a run: the largest of all links.",
+    ),
+    define("arrivals", "", "Arrivals", "Packets offered to the link while measured, of all flows, ACKs included."),
+    define("delivered_packets", "", "Delivered packets", "Packets handed over at the far end while measured."),
+    define("drops_queue", "", "Queue drops", "Packets dropped by the queue (full, or early by AQM) while measured."),
+    define("drops_loss", "", "Packets lost", "Packets lost on the link without congestion (loss model, outage) while measured."),
+    define("drop_rate", "", "Drop rate", "All drops over arrivals, while measured. Of a run or group: data packets lost over sent."),
+    define("marks", "", "ECN marks", "Packets marked with congestion experienced while measured (RFC 3168)."),
+    define(
+        "queue_mean_packets",
+        "packets",
+        "Mean queue",
+        "Time average of the packets waiting, without the one in transmission: the sum of all waits over the measured \
+         time (Little's law).",
+    ),
+    define(
+        "queue_max_packets",
+        "packets",
+        "Largest queue",
+        "Most packets in the queue while measured, the one in transmission included.",
+    ),
+    define(
+        "queue_delay_mean_s",
+        "s",
+        "Mean queueing delay",
+        "Mean time from a packet's arrival to the beginning of its transmission, over packets accepted while measured.",
+    ),
+    define("queue_delay_p50_s", "s", "Median queueing delay", "Half of the packets waited no longer; to within 3 %."),
+    define("queue_delay_p95_s", "s", "95 % queueing delay", "95 % of the packets waited no longer; to within 3 %."),
+    define("queue_delay_p99_s", "s", "99 % queueing delay", "99 % of the packets waited no longer; to within 3 %."),
+    define(
+        "jain_index",
+        "",
+        "Jain's index",
+        "(sum x)^2 / (n sum x^2) over the goodputs x of the n flows: 1 if all are equal, 1/n if one has all (Jain, Chiu, \
+         Hawe 1984).",
+    ),
+    define("completed_flows", "", "Completed flows", "Flows of a given size that finished before the end of the run."),
+    define("completion_time_mean_s", "s", "Mean completion time", "Mean over the flows that finished."),
+    define("completion_time_p95_s", "s", "95 % completion time", "95 % of the flows that finished took no longer."),
+    define(
+        "window_limit_bps",
+        "bit/s",
+        "Window limit",
+        "Receive buffer over the mean RTT: no sender can be faster.",
+    ),
+    define(
+        "fair_share_bps",
+        "bit/s",
+        "Fair share",
+        "The least over the links of the path of (payload share of rate) / (flows on the link).",
+    ),
+    define(
+        "mathis_bps",
+        "bit/s",
+        "Mathis",
+        "Reno's response function, MSS/RTT sqrt(3/(2 b p)) (Mathis et al. 1997), at the measured mean RTT and congestion \
+         event rate p; b segments to an ACK.",
+    ),
+    define(
+        "cubic_bps",
+        "bit/s",
+        "CUBIC",
+        "CUBIC's response function (RFC 9438 section 5.1; at least that of Reno) at the measured mean RTT and congestion event rate.",
+    ),
+];

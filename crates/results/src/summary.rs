@@ -1,0 +1,182 @@
+//! `summary.json`: one number per metric and object.
+
+use crate::DEFINITIONS;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+/// Metrics of one object in a fixed order; a value that does not exist is `null`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Metrics(Vec<(&'static str, Option<f64>)>);
+
+impl Metrics {
+    /// Adds a metric. Infinite values and NaN are stored as missing.
+    pub fn set(&mut self, name: &'static str, value: impl Into<Option<f64>>) {
+        debug_assert!(DEFINITIONS.iter().any(|d| d.name == name), "metric {name} has no definition");
+        self.0.push((name, value.into().filter(|value| value.is_finite())));
+    }
+    /// The value of a metric, if there is one.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.0.iter().find(|(known, _)| *known == name).and_then(|(_, value)| *value)
+    }
+}
+
+impl Serialize for Metrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// Everything that a run found out, in numbers.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Summary {
+    /// Version of the software.
+    pub longhaul: &'static str,
+    /// Identity: hash of the resolved scenario, seed and version.
+    pub run_id: String,
+    /// The scenario's name.
+    pub name: String,
+    /// The scenario's description.
+    pub description: String,
+    /// Seed of the random streams.
+    pub seed: u64,
+    /// Length of the run in seconds.
+    pub duration_s: f64,
+    /// Time left out at the beginning, in seconds.
+    pub warmup_s: f64,
+    /// Time that metrics are about, in seconds.
+    pub measured_s: f64,
+    /// Metrics of the run as a whole.
+    pub run: Metrics,
+    /// Links of the scenario file, one entry for each direction.
+    pub links: Vec<LinkSummary>,
+    /// Groups of flows.
+    pub groups: Vec<GroupSummary>,
+    /// Flows.
+    pub flows: Vec<FlowSummary>,
+    /// Nodes of the scenario file.
+    pub nodes: Vec<NodeSummary>,
+    /// What a reader should know before believing the numbers.
+    pub warnings: Vec<Warning>,
+    /// How much was computed.
+    pub work: Work,
+    /// Unit, title and definition of every metric.
+    #[serde(serialize_with = "as_map")]
+    pub definitions: &'static [crate::Definition],
+}
+
+fn as_map<S: Serializer>(definitions: &[crate::Definition], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(definitions.len()))?;
+    for definition in definitions {
+        map.serialize_entry(definition.name, definition)?;
+    }
+    map.end()
+}
+
+/// One direction of a link.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LinkSummary {
+    /// `bottleneck.forward`.
+    pub name: String,
+    /// Node at its beginning.
+    pub from: String,
+    /// Node at its end.
+    pub to: String,
+    /// Rate at the start of the run in bit/s.
+    pub rate_bps: f64,
+    /// Propagation delay at the start of the run in seconds.
+    pub delay_s: f64,
+    /// Queue discipline and limit, as text.
+    pub queue: String,
+    /// Flows whose packets (data or ACKs) cross it.
+    pub flows: usize,
+    /// Its metrics.
+    pub metrics: Metrics,
+}
+
+/// One `[[flow]]` table.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct GroupSummary {
+    /// Its name.
+    pub name: String,
+    /// Number of flows.
+    pub count: usize,
+    /// Its metrics.
+    pub metrics: Metrics,
+}
+
+/// One flow.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FlowSummary {
+    /// Number, from 0.
+    pub id: usize,
+    /// Its name.
+    pub name: String,
+    /// Name of its group.
+    pub group: String,
+    /// Host of the active opener.
+    pub from: String,
+    /// Host of the passive opener.
+    pub to: String,
+    /// Application.
+    pub app: &'static str,
+    /// Loss recovery variant.
+    pub variant: &'static str,
+    /// Congestion control.
+    pub congestion: &'static str,
+    /// Slow start.
+    pub slow_start: &'static str,
+    /// Start in seconds.
+    pub start_s: f64,
+    /// Round trip time without queues, for a full segment and its ACK, in seconds.
+    pub base_rtt_s: f64,
+    /// State of the sender's connection at the end.
+    pub state: String,
+    /// Its metrics.
+    pub metrics: Metrics,
+    /// Shares of the active measured time, by what limited the sender; they add up to 1.
+    #[serde(serialize_with = "shares")]
+    pub limited: Vec<(&'static str, f64)>,
+    /// What formulas predict.
+    pub predicted: Metrics,
+}
+
+fn shares<S: Serializer>(shares: &[(&'static str, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(shares.len()))?;
+    for (name, share) in shares {
+        map.serialize_entry(name, share)?;
+    }
+    map.end()
+}
+
+/// A node.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct NodeSummary {
+    /// Its name.
+    pub name: String,
+}
+
+/// Something that a reader should know.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Warning {
+    /// A short constant name.
+    pub code: &'static str,
+    /// What it is about.
+    pub object: String,
+    /// The warning.
+    pub message: String,
+}
+
+/// How much was computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Work {
+    /// Events taken from the queue.
+    pub events: u64,
+    /// Segments with payload that reached a host, over the whole run.
+    pub data_packets_delivered: u64,
+    /// Transmissions on all links, over the whole run.
+    pub packet_hops: u64,
+}
