@@ -127,8 +127,8 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
         self.backed_off = false;
         self.avoidance.observe(&self.window, ack);
         self.slow_start.observe(&self.window, ack);
-        // The window stands still in recovery (RFC 6675 section 5) and while it is not what limits the sender
-        // (RFC 9293 section 3.8.2 by way of RFC 5681; RFC 7661 section 4.1).
+        // The window stands still in recovery (RFC 5681 section 3.2, RFC 6675 section 5), and while it is not what limits
+        // the sender: then ACKs say nothing of whether the path would carry more (RFC 7661 section 4).
         if ack.in_recovery || ack.app_limited {
             return;
         }

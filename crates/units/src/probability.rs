@@ -3,6 +3,13 @@
 use crate::UnitError;
 
 /// A probability from 0 to 1, written as a number (`0.01`) or in per cent (`"1 %"`).
+///
+/// ```
+/// use longhaul_units::Probability;
+/// assert_eq!("1 %".parse(), Ok(Probability::new(0.01).unwrap()));
+/// assert_eq!("1e-5".parse::<Probability>().unwrap().get(), 0.00001);
+/// assert!(Probability::new(1.5).is_none());
+/// ```
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct Probability(f64);
 
@@ -12,7 +19,8 @@ impl Probability {
 
     /// From a number between 0 and 1; `None` outside.
     pub fn new(value: f64) -> Option<Self> {
-        (0.0..=1.0).contains(&value).then_some(Probability(value))
+        // Adding zero turns -0 into 0.
+        (0.0..=1.0).contains(&value).then_some(Probability(value + 0.0))
     }
     /// Between 0 and 1.
     pub const fn get(self) -> f64 {
@@ -90,5 +98,54 @@ impl schemars::JsonSchema for Probability {
             ],
             "examples": [0.01, "1 %"],
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_numbers_and_per_cent() {
+        for (text, value) in
+            [("0", 0.0), ("-0", 0.0), ("1", 1.0), ("0.5%", 0.005), (" 1e-5 ", 0.00001), ("100 %", 1.0)]
+        {
+            let probability: Probability = text.parse().unwrap();
+            assert_eq!(probability.get().to_bits(), f64::to_bits(value), "{text}");
+        }
+        for (json, value) in [("0.01", 0.01), ("0", 0.0), ("1", 1.0), (r#""2 %""#, 0.02)] {
+            assert_eq!(serde_json::from_str::<Probability>(json).unwrap().get(), value);
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_none() {
+        for text in ["1.01", "-0.1", "101 %", "NaN", "inf", "1e9"] {
+            let message = format!(
+                r#""{text}" cannot be represented: a probability lies between 0 and 1 (0 % and 100 %)"#
+            );
+            assert_eq!(text.parse::<Probability>().unwrap_err().to_string(), message);
+        }
+        for text in ["", "%", "1 percent", "often"] {
+            let message = format!(
+                r#""{text}" is not a probability: it must start with a decimal number, digits first and not negative, as in "1 %""#
+            );
+            assert_eq!(text.parse::<Probability>().unwrap_err().to_string(), message);
+        }
+        for json in ["-1", "2", "1.5"] {
+            let error = serde_json::from_str::<Probability>(json).unwrap_err().to_string();
+            assert!(error.starts_with(&format!(r#""{json}" cannot be represented"#)), "{error}");
+        }
+        let error = serde_json::from_str::<Probability>("true").unwrap_err().to_string();
+        assert!(error.contains(r#"expected a probability, as in 0.01 or "1 %""#), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(value in 0.0..=1.0f64) {
+            let probability = Probability::new(value).unwrap();
+            prop_assert_eq!(probability.to_string().parse(), Ok(probability));
+        }
     }
 }

@@ -6,12 +6,7 @@ use crate::{Duration, Size};
 const GRAMMAR: Grammar = Grammar {
     quantity: "rate",
     example: "50 Mbit/s",
-    units: &[
-        ("Gbit/s", 1_000_000_000),
-        ("Mbit/s", 1_000_000),
-        ("kbit/s", 1_000),
-        ("bit/s", 1),
-    ],
+    units: &[("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000), ("bit/s", 1)],
     aliases: &[
         ("Gbps", 1_000_000_000),
         ("Mbps", 1_000_000),
@@ -25,10 +20,24 @@ const GRAMMAR: Grammar = Grammar {
 const NANOS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000;
 
 /// A bit rate in bit/s.
+///
+/// ```
+/// use longhaul_units::{Duration, Rate, Size};
+/// let satellite: Rate = "50 Mbit/s".parse()?;
+/// assert_eq!(satellite, Rate::from_bps(50_000_000));
+/// assert_eq!(satellite.to_string(), "50 Mbit/s");
+/// assert_eq!(satellite.transmission_time(Size::from_bytes(1500)), Duration::from_micros(240));
+/// assert_eq!(satellite.bytes_in("600 ms".parse()?), "3.75 MB".parse()?);
+/// # Ok::<(), longhaul_units::UnitError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rate(u64);
 
-textual!(Rate, "A bit rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (decimal).", r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*([kMGT]?bit/s|[kMG]?bps|baud)\s*$");
+textual!(
+    Rate,
+    "A bit rate with its unit: bit/s, kbit/s, Mbit/s, Gbit/s (decimal).",
+    r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*([kMGT]?bit/s|[kMG]?bps|baud)\s*$"
+);
 
 impl Rate {
     /// Nothing moves.
@@ -67,5 +76,98 @@ impl Rate {
     pub const fn bytes_in(self, time: Duration) -> Size {
         let bytes = self.0 as u128 * time.as_nanos() as u128 / NANOS_PER_BYTE_AT_1_BPS as u128;
         Size::from_bytes(if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_rates_in_decimal_prefixes() {
+        for (text, bps) in [
+            ("9600 bit/s", 9600),
+            ("9600 baud", 9600),
+            ("50 Mbit/s", 50_000_000),
+            ("2.5 Gbps", 2_500_000_000),
+            ("1 Tbit/s", 1_000_000_000_000),
+            ("0.3 kbit/s", 300),
+        ] {
+            assert_eq!(text.parse(), Ok(Rate::from_bps(bps)), "{text}");
+        }
+        let units = "Gbit/s, Mbit/s, kbit/s, bit/s, Gbps, Mbps, kbps, bps, baud, Tbit/s";
+        for (text, message) in [
+            ("50", format!(r#""50" has no unit; write for instance "50 Mbit/s" (units: {units})"#)),
+            ("50 MB/s", format!(r#""MB/s" is not a unit of rate (in "50 MB/s"); units: {units}"#)),
+            ("50 mbit/s", format!(r#""mbit/s" is not a unit of rate (in "50 mbit/s"); units: {units}"#)),
+            (
+                "0.5 bit/s",
+                r#""0.5 bit/s" cannot be represented: it is finer than the smallest unit"#.to_string(),
+            ),
+        ] {
+            assert_eq!(text.parse::<Rate>().unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn transmission_time_is_bits_over_rate_rounded_up() {
+        for (bps, bytes, nanos) in [
+            (100_000_000, 1500, 120_000),  // 12,000 bits at 100 Mbit/s
+            (1_000_000_000, 1500, 12_000), // at 1 Gbit/s
+            (9600, 1, 833_334),            // 8 bits at 9600 bit/s: 833,333.3 ns
+            (3, 1, 2_666_666_667),         // 8/3 s
+            (10_000_000_000, 64, 52),      // 51.2 ns
+            (50_000_000, 0, 0),
+            (1_000_000_000, 10_000_000_000, 80_000_000_000), // beyond 64 bits in between
+            (1, u64::MAX, u64::MAX),
+        ] {
+            let time = Rate::from_bps(bps).transmission_time(Size::from_bytes(bytes));
+            assert_eq!(time, Duration::from_nanos(nanos), "{bytes} B at {bps} bit/s");
+        }
+        assert_eq!(Rate::ZERO.transmission_time(Size::from_bytes(1)), Duration::MAX);
+    }
+
+    #[test]
+    fn bytes_in_is_the_bandwidth_delay_product() {
+        for (bps, millis, bytes) in [
+            (100_000_000, 600, 7_500_000),
+            (1_000_000_000, 100, 12_500_000),
+            (9600, 250, 300),
+            (9601, 250, 300), // 300.03: whole bytes only
+            (0, 1000, 0),
+        ] {
+            let product = Rate::from_bps(bps).bytes_in(Duration::from_millis(millis));
+            assert_eq!(product, Size::from_bytes(bytes), "{bps} bit/s for {millis} ms");
+        }
+        assert_eq!(Rate::from_bps(u64::MAX).bytes_in(Duration::MAX), Size::from_bytes(u64::MAX));
+    }
+
+    #[test]
+    fn from_floats_to_the_nearest() {
+        for (bps, rounded) in [(1.4, 1), (1.5, 2), (-3.0, 0), (f64::NAN, 0), (f64::INFINITY, u64::MAX)] {
+            assert_eq!(Rate::from_bps_f64(bps), Rate::from_bps(rounded));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(bps: u64) {
+            let rate = Rate::from_bps(bps);
+            prop_assert_eq!(rate.to_string().parse(), Ok(rate));
+        }
+        #[test]
+        fn round_trip_of_round_numbers(count in 0..100_000u64, power in 0..11u32) {
+            let rate = Rate::from_bps(count * 10u64.pow(power));
+            prop_assert_eq!(rate.to_string().parse(), Ok(rate));
+        }
+        /// No link carries more than its rate, and none is slower by a nanosecond.
+        #[test]
+        fn transmission_time_inverts_bytes_in(bps in 1..1_000_000_000_000u64, bytes in 1..100_000_000u64) {
+            let (rate, size) = (Rate::from_bps(bps), Size::from_bytes(bytes));
+            let time = rate.transmission_time(size);
+            prop_assert!(rate.bytes_in(time) >= size);
+            prop_assert!(rate.bytes_in(time - Duration::from_nanos(1)) < size);
+        }
     }
 }

@@ -26,7 +26,9 @@ pub enum UnitError {
         accepted: String,
     },
     /// There is no non-negative decimal number at the start.
-    #[error("\"{given}\" is not a {quantity}: it must start with a number that is not negative, as in \"{example}\"")]
+    #[error(
+        "\"{given}\" is not a {quantity}: it must start with a decimal number, digits first and not negative, as in \"{example}\""
+    )]
     NoNumber {
         /// The text as it was given.
         given: String,
@@ -56,8 +58,8 @@ pub(crate) struct Grammar {
 }
 
 impl Grammar {
-    fn accepted(&self) -> String {
-        let names: Vec<&str> = self.units.iter().map(|(name, _)| *name).collect();
+    pub fn accepted(&self) -> String {
+        let names: Vec<&str> = self.units.iter().chain(self.aliases).map(|(name, _)| *name).collect();
         names.join(", ")
     }
 
@@ -67,18 +69,21 @@ impl Grammar {
         let trimmed = text.trim();
         let number_end =
             trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
-        let (number, unit) = (trimmed[..number_end].replace('_', ""), trimmed[number_end..].trim());
+        let (number, unit) = (&trimmed[..number_end], trimmed[number_end..].trim());
         let no_number =
             || UnitError::NoNumber { given: given(), quantity: self.quantity, example: self.example };
-        let (whole, fraction) = match number.split_once('.') {
-            None => (number.as_str(), ""),
-            Some((w, f)) => (w, f),
-        };
-        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        // 1_000.25: digits first; an underscore only in the whole part; digits after a point.
+        let (whole, fraction) = number.split_once('.').map_or((number, None), |(w, f)| (w, Some(f)));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !whole.starts_with(|c: char| c.is_ascii_digit()) || !fraction.is_none_or(digits) {
             return Err(no_number());
         }
         if unit.is_empty() {
-            return Err(UnitError::NoUnit { given: given(), example: self.example, accepted: self.accepted() });
+            return Err(UnitError::NoUnit {
+                given: given(),
+                example: self.example,
+                accepted: self.accepted(),
+            });
         }
         let scale =
             self.units.iter().chain(self.aliases).find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
@@ -91,20 +96,23 @@ impl Grammar {
             });
         };
         let too_large = || UnitError::OutOfRange { given: given(), why: "it is too large" };
-        let fraction = fraction.trim_end_matches('0');
+        let fraction = fraction.unwrap_or("").trim_end_matches('0');
         if fraction.len() > 18 {
             return Err(UnitError::OutOfRange { given: given(), why: "it has more than 18 decimals" });
         }
-        let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
+        let whole: u128 = whole.replace('_', "").parse().map_err(|_| too_large())?;
         let mut total = whole.checked_mul(u128::from(scale)).ok_or_else(too_large)?;
         if !fraction.is_empty() {
             let numerator: u128 = fraction.parse().map_err(|_| no_number())?;
             let denominator = 10u128.pow(fraction.len() as u32);
             let scaled = numerator * u128::from(scale);
             if scaled % denominator != 0 {
-                return Err(UnitError::OutOfRange { given: given(), why: "it is finer than the smallest unit" });
+                return Err(UnitError::OutOfRange {
+                    given: given(),
+                    why: "it is finer than the smallest unit",
+                });
             }
-            total += scaled / denominator;
+            total = total.checked_add(scaled / denominator).ok_or_else(too_large)?;
         }
         u64::try_from(total).map_err(|_| too_large())
     }
@@ -199,4 +207,117 @@ where
         }
     }
     deserializer.deserialize_any(Visitor(quantity, example, std::marker::PhantomData))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Duration, Rate, Size, UnitError};
+
+    #[test]
+    fn reads_exactly() {
+        let nanos = |text: &str| text.parse::<Duration>().map(Duration::as_nanos);
+        assert_eq!(nanos("250 ms"), Ok(250_000_000));
+        assert_eq!(nanos("1.5 s"), Ok(1_500_000_000));
+        assert_eq!(nanos(" 0.1us "), Ok(100));
+        assert_eq!(nanos("1_000.250 ms"), Ok(1_000_250_000));
+        assert_eq!(nanos("2 h"), Ok(7_200_000_000_000));
+        assert_eq!(nanos("90 min"), Ok(5_400_000_000_000));
+        assert_eq!(nanos("3 \u{b5}s"), Ok(3000)); // micro sign
+        assert_eq!(nanos("3 \u{3bc}s"), Ok(3000)); // Greek mu
+        assert_eq!(nanos("0 s"), Ok(0));
+        assert_eq!(nanos("0.000000001 s"), Ok(1));
+        assert_eq!(nanos("18446744073709551615 ns"), Ok(u64::MAX));
+    }
+
+    #[test]
+    fn refuses_with_a_message_that_says_what_is_accepted() {
+        let times = "s, ms, us, ns, \u{b5}s, \u{3bc}s, min, h";
+        let cases = [
+            ("250", format!(r#""250" has no unit; write for instance "250 ms" (units: {times})"#)),
+            ("250 m", format!(r#""m" is not a unit of time (in "250 m"); units: {times}"#)),
+            ("250 MS", format!(r#""MS" is not a unit of time (in "250 MS"); units: {times}"#)),
+            ("5e3 ms", format!(r#""e3 ms" is not a unit of time (in "5e3 ms"); units: {times}"#)),
+            ("0.5 ns", r#""0.5 ns" cannot be represented: it is finer than the smallest unit"#.to_string()),
+            ("1e400 s", format!(r#""e400 s" is not a unit of time (in "1e400 s"); units: {times}"#)),
+            (
+                "18446744073709551616 ns",
+                r#""18446744073709551616 ns" cannot be represented: it is too large"#.to_string(),
+            ),
+            ("600 years", format!(r#""years" is not a unit of time (in "600 years"); units: {times}"#)),
+            (
+                "0.0000000000000000001 s",
+                r#""0.0000000000000000001 s" cannot be represented: it has more than 18 decimals"#
+                    .to_string(),
+            ),
+        ];
+        for (text, message) in cases {
+            assert_eq!(text.parse::<Duration>().unwrap_err().to_string(), message);
+        }
+        for text in [
+            "",
+            " ",
+            "ms",
+            "-1 ms",
+            "+1 ms",
+            ".5 s",
+            "5. s",
+            "1.2.3 s",
+            "_1 s",
+            "1._5 s",
+            "NaN s",
+            "\u{661} s",
+        ] {
+            let message = format!(
+                r#""{text}" is not a time: it must start with a decimal number, digits first and not negative, as in "250 ms""#
+            );
+            assert_eq!(text.parse::<Duration>().unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn a_sum_that_overflows_is_too_large() {
+        // u128::MAX / 1000 microseconds and a half: the product fits 128 bits, the sum does not.
+        let text = "340282366920938463463374607431768211.5 us";
+        assert!(matches!(
+            text.parse::<Duration>(),
+            Err(UnitError::OutOfRange { why: "it is too large", .. })
+        ));
+    }
+
+    #[test]
+    fn prints_in_the_largest_unit_with_three_decimals() {
+        let cases = [
+            (0, "0 ns"),
+            (1, "1 ns"),
+            (1500, "1.5 us"),
+            (1_234_567, "1234.567 us"),
+            (1_234_567_891, "1234567.891 us"),
+            (250_000_000, "250 ms"),
+            (1_005_000_000, "1.005 s"),
+            (86_400_000_000_000, "86400 s"),
+            (u64::MAX, "18446744073709551.615 us"),
+        ];
+        for (nanos, text) in cases {
+            assert_eq!(Duration::from_nanos(nanos).to_string(), text);
+        }
+        assert_eq!(format!("[{:>8}]", Duration::from_millis(5)), "[    5 ms]");
+        assert_eq!(format!("{:?}", Rate::from_bps(2_500_000)), "2.5 Mbit/s");
+    }
+
+    #[test]
+    fn serde_reads_text_and_refuses_bare_numbers() {
+        let json = |text: &str| serde_json::from_str::<Size>(text).map_err(|error| error.to_string());
+        assert_eq!(json(r#""64 KiB""#), Ok(Size::from_bytes(65_536)));
+        assert!(
+            json("64")
+                .unwrap_err()
+                .starts_with(r#"invalid type: integer `64`, expected a size with its unit, as in "64 kB""#)
+        );
+        assert!(
+            json(r#""64""#)
+                .unwrap_err()
+                .starts_with(r#""64" has no unit; write for instance "64 kB" (units: GB"#)
+        );
+        assert_eq!(serde_json::to_string(&Size::from_bytes(64_000)).unwrap(), r#""64 kB""#);
+    }
 }

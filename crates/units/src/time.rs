@@ -7,14 +7,27 @@ const GRAMMAR: Grammar = Grammar {
     quantity: "time",
     example: "250 ms",
     units: &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)],
-    aliases: &[("µs", 1_000), ("min", 60_000_000_000), ("h", 3_600_000_000_000)],
+    // The micro sign and the Greek letter.
+    aliases: &[("\u{b5}s", 1_000), ("\u{3bc}s", 1_000), ("min", 60_000_000_000), ("h", 3_600_000_000_000)],
 };
 
 /// A span of time: 0 ns to 584 years.
+///
+/// ```
+/// use longhaul_units::Duration;
+/// assert_eq!("250 ms".parse(), Ok(Duration::from_millis(250)));
+/// assert_eq!("1.5 s".parse(), Ok(Duration::from_millis(1500)));
+/// assert_eq!((Duration::from_millis(250) * 2).to_string(), "500 ms");
+/// assert!("250".parse::<Duration>().is_err());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
 
-textual!(Duration, "A time with its unit: ns, us, ms, s, min, h.", r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*(ns|us|µs|ms|s|min|h)\s*$");
+textual!(
+    Duration,
+    "A time with its unit: ns, us, ms, s, min, h.",
+    r"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*(ns|us|\u00b5s|\u03bcs|ms|s|min|h)\s*$"
+);
 
 impl Duration {
     /// No time at all.
@@ -28,15 +41,15 @@ impl Duration {
     }
     /// From microseconds.
     pub const fn from_micros(micros: u64) -> Self {
-        Duration(micros * 1_000)
+        Duration(micros.saturating_mul(1_000))
     }
     /// From milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
-        Duration(millis * 1_000_000)
+        Duration(millis.saturating_mul(1_000_000))
     }
     /// From whole seconds.
     pub const fn from_secs(seconds: u64) -> Self {
-        Duration(seconds * 1_000_000_000)
+        Duration(seconds.saturating_mul(1_000_000_000))
     }
     /// From seconds, to the nearest nanosecond; negative values and NaN give zero.
     pub fn from_secs_f64(seconds: f64) -> Self {
@@ -68,7 +81,7 @@ impl Duration {
     }
     /// Rounded up to a multiple of `step` (a clock's granularity).
     pub const fn round_up(self, step: Duration) -> Duration {
-        if step.0 <= 1 { self } else { Duration(self.0.div_ceil(step.0) * step.0) }
+        if step.0 <= 1 { self } else { Duration(self.0.div_ceil(step.0).saturating_mul(step.0)) }
     }
 }
 
@@ -104,6 +117,14 @@ impl std::ops::Div<u64> for Duration {
 }
 
 /// A point in time: nanoseconds since the start of the run.
+///
+/// ```
+/// use longhaul_units::{Duration, Instant};
+/// let sent = Instant::ZERO + Duration::from_millis(100);
+/// let acknowledged = sent + Duration::from_millis(600);
+/// assert_eq!(acknowledged - sent, Duration::from_millis(600));
+/// assert_eq!(sent.since(acknowledged), Duration::ZERO);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
@@ -157,5 +178,72 @@ impl std::fmt::Display for Instant {
 impl std::fmt::Debug for Instant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         GRAMMAR.print(f, self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Duration::MAX + Duration::from_secs(1), Duration::MAX);
+        assert_eq!(Duration::MAX * 2, Duration::MAX);
+        assert_eq!(Duration::from_secs(u64::MAX), Duration::MAX);
+        assert_eq!(Duration::from_millis(u64::MAX), Duration::MAX);
+        assert_eq!(Duration::from_micros(u64::MAX), Duration::MAX);
+        assert_eq!(Duration::from_millis(1).saturating_sub(Duration::from_secs(1)), Duration::ZERO);
+        assert_eq!(Instant::FAR_FUTURE + Duration::from_secs(1), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn rounds_up_to_a_clock_tick() {
+        let tick = Duration::from_millis(10);
+        for (nanos, rounded) in [(0, 0), (1, 10_000_000), (10_000_000, 10_000_000), (10_000_001, 20_000_000)]
+        {
+            assert_eq!(Duration::from_nanos(nanos).round_up(tick), Duration::from_nanos(rounded));
+        }
+        assert_eq!(Duration::from_nanos(7).round_up(Duration::ZERO), Duration::from_nanos(7));
+        assert_eq!(Duration::MAX.round_up(tick), Duration::MAX);
+    }
+
+    #[test]
+    fn from_floats_to_the_nearest() {
+        for (seconds, nanos) in
+            [(0.1, 100_000_000), (1e-9, 1), (4e-10, 0), (-1.0, 0), (f64::NAN, 0), (f64::INFINITY, u64::MAX)]
+        {
+            assert_eq!(Duration::from_secs_f64(seconds), Duration::from_nanos(nanos));
+        }
+        assert_eq!(Duration::from_millis(100).mul_f64(1.5), Duration::from_millis(150));
+        assert_eq!(Duration::from_millis(100).mul_f64(-1.0), Duration::ZERO);
+        assert_eq!(Duration::MAX.mul_f64(2.0), Duration::MAX);
+    }
+
+    #[test]
+    fn instants_print_as_times() {
+        assert_eq!((Instant::ZERO + Duration::from_millis(1500)).to_string(), "1.5 s");
+        assert_eq!(Instant::from_nanos(250_000_000).as_secs_f64(), 0.25);
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(nanos: u64) {
+            let time = Duration::from_nanos(nanos);
+            prop_assert_eq!(time.to_string().parse(), Ok(time));
+            let json = serde_json::to_string(&time).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Duration>(&json).unwrap(), time);
+        }
+        #[test]
+        fn round_trip_of_round_numbers(count in 0..100_000u64, power in 0..14u32) {
+            let time = Duration::from_nanos(count * 10u64.pow(power));
+            prop_assert_eq!(time.to_string().parse(), Ok(time));
+        }
+        #[test]
+        fn adding_and_taking_away(start in 0..u64::MAX / 2, span in 0..u64::MAX / 2) {
+            let (start, span) = (Instant::from_nanos(start), Duration::from_nanos(span));
+            prop_assert_eq!((start + span) - start, span);
+            prop_assert_eq!((start + span).since(start), span);
+        }
     }
 }

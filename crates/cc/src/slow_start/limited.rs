@@ -96,7 +96,7 @@ impl Limited {
         }
         let k = window.cwnd / (0.5 * self.max_ssthresh);
         match self.form {
-            Form::Rfc => full / k.trunc(),
+            Form::Rfc => full / (k as u64) as f64,
             Form::Ns2 => full / k,
         }
     }
