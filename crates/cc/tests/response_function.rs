@@ -1,0 +1,92 @@
+//! The rules against their response functions: with one loss every 1/p segments, the average window is that of the
+//! deterministic loss model behind RFC 9438 section 5.1 and RFC 3649 section 3.
+
+use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind, Setup, build};
+use longhaul_units::{Duration, Instant};
+
+const MSS: u64 = 1000;
+
+/// Average window in segments over 20 periods of `period` segments each, after as many to settle, from a first loss at a
+/// window of `w_max`.
+fn average_window(algorithm: &str, w_max: u64, rtt: Duration, period: u64) -> f64 {
+    let losses = 20;
+    let algorithm = serde_json::from_str(algorithm).expect("an algorithm");
+    let slow_start = "standard".parse().expect("a slow start");
+    let setup = Setup { mss: MSS, initial_window: w_max * MSS, ..Setup::default() };
+    let mut policy: Box<dyn CongestionControl> = build(&algorithm, &slow_start, &setup).expect("a policy");
+    let now = Instant::ZERO;
+    policy.on_congestion(&Congestion { now, kind: CongestionKind::Loss, flight_size: w_max * MSS });
+    let (mut now, mut sent, mut lost) = (Instant::ZERO, 0, 0);
+    let mut measured = None;
+    while lost < 2 * losses {
+        let window = policy.window() / MSS;
+        for index in 0..window {
+            sent += 1;
+            if sent % period == 0 {
+                let flight_size = policy.window();
+                policy.on_congestion(&Congestion { now, kind: CongestionKind::Loss, flight_size });
+                lost += 1;
+                if lost == losses {
+                    measured = Some((sent, now));
+                }
+                break;
+            }
+            let now = now + rtt.mul_f64(index as f64 / window as f64);
+            policy.on_ack(&ack(now, rtt));
+        }
+        now += rtt;
+    }
+    let (sent_before, begin) = measured.expect("it settles");
+    (sent - sent_before) as f64 * rtt.as_secs_f64() / (now - begin).as_secs_f64()
+}
+
+fn ack(now: Instant, rtt: Duration) -> Ack {
+    Ack {
+        now,
+        acked: MSS,
+        rtt: Some(rtt),
+        srtt: rtt,
+        min_rtt: rtt,
+        in_flight: 0,
+        prior_in_flight: MSS,
+        round: 0,
+        round_start: false,
+        delivery_rate: None,
+        delivered: 0,
+        app_limited: false,
+        in_recovery: false,
+    }
+}
+
+fn assert_near(value: f64, expected: f64, tolerance: f64) {
+    assert!((value / expected - 1.0).abs() < tolerance, "{value} is not {expected}");
+}
+
+#[test]
+fn reno_has_the_window_of_rfc_9438_table_1() {
+    let rtt = Duration::from_millis(100);
+    for (period, window) in [(1000, 38.0), (10_000, 120.0), (100_000, 379.0)] {
+        assert_near(average_window(r#""reno""#, 100, rtt, period), window, 0.05);
+    }
+}
+
+#[test]
+fn aimd_has_the_window_of_rfc_9438_equation_3() {
+    // AIMD(0.5294, 0.7) was chosen to have Reno's window: sqrt(1.5 / 1e-4) = 122.5.
+    let aimd = r#"{"kind": "reno", "a": 0.5294118, "b": 0.3}"#;
+    assert_near(average_window(aimd, 100, Duration::from_millis(100), 10_000), 122.5, 0.03);
+}
+
+#[test]
+fn cubic_has_the_window_of_rfc_9438_tables_1_and_2() {
+    // The model's period ends at W_max, on the plateau, where a larger window would come down only very slowly: begin
+    // there. W_max = AVG_W * 4 / (3 + beta): 187 / 0.925 = 202, 1054: 1139, 333: 360.
+    let cubic = r#"{"kind": "cubic", "fast_convergence": false}"#;
+    let rtt = Duration::from_millis(100);
+    assert_near(average_window(cubic, 202, rtt, 10_000), 187.0, 0.03);
+    assert_near(average_window(cubic, 1139, rtt, 100_000), 1054.0, 0.03);
+    let aggressive = r#"{"kind": "cubic", "fast_convergence": false, "c": 4}"#;
+    assert_near(average_window(aggressive, 360, rtt, 10_000), 333.0, 0.05);
+    // At 10 ms, Reno's window.
+    assert_near(average_window(cubic, 140, Duration::from_millis(10), 10_000), 120.0, 0.05);
+}
