@@ -98,6 +98,8 @@ pub struct Config {
     /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8); otherwise keep it
     /// (RFC 6675 section 5.1).
     pub clear_sack_on_timeout: bool,
+    /// NewReno restarts its timer with each partial ACK, not with the first only (RFC 6582 section 4, "Slow-but-Steady").
+    pub slow_but_steady: bool,
     /// As receiver, report duplicates (RFC 2883).
     pub dsack: bool,
     /// As receiver, offer SACK even when `recovery` does not use it.
@@ -163,6 +165,7 @@ impl Default for Config {
             duplicate_threshold: 3,
             limited_transmit: true,
             clear_sack_on_timeout: false,
+            slow_but_steady: false,
             dsack: true,
             offer_sack: false,
             timestamps: false,

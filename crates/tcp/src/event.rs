@@ -1,6 +1,5 @@
 //! What a connection tells its owner, all of it rare: see `Connection::poll_event`.
 
-use crate::State;
 use longhaul_segment::{Ecn, Segment};
 
 /// Something that happened.
@@ -60,9 +59,25 @@ pub struct Ports {
     pub remote: u16,
 }
 
-impl State {
-    /// True from ESTABLISHED on: both sequence numbers are known.
-    pub const fn is_synchronized(self) -> bool {
-        !matches!(self, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+/// Events wait here until the owner asks. Notices of congestion are dropped when nobody does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Events {
+    queue: std::collections::VecDeque<Event>,
+}
+
+impl Events {
+    const MOST_NOTICES: usize = 256;
+
+    pub fn push(&mut self, event: Event) {
+        let notice = matches!(
+            event,
+            Event::FastRetransmit { .. } | Event::Timeout { .. } | Event::RecoveryEnd | Event::EcnReduction
+        );
+        if !notice || self.queue.len() < Self::MOST_NOTICES {
+            self.queue.push_back(event);
+        }
+    }
+    pub fn pop(&mut self) -> Option<Event> {
+        self.queue.pop_front()
     }
 }

@@ -6,12 +6,23 @@
 
 mod config;
 mod connection;
+mod delivery;
 mod event;
+mod handshake;
+mod intervals;
 mod limits;
+mod pacing;
+mod receiver;
+mod rtt;
+mod scoreboard;
+mod send_log;
+mod sender;
+mod state;
 mod stats;
 
 pub use config::{Config, InitialWindow, Keepalive, Reading, Recovery, RttSampling};
-pub use connection::{Connection, State, reset_for};
+pub use connection::{Connection, reset_for};
 pub use event::{Event, Ports, Transmit};
 pub use limits::{Limit, LimitedTime};
+pub use state::State;
 pub use stats::Stats;

@@ -1,0 +1,253 @@
+//! A set of stream offsets as disjoint intervals `[start, end)` in ascending order, never touching each other.
+//! The scoreboard and the reassembly queue are such sets: work at either end is O(1), elsewhere a binary search.
+
+use std::collections::VecDeque;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IntervalSet {
+    intervals: VecDeque<(u64, u64)>,
+}
+
+impl IntervalSet {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.intervals.is_empty()
+    }
+    pub fn len(&self) -> usize {
+        self.intervals.len()
+    }
+    pub fn clear(&mut self) {
+        self.intervals.clear();
+    }
+    pub fn first(&self) -> Option<(u64, u64)> {
+        self.intervals.front().copied()
+    }
+    #[inline]
+    pub fn last(&self) -> Option<(u64, u64)> {
+        self.intervals.back().copied()
+    }
+    /// The intervals from the highest to the lowest.
+    pub fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.intervals.iter().rev().copied()
+    }
+    /// The intervals that end above `position`, ascending.
+    pub fn ending_above(&self, position: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.intervals.range(self.index_ending_above(position)..).copied()
+    }
+    /// The interval that holds `position`.
+    pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
+        let interval = *self.intervals.get(self.index_ending_above(position))?;
+        (interval.0 <= position).then_some(interval)
+    }
+    /// Total length of the parts within `[start, end)`.
+    pub fn covered(&self, start: u64, end: u64) -> u64 {
+        if start >= end {
+            return 0;
+        }
+        self.ending_above(start)
+            .take_while(|interval| interval.0 < end)
+            .map(|interval| interval.1.min(end) - interval.0.max(start))
+            .sum()
+    }
+
+    /// Index of the first interval that ends above `position`.
+    #[inline]
+    fn index_ending_above(&self, position: u64) -> usize {
+        // Both ends are where nearly all the work is.
+        match (self.intervals.front(), self.intervals.back()) {
+            (Some(front), Some(back)) => {
+                if front.1 > position {
+                    0
+                } else if back.1 <= position {
+                    self.intervals.len()
+                } else {
+                    self.intervals.partition_point(|interval| interval.1 <= position)
+                }
+            }
+            _ => 0,
+        }
+    }
+
+    /// Adds `[start, end)` and calls `new` for each part that was not there before.
+    pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
+        if start >= end {
+            return;
+        }
+        match self.intervals.back_mut() {
+            None => {
+                self.intervals.push_back((start, end));
+                return new(start, end);
+            }
+            Some(last) if start > last.1 => {
+                self.intervals.push_back((start, end));
+                return new(start, end);
+            }
+            Some(last) if start >= last.0 => {
+                if end > last.1 {
+                    new(last.1, end);
+                    last.1 = end;
+                }
+                return;
+            }
+            Some(_) => {}
+        }
+        // The first interval that overlaps or touches; there is one at or above, since `start < last.start`.
+        let first = self.intervals.partition_point(|interval| interval.1 < start);
+        if self.intervals[first].0 > end {
+            self.intervals.insert(first, (start, end));
+            return new(start, end);
+        }
+        let mut merged = (start.min(self.intervals[first].0), end);
+        let mut position = start;
+        let mut next = first;
+        while let Some(&(other_start, other_end)) = self.intervals.get(next) {
+            if other_start > end {
+                break;
+            }
+            if other_start > position {
+                new(position, other_start);
+            }
+            position = position.max(other_end);
+            merged.1 = merged.1.max(other_end);
+            next += 1;
+        }
+        if position < end {
+            new(position, end);
+        }
+        self.intervals[first] = merged;
+        match next - first {
+            1 => {}
+            2 => drop(self.intervals.remove(first + 1)),
+            _ => drop(self.intervals.drain(first + 1..next)),
+        }
+    }
+
+    /// Removes all below `position` and calls `removed` for each part that was there.
+    #[inline]
+    pub fn remove_below(&mut self, position: u64, mut removed: impl FnMut(u64, u64)) {
+        while let Some(first) = self.intervals.front_mut() {
+            if first.0 >= position {
+                return;
+            }
+            if first.1 > position {
+                removed(first.0, position);
+                first.0 = position;
+                return;
+            }
+            removed(first.0, first.1);
+            self.intervals.pop_front();
+        }
+    }
+
+    /// The first part of `[position, limit)` that is not in the set.
+    pub fn first_gap(&self, position: u64, limit: u64) -> Option<(u64, u64)> {
+        let mut start = position;
+        let mut index = self.index_ending_above(position);
+        let mut end = limit;
+        if let Some(interval) = self.intervals.get(index) {
+            end = interval.0;
+            if interval.0 <= position {
+                start = interval.1;
+                index += 1;
+                end = self.intervals.get(index).map_or(limit, |next| next.0);
+            }
+        }
+        (start < limit).then(|| (start, end.min(limit)))
+    }
+
+    /// The last part of `[floor, limit)` that is not in the set.
+    pub fn last_gap(&self, floor: u64, limit: u64) -> Option<(u64, u64)> {
+        let mut end = limit;
+        let mut start = floor;
+        for interval in self.descending() {
+            if interval.1 < end {
+                start = start.max(interval.1);
+                break;
+            }
+            end = end.min(interval.0);
+        }
+        (start < end).then_some((start, end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn set(intervals: &[(u64, u64)]) -> IntervalSet {
+        IntervalSet { intervals: intervals.iter().copied().collect() }
+    }
+
+    #[test]
+    fn touching_intervals_become_one() {
+        let mut s = set(&[(10, 20), (30, 40)]);
+        let mut new = vec![];
+        s.insert(20, 30, |a, b| new.push((a, b)));
+        assert_eq!(s.intervals, [(10, 40)]);
+        assert_eq!(new, [(20, 30)]);
+    }
+
+    #[test]
+    fn an_insertion_over_several_reports_only_the_gaps() {
+        let mut s = set(&[(10, 20), (30, 40), (50, 60), (90, 95)]);
+        let mut new = vec![];
+        s.insert(5, 55, |a, b| new.push((a, b)));
+        assert_eq!(s.intervals, [(5, 60), (90, 95)]);
+        assert_eq!(new, [(5, 10), (20, 30), (40, 50)]);
+    }
+
+    #[test]
+    fn gaps_are_found_from_both_sides() {
+        let s = set(&[(10, 20), (30, 40)]);
+        assert_eq!(s.first_gap(0, 100), Some((0, 10)));
+        assert_eq!(s.first_gap(10, 100), Some((20, 30)));
+        assert_eq!(s.first_gap(30, 100), Some((40, 100)));
+        assert_eq!(s.first_gap(30, 40), None);
+        assert_eq!(s.last_gap(0, 100), Some((40, 100)));
+        assert_eq!(s.last_gap(0, 40), Some((20, 30)));
+        assert_eq!(s.last_gap(25, 40), Some((25, 30)));
+        assert_eq!(s.last_gap(30, 40), None);
+    }
+
+    proptest! {
+        #[test]
+        fn equals_a_set_of_single_offsets(
+            operations in prop::collection::vec((0u8..4, 0u64..120, 0u64..20), 1..60),
+        ) {
+            let mut naive = std::collections::BTreeSet::new();
+            let mut intervals = IntervalSet::default();
+            let mut floor = 0;
+            for (operation, start, len) in operations {
+                if operation == 0 {
+                    floor = floor.max(start / 2);
+                    let mut removed = 0;
+                    intervals.remove_below(floor, |a, b| removed += b - a);
+                    let before = naive.len();
+                    naive.retain(|&offset| offset >= floor);
+                    prop_assert_eq!(removed as usize, before - naive.len());
+                } else {
+                    let start = start.max(floor);
+                    let mut new = 0;
+                    intervals.insert(start, start + len, |a, b| new += b - a);
+                    let before = naive.len();
+                    naive.extend(start..start + len);
+                    prop_assert_eq!(new as usize, naive.len() - before);
+                }
+                let listed: Vec<u64> = intervals.intervals.iter().flat_map(|i| i.0..i.1).collect();
+                prop_assert_eq!(&listed, &naive.iter().copied().collect::<Vec<_>>());
+                for pair in intervals.intervals.iter().collect::<Vec<_>>().windows(2) {
+                    prop_assert!(pair[0].1 < pair[1].0);
+                }
+                let naive_covered = naive.range(30..70).count() as u64;
+                prop_assert_eq!(intervals.covered(30, 70), naive_covered);
+                let gap = (40..100).find(|offset| !naive.contains(offset));
+                prop_assert_eq!(intervals.first_gap(40, 100).map(|g| g.0), gap);
+                let gap = (40..100).rev().find(|offset| !naive.contains(offset));
+                prop_assert_eq!(intervals.last_gap(40, 100).map(|g| g.1 - 1), gap);
+                let held = intervals.containing(50).is_some();
+                prop_assert_eq!(held, naive.contains(&50));
+            }
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! The receiving half: reassembly, the advertised window, when to acknowledge (RFC 9293 section 3.8.6, RFC 5681
+//! section 4.2), and which SACK blocks to report (RFC 2018, RFC 2883).
+
+use crate::intervals::IntervalSet;
+use crate::{Config, Reading, Stats};
+use longhaul_segment::{SackBlocks, SeqNumber};
+use longhaul_units::{Duration, Instant, Rate, Size};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// RCV.NXT.
+    pub next: u64,
+    /// RCV.NXT as the last ACK reported it.
+    pub last_acked: u64,
+    /// An ACK is to be sent now.
+    pub ack_now: bool,
+    /// When the delayed ACK is due.
+    pub ack_deadline: Instant,
+    /// Where the peer's FIN stands, once it is known.
+    pub fin: Option<u64>,
+    ack_every: u64,
+    delayed_ack: Option<Duration>,
+    /// The largest payload seen: the peer's full-sized segment.
+    full_size: u64,
+    /// Data above a gap.
+    queue: IntervalSet,
+    /// One offset in each recently changed block of `queue`, the latest first.
+    recent: [u64; SackBlocks::MAX],
+    /// A duplicate that the next ACK reports.
+    duplicate: Option<(u64, u64)>,
+    /// The peer understands SACK blocks.
+    pub sack: bool,
+    dsack: bool,
+
+    /// Receive buffer, at most what the window can express.
+    largest_window: u64,
+    unlimited: bool,
+    shift: u8,
+    mss: u64,
+    /// Right edge promised to the peer (finite buffer only). Never moves back.
+    edge: u64,
+    /// The application has read up to here.
+    read: u64,
+    reading: Reading,
+    /// Until when reading at a rate has been accounted for.
+    read_clock: Instant,
+    /// When reading at a rate will have opened the window enough for a window update.
+    pub read_deadline: Instant,
+}
+
+impl Receiver {
+    pub fn new(config: &Config) -> Self {
+        Receiver {
+            next: 0,
+            last_acked: 0,
+            ack_now: false,
+            ack_deadline: Instant::FAR_FUTURE,
+            fin: None,
+            ack_every: u64::from(config.ack_every.max(1)),
+            delayed_ack: config.delayed_ack,
+            full_size: 1,
+            queue: IntervalSet::default(),
+            recent: [u64::MAX; SackBlocks::MAX],
+            duplicate: None,
+            sack: false,
+            dsack: config.dsack,
+            largest_window: config.largest_window(),
+            unlimited: config.receive_buffer.is_none(),
+            shift: 0,
+            mss: u64::from(config.mss.max(1)),
+            edge: 0,
+            read: 0,
+            reading: config.reading,
+            read_clock: Instant::ZERO,
+            read_deadline: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// The peer's SYN was accepted: data begins at offset 1. `shift` is our window scale, 0 if not agreed.
+    pub fn synchronize(&mut self, shift: u8, sack: bool) {
+        self.next = 1;
+        self.last_acked = 1;
+        self.read = 1;
+        self.shift = shift;
+        self.sack = sack;
+        self.largest_window = self.largest_window.min(u64::from(u16::MAX) << shift);
+        self.edge = 1 + self.largest_window.min(u64::from(u16::MAX));
+    }
+    /// The same without a SYN that offered a window: the whole of it is open from the start.
+    pub fn open_window(&mut self) {
+        self.edge = 1 + self.largest_window;
+    }
+
+    /// Right edge of the window: what lies beyond is refused.
+    #[inline]
+    pub fn right_edge(&self) -> u64 {
+        if self.unlimited { self.next + self.largest_window } else { self.edge }
+    }
+    /// The peer's FIN and all before it have arrived.
+    pub fn finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+    /// Payload bytes received in order.
+    pub fn received(&self) -> u64 {
+        self.next.saturating_sub(1) - u64::from(self.finished())
+    }
+    pub fn readable(&self) -> u64 {
+        self.received().saturating_sub(self.read_bytes())
+    }
+    pub fn read_bytes(&self) -> u64 {
+        self.read.saturating_sub(1).min(self.received())
+    }
+
+    /// Payload `[start, end)`, perhaps with a FIN after it, arrives; `start` is not beyond the window.
+    #[inline]
+    pub fn on_data(&mut self, now: Instant, start: u64, end: u64, fin: bool, stats: &mut Stats) {
+        let len = end - start;
+        stats.data_segments_received += u64::from(len > 0);
+        self.full_size = self.full_size.max(len);
+        if start == self.next && self.queue.is_empty() && !fin && end <= self.right_edge() {
+            self.next = end;
+            self.schedule_ack(now);
+        } else {
+            self.on_irregular_data(start, end, fin, stats);
+        }
+        match self.reading {
+            Reading::Immediate => self.read = self.next,
+            Reading::Rate(rate) => self.read_at_rate(now, rate),
+            Reading::Manual => {}
+        }
+    }
+
+    /// RFC 5681 section 4.2: for every second full-sized segment, and within the delay.
+    #[inline]
+    fn schedule_ack(&mut self, now: Instant) {
+        match self.delayed_ack {
+            Some(delay) if self.next - self.last_acked < self.ack_every * self.full_size => {
+                if self.ack_deadline == Instant::FAR_FUTURE {
+                    self.ack_deadline = now + delay;
+                }
+            }
+            _ => self.ack_now = true,
+        }
+    }
+
+    /// Anything but the next data in order is acknowledged at once (RFC 5681 section 4.2).
+    #[inline(never)]
+    fn on_irregular_data(&mut self, start: u64, end: u64, fin: bool, stats: &mut Stats) {
+        self.ack_now = true;
+        let edge = self.right_edge();
+        let mut end = end;
+        if end > edge {
+            stats.beyond_window_bytes += end - edge.max(start);
+            end = edge.max(start);
+        } else if fin && self.fin.is_none() {
+            self.fin = Some(end);
+        }
+        // The FIN takes one offset, so that it is reassembled like data.
+        let taken = match self.fin {
+            Some(position) if end >= position => position + u64::from(fin),
+            _ => end,
+        };
+        let payload_end = end.min(taken);
+        if taken <= self.next {
+            if start < payload_end {
+                self.on_duplicate(start, payload_end, stats);
+            }
+        } else if start <= self.next {
+            if start < self.next {
+                self.on_duplicate(start, self.next.min(payload_end), stats);
+            }
+            self.fill_gap(taken, stats);
+        } else if start < taken {
+            self.store(start, taken, stats);
+        }
+    }
+
+    fn on_duplicate(&mut self, start: u64, end: u64, stats: &mut Stats) {
+        stats.duplicate_bytes_received += end - start;
+        if self.dsack && self.duplicate.is_none() {
+            self.duplicate = Some((start, end));
+        }
+    }
+
+    /// Data at RCV.NXT: it may join what was stored.
+    fn fill_gap(&mut self, end: u64, stats: &mut Stats) {
+        let before = self.next;
+        let mut stored = 0;
+        let mut next = end;
+        let joins = self.queue.containing(end);
+        if let Some((_, block_end)) = joins {
+            next = block_end;
+        }
+        let mut first_overlap = None;
+        self.queue.remove_below(next.max(end), |a, b| {
+            let overlap = b.min(end).saturating_sub(a);
+            if overlap > 0 && first_overlap.is_none() {
+                first_overlap = Some((a, a + overlap));
+            }
+            stored += overlap;
+        });
+        self.next = next.max(end);
+        debug_assert!(self.next > before);
+        if let Some((a, b)) = first_overlap {
+            self.on_duplicate(a, b, stats);
+            stats.duplicate_bytes_received += stored - (b - a);
+        }
+    }
+
+    /// Data above a gap.
+    fn store(&mut self, start: u64, end: u64, stats: &mut Stats) {
+        stats.out_of_order_received += 1;
+        let mut new = 0;
+        let mut first_new: Option<(u64, u64)> = None;
+        self.queue.insert(start, end, |a, b| {
+            new += b - a;
+            first_new.get_or_insert((a, b));
+        });
+        if new < end - start {
+            let (from, to) = match first_new {
+                None => (start, end),
+                Some((a, _)) if a > start => (start, a),
+                Some((_, b)) => (b, end),
+            };
+            self.on_duplicate(from, to, stats);
+            stats.duplicate_bytes_received += (end - start - new).saturating_sub(to - from);
+        }
+        self.note_recent(start);
+    }
+
+    /// RFC 2018 section 4: "the first SACK block MUST specify the contiguous block of data containing the segment
+    /// which triggered this ACK", the others repeat the most recently reported.
+    fn note_recent(&mut self, start: u64) {
+        let Some((low, high)) = self.queue.containing(start) else { return };
+        let mut carried = start;
+        for slot in &mut self.recent {
+            std::mem::swap(slot, &mut carried);
+            // What it takes the place of is in the same block, or the list has ended.
+            if (low <= carried && carried < high) || carried == u64::MAX {
+                return;
+            }
+        }
+    }
+
+    /// True if the next ACK carries SACK blocks.
+    #[inline]
+    pub fn has_sack_blocks(&self) -> bool {
+        self.sack && (!self.queue.is_empty() || self.duplicate.is_some())
+    }
+    /// How many blocks the next ACK would carry if there was room for all.
+    pub fn sack_block_count(&self) -> usize {
+        self.queue.len() + usize::from(self.duplicate.is_some())
+    }
+    /// The blocks for the next ACK, at most `room`; the D-SACK block comes first and is reported once (RFC 2883
+    /// section 4).
+    pub fn sack_blocks(&mut self, room: usize, isn: SeqNumber) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if !self.sack {
+            return blocks;
+        }
+        let push = |blocks: &mut SackBlocks, (start, end): (u64, u64)| {
+            if blocks.len() < room {
+                blocks.push(SeqNumber::wrap(isn, start), SeqNumber::wrap(isn, end));
+            }
+        };
+        let mut enclosing = None;
+        if let Some(duplicate) = self.duplicate.take() {
+            push(&mut blocks, duplicate);
+            // RFC 2883 section 4, rule 4: the block that holds the duplicate follows.
+            enclosing = self.queue.containing(duplicate.0);
+        }
+        let mut reported = [u64::MAX; SackBlocks::MAX];
+        let mut count = 0;
+        let recent = self.recent.iter().filter_map(|&offset| self.queue.containing(offset));
+        // Where few are remembered, the highest blocks fill the room.
+        let others = self.queue.descending().take(SackBlocks::MAX);
+        for block in enclosing.into_iter().chain(recent).chain(others) {
+            if count == SackBlocks::MAX || blocks.len() >= room {
+                break;
+            }
+            if !reported[..count].contains(&block.0) {
+                reported[count] = block.0;
+                count += 1;
+                push(&mut blocks, block);
+            }
+        }
+        blocks
+    }
+
+    /// An ACK leaves; with it the window.
+    #[inline]
+    pub fn ack_sent(&mut self) {
+        self.ack_now = false;
+        self.ack_deadline = Instant::FAR_FUTURE;
+        self.last_acked = self.next;
+        if let Reading::Rate(rate) = self.reading {
+            self.plan_window_update(rate);
+        }
+    }
+
+    /// The window field of a segment without SYN.
+    #[inline]
+    pub fn window_field(&mut self, now: Instant) -> u16 {
+        if self.unlimited {
+            return (self.largest_window >> self.shift) as u16;
+        }
+        if let Reading::Rate(rate) = self.reading {
+            self.read_at_rate(now, rate);
+        }
+        self.advance_edge();
+        (self.edge.saturating_sub(self.next) >> self.shift).min(u64::from(u16::MAX)) as u16
+    }
+    /// The window field of a SYN, which is never scaled (RFC 7323 section 2.2).
+    pub fn syn_window_field(&self) -> u16 {
+        self.largest_window.min(u64::from(u16::MAX)) as u16
+    }
+    /// Receiver's silly window avoidance: the edge moves by a segment or half the buffer (RFC 9293 section
+    /// 3.8.6.2.2).
+    fn advance_edge(&mut self) {
+        let open_edge = self.read + self.largest_window;
+        if open_edge >= self.edge + self.mss.min(self.largest_window / 2) {
+            self.edge = open_edge;
+        }
+    }
+
+    /// The application reads.
+    pub fn read(&mut self, now: Instant, max: u64) -> u64 {
+        if let Reading::Rate(rate) = self.reading {
+            self.read_at_rate(now, rate);
+        }
+        let taken = max.min(self.readable());
+        self.read += taken;
+        self.update_window_if_due();
+        taken
+    }
+    /// Reading at a rate may have opened the window.
+    pub fn on_timeout(&mut self, now: Instant) {
+        if self.ack_deadline <= now {
+            self.ack_deadline = Instant::FAR_FUTURE;
+            self.ack_now = true;
+        }
+        if self.read_deadline <= now {
+            self.read_deadline = Instant::FAR_FUTURE;
+            if let Reading::Rate(rate) = self.reading {
+                self.read_at_rate(now, rate);
+            }
+            self.update_window_if_due();
+        }
+    }
+    /// Where the open edge has to be for a window update: two segments or half the buffer further, and at least
+    /// twice the window that the peer has left.
+    fn update_edge(&self) -> u64 {
+        let left = self.edge.saturating_sub(self.next);
+        self.edge + (2 * self.mss).min(self.largest_window / 2).max(left)
+    }
+    fn update_window_if_due(&mut self) {
+        if !self.unlimited && !self.finished() && self.read + self.largest_window >= self.update_edge() {
+            self.ack_now = true;
+        }
+    }
+    fn read_at_rate(&mut self, now: Instant, rate: Rate) {
+        let due = rate.bytes_in(now.since(self.read_clock)).as_bytes();
+        if due >= self.readable() {
+            self.read += self.readable();
+            self.read_clock = self.read_clock.max(now);
+        } else if due > 0 {
+            self.read += due;
+            self.read_clock += rate.transmission_time(Size::from_bytes(due));
+        }
+        self.plan_window_update(rate);
+    }
+    fn plan_window_update(&mut self, rate: Rate) {
+        self.read_deadline = Instant::FAR_FUTURE;
+        if self.unlimited || self.finished() {
+            return;
+        }
+        let needed = self.update_edge().saturating_sub(self.read + self.largest_window);
+        if needed > 0 && needed <= self.readable() {
+            self.read_deadline = self.read_clock + rate.transmission_time(Size::from_bytes(needed));
+        } else if needed == 0 {
+            self.ack_now = true;
+        }
+    }
+}

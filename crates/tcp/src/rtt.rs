@@ -1,0 +1,157 @@
+//! Round trip time estimation and the retransmission timeout (RFC 6298).
+
+use crate::Config;
+use longhaul_units::Duration;
+
+/// RFC 5681 and RFC 6298 section 5.7: the RTO after a lost SYN.
+const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
+
+#[derive(Clone, Debug)]
+pub(crate) struct RttEstimator {
+    pub srtt: Duration,
+    pub rttvar: Duration,
+    /// In force, back-off included.
+    rto: Duration,
+    pub latest: Duration,
+    pub min: Duration,
+    min_rto: Duration,
+    max_rto: Duration,
+    granularity: Duration,
+}
+
+impl RttEstimator {
+    pub fn new(config: &Config) -> Self {
+        RttEstimator {
+            srtt: Duration::ZERO,
+            rttvar: Duration::ZERO,
+            rto: config.initial_rto.max(Duration::from_nanos(1)),
+            latest: Duration::ZERO,
+            min: Duration::MAX,
+            min_rto: config.min_rto.max(Duration::from_nanos(1)),
+            max_rto: config.max_rto.max(config.min_rto),
+            granularity: config.clock_granularity,
+        }
+    }
+    #[inline]
+    pub fn rto(&self) -> Duration {
+        self.rto
+    }
+    /// A round trip as congestion control sees it.
+    #[inline]
+    pub fn observe(&mut self, rtt: Duration) {
+        self.latest = rtt;
+        self.min = self.min.min(rtt);
+    }
+    /// Sections 2.2 and 2.3; a new estimate also ends a back-off (section 5, end).
+    #[inline]
+    pub fn sample(&mut self, rtt: Duration) {
+        if self.srtt.is_zero() {
+            self.srtt = rtt.max(Duration::from_nanos(1));
+            self.rttvar = rtt / 2;
+        } else {
+            // beta = 1/4, alpha = 1/8. RTTVAR first: it uses the old SRTT.
+            let (srtt, r) = (self.srtt.as_nanos(), rtt.as_nanos());
+            self.rttvar = Duration::from_nanos((3 * self.rttvar.as_nanos() + srtt.abs_diff(r)) / 4);
+            self.srtt = Duration::from_nanos(((7 * srtt + r) / 8).max(1));
+        }
+        let variation = Duration::from_nanos(4 * self.rttvar.as_nanos()).max(self.granularity);
+        self.rto = (self.srtt + variation).max(self.min_rto).min(self.max_rto);
+    }
+    /// Section 5.5.
+    pub fn back_off(&mut self) {
+        self.rto = self.rto.saturating_mul(2).min(self.max_rto);
+    }
+    /// Section 5.7: the SYN was lost, no round trip is known, and data begins.
+    pub fn after_syn_loss(&mut self) {
+        if self.srtt.is_zero() {
+            self.rto = RTO_AFTER_SYN_LOSS.min(self.max_rto);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+    fn us(micros: u64) -> Duration {
+        Duration::from_micros(micros)
+    }
+    fn without_floor() -> RttEstimator {
+        RttEstimator::new(&Config { min_rto: Duration::ZERO, ..Config::default() })
+    }
+
+    /// RFC 6298 section 2.1: "the sender SHOULD set RTO <- 1 second".
+    #[test]
+    fn the_first_rto_is_one_second() {
+        assert_eq!(RttEstimator::new(&Config::default()).rto(), ms(1000));
+    }
+
+    /// RFC 6298 sections 2.2 and 2.3, worked by hand for samples of 100, 100, 200 and 60 ms.
+    #[test]
+    fn srtt_rttvar_and_rto_follow_the_formulas() {
+        let mut rtt = without_floor();
+        // SRTT = 100, RTTVAR = 50, RTO = 100 + 4*50.
+        rtt.sample(ms(100));
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.rto()), (ms(100), ms(50), ms(300)));
+        // RTTVAR = 3/4*50 + 1/4*0 = 37.5; SRTT = 100; RTO = 100 + 150.
+        rtt.sample(ms(100));
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.rto()), (ms(100), us(37_500), ms(250)));
+        // RTTVAR = 28.125 + 25 = 53.125; SRTT = 87.5 + 25 = 112.5; RTO = 112.5 + 212.5.
+        rtt.sample(ms(200));
+        assert_eq!((rtt.srtt, rtt.rttvar, rtt.rto()), (us(112_500), us(53_125), ms(325)));
+        // RTTVAR = 39.84375 + 52.5/4 = 52.96875; SRTT = 98.4375 + 7.5 = 105.9375; RTO = 105.9375 + 211.875.
+        rtt.sample(ms(60));
+        assert_eq!(rtt.srtt, Duration::from_nanos(105_937_500));
+        assert_eq!(rtt.rttvar, Duration::from_nanos(52_968_750));
+        assert_eq!(rtt.rto(), Duration::from_nanos(317_812_500));
+    }
+
+    /// RFC 6298 section 2.4: "if it is less than 1 second, then the RTO SHOULD be rounded up to 1 second".
+    #[test]
+    fn the_rto_has_a_floor_and_a_ceiling() {
+        let mut rtt = RttEstimator::new(&Config::default());
+        rtt.sample(ms(100));
+        assert_eq!(rtt.rto(), ms(1000));
+        rtt.sample(Duration::from_secs(300));
+        assert_eq!(rtt.rto(), Duration::from_secs(60));
+    }
+
+    /// RFC 6298 section 2.3: RTO = SRTT + max(G, K*RTTVAR).
+    #[test]
+    fn the_granularity_is_the_least_variation() {
+        let mut rtt = RttEstimator::new(&Config {
+            min_rto: Duration::ZERO,
+            clock_granularity: ms(500),
+            ..Config::default()
+        });
+        rtt.sample(ms(100));
+        assert_eq!(rtt.rto(), ms(600));
+    }
+
+    /// RFC 6298 section 5.5, and Karn's rule: the backed-off RTO holds until the next sample.
+    #[test]
+    fn back_off_doubles_up_to_the_ceiling() {
+        let mut rtt = RttEstimator::new(&Config::default());
+        let series: Vec<_> = (0..8)
+            .map(|_| {
+                rtt.back_off();
+                rtt.rto()
+            })
+            .collect();
+        assert_eq!(series, [2, 4, 8, 16, 32, 60, 60, 60].map(Duration::from_secs));
+        rtt.sample(ms(400));
+        assert_eq!(rtt.rto(), ms(1200));
+    }
+
+    /// RFC 6298 section 5.7.
+    #[test]
+    fn a_lost_syn_makes_it_three_seconds() {
+        let mut rtt = RttEstimator::new(&Config::default());
+        rtt.back_off();
+        rtt.after_syn_loss();
+        assert_eq!(rtt.rto(), Duration::from_secs(3));
+    }
+}

@@ -1,0 +1,35 @@
+//! Connection states (RFC 9293 section 3.3.2, figure 5).
+
+/// Where a connection stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// Waiting for a SYN.
+    Listen,
+    /// SYN sent.
+    SynSent,
+    /// SYN received and sent.
+    SynReceived,
+    /// Open.
+    Established,
+    /// FIN sent.
+    FinWait1,
+    /// FIN sent and acknowledged.
+    FinWait2,
+    /// FIN received.
+    CloseWait,
+    /// FINs crossed.
+    Closing,
+    /// FIN received, then sent.
+    LastAck,
+    /// Both FINs acknowledged; old segments die out.
+    TimeWait,
+}
+
+impl State {
+    /// True from ESTABLISHED on: both sequence numbers are known.
+    pub const fn is_synchronized(self) -> bool {
+        !matches!(self, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+}
