@@ -249,6 +249,28 @@ mod tests {
     }
 
     #[test]
+    fn reads_from_toml() {
+        #[derive(serde::Deserialize)]
+        struct Tcp {
+            congestion: Algorithm,
+            slow_start: SlowStartKind,
+        }
+        let text = r#"
+            congestion = { kind = "reno", a = 32, b = 0.125 }
+            slow_start = "hystart++"
+        "#;
+        let tcp: Tcp = toml::from_str(text).unwrap();
+        let reno = RenoParams { a: 32.0, b: 0.125, ..RenoParams::default() };
+        assert_eq!(tcp.congestion, Algorithm::Reno(reno));
+        assert_eq!(tcp.slow_start, SlowStartKind::HystartPp(HystartPpParams::default()));
+        for a in ["nan", "inf", "-1", "0", "\"1\""] {
+            let text = format!("congestion = {{ kind = \"reno\", a = {a} }}\nslow_start = \"standard\"");
+            let error = toml::from_str::<Tcp>(&text).err().unwrap().to_string();
+            assert!(error.contains("line 1") && error.contains("reno: "), "{error}");
+        }
+    }
+
+    #[test]
     fn says_what_is_wrong() {
         let cases = [
             (r#""cubc""#, r#"unknown congestion control "cubc"; known are: reno, cubic, fixed"#),
