@@ -205,7 +205,7 @@ impl Config {
         self.receive_buffer.map_or(representable, |buffer| buffer.min(representable))
     }
     /// The smallest shift with which the receive buffer fits the window field.
-    pub(crate) fn window_shift(&self) -> u8 {
+    pub fn window_shift(&self) -> u8 {
         if !self.window_scaling {
             return 0;
         }

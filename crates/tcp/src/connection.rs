@@ -346,6 +346,7 @@ impl Connection {
     fn finish(&mut self) {
         self.state = State::Closed;
         self.stop_timers();
+        self.syn_due = false;
         self.events.push(Event::Closed);
     }
     /// The connection ends before its time.

@@ -1,0 +1,203 @@
+//! Whatever the path does, every byte arrives once and in order, and both ends close.
+
+mod common;
+use common::*;
+use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
+use longhaul_tcp::{Config, Connection, InitialWindow, Reading, Recovery, State};
+use longhaul_units::{Duration, Instant, Rate};
+use proptest::prelude::*;
+
+fn recovery() -> impl Strategy<Value = Recovery> {
+    prop_oneof![
+        Just(Recovery::Tahoe),
+        Just(Recovery::Reno),
+        Just(Recovery::NewReno),
+        Just(Recovery::Sack),
+        Just(Recovery::Fack),
+    ]
+}
+
+prop_compose! {
+    fn config()(
+        recovery in recovery(),
+        bits in any::<u16>(),
+        buffer in prop_oneof![Just(None), (500u64..200_000).prop_map(Some)],
+        mss in prop_oneof![Just(1000u32), 100u32..1500],
+        ack_every in 1u32..4,
+        rate in prop_oneof![Just(None), (100_000u64..10_000_000).prop_map(Some)],
+    ) -> Config {
+        let bit = |n: u16| bits & (1 << n) != 0;
+        Config {
+            mss,
+            recovery,
+            receive_buffer: buffer,
+            reading: rate.map_or(Reading::Immediate, |bps| Reading::Rate(Rate::from_bps(bps))),
+            ack_every,
+            limited_transmit: bit(0),
+            clear_sack_on_timeout: bit(1),
+            dsack: bit(2),
+            offer_sack: bit(3),
+            timestamps: bit(4),
+            window_scaling: bit(5),
+            ecn: bit(6),
+            delayed_ack: bit(7).then_some(ms(100)),
+            nagle: bit(8),
+            restart_after_idle: bit(9),
+            slow_but_steady: bit(10),
+            max_burst: bit(11).then_some(3),
+            initial_window: InitialWindow::Segments(4),
+            max_retransmissions: 100,
+            max_syn_retransmissions: 100,
+            max_rto: Duration::from_secs(8),
+            // Long enough that the last ACK gets through.
+            time_wait: Duration::from_secs(600),
+            ..Config::default()
+        }
+    }
+}
+
+/// The same on every run: fates of segments from a seed (SplitMix64).
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn every_byte_arrives_once_and_both_ends_close(
+        config_a in config(),
+        config_b in config(),
+        seed in any::<u64>(),
+        loss_percent in 0u64..30,
+        writes in prop::collection::vec((any::<bool>(), 0u64..3_000, 1u64..60_000), 0..6),
+        isn in any::<u32>(),
+    ) {
+        let a = Connection::connect(config_a, Reno::new(4), SeqNumber(isn), ports(End::A));
+        let b = Connection::listen(config_b, Reno::new(4), SeqNumber(!isn), ports(End::B));
+        let mut state = seed;
+        let mut world = World::new(a, b, ms(20)).scripted(move |_| {
+            let mut copies = vec![];
+            if random(&mut state) % 100 >= loss_percent {
+                copies.push(ms(20) + Duration::from_micros(random(&mut state) % 15_000));
+            }
+            if random(&mut state) % 100 < 5 {
+                copies.push(ms(20 + random(&mut state) % 200));
+            }
+            copies
+        });
+        let mut marks = seed;
+        world.mark = Box::new(move |sent| {
+            let capable = sent.transmit.ecn != Ecn::NotEct;
+            if capable && random(&mut marks) % 10 == 0 { Ecn::Ce } else { sent.transmit.ecn }
+        });
+        world.keep_log = false;
+        let mut written = [0, 0];
+        let mut time = 0;
+        for (to_a, pause, bytes) in writes {
+            time += pause;
+            world.run_until(at_ms(time));
+            let end = if to_a { End::A } else { End::B };
+            // A passive end has nothing to say before it is asked.
+            world.end(end).write(bytes);
+            written[end as usize] += bytes;
+        }
+        while !world.a.state().is_synchronized() || !world.b.state().is_synchronized() {
+            prop_assert!(world.step(at_ms(10_000_000)));
+        }
+        world.a.close();
+        world.b.close();
+        let closed = world.run_until_closed(at_ms(10_000_000));
+        prop_assert_eq!(world.b.received_bytes(), written[0]);
+        prop_assert_eq!(world.a.received_bytes(), written[1]);
+        prop_assert!(closed, "{:?} and {:?} at {}", world.a.state(), world.b.state(), world.now);
+        prop_assert_eq!(world.a.acked_bytes(), written[0]);
+        prop_assert_eq!(world.b.acked_bytes(), written[1]);
+    }
+}
+
+prop_compose! {
+    fn arbitrary_segment()(
+        seq in prop_oneof![0u32..5000, any::<u32>()],
+        ack in prop_oneof![0u32..20_000, any::<u32>()],
+        window in any::<u16>(),
+        flags in prop_oneof![Just(0x10u16), 0u16..512],
+        payload_len in prop_oneof![Just(0u32), 0u32..65_536],
+        timestamps in prop::option::of((any::<u32>(), any::<u32>())),
+        mss in prop::option::of(any::<u16>()),
+        window_scale in prop::option::of(any::<u8>()),
+        sack_permitted in any::<bool>(),
+        sack in prop::collection::vec((0u32..20_000, prop_oneof![0u32..20_000, any::<u32>()]), 0..4),
+    ) -> Segment {
+        let mut blocks = SackBlocks::default();
+        for (start, end) in sack {
+            blocks.push(SeqNumber(start), SeqNumber(end));
+        }
+        Segment {
+            src_port: 2,
+            dst_port: 1,
+            seq: SeqNumber(seq),
+            ack: SeqNumber(ack),
+            window,
+            flags: Flags(flags),
+            payload_len,
+            options: Options {
+                timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
+                sack: blocks,
+                mss,
+                window_scale,
+                sack_permitted,
+            },
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #[test]
+    fn no_segment_makes_it_panic(
+        config in config(),
+        opening in 0u8..4,
+        segments in prop::collection::vec((arbitrary_segment(), 0u64..2000, 0u8..16), 1..60),
+    ) {
+        let mut connection = match opening {
+            0 => Connection::connect(config, Reno::new(4), SeqNumber(0), ports(End::A)),
+            1 => Connection::listen(config, Reno::new(4), SeqNumber(0), ports(End::A)),
+            _ => Connection::established(config, Reno::new(4), ports(End::A)),
+        };
+        let mut now = Instant::ZERO;
+        if opening == 3 {
+            connection.write_unlimited();
+        }
+        for (segment, pause, action) in segments {
+            match action {
+                0 => connection.write(5000),
+                1 => connection.close(),
+                2 => drop(connection.read(now, 700)),
+                3 => connection.stop_writing(),
+                4 => connection.handle_timeout(now),
+                _ => {}
+            }
+            let mut sent = 0;
+            let mut drain = |connection: &mut Connection, now| {
+                while sent < 2_000_000 && connection.poll_transmit(now).is_some() {
+                    sent += 1;
+                }
+                sent < 2_000_000
+            };
+            prop_assert!(drain(&mut connection, now), "it never stops sending");
+            now += ms(pause);
+            while let Some(due) = connection.poll_timeout().filter(|&due| due <= now) {
+                connection.handle_timeout(due);
+                prop_assert!(drain(&mut connection, due), "it never stops sending");
+                prop_assert!(connection.poll_timeout().is_none_or(|next| next > due), "a timer that stays due");
+            }
+            connection.handle_segment(now, &segment, Ecn::Ce);
+            prop_assert!(connection.pipe() <= 1 << 62);
+        }
+        let _ = connection.state() == State::Closed;
+    }
+}
