@@ -1,1 +1,18 @@
-//! Under construction.
+//! The virtual-time world: a scenario becomes a network of links and endpoints, runs, and leaves a result.
+//!
+//! [`load`] reads a scenario, [`run`] runs it. The same scenario and seed give the same bytes on every machine.
+
+mod app;
+mod endpoint;
+mod fabric;
+mod packet;
+mod recorder;
+mod run;
+mod summary;
+mod timeline;
+mod warnings;
+mod world;
+
+pub use longhaul_results::{Summary, Tables, WriteError};
+pub use longhaul_scenario::{Scenario, ScenarioError, VERSION, load, resolved_toml, run_id, schema_json};
+pub use run::{Outcome, Progress, RunError, RunOptions, registry_json, run, simulate};

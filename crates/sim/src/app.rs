@@ -1,0 +1,142 @@
+//! Applications: what is written to a connection, and when. One for each flow; it knows both ends.
+
+use longhaul_path::Histogram;
+use longhaul_scenario::AppSpec;
+use longhaul_tcp::Connection;
+use longhaul_units::{Duration, Instant, Size};
+
+/// Which end of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// The active opener.
+    Client,
+    /// The passive opener.
+    Server,
+}
+
+/// Never reached: the application does not wait for data.
+pub(crate) const NO_GOAL: u64 = u64::MAX;
+
+/// An application's state.
+pub(crate) struct App {
+    spec: AppSpec,
+    /// Received bytes at which the application at each end wants to be told.
+    pub goals: [u64; 2],
+    /// When the application next acts by itself.
+    pub wake: Instant,
+    pub started: bool,
+    pub stopped: bool,
+    /// When the last byte of a transfer of given size was delivered.
+    pub finished: Option<Instant>,
+    stop: Instant,
+    /// When the next message or request is due.
+    next_action: Instant,
+    asked_at: Instant,
+    pub responses: Histogram,
+    answered: u64,
+}
+
+impl App {
+    pub fn new(spec: &AppSpec, start: Instant, stop: Option<Duration>) -> Self {
+        App {
+            spec: spec.clone(),
+            goals: [NO_GOAL; 2],
+            wake: start,
+            started: false,
+            stopped: false,
+            finished: None,
+            stop: stop.map_or(Instant::FAR_FUTURE, |stop| Instant::ZERO + stop),
+            next_action: start,
+            asked_at: start,
+            responses: Histogram::default(),
+            answered: 0,
+        }
+    }
+
+    /// The end that sends the bulk of the data.
+    pub fn data_sender(&self) -> Side {
+        match self.spec {
+            AppSpec::Bulk { .. } | AppSpec::Cbr { .. } => Side::Client,
+            AppSpec::Request { .. } => Side::Server,
+        }
+    }
+
+    /// Its kind, for results.
+    pub fn name(&self) -> &'static str {
+        match self.spec {
+            AppSpec::Bulk { .. } => "bulk",
+            AppSpec::Cbr { .. } => "cbr",
+            AppSpec::Request { .. } => "request",
+        }
+    }
+
+    /// True for a transfer that ends by itself.
+    pub fn has_end(&self) -> bool {
+        matches!(
+            self.spec,
+            AppSpec::Bulk { size: Some(_) } | AppSpec::Request { requests: Some(_), .. }
+        )
+    }
+
+    /// Acts at [`App::wake`]: starts, writes the next message, asks again, or stops. Acts on the client's end.
+    pub fn act(&mut self, now: Instant, client: &mut Connection) {
+        if now >= self.stop {
+            client.close();
+            self.stopped = true;
+            self.wake = Instant::FAR_FUTURE;
+            return;
+        }
+        let first = !std::mem::replace(&mut self.started, true);
+        match &self.spec {
+            AppSpec::Bulk { size: None } if first => client.write_unlimited(),
+            AppSpec::Bulk { size: Some(size) } if first => {
+                client.write(size.as_bytes());
+                client.close();
+                self.goals[Side::Server as usize] = size.as_bytes();
+            }
+            AppSpec::Bulk { .. } => {}
+            AppSpec::Cbr { rate, message } => {
+                client.write(message.as_bytes());
+                self.next_action += rate.transmission_time(*message);
+            }
+            AppSpec::Request { request, .. } => {
+                let request = *request;
+                self.ask(now, client, request);
+            }
+        }
+        if !matches!(self.spec, AppSpec::Cbr { .. }) {
+            self.next_action = Instant::FAR_FUTURE;
+        }
+        self.wake = self.next_action.min(self.stop);
+    }
+
+    fn ask(&mut self, now: Instant, client: &mut Connection, request: Size) {
+        client.write(request.as_bytes());
+        self.asked_at = now;
+        let AppSpec::Request { response, .. } = &self.spec else { return };
+        let asked = self.answered + 1;
+        self.goals[Side::Server as usize] = asked * request.as_bytes();
+        self.goals[Side::Client as usize] = asked * response.as_bytes();
+    }
+
+    /// The end at `side` has received its goal. Acts on that end.
+    pub fn reached_goal(&mut self, now: Instant, side: Side, connection: &mut Connection) {
+        self.goals[side as usize] = NO_GOAL;
+        match (&self.spec, side) {
+            (AppSpec::Bulk { .. }, Side::Server) => self.finished = Some(now),
+            (AppSpec::Request { response, .. }, Side::Server) => connection.write(response.as_bytes()),
+            (AppSpec::Request { think, requests, .. }, Side::Client) => {
+                self.answered += 1;
+                self.responses.record(now - self.asked_at);
+                if requests.is_some_and(|requests| self.answered >= requests) {
+                    self.finished = Some(now);
+                    connection.close();
+                } else {
+                    self.next_action = now + *think;
+                    self.wake = self.next_action.min(self.stop);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! One end of a flow: a connection, the link where its packets leave, and how it is watched.
+
+use longhaul_path::Random;
+use longhaul_tcp::Connection;
+use longhaul_units::{Duration, Instant};
+
+pub(crate) struct Endpoint {
+    pub connection: Connection,
+    /// First link on the way to the peer.
+    pub first_link: u32,
+    /// The peer's endpoint.
+    pub peer: u32,
+    /// True if segments are traced here.
+    pub trace: bool,
+    pub overhead: Option<Box<SendOverhead>>,
+}
+
+/// A random delay before each transmission; packets keep their order.
+pub(crate) struct SendOverhead {
+    pub most: Duration,
+    pub random: Random,
+    pub last: Instant,
+}
+
+impl SendOverhead {
+    /// When a packet that is handed over at `now` leaves.
+    pub fn departure(&mut self, now: Instant) -> Instant {
+        let drawn = now + Duration::from_nanos(self.random.up_to(self.most.as_nanos()));
+        self.last = self.last.max(drawn);
+        self.last
+    }
+}

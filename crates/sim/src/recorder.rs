@@ -1,0 +1,176 @@
+//! What a run writes down while it goes: drops, events, time series, traces, captures.
+
+use crate::fabric::Observer;
+use crate::packet::Packet;
+use longhaul_path::DropCause;
+use longhaul_results::pcapng;
+use longhaul_results::{EventRow, SegmentKind, SegmentRow, Tables};
+use longhaul_segment::{Flags, Segment, SeqNumber};
+use longhaul_tcp::Event;
+use longhaul_units::Instant;
+
+/// Single drops are listed up to this number; counters have all of them.
+const MOST_DROP_EVENTS: usize = 200_000;
+
+/// A captured packet.
+pub(crate) struct Captured {
+    pub time: Instant,
+    pub link: usize,
+    pub packet: Packet,
+}
+
+/// Collects what happens.
+pub(crate) struct Recorder {
+    /// Time series are wanted.
+    pub recording: bool,
+    pub tables: Tables,
+    /// Data packets of each flow that were dropped anywhere.
+    pub lost: Vec<u64>,
+    /// Position in the summary's list of links, for links of the scenario file.
+    pub declared: Vec<Option<u32>>,
+    pub captured: Vec<Captured>,
+    drop_events: usize,
+    /// For each flow, where the traces' 64-bit sequence numbers stand: data and ISN seen first.
+    traces: Vec<TraceState>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct TraceState {
+    isn: Option<SeqNumber>,
+    near: u64,
+    window_shift: u8,
+}
+
+impl Recorder {
+    pub fn new(recording: bool, flows: usize, declared: Vec<Option<u32>>) -> Self {
+        Recorder {
+            recording,
+            tables: Tables::default(),
+            lost: vec![0; flows],
+            declared,
+            captured: vec![],
+            drop_events: 0,
+            traces: vec![TraceState::default(); flows],
+        }
+    }
+
+    /// True if some single drops are missing in the list of events.
+    pub fn drops_left_out(&self) -> bool {
+        self.drop_events > MOST_DROP_EVENTS
+    }
+
+    /// Notes something rare.
+    pub fn event(&mut self, now: Instant, kind: &'static str, flow: Option<usize>, link: Option<u32>, value: f64) {
+        if self.recording {
+            self.tables.events.push(EventRow {
+                time_s: now.as_secs_f64(),
+                kind,
+                flow: flow.map_or(-1, |flow| flow as i32),
+                link: link.map_or(-1, |link| link as i32),
+                value,
+            });
+        }
+    }
+
+    /// Notes what a connection reports.
+    pub fn connection_event(&mut self, now: Instant, flow: usize, event: Event) {
+        let (kind, value) = match event {
+            Event::Connected => ("connected", 0.0),
+            Event::FastRetransmit { flight_size, .. } => ("fast_retransmit", flight_size as f64),
+            Event::Timeout { backoff, .. } => ("timeout", f64::from(backoff)),
+            Event::RecoveryEnd => ("recovery_end", 0.0),
+            Event::EcnReduction => ("ecn_reduction", 0.0),
+            Event::Closed => ("closed", 0.0),
+            Event::Reset => ("reset", 0.0),
+            Event::TimedOut => ("gave_up", 0.0),
+            Event::PeerClosed | Event::AllAcked => return,
+        };
+        self.event(now, kind, Some(flow), None, value);
+    }
+
+    /// Traces a segment that the data's sender sends.
+    pub fn trace_sent(&mut self, now: Instant, flow: usize, segment: &Segment, retransmission: bool) {
+        if !self.recording || segment.seq_len() == 0 {
+            return;
+        }
+        let trace = &mut self.traces[flow];
+        let isn = *trace.isn.get_or_insert(segment.seq);
+        let Some(start) = segment.seq.unwrap(isn, trace.near) else { return };
+        trace.near = start;
+        let kind = if retransmission { SegmentKind::Retransmission } else { SegmentKind::Data };
+        self.segment(now, flow, kind, start, start + u64::from(segment.seq_len()));
+    }
+
+    /// Traces a segment that the data's sender receives.
+    pub fn trace_received(&mut self, now: Instant, flow: usize, segment: &Segment) {
+        let trace = &mut self.traces[flow];
+        if segment.flags.contains(Flags::SYN) {
+            trace.window_shift = segment.options.window_scale.unwrap_or(0);
+        }
+        let Some(isn) = trace.isn.filter(|_| self.recording && segment.flags.contains(Flags::ACK)) else { return };
+        let (near, shift) = (trace.near, if segment.flags.contains(Flags::SYN) { 0 } else { trace.window_shift });
+        let Some(ack) = segment.ack.unwrap(isn, near) else { return };
+        self.segment(now, flow, SegmentKind::Ack, ack, ack + (u64::from(segment.window) << shift));
+        for (start, end) in segment.options.sack.as_slice() {
+            if let (Some(start), Some(end)) = (start.unwrap(isn, near), end.unwrap(isn, near)) {
+                self.segment(now, flow, SegmentKind::Sack, start, end);
+            }
+        }
+    }
+
+    /// The window scale of a trace whose handshake was skipped.
+    pub fn assume_window_shift(&mut self, flow: usize, shift: u8) {
+        self.traces[flow].window_shift = shift;
+    }
+
+    fn segment(&mut self, now: Instant, flow: usize, kind: SegmentKind, start: u64, end: u64) {
+        let row = SegmentRow { time_ns: now.as_nanos(), flow: flow as u32, kind, start, end };
+        self.tables.segments.push(row);
+    }
+
+    /// The captured packets as a pcapng file; one interface for each of `taps` (link and name).
+    pub fn capture_file(&self, taps: &[(usize, String)], hosts: impl Fn(u32) -> crate::world::Hosts) -> Vec<u8> {
+        let names: Vec<&str> = taps.iter().map(|(_, name)| name.as_str()).collect();
+        let mut file = vec![];
+        let Ok(mut writer) = pcapng::Writer::new(&mut file, &names) else { return vec![] };
+        let mut header = vec![];
+        for (number, captured) in self.captured.iter().enumerate() {
+            let Some(tap) = taps.iter().position(|(link, _)| *link == captured.link) else { continue };
+            let hosts = hosts(captured.packet.to);
+            let ip = longhaul_segment::ip::Header {
+                ecn: captured.packet.ecn,
+                id: number as u16,
+                ..longhaul_segment::ip::Header::new(hosts.src, hosts.dst)
+            };
+            header.clear();
+            if longhaul_segment::wire::encode_headers(&ip, &captured.packet.segment, &mut header).is_ok() {
+                let _ = writer.packet(tap, captured.time, &header, captured.packet.wire_len);
+            }
+        }
+        drop(writer);
+        file
+    }
+}
+
+impl Observer for Recorder {
+    #[inline(never)]
+    fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, cause: DropCause) {
+        let flow = packet.to as usize / 2;
+        self.lost[flow] += u64::from(packet.segment.payload_len > 0);
+        if self.recording {
+            self.drop_events += 1;
+            if self.drop_events <= MOST_DROP_EVENTS {
+                let kind = match cause {
+                    DropCause::QueueFull | DropCause::Early => "drop",
+                    DropCause::Loss | DropCause::Outage => "loss",
+                };
+                self.event(now, kind, Some(flow), self.declared[link], f64::from(packet.wire_len));
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn captured(&mut self, now: Instant, link: usize, packet: &Packet) {
+        self.captured.push(Captured { time: now, link, packet: *packet });
+    }
+}

@@ -1,0 +1,181 @@
+//! Running a scenario from beginning to end.
+
+use crate::summary::summarise;
+use crate::world::{Pause, World};
+use longhaul_results::{ResultFiles, Summary, Tables, WriteError};
+use longhaul_scenario::{Network, Scenario, resolved_toml};
+use longhaul_units::Instant;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant as WallClock;
+
+/// Events between two looks at the wall clock.
+const EVENTS_PER_SLICE: u64 = 200_000;
+
+/// How a run is to be done. None of it changes the result.
+pub struct RunOptions<'a> {
+    /// Directory to write the result to; see [`longhaul_results`].
+    pub out: Option<&'a Path>,
+    /// Record time series, traces and captures.
+    pub tables: bool,
+    /// Called a few times a second; `Break` cancels the run.
+    pub progress: Option<&'a mut dyn FnMut(&Progress) -> ControlFlow<()>>,
+    /// Serve private links ahead of time. Off, every hop is an event: slower, with the same result.
+    pub serve_ahead: bool,
+}
+
+impl Default for RunOptions<'_> {
+    fn default() -> Self {
+        RunOptions { out: None, tables: true, progress: None, serve_ahead: true }
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Progress {
+    /// Simulated time in seconds.
+    pub sim_time_s: f64,
+    /// Length of the run in seconds.
+    pub duration_s: f64,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The progress callback said so.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// The result could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// What a run leaves.
+pub struct Outcome {
+    /// The numbers.
+    pub summary: Summary,
+    /// The time series; empty without [`RunOptions::tables`].
+    pub tables: Tables,
+}
+
+/// Runs a scenario and writes the result if a directory is given. Returns `summary.json`.
+///
+/// # Errors
+/// [`RunError::Cancelled`], or the file that could not be written.
+pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<String, RunError> {
+    let outcome = simulate(scenario, options)?;
+    Ok(serde_json::to_string(&outcome.summary).expect("a summary is representable in JSON"))
+}
+
+/// Runs a scenario and writes the result if a directory is given.
+///
+/// # Errors
+/// As [`run`].
+pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outcome, RunError> {
+    let began = WallClock::now();
+    let network = Network::new(scenario);
+    let mut world = World::new(scenario, &network, options.tables, options.serve_ahead);
+    let set_up = began.elapsed();
+    play(&mut world, &mut options)?;
+    let summary = summarise(&mut world);
+    let wall_s = began.elapsed().as_secs_f64();
+    let packets = world.capture_file();
+    let tables = std::mem::take(&mut world.recorder.tables);
+    if let Some(directory) = options.out {
+        let timing = serde_json::json!({
+            "wall_s": wall_s,
+            "set_up_s": set_up.as_secs_f64(),
+            "simulated_s_per_wall_s": summary.duration_s / wall_s,
+            "data_packets_per_wall_s": summary.work.data_packets_delivered as f64 / wall_s,
+        });
+        let files = ResultFiles {
+            scenario_toml: &resolved_toml(scenario),
+            summary: &summary,
+            tables: options.tables.then_some(&tables),
+            packets: packets.as_deref(),
+            timing_json: &format!("{timing:#}\n"),
+        };
+        files.write(directory)?;
+    }
+    Ok(Outcome { summary, tables })
+}
+
+/// Takes the world to the end of the run, with a stop at each sample and at the end of the warm-up.
+fn play(world: &mut World<'_>, options: &mut RunOptions<'_>) -> Result<(), RunError> {
+    let run = &world.scenario.run;
+    let (end, warmup) = (Instant::ZERO + run.duration, Instant::ZERO + run.warmup);
+    let mut next_sample = Instant::ZERO + run.sample;
+    let mut measuring = false;
+    let mut told = WallClock::now();
+    if warmup == Instant::ZERO {
+        world.end_warmup();
+        measuring = true;
+    }
+    while world.now < end {
+        let stop = next_sample.min(end).min(if measuring { end } else { warmup });
+        while let Pause::Busy = world.advance(stop, EVENTS_PER_SLICE) {
+            tell(world, options, &mut told, end)?;
+        }
+        if world.now == next_sample || world.now == end {
+            world.sample(measuring);
+            next_sample += world.scenario.run.sample;
+        }
+        if world.now == warmup && !measuring {
+            world.end_warmup();
+            measuring = true;
+        }
+        tell(world, options, &mut told, end)?;
+    }
+    Ok(())
+}
+
+fn tell(
+    world: &World<'_>,
+    options: &mut RunOptions<'_>,
+    told: &mut WallClock,
+    end: Instant,
+) -> Result<(), RunError> {
+    let Some(progress) = &mut options.progress else { return Ok(()) };
+    if told.elapsed().as_millis() < 100 {
+        return Ok(());
+    }
+    *told = WallClock::now();
+    let report = Progress {
+        sim_time_s: world.now.as_secs_f64(),
+        duration_s: end.as_secs_f64(),
+        events: world.events,
+    };
+    match progress(&report) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(RunError::Cancelled),
+    }
+}
+
+/// Every algorithm with its source and parameters, as JSON.
+pub fn registry_json() -> String {
+    let parameters = |entry: &longhaul_cc::Entry| -> Vec<serde_json::Value> {
+        let parameter = |p: &longhaul_cc::Parameter| {
+            serde_json::json!({
+                "name": p.name, "default": p.default, "unit": p.unit, "range": p.range, "description": p.description,
+            })
+        };
+        entry.parameters.iter().map(parameter).collect()
+    };
+    let algorithms: Vec<_> = longhaul_cc::registry()
+        .iter()
+        .map(|entry| {
+            let role = match entry.role {
+                longhaul_cc::Role::Avoidance => "congestion",
+                longhaul_cc::Role::SlowStart => "slow_start",
+            };
+            serde_json::json!({
+                "name": entry.name, "role": role, "source": entry.source, "summary": entry.summary,
+                "parameters": parameters(entry),
+            })
+        })
+        .collect();
+    let metrics = longhaul_results::DEFINITIONS;
+    serde_json::json!({ "algorithms": algorithms, "metrics": metrics }).to_string()
+}

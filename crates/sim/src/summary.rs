@@ -1,0 +1,376 @@
+//! From counters to metrics. What each metric means is defined in `longhaul_results::DEFINITIONS`.
+
+use crate::warnings;
+use crate::world::World;
+use longhaul_cc::{Algorithm, Counting, closed_form};
+use longhaul_path::{Histogram, LinkStats};
+use longhaul_results::{
+    DEFINITIONS, FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Work,
+};
+use longhaul_scenario::{FlowInstance, Network, TcpSpec, VERSION, run_id};
+use longhaul_tcp::{Limit, LimitedTime, Stats};
+use longhaul_units::{Duration, Instant, Size};
+
+/// Bytes of IPv4 and TCP headers without options.
+const HEADERS: u64 = (longhaul_segment::IPV4_HEADER + longhaul_segment::TCP_HEADER) as u64;
+
+/// What a flow did while measured, before it is turned into metrics.
+struct Measured {
+    /// Active time in seconds.
+    active_s: f64,
+    delivered: u64,
+    lost: u64,
+    stats: Stats,
+}
+
+/// Turns the world at the end of its run into a summary.
+pub(crate) fn summarise(world: &mut World<'_>) -> Summary {
+    let scenario = world.scenario;
+    let end = Instant::ZERO + scenario.run.duration;
+    let measured_s = (scenario.run.duration - scenario.run.warmup).as_secs_f64();
+    let measured: Vec<Measured> = (0..world.apps.len()).map(|flow| measure(world, flow, end)).collect();
+    let flows: Vec<FlowSummary> = (0..world.apps.len()).map(|flow| flow_summary(world, flow, &measured[flow])).collect();
+    let links: Vec<LinkSummary> =
+        (0..world.declared.len()).map(|position| link_summary(world, position, measured_s)).collect();
+    let groups = scenario
+        .flow
+        .iter()
+        .enumerate()
+        .map(|(group, spec)| {
+            let members: Vec<usize> =
+                (0..flows.len()).filter(|flow| world.network.flows[*flow].group == group).collect();
+            let metrics = group_metrics(world, &members, &flows, &measured, measured_s);
+            GroupSummary { name: spec.name.clone(), count: members.len(), metrics }
+        })
+        .collect();
+    let everything: Vec<usize> = (0..flows.len()).collect();
+    let mut run = group_metrics(world, &everything, &flows, &measured, measured_s);
+    let busiest = links.iter().filter_map(|link| link.metrics.get("utilisation")).fold(f64::NAN, f64::max);
+    run.set("utilisation", busiest);
+    let warnings = warnings::collect(world, &flows, &links);
+    Summary {
+        longhaul: VERSION,
+        run_id: run_id(scenario),
+        name: scenario.name.clone(),
+        description: scenario.description.clone(),
+        seed: scenario.run.seed,
+        duration_s: scenario.run.duration.as_secs_f64(),
+        warmup_s: scenario.run.warmup.as_secs_f64(),
+        measured_s,
+        run,
+        links,
+        groups,
+        flows,
+        nodes: core_nodes(world.network),
+        warnings,
+        work: work(world, end),
+        definitions: DEFINITIONS,
+    }
+}
+
+fn core_nodes(network: &Network) -> Vec<NodeSummary> {
+    let hosts = network.links.iter().filter(|link| !link.declared).map(|link| link.from.min(link.to).max(link.from));
+    let first_host = hosts.min().unwrap_or(network.nodes.len());
+    let is_end_of_declared = |node: usize| network.links.iter().any(|l| l.declared && (l.from == node || l.to == node));
+    (0..network.nodes.len())
+        .filter(|node| *node < first_host || is_end_of_declared(*node))
+        .map(|node| NodeSummary { name: network.nodes[node].clone() })
+        .collect()
+}
+
+fn work(world: &mut World<'_>, end: Instant) -> Work {
+    let received = |world: &World<'_>| {
+        world.endpoints.iter().map(|endpoint| endpoint.connection.stats().data_segments_received).sum()
+    };
+    Work {
+        events: world.events,
+        data_packets_delivered: received(world),
+        packet_hops: (0..world.fabric.len()).map(|link| world.fabric.stats(link, end).transmitted).sum(),
+    }
+}
+
+fn measure(world: &World<'_>, flow: usize, end: Instant) -> Measured {
+    let app = &world.apps[flow];
+    let baseline = &world.flow_baseline[flow];
+    let begin = world.network.flows[flow].start.max(Instant::ZERO + world.scenario.run.warmup);
+    let stop = world.scenario.flow[world.network.flows[flow].group].stop.map(|stop| Instant::ZERO + stop);
+    let until = app.finished.or(stop).unwrap_or(end).min(end);
+    Measured {
+        active_s: until.since(begin).as_secs_f64(),
+        delivered: world.data_receiver(flow).connection.received_bytes() - baseline.received,
+        lost: world.recorder.lost[flow] - baseline.lost,
+        stats: since(world.data_sender(flow).connection.stats(), &baseline.sender),
+    }
+}
+
+/// Counters of the measured time: now less then. Smallest and largest RTT are of the whole run.
+fn since(now: &Stats, then: &Stats) -> Stats {
+    Stats {
+        data_segments_sent: now.data_segments_sent - then.data_segments_sent,
+        data_bytes_sent: now.data_bytes_sent - then.data_bytes_sent,
+        retransmitted_segments: now.retransmitted_segments - then.retransmitted_segments,
+        fast_retransmits: now.fast_retransmits - then.fast_retransmits,
+        timeouts: now.timeouts - then.timeouts,
+        ecn_reductions: now.ecn_reductions - then.ecn_reductions,
+        rtt_samples: now.rtt_samples - then.rtt_samples,
+        rtt_sum: now.rtt_sum - then.rtt_sum,
+        ..now.clone()
+    }
+}
+
+impl Measured {
+    fn congestion_events(&self) -> u64 {
+        self.stats.fast_retransmits + self.stats.timeouts + self.stats.ecn_reductions
+    }
+    fn congestion_event_rate(&self) -> Option<f64> {
+        ratio(self.congestion_events() as f64, self.stats.data_segments_sent as f64)
+    }
+    fn mean_rtt(&self) -> Option<Duration> {
+        (self.stats.rtt_samples > 0).then(|| self.stats.rtt_sum / self.stats.rtt_samples)
+    }
+    fn goodput_bps(&self) -> Option<f64> {
+        ratio(self.delivered as f64 * 8.0, self.active_s)
+    }
+}
+
+fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
+    (denominator > 0.0).then(|| numerator / denominator)
+}
+
+fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured) -> FlowSummary {
+    let instance = &world.network.flows[flow];
+    let spec = &world.scenario.flow[instance.group];
+    let sender = world.data_sender(flow);
+    let segment = Size::from_bytes(spec.tcp.mss.as_bytes() + HEADERS);
+    FlowSummary {
+        id: flow,
+        name: instance.name.clone(),
+        group: spec.name.clone(),
+        from: world.network.nodes[instance.from].clone(),
+        to: world.network.nodes[instance.to].clone(),
+        app: world.apps[flow].name(),
+        variant: spec.tcp.variant.name(),
+        congestion: spec.tcp.congestion.name(),
+        slow_start: spec.tcp.slow_start.name(),
+        start_s: instance.start.as_secs_f64(),
+        base_rtt_s: world.network.base_rtt(instance, segment, Size::from_bytes(HEADERS)).as_secs_f64(),
+        state: format!("{:?}", sender.connection.state()),
+        metrics: flow_metrics(world, flow, measured),
+        limited: limited_shares(&sender.connection.limited_time(world.now), &world.flow_baseline[flow].limited),
+        predicted: predictions(world, instance, &spec.tcp, measured),
+    }
+}
+
+fn flow_metrics(world: &World<'_>, flow: usize, measured: &Measured) -> Metrics {
+    let app = &world.apps[flow];
+    let stats = &measured.stats;
+    let sent = stats.data_segments_sent as f64;
+    let seen = stats.rtt_min < Duration::MAX;
+    let cwnd = world.cwnd_mean[flow];
+    let mut metrics = Metrics::default();
+    metrics.set("goodput_bps", measured.goodput_bps());
+    metrics.set("throughput_bps", ratio(stats.data_bytes_sent as f64 * 8.0, measured.active_s));
+    metrics.set("delivered_bytes", measured.delivered as f64);
+    let took = app.finished.filter(|_| app.has_end()).map(|at| at - world.network.flows[flow].start);
+    metrics.set("completion_time_s", took.map(Duration::as_secs_f64));
+    if app.name() == "request" {
+        metrics.set("response_time_mean_s", app.responses.mean().map(Duration::as_secs_f64));
+        metrics.set("response_time_max_s", app.responses.max().map(Duration::as_secs_f64));
+        metrics.set("responses", app.responses.count() as f64);
+    }
+    metrics.set("rtt_mean_s", measured.mean_rtt().map(Duration::as_secs_f64));
+    metrics.set("rtt_min_s", seen.then(|| stats.rtt_min.as_secs_f64()));
+    metrics.set("rtt_max_s", seen.then(|| stats.rtt_max.as_secs_f64()));
+    metrics.set("cwnd_mean_bytes", ratio(cwnd.sum, cwnd.samples as f64));
+    metrics.set("sent_packets", sent);
+    metrics.set("retransmitted_packets", stats.retransmitted_segments as f64);
+    metrics.set("retransmission_rate", ratio(stats.retransmitted_segments as f64, sent));
+    metrics.set("lost_packets", measured.lost as f64);
+    metrics.set("loss_rate", ratio(measured.lost as f64, sent));
+    metrics.set("fast_retransmits", stats.fast_retransmits as f64);
+    metrics.set("timeouts", stats.timeouts as f64);
+    metrics.set("congestion_events", measured.congestion_events() as f64);
+    metrics.set("congestion_event_rate", measured.congestion_event_rate());
+    metrics
+}
+
+/// Shares of the time in which the connection was open, by what limited its sender.
+fn limited_shares(now: &LimitedTime, then: &LimitedTime) -> Vec<(&'static str, f64)> {
+    let times: Vec<(Limit, f64)> = now
+        .iter()
+        .filter(|(limit, _)| *limit != Limit::Closed)
+        .map(|(limit, time)| (limit, (time - then.get(limit)).as_secs_f64()))
+        .collect();
+    let total: f64 = times.iter().map(|(_, time)| time).sum();
+    times.into_iter().map(|(limit, time)| (limit_name(limit), if total > 0.0 { time / total } else { 0.0 })).collect()
+}
+
+fn limit_name(limit: Limit) -> &'static str {
+    match limit {
+        Limit::SlowStart => "slow_start",
+        Limit::Cwnd => "cwnd",
+        Limit::ReceiverWindow => "receiver_window",
+        Limit::Application => "application",
+        Limit::Pacing => "pacing",
+        Limit::Recovery => "recovery",
+        Limit::Handshake => "handshake",
+        Limit::Closed => "closed",
+    }
+}
+
+/// What formulas say this flow could do, at the RTT and congestion event rate that it met.
+fn predictions(world: &World<'_>, instance: &FlowInstance, tcp: &TcpSpec, measured: &Measured) -> Metrics {
+    let mut predicted = Metrics::default();
+    predicted.set("fair_share_bps", fair_share(world.network, instance, tcp));
+    let Some(rtt) = measured.mean_rtt() else { return predicted };
+    let window = tcp.receive_buffer.bytes(tcp.mss);
+    let limit = window.map(|bytes| closed_form::window_limit(Size::from_bytes(bytes), rtt).as_bps() as f64);
+    predicted.set("window_limit_bps", limit);
+    let Some(p) = measured.congestion_event_rate().filter(|p| *p > 0.0) else { return predicted };
+    let mss = tcp.mss.as_bytes();
+    let rate = |segments| closed_form::rate_of_window(segments, mss, rtt).as_bps() as f64;
+    match &tcp.congestion {
+        Algorithm::Reno(params) if params.a == 1.0 && params.b == 0.5 => {
+            let per_ack = if params.counting == Counting::Bytes { 1.0 } else { f64::from(tcp.ack_every) };
+            predicted.set("mathis_bps", rate(closed_form::mathis_window(p, per_ack)));
+        }
+        Algorithm::Cubic(params) => {
+            predicted.set("cubic_bps", rate(closed_form::cubic_response(params.c, params.beta, rtt, p)));
+        }
+        _ => {}
+    }
+    predicted
+}
+
+/// The least share of any link on the way of the data, in bits of payload per second.
+fn fair_share(network: &Network, instance: &FlowInstance, tcp: &TcpSpec) -> Option<f64> {
+    let payload = tcp.mss.as_bytes() as f64;
+    let share = payload / (payload + HEADERS as f64);
+    let through = |link: &usize| {
+        let flows = network.flows.iter().filter(|flow| flow.forward.contains(link)).count();
+        network.links[*link].config.rate.as_bps() as f64 * share / flows as f64
+    };
+    let declared = instance.forward.iter().filter(|link| network.links[**link].declared).map(through);
+    let private = instance.forward.iter().filter(|link| !network.links[**link].declared);
+    let private = private.map(|link| network.links[*link].config.rate.as_bps() as f64 * share);
+    declared.chain(private).min_by(f64::total_cmp)
+}
+
+fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64) -> LinkSummary {
+    let index = world.declared[position];
+    let (now, warmup) = (world.now, Instant::ZERO + world.scenario.run.warmup);
+    let before = world.link_baseline[position];
+    let peak = world.queue_peak[position].max(world.fabric.link(index).take_peak(now));
+    let network = world.network;
+    let spec = &network.links[index];
+    let link = world.fabric.link(index);
+    let stats = link.stats(now);
+    let capacity = link.schedule().capacity_bits(warmup, now);
+    let bits = (stats.transmitted_bytes - before.transmitted_bytes) as f64 * 8.0;
+    let empty = Histogram::default();
+    let waits = link.waits().unwrap_or(&empty);
+    let crossing = |flow: &&FlowInstance| flow.forward.contains(&index) || flow.reverse.contains(&index);
+    LinkSummary {
+        name: spec.name.clone(),
+        from: network.nodes[spec.from].clone(),
+        to: network.nodes[spec.to].clone(),
+        rate_bps: spec.config.rate.as_bps() as f64,
+        delay_s: spec.config.delay.as_secs_f64(),
+        queue: format!("{} {}", spec.config.queue.name(), spec.config.queue.limit()),
+        flows: network.flows.iter().filter(crossing).count(),
+        metrics: link_metrics(&stats, &before, waits, bits, capacity, peak, measured_s),
+    }
+}
+
+fn link_metrics(
+    stats: &LinkStats,
+    before: &LinkStats,
+    waits: &Histogram,
+    bits: f64,
+    capacity: f64,
+    peak: u64,
+    measured_s: f64,
+) -> Metrics {
+    let arrivals = (stats.arrivals - before.arrivals) as f64;
+    let dropped = |causes: [usize; 2]| -> f64 {
+        causes.iter().map(|cause| (stats.dropped[*cause] - before.dropped[*cause]) as f64).sum()
+    };
+    let (queue, loss) = (dropped([0, 1]), dropped([2, 3]));
+    let delay = |q| waits.quantile(q).map(Duration::as_secs_f64);
+    let mut metrics = Metrics::default();
+    metrics.set("utilisation", ratio(bits, capacity));
+    metrics.set("throughput_bps", ratio(bits, measured_s));
+    metrics.set("arrivals", arrivals);
+    metrics.set("delivered_packets", (stats.delivered - before.delivered) as f64);
+    metrics.set("drops_queue", queue);
+    metrics.set("drops_loss", loss);
+    metrics.set("drop_rate", ratio(queue + loss, arrivals));
+    metrics.set("marks", (stats.marked - before.marked) as f64);
+    metrics.set("queue_mean_packets", ratio(waits.sum_secs(), measured_s));
+    metrics.set("queue_max_packets", peak as f64);
+    metrics.set("queue_delay_mean_s", waits.mean().map(Duration::as_secs_f64));
+    metrics.set("queue_delay_p50_s", delay(0.5));
+    metrics.set("queue_delay_p95_s", delay(0.95));
+    metrics.set("queue_delay_p99_s", delay(0.99));
+    metrics
+}
+
+fn group_metrics(
+    world: &World<'_>,
+    members: &[usize],
+    flows: &[FlowSummary],
+    measured: &[Measured],
+    measured_s: f64,
+) -> Metrics {
+    let sum = |value: &dyn Fn(&Measured) -> u64| members.iter().map(|flow| value(&measured[*flow])).sum::<u64>() as f64;
+    let sent = sum(&|m| m.stats.data_segments_sent);
+    let retransmitted = sum(&|m| m.stats.retransmitted_segments);
+    let goodputs: Vec<f64> = members.iter().filter_map(|flow| measured[*flow].goodput_bps()).collect();
+    let samples = sum(&|m| m.stats.rtt_samples);
+    let rtt_sum = members.iter().fold(0.0, |sum, flow| sum + measured[*flow].stats.rtt_sum.as_secs_f64());
+    let cwnds: Vec<f64> = members.iter().filter_map(|flow| flows[*flow].metrics.get("cwnd_mean_bytes")).collect();
+    let mut times: Vec<f64> =
+        members.iter().filter_map(|flow| flows[*flow].metrics.get("completion_time_s")).collect();
+    times.sort_by(f64::total_cmp);
+    let mut metrics = Metrics::default();
+    metrics.set("goodput_bps", ratio(sum(&|m| m.delivered) * 8.0, measured_s));
+    metrics.set("delivered_bytes", sum(&|m| m.delivered));
+    metrics.set("jain_index", jain_index(&goodputs));
+    metrics.set("rtt_mean_s", ratio(rtt_sum, samples));
+    metrics.set("cwnd_mean_bytes", ratio(cwnds.iter().sum(), cwnds.len() as f64));
+    metrics.set("sent_packets", sent);
+    metrics.set("retransmitted_packets", retransmitted);
+    metrics.set("retransmission_rate", ratio(retransmitted, sent));
+    metrics.set("lost_packets", sum(&|m| m.lost));
+    metrics.set("loss_rate", ratio(sum(&|m| m.lost), sent));
+    metrics.set("fast_retransmits", sum(&|m| m.stats.fast_retransmits));
+    metrics.set("timeouts", sum(&|m| m.stats.timeouts));
+    metrics.set("congestion_events", sum(&Measured::congestion_events));
+    metrics.set("congestion_event_rate", ratio(sum(&Measured::congestion_events), sent));
+    if members.iter().any(|flow| world.apps[*flow].has_end()) {
+        metrics.set("completed_flows", times.len() as f64);
+        metrics.set("completion_time_mean_s", ratio(times.iter().sum(), times.len() as f64));
+        let rank = (times.len() as f64 * 0.95).ceil() as usize;
+        metrics.set("completion_time_p95_s", times.get(rank.max(1) - 1).copied());
+    }
+    metrics
+}
+
+/// (sum x)^2 / (n sum x^2) (Jain, Chiu, Hawe 1984); `None` if nothing was delivered.
+fn jain_index(goodputs: &[f64]) -> Option<f64> {
+    let sum: f64 = goodputs.iter().sum();
+    let squares: f64 = goodputs.iter().map(|x| x * x).sum();
+    ratio(sum * sum, goodputs.len() as f64 * squares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_index_is_one_for_equals_and_one_over_n_for_one() {
+        assert_eq!(jain_index(&[3.0, 3.0, 3.0, 3.0]), Some(1.0));
+        assert_eq!(jain_index(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain_index(&[0.0, 0.0]), None);
+    }
+}

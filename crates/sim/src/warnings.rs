@@ -1,0 +1,139 @@
+//! What a reader should know before believing the numbers: settings that silently limit a flow, results that are far
+//! from their formula, flows that did not do what was asked.
+
+use crate::world::World;
+use longhaul_results::{FlowSummary, LinkSummary, Warning};
+use longhaul_tcp::State;
+
+/// A limit is worth a warning when it held the flow for so much of its time.
+const NOTICEABLE: f64 = 0.05;
+/// A measured rate this many times off its formula is far from it.
+const FAR: f64 = 2.0;
+/// Fewer congestion events say little about a rate.
+const ENOUGH_EVENTS: f64 = 10.0;
+
+pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSummary]) -> Vec<Warning> {
+    let mut warnings = vec![];
+    for group in 0..world.scenario.flow.len() {
+        let members: Vec<&FlowSummary> =
+            flows.iter().filter(|flow| world.network.flows[flow.id].group == group).collect();
+        let name = &world.scenario.flow[group].name;
+        let mut warn = |code, affected: Vec<&&FlowSummary>, message: &dyn Fn(&FlowSummary) -> String| {
+            if let Some(first) = affected.first() {
+                let who = match affected.len() {
+                    1 => first.name.clone(),
+                    n => format!("{n} of {} flows of {name}, for instance {}", members.len(), first.name),
+                };
+                warnings.push(Warning { code, object: name.clone(), message: format!("{who}: {}", message(first)) });
+            }
+        };
+        let having = |condition: &dyn Fn(&FlowSummary) -> bool| -> Vec<&&FlowSummary> {
+            members.iter().filter(|flow| condition(flow)).collect()
+        };
+        warn("receive_buffer", having(&|flow| is_window_limited(world, flow)), &|flow| {
+            receive_buffer_message(world, flow)
+        });
+        warn("gave_up", having(&|flow| gave_up(world, flow)), &|_| {
+            "the connection was given up after too many retransmissions without an answer".to_string()
+        });
+        warn("not_finished", having(&|flow| not_finished(world, flow)), &|_| {
+            "the transfer did not finish before the end of the run".to_string()
+        });
+        warn("far_from_formula", having(&|flow| far_from_formula(flow).is_some()), &|flow| {
+            far_from_formula(flow).unwrap_or_default()
+        });
+    }
+    if world.recorder.drops_left_out() {
+        warnings.push(Warning {
+            code: "drops_left_out",
+            object: "events.parquet".to_string(),
+            message: "only the first 200,000 drops are listed one by one; all counters have all of them".to_string(),
+        });
+    }
+    let idle: Vec<&str> = links
+        .iter()
+        .filter(|link| link.flows == 0)
+        .map(|link| link.name.as_str())
+        .collect();
+    if !idle.is_empty() {
+        warnings.push(Warning {
+            code: "unused_link",
+            object: idle.join(", "),
+            message: format!("no flow crosses {}", idle.join(", ")),
+        });
+    }
+    warnings
+}
+
+fn bandwidth_delay_product(world: &World<'_>, flow: &FlowSummary) -> Option<f64> {
+    let instance = &world.network.flows[flow.id];
+    let (_, rate) = world.network.bottleneck(&instance.forward)?;
+    Some(rate.as_bps() as f64 * flow.base_rtt_s / 8.0)
+}
+
+fn is_window_limited(world: &World<'_>, flow: &FlowSummary) -> bool {
+    let limited = flow.limited.iter().find(|(name, _)| *name == "receiver_window").map_or(0.0, |(_, share)| *share);
+    let tcp = &world.scenario.flow[world.network.flows[flow.id].group].tcp;
+    let Some(buffer) = window_bytes(tcp) else { return false };
+    limited > NOTICEABLE && bandwidth_delay_product(world, flow).is_some_and(|product| buffer < product)
+}
+
+/// The largest window that the receiver can offer; `None` if it is unlimited and scaled.
+fn window_bytes(tcp: &longhaul_scenario::TcpSpec) -> Option<f64> {
+    let unscaled = (!tcp.window_scaling).then_some(f64::from(u16::MAX));
+    let buffer = tcp.receive_buffer.bytes(tcp.mss).map(|bytes| bytes as f64);
+    match (buffer, unscaled) {
+        (Some(buffer), Some(unscaled)) => Some(buffer.min(unscaled)),
+        (buffer, unscaled) => buffer.or(unscaled),
+    }
+}
+
+fn receive_buffer_message(world: &World<'_>, flow: &FlowSummary) -> String {
+    let tcp = &world.scenario.flow[world.network.flows[flow.id].group].tcp;
+    let (buffer, product) = (window_bytes(tcp).unwrap_or_default(), bandwidth_delay_product(world, flow).unwrap_or_default());
+    format!(
+        "the receive window of {:.0} kB is smaller than the path's bandwidth-delay product of {:.0} kB and limits the flow \
+         to {:.2} Mbit/s (window/RTT); raise receive_buffer{}",
+        buffer / 1e3,
+        product / 1e3,
+        buffer * 8.0 / flow.base_rtt_s / 1e6,
+        if tcp.window_scaling { "" } else { " and turn window_scaling on" },
+    )
+}
+
+fn gave_up(world: &World<'_>, flow: &FlowSummary) -> bool {
+    let app = &world.apps[flow.id];
+    app.finished.is_none() && !app.stopped && app.started && world.data_sender(flow.id).connection.state() == State::Closed
+}
+
+fn not_finished(world: &World<'_>, flow: &FlowSummary) -> bool {
+    let app = &world.apps[flow.id];
+    app.has_end() && app.finished.is_none() && !gave_up(world, flow)
+}
+
+/// A flow that only its congestion window limited should be near its response function.
+fn far_from_formula(flow: &FlowSummary) -> Option<String> {
+    let enough = flow.metrics.get("congestion_events")? >= ENOUGH_EVENTS;
+    let limited_otherwise: f64 = flow
+        .limited
+        .iter()
+        .filter(|(name, _)| matches!(*name, "application" | "receiver_window" | "pacing"))
+        .map(|(_, share)| share)
+        .sum();
+    if !enough || limited_otherwise > NOTICEABLE {
+        return None;
+    }
+    let measured = flow.metrics.get("goodput_bps")?;
+    let (name, formula) = ["mathis_bps", "cubic_bps"]
+        .iter()
+        .find_map(|name| Some((name.trim_end_matches("_bps"), flow.predicted.get(name)?)))?;
+    let factor = measured / formula;
+    (!(1.0 / FAR..=FAR).contains(&factor)).then(|| {
+        format!(
+            "the goodput of {:.3} Mbit/s is {factor:.2} times what the {name} formula gives for its RTT and congestion event \
+             rate ({:.3} Mbit/s); timeouts and short flows are outside the formula",
+            measured / 1e6,
+            formula / 1e6,
+        )
+    })
+}

@@ -1,0 +1,437 @@
+//! The world of a run: fabric, endpoints, applications, and the loop that takes event after event.
+
+use crate::app::{App, Side};
+use crate::endpoint::{Endpoint, SendOverhead};
+use crate::fabric::Fabric;
+use crate::packet::Packet;
+use crate::recorder::Recorder;
+use crate::timeline::Timeline;
+use longhaul_path::{LinkStats, Random};
+use longhaul_results::{FlowRow, LinkRow};
+use longhaul_scenario::{Network, Scenario};
+use longhaul_segment::{Segment, SeqNumber};
+use longhaul_tcp::{Connection, Event, LimitedTime, Ports, State, Stats, reset_for};
+use longhaul_units::{Duration, Instant};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Addresses of a packet's IP header, for captures.
+pub(crate) struct Hosts {
+    pub src: IpAddr,
+    pub dst: IpAddr,
+}
+
+/// What is remembered of a flow at the end of the warm-up.
+#[derive(Clone, Default)]
+pub(crate) struct FlowBaseline {
+    pub sender: Stats,
+    pub received: u64,
+    pub limited: LimitedTime,
+    pub lost: u64,
+}
+
+/// Sums over samples while measured.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct CwndMean {
+    pub sum: f64,
+    pub samples: u64,
+}
+
+/// Values at the last sample, for differences.
+#[derive(Clone, Copy, Default)]
+struct FlowSample {
+    sent_bytes: u64,
+    received: u64,
+    retransmitted: u64,
+}
+
+/// A simulation in progress.
+pub(crate) struct World<'a> {
+    pub scenario: &'a Scenario,
+    pub network: &'a Network,
+    pub fabric: Fabric,
+    timeline: Timeline,
+    pub endpoints: Vec<Endpoint>,
+    pub apps: Vec<App>,
+    pub recorder: Recorder,
+    pub now: Instant,
+    pub events: u64,
+    /// Links of the scenario file.
+    pub declared: Vec<usize>,
+    pub flow_baseline: Vec<FlowBaseline>,
+    pub link_baseline: Vec<LinkStats>,
+    /// Largest queue of each declared link while measured.
+    pub queue_peak: Vec<u64>,
+    pub cwnd_mean: Vec<CwndMean>,
+    flow_samples: Vec<FlowSample>,
+    link_samples: Vec<LinkStats>,
+    last_sample: Instant,
+}
+
+/// How far a run is.
+pub(crate) enum Pause {
+    /// This point in time was reached.
+    Reached,
+    /// So many events were handled before it.
+    Busy,
+}
+
+impl<'a> World<'a> {
+    /// Sets everything up at time zero.
+    pub fn new(scenario: &'a Scenario, network: &'a Network, recording: bool, serve_ahead: bool) -> Self {
+        let seed = scenario.run.seed;
+        let declared: Vec<usize> = (0..network.links.len()).filter(|link| network.links[*link].declared).collect();
+        let mut position = vec![None; network.links.len()];
+        declared.iter().enumerate().for_each(|(index, link)| position[*link] = Some(index as u32));
+        let captured = network.links.iter().map(|link| {
+            recording && link.declared && scenario.run.capture.iter().any(|name| link.name.starts_with(&format!("{name}.")))
+        });
+        let captured: Vec<bool> = captured.collect();
+        let fabric = Fabric::new(network, seed, serve_ahead, captured);
+        let flows = network.flows.len();
+        let mut world = World {
+            scenario,
+            network,
+            timeline: Timeline::new(fabric.len() + 3 * flows),
+            fabric,
+            endpoints: Vec::with_capacity(2 * flows),
+            apps: Vec::with_capacity(flows),
+            recorder: Recorder::new(recording, flows, position),
+            now: Instant::ZERO,
+            events: 0,
+            flow_baseline: vec![FlowBaseline::default(); flows],
+            link_baseline: vec![LinkStats::default(); declared.len()],
+            queue_peak: vec![0; declared.len()],
+            cwnd_mean: vec![CwndMean::default(); flows],
+            flow_samples: vec![FlowSample::default(); flows],
+            link_samples: vec![LinkStats::default(); declared.len()],
+            declared,
+            last_sample: Instant::ZERO,
+        };
+        for flow in 0..flows {
+            world.add_flow(flow, seed);
+        }
+        world
+    }
+
+    fn add_flow(&mut self, flow: usize, seed: u64) {
+        let instance = &self.network.flows[flow];
+        let spec = &self.scenario.flow[instance.group];
+        let app = App::new(&spec.app, instance.start, spec.stop);
+        let data_side = app.data_sender();
+        self.timeline.set(self.app_component(flow), app.wake);
+        self.apps.push(app);
+        let config = spec.tcp.config();
+        let client_port = 1024 + (flow % 60_000) as u16;
+        for side in [Side::Client, Side::Server] {
+            let cc = spec.tcp.congestion_control().expect("the scenario was validated");
+            let isn = || SeqNumber(Random::stream(seed, &format!("{} isn {side:?}", instance.name)).bits() as u32);
+            let (local, remote) = if side == Side::Client { (client_port, 80) } else { (80, client_port) };
+            let ports = Ports { local, remote };
+            let connection = match side {
+                _ if spec.tcp.established => Connection::established(config.clone(), cc, ports),
+                Side::Client => Connection::connect(config.clone(), cc, isn(), ports),
+                Side::Server => Connection::listen(config.clone(), cc, isn(), ports),
+            };
+            let path = if side == Side::Client { &instance.forward } else { &instance.reverse };
+            let overhead = (!spec.send_overhead.is_zero()).then(|| {
+                let random = Random::stream(seed, &format!("{} overhead {side:?}", instance.name));
+                Box::new(SendOverhead { most: spec.send_overhead, random, last: Instant::ZERO })
+            });
+            self.endpoints.push(Endpoint {
+                connection,
+                first_link: path[0] as u32,
+                peer: (2 * flow + 1 - side as usize) as u32,
+                trace: spec.trace && side == data_side,
+                overhead,
+            });
+        }
+        if spec.tcp.established && spec.trace {
+            self.recorder.assume_window_shift(flow, self.endpoints[2 * flow].connection.config().window_shift());
+        }
+    }
+
+    fn endpoint_component(&self, endpoint: usize) -> usize {
+        self.fabric.len() + endpoint
+    }
+    fn app_component(&self, flow: usize) -> usize {
+        self.fabric.len() + 2 * self.network.flows.len() + flow
+    }
+
+    /// The endpoint that sends the bulk of a flow's data.
+    pub fn data_sender(&self, flow: usize) -> &Endpoint {
+        &self.endpoints[2 * flow + self.apps[flow].data_sender() as usize]
+    }
+    /// The endpoint that receives it.
+    pub fn data_receiver(&self, flow: usize) -> &Endpoint {
+        &self.endpoints[2 * flow + 1 - self.apps[flow].data_sender() as usize]
+    }
+
+    /// Addresses of a packet that goes to `endpoint`.
+    pub fn hosts(&self, endpoint: u32) -> Hosts {
+        let flow = &self.network.flows[endpoint as usize / 2];
+        let address = |node: usize| {
+            let [_, high, middle, low] = (node as u32 + 1).to_be_bytes();
+            IpAddr::V4(Ipv4Addr::new(10, high, middle, low))
+        };
+        let (client, server) = (address(flow.from), address(flow.to));
+        if endpoint % 2 == 0 { Hosts { src: server, dst: client } } else { Hosts { src: client, dst: server } }
+    }
+
+    /// Handles all events before `until`, but at most `budget` of them.
+    pub fn advance(&mut self, until: Instant, budget: u64) -> Pause {
+        let links = self.fabric.len();
+        let apps = links + self.endpoints.len();
+        for _ in 0..budget {
+            let (time, component) = self.timeline.first();
+            if time >= until {
+                self.now = until;
+                return Pause::Reached;
+            }
+            self.now = time;
+            self.events += 1;
+            if component < links {
+                let arrived = self.fabric.handle_event(&mut self.timeline, &mut self.recorder, time, component);
+                if let Some(packet) = arrived {
+                    self.receive(&packet);
+                }
+            } else if component < apps {
+                self.timer(component - links);
+            } else {
+                self.act(component - apps);
+            }
+        }
+        Pause::Busy
+    }
+
+    #[inline]
+    fn receive(&mut self, packet: &Packet) {
+        let index = packet.to as usize;
+        let endpoint = &mut self.endpoints[index];
+        if endpoint.connection.state() == State::Closed {
+            return self.refuse(index, &packet.segment);
+        }
+        if endpoint.trace {
+            self.recorder.trace_received(self.now, index / 2, &packet.segment);
+        }
+        endpoint.connection.handle_segment(self.now, &packet.segment, packet.ecn);
+        self.serve(index);
+    }
+
+    /// Answers a segment for a connection that is no more (RFC 9293 section 3.10.7.1).
+    #[cold]
+    fn refuse(&mut self, index: usize, segment: &Segment) {
+        if let Some(reset) = reset_for(segment) {
+            let endpoint = &self.endpoints[index];
+            let packet = Packet {
+                segment: reset,
+                to: endpoint.peer,
+                wire_len: reset.ipv4_len(),
+                ecn: longhaul_segment::Ecn::NotEct,
+            };
+            let link = endpoint.first_link as usize;
+            self.fabric.send(&mut self.timeline, &mut self.recorder, self.now, link, packet);
+        }
+    }
+
+    fn timer(&mut self, index: usize) {
+        let component = self.endpoint_component(index);
+        self.timeline.set(component, Instant::FAR_FUTURE);
+        // The timeline's entry may be earlier than the timer, which moves on with every ACK.
+        if self.endpoints[index].connection.poll_timeout().is_some_and(|due| due <= self.now) {
+            self.endpoints[index].connection.handle_timeout(self.now);
+        }
+        self.serve(index);
+    }
+
+    fn act(&mut self, flow: usize) {
+        let client = 2 * flow;
+        if !self.apps[flow].started {
+            self.recorder.event(self.now, "start", Some(flow), None, 0.0);
+        }
+        self.apps[flow].act(self.now, &mut self.endpoints[client].connection);
+        if self.apps[flow].stopped {
+            self.recorder.event(self.now, "stop", Some(flow), None, 0.0);
+        }
+        self.timeline.set(self.app_component(flow), self.apps[flow].wake);
+        self.serve(client);
+    }
+
+    /// Does all that an endpoint wants after an input: sends, tells the application, sets the timer.
+    #[inline]
+    fn serve(&mut self, index: usize) {
+        loop {
+            self.transmit(index);
+            let endpoint = &mut self.endpoints[index];
+            let event = endpoint.connection.poll_event();
+            let side = index & 1;
+            let reached = endpoint.connection.received_bytes() >= self.apps[index / 2].goals[side];
+            if event.is_none() && !reached {
+                break;
+            }
+            self.tell_application(index, event, reached);
+        }
+        let component = self.endpoint_component(index);
+        if let Some(due) = self.endpoints[index].connection.poll_timeout() {
+            if due < self.timeline.get(component) {
+                self.timeline.set(component, due);
+            }
+        }
+    }
+
+    #[inline]
+    fn transmit(&mut self, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        while let Some(transmit) = endpoint.connection.poll_transmit(self.now) {
+            let segment = transmit.segment;
+            if endpoint.trace {
+                self.recorder.trace_sent(self.now, index / 2, &segment, transmit.retransmission);
+            }
+            let packet = Packet { segment, to: endpoint.peer, wire_len: segment.ipv4_len(), ecn: transmit.ecn };
+            let departure = match &mut endpoint.overhead {
+                None => self.now,
+                Some(overhead) => overhead.departure(self.now),
+            };
+            let link = endpoint.first_link as usize;
+            self.fabric.send(&mut self.timeline, &mut self.recorder, departure, link, packet);
+        }
+    }
+
+    #[cold]
+    fn tell_application(&mut self, index: usize, event: Option<Event>, reached: bool) {
+        let flow = index / 2;
+        if let Some(event) = event {
+            let data_sender = 2 * flow + self.apps[flow].data_sender() as usize;
+            if index == data_sender {
+                self.recorder.connection_event(self.now, flow, event);
+            }
+            if event == Event::PeerClosed {
+                // The application closes its side too once there is no more to come.
+                self.endpoints[index].connection.close();
+            }
+        }
+        if reached {
+            let side = if index % 2 == 0 { Side::Client } else { Side::Server };
+            let was_finished = self.apps[flow].finished.is_some();
+            self.apps[flow].reached_goal(self.now, side, &mut self.endpoints[index].connection);
+            if !was_finished && self.apps[flow].finished.is_some() {
+                let took = self.now - self.network.flows[flow].start;
+                self.recorder.event(self.now, "finish", Some(flow), None, took.as_secs_f64());
+            }
+            self.timeline.set(self.app_component(flow), self.apps[flow].wake);
+        }
+    }
+
+    /// Takes note of all counters: what comes later is measured.
+    pub fn end_warmup(&mut self) {
+        for flow in 0..self.apps.len() {
+            self.flow_baseline[flow] = FlowBaseline {
+                sender: self.data_sender(flow).connection.stats().clone(),
+                received: self.data_receiver(flow).connection.received_bytes(),
+                limited: self.data_sender(flow).connection.limited_time(self.now),
+                lost: self.recorder.lost[flow],
+            };
+            self.apps[flow].responses.clear();
+        }
+        for (position, link) in self.declared.iter().enumerate() {
+            self.link_baseline[position] = self.fabric.stats(*link, self.now);
+            self.fabric.link(*link).measure_waits();
+            self.fabric.link(*link).take_peak(self.now);
+            self.queue_peak[position] = 0;
+        }
+    }
+
+    /// Writes a row for each flow and each link, and adds to the means. `measuring` is false during the warm-up.
+    pub fn sample(&mut self, measuring: bool) {
+        let span = self.now.since(self.last_sample);
+        self.last_sample = self.now;
+        for position in 0..self.declared.len() {
+            self.sample_link(position, span);
+        }
+        for flow in 0..self.apps.len() {
+            self.sample_flow(flow, span, measuring);
+        }
+    }
+
+    fn sample_link(&mut self, position: usize, span: Duration) {
+        let index = self.declared[position];
+        let now = self.now;
+        let link = self.fabric.link(index);
+        let peak = link.take_peak(now);
+        self.queue_peak[position] = self.queue_peak[position].max(peak);
+        if !self.recorder.recording || span.is_zero() {
+            return;
+        }
+        let (stats, occupancy) = (link.stats(now), link.occupancy(now));
+        let before = std::mem::replace(&mut self.link_samples[position], stats);
+        let bits = (stats.transmitted_bytes - before.transmitted_bytes) as f64 * 8.0;
+        let start = Instant::from_nanos(now.as_nanos() - span.as_nanos());
+        let capacity = link.schedule().capacity_bits(start, now);
+        let dropped = |causes: [usize; 2]| {
+            causes.into_iter().map(|cause| stats.dropped[cause] - before.dropped[cause]).sum::<u64>() as u32
+        };
+        self.recorder.tables.links.push(LinkRow {
+            time_s: now.as_secs_f64(),
+            link: position as u32,
+            queue_packets: occupancy.packets as u32,
+            queue_bytes: occupancy.bytes,
+            queue_max_packets: peak as u32,
+            utilisation: if capacity > 0.0 { bits / capacity } else { 0.0 },
+            throughput_bps: bits / span.as_secs_f64(),
+            arrivals: (stats.arrivals - before.arrivals) as u32,
+            drops_queue: dropped([0, 1]),
+            drops_loss: dropped([2, 3]),
+            marks: (stats.marked - before.marked) as u32,
+        });
+    }
+
+    fn sample_flow(&mut self, flow: usize, span: Duration, measuring: bool) {
+        let app = &self.apps[flow];
+        if !app.started {
+            return;
+        }
+        let ended = app.finished.is_some() || app.stopped;
+        let received = self.data_receiver(flow).connection.received_bytes();
+        let cwnd = self.data_sender(flow).connection.cwnd() as f64;
+        if measuring && !ended {
+            self.cwnd_mean[flow].sum += cwnd;
+            self.cwnd_mean[flow].samples += 1;
+        }
+        let sender = &self.data_sender(flow).connection;
+        if !self.recorder.recording || span.is_zero() {
+            return;
+        }
+        let stats = sender.stats();
+        let sample = FlowSample {
+            sent_bytes: stats.data_bytes_sent,
+            received,
+            retransmitted: stats.retransmitted_segments,
+        };
+        let before = self.flow_samples[flow];
+        let per_second = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64();
+        let row = FlowRow {
+            time_s: self.now.as_secs_f64(),
+            flow: flow as u32,
+            cwnd_bytes: cwnd,
+            ssthresh_bytes: Some(sender.ssthresh()).filter(|bytes| *bytes < u64::MAX).map(|bytes| bytes as f64),
+            flight_bytes: sender.flight_size() as f64,
+            srtt_s: (stats.rtt_samples > 0).then(|| sender.srtt().as_secs_f64()),
+            rto_s: sender.rto().as_secs_f64(),
+            peer_window_bytes: sender.peer_window() as f64,
+            throughput_bps: per_second(sample.sent_bytes - before.sent_bytes),
+            goodput_bps: per_second(received - before.received),
+            retransmits: (sample.retransmitted - before.retransmitted) as u32,
+        };
+        self.flow_samples[flow] = sample;
+        self.recorder.tables.flows.push(row);
+    }
+}
+
+impl World<'_> {
+    /// The captured packets as a pcapng file, if a capture was asked for.
+    pub fn capture_file(&self) -> Option<Vec<u8>> {
+        let is_tap = |link: &&usize| self.fabric.is_captured(**link);
+        let taps: Vec<(usize, String)> =
+            self.declared.iter().filter(is_tap).map(|link| (*link, self.network.links[*link].name.clone())).collect();
+        (!taps.is_empty()).then(|| self.recorder.capture_file(&taps, |endpoint| self.hosts(endpoint)))
+    }
+}
