@@ -629,7 +629,7 @@ impl Connection {
         // RFC 3168 sections 6.1.2 and 6.1.5: new data only.
         if self.ecn && !chunk.retransmission && chunk.payload > 0 {
             ecn = Ecn::Ect0;
-            if std::mem::take(&mut self.sender.cwr_due) {
+            if self.sender.take_cwr(chunk.start + chunk.payload) {
                 flags |= Flags::CWR;
             }
         }

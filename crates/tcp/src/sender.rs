@@ -82,6 +82,8 @@ pub(crate) struct Sender {
     recovery_point: u64,
     /// End of the data in flight at the last window reduction: no other before it is acknowledged.
     reduction_point: u64,
+    /// ECN echoes below this are answers to marks that have been acted upon: end of the segment that carried CWR.
+    ecn_point: u64,
     /// The next retransmission goes out whatever the window says.
     retransmit_now: bool,
     /// RFC 6675 rule 4 has been used in this recovery.
@@ -134,8 +136,8 @@ pub(crate) struct Sender {
     user_timeout: Option<Duration>,
     limited_transmit: bool,
     nagle: bool,
-    /// Set by the CWR flag's duty: the next new data carries CWR (RFC 3168 section 6.1.2).
-    pub cwr_due: bool,
+    /// The next new data carries CWR (RFC 3168 section 6.1.2).
+    cwr_due: bool,
     restart_window: Option<u64>,
     clear_sack_on_timeout: bool,
     every_ack_sampled: bool,
@@ -162,6 +164,7 @@ impl Sender {
             inflation: 0,
             recovery_point: 0,
             reduction_point: 0,
+            ecn_point: 0,
             retransmit_now: false,
             rescued: false,
             partial_ack_seen: false,
@@ -327,6 +330,7 @@ impl Sender {
             self.on_probe_answer(a.ack);
         }
         let prior_una = self.una;
+        let prior_flight_size = self.flight_size();
         let prior_in_flight = self.pipe();
         let prior_phase = self.phase;
         let window_changed = match a.window_edge {
@@ -365,7 +369,7 @@ impl Sender {
             self.tell_congestion_control(a.now, prior_una, prior_in_flight, prior_phase, newly_acked, rtt);
         }
         if a.ecn_echo {
-            self.on_ecn_echo(a.now, stats, events);
+            self.on_ecn_echo(a.now, prior_flight_size, stats, events);
         }
         self.refresh();
     }
@@ -575,19 +579,29 @@ impl Sender {
     fn reduce(&mut self, now: Instant, kind: CongestionKind, flight_size: u64) {
         self.reduction_point = self.max;
         self.cwr_due = true;
+        self.ecn_point = u64::MAX;
         self.cc.on_congestion(&Congestion { now, kind, flight_size });
         self.refresh();
     }
 
-    /// RFC 3168 section 6.1.2.
+    /// RFC 3168 section 6.1.2. The receiver repeats its echo until CWR arrives.
     #[cold]
-    fn on_ecn_echo(&mut self, now: Instant, stats: &mut Stats, events: &mut Events) {
+    fn on_ecn_echo(&mut self, now: Instant, flight_size: u64, stats: &mut Stats, events: &mut Events) {
         stats.ecn_echoes_received += 1;
-        if self.una >= self.reduction_point && self.max > self.una && self.phase == Phase::Open {
+        let fresh = self.una >= self.reduction_point && self.una >= self.ecn_point;
+        if fresh && flight_size > 0 && self.phase == Phase::Open {
             stats.ecn_reductions += 1;
             events.push(Event::EcnReduction);
-            self.reduce(now, CongestionKind::EcnEcho, self.flight_size());
+            self.reduce(now, CongestionKind::EcnEcho, flight_size);
         }
+    }
+    /// True if the segment with new data up to `end` is to carry CWR.
+    #[inline]
+    pub fn take_cwr(&mut self, end: u64) -> bool {
+        if self.cwr_due {
+            self.ecn_point = end;
+        }
+        std::mem::take(&mut self.cwr_due)
     }
 
     #[inline]

@@ -66,7 +66,7 @@ fn random(state: &mut u64) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, max_shrink_iters: 300, ..ProptestConfig::default() })]
     #[test]
     fn every_byte_arrives_once_and_both_ends_close(
         config_a in config(),
@@ -156,7 +156,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
     #[test]
     fn no_segment_makes_it_panic(
         config in config(),

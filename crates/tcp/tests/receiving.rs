@@ -1,0 +1,186 @@
+//! What a receiver reports and when: SACK blocks (RFC 2018), D-SACK (RFC 2883), delayed ACKs (RFC 5681 section 4.2).
+
+mod common;
+use common::*;
+use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
+use longhaul_tcp::{Config, Connection};
+use longhaul_units::Instant;
+
+/// A receiver whose left window edge is at `edge`.
+fn receiver_at(edge: u32) -> Connection {
+    let mut b = Connection::established(plain(), Box::new(Fixed(1000)), ports(End::B));
+    arrives(&mut b, 1, edge);
+    b
+}
+
+fn data(start: u32, end: u32) -> Segment {
+    Segment {
+        src_port: 1,
+        dst_port: 2,
+        seq: SeqNumber(start),
+        ack: SeqNumber(1),
+        window: 65_535,
+        flags: Flags::ACK,
+        payload_len: end - start,
+        ..Segment::default()
+    }
+}
+
+/// `[start, end)` arrives; the answer is (ACK, SACK blocks).
+fn arrives(b: &mut Connection, start: u32, end: u32) -> (u32, Vec<(u32, u32)>) {
+    b.handle_segment(at_ms(1), &data(start, end), Ecn::NotEct);
+    let answer = b.poll_transmit(at_ms(1)).expect("an immediate ACK").segment;
+    assert_eq!(b.poll_transmit(at_ms(1)), None);
+    (answer.ack.0, answer.options.sack.as_slice().iter().map(|block| (block.0.0, block.1.0)).collect())
+}
+
+/// RFC 2018 section 5: left window edge 5000, eight segments of 500 bytes; "the first 4 segments are received but the
+/// last 4 are dropped".
+#[test]
+fn rfc_2018_case_1() {
+    let mut b = receiver_at(5000);
+    for (start, ack) in [(5000, 5500), (5500, 6000), (6000, 6500), (6500, 7000)] {
+        assert_eq!(arrives(&mut b, start, start + 500), (ack, vec![]));
+    }
+}
+
+/// "The first segment is dropped but the remaining 7 are received."
+#[test]
+fn rfc_2018_case_2() {
+    let mut b = receiver_at(5000);
+    for (start, right) in
+        [(5500, 6000), (6000, 6500), (6500, 7000), (7000, 7500), (7500, 8000), (8000, 8500), (8500, 9000)]
+    {
+        assert_eq!(arrives(&mut b, start, start + 500), (5000, vec![(5500, right)]));
+    }
+}
+
+/// "The 2nd, 4th, 6th, and 8th (last) segments are dropped"; then the 4th comes, then the 2nd.
+#[test]
+fn rfc_2018_case_3() {
+    let mut b = receiver_at(5000);
+    assert_eq!(arrives(&mut b, 5000, 5500), (5500, vec![]));
+    assert_eq!(arrives(&mut b, 6000, 6500), (5500, vec![(6000, 6500)]));
+    assert_eq!(arrives(&mut b, 7000, 7500), (5500, vec![(7000, 7500), (6000, 6500)]));
+    assert_eq!(arrives(&mut b, 8000, 8500), (5500, vec![(8000, 8500), (7000, 7500), (6000, 6500)]));
+    assert_eq!(arrives(&mut b, 6500, 7000), (5500, vec![(6000, 7500), (8000, 8500)]));
+    assert_eq!(arrives(&mut b, 5500, 6000), (7500, vec![(8000, 8500)]));
+}
+
+/// 40 bytes of options hold four blocks, or three beside timestamps (RFC 2018 section 3).
+#[test]
+fn four_blocks_or_three_with_timestamps() {
+    for (timestamps, most) in [(false, 4), (true, 3)] {
+        let config = Config { timestamps, ..plain() };
+        let mut b = Connection::established(config, Box::new(Fixed(1000)), ports(End::B));
+        let mut answer = None;
+        for start in [1001, 3001, 5001, 7001, 9001, 11001] {
+            let mut segment = data(start, start + 1000);
+            segment.options.timestamps =
+                timestamps.then_some(longhaul_segment::Timestamps { value: 5, echo: 0 });
+            b.handle_segment(at_ms(1), &segment, Ecn::NotEct);
+            answer = b.poll_transmit(at_ms(1));
+        }
+        let options = answer.unwrap().segment.options;
+        assert_eq!(options.sack.len(), most);
+        assert_eq!(options.sack.as_slice()[0].0, SeqNumber(11001));
+        assert!(options.wire_len() <= 40);
+    }
+}
+
+/// RFC 2883 section 4.1.1: the ACKs of 3000 and 3500 were lost, 3000-3499 comes again.
+#[test]
+fn rfc_2883_a_duplicate_segment() {
+    let mut b = receiver_at(3000);
+    assert_eq!(arrives(&mut b, 3000, 3500), (3500, vec![]));
+    assert_eq!(arrives(&mut b, 3500, 4000), (4000, vec![]));
+    assert_eq!(arrives(&mut b, 3000, 3500), (4000, vec![(3000, 3500)]));
+    // "each duplicate is reported at most once".
+    assert_eq!(arrives(&mut b, 4000, 4500), (4500, vec![]));
+}
+
+/// RFC 2883 section 4.1.2: 3500-3999 is lost, 4000-4499 arrives, 3000-3499 comes again.
+#[test]
+fn rfc_2883_a_duplicate_beside_a_gap() {
+    let mut b = receiver_at(3000);
+    assert_eq!(arrives(&mut b, 3000, 3500), (3500, vec![]));
+    assert_eq!(arrives(&mut b, 4000, 4500), (3500, vec![(4000, 4500)]));
+    assert_eq!(arrives(&mut b, 3000, 3500), (3500, vec![(3000, 3500), (4000, 4500)]));
+}
+
+/// RFC 2883 section 4.1.3: a duplicate of a segment above the gap is followed by the block that holds it.
+#[test]
+fn rfc_2883_a_duplicate_above_a_gap() {
+    let mut b = receiver_at(3500);
+    assert_eq!(arrives(&mut b, 3500, 4000), (4000, vec![]));
+    assert_eq!(arrives(&mut b, 4500, 5000), (4000, vec![(4500, 5000)]));
+    assert_eq!(arrives(&mut b, 5000, 5500), (4000, vec![(4500, 5500)]));
+    assert_eq!(arrives(&mut b, 5000, 5500), (4000, vec![(5000, 5500), (4500, 5500)]));
+}
+
+/// RFC 2883 section 4.2: a larger segment covers old and new data; only the old part is a duplicate.
+#[test]
+fn rfc_2883_a_partly_duplicate_segment() {
+    let mut b = receiver_at(1000);
+    assert_eq!(arrives(&mut b, 1000, 1500), (1500, vec![]));
+    assert_eq!(arrives(&mut b, 2000, 2500), (1500, vec![(2000, 2500)]));
+    assert_eq!(arrives(&mut b, 1000, 2000), (2500, vec![(1000, 1500)]));
+    assert_eq!(b.stats().duplicate_bytes_received, 500);
+    assert_eq!(b.received_bytes(), 2499);
+}
+
+#[test]
+fn dsack_can_be_switched_off() {
+    let mut b =
+        Connection::established(Config { dsack: false, ..plain() }, Box::new(Fixed(1000)), ports(End::B));
+    assert_eq!(arrives(&mut b, 1, 1001), (1001, vec![]));
+    assert_eq!(arrives(&mut b, 1, 1001), (1001, vec![]));
+}
+
+fn delaying() -> Connection {
+    let config = Config { delayed_ack: Some(ms(200)), ack_every: 2, ..plain() };
+    Connection::established(config, Box::new(Fixed(1000)), ports(End::B))
+}
+fn ack_at(b: &mut Connection, now: Instant) -> Option<u32> {
+    b.poll_transmit(now).map(|transmit| transmit.segment.ack.0)
+}
+
+/// RFC 5681 section 4.2: "an ACK SHOULD be generated for at least every second full-sized segment, and MUST be
+/// generated within 500 ms of the arrival of the first unacknowledged packet".
+#[test]
+fn every_second_segment_is_acknowledged_and_a_single_one_in_time() {
+    let mut b = delaying();
+    b.handle_segment(at_ms(10), &data(1, 1001), Ecn::NotEct);
+    assert_eq!(ack_at(&mut b, at_ms(10)), None);
+    assert_eq!(b.poll_timeout(), Some(at_ms(210)));
+    b.handle_segment(at_ms(20), &data(1001, 2001), Ecn::NotEct);
+    assert_eq!(ack_at(&mut b, at_ms(20)), Some(2001));
+    assert_eq!(b.poll_timeout(), None);
+    b.handle_segment(at_ms(30), &data(2001, 3001), Ecn::NotEct);
+    assert_eq!(ack_at(&mut b, at_ms(30)), None);
+    b.handle_timeout(at_ms(230));
+    assert_eq!(ack_at(&mut b, at_ms(230)), Some(3001));
+}
+
+/// RFC 5681 section 4.2: out-of-order segments, and those that fill a gap, are acknowledged at once.
+#[test]
+fn gaps_are_reported_at_once() {
+    let mut b = delaying();
+    b.handle_segment(at_ms(10), &data(1001, 2001), Ecn::NotEct);
+    assert_eq!(ack_at(&mut b, at_ms(10)), Some(1));
+    b.handle_segment(at_ms(10), &data(1, 1001), Ecn::NotEct);
+    assert_eq!(ack_at(&mut b, at_ms(10)), Some(2001));
+    b.handle_segment(at_ms(10), &data(1, 1001), Ecn::NotEct);
+    assert_eq!(ack_at(&mut b, at_ms(10)), Some(2001));
+}
+
+/// Data in the other direction carries the ACK.
+#[test]
+fn acks_ride_on_data() {
+    let mut b = delaying();
+    b.handle_segment(at_ms(10), &data(1, 1001), Ecn::NotEct);
+    b.write(500);
+    let answer = b.poll_transmit(at_ms(20)).unwrap().segment;
+    assert_eq!((answer.payload_len, answer.ack), (500, SeqNumber(1001)));
+    assert_eq!(ack_at(&mut b, at_ms(500)), None);
+}
