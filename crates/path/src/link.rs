@@ -77,8 +77,6 @@ pub struct LinkConfig {
 pub struct LinkStats {
     /// Packets offered to the link.
     pub arrivals: u64,
-    /// Their bytes.
-    pub arrival_bytes: u64,
     /// Packets dropped, by [`DropCause`].
     pub dropped: [u64; 4],
     /// Packets marked with congestion experienced.
@@ -109,35 +107,52 @@ pub enum Fate {
     Queue,
 }
 
-/// One direction of a link.
+/// One direction of a link. What every packet touches comes first.
 pub struct Link<P> {
-    /// When the transmitter has sent all that was accepted (disciplines that decide on arrival).
+    /// When the transmitter has sent all that was accepted (disciplines that decide on arrival), or ends the
+    /// transmission under way (others).
     free_at: Instant,
-    /// Accepted packets whose transmission has not ended: its end and the length, in order.
-    backlog: VecDeque<(Instant, u32)>,
-    occupancy: Occupancy,
-    stats: LinkStats,
-    discipline: Discipline<P>,
-    schedule: Schedule,
-    /// Plain links have neither loss nor fades, jitter or reordering.
+    /// Length and transmission time of the last packet; most have the same.
+    last: (u32, Duration),
+    /// The propagation delay, if neither it nor the rate ever changes.
+    constant_delay: Option<Duration>,
+    /// Departures are known on arrival, and the order of packets never changes.
+    fifo: bool,
+    /// Neither loss nor fades, jitter or reordering.
     plain: bool,
+    discipline: Discipline<P>,
+    /// What waits or is being transmitted (disciplines that decide on arrival).
+    occupancy: Occupancy,
+    /// Its packets: end of transmission and length, in order.
+    backlog: VecDeque<(Instant, u32)>,
     /// Packets on the wire in order of arrival.
     flight: VecDeque<(Instant, P)>,
-    impairments: Box<Impairments>,
-    /// Packet in transmission, its arrival in the queue and the end of transmission (other disciplines).
-    in_service: Option<(Instant, P)>,
-    dropped: Vec<(P, DropCause)>,
+    /// Packets and bytes that the queue has let in.
+    accepted: Occupancy,
+    delivered: u64,
     peak: u64,
     waits: Option<Box<Histogram>>,
+    dropped: [u64; 4],
+    marked: u64,
+    /// Packet in transmission and its arrival in the queue (other disciplines).
+    in_service: Option<(Instant, P)>,
+    /// Packets that the discipline has dropped after taking them in.
+    discarded: Vec<(P, DropCause)>,
+    rest: Box<Rest<P>>,
 }
 
-struct Impairments {
+/// What few packets touch.
+struct Rest<P> {
+    schedule: Schedule,
     before_queue: Option<LossModel>,
     on_wire: Option<LossModel>,
     jitter: Duration,
     reordering: Option<Reordering>,
     random: Random,
     last_arrival: Instant,
+    /// Packets and bytes transmitted (other disciplines).
+    transmitted: Occupancy,
+    packet: std::marker::PhantomData<P>,
 }
 
 impl<P: Packet + Send + 'static> Link<P> {
@@ -148,36 +163,47 @@ impl<P: Packet + Send + 'static> Link<P> {
             Some(LossModel::new(spec, Random::stream(seed, &format!("{name} loss"))))
         };
         let schedule = Schedule::new(config.rate, config.delay, &config.changes, &config.outages);
+        let discipline = config.queue.build();
         Link {
             free_at: Instant::ZERO,
-            backlog: VecDeque::new(),
-            occupancy: Occupancy::default(),
-            stats: LinkStats::default(),
-            discipline: config.queue.build(),
-            schedule,
+            last: (0, Duration::ZERO),
+            constant_delay: schedule.is_constant().then_some(config.delay),
+            fifo: !matches!(discipline, Discipline::Queue(_)) && config.reordering.is_none(),
             plain: config.loss.is_none()
                 && config.outages.is_empty()
                 && config.jitter.is_zero()
-                && config.reordering.is_none(),
+                && config.reordering.is_none()
+                && schedule.is_constant(),
+            discipline,
+            occupancy: Occupancy::default(),
+            backlog: VecDeque::new(),
             flight: VecDeque::new(),
-            impairments: Box::new(Impairments {
+            accepted: Occupancy::default(),
+            delivered: 0,
+            peak: 0,
+            waits: None,
+            dropped: [0; 4],
+            marked: 0,
+            in_service: None,
+            discarded: Vec::new(),
+            rest: Box::new(Rest {
+                schedule,
                 before_queue: model(LossPlace::BeforeQueue),
                 on_wire: model(LossPlace::Wire),
                 jitter: config.jitter,
                 reordering: config.reordering,
                 random: Random::stream(seed, &format!("{name} jitter")),
                 last_arrival: Instant::ZERO,
+                transmitted: Occupancy::default(),
+                packet: std::marker::PhantomData,
             }),
-            in_service: None,
-            dropped: Vec::new(),
-            peak: 0,
-            waits: None,
         }
     }
 
     /// True if departures are known on arrival and packets arrive in the order in which they are offered.
+    #[inline]
     pub fn is_fifo(&self) -> bool {
-        !matches!(self.discipline, Discipline::Queue(_)) && self.impairments.reordering.is_none()
+        self.fifo
     }
 
     /// Starts measuring how long packets wait, from now on.
@@ -194,14 +220,8 @@ impl<P: Packet + Send + 'static> Link<P> {
     #[inline]
     pub fn offer(&mut self, now: Instant, packet: &mut P) -> Fate {
         let len = packet.wire_len();
-        self.stats.arrivals += 1;
-        self.stats.arrival_bytes += u64::from(len);
-        if !self.plain {
-            if let Some(model) = &mut self.impairments.before_queue {
-                if model.is_lost(len) {
-                    return self.drop_for(DropCause::Loss);
-                }
-            }
+        if !self.plain && self.rest.before_queue.as_mut().is_some_and(|model| model.is_lost(len)) {
+            return self.drop_for(DropCause::Loss);
         }
         self.clear_backlog(now);
         let verdict = match &mut self.discipline {
@@ -211,20 +231,37 @@ impl<P: Packet + Send + 'static> Link<P> {
         };
         match verdict {
             Verdict::Accept => {}
-            Verdict::Mark if packet.mark_congestion() => self.stats.marked += 1,
+            Verdict::Mark if packet.mark_congestion() => self.marked += 1,
             Verdict::Mark => return self.drop_for(DropCause::Early),
             Verdict::Drop(cause) => return self.drop_for(cause),
         }
         let start = if self.free_at > now { self.free_at } else { now };
-        let departure = self.schedule.transmission_end(start, len);
+        let departure = self.transmission_end(start, len);
         self.free_at = departure;
         self.occupancy.add(len);
+        self.accepted.add(len);
         self.backlog.push_back((departure, len));
-        self.peak = self.peak.max(self.occupancy.packets);
+        if self.occupancy.packets > self.peak {
+            self.peak = self.occupancy.packets;
+        }
         if let Some(waits) = &mut self.waits {
             waits.record(start - now);
         }
-        if self.plain { Fate::Arrives(departure + self.schedule.delay_at(departure)) } else { self.leave(departure, len) }
+        match self.constant_delay {
+            Some(delay) if self.plain => Fate::Arrives(departure + delay),
+            _ => self.leave(departure, len),
+        }
+    }
+
+    #[inline]
+    fn transmission_end(&mut self, start: Instant, len: u32) -> Instant {
+        if self.constant_delay.is_none() {
+            return self.rest.schedule.transmission_end(start, len);
+        }
+        if self.last.0 != len {
+            self.last = (len, self.rest.schedule.transmission_end(start, len) - start);
+        }
+        start + self.last.1
     }
 
     /// Takes a packet for which [`Link::offer`] said [`Fate::Queue`]. See [`Link::take_dropped`].
@@ -233,10 +270,11 @@ impl<P: Packet + Send + 'static> Link<P> {
             unreachable!("only a queueing discipline asks for the packet");
         };
         let in_service = self.in_service.as_ref().map_or(0, |(_, packet)| packet.wire_len());
-        let before = self.dropped.len();
-        queue.enqueue(now, packet, in_service, &mut self.dropped);
+        let before = self.discarded.len();
+        self.accepted.add(packet.wire_len());
+        queue.enqueue(now, packet, in_service, &mut self.discarded);
         let waiting = queue.waiting().packets;
-        self.count_drops(before);
+        self.count_discarded(before);
         self.peak = self.peak.max(waiting + u64::from(in_service > 0));
         if self.in_service.is_none() {
             self.serve_next(now);
@@ -245,17 +283,17 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     /// Packets that the discipline has dropped after taking them in, with the cause.
     pub fn take_dropped(&mut self) -> std::vec::Drain<'_, (P, DropCause)> {
-        self.dropped.drain(..)
+        self.discarded.drain(..)
     }
 
     /// Puts a packet on the wire, to arrive at `arrival` as [`Link::offer`] said.
     #[inline]
     pub fn carry(&mut self, arrival: Instant, packet: P) {
-        if self.impairments.reordering.is_some() {
+        if self.plain {
+            self.flight.push_back((arrival, packet));
+        } else {
             let later = self.flight.iter().rev().take_while(|(other, _)| *other > arrival).count();
             self.flight.insert(self.flight.len() - later, (arrival, packet));
-        } else {
-            self.flight.push_back((arrival, packet));
         }
     }
 
@@ -275,20 +313,38 @@ impl<P: Packet + Send + 'static> Link<P> {
         if self.flight.front()?.0 > now {
             return None;
         }
-        self.stats.delivered += 1;
+        self.delivered += 1;
         self.flight.pop_front().map(|(_, packet)| packet)
     }
 
     /// Counts a packet that was taken to the far end without [`Link::carry`].
     #[inline]
     pub fn count_delivered(&mut self) {
-        self.stats.delivered += 1;
+        self.delivered += 1;
     }
 
     /// Counters at `now`.
     pub fn stats(&mut self, now: Instant) -> LinkStats {
         self.clear_backlog(now);
-        self.stats
+        let queueing = matches!(self.discipline, Discipline::Queue(_));
+        let refused = if queueing { 0 } else { self.dropped[DropCause::QueueFull as usize] + self.dropped[DropCause::Early as usize] };
+        let lost_before = self.rest.before_queue.as_ref().map_or(0, |_| self.dropped[DropCause::Loss as usize]);
+        let transmitted = if queueing {
+            self.rest.transmitted
+        } else {
+            Occupancy {
+                packets: self.accepted.packets - self.occupancy.packets,
+                bytes: self.accepted.bytes - self.occupancy.bytes,
+            }
+        };
+        LinkStats {
+            arrivals: self.accepted.packets + refused + lost_before,
+            dropped: self.dropped,
+            marked: self.marked,
+            transmitted: transmitted.packets,
+            transmitted_bytes: transmitted.bytes,
+            delivered: self.delivered,
+        }
     }
 
     /// What waits or is being transmitted at `now`.
@@ -317,48 +373,48 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     /// Rate, delay and outages over time.
     pub fn schedule(&self) -> &Schedule {
-        &self.schedule
+        &self.rest.schedule
     }
 
     #[inline]
     fn clear_backlog(&mut self, now: Instant) {
+        if self.free_at <= now {
+            // The transmitter is idle; starting over keeps to the same few bytes of the ring.
+            self.backlog.clear();
+            self.occupancy = Occupancy::default();
+            return;
+        }
         while let Some(&(departure, len)) = self.backlog.front() {
             if departure > now {
                 break;
             }
             self.backlog.pop_front();
             self.occupancy.remove(len);
-            self.count_transmitted(len);
         }
     }
 
-    #[inline]
-    fn count_transmitted(&mut self, len: u32) {
-        self.stats.transmitted += 1;
-        self.stats.transmitted_bytes += u64::from(len);
-    }
-
+    #[cold]
     fn drop_for(&mut self, cause: DropCause) -> Fate {
-        self.stats.dropped[cause as usize] += 1;
+        self.dropped[cause as usize] += 1;
         Fate::Dropped(cause)
     }
 
-    fn count_drops(&mut self, from: usize) {
-        for (_, cause) in &self.dropped[from..] {
-            self.stats.dropped[*cause as usize] += 1;
+    fn count_discarded(&mut self, from: usize) {
+        for (_, cause) in &self.discarded[from..] {
+            self.dropped[*cause as usize] += 1;
         }
     }
 
     /// What the wire does to a packet of `len` bytes whose transmission ends at `departure`.
     fn leave(&mut self, departure: Instant, len: u32) -> Fate {
-        let wire = &mut *self.impairments;
+        let wire = &mut *self.rest;
         if wire.on_wire.as_mut().is_some_and(|model| model.is_lost(len)) {
             return self.drop_for(DropCause::Loss);
         }
-        if self.schedule.in_fade(departure) {
+        if wire.schedule.in_fade(departure) {
             return self.drop_for(DropCause::Outage);
         }
-        let mut arrival = departure + self.schedule.delay_at(departure);
+        let mut arrival = departure + wire.schedule.delay_at(departure);
         if !wire.jitter.is_zero() {
             arrival += Duration::from_nanos(wire.random.up_to(wire.jitter.as_nanos()));
         }
@@ -375,14 +431,14 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     fn serve_next(&mut self, now: Instant) {
         let Discipline::Queue(queue) = &mut self.discipline else { return };
-        let before = self.dropped.len();
-        let next = queue.dequeue(now, &mut self.dropped);
-        self.count_drops(before);
+        let before = self.discarded.len();
+        let next = queue.dequeue(now, &mut self.discarded);
+        self.count_discarded(before);
         if let Some((arrived, packet)) = next {
             if let Some(waits) = &mut self.waits {
                 waits.record(now - arrived);
             }
-            self.free_at = self.schedule.transmission_end(now, packet.wire_len());
+            self.free_at = self.rest.schedule.transmission_end(now, packet.wire_len());
             self.in_service = Some((arrived, packet));
         }
     }
@@ -390,10 +446,10 @@ impl<P: Packet + Send + 'static> Link<P> {
     fn end_service(&mut self) {
         let Some((_, packet)) = self.in_service.take() else { return };
         let (departure, len) = (self.free_at, packet.wire_len());
-        self.count_transmitted(len);
+        self.rest.transmitted.add(len);
         match self.leave(departure, len) {
             Fate::Arrives(arrival) => self.carry(arrival, packet),
-            Fate::Dropped(cause) => self.dropped.push((packet, cause)),
+            Fate::Dropped(cause) => self.discarded.push((packet, cause)),
             Fate::Queue => unreachable!("the wire does not queue"),
         }
         self.serve_next(departure);
@@ -520,17 +576,19 @@ mod tests {
             rate: None,
             delay: Some(Duration::from_millis(1)),
         }];
-        let mut link = Link::new(&LinkConfig { changes, jitter: Duration::from_nanos(1), ..config(droptail(10)) }, 1, "x");
+        let mut link = Link::new(
+            &LinkConfig { changes, jitter: Duration::from_nanos(1), ..config(droptail(10)) },
+            1,
+            "x",
+        );
         (0..2).for_each(|id| drop(send(&mut link, ms(0), id)));
         assert_eq!(drain(&mut link).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [0, 1]);
     }
 
     #[test]
     fn reordering_lets_later_packets_overtake() {
-        let reordering = Some(Reordering {
-            probability: Probability::new(0.5).unwrap(),
-            delay: Duration::from_millis(5),
-        });
+        let reordering =
+            Some(Reordering { probability: Probability::new(0.5).unwrap(), delay: Duration::from_millis(5) });
         let mut link = Link::new(&LinkConfig { reordering, ..config(droptail(100)) }, 1, "link");
         (0..50).for_each(|id| drop(send(&mut link, ms(0), id)));
         let ids: Vec<u64> = drain(&mut link).into_iter().map(|(_, id)| id).collect();

@@ -94,10 +94,20 @@ pub struct LossModel {
 #[derive(Clone, Debug)]
 enum State {
     /// Counts down to the next loss.
-    Random { p: f64, good_packets: u64 },
+    Random {
+        p: f64,
+        good_packets: u64,
+    },
     /// Counts down to the next wrong bit.
-    BitError { rate: f64, good_bits: u64 },
-    GilbertElliott { leave: [f64; 2], loss: [f64; 2], bad: bool },
+    BitError {
+        rate: f64,
+        good_bits: u64,
+    },
+    GilbertElliott {
+        leave: [f64; 2],
+        loss: [f64; 2],
+        bad: bool,
+    },
 }
 
 impl LossModel {

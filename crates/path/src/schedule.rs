@@ -123,6 +123,11 @@ impl Schedule {
         }
     }
 
+    /// True if rate and delay never change and nothing is held.
+    pub fn is_constant(&self) -> bool {
+        self.constant
+    }
+
     /// When a packet of `len` bytes whose transmission begins at `start` has left. Starts never go back in time.
     pub fn transmission_end(&mut self, start: Instant, len: u32) -> Instant {
         if self.constant {
@@ -204,7 +209,8 @@ mod tests {
     #[test]
     fn a_transmission_spans_a_change_of_rate() {
         // 1000 bytes at 8 Mbit/s for 0.5 ms (500 bytes), the other 500 at 4 Mbit/s take 1 ms.
-        let change = Change { at: Duration::from_micros(500), rate: Some(Rate::from_bps(4_000_000)), delay: None };
+        let change =
+            Change { at: Duration::from_micros(500), rate: Some(Rate::from_bps(4_000_000)), delay: None };
         let mut schedule = Schedule::new(Rate::from_bps(8_000_000), ms(1), &[change], &[]);
         assert_eq!(schedule.transmission_end(at(0), 1000).as_nanos(), 1_500_000);
         assert_eq!(schedule.capacity_bits(at(0), at(1)), 4000.0 + 2000.0);

@@ -10,6 +10,8 @@ pub(crate) struct Endpoint {
     pub first_link: u32,
     /// The peer's endpoint.
     pub peer: u32,
+    /// Received bytes at which the application wants to be told.
+    pub goal: u64,
     /// True if segments are traced here.
     pub trace: bool,
     pub overhead: Option<Box<SendOverhead>>,

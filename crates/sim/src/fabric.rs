@@ -4,89 +4,88 @@
 //! served ahead of time: its packets' arrivals at the far end are computed when they enter the link before it, so that
 //! the hop between costs no event. The result is the same, packet by packet.
 
-use crate::packet::Packet;
+use crate::packet::{Packet, Segments};
 use crate::timeline::Timeline;
 use longhaul_path::link::Fate;
 use longhaul_path::{DropCause, Link, LinkStats};
 use longhaul_scenario::Network;
+use longhaul_segment::Segment;
 use longhaul_units::Instant;
 
 /// Where a packet goes at the end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
-    /// To its endpoint.
-    Endpoint,
-    /// To another link.
-    Link(u32),
+    /// The same way for all packets.
+    Always(Hop),
     /// It depends: look up `hops[offset + packet.to]`.
     Lookup(u32),
 }
 
-/// No link: the packet has arrived.
-const ARRIVED: u32 = u32::MAX;
+/// One step of a way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hop {
+    /// The packet has reached its endpoint.
+    Arrived,
+    /// To a link.
+    Link(u32),
+    /// To a link that is served ahead of time.
+    Ahead(u32),
+}
 
 /// Who wants to know what happens to packets.
 pub(crate) trait Observer {
     /// A packet was dropped.
-    fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, cause: DropCause);
+    fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment, cause: DropCause);
     /// A packet is offered to a link that is captured.
-    fn captured(&mut self, now: Instant, link: usize, packet: &Packet);
+    fn captured(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment);
 }
 
 pub(crate) struct Fabric {
-    links: Vec<Link<Packet>>,
-    next: Vec<Next>,
-    hops: Vec<u32>,
-    /// Links that are served ahead of time.
-    ahead: Vec<bool>,
-    captured: Vec<bool>,
+    /// Segments on their way.
+    pub segments: Segments,
+    links: Vec<Entry>,
+    hops: Vec<Hop>,
+}
+
+struct Entry {
+    link: Link<Packet>,
+    next: Next,
+    captured: bool,
 }
 
 impl Fabric {
     /// Builds the links of a network. `serve_ahead` may be turned off to check that it changes nothing.
-    pub fn new(network: &Network, seed: u64, serve_ahead: bool, captured: Vec<bool>) -> Self {
+    pub fn new(network: &Network, seed: u64, serve_ahead: bool, captured: &[bool]) -> Self {
         let links: Vec<Link<Packet>> =
             network.links.iter().map(|link| Link::new(&link.config, seed, &link.name)).collect();
-        let endpoints = 2 * network.flows.len();
-        // The successor of each link for each endpoint, and the only predecessor of each link if there is one.
-        let mut successors: Vec<Vec<(u32, u32)>> = vec![vec![]; links.len()];
-        let mut predecessor: Vec<Option<Option<usize>>> = vec![None; links.len()];
-        for (index, flow) in network.flows.iter().enumerate() {
-            for (path, to) in [(&flow.forward, 2 * index + 1), (&flow.reverse, 2 * index)] {
-                for (position, link) in path.iter().enumerate() {
-                    let after = path.get(position + 1).map_or(ARRIVED, |next| *next as u32);
-                    successors[*link].push((to as u32, after));
-                    let before = position.checked_sub(1).map(|position| path[position]);
-                    let known = predecessor[*link].get_or_insert(before);
-                    if *known != before {
-                        *known = None;
-                    }
-                }
-            }
-        }
+        let ways = Ways::new(network);
+        let ahead = |link: usize| {
+            let fed_in_order = ways.predecessor[link].flatten().is_some_and(|before| links[before].is_fifo());
+            serve_ahead && fed_in_order && links[link].is_fifo() && !network.links[link].declared
+        };
+        let hop = |after: Option<usize>| match after {
+            None => Hop::Arrived,
+            Some(link) if ahead(link) => Hop::Ahead(link as u32),
+            Some(link) => Hop::Link(link as u32),
+        };
         let mut hops = vec![];
-        let next = successors
+        let next: Vec<Next> = ways
+            .successors
             .iter()
             .map(|list| match list.first() {
-                Some((_, first)) if list.iter().all(|(_, after)| after == first) => {
-                    if *first == ARRIVED { Next::Endpoint } else { Next::Link(*first) }
-                }
-                None => Next::Endpoint,
+                None => Next::Always(Hop::Arrived),
+                Some((_, first)) if list.iter().all(|(_, after)| after == first) => Next::Always(hop(*first)),
                 Some(_) => {
                     let offset = hops.len();
-                    hops.resize(offset + endpoints, ARRIVED);
-                    list.iter().for_each(|(to, after)| hops[offset + *to as usize] = *after);
+                    hops.resize(offset + 2 * network.flows.len(), Hop::Arrived);
+                    list.iter().for_each(|(to, after)| hops[offset + to] = hop(*after));
                     Next::Lookup(offset as u32)
                 }
             })
             .collect();
-        let ahead = (0..links.len())
-            .map(|link| {
-                let fed_in_order = predecessor[link].flatten().is_some_and(|before| links[before].is_fifo());
-                serve_ahead && fed_in_order && links[link].is_fifo() && !network.links[link].declared
-            })
-            .collect();
-        Fabric { links, next, hops, ahead, captured }
+        let entries = links.into_iter().zip(next).zip(captured);
+        let links = entries.map(|((link, next), captured)| Entry { link, next, captured: *captured }).collect();
+        Fabric { segments: Segments::default(), links, hops }
     }
 
     /// Number of links; their components on the timeline are the first ones.
@@ -96,17 +95,17 @@ impl Fabric {
 
     /// A link, to look at its counters.
     pub fn link(&mut self, link: usize) -> &mut Link<Packet> {
-        &mut self.links[link]
+        &mut self.links[link].link
     }
 
     /// True if packets that enter the link are captured.
     pub fn is_captured(&self, link: usize) -> bool {
-        self.captured[link]
+        self.links[link].captured
     }
 
     /// Counters of a link.
     pub fn stats(&mut self, link: usize, now: Instant) -> LinkStats {
-        self.links[link].stats(now)
+        self.links[link].link.stats(now)
     }
 
     /// Offers a packet to a link.
@@ -121,32 +120,35 @@ impl Fabric {
     ) {
         let (mut link, mut now) = (link, now);
         loop {
-            if self.captured[link] {
-                observer.captured(now, link, &packet);
+            let entry = &mut self.links[link];
+            if entry.captured {
+                observer.captured(now, link, &packet, self.segments.get(&packet));
             }
-            let fate = self.links[link].offer(now, &mut packet);
-            match fate {
+            match entry.link.offer(now, &mut packet) {
                 Fate::Arrives(arrival) => {
-                    if let Some(next) = self.next_link(link, &packet) {
-                        if self.ahead[next] && arrival < Instant::FAR_FUTURE {
-                            self.links[link].count_delivered();
-                            (link, now) = (next, arrival);
+                    if let Hop::Ahead(next) = next_hop(&self.hops, entry.next, &packet) {
+                        if arrival < Instant::FAR_FUTURE {
+                            entry.link.count_delivered();
+                            (link, now) = (next as usize, arrival);
                             continue;
                         }
                     }
-                    let entry = &mut self.links[link];
-                    let before = entry.next_event();
-                    entry.carry(arrival, packet);
+                    let before = entry.link.next_event();
+                    entry.link.carry(arrival, packet);
                     if arrival < before {
                         timeline.set(link, arrival);
                     }
                     return;
                 }
-                Fate::Dropped(cause) => return observer.dropped(now, link, &packet, cause),
+                Fate::Dropped(cause) => {
+                    observer.dropped(now, link, &packet, self.segments.get(&packet), cause);
+                    self.segments.release(packet);
+                    return;
+                }
                 Fate::Queue => {
-                    self.links[link].enqueue(now, packet);
-                    self.report_drops(observer, now, link);
-                    timeline.set(link, self.links[link].next_event());
+                    entry.link.enqueue(now, packet);
+                    timeline.set(link, entry.link.next_event());
+                    self.report_discarded(observer, now, link);
                     return;
                 }
             }
@@ -163,38 +165,63 @@ impl Fabric {
         link: usize,
     ) -> Option<Packet> {
         let entry = &mut self.links[link];
-        let packet = entry.poll(now);
-        let next_event = entry.next_event();
-        timeline.set(link, next_event);
-        if !entry.is_fifo() {
-            self.report_drops(observer, now, link);
+        let packet = entry.link.poll(now);
+        timeline.set(link, entry.link.next_event());
+        let next = entry.next;
+        if !entry.link.is_fifo() {
+            self.report_discarded(observer, now, link);
         }
         let packet = packet?;
-        match self.next_link(link, &packet) {
-            None => Some(packet),
-            Some(next) => {
-                self.send(timeline, observer, now, next, packet);
+        match next_hop(&self.hops, next, &packet) {
+            Hop::Arrived => Some(packet),
+            Hop::Link(next) | Hop::Ahead(next) => {
+                self.send(timeline, observer, now, next as usize, packet);
                 None
             }
         }
     }
 
-    #[inline]
-    fn next_link(&self, link: usize, packet: &Packet) -> Option<usize> {
-        match self.next[link] {
-            Next::Endpoint => None,
-            Next::Link(next) => Some(next as usize),
-            Next::Lookup(offset) => {
-                let next = self.hops[offset as usize + packet.to as usize];
-                (next != ARRIVED).then_some(next as usize)
-            }
+    #[cold]
+    fn report_discarded(&mut self, observer: &mut impl Observer, now: Instant, link: usize) {
+        for (packet, cause) in self.links[link].link.take_dropped() {
+            observer.dropped(now, link, &packet, self.segments.get(&packet), cause);
+            self.segments.release(packet);
         }
     }
+}
 
-    #[cold]
-    fn report_drops(&mut self, observer: &mut impl Observer, now: Instant, link: usize) {
-        for (packet, cause) in self.links[link].take_dropped() {
-            observer.dropped(now, link, &packet, cause);
+#[inline]
+fn next_hop(hops: &[Hop], next: Next, packet: &Packet) -> Hop {
+    match next {
+        Next::Always(hop) => hop,
+        Next::Lookup(offset) => hops[offset as usize + packet.to as usize],
+    }
+}
+
+/// What comes before and after each link on the ways of all flows.
+struct Ways {
+    /// For each link, the endpoints that packets on it go to, each with the next link (`None`: it has arrived).
+    successors: Vec<Vec<(usize, Option<usize>)>>,
+    /// For each link that is used, the only link before it; `None` inside if there are several, or if hosts send there.
+    predecessor: Vec<Option<Option<usize>>>,
+}
+
+impl Ways {
+    fn new(network: &Network) -> Self {
+        let count = network.links.len();
+        let mut ways = Ways { successors: vec![vec![]; count], predecessor: vec![None; count] };
+        for (index, flow) in network.flows.iter().enumerate() {
+            for (path, to) in [(&flow.forward, 2 * index + 1), (&flow.reverse, 2 * index)] {
+                for (position, link) in path.iter().enumerate() {
+                    ways.successors[*link].push((to, path.get(position + 1).copied()));
+                    let before = position.checked_sub(1).map(|position| path[position]);
+                    let known = ways.predecessor[*link].get_or_insert(before);
+                    if *known != before {
+                        *known = None;
+                    }
+                }
+            }
         }
+        ways
     }
 }

@@ -1,14 +1,16 @@
-//! A packet of the simulation: a segment on its way to an endpoint. Its payload is only a length.
+//! A packet of the simulation: a small handle that links hand on, and the segment that it stands for, which stays where
+//! it was put when it was sent.
 
 use longhaul_segment::{Ecn, Segment};
 
-/// A segment with what its IP header would say.
+/// What links and queues need to know of a packet, and where its segment is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    pub segment: Segment,
     /// Endpoint that it goes to.
     pub to: u32,
-    /// Bytes of the IP packet, kept so that they are added up once.
+    /// Slot of its segment in [`Segments`].
+    slot: u32,
+    /// Bytes of the IP packet.
     pub wire_len: u32,
     pub ecn: Ecn,
 }
@@ -26,5 +28,47 @@ impl longhaul_path::Packet for Packet {
                 true
             }
         }
+    }
+}
+
+/// All segments that are on their way. Payload is only a length.
+#[derive(Default)]
+pub(crate) struct Segments {
+    slots: Vec<Segment>,
+    free: Vec<u32>,
+}
+
+impl Segments {
+    /// Makes a packet of a segment.
+    #[inline]
+    pub fn packet(&mut self, segment: &Segment, to: u32, ecn: Ecn) -> Packet {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = *segment;
+                slot
+            }
+            None => {
+                self.slots.push(*segment);
+                (self.slots.len() - 1) as u32
+            }
+        };
+        Packet { to, slot, wire_len: segment.ipv4_len(), ecn }
+    }
+
+    /// The segment of a packet.
+    #[inline]
+    pub fn get(&self, packet: &Packet) -> &Segment {
+        &self.slots[packet.slot as usize]
+    }
+
+    /// Forgets the segment of a packet that has arrived or was dropped.
+    #[inline]
+    pub fn release(&mut self, packet: Packet) {
+        self.free.push(packet.slot);
+    }
+
+    /// How many segments are on their way.
+    pub fn in_transit(&self) -> usize {
+        self.slots.len() - self.free.len()
     }
 }

@@ -17,6 +17,7 @@ pub(crate) struct Captured {
     pub time: Instant,
     pub link: usize,
     pub packet: Packet,
+    pub segment: Segment,
 }
 
 /// Collects what happens.
@@ -143,7 +144,7 @@ impl Recorder {
                 ..longhaul_segment::ip::Header::new(hosts.src, hosts.dst)
             };
             header.clear();
-            if longhaul_segment::wire::encode_headers(&ip, &captured.packet.segment, &mut header).is_ok() {
+            if longhaul_segment::wire::encode_headers(&ip, &captured.segment, &mut header).is_ok() {
                 let _ = writer.packet(tap, captured.time, &header, captured.packet.wire_len);
             }
         }
@@ -154,9 +155,9 @@ impl Recorder {
 
 impl Observer for Recorder {
     #[inline(never)]
-    fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, cause: DropCause) {
+    fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment, cause: DropCause) {
         let flow = packet.to as usize / 2;
-        self.lost[flow] += u64::from(packet.segment.payload_len > 0);
+        self.lost[flow] += u64::from(segment.payload_len > 0);
         if self.recording {
             self.drop_events += 1;
             if self.drop_events <= MOST_DROP_EVENTS {
@@ -170,7 +171,7 @@ impl Observer for Recorder {
     }
 
     #[inline(never)]
-    fn captured(&mut self, now: Instant, link: usize, packet: &Packet) {
-        self.captured.push(Captured { time: now, link, packet: *packet });
+    fn captured(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment) {
+        self.captured.push(Captured { time: now, link, packet: *packet, segment: *segment });
     }
 }

@@ -10,22 +10,35 @@ use longhaul_units::Instant;
 pub(crate) struct Timeline {
     /// Number of leaves, a power of two; the root is node 1, leaf `i` is node `leaves + i`.
     leaves: usize,
-    nodes: Vec<Node>,
+    nodes: Vec<Key>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-struct Node {
-    time: Instant,
-    component: u32,
+/// A time and a component in one number, ordered by time first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u128);
+
+impl Key {
+    #[inline]
+    fn new(time: Instant, component: usize) -> Self {
+        Key(u128::from(time.as_nanos()) << 32 | component as u128)
+    }
+    #[inline]
+    fn time(self) -> Instant {
+        Instant::from_nanos((self.0 >> 32) as u64)
+    }
+    #[inline]
+    fn component(self) -> usize {
+        self.0 as u32 as usize
+    }
 }
 
 impl Timeline {
     /// A timeline without events.
     pub fn new(components: usize) -> Self {
         let leaves = components.next_power_of_two().max(2);
-        let mut nodes = vec![Node { time: Instant::FAR_FUTURE, component: 0 }; 2 * leaves];
+        let mut nodes = vec![Key::new(Instant::FAR_FUTURE, 0); 2 * leaves];
         for (component, node) in nodes[leaves..].iter_mut().enumerate() {
-            node.component = component as u32;
+            *node = Key::new(Instant::FAR_FUTURE, component);
         }
         for node in (1..leaves).rev() {
             nodes[node] = nodes[2 * node];
@@ -36,34 +49,29 @@ impl Timeline {
     /// The earliest event and its component.
     #[inline]
     pub fn first(&self) -> (Instant, usize) {
-        let winner = self.nodes[1];
-        (winner.time, winner.component as usize)
+        (self.nodes[1].time(), self.nodes[1].component())
     }
 
     /// Sets when `component` has its next event; [`Instant::FAR_FUTURE`] for never.
     #[inline]
     pub fn set(&mut self, component: usize, time: Instant) {
+        // The winner so far stays in a register: only the loads of the siblings, which do not depend on it, touch memory.
+        let mut winner = Key::new(time, component);
         let mut node = self.leaves + component;
-        if self.nodes[node].time == time {
-            return;
-        }
-        self.nodes[node].time = time;
-        while node > 1 {
-            let left = self.nodes[node & !1];
-            let right = self.nodes[node | 1];
-            let winner = if right.time < left.time { right } else { left };
+        while self.nodes[node] != winner {
+            self.nodes[node] = winner;
+            winner = winner.min(self.nodes[node ^ 1]);
             node >>= 1;
-            if self.nodes[node] == winner {
+            if node == 0 {
                 return;
             }
-            self.nodes[node] = winner;
         }
     }
 
     /// When `component` has its next event.
     #[inline]
     pub fn get(&self, component: usize) -> Instant {
-        self.nodes[self.leaves + component].time
+        self.nodes[self.leaves + component].time()
     }
 }
 

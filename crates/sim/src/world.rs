@@ -1,6 +1,6 @@
 //! The world of a run: fabric, endpoints, applications, and the loop that takes event after event.
 
-use crate::app::{App, Side};
+use crate::app::{App, NO_GOAL, Side};
 use crate::endpoint::{Endpoint, SendOverhead};
 use crate::fabric::Fabric;
 use crate::packet::Packet;
@@ -9,7 +9,7 @@ use crate::timeline::Timeline;
 use longhaul_path::{LinkStats, Random};
 use longhaul_results::{FlowRow, LinkRow};
 use longhaul_scenario::{Network, Scenario};
-use longhaul_segment::{Segment, SeqNumber};
+use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Connection, Event, LimitedTime, Ports, State, Stats, reset_for};
 use longhaul_units::{Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr};
@@ -86,7 +86,7 @@ impl<'a> World<'a> {
             recording && link.declared && scenario.run.capture.iter().any(|name| link.name.starts_with(&format!("{name}.")))
         });
         let captured: Vec<bool> = captured.collect();
-        let fabric = Fabric::new(network, seed, serve_ahead, captured);
+        let fabric = Fabric::new(network, seed, serve_ahead, &captured);
         let flows = network.flows.len();
         let mut world = World {
             scenario,
@@ -141,6 +141,7 @@ impl<'a> World<'a> {
                 connection,
                 first_link: path[0] as u32,
                 peer: (2 * flow + 1 - side as usize) as u32,
+                goal: NO_GOAL,
                 trace: spec.trace && side == data_side,
                 overhead,
             });
@@ -192,7 +193,7 @@ impl<'a> World<'a> {
             if component < links {
                 let arrived = self.fabric.handle_event(&mut self.timeline, &mut self.recorder, time, component);
                 if let Some(packet) = arrived {
-                    self.receive(&packet);
+                    self.receive(packet);
                 }
             } else if component < apps {
                 self.timer(component - links);
@@ -204,16 +205,20 @@ impl<'a> World<'a> {
     }
 
     #[inline]
-    fn receive(&mut self, packet: &Packet) {
+    fn receive(&mut self, packet: Packet) {
         let index = packet.to as usize;
         let endpoint = &mut self.endpoints[index];
+        let segment = self.fabric.segments.get(&packet);
         if endpoint.connection.state() == State::Closed {
-            return self.refuse(index, &packet.segment);
+            let segment = *segment;
+            self.fabric.segments.release(packet);
+            return self.refuse(index, &segment);
         }
         if endpoint.trace {
-            self.recorder.trace_received(self.now, index / 2, &packet.segment);
+            self.recorder.trace_received(self.now, index / 2, segment);
         }
-        endpoint.connection.handle_segment(self.now, &packet.segment, packet.ecn);
+        endpoint.connection.handle_segment(self.now, segment, packet.ecn);
+        self.fabric.segments.release(packet);
         self.serve(index);
     }
 
@@ -222,12 +227,7 @@ impl<'a> World<'a> {
     fn refuse(&mut self, index: usize, segment: &Segment) {
         if let Some(reset) = reset_for(segment) {
             let endpoint = &self.endpoints[index];
-            let packet = Packet {
-                segment: reset,
-                to: endpoint.peer,
-                wire_len: reset.ipv4_len(),
-                ecn: longhaul_segment::Ecn::NotEct,
-            };
+            let packet = self.fabric.segments.packet(&reset, endpoint.peer, Ecn::NotEct);
             let link = endpoint.first_link as usize;
             self.fabric.send(&mut self.timeline, &mut self.recorder, self.now, link, packet);
         }
@@ -252,8 +252,17 @@ impl<'a> World<'a> {
         if self.apps[flow].stopped {
             self.recorder.event(self.now, "stop", Some(flow), None, 0.0);
         }
-        self.timeline.set(self.app_component(flow), self.apps[flow].wake);
+        self.take_orders(flow);
         self.serve(client);
+    }
+
+    /// Takes over when an application wants to act again and what it waits for.
+    fn take_orders(&mut self, flow: usize) {
+        let app = &self.apps[flow];
+        for (side, goal) in app.goals.into_iter().enumerate() {
+            self.endpoints[2 * flow + side].goal = goal;
+        }
+        self.timeline.set(self.app_component(flow), app.wake);
     }
 
     /// Does all that an endpoint wants after an input: sends, tells the application, sets the timer.
@@ -263,8 +272,7 @@ impl<'a> World<'a> {
             self.transmit(index);
             let endpoint = &mut self.endpoints[index];
             let event = endpoint.connection.poll_event();
-            let side = index & 1;
-            let reached = endpoint.connection.received_bytes() >= self.apps[index / 2].goals[side];
+            let reached = endpoint.connection.received_bytes() >= endpoint.goal;
             if event.is_none() && !reached {
                 break;
             }
@@ -282,11 +290,10 @@ impl<'a> World<'a> {
     fn transmit(&mut self, index: usize) {
         let endpoint = &mut self.endpoints[index];
         while let Some(transmit) = endpoint.connection.poll_transmit(self.now) {
-            let segment = transmit.segment;
             if endpoint.trace {
-                self.recorder.trace_sent(self.now, index / 2, &segment, transmit.retransmission);
+                self.recorder.trace_sent(self.now, index / 2, &transmit.segment, transmit.retransmission);
             }
-            let packet = Packet { segment, to: endpoint.peer, wire_len: segment.ipv4_len(), ecn: transmit.ecn };
+            let packet = self.fabric.segments.packet(&transmit.segment, endpoint.peer, transmit.ecn);
             let departure = match &mut endpoint.overhead {
                 None => self.now,
                 Some(overhead) => overhead.departure(self.now),
@@ -317,7 +324,7 @@ impl<'a> World<'a> {
                 let took = self.now - self.network.flows[flow].start;
                 self.recorder.event(self.now, "finish", Some(flow), None, took.as_secs_f64());
             }
-            self.timeline.set(self.app_component(flow), self.apps[flow].wake);
+            self.take_orders(flow);
         }
     }
 
