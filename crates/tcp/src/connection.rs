@@ -602,12 +602,12 @@ impl Connection {
             0
         };
         match self.sender.next_segment(now, option_bytes, &mut self.stats) {
-            Ok(chunk) => return Some(self.data_segment(now, chunk)),
+            Ok(chunk) => return self.data_segment(now, chunk),
             Err(limit) => self.limits.set(now, limit),
         }
         if self.receiver.ack_now {
             self.stats.pure_acks_sent += 1;
-            return Some(self.bare_ack(now, self.sender.max));
+            return self.bare_ack(now, self.sender.max);
         }
         if self.sender.probe_is_due() || self.keepalive_due {
             return self.probe(now);
@@ -615,8 +615,8 @@ impl Connection {
         None
     }
 
-    #[inline]
-    fn data_segment(&mut self, now: Instant, chunk: Chunk) -> Transmit {
+    #[inline(always)]
+    fn data_segment(&mut self, now: Instant, chunk: Chunk) -> Option<Transmit> {
         let mut flags = Flags::ACK;
         if chunk.push {
             flags |= Flags::PSH;
@@ -633,28 +633,45 @@ impl Connection {
                 flags |= Flags::CWR;
             }
         }
-        let segment = self.segment(now, chunk.start, chunk.payload as u32, flags);
-        Transmit { segment, ecn, retransmission: chunk.retransmission }
+        self.transmit(now, chunk.start, chunk.payload as u32, flags, ecn, chunk.retransmission)
     }
-    #[inline]
-    fn bare_ack(&mut self, now: Instant, seq: u64) -> Transmit {
-        let segment = self.segment(now, seq, 0, Flags::ACK);
-        Transmit { segment, ecn: Ecn::NotEct, retransmission: false }
+    fn bare_ack(&mut self, now: Instant, seq: u64) -> Option<Transmit> {
+        self.transmit(now, seq, 0, Flags::ACK, Ecn::NotEct, false)
     }
     /// A segment of the synchronized states; it acknowledges what has arrived.
-    #[inline]
-    fn segment(&mut self, now: Instant, seq: u64, payload_len: u32, flags: Flags) -> Segment {
-        let mut options = Options::default();
-        if self.agreed.timestamps {
-            options.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.recent_timestamp });
+    fn transmit(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        payload_len: u32,
+        flags: Flags,
+        ecn: Ecn,
+        retransmission: bool,
+    ) -> Option<Transmit> {
+        // Two calls, so that the usual empty options are a constant and the segment is built where it is wanted.
+        if self.agreed.timestamps || self.receiver.has_sack_blocks() {
+            let options = self.options(now);
+            self.assemble(now, seq, payload_len, flags, ecn, retransmission, options)
+        } else {
+            self.assemble(now, seq, payload_len, flags, ecn, retransmission, Options::default())
         }
-        if self.receiver.has_sack_blocks() {
-            options.sack = self.receiver.sack_blocks(self.sack_room(), self.peer_isn);
-        }
+    }
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    fn assemble(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        payload_len: u32,
+        flags: Flags,
+        ecn: Ecn,
+        retransmission: bool,
+        options: Options,
+    ) -> Option<Transmit> {
         let flags = if self.ecn_echo { flags | Flags::ECE } else { flags };
         let window = self.receiver.window_field(now);
         self.receiver.ack_sent();
-        Segment {
+        let segment = Segment {
             src_port: self.ports.local,
             dst_port: self.ports.remote,
             seq: SeqNumber::wrap(self.isn, seq),
@@ -663,7 +680,19 @@ impl Connection {
             flags,
             payload_len,
             options,
+        };
+        Some(Transmit { segment, ecn, retransmission })
+    }
+    #[inline(never)]
+    fn options(&mut self, now: Instant) -> Options {
+        let mut options = Options::default();
+        if self.agreed.timestamps {
+            options.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.recent_timestamp });
         }
+        if self.receiver.has_sack_blocks() {
+            options.sack = self.receiver.sack_blocks(self.sack_room(), self.peer_isn);
+        }
+        options
     }
     /// SACK blocks that fit into 40 bytes of options.
     fn sack_room(&self) -> usize {
@@ -687,12 +716,11 @@ impl Connection {
     fn probe(&mut self, now: Instant) -> Option<Transmit> {
         if let Some(seq) = self.sender.take_probe() {
             self.stats.probes_sent += 1;
-            let segment = self.segment(now, seq, 1, Flags::ACK);
-            return Some(Transmit { segment, ecn: Ecn::NotEct, retransmission: false });
+            return self.transmit(now, seq, 1, Flags::ACK, Ecn::NotEct, false);
         }
         if std::mem::take(&mut self.keepalive_due) {
             self.stats.probes_sent += 1;
-            return Some(self.bare_ack(now, self.sender.una - 1));
+            return self.bare_ack(now, self.sender.una - 1);
         }
         None
     }
@@ -709,7 +737,7 @@ impl Connection {
         if self.state == State::Closed && self.receiver.ack_now {
             // The last ACK of a connection that ended with it.
             self.stats.pure_acks_sent += 1;
-            return Some(self.bare_ack(now, self.sender.max));
+            return self.bare_ack(now, self.sender.max);
         }
         None
     }

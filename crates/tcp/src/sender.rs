@@ -293,6 +293,12 @@ impl Sender {
     /// What is thought to be in the network.
     #[inline]
     pub fn pipe(&self) -> u64 {
+        if self.phase == Phase::Open && self.duplicate_acks == 0 && self.board.is_empty() {
+            return self.flight_size();
+        }
+        self.pipe_with_losses()
+    }
+    fn pipe_with_losses(&self) -> u64 {
         if self.recovery.uses_sack() {
             if self.phase == Phase::Open && !self.limited_transmit {
                 self.flight_size()
@@ -820,7 +826,7 @@ impl Sender {
         Ok(chunk)
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose_new_data(&mut self, now: Instant, segment_size: u64) -> Result<Chunk, Limit> {
         let start = self.max;
         let available = self.data_end.saturating_sub(start);

@@ -203,8 +203,7 @@ fn reductions(window: u64, lost: impl Iterator<Item = u64>, recovery: Recovery) 
     world.a.write(2 * window * u64::from(MSS));
     world.run_until(at_ms(2_000));
     assert_eq!(world.b.received_bytes(), 2 * window * u64::from(MSS));
-    let told = told.lock().unwrap().clone();
-    told
+    told.lock().unwrap().clone()
 }
 
 /// A window of data brings one reduction, however large it is and however many of its packets are lost.
@@ -240,6 +239,22 @@ fn limits_add_up() {
     assert_eq!(limits.get(Limit::Recovery), ms(100));
     assert!(limits.get(Limit::Application) > ms(8_000));
     assert!(limits.get(Limit::Cwnd) > ms(500));
+}
+
+/// What limits a sender, by name.
+#[test]
+fn limits_are_told_apart() {
+    let mut world = World::connecting(plain(), plain(), ms(50));
+    world.flush();
+    assert_eq!(world.a.limit(), Limit::Handshake);
+    world.a.write(1_000_000);
+    world.run_until(at_ms(110));
+    assert_eq!(world.a.limit(), Limit::SlowStart);
+    world.run_until(at_ms(10_000));
+    assert_eq!(world.a.limit(), Limit::Application);
+    world.a.close();
+    world.run_until(at_ms(11_000));
+    assert_eq!(world.a.limit(), Limit::Closed);
 }
 
 /// The burst limit: however far an ACK opens the window, so many segments leave at a time.
