@@ -26,6 +26,9 @@ impl Flags {
     /// Accurate ECN (formerly nonce sum).
     pub const AE: Flags = Flags(0x100);
 
+    /// All nine bits.
+    pub const ALL: Flags = Flags(0x1ff);
+
     /// True if all bits of `other` are set.
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -80,4 +83,16 @@ pub enum Ecn {
     Ect0 = 2,
     /// Congestion experienced.
     Ce = 3,
+}
+
+impl Ecn {
+    /// From the two low bits of the IPv4 TOS or IPv6 traffic class byte; the others are ignored.
+    pub const fn from_bits(bits: u8) -> Ecn {
+        match bits & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
 }

@@ -3,10 +3,15 @@
 //! In a simulation a segment's payload is only a length. IP addresses live in [`ip::Header`], since they are what
 //! differs between IP versions and a simulation's hot path never reads them.
 
+pub mod checksum;
+pub mod error;
 pub mod flags;
+pub mod ip;
 pub mod options;
 pub mod seq;
+pub mod wire;
 
+pub use error::{DecodeError, EncodeError, Field};
 pub use flags::{Ecn, Flags};
 pub use options::{Options, SackBlocks, Timestamps};
 pub use seq::SeqNumber;
@@ -51,3 +56,6 @@ impl Segment {
         self.payload_len + self.flags.contains(Flags::SYN) as u32 + self.flags.contains(Flags::FIN) as u32
     }
 }
+
+// Simulations hold millions of them.
+const _: () = assert!(size_of::<Segment>() <= 80);
