@@ -65,6 +65,15 @@ pub struct Options {
 }
 
 impl Options {
+    /// No option at all.
+    pub const NONE: Options = Options {
+        timestamps: None,
+        sack: SackBlocks { blocks: [(SeqNumber(0), SeqNumber(0)); SackBlocks::MAX], len: 0 },
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+    };
+
     /// Bytes on the wire, padded to a multiple of four as usual: timestamps take 12 bytes, n SACK blocks 4 + 8n.
     pub fn wire_len(&self) -> u32 {
         let mut len = 0;

@@ -653,7 +653,7 @@ impl Connection {
             let options = self.options(now);
             self.assemble(now, seq, payload_len, flags, ecn, retransmission, options)
         } else {
-            self.assemble(now, seq, payload_len, flags, ecn, retransmission, Options::default())
+            self.assemble(now, seq, payload_len, flags, ecn, retransmission, Options::NONE)
         }
     }
     #[inline(always)]
