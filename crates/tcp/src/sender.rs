@@ -642,11 +642,13 @@ impl Sender {
         events.push(Event::Timeout { lost: self.una - 1, flight_size, backoff: self.timeouts_in_a_row });
         // RFC 5681 section 3.1: ssthresh is set once, not at each back-off.
         if self.timeouts_in_a_row == 1 {
-            self.reduce(
-                now,
-                CongestionKind::Timeout,
-                flight_size - self.limited_transmitted.min(flight_size),
-            );
+            let mut in_network = flight_size - self.limited_transmitted.min(flight_size);
+            // In recovery FlightSize goes on counting what has long arrived or is lost, and would raise ssthresh; what
+            // cwnd allows is the better measure (as in 4.4BSD).
+            if self.phase != Phase::Open {
+                in_network = in_network.min(self.cwnd);
+            }
+            self.reduce(now, CongestionKind::Timeout, in_network);
         }
         if self.board.reneged() {
             stats.reneging += 1;
