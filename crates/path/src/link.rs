@@ -107,18 +107,19 @@ pub enum Fate {
     Queue,
 }
 
-/// One direction of a link. What every packet touches comes first.
+/// One direction of a link. Here stands what every packet touches, and it is small: thousands of links fit a cache.
 pub struct Link<P> {
     /// When the transmitter has sent all that was accepted (disciplines that decide on arrival), or ends the
     /// transmission under way (others).
     free_at: Instant,
-    /// Length and transmission time of the last packet; most have the same.
-    last: (u32, Duration),
-    /// The propagation delay, if neither it nor the rate ever changes.
-    constant_delay: Option<Duration>,
+    /// The propagation delay, if neither it nor the rate ever changes; else [`Duration::MAX`].
+    constant_delay: Duration,
+    /// Transmission time of a packet of `last_len` bytes: most have the same length.
+    last_time: Duration,
+    last_len: u32,
     /// Departures are known on arrival, and the order of packets never changes.
     fifo: bool,
-    /// Neither loss nor fades, jitter or reordering.
+    /// Neither changes nor loss, fades, jitter or reordering.
     plain: bool,
     discipline: Discipline<P>,
     /// What waits or is being transmitted (disciplines that decide on arrival).
@@ -132,12 +133,6 @@ pub struct Link<P> {
     delivered: u64,
     peak: u64,
     waits: Option<Box<Histogram>>,
-    dropped: [u64; 4],
-    marked: u64,
-    /// Packet in transmission and its arrival in the queue (other disciplines).
-    in_service: Option<(Instant, P)>,
-    /// Packets that the discipline has dropped after taking them in.
-    discarded: Vec<(P, DropCause)>,
     rest: Box<Rest<P>>,
 }
 
@@ -148,11 +143,17 @@ struct Rest<P> {
     on_wire: Option<LossModel>,
     jitter: Duration,
     reordering: Option<Reordering>,
-    random: Random,
+    /// For jitter and reordering.
+    random: Option<Random>,
     last_arrival: Instant,
+    dropped: [u64; 4],
+    marked: u64,
+    /// Packet in transmission and its arrival in the queue (other disciplines).
+    in_service: Option<(Instant, P)>,
+    /// Packets that the discipline has dropped after taking them in.
+    discarded: Vec<(P, DropCause)>,
     /// Packets and bytes transmitted (other disciplines).
     transmitted: Occupancy,
-    packet: std::marker::PhantomData<P>,
 }
 
 impl<P: Packet + Send + 'static> Link<P> {
@@ -164,16 +165,19 @@ impl<P: Packet + Send + 'static> Link<P> {
         };
         let schedule = Schedule::new(config.rate, config.delay, &config.changes, &config.outages);
         let discipline = config.queue.build();
+        let plain = config.loss.is_none()
+            && config.outages.is_empty()
+            && config.jitter.is_zero()
+            && config.reordering.is_none()
+            && schedule.is_constant();
+        let draws = !config.jitter.is_zero() || config.reordering.is_some();
         Link {
             free_at: Instant::ZERO,
-            last: (0, Duration::ZERO),
-            constant_delay: schedule.is_constant().then_some(config.delay),
+            constant_delay: if schedule.is_constant() { config.delay } else { Duration::MAX },
+            last_time: Duration::ZERO,
+            last_len: 0,
             fifo: !matches!(discipline, Discipline::Queue(_)) && config.reordering.is_none(),
-            plain: config.loss.is_none()
-                && config.outages.is_empty()
-                && config.jitter.is_zero()
-                && config.reordering.is_none()
-                && schedule.is_constant(),
+            plain,
             discipline,
             occupancy: Occupancy::default(),
             backlog: VecDeque::new(),
@@ -182,20 +186,19 @@ impl<P: Packet + Send + 'static> Link<P> {
             delivered: 0,
             peak: 0,
             waits: None,
-            dropped: [0; 4],
-            marked: 0,
-            in_service: None,
-            discarded: Vec::new(),
             rest: Box::new(Rest {
                 schedule,
                 before_queue: model(LossPlace::BeforeQueue),
                 on_wire: model(LossPlace::Wire),
                 jitter: config.jitter,
                 reordering: config.reordering,
-                random: Random::stream(seed, &format!("{name} jitter")),
+                random: draws.then(|| Random::stream(seed, &format!("{name} jitter"))),
                 last_arrival: Instant::ZERO,
+                dropped: [0; 4],
+                marked: 0,
+                in_service: None,
+                discarded: Vec::new(),
                 transmitted: Occupancy::default(),
-                packet: std::marker::PhantomData,
             }),
         }
     }
@@ -231,7 +234,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         };
         match verdict {
             Verdict::Accept => {}
-            Verdict::Mark if packet.mark_congestion() => self.marked += 1,
+            Verdict::Mark if packet.mark_congestion() => self.rest.marked += 1,
             Verdict::Mark => return self.drop_for(DropCause::Early),
             Verdict::Drop(cause) => return self.drop_for(cause),
         }
@@ -247,21 +250,19 @@ impl<P: Packet + Send + 'static> Link<P> {
         if let Some(waits) = &mut self.waits {
             waits.record(start - now);
         }
-        match self.constant_delay {
-            Some(delay) if self.plain => Fate::Arrives(departure + delay),
-            _ => self.leave(departure, len),
-        }
+        if self.plain { Fate::Arrives(departure + self.constant_delay) } else { self.leave(departure, len) }
     }
 
     #[inline]
     fn transmission_end(&mut self, start: Instant, len: u32) -> Instant {
-        if self.constant_delay.is_none() {
+        if self.constant_delay == Duration::MAX {
             return self.rest.schedule.transmission_end(start, len);
         }
-        if self.last.0 != len {
-            self.last = (len, self.rest.schedule.transmission_end(start, len) - start);
+        if self.last_len != len {
+            self.last_time = self.rest.schedule.transmission_end(start, len) - start;
+            self.last_len = len;
         }
-        start + self.last.1
+        start + self.last_time
     }
 
     /// Takes a packet for which [`Link::offer`] said [`Fate::Queue`]. See [`Link::take_dropped`].
@@ -269,21 +270,21 @@ impl<P: Packet + Send + 'static> Link<P> {
         let Discipline::Queue(queue) = &mut self.discipline else {
             unreachable!("only a queueing discipline asks for the packet");
         };
-        let in_service = self.in_service.as_ref().map_or(0, |(_, packet)| packet.wire_len());
-        let before = self.discarded.len();
+        let in_service = self.rest.in_service.as_ref().map_or(0, |(_, packet)| packet.wire_len());
+        let before = self.rest.discarded.len();
         self.accepted.add(packet.wire_len());
-        queue.enqueue(now, packet, in_service, &mut self.discarded);
+        queue.enqueue(now, packet, in_service, &mut self.rest.discarded);
         let waiting = queue.waiting().packets;
         self.count_discarded(before);
         self.peak = self.peak.max(waiting + u64::from(in_service > 0));
-        if self.in_service.is_none() {
+        if self.rest.in_service.is_none() {
             self.serve_next(now);
         }
     }
 
     /// Packets that the discipline has dropped after taking them in, with the cause.
     pub fn take_dropped(&mut self) -> std::vec::Drain<'_, (P, DropCause)> {
-        self.discarded.drain(..)
+        self.rest.discarded.drain(..)
     }
 
     /// Puts a packet on the wire, to arrive at `arrival` as [`Link::offer`] said.
@@ -301,14 +302,19 @@ impl<P: Packet + Send + 'static> Link<P> {
     #[inline]
     pub fn next_event(&self) -> Instant {
         let arrival = self.flight.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
-        if self.in_service.is_some() { arrival.min(self.free_at) } else { arrival }
+        match self.discipline {
+            Discipline::Queue(_) if self.rest.in_service.is_some() => arrival.min(self.free_at),
+            _ => arrival,
+        }
     }
 
     /// The next packet that has arrived at the far end by `now`, if any.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<P> {
-        while self.in_service.is_some() && self.free_at <= now {
-            self.end_service();
+        if matches!(self.discipline, Discipline::Queue(_)) {
+            while self.rest.in_service.is_some() && self.free_at <= now {
+                self.end_service();
+            }
         }
         if self.flight.front()?.0 > now {
             return None;
@@ -327,8 +333,8 @@ impl<P: Packet + Send + 'static> Link<P> {
     pub fn stats(&mut self, now: Instant) -> LinkStats {
         self.clear_backlog(now);
         let queueing = matches!(self.discipline, Discipline::Queue(_));
-        let refused = if queueing { 0 } else { self.dropped[DropCause::QueueFull as usize] + self.dropped[DropCause::Early as usize] };
-        let lost_before = self.rest.before_queue.as_ref().map_or(0, |_| self.dropped[DropCause::Loss as usize]);
+        let refused = if queueing { 0 } else { self.rest.dropped[DropCause::QueueFull as usize] + self.rest.dropped[DropCause::Early as usize] };
+        let lost_before = self.rest.before_queue.as_ref().map_or(0, |_| self.rest.dropped[DropCause::Loss as usize]);
         let transmitted = if queueing {
             self.rest.transmitted
         } else {
@@ -339,18 +345,31 @@ impl<P: Packet + Send + 'static> Link<P> {
         };
         LinkStats {
             arrivals: self.accepted.packets + refused + lost_before,
-            dropped: self.dropped,
-            marked: self.marked,
+            dropped: self.rest.dropped,
+            marked: self.rest.marked,
             transmitted: transmitted.packets,
             transmitted_bytes: transmitted.bytes,
             delivered: self.delivered,
         }
     }
 
+    /// Bits transmitted by `now`, the begun part of the packet in transmission included.
+    pub fn transmitted_bits(&mut self, now: Instant) -> f64 {
+        let complete = self.stats(now).transmitted_bytes as f64 * 8.0;
+        let under_way = match (&self.discipline, &self.rest.in_service) {
+            (Discipline::Queue(_), service) => service.as_ref().map(|(_, packet)| (self.free_at, packet.wire_len())),
+            _ => self.backlog.front().copied(),
+        };
+        let Some((end, len)) = under_way else { return complete };
+        let bits = f64::from(len) * 8.0;
+        let to_come = self.rest.schedule.capacity_bits(now, end);
+        complete + (bits - to_come).max(0.0)
+    }
+
     /// What waits or is being transmitted at `now`.
     pub fn occupancy(&mut self, now: Instant) -> Occupancy {
         self.clear_backlog(now);
-        match (&self.discipline, &self.in_service) {
+        match (&self.discipline, &self.rest.in_service) {
             (Discipline::Queue(queue), Some((_, packet))) => {
                 let mut all = queue.waiting();
                 all.add(packet.wire_len());
@@ -395,13 +414,13 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     #[cold]
     fn drop_for(&mut self, cause: DropCause) -> Fate {
-        self.dropped[cause as usize] += 1;
+        self.rest.dropped[cause as usize] += 1;
         Fate::Dropped(cause)
     }
 
     fn count_discarded(&mut self, from: usize) {
-        for (_, cause) in &self.discarded[from..] {
-            self.dropped[*cause as usize] += 1;
+        for (_, cause) in &self.rest.discarded[from..] {
+            self.rest.dropped[*cause as usize] += 1;
         }
     }
 
@@ -415,13 +434,13 @@ impl<P: Packet + Send + 'static> Link<P> {
             return self.drop_for(DropCause::Outage);
         }
         let mut arrival = departure + wire.schedule.delay_at(departure);
-        if !wire.jitter.is_zero() {
-            arrival += Duration::from_nanos(wire.random.up_to(wire.jitter.as_nanos()));
+        if let Some(random) = wire.random.as_mut().filter(|_| !wire.jitter.is_zero()) {
+            arrival += Duration::from_nanos(random.up_to(wire.jitter.as_nanos()));
         }
         // Jitter and a delay that shrinks do not reorder: a wire is first in, first out.
         arrival = arrival.max(wire.last_arrival);
-        if let Some(reordering) = wire.reordering {
-            if wire.random.uniform() < reordering.probability.get() {
+        if let (Some(reordering), Some(random)) = (wire.reordering, &mut wire.random) {
+            if random.uniform() < reordering.probability.get() {
                 return Fate::Arrives(arrival + reordering.delay);
             }
         }
@@ -431,25 +450,25 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     fn serve_next(&mut self, now: Instant) {
         let Discipline::Queue(queue) = &mut self.discipline else { return };
-        let before = self.discarded.len();
-        let next = queue.dequeue(now, &mut self.discarded);
+        let before = self.rest.discarded.len();
+        let next = queue.dequeue(now, &mut self.rest.discarded);
         self.count_discarded(before);
         if let Some((arrived, packet)) = next {
             if let Some(waits) = &mut self.waits {
                 waits.record(now - arrived);
             }
             self.free_at = self.rest.schedule.transmission_end(now, packet.wire_len());
-            self.in_service = Some((arrived, packet));
+            self.rest.in_service = Some((arrived, packet));
         }
     }
 
     fn end_service(&mut self) {
-        let Some((_, packet)) = self.in_service.take() else { return };
+        let Some((_, packet)) = self.rest.in_service.take() else { return };
         let (departure, len) = (self.free_at, packet.wire_len());
         self.rest.transmitted.add(len);
         match self.leave(departure, len) {
             Fate::Arrives(arrival) => self.carry(arrival, packet),
-            Fate::Dropped(cause) => self.discarded.push((packet, cause)),
+            Fate::Dropped(cause) => self.rest.discarded.push((packet, cause)),
             Fate::Queue => unreachable!("the wire does not queue"),
         }
         self.serve_next(departure);

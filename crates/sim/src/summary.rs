@@ -259,14 +259,14 @@ fn fair_share(network: &Network, instance: &FlowInstance, tcp: &TcpSpec) -> Opti
 fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64) -> LinkSummary {
     let index = world.declared[position];
     let (now, warmup) = (world.now, Instant::ZERO + world.scenario.run.warmup);
-    let before = world.link_baseline[position];
+    let (before, bits_before) = world.link_baseline[position];
     let peak = world.queue_peak[position].max(world.fabric.link(index).take_peak(now));
     let network = world.network;
     let spec = &network.links[index];
     let link = world.fabric.link(index);
     let stats = link.stats(now);
     let capacity = link.schedule().capacity_bits(warmup, now);
-    let bits = (stats.transmitted_bytes - before.transmitted_bytes) as f64 * 8.0;
+    let bits = link.transmitted_bits(now) - bits_before;
     let empty = Histogram::default();
     let waits = link.waits().unwrap_or(&empty);
     let crossing = |flow: &&FlowInstance| flow.forward.contains(&index) || flow.reverse.contains(&index);

@@ -58,12 +58,12 @@ pub(crate) struct World<'a> {
     /// Links of the scenario file.
     pub declared: Vec<usize>,
     pub flow_baseline: Vec<FlowBaseline>,
-    pub link_baseline: Vec<LinkStats>,
+    pub link_baseline: Vec<(LinkStats, f64)>,
     /// Largest queue of each declared link while measured.
     pub queue_peak: Vec<u64>,
     pub cwnd_mean: Vec<CwndMean>,
     flow_samples: Vec<FlowSample>,
-    link_samples: Vec<LinkStats>,
+    link_samples: Vec<(LinkStats, f64)>,
     last_sample: Instant,
 }
 
@@ -99,11 +99,11 @@ impl<'a> World<'a> {
             now: Instant::ZERO,
             events: 0,
             flow_baseline: vec![FlowBaseline::default(); flows],
-            link_baseline: vec![LinkStats::default(); declared.len()],
+            link_baseline: vec![(LinkStats::default(), 0.0); declared.len()],
             queue_peak: vec![0; declared.len()],
             cwnd_mean: vec![CwndMean::default(); flows],
             flow_samples: vec![FlowSample::default(); flows],
-            link_samples: vec![LinkStats::default(); declared.len()],
+            link_samples: vec![(LinkStats::default(), 0.0); declared.len()],
             declared,
             last_sample: Instant::ZERO,
         };
@@ -340,7 +340,8 @@ impl<'a> World<'a> {
             self.apps[flow].responses.clear();
         }
         for (position, link) in self.declared.iter().enumerate() {
-            self.link_baseline[position] = self.fabric.stats(*link, self.now);
+            let bits = self.fabric.link(*link).transmitted_bits(self.now);
+            self.link_baseline[position] = (self.fabric.stats(*link, self.now), bits);
             self.fabric.link(*link).measure_waits();
             self.fabric.link(*link).take_peak(self.now);
             self.queue_peak[position] = 0;
@@ -368,9 +369,9 @@ impl<'a> World<'a> {
         if !self.recorder.recording || span.is_zero() {
             return;
         }
-        let (stats, occupancy) = (link.stats(now), link.occupancy(now));
-        let before = std::mem::replace(&mut self.link_samples[position], stats);
-        let bits = (stats.transmitted_bytes - before.transmitted_bytes) as f64 * 8.0;
+        let (stats, occupancy, sent) = (link.stats(now), link.occupancy(now), link.transmitted_bits(now));
+        let (before, sent_before) = std::mem::replace(&mut self.link_samples[position], (stats, sent));
+        let bits = sent - sent_before;
         let start = Instant::from_nanos(now.as_nanos() - span.as_nanos());
         let capacity = link.schedule().capacity_bits(start, now);
         let dropped = |causes: [usize; 2]| {

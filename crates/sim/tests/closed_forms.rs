@@ -1,0 +1,193 @@
+//! Simulations whose outcome can be worked out on paper.
+
+use longhaul_results::{FlowSummary, Summary};
+use longhaul_sim::{RunOptions, load, simulate};
+
+fn run(text: &str) -> Summary {
+    let scenario = load(text, "test", &[]).unwrap_or_else(|error| panic!("{error}"));
+    simulate(&scenario, RunOptions::default()).unwrap().summary
+}
+
+fn metric(flow: &FlowSummary, name: &str) -> f64 {
+    flow.metrics.get(name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+fn close(found: f64, expected: f64, tolerance: f64) {
+    assert!((found / expected - 1.0).abs() <= tolerance, "{found} is not within {tolerance} of {expected}");
+}
+
+/// One flow over one link; 1000 bytes of payload make 1040 on the wire.
+fn one_flow(run: &str, link: &str, flow: &str, tcp: &str) -> Summary {
+    self::run(&format!(
+        "[run]\n{run}\n[[link]]\nname = \"link\"\nends = [\"a\", \"b\"]\n{link}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n{flow}\n\
+         tcp = {{ mss = \"1000 B\", {tcp} }}\n"
+    ))
+}
+
+#[test]
+fn a_fixed_window_gives_window_over_rtt() {
+    // 20 packets of 1000 B in each round trip. RTT: 2 x 250 ms, 1040 B and 40 B at 100 Mbit/s = 83.2 us and 3.2 us:
+    // 500.0864 ms. 20,000 B x 8 / 0.5000864 s = 319,945 bit/s.
+    let summary = one_flow(
+        "duration = \"105 s\"\nwarmup = \"5 s\"",
+        "rate = \"100 Mbit/s\"\ndelay = \"250 ms\"",
+        "",
+        "congestion = { kind = \"fixed\", window = \"20 packets\" }, established = true, delayed_ack = \"off\"",
+    );
+    close(metric(&summary.flows[0], "goodput_bps"), 319_945.0, 0.005);
+    close(metric(&summary.flows[0], "rtt_mean_s"), 0.5000864, 0.0002);
+}
+
+#[test]
+fn a_small_receive_buffer_limits_and_is_named() {
+    // 64 KiB over 512 ms: 65,536 x 8 / 0.512 = 1.024 Mbit/s.
+    let summary = one_flow(
+        "duration = \"100 s\"\nwarmup = \"20 s\"",
+        "rate = \"50 Mbit/s\"\ndelay = \"256 ms\"",
+        "",
+        "receive_buffer = \"64 KiB\"",
+    );
+    let flow = &summary.flows[0];
+    close(metric(flow, "goodput_bps"), 1_024_000.0, 0.03);
+    let share = flow.limited.iter().find(|(name, _)| *name == "receiver_window").unwrap().1;
+    assert!(share > 0.95, "limited by the receiver's window for {share} of the time");
+    assert!(summary.warnings.iter().any(|warning| warning.code == "receive_buffer"), "{:?}", summary.warnings);
+    close(flow.predicted.get("window_limit_bps").unwrap(), 1_024_000.0, 0.02);
+}
+
+#[test]
+fn slow_start_doubles_every_round_trip() {
+    // From 2 packets, doubling each 500 ms with an ACK for each packet: 2, 4, 8, ... A transfer of 2 + 4 + 8 + 16 + 32 = 62
+    // packets ends when the fifth flight has arrived: 4 round trips and one way, 4 x 500.0864 ms + 250.0832 ms, and 31 more
+    // packets of the last flight at 83.2 us: the ACKs that clock it out came back in pairs of the flight before.
+    let summary = one_flow(
+        "duration = \"10 s\"",
+        "rate = \"100 Mbit/s\"\ndelay = \"250 ms\"",
+        "app = { kind = \"bulk\", size = \"62 kB\" }",
+        "initial_window = 2, established = true, delayed_ack = \"off\", nagle = false",
+    );
+    close(metric(&summary.flows[0], "completion_time_s"), 2.2530, 0.002);
+}
+
+#[test]
+fn a_handshake_takes_one_round_trip_more() {
+    let time = |established: &str| {
+        let summary = one_flow(
+            "duration = \"10 s\"",
+            "rate = \"100 Mbit/s\"\ndelay = \"250 ms\"",
+            "app = { kind = \"bulk\", size = \"10 kB\" }",
+            &format!("established = {established}"),
+        );
+        metric(&summary.flows[0], "completion_time_s")
+    };
+    close(time("false") - time("true"), 0.5, 0.001);
+}
+
+#[test]
+fn reno_under_random_loss_follows_the_square_root_formula() {
+    // Mathis et al. 1997: W = sqrt(3 / (2 p)); p = 1e-3: 38.7 packets. Averaged over 3000 round trips.
+    let summary = one_flow(
+        "duration = \"600 s\"\nwarmup = \"20 s\"",
+        "rate = \"1 Gbit/s\"\ndelay = \"50 ms\"\nforward = { loss = { kind = \"random\", probability = 1e-3 } }",
+        "",
+        "congestion = \"reno\", established = true, delayed_ack = \"off\"",
+    );
+    let flow = &summary.flows[0];
+    let window = metric(flow, "goodput_bps") * metric(flow, "rtt_mean_s") / 8000.0;
+    close(window, 38.7, 0.12);
+}
+
+#[test]
+fn a_flow_fills_a_link_with_enough_queue() {
+    // The payload's share of the rate: 10 Mbit/s x 1000 / 1040 = 9.6154 Mbit/s.
+    let summary = one_flow(
+        "duration = \"120 s\"\nwarmup = \"60 s\"",
+        "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = { kind = \"droptail\", limit = \"100 packets\" }",
+        "",
+        "congestion = \"reno\"",
+    );
+    close(metric(&summary.flows[0], "goodput_bps"), 9_615_384.0, 0.002);
+    close(summary.links[0].metrics.get("utilisation").unwrap(), 1.0, 0.001);
+}
+
+#[test]
+fn a_constant_bit_rate_is_delivered_and_limited_by_the_application() {
+    let summary = one_flow(
+        "duration = \"60 s\"\nwarmup = \"10 s\"",
+        "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"",
+        "app = { kind = \"cbr\", rate = \"1 Mbit/s\", message = \"1000 B\" }",
+        "congestion = \"cubic\"",
+    );
+    let flow = &summary.flows[0];
+    close(metric(flow, "goodput_bps"), 1e6, 0.001);
+    let share = flow.limited.iter().find(|(name, _)| *name == "application").unwrap().1;
+    assert!(share > 0.95, "limited by the application for {share} of the time");
+}
+
+#[test]
+fn requests_are_answered_one_after_the_other() {
+    // 1000 B fit one segment: after the first, each response takes one round trip, 2 x 50 ms and transmission of 340 B and
+    // 1040 B at 100 Mbit/s (27.2 us + 83.2 us), then the client thinks for 100 ms.
+    let summary = one_flow(
+        "duration = \"20 s\"",
+        "rate = \"100 Mbit/s\"\ndelay = \"50 ms\"",
+        "app = { kind = \"request\", request = \"300 B\", response = \"1000 B\", think = \"100 ms\", requests = 10 }",
+        "established = true",
+    );
+    let flow = &summary.flows[0];
+    assert_eq!(metric(flow, "responses"), 10.0);
+    close(metric(flow, "response_time_mean_s"), 0.1001104, 0.0001);
+    close(metric(flow, "completion_time_s"), 10.0 * 0.1001104 + 9.0 * 0.1, 0.0001);
+}
+
+#[test]
+fn a_rain_fade_slows_a_flow_down_and_lets_it_recover() {
+    let scenario = load(
+        "[run]\nduration = \"120 s\"\nsample = \"1 s\"\n[[link]]\nname = \"link\"\nends = [\"a\", \"b\"]\n\
+         rate = \"10 Mbit/s\"\ndelay = \"50 ms\"\nqueue = { kind = \"droptail\", limit = \"100 packets\" }\n\
+         changes = [{ at = \"40 s\", rate = \"2 Mbit/s\" }, { at = \"80 s\", rate = \"10 Mbit/s\" }]\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\n",
+        "test",
+        &[],
+    )
+    .unwrap();
+    let outcome = simulate(&scenario, RunOptions::default()).unwrap();
+    let mean = |from: f64, to: f64| {
+        let rows: Vec<f64> = outcome
+            .tables
+            .links
+            .iter()
+            .filter(|row| row.link == 0 && row.time_s > from && row.time_s <= to)
+            .map(|row| row.throughput_bps)
+            .collect();
+        rows.iter().sum::<f64>() / rows.len() as f64
+    };
+    close(mean(20.0, 40.0), 10e6, 0.05);
+    close(mean(45.0, 80.0), 2e6, 0.02);
+    close(mean(95.0, 120.0), 10e6, 0.1);
+}
+
+#[test]
+fn a_transfer_that_cannot_finish_is_named() {
+    let summary = one_flow(
+        "duration = \"5 s\"",
+        "rate = \"1 Mbit/s\"\ndelay = \"50 ms\"",
+        "app = { kind = \"bulk\", size = \"10 MB\" }",
+        "",
+    );
+    assert!(summary.warnings.iter().any(|warning| warning.code == "not_finished"));
+    assert_eq!(summary.flows[0].metrics.get("completion_time_s"), None);
+}
+
+#[test]
+fn a_closed_connection_has_sent_every_byte_once() {
+    let summary = one_flow(
+        "duration = \"100 s\"",
+        "rate = \"10 Mbit/s\"\ndelay = \"50 ms\"\nloss = { kind = \"random\", probability = \"1 %\" }",
+        "app = { kind = \"bulk\", size = \"3 MB\" }",
+        "",
+    );
+    let flow = &summary.flows[0];
+    assert_eq!(metric(flow, "delivered_bytes"), 3e6);
+    assert_eq!(flow.state, "Closed", "FIN and TIME-WAIT are over");
+}

@@ -1,0 +1,164 @@
+//! What must hold on any network with any traffic: packets are conserved, no link carries more than its rate, queues keep
+//! to their limits, and neither threads nor the way of computing change a result.
+
+use longhaul_sim::{Outcome, RunOptions, load, simulate};
+use proptest::prelude::*;
+
+fn run(text: &str, options: RunOptions<'_>) -> Outcome {
+    let scenario = load(text, "test", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    simulate(&scenario, options).unwrap()
+}
+
+fn as_json(outcome: &Outcome) -> String {
+    serde_json::to_string(&outcome.summary).unwrap()
+}
+
+/// A chain of routers with flows between any two of them, some of them with hosts of their own.
+#[derive(Clone, Debug)]
+struct RandomNetwork {
+    links: Vec<(u32, u32, u32, u8)>,
+    flows: Vec<(usize, usize, u8, bool, u32)>,
+    seed: u64,
+}
+
+fn random_network() -> impl Strategy<Value = RandomNetwork> {
+    let link = (1u32..100, 0u32..60, 2u32..60, 0u8..5);
+    let links = proptest::collection::vec(link, 1..5);
+    let flows = proptest::collection::vec((0usize..6, 0usize..6, 0u8..5, any::<bool>(), 0u32..3), 1..7);
+    (links, flows, any::<u64>()).prop_map(|(links, flows, seed)| RandomNetwork { links, flows, seed })
+}
+
+impl RandomNetwork {
+    fn toml(&self) -> String {
+        let seed = self.seed >> 1;
+        let mut text = format!("[run]\nduration = \"20 s\"\nwarmup = \"3 s\"\nseed = {seed}\nsample = \"1 s\"\n");
+        for (index, (mbit, ms, packets, kind)) in self.links.iter().enumerate() {
+            let impairment = match kind {
+                0 => "loss = { kind = \"random\", probability = \"1 %\" }",
+                1 => "loss = { kind = \"random\", probability = 0.02, place = \"before_queue\" }",
+                2 => "jitter = \"3 ms\"\nreordering = { probability = 0.01, delay = \"5 ms\" }",
+                3 => "outages = [{ start = \"4 s\", duration = \"1500 ms\" }]\nchanges = [{ at = \"9 s\", rate = \"2 Mbit/s\" }]",
+                _ => "",
+            };
+            let queue = if index % 2 == 0 { "droptail" } else { "head_drop" };
+            text += &format!(
+                "[[link]]\nname = \"l{index}\"\nends = [\"n{index}\", \"n{}\"]\nrate = \"{mbit} Mbit/s\"\ndelay = \"{ms} ms\"\n\
+                 queue = {{ kind = \"{queue}\", limit = \"{packets} packets\" }}\n{impairment}\n",
+                index + 1
+            );
+        }
+        for (index, (from, to, variant, access, app)) in self.flows.iter().enumerate() {
+            let nodes = self.links.len() + 1;
+            let (from, to) = (from % nodes, to % nodes);
+            let to = if from == to { (to + 1) % nodes } else { to };
+            let variant = ["tahoe", "reno", "newreno", "sack", "fack"][usize::from(*variant)];
+            let access = if *access { "access = { rate = \"20 Mbit/s\", delay = \"1 ms\" }" } else { "" };
+            let app = match app {
+                0 => "app = { kind = \"bulk\" }",
+                1 => "app = { kind = \"bulk\", size = \"200 kB\" }",
+                _ => "app = { kind = \"request\", response = \"30 kB\", think = \"200 ms\" }",
+            };
+            text += &format!(
+                "[[flow]]\nname = \"f{index}\"\ncount = 2\nfrom = \"n{from}\"\nto = \"n{to}\"\n{access}\n{app}\n\
+                 start = {{ uniform = [\"0 s\", \"2 s\"] }}\ntcp = {{ variant = \"{variant}\" }}\n"
+            );
+        }
+        text
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_network_keeps_its_invariants(network in random_network()) {
+        let text = network.toml();
+        let outcome = run(&text, RunOptions::default());
+        let summary = &outcome.summary;
+        for link in &summary.links {
+            let metric = |name| link.metrics.get(name);
+            prop_assert!(metric("utilisation").unwrap_or(0.0) <= 1.0 + 1e-9, "{} carries more than its rate", link.name);
+            let limit: f64 = link.queue.split(' ').nth(1).unwrap().parse().unwrap();
+            prop_assert!(metric("queue_max_packets").unwrap() <= limit, "{} holds more than its limit", link.name);
+        }
+        prop_assert!(outcome.tables.flows.windows(2).all(|rows| rows[0].time_s <= rows[1].time_s), "time runs back");
+        prop_assert!(outcome.tables.events.windows(2).all(|rows| rows[0].time_s <= rows[1].time_s + 61.0));
+        for flow in &summary.flows {
+            let shares: f64 = flow.limited.iter().map(|(_, share)| share).sum();
+            prop_assert!(shares == 0.0 || (shares - 1.0).abs() < 1e-9, "shares of {} add up to {shares}", flow.name);
+        }
+        let plain = run(&text, RunOptions { serve_ahead: false, ..RunOptions::default() });
+        let mut expected = plain.summary.clone();
+        expected.work.events = summary.work.events;
+        expected.work.packet_hops = summary.work.packet_hops;
+        prop_assert_eq!(serde_json::to_string(summary).unwrap(), serde_json::to_string(&expected).unwrap());
+        prop_assert_eq!(&outcome.tables.flows, &plain.tables.flows);
+        prop_assert_eq!(&outcome.tables.links, &plain.tables.links);
+    }
+}
+
+const DUMBBELL: &str = r#"
+[run]
+duration = "30 s"
+warmup = "5 s"
+[dumbbell]
+bottleneck = { rate = "20 Mbit/s", delay = "100 ms", queue = { kind = "droptail", limit = "200 packets" } }
+access = { rate = "100 Mbit/s", delay = "5 ms" }
+[[flow]]
+name = "bulk"
+count = 12
+start = { uniform = ["0 s", "2 s"] }
+tcp = { mss = "1000 B" }
+"#;
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_in_any_number_of_threads() {
+    let once = as_json(&run(DUMBBELL, RunOptions::default()));
+    let threads: Vec<_> =
+        (0..2).map(|_| std::thread::spawn(|| as_json(&run(DUMBBELL, RunOptions::default())))).collect();
+    for thread in threads {
+        assert_eq!(thread.join().unwrap(), once);
+    }
+}
+
+#[test]
+fn result_files_are_the_same_bytes() {
+    let directory = |name: &str| {
+        let path = std::env::temp_dir().join(format!("longhaul-{}-{name}", std::process::id()));
+        run(DUMBBELL, RunOptions { out: Some(&path), ..RunOptions::default() });
+        path
+    };
+    let (first, second) = (directory("a"), directory("b"));
+    for file in ["scenario.toml", "summary.json", "flows.parquet", "links.parquet", "events.parquet"] {
+        let read = |path: &std::path::Path| std::fs::read(path.join(file)).unwrap();
+        assert!(read(&first) == read(&second), "{file} differs");
+        assert!(!read(&first).is_empty(), "{file} is empty");
+    }
+    std::fs::remove_dir_all(first).unwrap();
+    std::fs::remove_dir_all(second).unwrap();
+}
+
+#[test]
+fn another_seed_gives_another_result() {
+    let other = DUMBBELL.replace("[run]", "[run]\nseed = 2");
+    let first = run(DUMBBELL, RunOptions::default());
+    let second = run(&other, RunOptions::default());
+    assert_ne!(first.summary.run_id, second.summary.run_id);
+    assert_ne!(first.tables.flows, second.tables.flows);
+}
+
+#[test]
+fn adding_a_flow_does_not_change_anothers_draws() {
+    let more = DUMBBELL.replace("count = 12", "count = 13");
+    let starts = |text: &str| -> Vec<f64> {
+        run(text, RunOptions::default()).summary.flows.iter().map(|flow| flow.start_s).collect()
+    };
+    let (few, many) = (starts(DUMBBELL), starts(&more));
+    assert_eq!(few, many[..12]);
+}
+
+#[test]
+fn recording_changes_no_number() {
+    let quiet = run(DUMBBELL, RunOptions { tables: false, ..RunOptions::default() });
+    assert_eq!(as_json(&quiet), as_json(&run(DUMBBELL, RunOptions::default())));
+}
