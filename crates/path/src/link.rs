@@ -333,8 +333,13 @@ impl<P: Packet + Send + 'static> Link<P> {
     pub fn stats(&mut self, now: Instant) -> LinkStats {
         self.clear_backlog(now);
         let queueing = matches!(self.discipline, Discipline::Queue(_));
-        let refused = if queueing { 0 } else { self.rest.dropped[DropCause::QueueFull as usize] + self.rest.dropped[DropCause::Early as usize] };
-        let lost_before = self.rest.before_queue.as_ref().map_or(0, |_| self.rest.dropped[DropCause::Loss as usize]);
+        let refused = if queueing {
+            0
+        } else {
+            self.rest.dropped[DropCause::QueueFull as usize] + self.rest.dropped[DropCause::Early as usize]
+        };
+        let lost_before =
+            self.rest.before_queue.as_ref().map_or(0, |_| self.rest.dropped[DropCause::Loss as usize]);
         let transmitted = if queueing {
             self.rest.transmitted
         } else {
@@ -357,7 +362,9 @@ impl<P: Packet + Send + 'static> Link<P> {
     pub fn transmitted_bits(&mut self, now: Instant) -> f64 {
         let complete = self.stats(now).transmitted_bytes as f64 * 8.0;
         let under_way = match (&self.discipline, &self.rest.in_service) {
-            (Discipline::Queue(_), service) => service.as_ref().map(|(_, packet)| (self.free_at, packet.wire_len())),
+            (Discipline::Queue(_), service) => {
+                service.as_ref().map(|(_, packet)| (self.free_at, packet.wire_len()))
+            }
             _ => self.backlog.front().copied(),
         };
         let Some((end, len)) = under_way else { return complete };

@@ -41,8 +41,18 @@ pub const DEFINITIONS: &[Definition] = &[
         "Of a flow: payload bits sent, retransmissions included, over its active measured time. Of a link: bits \
          transmitted, headers included, over the measured time.",
     ),
-    define("delivered_bytes", "B", "Delivered", "Payload bytes delivered in order to the application while measured."),
-    define("sent_packets", "", "Data packets sent", "Segments with payload that left the sender while measured."),
+    define(
+        "delivered_bytes",
+        "B",
+        "Delivered",
+        "Payload bytes delivered in order to the application while measured.",
+    ),
+    define(
+        "sent_packets",
+        "",
+        "Data packets sent",
+        "Segments with payload that left the sender while measured.",
+    ),
     define(
         "retransmitted_packets",
         "",
@@ -55,14 +65,19 @@ pub const DEFINITIONS: &[Definition] = &[
         "Retransmission rate",
         "Retransmitted segments over segments sent, while measured.",
     ),
-    define("lost_packets", "", "Lost packets", "The flow's data packets that were dropped anywhere, for any cause, while measured."),
+    define(
+        "lost_packets",
+        "",
+        "Lost packets",
+        "The flow's data packets that were dropped anywhere, for any cause, while measured.",
+    ),
     define("loss_rate", "", "Loss rate", "Lost data packets over data packets sent, while measured."),
     define(
         "congestion_events",
         "",
         "Congestion events",
-        "Reductions of the congestion window while measured: fast retransmits, first timeouts of a back-off series and \
-         ECN reactions.",
+        "Reductions of the congestion window while measured: fast retransmits, timeouts (back-offs included) and ECN \
+         reactions.",
     ),
     define(
         "congestion_event_rate",
@@ -70,12 +85,32 @@ pub const DEFINITIONS: &[Definition] = &[
         "Congestion event rate",
         "Congestion events over data packets sent, while measured: the p of response functions.",
     ),
-    define("fast_retransmits", "", "Fast retransmits", "Times that loss recovery was entered on duplicate ACKs or SACK, while measured."),
-    define("timeouts", "", "Timeouts", "Expirations of the retransmission timer, back-offs included, while measured."),
-    define("rtt_mean_s", "s", "Mean RTT", "Mean of the sender's round trip samples (Karn's rule) while measured."),
+    define(
+        "fast_retransmits",
+        "",
+        "Fast retransmits",
+        "Times that loss recovery was entered on duplicate ACKs or SACK, while measured.",
+    ),
+    define(
+        "timeouts",
+        "",
+        "Timeouts",
+        "Expirations of the retransmission timer, back-offs included, while measured.",
+    ),
+    define(
+        "rtt_mean_s",
+        "s",
+        "Mean RTT",
+        "Mean of the sender's round trip samples (Karn's rule) while measured.",
+    ),
     define("rtt_min_s", "s", "Least RTT", "Smallest round trip sample since the start."),
     define("rtt_max_s", "s", "Largest RTT", "Largest round trip sample since the start."),
-    define("cwnd_mean_bytes", "B", "Mean cwnd", "Mean of the sampled congestion window while measured and active."),
+    define(
+        "cwnd_mean_bytes",
+        "B",
+        "Mean cwnd",
+        "Mean of the sampled congestion window while measured and active.",
+    ),
     define(
         "completion_time_s",
         "s",
@@ -99,11 +134,36 @@ pub const DEFINITIONS: &[Definition] = &[
         "Bits transmitted while measured, headers and packets lost on the wire included, over what the rate allows in \
          that time. Of a run: the largest of all links.",
     ),
-    define("arrivals", "", "Arrivals", "Packets offered to the link while measured, of all flows, ACKs included."),
-    define("delivered_packets", "", "Delivered packets", "Packets handed over at the far end while measured."),
-    define("drops_queue", "", "Queue drops", "Packets dropped by the queue (full, or early by AQM) while measured."),
-    define("drops_loss", "", "Packets lost", "Packets lost on the link without congestion (loss model, outage) while measured."),
-    define("drop_rate", "", "Drop rate", "All drops over arrivals, while measured. Of a run or group: data packets lost over sent."),
+    define(
+        "arrivals",
+        "",
+        "Arrivals",
+        "Packets offered to the link while measured, of all flows, ACKs included.",
+    ),
+    define(
+        "transmitted_packets",
+        "",
+        "Transmitted packets",
+        "Packets whose transmission ended while measured, those lost on the wire included.",
+    ),
+    define(
+        "drops_queue",
+        "",
+        "Queue drops",
+        "Packets dropped by the queue (full, or early by AQM) while measured.",
+    ),
+    define(
+        "drops_loss",
+        "",
+        "Packets lost",
+        "Packets lost on the link without congestion (loss model, outage) while measured.",
+    ),
+    define(
+        "drop_rate",
+        "",
+        "Drop rate",
+        "All drops over arrivals, while measured. Of a run or group: data packets lost over sent.",
+    ),
     define("marks", "", "ECN marks", "Packets marked with congestion experienced while measured (RFC 3168)."),
     define(
         "queue_mean_packets",
@@ -124,9 +184,24 @@ pub const DEFINITIONS: &[Definition] = &[
         "Mean queueing delay",
         "Mean time from a packet's arrival to the beginning of its transmission, over packets accepted while measured.",
     ),
-    define("queue_delay_p50_s", "s", "Median queueing delay", "Half of the packets waited no longer; to within 3 %."),
-    define("queue_delay_p95_s", "s", "95 % queueing delay", "95 % of the packets waited no longer; to within 3 %."),
-    define("queue_delay_p99_s", "s", "99 % queueing delay", "99 % of the packets waited no longer; to within 3 %."),
+    define(
+        "queue_delay_p50_s",
+        "s",
+        "Median queueing delay",
+        "Half of the packets waited no longer; to within 3 %.",
+    ),
+    define(
+        "queue_delay_p95_s",
+        "s",
+        "95 % queueing delay",
+        "95 % of the packets waited no longer; to within 3 %.",
+    ),
+    define(
+        "queue_delay_p99_s",
+        "s",
+        "99 % queueing delay",
+        "99 % of the packets waited no longer; to within 3 %.",
+    ),
     define(
         "jain_index",
         "",
@@ -134,9 +209,19 @@ pub const DEFINITIONS: &[Definition] = &[
         "(sum x)^2 / (n sum x^2) over the goodputs x of the n flows: 1 if all are equal, 1/n if one has all (Jain, Chiu, \
          Hawe 1984).",
     ),
-    define("completed_flows", "", "Completed flows", "Flows of a given size that finished before the end of the run."),
+    define(
+        "completed_flows",
+        "",
+        "Completed flows",
+        "Flows of a given size that finished before the end of the run.",
+    ),
     define("completion_time_mean_s", "s", "Mean completion time", "Mean over the flows that finished."),
-    define("completion_time_p95_s", "s", "95 % completion time", "95 % of the flows that finished took no longer."),
+    define(
+        "completion_time_p95_s",
+        "s",
+        "95 % completion time",
+        "95 % of the flows that finished took no longer.",
+    ),
     define(
         "window_limit_bps",
         "bit/s",

@@ -45,7 +45,9 @@ impl ResultFiles<'_> {
         if let Some(tables) = self.tables {
             put(&directory.join("flows.parquet"), |file| tables.write_flows(file).map_err(io::Error::other))?;
             put(&directory.join("links.parquet"), |file| tables.write_links(file).map_err(io::Error::other))?;
-            put(&directory.join("events.parquet"), |file| tables.write_events(file).map_err(io::Error::other))?;
+            put(&directory.join("events.parquet"), |file| {
+                tables.write_events(file).map_err(io::Error::other)
+            })?;
             if !tables.segments.is_empty() {
                 put(&directory.join("segments.parquet"), |file| {
                     tables.write_segments(file).map_err(io::Error::other)

@@ -9,8 +9,9 @@ fn main() -> ExitCode {
         eprintln!("usage: bench_run SCENARIO.toml [PATH=VALUE]...");
         return ExitCode::from(2);
     };
-    let overrides: Vec<(String, String)> =
-        arguments.filter_map(|text| text.split_once('=').map(|(k, v)| (k.to_string(), v.to_string()))).collect();
+    let overrides: Vec<(String, String)> = arguments
+        .filter_map(|text| text.split_once('=').map(|(k, v)| (k.to_string(), v.to_string())))
+        .collect();
     let text = match std::fs::read_to_string(&file) {
         Ok(text) => text,
         Err(why) => {
@@ -27,7 +28,10 @@ fn main() -> ExitCode {
     };
     match simulate(&scenario, RunOptions { tables: false, ..RunOptions::default() }) {
         Ok(outcome) => {
-            println!("{}", serde_json::to_string(&outcome.summary).expect("a summary is representable in JSON"));
+            println!(
+                "{}",
+                serde_json::to_string(&outcome.summary).expect("a summary is representable in JSON")
+            );
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -72,10 +72,7 @@ impl App {
 
     /// True for a transfer that ends by itself.
     pub fn has_end(&self) -> bool {
-        matches!(
-            self.spec,
-            AppSpec::Bulk { size: Some(_) } | AppSpec::Request { requests: Some(_), .. }
-        )
+        matches!(self.spec, AppSpec::Bulk { size: Some(_) } | AppSpec::Request { requests: Some(_), .. })
     }
 
     /// Acts at [`App::wake`]: starts, writes the next message, asks again, or stops. Acts on the client's end.
@@ -91,7 +88,6 @@ impl App {
             AppSpec::Bulk { size: None } if first => client.write_unlimited(),
             AppSpec::Bulk { size: Some(size) } if first => {
                 client.write(size.as_bytes());
-                client.close();
                 self.goals[Side::Server as usize] = size.as_bytes();
             }
             AppSpec::Bulk { .. } => {}
@@ -108,6 +104,13 @@ impl App {
             self.next_action = Instant::FAR_FUTURE;
         }
         self.wake = self.next_action.min(self.stop);
+    }
+
+    /// The connection is established. Closing it earlier would give it up (RFC 9293 section 3.10.4, CLOSE in SYN-SENT).
+    pub fn connected(&self, client: &mut Connection) {
+        if matches!(self.spec, AppSpec::Bulk { size: Some(_) }) {
+            client.close();
+        }
     }
 
     fn ask(&mut self, now: Instant, client: &mut Connection, request: Size) {

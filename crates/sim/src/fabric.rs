@@ -84,7 +84,8 @@ impl Fabric {
             })
             .collect();
         let entries = links.into_iter().zip(next).zip(captured);
-        let links = entries.map(|((link, next), captured)| Entry { link, next, captured: *captured }).collect();
+        let links =
+            entries.map(|((link, next), captured)| Entry { link, next, captured: *captured }).collect();
         Fabric { segments: Segments::default(), links, hops }
     }
 

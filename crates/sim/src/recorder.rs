@@ -61,7 +61,14 @@ impl Recorder {
     }
 
     /// Notes something rare.
-    pub fn event(&mut self, now: Instant, kind: &'static str, flow: Option<usize>, link: Option<u32>, value: f64) {
+    pub fn event(
+        &mut self,
+        now: Instant,
+        kind: &'static str,
+        flow: Option<usize>,
+        link: Option<u32>,
+        value: f64,
+    ) {
         if self.recording {
             self.tables.events.push(EventRow {
                 time_s: now.as_secs_f64(),
@@ -108,8 +115,11 @@ impl Recorder {
         if segment.flags.contains(Flags::SYN) {
             trace.window_shift = segment.options.window_scale.unwrap_or(0);
         }
-        let Some(isn) = trace.isn.filter(|_| self.recording && segment.flags.contains(Flags::ACK)) else { return };
-        let (near, shift) = (trace.near, if segment.flags.contains(Flags::SYN) { 0 } else { trace.window_shift });
+        let Some(isn) = trace.isn.filter(|_| self.recording && segment.flags.contains(Flags::ACK)) else {
+            return;
+        };
+        let (near, shift) =
+            (trace.near, if segment.flags.contains(Flags::SYN) { 0 } else { trace.window_shift });
         let Some(ack) = segment.ack.unwrap(isn, near) else { return };
         self.segment(now, flow, SegmentKind::Ack, ack, ack + (u64::from(segment.window) << shift));
         for (start, end) in segment.options.sack.as_slice() {
@@ -130,7 +140,11 @@ impl Recorder {
     }
 
     /// The captured packets as a pcapng file; one interface for each of `taps` (link and name).
-    pub fn capture_file(&self, taps: &[(usize, String)], hosts: impl Fn(u32) -> crate::world::Hosts) -> Vec<u8> {
+    pub fn capture_file(
+        &self,
+        taps: &[(usize, String)],
+        hosts: impl Fn(u32) -> crate::world::Hosts,
+    ) -> Vec<u8> {
         let names: Vec<&str> = taps.iter().map(|(_, name)| name.as_str()).collect();
         let mut file = vec![];
         let Ok(mut writer) = pcapng::Writer::new(&mut file, &names) else { return vec![] };

@@ -142,11 +142,8 @@ fn tell(
         return Ok(());
     }
     *told = WallClock::now();
-    let report = Progress {
-        sim_time_s: world.now.as_secs_f64(),
-        duration_s: end.as_secs_f64(),
-        events: world.events,
-    };
+    let report =
+        Progress { sim_time_s: world.now.as_secs_f64(), duration_s: end.as_secs_f64(), events: world.events };
     match progress(&report) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(RunError::Cancelled),

@@ -29,7 +29,8 @@ pub(crate) fn summarise(world: &mut World<'_>) -> Summary {
     let end = Instant::ZERO + scenario.run.duration;
     let measured_s = (scenario.run.duration - scenario.run.warmup).as_secs_f64();
     let measured: Vec<Measured> = (0..world.apps.len()).map(|flow| measure(world, flow, end)).collect();
-    let flows: Vec<FlowSummary> = (0..world.apps.len()).map(|flow| flow_summary(world, flow, &measured[flow])).collect();
+    let flows: Vec<FlowSummary> =
+        (0..world.apps.len()).map(|flow| flow_summary(world, flow, &measured[flow])).collect();
     let links: Vec<LinkSummary> =
         (0..world.declared.len()).map(|position| link_summary(world, position, measured_s)).collect();
     let groups = scenario
@@ -69,9 +70,11 @@ pub(crate) fn summarise(world: &mut World<'_>) -> Summary {
 }
 
 fn core_nodes(network: &Network) -> Vec<NodeSummary> {
-    let hosts = network.links.iter().filter(|link| !link.declared).map(|link| link.from.min(link.to).max(link.from));
+    let hosts =
+        network.links.iter().filter(|link| !link.declared).map(|link| link.from.min(link.to).max(link.from));
     let first_host = hosts.min().unwrap_or(network.nodes.len());
-    let is_end_of_declared = |node: usize| network.links.iter().any(|l| l.declared && (l.from == node || l.to == node));
+    let is_end_of_declared =
+        |node: usize| network.links.iter().any(|l| l.declared && (l.from == node || l.to == node));
     (0..network.nodes.len())
         .filter(|node| *node < first_host || is_end_of_declared(*node))
         .map(|node| NodeSummary { name: network.nodes[node].clone() })
@@ -156,7 +159,10 @@ fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured) -> FlowSumm
         base_rtt_s: world.network.base_rtt(instance, segment, Size::from_bytes(HEADERS)).as_secs_f64(),
         state: format!("{:?}", sender.connection.state()),
         metrics: flow_metrics(world, flow, measured),
-        limited: limited_shares(&sender.connection.limited_time(world.now), &world.flow_baseline[flow].limited),
+        limited: limited_shares(
+            &sender.connection.limited_time(world.now),
+            &world.flow_baseline[flow].limited,
+        ),
         predicted: predictions(world, instance, &spec.tcp, measured),
     }
 }
@@ -202,7 +208,10 @@ fn limited_shares(now: &LimitedTime, then: &LimitedTime) -> Vec<(&'static str, f
         .map(|(limit, time)| (limit, (time - then.get(limit)).as_secs_f64()))
         .collect();
     let total: f64 = times.iter().map(|(_, time)| time).sum();
-    times.into_iter().map(|(limit, time)| (limit_name(limit), if total > 0.0 { time / total } else { 0.0 })).collect()
+    times
+        .into_iter()
+        .map(|(limit, time)| (limit_name(limit), if total > 0.0 { time / total } else { 0.0 }))
+        .collect()
 }
 
 fn limit_name(limit: Limit) -> &'static str {
@@ -301,7 +310,7 @@ fn link_metrics(
     metrics.set("utilisation", ratio(bits, capacity));
     metrics.set("throughput_bps", ratio(bits, measured_s));
     metrics.set("arrivals", arrivals);
-    metrics.set("delivered_packets", (stats.delivered - before.delivered) as f64);
+    metrics.set("transmitted_packets", (stats.transmitted - before.transmitted) as f64);
     metrics.set("drops_queue", queue);
     metrics.set("drops_loss", loss);
     metrics.set("drop_rate", ratio(queue + loss, arrivals));
@@ -322,13 +331,16 @@ fn group_metrics(
     measured: &[Measured],
     measured_s: f64,
 ) -> Metrics {
-    let sum = |value: &dyn Fn(&Measured) -> u64| members.iter().map(|flow| value(&measured[*flow])).sum::<u64>() as f64;
+    let sum = |value: &dyn Fn(&Measured) -> u64| {
+        members.iter().map(|flow| value(&measured[*flow])).sum::<u64>() as f64
+    };
     let sent = sum(&|m| m.stats.data_segments_sent);
     let retransmitted = sum(&|m| m.stats.retransmitted_segments);
     let goodputs: Vec<f64> = members.iter().filter_map(|flow| measured[*flow].goodput_bps()).collect();
     let samples = sum(&|m| m.stats.rtt_samples);
     let rtt_sum = members.iter().fold(0.0, |sum, flow| sum + measured[*flow].stats.rtt_sum.as_secs_f64());
-    let cwnds: Vec<f64> = members.iter().filter_map(|flow| flows[*flow].metrics.get("cwnd_mean_bytes")).collect();
+    let cwnds: Vec<f64> =
+        members.iter().filter_map(|flow| flows[*flow].metrics.get("cwnd_mean_bytes")).collect();
     let mut times: Vec<f64> =
         members.iter().filter_map(|flow| flows[*flow].metrics.get("completion_time_s")).collect();
     times.sort_by(f64::total_cmp);

@@ -24,7 +24,11 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
                     1 => first.name.clone(),
                     n => format!("{n} of {} flows of {name}, for instance {}", members.len(), first.name),
                 };
-                warnings.push(Warning { code, object: name.clone(), message: format!("{who}: {}", message(first)) });
+                warnings.push(Warning {
+                    code,
+                    object: name.clone(),
+                    message: format!("{who}: {}", message(first)),
+                });
             }
         };
         let having = |condition: &dyn Fn(&FlowSummary) -> bool| -> Vec<&&FlowSummary> {
@@ -47,14 +51,12 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
         warnings.push(Warning {
             code: "drops_left_out",
             object: "events.parquet".to_string(),
-            message: "only the first 200,000 drops are listed one by one; all counters have all of them".to_string(),
+            message: "only the first 200,000 drops are listed one by one; all counters have all of them"
+                .to_string(),
         });
     }
-    let idle: Vec<&str> = links
-        .iter()
-        .filter(|link| link.flows == 0)
-        .map(|link| link.name.as_str())
-        .collect();
+    let idle: Vec<&str> =
+        links.iter().filter(|link| link.flows == 0).map(|link| link.name.as_str()).collect();
     if !idle.is_empty() {
         warnings.push(Warning {
             code: "unused_link",
@@ -72,7 +74,8 @@ fn bandwidth_delay_product(world: &World<'_>, flow: &FlowSummary) -> Option<f64>
 }
 
 fn is_window_limited(world: &World<'_>, flow: &FlowSummary) -> bool {
-    let limited = flow.limited.iter().find(|(name, _)| *name == "receiver_window").map_or(0.0, |(_, share)| *share);
+    let limited =
+        flow.limited.iter().find(|(name, _)| *name == "receiver_window").map_or(0.0, |(_, share)| *share);
     let tcp = &world.scenario.flow[world.network.flows[flow.id].group].tcp;
     let Some(buffer) = window_bytes(tcp) else { return false };
     limited > NOTICEABLE && bandwidth_delay_product(world, flow).is_some_and(|product| buffer < product)
@@ -90,7 +93,8 @@ fn window_bytes(tcp: &longhaul_scenario::TcpSpec) -> Option<f64> {
 
 fn receive_buffer_message(world: &World<'_>, flow: &FlowSummary) -> String {
     let tcp = &world.scenario.flow[world.network.flows[flow.id].group].tcp;
-    let (buffer, product) = (window_bytes(tcp).unwrap_or_default(), bandwidth_delay_product(world, flow).unwrap_or_default());
+    let (buffer, product) =
+        (window_bytes(tcp).unwrap_or_default(), bandwidth_delay_product(world, flow).unwrap_or_default());
     format!(
         "the receive window of {:.0} kB is smaller than the path's bandwidth-delay product of {:.0} kB and limits the flow \
          to {:.2} Mbit/s (window/RTT); raise receive_buffer{}",
@@ -103,7 +107,10 @@ fn receive_buffer_message(world: &World<'_>, flow: &FlowSummary) -> String {
 
 fn gave_up(world: &World<'_>, flow: &FlowSummary) -> bool {
     let app = &world.apps[flow.id];
-    app.finished.is_none() && !app.stopped && app.started && world.data_sender(flow.id).connection.state() == State::Closed
+    app.finished.is_none()
+        && !app.stopped
+        && app.started
+        && world.data_sender(flow.id).connection.state() == State::Closed
 }
 
 fn not_finished(world: &World<'_>, flow: &FlowSummary) -> bool {

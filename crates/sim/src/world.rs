@@ -79,11 +79,14 @@ impl<'a> World<'a> {
     /// Sets everything up at time zero.
     pub fn new(scenario: &'a Scenario, network: &'a Network, recording: bool, serve_ahead: bool) -> Self {
         let seed = scenario.run.seed;
-        let declared: Vec<usize> = (0..network.links.len()).filter(|link| network.links[*link].declared).collect();
+        let declared: Vec<usize> =
+            (0..network.links.len()).filter(|link| network.links[*link].declared).collect();
         let mut position = vec![None; network.links.len()];
         declared.iter().enumerate().for_each(|(index, link)| position[*link] = Some(index as u32));
         let captured = network.links.iter().map(|link| {
-            recording && link.declared && scenario.run.capture.iter().any(|name| link.name.starts_with(&format!("{name}.")))
+            recording
+                && link.declared
+                && scenario.run.capture.iter().any(|name| link.name.starts_with(&format!("{name}.")))
         });
         let captured: Vec<bool> = captured.collect();
         let fabric = Fabric::new(network, seed, serve_ahead, &captured);
@@ -124,7 +127,8 @@ impl<'a> World<'a> {
         let client_port = 1024 + (flow % 60_000) as u16;
         for side in [Side::Client, Side::Server] {
             let cc = spec.tcp.congestion_control().expect("the scenario was validated");
-            let isn = || SeqNumber(Random::stream(seed, &format!("{} isn {side:?}", instance.name)).bits() as u32);
+            let isn =
+                || SeqNumber(Random::stream(seed, &format!("{} isn {side:?}", instance.name)).bits() as u32);
             let (local, remote) = if side == Side::Client { (client_port, 80) } else { (80, client_port) };
             let ports = Ports { local, remote };
             let connection = match side {
@@ -147,7 +151,8 @@ impl<'a> World<'a> {
             });
         }
         if spec.tcp.established && spec.trace {
-            self.recorder.assume_window_shift(flow, self.endpoints[2 * flow].connection.config().window_shift());
+            self.recorder
+                .assume_window_shift(flow, self.endpoints[2 * flow].connection.config().window_shift());
         }
     }
 
@@ -175,7 +180,11 @@ impl<'a> World<'a> {
             IpAddr::V4(Ipv4Addr::new(10, high, middle, low))
         };
         let (client, server) = (address(flow.from), address(flow.to));
-        if endpoint % 2 == 0 { Hosts { src: server, dst: client } } else { Hosts { src: client, dst: server } }
+        if endpoint % 2 == 0 {
+            Hosts { src: server, dst: client }
+        } else {
+            Hosts { src: client, dst: server }
+        }
     }
 
     /// Handles all events before `until`, but at most `budget` of them.
@@ -191,7 +200,8 @@ impl<'a> World<'a> {
             self.now = time;
             self.events += 1;
             if component < links {
-                let arrived = self.fabric.handle_event(&mut self.timeline, &mut self.recorder, time, component);
+                let arrived =
+                    self.fabric.handle_event(&mut self.timeline, &mut self.recorder, time, component);
                 if let Some(packet) = arrived {
                     self.receive(packet);
                 }
@@ -311,6 +321,9 @@ impl<'a> World<'a> {
             if index == data_sender {
                 self.recorder.connection_event(self.now, flow, event);
             }
+            if event == Event::Connected && index % 2 == 0 {
+                self.apps[flow].connected(&mut self.endpoints[index].connection);
+            }
             if event == Event::PeerClosed {
                 // The application closes its side too once there is no more to come.
                 self.endpoints[index].connection.close();
@@ -420,7 +433,9 @@ impl<'a> World<'a> {
             time_s: self.now.as_secs_f64(),
             flow: flow as u32,
             cwnd_bytes: cwnd,
-            ssthresh_bytes: Some(sender.ssthresh()).filter(|bytes| *bytes < u64::MAX).map(|bytes| bytes as f64),
+            ssthresh_bytes: Some(sender.ssthresh())
+                .filter(|bytes| *bytes < u64::MAX)
+                .map(|bytes| bytes as f64),
             flight_bytes: sender.flight_size() as f64,
             srtt_s: (stats.rtt_samples > 0).then(|| sender.srtt().as_secs_f64()),
             rto_s: sender.rto().as_secs_f64(),
@@ -438,8 +453,12 @@ impl World<'_> {
     /// The captured packets as a pcapng file, if a capture was asked for.
     pub fn capture_file(&self) -> Option<Vec<u8>> {
         let is_tap = |link: &&usize| self.fabric.is_captured(**link);
-        let taps: Vec<(usize, String)> =
-            self.declared.iter().filter(is_tap).map(|link| (*link, self.network.links[*link].name.clone())).collect();
+        let taps: Vec<(usize, String)> = self
+            .declared
+            .iter()
+            .filter(is_tap)
+            .map(|link| (*link, self.network.links[*link].name.clone()))
+            .collect();
         (!taps.is_empty()).then(|| self.recorder.capture_file(&taps, |endpoint| self.hosts(endpoint)))
     }
 }

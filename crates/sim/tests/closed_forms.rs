@@ -51,7 +51,11 @@ fn a_small_receive_buffer_limits_and_is_named() {
     close(metric(flow, "goodput_bps"), 1_024_000.0, 0.03);
     let share = flow.limited.iter().find(|(name, _)| *name == "receiver_window").unwrap().1;
     assert!(share > 0.95, "limited by the receiver's window for {share} of the time");
-    assert!(summary.warnings.iter().any(|warning| warning.code == "receive_buffer"), "{:?}", summary.warnings);
+    assert!(
+        summary.warnings.iter().any(|warning| warning.code == "receive_buffer"),
+        "{:?}",
+        summary.warnings
+    );
     close(flow.predicted.get("window_limit_bps").unwrap(), 1_024_000.0, 0.02);
 }
 

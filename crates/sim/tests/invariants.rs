@@ -31,13 +31,16 @@ fn random_network() -> impl Strategy<Value = RandomNetwork> {
 impl RandomNetwork {
     fn toml(&self) -> String {
         let seed = self.seed >> 1;
-        let mut text = format!("[run]\nduration = \"20 s\"\nwarmup = \"3 s\"\nseed = {seed}\nsample = \"1 s\"\n");
+        let mut text =
+            format!("[run]\nduration = \"20 s\"\nwarmup = \"3 s\"\nseed = {seed}\nsample = \"1 s\"\n");
         for (index, (mbit, ms, packets, kind)) in self.links.iter().enumerate() {
             let impairment = match kind {
                 0 => "loss = { kind = \"random\", probability = \"1 %\" }",
                 1 => "loss = { kind = \"random\", probability = 0.02, place = \"before_queue\" }",
                 2 => "jitter = \"3 ms\"\nreordering = { probability = 0.01, delay = \"5 ms\" }",
-                3 => "outages = [{ start = \"4 s\", duration = \"1500 ms\" }]\nchanges = [{ at = \"9 s\", rate = \"2 Mbit/s\" }]",
+                3 => {
+                    "outages = [{ start = \"4 s\", duration = \"1500 ms\" }]\nchanges = [{ at = \"9 s\", rate = \"2 Mbit/s\" }]"
+                }
                 _ => "",
             };
             let queue = if index % 2 == 0 { "droptail" } else { "head_drop" };
