@@ -1,0 +1,106 @@
+//! What can be seen of a connection from outside.
+
+use super::Connection;
+use crate::sender::Phase;
+use crate::{Config, Limit, LimitedTime, State, Stats};
+use longhaul_cc::CongestionControl;
+use longhaul_units::{Duration, Instant};
+
+impl Connection {
+    /// Bytes in order and not read yet.
+    pub fn readable(&self) -> u64 {
+        self.receiver.readable()
+    }
+    /// State of the connection.
+    pub fn state(&self) -> State {
+        self.state
+    }
+    /// Congestion window in bytes.
+    pub fn cwnd(&self) -> u64 {
+        self.sender.cwnd()
+    }
+    /// Slow start threshold in bytes; `u64::MAX` while there is none.
+    pub fn ssthresh(&self) -> u64 {
+        self.sender.cc().ssthresh()
+    }
+    /// FlightSize: bytes sent and not cumulatively acknowledged.
+    pub fn flight_size(&self) -> u64 {
+        self.sender.flight_size()
+    }
+    /// Estimate of the bytes in the network (RFC 6675's pipe).
+    pub fn pipe(&self) -> u64 {
+        self.sender.pipe()
+    }
+    /// Smoothed round trip time; zero before the first sample.
+    pub fn srtt(&self) -> Duration {
+        self.sender.rtt.srtt
+    }
+    /// Round trip time variation.
+    pub fn rttvar(&self) -> Duration {
+        self.sender.rtt.rttvar
+    }
+    /// Retransmission timeout, back-off included.
+    pub fn rto(&self) -> Duration {
+        self.sender.rtt.rto()
+    }
+    /// The latest round trip measured; zero before the first.
+    pub fn latest_rtt(&self) -> Duration {
+        self.sender.rtt.latest
+    }
+    /// The smallest round trip measured; `Duration::MAX` before the first.
+    pub fn min_rtt(&self) -> Duration {
+        self.sender.rtt.min
+    }
+    /// Bytes that the peer's window allows beyond the acknowledged ones.
+    pub fn peer_window(&self) -> u64 {
+        self.sender.peer_window()
+    }
+    /// Bytes written and never sent; `u64::MAX` for an unlimited source.
+    pub fn unsent(&self) -> u64 {
+        self.sender.unsent()
+    }
+    /// Payload bytes cumulatively acknowledged by the peer.
+    pub fn acked_bytes(&self) -> u64 {
+        self.sender.acked_bytes()
+    }
+    /// Payload bytes received in order.
+    pub fn received_bytes(&self) -> u64 {
+        self.receiver.received()
+    }
+    /// Payload bytes that the application has read.
+    pub fn read_bytes(&self) -> u64 {
+        self.receiver.read_bytes()
+    }
+    /// True during loss recovery, fast or after a timeout.
+    pub fn in_recovery(&self) -> bool {
+        self.sender.phase != Phase::Open
+    }
+    /// Blocks that the peer has SACKed.
+    pub fn sacked_blocks(&self) -> usize {
+        self.sender.holes()
+    }
+    /// Largest payload of a segment without SACK blocks, as negotiated.
+    pub fn effective_mss(&self) -> u32 {
+        self.agreed.mss
+    }
+    /// The congestion control.
+    pub fn congestion_control(&self) -> &dyn CongestionControl {
+        self.sender.cc()
+    }
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+    /// Counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+    /// What limits the sender now.
+    pub fn limit(&self) -> Limit {
+        self.limits.current()
+    }
+    /// Time spent under each limit, from the first `poll_transmit` up to now.
+    pub fn limited_time(&self, now: Instant) -> LimitedTime {
+        self.limits.total(now)
+    }
+}

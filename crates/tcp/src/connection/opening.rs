@@ -1,0 +1,109 @@
+//! The handshake: SYN, SYN-ACK, simultaneous open (RFC 9293 sections 3.5 and 3.10.7.2 to 3.10.7.4).
+
+use super::{Connection, reset_for};
+use crate::handshake::Offer;
+use crate::{Event, State};
+use longhaul_segment::{Flags, Segment};
+use longhaul_units::Instant;
+
+impl Connection {
+    #[cold]
+    pub(super) fn on_segment_in_listen(&mut self, now: Instant, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.reply = reset_for(segment).map(Box::new);
+            return;
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        if self.ports.remote == 0 {
+            self.ports.remote = segment.src_port;
+        }
+        self.accept_syn(now, segment);
+        // An ECN-setup SYN has both bits (RFC 3168 section 6.1.1).
+        self.ecn = self.config.ecn && segment.flags.contains(Flags::ECE | Flags::CWR);
+        self.state = State::SynReceived;
+        self.syn_due = true;
+    }
+
+    #[cold]
+    pub(super) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
+        let acknowledged = segment.flags.contains(Flags::ACK);
+        let sent = self.syn_sent_at.is_some();
+        if acknowledged && (!sent || segment.ack != self.isn + 1) {
+            self.reply = reset_for(segment).map(Box::new);
+            return;
+        }
+        if segment.flags.contains(Flags::RST) {
+            if acknowledged {
+                self.fail(Event::Reset);
+            }
+            return;
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.accept_syn(now, segment);
+        if acknowledged {
+            // An ECN-setup SYN-ACK has ECE without CWR.
+            self.ecn =
+                self.config.ecn && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
+            self.establish(now, u64::from(segment.window), 0);
+            self.receiver.ack_now = true;
+        } else {
+            // Simultaneous open.
+            self.ecn = self.config.ecn && segment.flags.contains(Flags::ECE | Flags::CWR);
+            self.state = State::SynReceived;
+            self.syn_due = true;
+            self.syn_sent_at = None;
+        }
+    }
+
+    pub(super) fn accept_syn(&mut self, now: Instant, segment: &Segment) {
+        self.peer_isn = segment.seq;
+        let offer = Offer::of_segment(segment);
+        self.agreed = Offer::of_config(&self.config).agree(&offer);
+        self.receiver.synchronize(self.agreed.receive_shift, self.agreed.sack);
+        if let Some(value) = offer.timestamps {
+            self.recent_timestamp = value;
+            self.recent_timestamp_at = now;
+        }
+        self.peer_offer = Some(offer);
+    }
+
+    /// The ACK of our SYN-ACK, in SYN-RECEIVED. False: the segment is of no use.
+    #[cold]
+    pub(super) fn complete_passive_open(&mut self, now: Instant, segment: &Segment, ack: u64) -> bool {
+        if ack != 1 || self.syn_sent_at.is_none() {
+            self.reply = reset_for(segment).map(Box::new);
+            return false;
+        }
+        // The window of a SYN-ACK is not scaled (RFC 7323 section 2.2).
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.agreed.send_shift };
+        self.establish(now, u64::from(segment.window) << shift, 0);
+        true
+    }
+
+    pub(super) fn establish(&mut self, now: Instant, window: u64, seq: u64) {
+        self.state = State::Established;
+        self.syn_due = false;
+        self.sender.rto_deadline = Instant::FAR_FUTURE;
+        self.sender.begin(now, self.agreed.mss, self.agreed.sack, window);
+        self.window_seq = seq;
+        self.window_ack = 1;
+        match self.syn_sent_at {
+            Some(sent_at) if self.syn_retransmissions == 0 => {
+                let rtt = now.since(sent_at);
+                self.sender.rtt.observe(rtt);
+                self.sender.rtt.sample(rtt);
+                self.stats.rtt_sample(rtt);
+            }
+            _ => self.sender.after_syn_loss(),
+        }
+        self.events.push(Event::Connected);
+        self.start_keepalive(now);
+    }
+}

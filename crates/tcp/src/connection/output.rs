@@ -1,0 +1,209 @@
+//! Segments that leave: data with the ACK on it, pure ACKs, probes, SYN and RST.
+
+use super::Connection;
+use crate::handshake::Offer;
+use crate::sender::Chunk;
+use crate::{Event, Limit, State, Transmit};
+use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
+use longhaul_units::Instant;
+
+impl Connection {
+    /// The next segment to send, if any.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        if !self.state.is_synchronized() || self.reply.is_some() {
+            return self.poll_unsynchronized(now);
+        }
+        let option_bytes = if self.receiver.has_sack_blocks() {
+            self.sack_option_len(self.receiver.sack_block_count())
+        } else {
+            0
+        };
+        match self.sender.next_segment(now, option_bytes, &mut self.stats) {
+            Ok(chunk) => return self.data_segment(now, chunk),
+            Err(limit) => self.limits.set(now, limit),
+        }
+        if self.receiver.ack_now {
+            self.stats.pure_acks_sent += 1;
+            return self.bare_ack(now, self.sender.max);
+        }
+        if self.sender.probe_is_due() || self.keepalive_due {
+            return self.probe(now);
+        }
+        None
+    }
+
+    #[inline(always)]
+    pub(super) fn data_segment(&mut self, now: Instant, chunk: Chunk) -> Option<Transmit> {
+        let mut flags = Flags::ACK;
+        if chunk.push {
+            flags |= Flags::PSH;
+        }
+        if chunk.fin {
+            flags |= Flags::FIN;
+            self.on_fin_sent();
+        }
+        let mut ecn = Ecn::NotEct;
+        // RFC 3168 sections 6.1.2 and 6.1.5: new data only.
+        if self.ecn && !chunk.retransmission && chunk.payload > 0 {
+            ecn = Ecn::Ect0;
+            if self.sender.take_cwr(chunk.start + chunk.payload) {
+                flags |= Flags::CWR;
+            }
+        }
+        self.transmit(now, chunk.start, chunk.payload as u32, flags, ecn, chunk.retransmission)
+    }
+    pub(super) fn bare_ack(&mut self, now: Instant, seq: u64) -> Option<Transmit> {
+        self.transmit(now, seq, 0, Flags::ACK, Ecn::NotEct, false)
+    }
+    /// A segment of the synchronized states; it acknowledges what has arrived.
+    pub(super) fn transmit(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        payload_len: u32,
+        flags: Flags,
+        ecn: Ecn,
+        retransmission: bool,
+    ) -> Option<Transmit> {
+        // Two calls, so that the usual empty options are a constant and the segment is built where it is wanted.
+        if self.agreed.timestamps || self.receiver.has_sack_blocks() {
+            let options = self.options(now);
+            self.assemble(now, seq, payload_len, flags, ecn, retransmission, options)
+        } else {
+            self.assemble(now, seq, payload_len, flags, ecn, retransmission, Options::NONE)
+        }
+    }
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn assemble(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        payload_len: u32,
+        flags: Flags,
+        ecn: Ecn,
+        retransmission: bool,
+        options: Options,
+    ) -> Option<Transmit> {
+        let flags = if self.ecn_echo { flags | Flags::ECE } else { flags };
+        let window = self.receiver.window_field(now);
+        self.receiver.ack_sent();
+        let segment = Segment {
+            src_port: self.ports.local,
+            dst_port: self.ports.remote,
+            seq: SeqNumber::wrap(self.isn, seq),
+            ack: SeqNumber::wrap(self.peer_isn, self.receiver.next),
+            window,
+            flags,
+            payload_len,
+            options,
+        };
+        Some(Transmit { segment, ecn, retransmission })
+    }
+    #[inline(never)]
+    pub(super) fn options(&mut self, now: Instant) -> Options {
+        let mut options = Options::default();
+        if self.agreed.timestamps {
+            options.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.recent_timestamp });
+        }
+        if self.receiver.has_sack_blocks() {
+            options.sack = self.receiver.sack_blocks(self.sack_room(), self.peer_isn);
+        }
+        options
+    }
+    /// SACK blocks that fit into 40 bytes of options.
+    pub(super) fn sack_room(&self) -> usize {
+        if self.agreed.timestamps { SackBlocks::MAX - 1 } else { SackBlocks::MAX }
+    }
+    pub(super) fn sack_option_len(&self, blocks: usize) -> u64 {
+        4 + 8 * blocks.min(self.sack_room()) as u64
+    }
+
+    #[cold]
+    pub(super) fn on_fin_sent(&mut self) {
+        match self.state {
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            _ => {}
+        }
+    }
+
+    /// Zero-window probe: one byte of new data. Keepalive: a number just below the window.
+    #[cold]
+    pub(super) fn probe(&mut self, now: Instant) -> Option<Transmit> {
+        if let Some(seq) = self.sender.take_probe() {
+            self.stats.probes_sent += 1;
+            return self.transmit(now, seq, 1, Flags::ACK, Ecn::NotEct, false);
+        }
+        if std::mem::take(&mut self.keepalive_due) {
+            self.stats.probes_sent += 1;
+            return self.bare_ack(now, self.sender.una - 1);
+        }
+        None
+    }
+
+    #[cold]
+    pub(super) fn poll_unsynchronized(&mut self, now: Instant) -> Option<Transmit> {
+        if let Some(segment) = self.reply.take() {
+            return Some(Transmit { segment: *segment, ecn: Ecn::NotEct, retransmission: false });
+        }
+        self.limits.set(now, if self.state == State::Closed { Limit::Closed } else { Limit::Handshake });
+        if std::mem::take(&mut self.syn_due) {
+            return Some(self.syn_segment(now));
+        }
+        if self.state == State::Closed && self.receiver.ack_now {
+            // The last ACK of a connection that ended with it.
+            self.stats.pure_acks_sent += 1;
+            return self.bare_ack(now, self.sender.max);
+        }
+        None
+    }
+
+    pub(super) fn syn_segment(&mut self, now: Instant) -> Transmit {
+        let answer = self.state == State::SynReceived;
+        let retransmission = self.syn_sent_at.is_some();
+        if retransmission {
+            self.stats.syn_retransmissions += 1;
+        } else {
+            self.syn_sent_at = Some(now);
+        }
+        self.sender.max = 1;
+        self.sender.rto_deadline = now + self.sender.rtt.rto();
+        let mut offer = Offer::of_config(&self.config);
+        let mut flags = Flags::SYN;
+        let mut ack = SeqNumber(0);
+        if answer {
+            flags |= Flags::ACK;
+            ack = SeqNumber::wrap(self.peer_isn, self.receiver.next);
+            if self.ecn {
+                flags |= Flags::ECE;
+            }
+            // Only what the peer has offered is offered in return.
+            if let Some(peer) = self.peer_offer {
+                offer.window_scale = offer.window_scale.filter(|_| peer.window_scale.is_some());
+                offer.sack &= peer.sack;
+                offer.timestamps = offer.timestamps.filter(|_| peer.timestamps.is_some());
+            }
+        } else if self.config.ecn {
+            flags |= Flags::ECE | Flags::CWR;
+        }
+        let segment = Segment {
+            src_port: self.ports.local,
+            dst_port: self.ports.remote,
+            seq: self.isn,
+            ack,
+            window: self.receiver.syn_window_field(),
+            flags,
+            payload_len: 0,
+            options: offer.options(self.timestamp(now), if answer { self.recent_timestamp } else { 0 }),
+        };
+        Transmit { segment, ecn: Ecn::NotEct, retransmission }
+    }
+
+    /// The next event, if any. Events are rare; notices of congestion are dropped when 256 wait.
+    #[inline]
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+}

@@ -1,0 +1,315 @@
+//! What an ACK does: RTT (RFC 6298), SACK (RFC 2018), loss detection and recovery (RFC 5681, RFC 6582, RFC 6675),
+//! ECN echoes (RFC 3168), and the report to congestion control.
+
+use super::{Acknowledgment, Phase, Sender};
+use crate::event::Events;
+use crate::{Event, Recovery, Stats};
+use longhaul_cc::{Ack, Congestion, CongestionKind};
+use longhaul_segment::SeqNumber;
+use longhaul_units::{Duration, Instant};
+
+impl Sender {
+    /// The greatest acknowledgment that makes sense.
+    #[inline]
+    pub fn acceptable_ack(&self) -> u64 {
+        self.max + u64::from(self.probe_outstanding)
+    }
+
+    /// An acceptable ACK of an established connection; `ack` is not below SND.UNA.
+    #[inline]
+    pub fn on_ack(&mut self, a: &Acknowledgment<'_>, stats: &mut Stats, events: &mut Events) {
+        if self.probe_outstanding || self.unanswered_probes > 0 {
+            self.on_probe_answer(a.ack);
+        }
+        let prior_una = self.una;
+        let prior_flight_size = self.flight_size();
+        let prior_in_flight = self.pipe();
+        let prior_phase = self.phase;
+        let window_changed = match a.window_edge {
+            Some(edge) => self.update_window(a.ack, edge),
+            None => false,
+        };
+        let mut newly_sacked = 0;
+        if !a.sack.is_empty() && self.recovery.uses_sack() {
+            newly_sacked = self.on_sack(a, stats);
+        }
+
+        let mut rtt = None;
+        let mut newly_acked = 0;
+        if a.ack > prior_una {
+            let advanced = a.ack - prior_una;
+            self.una = a.ack;
+            let was_sacked = self.board.acknowledge(a.ack);
+            newly_acked = advanced - was_sacked;
+            rtt = self.measure(a, prior_una, stats);
+            self.on_new_ack(a.now, advanced, events);
+        } else if newly_sacked > 0 || (self.is_duplicate_ack(a) && !window_changed) {
+            stats.duplicate_acks_received += 1;
+            if self.phase == Phase::FastRecovery {
+                self.inflation += self.mss as i64;
+            } else {
+                self.duplicate_acks += 1;
+            }
+        }
+        if self.phase == Phase::Open && (self.duplicate_acks != 0 || !self.board.is_empty()) {
+            self.enter_recovery_if_lost(a.now, stats, events);
+        }
+
+        self.sacked_unreported += newly_sacked;
+        self.delivered += newly_acked + newly_sacked;
+        if a.ack > prior_una || (newly_sacked > 0 && prior_phase == Phase::FastRecovery) {
+            self.tell_congestion_control(a.now, prior_una, prior_in_flight, prior_phase, newly_acked, rtt);
+        }
+        if a.ecn_echo {
+            self.on_ecn_echo(a.now, prior_flight_size, stats, events);
+        }
+        self.refresh();
+    }
+
+    #[inline]
+    pub(super) fn tell_congestion_control(
+        &mut self,
+        now: Instant,
+        prior_una: u64,
+        prior_in_flight: u64,
+        prior_phase: Phase,
+        newly_acked: u64,
+        rtt: Option<Duration>,
+    ) {
+        let round_start = self.una > self.round_end;
+        if round_start {
+            self.round += 1;
+            self.round_end = self.max;
+        }
+        let delivery_rate = match &mut self.rate {
+            Some(rate) => {
+                rate.on_ack(now, self.una.max(self.board.highest_sacked()), self.delivered, self.rtt.min)
+            }
+            None => None,
+        };
+        let acked = newly_acked + std::mem::take(&mut self.sacked_unreported);
+        self.cc.on_ack(&Ack {
+            now,
+            acked,
+            rtt,
+            srtt: self.rtt.srtt,
+            min_rtt: self.rtt.min,
+            in_flight: self.pipe(),
+            prior_in_flight,
+            round: self.round,
+            round_start,
+            delivery_rate,
+            delivered: self.delivered,
+            app_limited: prior_una >= self.cwnd_limited_below,
+            in_recovery: prior_phase == Phase::FastRecovery || self.phase == Phase::FastRecovery,
+        });
+    }
+
+    /// SND.WND of RFC 9293; true if it changed.
+    #[inline]
+    pub(super) fn update_window(&mut self, ack: u64, edge: u64) -> bool {
+        let window = edge - ack;
+        let changed = window != self.window_edge.saturating_sub(self.una);
+        self.window_edge = edge;
+        self.max_window = self.max_window.max(window);
+        if edge > self.max && self.persist_deadline != Instant::FAR_FUTURE && self.usable_is_worthwhile() {
+            self.stop_persisting();
+        }
+        changed
+    }
+
+    /// RFC 5681 section 2; with SACK only news of SACKed data counts (RFC 6675 section 2).
+    pub(super) fn is_duplicate_ack(&self, a: &Acknowledgment<'_>) -> bool {
+        a.bare && self.max > self.una && !self.recovery.uses_sack()
+    }
+
+    /// Takes up the SACK blocks; returns the bytes that are news.
+    pub(super) fn on_sack(&mut self, a: &Acknowledgment<'_>, stats: &mut Stats) -> u64 {
+        let blocks = a.sack.as_slice();
+        let offsets = |block: &(SeqNumber, SeqNumber)| {
+            let start = block.0.unwrap(a.isn, self.una)?;
+            let end = block.1.unwrap(a.isn, self.una)?;
+            (start < end && end <= self.max).then_some((start, end))
+        };
+        // RFC 2883 section 4: the first block is a D-SACK if it is acknowledged already or within the second.
+        let duplicate = offsets(&blocks[0]).is_some_and(|(start, end)| {
+            end <= a.ack
+                || blocks.get(1).and_then(offsets).is_some_and(|second| second.0 <= start && end <= second.1)
+        });
+        stats.dsacks_received += u64::from(duplicate);
+        let mut news = 0;
+        for block in &blocks[usize::from(duplicate)..] {
+            if self.board.last_blocks().as_slice().contains(block) {
+                continue;
+            }
+            let start = block.0.unwrap(a.isn, self.una);
+            let end = block.1.unwrap(a.isn, self.una);
+            if let (Some(start), Some(end)) = (start, end) {
+                if start < end && end <= self.max && end > self.una {
+                    news += self.board.sack(start, end);
+                }
+            }
+        }
+        self.board.set_last_blocks(*a.sack);
+        if news > 0 {
+            if self.recovery == Recovery::Fack {
+                let tolerated = u64::from(self.duplicate_threshold) * self.mss;
+                self.board.mark_lost_below(self.board.highest_sacked().saturating_sub(tolerated));
+            } else {
+                self.board.detect_losses(self.duplicate_threshold, self.mss);
+            }
+        }
+        news
+    }
+
+    /// RTT measurement by Karn's rule, else by timestamps (RFC 7323 section 4).
+    #[inline]
+    pub(super) fn measure(
+        &mut self,
+        a: &Acknowledgment<'_>,
+        prior_una: u64,
+        stats: &mut Stats,
+    ) -> Option<Duration> {
+        let departures = self.log.acknowledge(a.ack);
+        let (oldest, newest) = if prior_una >= self.retransmitted_below {
+            let departures = departures?;
+            (a.now.since(departures.oldest), a.now.since(departures.newest))
+        } else {
+            let rtt = a.timestamp_rtt?;
+            (rtt, rtt)
+        };
+        self.rtt.observe(newest);
+        stats.rtt_sample(newest);
+        if self.every_ack_sampled || self.sampled_round != self.round {
+            self.sampled_round = self.round;
+            self.rtt.sample(oldest);
+        }
+        Some(newest)
+    }
+
+    /// SND.UNA has advanced by `advanced`.
+    #[inline]
+    pub(super) fn on_new_ack(&mut self, now: Instant, advanced: u64, events: &mut Events) {
+        self.duplicate_acks = 0;
+        self.limited_transmitted = 0;
+        self.timeouts_in_a_row = 0;
+        self.last_progress = now;
+        let mut restart_timer = true;
+        if self.phase != Phase::Open {
+            if self.una >= self.recovery_point
+                || (self.phase == Phase::FastRecovery && self.recovery == Recovery::Reno)
+            {
+                self.leave_recovery(events);
+            } else if self.phase == Phase::FastRecovery && !self.recovery.uses_sack() {
+                restart_timer = self.on_partial_ack(advanced);
+            }
+        }
+        // RFC 6298 sections 5.2 and 5.3.
+        if self.una == self.max {
+            self.rto_deadline = Instant::FAR_FUTURE;
+        } else if restart_timer {
+            self.rto_deadline = now + self.rtt.rto();
+        }
+    }
+
+    /// RFC 6582 section 3.2 step 3, partial acknowledgment. Returns whether the timer restarts: with the first
+    /// partial ACK only ("impatient"), or with each ("slow but steady").
+    pub(super) fn on_partial_ack(&mut self, advanced: u64) -> bool {
+        self.inflation -= advanced as i64;
+        if advanced >= self.mss {
+            self.inflation += self.mss as i64;
+        }
+        self.board.mark_lost_below((self.una + self.mss).min(self.max));
+        self.retransmit_now = true;
+        !std::mem::replace(&mut self.partial_ack_seen, true) || !self.impatient
+    }
+
+    pub(super) fn leave_recovery(&mut self, events: &mut Events) {
+        self.phase = Phase::Open;
+        self.inflation = 0;
+        self.retransmit_now = false;
+        self.board.restart_retransmission();
+        events.push(Event::RecoveryEnd);
+    }
+
+    /// RFC 5681 section 3.2, RFC 6582 section 3.2 step 2, RFC 6675 section 5 steps 1 to 4.
+    pub(super) fn enter_recovery_if_lost(&mut self, now: Instant, stats: &mut Stats, events: &mut Events) {
+        let enough = self.duplicate_acks >= self.duplicate_threshold;
+        let sack = self.recovery.uses_sack();
+        let lost = enough || (sack && self.board.lost_edge() > self.una);
+        // Without SACK duplicate ACKs may come from data sent twice: wait until new data is acknowledged.
+        let fresh = if sack { self.una >= self.recovery_point } else { self.una > self.recovery_point };
+        if lost && fresh && self.max > self.una {
+            self.enter_recovery(now, stats, events);
+        }
+    }
+
+    #[cold]
+    pub(super) fn enter_recovery(&mut self, now: Instant, stats: &mut Stats, events: &mut Events) {
+        let flight_size = self.flight_size() - self.limited_transmitted.min(self.flight_size());
+        let tahoe = self.recovery == Recovery::Tahoe;
+        stats.fast_retransmits += 1;
+        events.push(Event::FastRetransmit { lost: self.una - 1, flight_size });
+        // One reduction per window, be it for loss or for an ECN echo (RFC 3168 section 6.1.2).
+        if self.una >= self.reduction_point || tahoe {
+            let kind = if tahoe { CongestionKind::Timeout } else { CongestionKind::Loss };
+            self.reduce(now, kind, flight_size);
+        }
+        if self.recovery != Recovery::Reno {
+            self.recovery_point = self.max;
+        }
+        self.retransmit_now = true;
+        self.rescued = false;
+        self.partial_ack_seen = false;
+        self.board.restart_retransmission();
+        if tahoe {
+            self.phase = Phase::AfterTimeout;
+            self.board.mark_lost_below(self.max);
+        } else {
+            self.phase = Phase::FastRecovery;
+            self.inflation = i64::from(self.duplicate_acks) * self.mss as i64;
+            self.board.mark_lost_below((self.una + self.mss).min(self.max));
+        }
+        self.duplicate_acks = 0;
+    }
+
+    pub(super) fn reduce(&mut self, now: Instant, kind: CongestionKind, flight_size: u64) {
+        self.reduction_point = self.max;
+        self.cwr_due = true;
+        self.ecn_point = u64::MAX;
+        self.cc.on_congestion(&Congestion { now, kind, flight_size });
+        self.refresh();
+    }
+
+    /// RFC 3168 section 6.1.2. The receiver repeats its echo until CWR arrives.
+    #[cold]
+    pub(super) fn on_ecn_echo(
+        &mut self,
+        now: Instant,
+        flight_size: u64,
+        stats: &mut Stats,
+        events: &mut Events,
+    ) {
+        stats.ecn_echoes_received += 1;
+        let fresh = self.una >= self.reduction_point && self.una >= self.ecn_point;
+        if fresh && flight_size > 0 && self.phase == Phase::Open {
+            stats.ecn_reductions += 1;
+            events.push(Event::EcnReduction);
+            self.reduce(now, CongestionKind::EcnEcho, flight_size);
+        }
+    }
+    /// True if the segment with new data up to `end` is to carry CWR.
+    #[inline]
+    pub fn take_cwr(&mut self, end: u64) -> bool {
+        if self.cwr_due {
+            self.ecn_point = end;
+        }
+        std::mem::take(&mut self.cwr_due)
+    }
+
+    #[inline]
+    pub(super) fn refresh(&mut self) {
+        self.cwnd = self.cc.window();
+        self.pacer.rate = self.cc.pacing_rate();
+    }
+}

@@ -1,0 +1,113 @@
+//! The retransmission timer (RFC 6298 section 5, RFC 6675 section 5.1) and the persist timer (RFC 9293 section 3.8.6.1).
+
+use super::{Phase, Sender};
+use crate::event::Events;
+use crate::{Event, Stats};
+use longhaul_cc::CongestionKind;
+use longhaul_units::Instant;
+
+impl Sender {
+    /// The retransmission timer has expired (RFC 6298 section 5.4 to 5.6, RFC 6675 section 5.1). False: give up.
+    #[must_use]
+    pub fn on_retransmission_timeout(
+        &mut self,
+        now: Instant,
+        stats: &mut Stats,
+        events: &mut Events,
+    ) -> bool {
+        self.rto_deadline = Instant::FAR_FUTURE;
+        if self.max == self.una {
+            return true;
+        }
+        let waited = now.since(self.last_progress);
+        if self.timeouts_in_a_row >= self.max_retransmissions
+            || self.user_timeout.is_some_and(|limit| waited >= limit)
+        {
+            return false;
+        }
+        self.timeouts_in_a_row += 1;
+        stats.timeouts += 1;
+        let flight_size = self.flight_size();
+        events.push(Event::Timeout { lost: self.una - 1, flight_size, backoff: self.timeouts_in_a_row });
+        // RFC 5681 section 3.1: ssthresh is set once, not at each back-off.
+        if self.timeouts_in_a_row == 1 {
+            let mut in_network = flight_size - self.limited_transmitted.min(flight_size);
+            // In recovery FlightSize goes on counting what has long arrived or is lost, and would raise ssthresh; what
+            // cwnd allows is the better measure (as in 4.4BSD).
+            if self.phase != Phase::Open {
+                in_network = in_network.min(self.cwnd);
+            }
+            self.reduce(now, CongestionKind::Timeout, in_network);
+        }
+        if self.board.reneged() {
+            stats.reneging += 1;
+            self.board.clear();
+        } else if self.clear_sack_on_timeout {
+            self.board.clear();
+        }
+        self.phase = Phase::AfterTimeout;
+        self.recovery_point = self.max;
+        self.duplicate_acks = 0;
+        self.inflation = 0;
+        self.limited_transmitted = 0;
+        self.retransmit_now = true;
+        self.board.restart_retransmission();
+        self.board.mark_lost_below(self.max);
+        self.rtt.back_off();
+        self.rto_deadline = now + self.rtt.rto();
+        true
+    }
+
+    /// RFC 9293 section 3.8.6.1: the window has been closed for long. False: the peer has fallen silent, give up.
+    #[must_use]
+    pub fn on_persist_timeout(&mut self, now: Instant) -> bool {
+        if self.unanswered_probes >= self.max_retransmissions {
+            return false;
+        }
+        self.unanswered_probes += 1;
+        self.persist_interval = self.persist_interval.saturating_mul(2).min(self.max_rto);
+        self.persist_deadline = now + self.persist_interval;
+        if self.window_edge > self.max {
+            self.send_small = true;
+        } else {
+            self.probe_due = true;
+        }
+        true
+    }
+    pub(super) fn start_persisting(&mut self, now: Instant) {
+        if self.persist_deadline == Instant::FAR_FUTURE {
+            self.persist_interval = self.rtt.rto();
+            self.persist_deadline = now + self.persist_interval;
+        }
+    }
+    pub(super) fn stop_persisting(&mut self) {
+        self.persist_deadline = Instant::FAR_FUTURE;
+        self.probe_due = false;
+        self.send_small = false;
+    }
+    #[inline]
+    pub fn probe_is_due(&self) -> bool {
+        self.probe_due
+    }
+    /// The probe's byte to send, if one is due.
+    pub fn take_probe(&mut self) -> Option<u64> {
+        if !std::mem::take(&mut self.probe_due) || self.max != self.una || self.max >= self.data_end {
+            return None;
+        }
+        self.probe_outstanding = true;
+        Some(self.max)
+    }
+    #[cold]
+    pub(super) fn on_probe_answer(&mut self, ack: u64) {
+        self.unanswered_probes = 0;
+        if ack > self.max {
+            self.max = ack;
+            self.probe_outstanding = false;
+        }
+    }
+    /// Silly window avoidance on the sending side lets something go.
+    pub(super) fn usable_is_worthwhile(&self) -> bool {
+        let usable = self.window_edge.saturating_sub(self.max);
+        usable >= self.mss || usable >= self.max_window / 2 || usable >= self.unsent()
+    }
+}

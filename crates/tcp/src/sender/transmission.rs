@@ -1,0 +1,220 @@
+//! What is sent next and when: NextSeg() of RFC 6675 section 4, the windows, Nagle and silly window avoidance
+//! (RFC 9293 sections 3.7.4 and 3.8.6.2.1), restart after idle (RFC 5681 section 4.1).
+
+use super::{Chunk, Phase, Sender};
+use crate::{Limit, Stats};
+use longhaul_cc::Sent;
+use longhaul_units::Instant;
+
+impl Sender {
+    /// The next data segment, or what stands in the way. `option_bytes` of options take room from the payload.
+    #[inline]
+    pub fn next_segment(
+        &mut self,
+        now: Instant,
+        option_bytes: u64,
+        stats: &mut Stats,
+    ) -> Result<Chunk, Limit> {
+        let segment_size = self.mss.saturating_sub(option_bytes).max(1);
+        let chosen = self.choose(now, segment_size);
+        match chosen {
+            Ok(chunk) => {
+                self.record(now, &chunk, stats);
+                Ok(chunk)
+            }
+            Err(limit) => {
+                let full = !matches!(limit, Limit::Application | Limit::ReceiverWindow);
+                if full || self.pipe() + self.mss > self.cwnd {
+                    self.cwnd_limited_below = self.max;
+                }
+                if limit == Limit::Cwnd && self.cc.in_slow_start() {
+                    return Err(Limit::SlowStart);
+                }
+                Err(limit)
+            }
+        }
+    }
+
+    /// NextSeg() of RFC 6675 section 4, which without SACK is go-back-N or RFC 6582's one segment.
+    #[inline]
+    pub(super) fn choose(&mut self, now: Instant, segment_size: u64) -> Result<Chunk, Limit> {
+        if self.phase == Phase::Open {
+            let chunk = self.choose_new_data(now, segment_size)?;
+            return self.release(now, chunk);
+        }
+        let recovering = |_| Limit::Recovery;
+        // Rule 1.
+        if let Some(hole) = self.board.next_lost() {
+            let chunk = self.piece(hole.0, hole.1.min(hole.0 + segment_size));
+            self.check_room(chunk).map_err(recovering)?;
+            return self.release(now, chunk);
+        }
+        self.retransmit_now = false;
+        // Rule 2.
+        match self.choose_new_data(now, segment_size) {
+            Ok(chunk) => return self.release(now, chunk),
+            Err(Limit::Cwnd) => return Err(Limit::Recovery),
+            Err(_) => {}
+        }
+        if self.phase == Phase::FastRecovery && self.recovery.uses_sack() {
+            // Rule 3.
+            if let Some(hole) = self.board.next_hole() {
+                let chunk = self.piece(hole.0, hole.1.min(hole.0 + segment_size));
+                self.check_room(chunk).map_err(recovering)?;
+                return self.release(now, chunk);
+            }
+            // Rule 4, the rescue retransmission.
+            if !self.rescued {
+                if let Some(hole) = self.board.last_hole(self.max) {
+                    let start = hole.0.max(hole.1.saturating_sub(segment_size));
+                    let chunk = Chunk { rescue: true, ..self.piece(start, hole.1) };
+                    self.check_room(chunk).map_err(recovering)?;
+                    return self.release(now, chunk);
+                }
+            }
+        }
+        Err(Limit::Recovery)
+    }
+
+    /// A retransmission of `[start, end)`, of which the last offset may be the FIN.
+    pub(super) fn piece(&self, start: u64, end: u64) -> Chunk {
+        let payload_end = end.min(self.data_end);
+        Chunk {
+            start,
+            payload: payload_end.saturating_sub(start),
+            fin: self.fin_queued && end > self.data_end,
+            retransmission: true,
+            push: false,
+            rescue: false,
+        }
+    }
+
+    #[inline]
+    pub(super) fn check_room(&self, chunk: Chunk) -> Result<(), Limit> {
+        let pipe = self.pipe();
+        let forced = chunk.retransmission && self.retransmit_now;
+        if pipe + chunk.payload <= self.cwnd || pipe == 0 || forced { Ok(()) } else { Err(Limit::Cwnd) }
+    }
+
+    #[inline]
+    pub(super) fn release(&mut self, now: Instant, chunk: Chunk) -> Result<Chunk, Limit> {
+        if self.burst_left == 0 {
+            return Err(Limit::Pacing);
+        }
+        self.pacing_deadline = Instant::FAR_FUTURE;
+        if let Some(until) = self.pacer.held_until(now) {
+            if !(chunk.retransmission && self.retransmit_now) {
+                self.pacing_deadline = until;
+                return Err(Limit::Pacing);
+            }
+        }
+        Ok(chunk)
+    }
+
+    #[inline(always)]
+    pub(super) fn choose_new_data(&mut self, now: Instant, segment_size: u64) -> Result<Chunk, Limit> {
+        let start = self.max;
+        let available = self.data_end.saturating_sub(start);
+        if available == 0 {
+            return self.choose_fin(start);
+        }
+        let usable = self.window_edge.saturating_sub(start);
+        let payload = segment_size.min(available).min(usable);
+        if payload < segment_size {
+            if payload < available {
+                // Silly window avoidance (RFC 9293 section 3.8.6.2.1).
+                let small = payload < self.max_window / 2 || payload == 0;
+                if small && !(self.send_small && payload > 0) {
+                    if self.una == start {
+                        self.start_persisting(now);
+                    }
+                    return Err(Limit::ReceiverWindow);
+                }
+            } else if self.nagle && self.una < start && !self.fin_queued {
+                return Err(Limit::Application);
+            }
+        }
+        if self.una == start {
+            self.restart_if_idle(now);
+        }
+        let last = payload == available;
+        let chunk = Chunk {
+            start,
+            payload,
+            fin: last && self.fin_queued,
+            retransmission: false,
+            push: last,
+            rescue: false,
+        };
+        self.check_room(chunk)?;
+        Ok(chunk)
+    }
+
+    /// Nothing but the FIN is left, or not even that.
+    pub(super) fn choose_fin(&self, start: u64) -> Result<Chunk, Limit> {
+        if !self.fin_queued {
+            Err(Limit::Application)
+        } else if start > self.data_end {
+            Err(if self.una > self.data_end { Limit::Closed } else { Limit::Application })
+        } else {
+            Ok(Chunk { start, payload: 0, fin: true, retransmission: false, push: false, rescue: false })
+        }
+    }
+
+    /// RFC 5681 section 4.1: nothing was sent for longer than the RTO.
+    #[inline]
+    pub(super) fn restart_if_idle(&mut self, now: Instant) {
+        if let Some(restart_window) = self.restart_window {
+            if now.since(self.last_sent) > self.rtt.rto() && self.max > 1 {
+                self.last_sent = now;
+                self.cc.on_idle(restart_window);
+                self.refresh();
+            }
+        }
+    }
+
+    /// The segment leaves.
+    #[inline]
+    pub(super) fn record(&mut self, now: Instant, chunk: &Chunk, stats: &mut Stats) {
+        let end = chunk.start + chunk.payload + u64::from(chunk.fin);
+        if chunk.payload > 0 {
+            stats.data_segments_sent += 1;
+            stats.data_bytes_sent += chunk.payload;
+        }
+        if chunk.retransmission {
+            stats.retransmitted_segments += u64::from(chunk.payload > 0);
+            stats.retransmitted_bytes += chunk.payload;
+            self.retransmitted_below = self.retransmitted_below.max(end);
+            if chunk.rescue {
+                self.rescued = true;
+            } else {
+                self.board.retransmitted_up_to(end);
+            }
+            self.retransmit_now = false;
+        } else {
+            if self.una == self.max {
+                self.last_progress = now;
+            }
+            if self.duplicate_acks > 0 && self.flight_size() + chunk.payload > self.cwnd {
+                self.limited_transmitted += chunk.payload;
+            }
+            if let Some(rate) = &mut self.rate {
+                rate.on_sent(now, end, self.delivered, self.una == self.max);
+            }
+            self.max = end;
+            self.log.sent(end, now);
+            self.send_small = false;
+            self.probe_outstanding = false;
+            self.persist_deadline = Instant::FAR_FUTURE;
+        }
+        // RFC 6298 section 5.1.
+        if self.rto_deadline == Instant::FAR_FUTURE {
+            self.rto_deadline = now + self.rtt.rto();
+        }
+        self.last_sent = now;
+        self.burst_left = self.burst_left.saturating_sub(1);
+        self.pacer.sent(now, chunk.payload);
+        let in_flight = self.pipe();
+        self.cc.on_sent(&Sent { now, bytes: chunk.payload, in_flight, retransmission: chunk.retransmission });
+    }
+}
