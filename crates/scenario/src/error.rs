@@ -80,5 +80,6 @@ pub(crate) fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>)
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase()), name))
         .min_by_key(|(distance, _)| *distance)?;
-    (distance <= (name.len() / 3).max(1) && distance < name.len()).then(|| format!("did you mean \"{name}\"?"))
+    (distance <= (name.len() / 3).max(1) && distance < name.len())
+        .then(|| format!("did you mean \"{name}\"?"))
 }

@@ -284,6 +284,9 @@ pub struct TcpSpec {
     pub duplicate_threshold: u32,
     /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8).
     pub clear_sack_on_timeout: bool,
+    /// Entering loss recovery restarts the retransmission timer, as 4.4BSD, Linux and ns-2 do; RFC 6298 is silent.
+    /// Without it recoveries that go well end in a timeout where two round trips are more than the minimum RTO.
+    pub restart_timer_on_fast_retransmit: bool,
     /// Nagle's algorithm.
     pub nagle: bool,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
@@ -328,6 +331,7 @@ impl Default for TcpSpec {
             limited_transmit: config.limited_transmit,
             duplicate_threshold: config.duplicate_threshold,
             clear_sack_on_timeout: config.clear_sack_on_timeout,
+            restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
             max_burst: config.max_burst,
@@ -351,6 +355,7 @@ impl TcpSpec {
             duplicate_threshold: self.duplicate_threshold,
             limited_transmit: self.limited_transmit,
             clear_sack_on_timeout: self.clear_sack_on_timeout,
+            restart_timer_on_fast_retransmit: self.restart_timer_on_fast_retransmit,
             dsack: self.dsack,
             timestamps: self.timestamps,
             window_scaling: self.window_scaling,

@@ -100,6 +100,10 @@ pub struct Config {
     pub clear_sack_on_timeout: bool,
     /// NewReno restarts its timer with each partial ACK, not with the first only (RFC 6582 section 4, "Slow-but-Steady").
     pub slow_but_steady: bool,
+    /// Entering loss recovery restarts the retransmission timer, since the segment that it guards leaves anew. RFC 6298
+    /// is silent on this; 4.4BSD, Linux and ns-2 do it. Otherwise the timer still runs from the last new ACK, and where
+    /// the minimum RTO is less than two round trips it expires in the middle of recoveries that go well.
+    pub restart_timer_on_fast_retransmit: bool,
     /// As receiver, report duplicates (RFC 2883).
     pub dsack: bool,
     /// As receiver, offer SACK even when `recovery` does not use it.
@@ -166,6 +170,7 @@ impl Default for Config {
             limited_transmit: true,
             clear_sack_on_timeout: false,
             slow_but_steady: false,
+            restart_timer_on_fast_retransmit: true,
             dsack: true,
             offer_sack: false,
             timestamps: false,

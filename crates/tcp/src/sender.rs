@@ -145,6 +145,7 @@ pub(crate) struct Sender {
     clear_sack_on_timeout: bool,
     every_ack_sampled: bool,
     impatient: bool,
+    restart_timer_on_fast_retransmit: bool,
     max_rto: Duration,
 }
 
@@ -208,6 +209,7 @@ impl Sender {
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             every_ack_sampled: config.rtt_sampling == RttSampling::EveryAck,
             impatient: !config.slow_but_steady,
+            restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
             max_rto: config.max_rto.max(config.min_rto),
         }
     }

@@ -112,6 +112,26 @@ fn the_timer_backs_off_and_ssthresh_is_set_once() {
     assert!(world.saw(End::A, Event::Timeout { lost: 0, flight_size: 10_000, backoff: 4 }));
 }
 
+/// A round trip of 550 ms, RTO at its minimum of 1 s; the first two segments of the second window are lost. The last new
+/// ACK comes at 550 ms, the fast retransmissions leave at 1100 ms and are acknowledged at 1650 ms: a timer that runs
+/// from the last new ACK expires at 1550 ms, one that the fast retransmit restarts does not.
+#[test]
+fn a_fast_retransmit_restarts_the_timer() {
+    for (restart_timer_on_fast_retransmit, timeouts) in [(true, 0), (false, 1)] {
+        for recovery in [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Fack] {
+            let config = Config { restart_timer_on_fast_retransmit, ..with(recovery) };
+            let mut world =
+                World::established(config, Reno::avoiding(20), ms(275)).dropping_once(&[20_001, 21_001]);
+            world.a.write(60_000);
+            world.run_until(at_ms(1_649));
+            assert_eq!(world.a.stats().fast_retransmits, 1);
+            assert_eq!(world.a.stats().timeouts, timeouts, "{recovery:?}");
+            world.run_until(at_ms(10_000));
+            assert_eq!(world.b.received_bytes(), 60_000);
+        }
+    }
+}
+
 /// RFC 6675 section 5.1: after a timeout SACKed data is not sent again. Where SACKs are cleared (RFC 2018 section 8)
 /// the ACK of the first retransmission reports them anew.
 #[test]

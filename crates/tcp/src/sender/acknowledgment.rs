@@ -271,6 +271,10 @@ impl Sender {
             self.board.mark_lost_below((self.una + self.mss).min(self.max));
         }
         self.duplicate_acks = 0;
+        // The first lost segment leaves now.
+        if self.restart_timer_on_fast_retransmit {
+            self.rto_deadline = now + self.rtt.rto();
+        }
     }
 
     pub(super) fn reduce(&mut self, now: Instant, kind: CongestionKind, flight_size: u64) {
