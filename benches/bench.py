@@ -27,8 +27,10 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+OURS = HERE.parent / "target" / "release" / "examples" / "bench_run"
 UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-RESULT_FIELDS = {"data_packets_delivered", "utilisation", "drop_rate", "loss_rate", "retransmissions", "timeouts", "goodput_bps"}
+RESULT_FIELDS = {"data_packets_delivered", "utilisation", "drop_rate", "loss_rate", "measured_retransmissions",
+                 "measured_timeouts", "goodput_bps"}  # fmt: skip
 INSTALL_NS2 = "ns-2 is not installed: run scripts/install-packages (Debian's package `ns2`). Measuring Longhaul alone."
 
 
@@ -183,7 +185,7 @@ def run_ns2(scenario: Scenario, directory: Path) -> Run:
 def scenario_document(scenario: Scenario) -> str:
     """The scenario as a file that `longhaul run` reads."""
     starts = ", ".join(f'"{t:.6f} s"' for t in scenario.starts())
-    loss = f", loss = {{ kind = \"random\", probability = {scenario.loss} }}" if scenario.loss else ""
+    loss = f", forward = {{ loss = {{ kind = \"random\", probability = {scenario.loss} }} }}" if scenario.loss else ""
     return f"""\
 [run]
 duration = "{scenario.duration}"
@@ -202,25 +204,24 @@ app = {{ kind = "bulk" }}
 
 [flow.tcp]
 variant = "sack"
-congestion = "reno"
+congestion = {{ kind = "reno", counting = "acks" }}
+slow_start = {{ kind = "standard", counting = "acks" }}
 established = true
 mss = "{scenario.payload} B"
 initial_window = {scenario.initial_window}
 delayed_ack = "{scenario.delayed_ack}"
-min_rto = "{scenario.min_rto}"
+rto = {{ initial = "1 s", min = "{scenario.min_rto}", max = "60 s" }}
 """
 
 
 def run_ours(scenario: Scenario, directory: Path, program: str) -> Run:
-    """`longhaul run FILE --json --out DIR` prints one JSON object with the fields that `Run.result` names."""
+    """`PROGRAM FILE` prints one JSON object with RESULT_FIELDS; the simulator alone, without Python around it."""
     file = directory / "scenario.toml"
     file.write_text(scenario_document(scenario))
-    out = directory / "out"
-    shutil.rmtree(out, ignore_errors=True)
-    command = [program, "run", str(file), "--json", "--out", str(out)]
+    command = [program, str(file)]
     output, cpu, wall, memory = measure(command)
     result = parsed(output, command)
-    return Run(cpu, result.get("setup_cpu_s", 0.0), wall, memory, result)
+    return Run(cpu, result["setup_cpu_s"], wall, memory, result)
 
 
 # ---------------------------------------------------------------------------------------------------------------- report
@@ -279,7 +280,7 @@ def outcome_table(comparisons: list[Comparison]) -> list[list[str]]:
                 rows.append([
                     c.scenario.name, name, f"{result['data_packets_delivered']:,}", f"{100 * result['utilisation']:.2f}",
                     f"{100 * result['drop_rate']:.4f}", f"{100 * result['loss_rate']:.4f}",
-                    f"{result['retransmissions']:,}", f"{result['timeouts']:,}", f"{jain(result['goodput_bps']):.3f}",
+                    f"{result['measured_retransmissions']:,}", f"{result['measured_timeouts']:,}", f"{jain(result['goodput_bps']):.3f}",
                 ])  # fmt: skip
     return rows
 
@@ -363,7 +364,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="short durations, one pair: does it work?")
     parser.add_argument("--only", metavar="A,B", help="only these scenarios")
     parser.add_argument("--list", action="store_true", help="name the scenarios and stop")
-    parser.add_argument("--ours", metavar="PROGRAM", default="longhaul", help="the longhaul command (default: the one in PATH)")
+    parser.add_argument("--ours", metavar="PROGRAM", default=str(OURS), help="the simulator (default: %(default)s)")
     sides = parser.add_mutually_exclusive_group()
     sides.add_argument("--ours-only", action="store_true", help="leave ns-2 out")
     sides.add_argument("--ns2-only", action="store_true", help="leave Longhaul out")
@@ -404,7 +405,8 @@ def main() -> int:
             print(INSTALL_NS2, file=sys.stderr)
     if not options.ns2_only:
         if not shutil.which(options.ours):
-            raise BenchError(f"no command {options.ours!r}: build it, or name it with --ours, or measure ns-2 alone with --ns2-only")
+            raise BenchError(f"no program {options.ours}: build it with `cargo build --release -p longhaul-sim --example bench_run`, "
+                             "name it with --ours, or measure ns-2 alone with --ns2-only")  # fmt: skip
         simulators["ours"] = lambda scenario, directory: run_ours(scenario, directory, options.ours)
 
     comparisons = [Comparison(s) for s in todo]
@@ -442,7 +444,6 @@ def report(measured: list[Comparison], options: argparse.Namespace) -> None:
     print(plain(speed), plain(outcome), "\n".join(scaling), sep="\n\n")
     versions = {
         "ns-2": first_line(["dpkg-query", "-W", "-f", "${Version}\n", "ns2"]) if any(c.ns2 for c in measured) else None,
-        "longhaul": first_line([options.ours, "--version"]) if any(c.ours for c in measured) else None,
         "commit": first_line(["git", "-C", str(HERE), "describe", "--always", "--dirty"]),
     }
     if options.json:

@@ -58,6 +58,8 @@ pub struct Outcome {
     pub summary: Summary,
     /// The time series; empty without [`RunOptions::tables`].
     pub tables: Tables,
+    /// Wall-clock time that setting up took, in seconds.
+    pub set_up_s: f64,
 }
 
 /// Runs a scenario and writes the result if a directory is given. Returns `summary.json`.
@@ -99,7 +101,7 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
         };
         files.write(directory)?;
     }
-    Ok(Outcome { summary, tables })
+    Ok(Outcome { summary, tables, set_up_s: set_up.as_secs_f64() })
 }
 
 /// Takes the world to the end of the run, with a stop at each sample and at the end of the warm-up.

@@ -2,7 +2,11 @@
 //!
 //! A tournament tree: a leaf for each component, and every inner node holds the winner of its two children. Setting a
 //! component's time costs at most log2(n) compares without a branch to mispredict, fewer when the winner above does not
-//! change. At equal times the component that was created first wins, whatever the order of calls.
+//! change.
+//!
+//! Ties are common: links of equal rates keep the packets of all flows on one grid of times. A fixed order of components
+//! would make the first ones win every time, and a full DropTail queue would then never drop their packets. So a tie is
+//! decided by a hash of time and component: the same in every run and whatever the order of calls, and fair to all.
 
 use longhaul_units::Instant;
 
@@ -13,23 +17,33 @@ pub(crate) struct Timeline {
     nodes: Vec<Key>,
 }
 
-/// A time and a component in one number, ordered by time first.
+/// Time, rank among ties, and component in one number, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u128);
 
 impl Key {
     #[inline]
     fn new(time: Instant, component: usize) -> Self {
-        Key(u128::from(time.as_nanos()) << 32 | component as u128)
+        Key(u128::from(time.as_nanos()) << 64 | u128::from(rank(time, component)) << 32 | component as u128)
     }
     #[inline]
     fn time(self) -> Instant {
-        Instant::from_nanos((self.0 >> 32) as u64)
+        Instant::from_nanos((self.0 >> 64) as u64)
     }
     #[inline]
     fn component(self) -> usize {
         self.0 as u32 as usize
     }
+}
+
+/// The order of components that tie: a hash whose order for any two components is as good as a coin at each time.
+#[inline]
+fn rank(time: Instant, component: usize) -> u32 {
+    // Two rounds of multiply and xor-shift with odd constants (the golden ratio's, and one of SplitMix64's).
+    let mut mixed = time.as_nanos() ^ (component as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^= mixed >> 32;
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
 }
 
 impl Timeline {
@@ -90,14 +104,25 @@ mod tests {
     }
 
     #[test]
-    fn at_equal_times_the_first_component_wins() {
-        let mut timeline = Timeline::new(5);
-        for component in [4, 2, 3] {
-            timeline.set(component, at(7));
+    fn ties_are_decided_alike_whatever_the_order_of_calls() {
+        let first = |order: [usize; 3]| {
+            let mut timeline = Timeline::new(5);
+            order.into_iter().for_each(|component| timeline.set(component, at(7)));
+            timeline.first()
+        };
+        assert_eq!(first([4, 2, 3]), first([3, 4, 2]));
+        assert_eq!(first([2, 3, 4]).0, at(7));
+    }
+
+    #[test]
+    fn ties_favour_nobody() {
+        let mut timeline = Timeline::new(10);
+        let mut wins = [0u32; 10];
+        for tick in 0..100_000 {
+            (0..10).for_each(|component| timeline.set(component, at(83_200 * tick)));
+            wins[timeline.first().1] += 1;
         }
-        assert_eq!(timeline.first(), (at(7), 2));
-        timeline.set(2, Instant::FAR_FUTURE);
-        assert_eq!(timeline.first(), (at(7), 3));
+        assert!(wins.iter().all(|wins| (9_600..10_400).contains(wins)), "each wins a tenth: {wins:?}");
     }
 
     proptest! {
@@ -113,7 +138,7 @@ mod tests {
                 let least = *model.iter().min().unwrap();
                 prop_assert_eq!(timeline.first().0, least);
                 if least < Instant::FAR_FUTURE {
-                    prop_assert_eq!(timeline.first().1, model.iter().position(|time| *time == least).unwrap());
+                    prop_assert_eq!(model[timeline.first().1], least);
                 }
                 prop_assert_eq!(timeline.get(component), time);
             }
