@@ -1,1 +1,107 @@
-//! Under construction.
+//! The Python module `longhaul._core`: the simulator's few entry points, and nothing else.
+//! What is convenient (results as tables, sweeps, plots) is written in Python, in `python/longhaul`.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use longhaul_sim as sim;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(longhaul._core, ScenarioError, PyValueError, "A scenario is not well-formed.");
+create_exception!(longhaul._core, RunError, PyRuntimeError, "A run could not be finished.");
+create_exception!(longhaul._core, RunCancelled, RunError, "The progress callback asked a run to stop.");
+
+/// Reads a scenario (TOML) and applies `(path, TOML value)` overrides to it.
+fn load(text: &str, source_name: &str, overrides: &[(String, String)]) -> PyResult<sim::Scenario> {
+    sim::load(text, source_name, overrides).map_err(|e| ScenarioError::new_err(e.to_string()))
+}
+
+/// Runs a scenario; returns its summary as JSON and, if `out` is given, writes a result directory there.
+///
+/// `progress(sim_time_s, duration_s, events)` is called a few times a second from the calling thread; if it returns
+/// `False`, the run stops and `RunCancelled` is raised. Python signals are looked at in the same rhythm.
+#[pyfunction]
+#[pyo3(signature = (text, source_name, overrides, out=None, tables=true, progress=None))]
+fn run(
+    py: Python<'_>,
+    text: &str,
+    source_name: &str,
+    overrides: Vec<(String, String)>,
+    out: Option<PathBuf>,
+    tables: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let scenario = load(text, source_name, &overrides)?;
+    let mut raised: Option<PyErr> = None;
+    let outcome = py.detach(|| {
+        let mut on_progress = |p: &sim::Progress| match report(progress.as_ref(), p) {
+            Ok(flow) => flow,
+            Err(error) => {
+                raised = Some(error);
+                ControlFlow::Break(())
+            }
+        };
+        sim::run(
+            &scenario,
+            sim::RunOptions {
+                out: out.as_deref(),
+                tables,
+                progress: Some(&mut on_progress),
+                ..Default::default()
+            },
+        )
+    });
+    match (outcome, raised) {
+        (_, Some(error)) => Err(error),
+        (Ok(summary), None) => Ok(summary),
+        (Err(sim::RunError::Cancelled), None) => Err(RunCancelled::new_err("the run was cancelled")),
+        (Err(error), None) => Err(RunError::new_err(error.to_string())),
+    }
+}
+
+/// Tells Python how far the run is, and takes up a pending signal (Ctrl-C).
+fn report(callback: Option<&Py<PyAny>>, progress: &sim::Progress) -> PyResult<ControlFlow<()>> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        let Some(callback) = callback else { return Ok(ControlFlow::Continue(())) };
+        let answer = callback.call1(py, (progress.sim_time_s, progress.duration_s, progress.events))?;
+        let stop = answer.extract::<bool>(py).is_ok_and(|go_on| !go_on);
+        Ok(if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })
+}
+
+/// The resolved scenario as TOML (every default written out), and the run's identity as a hexadecimal hash.
+#[pyfunction]
+#[pyo3(signature = (text, source_name, overrides))]
+fn resolve(text: &str, source_name: &str, overrides: Vec<(String, String)>) -> PyResult<(String, String)> {
+    let scenario = load(text, source_name, &overrides)?;
+    Ok((sim::resolved_toml(&scenario), sim::run_id(&scenario)))
+}
+
+/// The JSON Schema of scenario files.
+#[pyfunction]
+fn schema() -> String {
+    sim::schema_json()
+}
+
+/// All algorithms, queues, applications and metrics, as JSON.
+#[pyfunction]
+fn registry() -> String {
+    sim::registry_json()
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("version", sim::VERSION)?;
+    module.add("ScenarioError", py.get_type::<ScenarioError>())?;
+    module.add("RunError", py.get_type::<RunError>())?;
+    module.add("RunCancelled", py.get_type::<RunCancelled>())?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(registry, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,67 @@
+# Everything needs only make, Rust and Python; the rest is installed into .venv, from requirements.lock.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+DEMO   ?= examples/dumbbell-50-flows.toml
+OUT    ?= out/demo
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
+
+.PHONY: help demo test test-rust test-python bench install check-tools clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo     simulate $(DEMO); print a table, write a report"
+	@echo "make test     all tests and checks, Rust and Python"
+	@echo "make bench    speed and memory beside ns-2 (if installed: scripts/install-packages)"
+	@echo "make install  set up .venv with the longhaul command"
+	@echo "make clean    remove what was built"
+
+demo: install
+	$(BIN)/longhaul run $(DEMO) --report --force --out $(OUT)
+	@echo
+	@echo "Open $(OUT)/report.html in a browser. More: $(BIN)/longhaul --help, and the scenarios in examples/."
+
+test: test-rust test-python
+
+test-rust: check-tools
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --locked
+
+test-python: install
+	$(BIN)/ruff check python tests
+	$(BIN)/ruff format --check python tests
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+bench: install
+	$(BIN)/python benches/bench.py
+
+install: $(STAMPS)/longhaul
+
+# The compiled module is rebuilt when a Rust source changes; Python sources are used where they are.
+$(STAMPS)/longhaul: $(STAMPS)/packages pyproject.toml $(RUST_SOURCES)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked
+	@touch $@
+
+$(STAMPS)/packages: requirements.lock | check-tools
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "error: Python's venv module does not work; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	@mkdir -p $(STAMPS) && touch $@
+
+check-tools:
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is missing; Longhaul needs Python 3.11 or newer" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: $$($(PYTHON) --version) is too old: Longhaul needs 3.11 or newer (choose one with make PYTHON=python3.12)" >&2; exit 1; }
+	@command -v cargo >/dev/null && command -v rustc >/dev/null || { \
+	  echo "error: Rust is missing; Longhaul needs 1.85 or newer, see https://rustup.rs" >&2; exit 1; }
+	@rustc --version | $(PYTHON) -c 'import re, sys; \
+	  text = sys.stdin.read(); v = re.search(r"(\d+)\.(\d+)", text); \
+	  ok = v and (int(v[1]), int(v[2])) >= (1, 85); \
+	  sys.exit(0 if ok else f"error: {text.strip() or chr(63)} is too old: Longhaul needs Rust 1.85 or newer (rustup update)")'
+
+clean:
+	rm -rf $(VENV) out
+	cargo clean

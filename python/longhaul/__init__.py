@@ -1,0 +1,44 @@
+"""Longhaul: a laboratory for TCP over paths that are long, fat, lossy or lopsided.
+
+>>> import longhaul
+>>> scenario = (
+...     longhaul.Scenario("geostationary", duration="60 s")
+...     .link("satellite", "hub", "remote", rate="10 Mbit/s", delay="250 ms", queue="300 packets")
+...     .flow("hub", "remote", tcp={"variant": "sack", "congestion": "cubic"})
+... )
+>>> result = longhaul.run(scenario)
+>>> 6e6 < result.metrics["goodput_bps"] < 10e6
+True
+
+`run` simulates a scenario, `sweep` varies it, `load` reads what was written before.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .core import ProgressCallback
+from .errors import LonghaulError, OutputError, PlotError, ResultError, RunCancelled, RunError, ScenarioError
+from .results import Result, load_run
+from .running import run
+from .scenario import Scenario
+from .sweep import SweepResult, sweep
+
+__all__ = [
+    "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError", "RunCancelled", "RunError",
+    "Scenario", "ScenarioError", "SweepResult", "load", "run", "sweep",
+]  # fmt: skip
+
+
+def load(directory: str | Path) -> Result | SweepResult:
+    """Reads a result directory, of a run or of a sweep; raises `ResultError` if it is neither, or damaged."""
+    path = Path(directory)
+    if not path.is_dir():
+        raise ResultError(f"{path} is not a directory" if path.exists() else f"{path} does not exist")
+    if (path / "manifest.json").exists():
+        return SweepResult(path)
+    if (path / "summary.json").exists():
+        return load_run(path)
+    raise ResultError(
+        f"{path} is not a Longhaul result: it holds neither summary.json (a run) nor manifest.json (a sweep)"
+    )

@@ -1,0 +1,87 @@
+"""The command `longhaul`: every mistake is one clear message and an exit code, never a traceback.
+
+Exit codes: 0 done, 1 a check found a difference or runs failed, 2 bad input or output, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from ..errors import LonghaulError, RunError, explain_os_error
+from . import inspecting, running, showing
+
+app = typer.Typer(
+    name="longhaul",
+    help="A laboratory for TCP over paths that are long, fat, lossy or lopsided.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        from .. import core
+
+        typer.echo(f"longhaul {core.version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    """A laboratory for TCP over paths that are long, fat, lossy or lopsided."""
+
+
+app.command("run")(running.run)
+app.command("sweep")(running.sweep)
+app.command("plot")(showing.plot)
+app.command("report")(showing.report)
+app.command("verify")(inspecting.verify)
+app.command("list")(inspecting.list_)
+app.command("schema")(inspecting.schema)
+app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(inspecting.bench)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command line and ends the process with its exit code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns its exit code."""
+    try:
+        outcome: Any = app(arguments, standalone_mode=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else (0 if end.code is None else 2)
+    except RunError as error:
+        return _complain(str(error), 1)
+    except LonghaulError as error:
+        return _complain(str(error), error_code(error))
+    except KeyboardInterrupt:
+        return _complain("interrupted", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        return _complain(explain_os_error(error, "use", error.filename or "a file"), 2)
+    return outcome if isinstance(outcome, int) else 0
+
+
+def error_code(error: LonghaulError) -> int:
+    """The exit code that goes with an error."""
+    return getattr(error, "exit_code", 2)
+
+
+def _complain(message: str, code: int) -> int:
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console.print(f"longhaul: {message}" if code == 130 else f"error: {message}", markup=False)
+    return code

@@ -1,0 +1,124 @@
+"""`longhaul verify`, `list`, `schema` and `bench`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from .. import core
+from .. import verify as verification
+from ..errors import LonghaulError, ResultError
+from ..outputs import json_text
+from ..progress import of_run
+from .options import messages
+
+
+def verify(
+    result: Path = typer.Argument(..., help="Result directory of a run or a sweep.", show_default=False),
+    sample: int | None = typer.Option(
+        None, "--sample", min=1, help="Of a sweep: check only so many runs, evenly spread."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Run results again and compare every byte; exit code 1 if anything differs."""
+    if not result.is_dir():
+        raise ResultError(f"{result} is not a directory" if result.exists() else f"{result} does not exist")
+    checks = []
+    for path in verification.targets(result, sample):
+        with of_run(messages, not as_json, f"again: {path.name}") as progress:
+            done = verification.check(path, progress)
+        checks.append(done)
+        if not as_json:
+            typer.echo(f"{'same' if done.same else 'DIFFERENT: ' + ', '.join(done.different)}  {path}")
+    bad = sum(not done.same for done in checks)
+    if as_json:
+        typer.echo(
+            json_text([{"path": str(c.path), "same": c.same, "different": list(c.different)} for c in checks]),
+            nl=False,
+        )
+    else:
+        typer.echo(f"{len(checks) - bad} of {len(checks)} results are byte-identical")
+    if bad:
+        raise typer.Exit(1)
+
+
+def list_(
+    what: str | None = typer.Argument(
+        None, help="Show only one kind, as in `longhaul list congestion`.", show_default=False
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """List algorithms, queues, applications and metrics, with sources and parameters."""
+    registry = core.registry()
+    sections = _sections(registry)
+    if what is not None:
+        if what not in sections:
+            raise LonghaulError(f"nothing is listed under {what!r}; there are {', '.join(sections)}")
+        sections = {what: sections[what]}
+    if as_json:
+        typer.echo(json_text(registry if what is None else sections[what]), nl=False)
+        return
+    console = Console()
+    for name, entries in sections.items():
+        table = Table(
+            title=name.replace("_", " "),
+            title_justify="left",
+            title_style="bold",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+        )
+        for heading in ("name", "what", "parameters", "source"):
+            table.add_column(heading, overflow="fold")
+        for entry in entries:
+            table.add_row(*(escape(text) for text in _row(entry)))
+        console.print(table)
+
+
+def _sections(registry: dict[str, Any]) -> dict[str, list[Any]]:
+    """The registry by kind; algorithms by the role they play."""
+    sections: dict[str, list[Any]] = {}
+    for name, entries in registry.items():
+        if not isinstance(entries, list):
+            entries = [
+                {"name": key, **value} if isinstance(value, dict) else {"name": key} for key, value in entries.items()
+            ]
+        for entry in entries:
+            role = entry.get("role") if isinstance(entry, dict) else None
+            sections.setdefault(role or name, []).append(entry)
+    return sections
+
+
+def _row(entry: Any) -> tuple[str, str, str, str]:
+    if not isinstance(entry, dict):
+        return str(entry), "", "", ""
+    parameters = [
+        f"{p['name']} = {p['default']}" if p.get("default") not in (None, "") else str(p["name"])
+        for p in entry.get("parameters", []) or []
+    ]
+    what = entry.get("summary") or entry.get("definition") or entry.get("description") or ""
+    unit = f" [{entry['unit']}]" if entry.get("unit") else ""
+    return str(entry.get("name", "")), f"{what}{unit}", ", ".join(parameters), str(entry.get("source") or "")
+
+
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    typer.echo(json_text(core.schema()), nl=False)
+
+
+def bench(context: typer.Context) -> None:
+    """Measure speed and memory beside ns-2 (in a checkout of the project); arguments go to benches/bench.py."""
+    here = Path(__file__).resolve()
+    script = next((p / "benches" / "bench.py" for p in here.parents if (p / "benches" / "bench.py").is_file()), None)
+    if script is None:
+        raise LonghaulError(
+            "the benchmark is part of the project's checkout, and this is an installed package: clone it and run `make bench`"
+        )
+    raise typer.Exit(subprocess.run([sys.executable, str(script), *context.args], check=False).returncode)

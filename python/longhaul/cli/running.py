@@ -1,0 +1,183 @@
+"""`longhaul run` and `longhaul sweep`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from .. import core, outputs
+from ..document import Document, read
+from ..errors import LonghaulError
+from ..progress import of_run, of_sweep
+from ..running import run_document
+from ..sweep import Plan, SweepResult, cores, make_plan, run_plan, unique
+from ..sweep.cost import estimate
+from ..units import quantity
+from . import options, tables
+from .options import messages
+
+SCENARIO = typer.Argument(..., help="Scenario file: TOML, or JSON if it ends in .json.", show_default=False)
+SET = typer.Option(
+    None,
+    "--set",
+    metavar="PATH=VALUE",
+    help='Override a setting, as in --set link.satellite.rate="50 Mbit/s".',
+)
+SEED = typer.Option(None, "--seed", min=0, help="Seed of all random streams (of a sweep: of the first replication).")
+OUT = typer.Option(None, "--out", "-o", help="Result directory  [default: results/NAME-ID]", show_default=False)
+FORCE = typer.Option(False, "--force", help="Replace another Longhaul result in the result directory.")
+JSON = typer.Option(False, "--json", help="Print JSON instead of tables.")
+QUIET = typer.Option(False, "--quiet", "-q", help="Print nothing but errors.")
+REPORT = typer.Option(False, "--report", help="Write report.html into the result directory.")
+
+
+def run(
+    scenario: Path = SCENARIO,
+    set: list[str] | None = SET,
+    seed: int | None = SEED,
+    out: Path | None = OUT,
+    force: bool = FORCE,
+    no_tables: bool = typer.Option(False, "--no-tables", help="Write no time series, only the summary."),
+    report: bool = REPORT,
+    as_json: bool = JSON,
+    quiet: bool = QUIET,
+) -> None:
+    """Run one scenario: write its result directory, print its summary."""
+    document = read(scenario)
+    changes = _changes(set, seed)
+    _, run_id = core.resolve(document, changes)
+    if document.sweep is not None and not quiet:
+        messages.print("note: the [sweep] table is for `longhaul sweep`; this is the scenario's own point", style="dim")
+    out = out or Path("results") / f"{_slug(document)}-{run_id[:8]}"
+    with of_run(messages, not quiet and not as_json, "simulating") as progress:
+        result = run_document(document, changes, out=out, tables=not no_tables, force=force, progress=progress)
+    written = result.report(out / "report.html") if report else None
+    if as_json:
+        typer.echo(outputs.json_text(result.summary), nl=False)
+    elif not quiet:
+        tables.print_run(Console(), result)
+        typer.echo(f"result: {out}")
+        if written:
+            typer.echo(f"report: {written}")
+
+
+def sweep(
+    scenario: Path = SCENARIO,
+    grid: list[str] | None = typer.Option(
+        None,
+        "--grid",
+        metavar="PATH=[VALUES]",
+        help="Values to sweep, as in --grid 'flow.0.count=[1, 10, 50]'. Replaces the scenario's [sweep].",
+    ),
+    replications: int | None = typer.Option(None, "--replications", "-n", min=1, help="Seeds at each point."),
+    set: list[str] | None = SET,
+    seed: int | None = SEED,
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="Result directory  [default: results/NAME-sweep]", show_default=False
+    ),
+    jobs: int | None = typer.Option(
+        None, "--jobs", "-j", min=1, help="Runs at once  [default: all cores]", show_default=False
+    ),
+    shard: str | None = typer.Option(
+        None, "--shard", metavar="I/N", help="Make only the I-th of N parts, for job arrays."
+    ),
+    resume: bool = typer.Option(False, "--resume", help="Go on with an interrupted sweep: run what is missing."),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", help="Count the runs and estimate their cost from a short probe; write nothing."
+    ),
+    with_tables: bool = typer.Option(False, "--tables", help="Keep each run's time series too."),
+    force: bool = FORCE,
+    report: bool = REPORT,
+    as_json: bool = JSON,
+    quiet: bool = QUIET,
+) -> None:
+    """Run every point of a sweep with several seeds, on all cores; finished runs survive an interruption."""
+    document = read(scenario)
+    changes = _changes(set, None)
+    plan = make_plan(document, changes, grid=options.grid(grid), replications=replications, seed=seed)
+    part = options.shard(shard)
+    jobs = jobs or cores()
+    if dry_run:
+        _print_cost(document, plan, part, jobs, as_json)
+        return
+    out = out or Path("results") / f"{_slug(document)}-sweep"
+    result = _run_sweep(document, plan, out, part, jobs, with_tables, resume, force, quiet or as_json)
+    written = result.report(out / "report.html") if report else None
+    if as_json:
+        typer.echo(
+            outputs.json_text({"out": str(out), "complete": result.complete, "cells": result.cells.to_dicts()}),
+            nl=False,
+        )
+    elif not quiet:
+        tables.print_sweep(Console(), result)
+        typer.echo(f"result: {out}")
+        if written:
+            typer.echo(f"report: {written}")
+
+
+def _run_sweep(
+    document: Document,
+    plan: Plan,
+    out: Path,
+    part: tuple[int, int] | None,
+    jobs: int,
+    with_tables: bool,
+    resume: bool,
+    force: bool,
+    quiet: bool,
+) -> SweepResult:
+    try:
+        with of_sweep(messages, not quiet, "sweeping") as observer:
+            return run_plan(
+                document,
+                plan,
+                out,
+                shard=part,
+                jobs=jobs,
+                tables=with_tables,
+                resume=resume,
+                force=force,
+                observer=observer,
+            )
+    except KeyboardInterrupt:
+        error = LonghaulError(f"interrupted; finished runs are kept in {out}: the same command with --resume goes on")
+        error.exit_code = 130  # type: ignore[attr-defined]
+        raise error from None
+
+
+def _print_cost(document: Document, plan: Plan, part: tuple[int, int] | None, jobs: int, as_json: bool) -> None:
+    runs = plan.shard(*part) if part else unique(plan.runs)
+    cost = estimate(document, plan, runs, jobs)
+    if as_json:
+        content = {
+            "points": plan.cells,
+            "replications": plan.replications,
+            "runs": cost.runs,
+            "cpu_s": cost.cpu_s,
+            "wall_s": cost.wall_s,
+            "jobs": jobs,
+        }
+        typer.echo(outputs.json_text(content), nl=False)
+        return
+    typer.echo(
+        f"{plan.cells} points × {plan.replications} seeds = {len(unique(plan.runs))} runs"
+        + (f", {cost.runs} in this shard" if part else "")
+    )
+    typer.echo(
+        f"about {quantity(cost.cpu_s, 's', 2)} of CPU time, {quantity(cost.wall_s, 's', 2)} with {jobs} at once"
+        f" (from {cost.probed} probe run{'s' if cost.probed != 1 else ''})"
+    )
+
+
+def _changes(given: list[str] | None, seed: int | None) -> list[tuple[str, str]]:
+    changes = options.settings(given)
+    return changes if seed is None else [*changes, ("run.seed", str(seed))]
+
+
+def _slug(document: Document) -> str:
+    """A directory name from the scenario file's name."""
+    stem = Path(document.source).stem
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", stem).strip("-.") or "run"

@@ -1,0 +1,64 @@
+"""`longhaul plot` and `longhaul report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from .. import load, plots
+from ..errors import PlotError
+from ..sweep import SweepResult
+from . import options
+
+RESULT = typer.Argument(..., help="Result directory of a run or a sweep.", show_default=False)
+
+
+def plot(
+    result: Path = RESULT,
+    kind: list[str] | None = typer.Option(
+        None,
+        "--kind",
+        "-k",
+        help=f"Figures: {', '.join(plots.KINDS)}; of a sweep: names of metrics  [default: all]",
+        show_default=False,
+    ),
+    png: bool = typer.Option(False, "--png", help="Save as PNG (the default)."),
+    pdf: bool = typer.Option(False, "--pdf", help="Save as PDF, for papers."),
+    svg: bool = typer.Option(False, "--svg", help="Save as SVG."),
+    flows: str | None = typer.Option(None, "--flows", metavar="0,3,7-9", help="Only these flows."),
+    start: float | None = typer.Option(None, "--from", help="Only from this time, in s."),
+    end: float | None = typer.Option(None, "--to", help="Only up to this time, in s."),
+    over: str | None = typer.Option(None, "--over", help="Of a sweep: the parameter on the x axis."),
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="Directory for the figures  [default: RESULT/plots]", show_default=False
+    ),
+    dpi: int = typer.Option(160, "--dpi", min=30, max=1200, help="Resolution of PNG files."),
+) -> None:
+    """Draw figures of a result."""
+    loaded = load(result)
+    formats = [name for name, wanted in (("png", png), ("pdf", pdf), ("svg", svg)) if wanted] or ["png"]
+    folder = out or result / "plots"
+    if isinstance(loaded, SweepResult):
+        kinds = list(kind or (m for m in loaded.metrics if "." not in m))
+        figures = ((name, loaded.plot(name, over)) for name in kinds)
+    else:
+        view = plots.View(flows=options.numbers(flows), start=start, end=end)
+        unknown = [name for name in kind or () if name not in plots.KINDS]
+        if unknown:
+            raise PlotError(f"no figure is called {unknown[0]!r}; there are {', '.join(plots.KINDS)}")
+        figures = ((name, plots.draw(loaded, name, view)) for name in kind or plots.kinds_for(loaded))
+    for name, figure in figures:
+        for format in formats:
+            typer.echo(str(plots.save(figure, folder / f"{name}.{format}", dpi)))
+
+
+def report(
+    result: Path = RESULT,
+    out: Path | None = typer.Option(
+        None, "--out", "-o", help="HTML file  [default: RESULT/report.html]", show_default=False
+    ),
+) -> None:
+    """Write one HTML file with the topology, the numbers and the figures; it opens without a network."""
+    loaded = load(result)
+    typer.echo(str(loaded.report(out or result / "report.html")))

@@ -1,0 +1,107 @@
+"""Why a flow is not faster, in plain words: what limited it, the formula behind that, and what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .units import quantity
+
+#: Shares below this are not worth a sentence.
+_WORTH = 0.15
+
+
+def main_limit(flow: dict[str, Any]) -> tuple[str, float]:
+    """The limit that took most of the flow's time, and its share."""
+    limited = flow.get("limited") or {}
+    if not limited:
+        return "", 0.0
+    name = max(limited, key=lambda key: limited[key] or 0.0)
+    return name, float(limited[name] or 0.0)
+
+
+def explain(flow: dict[str, Any]) -> str:
+    """A few sentences about one flow.
+
+    >>> flow = {"limited": {"receiver_window": 0.9, "slow_start": 0.1}, "base_rtt_s": 0.5,
+    ...         "metrics": {"goodput_bps": 1e6, "rtt_mean_s": 0.52}, "predicted": {"window_limit_bps": 1.05e6, "fair_share_bps": 1e7}}
+    >>> print(explain(flow))
+    Waited for the receiver's window 90 % of its time. A window of 68.3 kB cannot carry more than 1.05 Mbit/s over a round trip of 520 ms; 650 kB would fill its share of the link.
+    """
+    limited = {key: float(value or 0.0) for key, value in (flow.get("limited") or {}).items()}
+    sentences = [
+        _SENTENCES[name](flow, share)
+        for name, share in sorted(limited.items(), key=lambda item: -item[1])
+        if share >= _WORTH and name in _SENTENCES
+    ]
+    return " ".join(sentences) or "Nothing limited it for long."
+
+
+def _value(flow: dict[str, Any], part: str, key: str) -> float | None:
+    value = (flow.get(part) or {}).get(key)
+    return None if value is None else float(value)
+
+
+def _receiver(flow: dict[str, Any], share: float) -> str:
+    text = f"Waited for the receiver's window {quantity(share, 'share', 2)} of its time."
+    limit, rtt = _value(flow, "predicted", "window_limit_bps"), _value(flow, "metrics", "rtt_mean_s")
+    fair = _value(flow, "predicted", "fair_share_bps")
+    if limit and rtt:
+        text += (
+            f" A window of {quantity(limit * rtt / 8, 'B')} cannot carry more than {quantity(limit, 'bit/s')}"
+            f" over a round trip of {quantity(rtt, 's')}"
+        )
+        text += f"; {quantity(fair * rtt / 8, 'B')} would fill its share of the link." if fair and fair > limit else "."
+    return text
+
+
+def _cwnd(flow: dict[str, Any], share: float) -> str:
+    text = f"Limited by the congestion window {quantity(share, 'share', 2)} of its time."
+    goodput, fair = _value(flow, "metrics", "goodput_bps"), _value(flow, "predicted", "fair_share_bps")
+    if goodput is not None and fair:
+        part = goodput / fair
+        if part >= 0.9:
+            text += f" That is congestion control at work: it got {quantity(part, 'share', 2)} of an equal share of the link."
+        else:
+            text += f" It got {quantity(part, 'share', 2)} of an equal share of the link ({quantity(fair, 'bit/s')})"
+            rate = _value(flow, "metrics", "congestion_event_rate")
+            text += (
+                f", with a reduction of the window every {round(1 / rate):,} packets: the window grows back too slowly, or"
+                " the queue is too short to bridge the reduction."
+                if rate
+                else "; its window had no time to grow."
+            )
+    return text
+
+
+def _slow_start(flow: dict[str, Any], share: float) -> str:
+    rtt = flow.get("base_rtt_s")
+    each = f", one doubling each {quantity(float(rtt), 's')}" if rtt else ""
+    return (
+        f"Spent {quantity(share, 'share', 2)} of its time in slow start{each}; a larger initial window or a longer transfer"
+        " makes this part smaller."
+    )
+
+
+def _recovery(flow: dict[str, Any], share: float) -> str:
+    text = f"Spent {quantity(share, 'share', 2)} of its time repairing losses"
+    loss, timeouts = _value(flow, "metrics", "loss_rate"), _value(flow, "metrics", "timeouts")
+    parts = []
+    if loss is not None:
+        parts.append(f"{quantity(loss, 'share')} of its packets were lost")
+    if timeouts:
+        parts.append(f"{int(timeouts)} timeout{'s' if timeouts > 1 else ''}")
+    return text + (f" ({', '.join(parts)})." if parts else ".")
+
+
+_SENTENCES: dict[str, Callable[[dict[str, Any], float], str]] = {
+    "receiver_window": _receiver,
+    "cwnd": _cwnd,
+    "slow_start": _slow_start,
+    "recovery": _recovery,
+    "application": lambda _f, s: (
+        f"Had nothing to send {quantity(s, 'share', 2)} of its time: the application was the limit."
+    ),
+    "pacing": lambda _f, s: f"Held back by pacing {quantity(s, 'share', 2)} of its time: the policy chose the rate.",
+    "handshake": lambda _f, s: f"The handshake took {quantity(s, 'share', 2)} of its time: it is a short transfer.",
+}

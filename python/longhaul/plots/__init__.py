@@ -1,0 +1,67 @@
+"""The figures a TCP person looks for first, one module each; all are matplotlib figures, to be changed at will."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from ..errors import PlotError
+from ..outputs import errors_as_output_error, write_atomically
+from ..results import Result
+from . import cwnd, fairness, limits, links, rtt, style, throughput, timeseq
+from .view import View
+
+__all__ = ["KINDS", "View", "draw", "figure_bytes", "kinds_for", "save"]
+
+#: Every kind of figure of one run, in the order of the report.
+KINDS: dict[str, Callable[[Result, View], Figure]] = {
+    "throughput": throughput.draw_throughput,
+    "goodput": throughput.draw_goodput,
+    "cwnd": cwnd.draw,
+    "utilisation": links.draw_utilisation,
+    "queue": links.draw_queue,
+    "rtt": rtt.draw,
+    "limits": limits.draw,
+    "fairness": fairness.draw,
+    "timeseq": timeseq.draw,
+}
+FORMATS = ("png", "pdf", "svg")
+
+
+def draw(result: Result, kind: str, view: View | None = None) -> Figure:
+    """Draws one figure; raises `PlotError` if the kind is unknown or the result does not hold what it takes."""
+    if kind not in KINDS:
+        raise PlotError(f"no figure is called {kind!r}; there are {', '.join(KINDS)}")
+    with style.styled():
+        return KINDS[kind](result, view or View())
+
+
+def kinds_for(result: Result) -> list[str]:
+    """The kinds that this result can fill."""
+    kinds = list(KINDS) if result.has_tables else ["limits", "fairness"]
+    if len(result.summary["flows"]) < 2:
+        kinds.remove("fairness")
+    if "timeseq" in kinds and not result.has_segments:
+        kinds.remove("timeseq")
+    return kinds
+
+
+def figure_bytes(figure: Figure, format: str, dpi: int = 160) -> bytes:
+    """A figure as the bytes of a PNG, PDF or SVG file; the same figure gives the same bytes."""
+    stamps = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+    if format not in stamps:
+        raise PlotError(f"a figure cannot be saved as {format!r}; there are {', '.join(FORMATS)}")
+    buffer = io.BytesIO()
+    with style.styled():
+        figure.savefig(buffer, format=format, dpi=dpi, metadata=stamps[format])
+    return buffer.getvalue()
+
+
+def save(figure: Figure, path: Path, dpi: int = 160) -> Path:
+    """Saves a figure in the format of the file's ending."""
+    with errors_as_output_error(path):
+        write_atomically(path, figure_bytes(figure, path.suffix.lstrip(".").lower(), dpi))
+    return path

@@ -1,0 +1,108 @@
+"""What limited each flow: the shares of its time, stacked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from ..errors import PlotError
+from ..results import Result
+from . import lines, style
+from .view import View
+
+#: How each limit is called in figures and texts; order of stacking.
+NAMES = {
+    "cwnd": "cwnd",
+    "slow_start": "slow start",
+    "recovery": "recovery",
+    "receiver_window": "receiver's window",
+    "application": "application",
+    "pacing": "pacing",
+    "handshake": "handshake",
+    "closed": "closed",
+}
+_BARS = 16
+
+
+def limit_names(flows: list[dict[str, Any]]) -> list[str]:
+    """The limits that took any time, known ones first."""
+    present = dict.fromkeys(key for flow in flows for key, share in flow.get("limited", {}).items() if share)
+    return [key for key in NAMES if key in present] + [key for key in present if key not in NAMES]
+
+
+def draw(result: Result, view: View) -> Figure:
+    """One bar per flow; for many flows one column each, sorted by the limit that matters most, side by side as areas."""
+    chosen = set(view.flow_ids(result))
+    flows = [flow for flow in result.summary["flows"] if flow["id"] in chosen and flow.get("limited")]
+    if not flows:
+        raise PlotError(f"{result.name!r} does not say what limited its flows")
+    return _bars(result, flows) if len(flows) <= _BARS else _areas(result, flows)
+
+
+def _bars(result: Result, flows: list[dict[str, Any]]) -> Figure:
+    figure, (axes,) = style.new(height=max(1.8, 1.1 + 0.32 * len(flows)))
+    left = np.zeros(len(flows))
+    rows = np.arange(len(flows))
+    for name in limit_names(flows):
+        shares = np.array([float(flow["limited"].get(name) or 0) for flow in flows])
+        axes.barh(rows, shares, left=left, height=0.72, label=NAMES.get(name, name), **_fill(name))
+        for row, (share, start) in enumerate(zip(shares, left, strict=True)):
+            if share >= 0.07:
+                axes.text(
+                    start + share / 2, row, f"{share:.0%}", ha="center", va="center", fontsize=7,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85},
+                )  # fmt: skip
+        left += shares
+    axes.set_yticks(rows, [lines.flow_label(result, flow["id"]) for flow in flows])
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_xlabel("share of the flow's time")
+    style.title(axes, "What limited each flow", result.name)
+    style.legend_outside(axes)
+    return figure
+
+
+def _areas(result: Result, flows: list[dict[str, Any]]) -> Figure:
+    figure, (axes,) = style.new()
+    names = limit_names(flows)
+    mean = {name: np.mean([float(flow["limited"].get(name) or 0) for flow in flows]) for name in names}
+    main = max(names, key=lambda name: mean[name])
+    flows = sorted(flows, key=lambda flow: float(flow["limited"].get(main) or 0))
+    edges = np.arange(len(flows) + 1)
+    base = np.zeros(len(flows) + 1)
+    for name in sorted(names, key=lambda name: -mean[name]):
+        shares = np.array([float(flow["limited"].get(name) or 0) for flow in flows])
+        top = base + np.append(shares, shares[-1])
+        axes.fill_between(
+            edges,
+            base,
+            top,
+            step="post",
+            label=f"{NAMES.get(name, name)}: {shares.mean():.0%} on average",
+            linewidth=0,
+            **_fill(name, hatched=len(flows) <= 100),
+        )
+        base = top
+    axes.set_xlim(0, len(flows))
+    axes.set_ylim(0, 1)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_ylabel("share of the flow's time")
+    axes.set_xlabel(f"{len(flows)} flows, by the share of {NAMES.get(main, main)}")
+    style.title(axes, "What limited each flow", result.name)
+    style.legend_outside(axes)
+    return figure
+
+
+def _fill(name: str, hatched: bool = True) -> dict[str, Any]:
+    number = list(NAMES).index(name) if name in NAMES else len(NAMES) - 1
+    return {
+        "facecolor": style.COLOURS[number],
+        "alpha": 0.75,
+        "hatch": style.HATCHES[number] if hatched else "",
+        "edgecolor": "white",
+    }

@@ -1,0 +1,169 @@
+"""Time series of flows: one line each when they are few; median, band, samples and heat map when they are many."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ..results import Result
+from ..units import scaled_unit
+from . import style
+from .view import View
+
+#: Up to so many flows get a line of their own.
+FEW = 8
+#: So many single flows are drawn thinly among many.
+SAMPLES = 3
+_GROUPS = 4
+
+
+def flow_figure(
+    result: Result, view: View, column: str, unit: str, label: str, what: str, from_least: bool = False
+) -> tuple[Figure, Axes, float]:
+    """Draws one column of the flows table; returns the figure, its main axes, and the largest value shown."""
+    frame = view.cut(result.flows, result).select("time_s", "flow", column)
+    ids = view.flow_ids(result)
+    few = len(ids) <= FEW
+    figure, axes = style.new(1 if few else 2, ratios=None if few else (3, 2), height=None if few else 6.2)
+    main = axes[0]
+    if few:
+        largest = _each(main, frame, column, result, ids)
+    else:
+        largest = _bands(main, frame, column, result)
+        _heat_map(figure, axes[1], frame, column, unit, label, from_least)
+    style.title(main, what, result.name)
+    style.from_zero(main, largest)
+    style.quantity_axis(main.yaxis, largest, unit, label)
+    style.time_axis(axes[-1], *view.span(result))
+    if not few:
+        main.set_xlabel("")
+    return figure, main, largest
+
+
+def flow_label(result: Result, flow: int) -> str:
+    """A flow's name for legends."""
+    item = result.summary["flows"][flow]
+    return str(item.get("name") or f"flow {flow}")
+
+
+def _each(axes: Axes, frame: pl.DataFrame, column: str, result: Result, ids: list[int]) -> float:
+    largest = 0.0
+    for number, flow in enumerate(ids):
+        rows = frame.filter(pl.col("flow") == flow)
+        values = rows[column].to_numpy().astype(float)
+        axes.plot(
+            rows["time_s"].to_numpy(),
+            values,
+            color=style.COLOURS[number % len(style.COLOURS)],
+            linestyle=style.DASHES[number % len(style.DASHES)],
+            label=flow_label(result, flow),
+        )
+        largest = max(largest, largest_of(values))
+    return largest
+
+
+def _bands(axes: Axes, frame: pl.DataFrame, column: str, result: Result) -> float:
+    """Per group of flows: the median, the band that holds the middle 80 %, and a few single flows."""
+    group_of = {int(flow["id"]): str(flow["group"]) for flow in result.summary["flows"]}
+    names = list(dict.fromkeys(group_of[flow] for flow in frame["flow"].unique().sort().to_list()))
+    if len(names) > _GROUPS:
+        group_of, names = dict.fromkeys(group_of, "all flows"), ["all flows"]
+    frame = frame.with_columns(group=pl.col("flow").replace_strict(group_of, return_dtype=pl.String))
+    largest = 0.0
+    for number, name in enumerate(names):
+        colour = style.COLOURS[number]
+        members = frame.filter(pl.col("group") == name)
+        ids = members["flow"].unique().sort().to_list()
+        stats = (
+            members.group_by("time_s")
+            .agg(
+                low=pl.col(column).quantile(0.1, "linear"),
+                median=pl.col(column).median(),
+                high=pl.col(column).quantile(0.9, "linear"),
+            )
+            .sort("time_s")
+        )
+        time = stats["time_s"].to_numpy()
+        low, high = stats["low"].to_numpy().astype(float), stats["high"].to_numpy().astype(float)
+        axes.fill_between(
+            time,
+            low,
+            high,
+            facecolor=colour,
+            alpha=0.22,
+            linewidth=0,
+            label=f"{name}: 10–90 % of {len(ids)} flows",
+        )
+        sampled = ids[:: max(1, len(ids) // SAMPLES)][: max(1, SAMPLES // len(names))]
+        for i, flow in enumerate(sampled):
+            rows = members.filter(pl.col("flow") == flow)
+            values = rows[column].to_numpy().astype(float)
+            label = f"{name}: single flows" if i == 0 else None
+            axes.plot(rows["time_s"].to_numpy(), values, color=colour, linewidth=0.6, alpha=0.75, label=label)
+            largest = max(largest, largest_of(values))
+        axes.plot(
+            time,
+            stats["median"].to_numpy(),
+            color=colour,
+            linewidth=2.2,
+            linestyle=style.DASHES[number],
+            label=f"{name}: median",
+        )
+        largest = max(largest, largest_of(high))
+    return largest
+
+
+def _heat_map(
+    figure: Figure, axes: Axes, frame: pl.DataFrame, column: str, unit: str, label: str, from_least: bool
+) -> None:
+    """Every flow as a row, sorted by its mean; dark is little and bright is much, in grey as in colour."""
+    order = frame.group_by("flow").agg(pl.col(column).mean()).sort(column, "flow", nulls_last=False)["flow"].to_list()
+    times = frame["time_s"].unique().sort().to_numpy()
+    rank = {flow: i for i, flow in enumerate(order)}
+    grid: NDArray[np.float64] = np.full((len(order), len(times)), np.nan)
+    rows = frame["flow"].replace_strict(rank, return_dtype=pl.Int64).to_numpy()
+    grid[rows, np.searchsorted(times, frame["time_s"].to_numpy())] = frame[column].to_numpy().astype(float)
+    finite = grid[np.isfinite(grid)]
+    top = float(np.quantile(finite, 0.99)) if finite.size else 1.0
+    bottom = float(finite.min()) if finite.size and from_least else 0.0
+    step = float(times[1] - times[0]) if len(times) > 1 else 1.0
+    image = axes.imshow(
+        grid,
+        aspect="auto",
+        origin="lower",
+        interpolation="nearest",
+        cmap="cividis",
+        vmin=bottom,
+        vmax=max(top, bottom * 1.01) or 1.0,
+        extent=(float(times[0]) - step, float(times[-1]), 0, len(order)),
+    )
+    axes.set_ylabel("flows, by mean")
+    axes.grid(False)
+    factor, name = scaled_unit(top, unit)
+    bar = figure.colorbar(image, cax=axes.inset_axes((1.015, 0.0, 0.02, 1.0)), extend="max")
+    bar.ax.yaxis.set_major_formatter(lambda value, _: f"{value / factor:.3g}")
+    bar.set_label(f"{label} ({name})" if name else label)
+
+
+def largest_of(values: NDArray[np.float64]) -> float:
+    """The largest finite value, or 0."""
+    finite = values[np.isfinite(values)]
+    return float(finite.max()) if finite.size else 0.0
+
+
+def distinct_limits(result: Result, ids: list[int], key: str) -> list[float]:
+    """The values of a closed form over flows, equal within 2 % taken as one; at most 3, else the median alone."""
+    chosen = set(ids)
+    values = sorted(
+        float(flow["predicted"][key])
+        for flow in result.summary["flows"]
+        if flow["id"] in chosen and flow.get("predicted", {}).get(key)
+    )
+    distinct: list[float] = []
+    for value in values:
+        if not distinct or value > distinct[-1] * 1.02:
+            distinct.append(value)
+    return distinct if len(distinct) <= 3 else [values[len(values) // 2]]

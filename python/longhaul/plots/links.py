@@ -1,0 +1,138 @@
+"""Utilisation, queue and drops of the links that flows share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..errors import PlotError
+from ..results import Result
+from ..units import quantity
+from . import style
+from .view import View
+
+#: At most so many links in one figure: the busiest.
+_MOST = 4
+
+
+def draw_utilisation(result: Result, view: View) -> Figure:
+    """Share of each link's rate in use, per sample."""
+    chosen, remark = _chosen(result)
+    frame = view.cut(result.links, result)
+    figure, (axes,) = style.new()
+    for number, (index, link) in enumerate(chosen):
+        rows = frame.filter(pl.col("link") == index)
+        style_of = {"color": style.COLOURS[number], "linestyle": style.DASHES[number]}
+        mean = quantity(link["metrics"].get("utilisation"), "share")
+        axes.plot(
+            rows["time_s"].to_numpy(),
+            rows["utilisation"].to_numpy(),
+            label=f"{_label(link)}\nmean {mean}",
+            **style_of,
+        )
+    axes.set_ylim(0, 1.04)
+    _mark_changes(axes, result, view, [index for index, _ in chosen])
+    style.quantity_axis(axes.yaxis, 1.0, "share", "utilisation")
+    style.title(axes, f"Link utilisation{remark}", result.name)
+    style.time_axis(axes, *view.span(result))
+    style.legend_outside(axes)
+    return figure
+
+
+def draw_queue(result: Result, view: View) -> Figure:
+    """Queue length (line: at the sampling times, band: up to the most between them) and packets dropped per sample."""
+    chosen, remark = _chosen(result)
+    frame = view.cut(result.links, result)
+    chosen = _queueing(chosen, frame)[:2]
+    figure, (queue, drops) = style.new(2, ratios=(3, 1.3), height=5.2)
+    longest, most = 0.0, 0.0
+    for number, (index, link) in enumerate(chosen):
+        rows = frame.filter(pl.col("link") == index)
+        colour, dashes = style.COLOURS[number], style.DASHES[number]
+        time = rows["time_s"].to_numpy()
+        length, peak = (
+            rows["queue_packets"].to_numpy().astype(float),
+            rows["queue_max_packets"].to_numpy().astype(float),
+        )
+        queue.fill_between(
+            time,
+            length,
+            peak,
+            facecolor=colour,
+            alpha=0.25,
+            linewidth=0,
+            label=f"{_label(link)}: most between them",
+        )
+        queue.plot(time, length, color=colour, linestyle=dashes, label=f"{_label(link)}: at sampling times")
+        longest = max(longest, float(np.nanmax(peak, initial=0)))
+        for column, marker, name in (
+            ("drops_queue", "v", "queue"),
+            ("drops_loss", "x", "loss on the link"),
+            ("marks", "o", "ECN marks"),
+        ):
+            lost = rows[column].to_numpy().astype(float)
+            if lost.any():
+                shown = lost > 0
+                kind = "" if column == "marks" else "drops: "
+                drops.vlines(time[shown], 0, lost[shown], color=colour, linewidth=0.9)
+                drops.plot(
+                    time[shown],
+                    lost[shown],
+                    marker,
+                    color=colour,
+                    markersize=3.5,
+                    fillstyle="none",
+                    label=f"{kind}{name} ({link['from']} → {link['to']})",
+                )
+                most = max(most, float(lost.max()))
+    style.from_zero(queue, longest)
+    style.quantity_axis(queue.yaxis, longest, "packets", "queue")
+    _mark_changes(queue, result, view, [index for index, _ in chosen])
+    style.from_zero(drops, most, 1.15)
+    drops.set_ylabel("packets\nper sample")
+    if most == 0:
+        drops.text(0.5, 0.5, "no drops", transform=drops.transAxes, ha="center", va="center", color="#555555")
+        drops.set_yticks([])
+    style.title(queue, f"Queue and drops{remark}", result.name)
+    style.time_axis(drops, *view.span(result))
+    style.legend_outside(queue)
+    style.legend_outside(drops)
+    return figure
+
+
+def _chosen(result: Result) -> tuple[list[tuple[int, dict[str, Any]]], str]:
+    shared = result.shared_links()
+    if not shared:
+        raise PlotError(f"{result.name!r} has no links")
+    return shared[:_MOST], f" (busiest {_MOST} of {len(shared)})" if len(shared) > _MOST else ""
+
+
+def _queueing(chosen: list[tuple[int, dict[str, Any]]], frame: pl.DataFrame) -> list[tuple[int, dict[str, Any]]]:
+    """The links where packets wait or are lost; the busiest if nothing happens anywhere."""
+    columns = ("queue_max_packets", "drops_queue", "drops_loss", "marks")
+    weight = dict(
+        frame.group_by("link").agg(pl.sum_horizontal(pl.col(c).max().cast(pl.Float64) for c in columns)).iter_rows()
+    )
+    most = max(weight.values(), default=0.0)
+    return [pair for pair in chosen if weight.get(pair[0], 0.0) > 0.02 * most] or chosen[:1]
+
+
+def _label(link: dict[str, Any]) -> str:
+    return f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']})"
+
+
+def _mark_changes(axes: Axes, result: Result, view: View, links: list[int]) -> None:
+    """Thin vertical lines where a link's rate or delay changes by the script."""
+    start, end = view.span(result)
+    changes = result.events.filter(
+        pl.col("kind").str.starts_with("link") & pl.col("link").is_in(links) & pl.col("time_s").is_between(start, end)
+    )
+    times = changes["time_s"].unique().sort().to_list()
+    if not 0 < len(times) <= 40:
+        return
+    for i, time in enumerate(times):
+        axes.axvline(time, color=style.LIMIT, linewidth=0.8, linestyle=(0, (1, 2)), label=None if i else "link changes")

@@ -1,0 +1,120 @@
+"""How all figures look: readable on paper in black and white, and with any kind of colour vision."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import AutoMinorLocator, FuncFormatter
+
+from ..units import scaled_unit, significant
+
+#: Okabe and Ito's palette (Color Universal Design, 2008), dark colours first; yellow is left out: it fades on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
+#: One line style per colour, so that lines can be told apart without colour.
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (6, 2)),
+    (0, (1, 1.2)),
+    (0, (6, 2, 1, 2)),
+    (0, (3, 1.5)),
+    (0, (9, 2, 1, 2, 1, 2)),
+    (0, (2, 3)),
+    (0, (10, 3)),
+)
+HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++", "oo")
+LIMIT = "#444444"
+SIZE = (8.0, 4.0)
+
+_SETTINGS: Any = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.3,
+    "path.simplify": True,
+    "svg.hashsalt": "longhaul",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+    "hatch.linewidth": 0.6,
+    "agg.path.chunksize": 20000,
+}
+
+
+def styled() -> Any:
+    """The context in which figures are made and saved."""
+    return matplotlib.rc_context(_SETTINGS)
+
+
+def new(
+    rows: int = 1, *, height: float | None = None, ratios: Sequence[float] | None = None
+) -> tuple[Figure, list[Axes]]:
+    """A figure of stacked panels that share the time axis."""
+    figure = Figure(figsize=(SIZE[0], height or SIZE[1] + 1.6 * (rows - 1)), layout="constrained")
+    axes = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=ratios)[:, 0]
+    return figure, list(axes)
+
+
+def title(axes: Axes, what: str, scenario: str) -> None:
+    """A figure's title: what it shows, and of which scenario."""
+    axes.set_title("\n".join(textwrap.wrap(f"{what} – {scenario}", 95)))
+
+
+def quantity_axis(axis: Any, largest: float, unit: str, label: str) -> None:
+    """Labels an axis with a scaled unit; the data stay in base units."""
+    factor, name = scaled_unit(largest, unit)
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value / factor)))
+    shown = {"": "", "1": ""}.get(name, f" ({name})")
+    axis.set_label_text(f"{label}{shown}")
+
+
+def time_axis(axes: Axes, start: float, end: float) -> None:
+    """The time axis, in simulated seconds."""
+    axes.set_xlim(start, end)
+    axes.set_xlabel("time (s)")
+    axes.xaxis.set_minor_locator(AutoMinorLocator())
+
+
+def from_zero(axes: Axes, largest: float, headroom: float = 1.06) -> None:
+    """A y axis from zero to just above the largest value."""
+    axes.set_ylim(0, largest * headroom if largest > 0 and math.isfinite(largest) else 1)
+
+
+def legend_outside(axes: Axes, **settings: Any) -> None:
+    """A legend right of the axes, where it hides nothing."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=3.2, **settings)
+
+
+def limit_line(axes: Axes, value: float, label: str, number: int = 0) -> None:
+    """A closed-form limit: a thin dashed line, named in the legend. One above the axis is only named, marked ↑."""
+    top = axes.get_ylim()[1]
+    above = value > top
+    dashes = [(0, (4, 3)), (0, (1, 2)), (0, (8, 3, 1, 3)), (0, (12, 4))][number % 4]
+    data: Any = ([], []) if above else ([0, 1], [value, value])
+    extra: Any = {} if above else {"transform": axes.get_yaxis_transform()}
+    axes.plot(
+        *data,
+        color=LIMIT,
+        linewidth=0.9,
+        linestyle=dashes,
+        label=label + (" ↑ off scale" if above else ""),
+        **extra,
+    )
+
+
+def _tick(value: float) -> str:
+    return significant(round(value, 12), 4).replace("-0", "0") if value == 0 else significant(value, 4)

@@ -1,0 +1,109 @@
+"""A metric over a swept parameter: means with their confidence intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..errors import PlotError
+from ..units import quantity, read_quantity
+from . import style
+
+if TYPE_CHECKING:
+    from ..sweep.result import SweepResult
+
+_LINES = 8
+
+
+def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
+    """Means over `parameter` (the first that varies, if not given) with 95 % intervals over replications."""
+    frame = result.cells.filter(pl.col("metric") == metric)
+    varying = [p for p in result.parameters if frame[p].n_unique() > 1]
+    if parameter is None:
+        if not result.parameters:
+            return _one_point(result, metric)
+        parameter = (varying or result.parameters)[0]
+    if parameter not in result.parameters:
+        raise PlotError(f"{parameter!r} was not swept; there are {', '.join(result.parameters)}")
+    others = [p for p in varying if p != parameter]
+    values = frame[parameter].unique(maintain_order=True).to_list()
+    places, ticks, unit = _places(values)
+    figure, (axes,) = style.new()
+    lines = list(frame.group_by(others, maintain_order=True)) if others else [((), frame)]
+    largest = 0.0
+    for number, (key, part) in enumerate(lines[:_LINES]):
+        x = np.array([places[value] for value in part[parameter].to_list()], dtype=float)
+        order = np.argsort(x, kind="stable")
+        mean = part["mean"].to_numpy()[order]
+        low = part["ci95_low"].fill_null(np.nan).to_numpy().astype(float)[order]
+        high = part["ci95_high"].fill_null(np.nan).to_numpy().astype(float)[order]
+        label = ", ".join(f"{_short(p)} {v}" for p, v in zip(others, key, strict=True)) or None
+        bars = np.nan_to_num(np.vstack([mean - low, high - mean]))
+        axes.errorbar(
+            x[order], mean, yerr=bars, capsize=3, marker="os^Dv<>p"[number], markersize=4,
+            color=style.COLOURS[number], linestyle=style.DASHES[number], label=label,
+        )  # fmt: skip
+        largest = max(largest, float(np.nanmax(mean + bars[1])))
+    style.from_zero(axes, largest)
+    style.quantity_axis(axes.yaxis, largest, result.unit(metric), result.title(metric))
+    _x_axis(axes, parameter, ticks, unit, [places[v] for v in values])
+    more = f", {_LINES} of {len(lines)} lines" if len(lines) > _LINES else ""
+    n = int(frame["n"].max() or 1)  # type: ignore[arg-type]
+    style.title(
+        axes,
+        f"{result.title(metric)} (mean{' and 95 % interval' if n > 1 else ''} of {n} run{'s' * (n > 1)}{more})",
+        result.name,
+    )
+    style.legend_outside(axes)
+    return figure
+
+
+def _one_point(result: SweepResult, metric: str) -> Figure:
+    """No parameter, only seeds: the value of each."""
+    figure, (axes,) = style.new()
+    seeds, values = result.runs["seed"].to_list(), result.runs[metric].to_numpy().astype(float)
+    axes.plot(range(len(seeds)), values, "o", color=style.COLOURS[0], label="runs")
+    axes.set_xticks(range(len(seeds)), [str(seed) for seed in seeds])
+    largest = float(np.nanmax(values))
+    style.from_zero(axes, largest)
+    mean = result.cells.filter(pl.col("metric") == metric)["mean"][0]
+    style.limit_line(axes, float(mean), f"mean\n= {quantity(float(mean), result.unit(metric))}")
+    style.quantity_axis(axes.yaxis, largest, result.unit(metric), result.title(metric))
+    axes.set_xlabel("seed")
+    style.title(axes, result.title(metric), result.name)
+    style.legend_outside(axes)
+    return figure
+
+
+def _places(values: list[Any]) -> tuple[dict[Any, float], list[str] | None, str]:
+    """Where values stand on the axis: by size if all are quantities of one kind, side by side if not."""
+    read = [read_quantity(value) for value in values]
+    units = {item[1] for item in read if item}
+    if all(read) and len(units) == 1 and len(values) > 1:
+        return {value: item[0] for value, item in zip(values, read, strict=True) if item}, None, units.pop()
+    return (
+        {value: float(i) for i, value in enumerate(values)},
+        ["not set" if v is None else str(v) for v in values],
+        "",
+    )
+
+
+def _x_axis(axes: Axes, parameter: str, names: list[str] | None, unit: str, places: list[float]) -> None:
+    if names is not None:
+        axes.set_xticks(places, names)
+        axes.set_xlabel(parameter)
+        return
+    low, high = min(places), max(places)
+    if low > 0 and high / low > 20:
+        axes.set_xscale("log")
+    axes.set_xticks(places, [""] * len(places))
+    axes.minorticks_off()
+    style.quantity_axis(axes.xaxis, high, unit, parameter)
+
+
+def _short(parameter: str) -> str:
+    return parameter.rsplit(".", 1)[-1]

@@ -1,0 +1,67 @@
+"""Progress bars: simulated time, speed and time left of a run; runs done, running and time left of a sweep."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from . import core
+from .sweep import SweepProgress
+from .sweep.execute import Observer
+
+#: A run that is over before this shows no bar.
+_PATIENCE_S = 0.3
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[state]}"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console,
+        transient=True,
+    )
+
+
+@contextmanager
+def of_run(console: Console, shown: bool, label: str) -> Iterator[core.ProgressCallback | None]:
+    """A bar for one run: simulated time, simulated seconds per second, events per second."""
+    if not (shown and console.is_terminal):
+        yield None
+        return
+    began = time.monotonic()
+    with _bar(console) as bar:
+        task = bar.add_task(label, total=1.0, state="", visible=False)
+
+        def told(now: float, duration: float, events: int) -> None:
+            elapsed = time.monotonic() - began
+            state = (
+                f"{now:,.0f} of {duration:,.0f} s   {now / elapsed:,.0f} s/s   {events / elapsed / 1e6:.2f} M events/s"
+            )
+            bar.update(task, completed=now / duration, state=state, visible=elapsed > _PATIENCE_S)
+
+        yield told
+
+
+@contextmanager
+def of_sweep(console: Console, shown: bool, label: str) -> Iterator[Observer | None]:
+    """A bar for a sweep: runs done, running, failed, and the time left."""
+    if not (shown and console.is_terminal):
+        yield None
+        return
+    with _bar(console) as bar:
+        task = bar.add_task(label, total=1.0, state="")
+
+        def observe(progress: SweepProgress) -> None:
+            state = f"{progress.finished} of {progress.total} runs, {len(progress.running)} running"
+            if progress.failed:
+                state += f", {progress.failed} failed"
+            bar.update(task, completed=progress.fraction, state=state)
+
+        yield observe

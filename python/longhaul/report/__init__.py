@@ -1,0 +1,188 @@
+"""Reports: one HTML file with everything in it, which opens without a network."""
+
+from __future__ import annotations
+
+import base64
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from .. import plots
+from ..errors import PlotError
+from ..explain import explain
+from ..outputs import errors_as_output_error, write_atomically
+from ..plots.limits import NAMES, limit_names
+from ..plots.style import COLOURS
+from ..results import Result, unit_of
+from ..sweep.result import SweepResult
+from ..units import plus_minus, quantity
+from . import tables
+from .tables import Table
+from .topology import drawing
+
+_CAPTIONS = {
+    "throughput": "Payload sent by each flow, retransmissions included. Dashed: closed-form limits.",
+    "goodput": "Payload that reached the receiving application in order.",
+    "cwnd": "What congestion control allows to be in flight. Dashed: what fills the path without any queue.",
+    "utilisation": "How much of each shared link's rate was in use.",
+    "queue": "What waited in front of the busiest links, and what was dropped there.",
+    "rtt": "Round-trip time as the senders smooth it; what is above the dashed line is queueing.",
+    "limits": "What each sender was waiting for, as shares of its time.",
+    "fairness": "How the goodput is spread over the flows: the steeper, the fairer.",
+    "timeseq": "Every segment of a traced flow. Green: acknowledged; yellow: end of the receiver's window.",
+}
+#: Metrics of a sweep that the report draws, as far as they vary.
+SWEEP_METRICS = (
+    "goodput_bps",
+    "utilisation",
+    "loss_rate",
+    "jain_index",
+    "rtt_mean_s",
+    "completion_time_mean_s",
+    "timeouts",
+)
+_LARGE_SVG = 350_000
+
+
+def write_run_report(result: Result, path: Path) -> Path:
+    """Writes the report of one run."""
+    figures = []
+    for kind in plots.kinds_for(result):
+        try:
+            figures.append(
+                {
+                    "kind": kind,
+                    "image": embedded(plots.draw(result, kind)),
+                    "caption": _CAPTIONS.get(kind, ""),
+                }
+            )
+        except PlotError:
+            continue
+    flows = tables.chosen_flows(result)
+    content = {
+        "result": result,
+        "summary": result.summary,
+        "topology": drawing(result.summary),
+        "key": key_numbers(result),
+        "figures": figures,
+        "run": tables.run_table(result),
+        "links": tables.object_table(result, "links"),
+        "groups": tables.object_table(result, "groups") if len(result.summary["groups"]) > 1 else None,
+        "flows": tables.object_table(result, "flows"),
+        "selection": tables.is_selection(result),
+        "predictions": tables.predictions(result),
+        "limits": [_limit_row(flow) for flow in flows],
+        "legend": [_legend(name) for name in limit_names(flows)],
+        "scenario": result.scenario if result.path else "",
+        "quantity": quantity,
+    }
+    return _write("run.html", path, content)
+
+
+def write_sweep_report(sweep: SweepResult, path: Path) -> Path:
+    """Writes the report of a sweep: a table of its points, and figures of the main metrics over each parameter."""
+    metrics = [m for m in SWEEP_METRICS if m in sweep.metrics]
+    varying: list[str | None] = [p for p in sweep.parameters if sweep.cells[p].n_unique() > 1] or [None]
+    figures = [
+        {
+            "kind": f"{sweep.title(m)} over {p}" if p else sweep.title(m),
+            "image": embedded(sweep.plot(m, p)),
+            "caption": "",
+        }
+        for m in metrics
+        for p in varying
+    ]
+    done = sum(run["status"] == "done" for run in sweep.manifest["runs"])
+    content = {
+        "sweep": sweep,
+        "done": done,
+        "total": len(sweep.manifest["runs"]),
+        "table": cell_table(sweep, metrics),
+        "figures": figures,
+        "warnings": _sweep_warnings(sweep),
+        "failures": sweep.failures,
+        "scenario": (sweep.path / "scenario.toml").read_text(encoding="utf-8"),
+    }
+    return _write("sweep.html", path, content)
+
+
+def embedded(figure: Any) -> str:
+    """A figure as a data URI: SVG, or PNG where that would be heavy."""
+    svg = plots.figure_bytes(figure, "svg")
+    if len(svg) <= _LARGE_SVG:
+        return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
+    return "data:image/png;base64," + base64.b64encode(plots.figure_bytes(figure, "png", 130)).decode()
+
+
+def _write(template: str, path: Path, content: dict[str, Any]) -> Path:
+    folder = resources.files(__package__) / "templates"
+    names = ("base.html", "macros.html", "run.html", "sweep.html")
+    loader = jinja2.DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in names})
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    html = environment.get_template(template).render(content)
+    with errors_as_output_error(path):
+        write_atomically(path, html)
+    return path
+
+
+def key_numbers(result: Result) -> list[tuple[str, str]]:
+    """Title and value of the metrics that people look at first."""
+    wanted = ("goodput_bps", "utilisation", "jain_index", "loss_rate", "rtt_mean_s", "completion_time_mean_s")
+    shown = [n for n in wanted if result.metrics.get(n) is not None]
+    if len(result.summary["flows"]) < 2 and "jain_index" in shown:
+        shown.remove("jain_index")
+    return [
+        (result.definitions[n]["title"], quantity(result.metrics[n], unit_of(n, result.definitions))) for n in shown
+    ]
+
+
+def _limit_row(flow: dict[str, Any]) -> dict[str, Any]:
+    shares = [
+        {
+            **_legend(name),
+            "share": float(flow["limited"][name]),
+            "text": quantity(float(flow["limited"][name]), "share", 2),
+        }
+        for name in limit_names([flow])
+    ]
+    return {
+        "name": flow["name"],
+        "goodput": quantity(flow["metrics"].get("goodput_bps"), "bit/s"),
+        "shares": shares,
+        "text": explain(flow),
+    }
+
+
+def _legend(name: str) -> dict[str, str]:
+    number = list(NAMES).index(name) if name in NAMES else len(NAMES) - 1
+    return {"name": NAMES.get(name, name), "colour": COLOURS[number % len(COLOURS)]}
+
+
+def cell_table(sweep: SweepResult, metrics: list[str]) -> Table:
+    """One row per point of a sweep: parameters, means and half widths of their intervals."""
+    wide = sweep.table(metrics)
+    headings = [(p, "") for p in sweep.parameters]
+    headings += [(sweep.title(m), sweep.definitions.get(m, {}).get("definition", "")) for m in metrics]
+    rows = []
+    for row in wide.iter_rows(named=True):
+        cells = ["–" if row[p] is None else str(row[p]) for p in sweep.parameters]
+        for m in metrics:
+            cells.append(plus_minus(row[m], row[f"{m} ±"], sweep.unit(m)))
+        rows.append(cells)
+    return Table(headings, rows)
+
+
+def _sweep_warnings(sweep: SweepResult) -> list[tuple[str, int]]:
+    """Warnings of the first run of each point, with the number of points that have them."""
+    seen: dict[int, str] = {
+        run["cell"]: run["id"] for run in reversed(sweep.manifest["runs"]) if run["status"] == "done"
+    }
+    count: dict[str, int] = {}
+    for run_id in seen.values():
+        for code in {f"{w['code']}: {w['message']}" for w in sweep.run(run_id).warnings}:
+            count[code] = count.get(code, 0) + 1
+    return sorted(count.items(), key=lambda item: (-item[1], item[0]))[:20]

@@ -1,0 +1,145 @@
+"""The numbers of a report as rows of text, formatted with their units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..explain import main_limit
+from ..plots.limits import NAMES
+from ..results import Result, unit_of
+from ..units import quantity
+
+#: Metrics of flows in tables, if the run has them, in this order.
+_FLOW = (
+    "goodput_bps",
+    "throughput_bps",
+    "loss_rate",
+    "retransmission_rate",
+    "timeouts",
+    "rtt_mean_s",
+    "cwnd_mean_bytes",
+    "completion_time_s",
+)
+_LINK = (
+    "utilisation",
+    "throughput_bps",
+    "drop_rate",
+    "drops_queue",
+    "drops_loss",
+    "queue_mean_packets",
+    "queue_max_packets",
+    "queue_delay_mean_s",
+    "queue_delay_p95_s",
+)
+_FEW = 12
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings (title, definition) and rows of cells; the first column names the row."""
+
+    headings: list[tuple[str, str]]
+    rows: list[list[str]]
+
+
+def run_table(result: Result) -> Table:
+    """Every metric of the run."""
+    rows = [
+        [
+            result.definitions.get(name, {}).get("title", name),
+            show(result, name, value),
+            result.definitions.get(name, {}).get("definition", ""),
+        ]
+        for name, value in result.metrics.items()
+        if value is not None
+    ]
+    return Table([("Metric", ""), ("Value", ""), ("Definition", "")], rows)
+
+
+#: The fewer metrics that fit on a terminal.
+_SHORT = (
+    "goodput_bps",
+    "loss_rate",
+    "timeouts",
+    "rtt_mean_s",
+    "completion_time_s",
+    "jain_index",
+    "utilisation",
+    "drop_rate",
+    "queue_mean_packets",
+    "queue_delay_p95_s",
+)
+
+
+def object_table(result: Result, kind: str, short: bool = False) -> Table:
+    """Flows, groups or links (those that matter) with their main metrics; of many flows a selection."""
+    items = {
+        "flows": chosen_flows(result),
+        "groups": result.summary["groups"],
+        "links": [link for _, link in result.shared_links()][:12],
+    }[kind]
+    wanted = _LINK if kind == "links" else _FLOW + (("jain_index",) if kind == "groups" else ())
+    wanted = tuple(n for n in wanted if n in _SHORT) if short else wanted
+    names = [n for n in wanted if any(item["metrics"].get(n) is not None for item in items)]
+    headings = [({"flows": "Flow", "groups": "Group", "links": "Link"}[kind], "")]
+    headings += [
+        (result.definitions.get(n, {}).get("title", n), result.definitions.get(n, {}).get("definition", ""))
+        for n in names
+    ]
+    if kind == "flows":
+        headings.append(("Limited mostly by", "the largest share of its time"))
+    rows = []
+    for item in items:
+        row = [_name(item, kind)] + [show(result, n, item["metrics"].get(n)) for n in names]
+        if kind == "flows":
+            limit, share = main_limit(item)
+            row.append(f"{NAMES.get(limit, limit)} ({quantity(share, 'share', 2)})" if limit else "–")
+        rows.append(row)
+    return Table(headings, rows)
+
+
+def predictions(result: Result) -> Table:
+    """Measured goodput beside the closed forms."""
+    flows = chosen_flows(result)
+    names = list(dict.fromkeys(k for f in flows for k, v in (f.get("predicted") or {}).items() if v is not None))
+    headings = [("Flow", ""), ("Measured goodput", "")]
+    for n in names:
+        definition = result.definitions.get(n, {})
+        headings += [(definition.get("title", n), definition.get("definition", ""))]
+    rows = []
+    for flow in flows:
+        measured = flow["metrics"].get("goodput_bps")
+        row = [str(flow["name"]), quantity(measured, "bit/s")]
+        for n in names:
+            value = (flow.get("predicted") or {}).get(n)
+            ratio = f" ({measured / value:.2f}×)" if value and measured is not None else ""
+            row.append(quantity(value, "bit/s") + ratio)
+        rows.append(row)
+    return Table(headings, rows)
+
+
+def chosen_flows(result: Result) -> list[dict[str, Any]]:
+    """All flows if they are few; else the slowest, those around the median, and the fastest."""
+    flows: list[dict[str, Any]] = result.summary["flows"]
+    if len(flows) <= _FEW:
+        return flows
+    ordered = sorted(flows, key=lambda flow: (flow["metrics"].get("goodput_bps") or 0.0, flow["id"]))
+    middle = len(ordered) // 2
+    return ordered[:3] + ordered[middle - 1 : middle + 2] + ordered[-3:]
+
+
+def is_selection(result: Result) -> bool:
+    """Whether `chosen_flows` leaves some out."""
+    return len(result.summary["flows"]) > _FEW
+
+
+def show(result: Result, metric: str, value: float | None) -> str:
+    """A metric's value with its unit."""
+    return quantity(value, unit_of(metric, result.definitions))
+
+
+def _name(item: dict[str, Any], kind: str) -> str:
+    if kind == "links":
+        return f"{str(item['name']).rsplit('.', 1)[0]} ({item['from']} → {item['to']})"
+    return f"{item['name']} ({item['count']} flows)" if kind == "groups" else str(item["name"])

@@ -1,0 +1,214 @@
+"""The result of one run: its summary, its time series as polars frames, and the ways to look at it."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from .errors import ResultError, explain_os_error
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PARTS = ("run_id", "name", "seed", "duration_s", "run", "links", "flows", "definitions")
+
+
+class Result:
+    """A finished run.
+
+    `summary` holds one number per metric and object, in base units (bit/s, s, bytes, packets); `definitions` says
+    what each metric is. `flows`, `links`, `events` and `segments` are read from the result directory when asked for.
+    """
+
+    def __init__(
+        self,
+        summary: dict[str, Any],
+        path: Path | None = None,
+        keep: tempfile.TemporaryDirectory[str] | None = None,
+    ) -> None:
+        """A result from its summary; `path` is its directory, `keep` one that goes away with this object."""
+        self.summary = summary
+        self.path = path
+        self._keep = keep
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.summary["name"])
+
+    @property
+    def run_id(self) -> str:
+        """Hash of the resolved scenario, the seed and Longhaul's version."""
+        return str(self.summary["run_id"])
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        """The metrics of the run as a whole."""
+        return dict(self.summary["run"])
+
+    @property
+    def definitions(self) -> dict[str, dict[str, str]]:
+        """Unit, title and definition of every metric."""
+        return dict(self.summary["definitions"])
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """What silently limits a flow, or makes a number doubtful: `code`, `object`, `message`."""
+        return list(self.summary.get("warnings", []))
+
+    @cached_property
+    def scenario(self) -> str:
+        """The resolved scenario (TOML): every default written out."""
+        file = self._file("scenario.toml")
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ResultError(f"{file} cannot be read ({error})") from None
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """Time series per flow and sample: cwnd, ssthresh, flight, srtt, RTO, throughput, goodput, retransmissions."""
+        return self._table("flows.parquet")
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """Time series per link direction and sample: queue, utilisation, throughput, arrivals, drops, marks."""
+        return self._table("links.parquet")
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """What happened when: starts, recoveries, timeouts, drops, changes of a link."""
+        return self._table("events.parquet")
+
+    @cached_property
+    def segments(self) -> pl.DataFrame:
+        """Every segment of the flows with `trace = true`."""
+        if self.path is not None and not (self.path / "segments.parquet").exists():
+            raise ResultError(
+                f"{self.path}: no flow was traced; set `trace = true` on a flow, or --set flow.0.trace=true"
+            )
+        return self._table("segments.parquet")
+
+    @property
+    def has_segments(self) -> bool:
+        """Whether a flow was traced."""
+        return self.path is not None and (self.path / "segments.parquet").exists()
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether the time series were written."""
+        return self.path is not None and (self.path / "flows.parquet").exists()
+
+    @cached_property
+    def timing(self) -> dict[str, float]:
+        """What the run cost: wall-clock and CPU seconds, packets per CPU-second, peak memory. Not reproducible."""
+        try:
+            timing: dict[str, float] = json.loads(self._file("timing.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, ResultError):
+            return {}
+        return timing
+
+    def table(self, objects: str = "flows") -> pl.DataFrame:
+        """One row per flow, link or group with its metrics (base units).
+
+        `objects` is "flows", "links" or "groups".
+        """
+        if objects not in ("flows", "links", "groups"):
+            raise ValueError(f'a table is of "flows", "links" or "groups", not {objects!r}')
+        rows = []
+        for item in self.summary.get(objects, []):
+            row = {key: value for key, value in item.items() if not isinstance(value, dict | list)}
+            row |= item.get("metrics", {})
+            row |= {f"limited_{key}": value for key, value in item.get("limited", {}).items()}
+            row |= {f"predicted_{key}": value for key, value in item.get("predicted", {}).items()}
+            rows.append(row)
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def shared_links(self) -> list[tuple[int, dict[str, Any]]]:
+        """Index and summary of the links that more than one flow uses (all, if there is none), busiest first."""
+        links = list(enumerate(self.summary["links"]))
+        links = [pair for pair in links if pair[1]["flows"] > 1] or links
+        return sorted(links, key=lambda pair: -(pair[1]["metrics"].get("utilisation") or 0.0))
+
+    def plot(
+        self,
+        kind: str = "throughput",
+        *,
+        flows: Sequence[int] | None = None,
+        start: float | None = None,
+        end: float | None = None,
+    ) -> Figure:
+        """A matplotlib figure; `longhaul.plots.KINDS` lists the kinds. Times in s."""
+        from . import plots
+
+        return plots.draw(self, kind, plots.View(flows=flows, start=start, end=end))
+
+    def report(self, path: str | Path) -> Path:
+        """Writes the report, one HTML file that needs nothing else, and returns its path."""
+        from . import report
+
+        return report.write_run_report(self, Path(path))
+
+    def __repr__(self) -> str:
+        where = f" in {self.path}" if self.path else ""
+        return f"<Result {self.name!r} seed {self.summary['seed']}, run {self.run_id[:12]}{where}>"
+
+    def _file(self, name: str) -> Path:
+        if self.path is None:
+            raise ResultError("this result was not written to a directory; run with out=DIR")
+        return self.path / name
+
+    def _table(self, name: str) -> pl.DataFrame:
+        return read_table(self._file(name))
+
+
+def load_run(directory: Path) -> Result:
+    """Reads the result directory of one run; raises `ResultError` if it is not one, or damaged."""
+    file = directory / "summary.json"
+    summary = read_json(file)
+    missing = [part for part in _PARTS if part not in summary]
+    if missing:
+        raise ResultError(f"{file} is not a Longhaul summary: {', '.join(missing)} missing")
+    return Result(summary, directory)
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """A JSON object from a result file."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ResultError(explain_os_error(error, "read", file)) from None
+    except ValueError as error:
+        raise ResultError(f"{file} is damaged: not valid JSON ({error})") from None
+    if not isinstance(content, dict):
+        raise ResultError(f"{file} is damaged: not a JSON object")
+    return content
+
+
+def read_table(file: Path) -> pl.DataFrame:
+    """A Parquet table from a result directory."""
+    if not file.exists():
+        raise ResultError(f"{file} is missing: the run was made without time series, or the file was deleted")
+    try:
+        return pl.read_parquet(file, glob=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise ResultError(f"{file} is damaged: not a whole Parquet file ({reason})") from None
+
+
+def unit_of(metric: str, definitions: dict[str, dict[str, str]]) -> str:
+    """A metric's unit for people: ratios that are shares of something are shown in per cent."""
+    unit = definitions.get(metric, {}).get("unit", "")
+    return "share" if unit == "" and (metric == "utilisation" or metric.endswith(("_rate", "_share"))) else unit
+
+
+def number(value: float | None) -> float:
+    """A metric as a float; `nan` where it is not defined."""
+    return math.nan if value is None else float(value)

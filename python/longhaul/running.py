@@ -1,0 +1,64 @@
+"""Running one scenario: from a document to a `Result`, with the output directory written whole or not at all."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import core, outputs
+from .document import Document
+from .results import Result
+from .scenario import Scenario, as_document, overrides
+
+
+def run(
+    scenario: Scenario | Document | str | Path,
+    *,
+    set: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    tables: bool = True,
+    force: bool = False,
+    progress: core.ProgressCallback | None = None,
+) -> Result:
+    """Runs a scenario and returns its result.
+
+    `set` overrides settings by path, as in `{"link.satellite.rate": "50 Mbit/s"}`. With `out`, the result directory
+    is written there (it must be free, or hold this same run; `force` replaces any other Longhaul result). Without,
+    the time series live in a temporary directory for as long as the result object does. `tables=False` leaves the
+    time series out. `progress(sim_time_s, duration_s, events)` is called a few times a second; returning `False`
+    stops the run.
+
+    Raises `ScenarioError`, `OutputError` or `RunError`.
+    """
+    return run_document(
+        as_document(scenario),
+        overrides(set, seed),
+        out=None if out is None else Path(out),
+        tables=tables,
+        force=force,
+        progress=progress,
+    )
+
+
+def run_document(
+    document: Document,
+    changes: core.Overrides = (),
+    *,
+    out: Path | None = None,
+    tables: bool = True,
+    force: bool = False,
+    progress: core.ProgressCallback | None = None,
+) -> Result:
+    """As `run`, for a document and overrides that are TOML text already."""
+    if out is not None:
+        _, run_id = core.resolve(document, changes)
+        outputs.check_free(out, run_id=run_id, force=force)
+        with outputs.complete_or_absent(out) as partial:
+            summary = core.run(document, changes, out=partial, tables=tables, progress=progress)
+        return Result(summary, out)
+    keep = tempfile.TemporaryDirectory(prefix="longhaul-")
+    summary = core.run(document, changes, out=Path(keep.name), tables=tables, progress=progress)
+    return Result(summary, Path(keep.name), keep)

@@ -1,0 +1,201 @@
+"""Building scenarios in Python: the same document as a scenario file, one method per section."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import core, document, toml
+from .document import Document
+
+
+class Scenario:
+    """A network, its traffic, and what to measure.
+
+    Every method returns a new scenario and leaves the old one as it was. Names and values are those of scenario files
+    (see `longhaul schema`); quantities are texts with units. Nothing is checked before `resolve` or `run`.
+
+    >>> s = (
+    ...     Scenario("geostationary", duration="100 s", seed=1)
+    ...     .link("satellite", "hub", "remote", rate="10 Mbit/s", delay="250 ms", queue="300 packets")
+    ...     .flow("hub", "remote", tcp={"variant": "sack", "congestion": "cubic"})
+    ... )
+    >>> print(s.to_toml())
+    name = "geostationary"
+    <BLANKLINE>
+    [run]
+    duration = "100 s"
+    seed = 1
+    <BLANKLINE>
+    [[link]]
+    name = "satellite"
+    ends = ["hub", "remote"]
+    rate = "10 Mbit/s"
+    delay = "250 ms"
+    queue = { kind = "droptail", limit = "300 packets" }
+    <BLANKLINE>
+    [[flow]]
+    from = "hub"
+    to = "remote"
+    tcp = { variant = "sack", congestion = "cubic" }
+    <BLANKLINE>
+    """
+
+    def __init__(self, name: str, description: str | None = None, **run: Any) -> None:
+        """A scenario without network and traffic; keywords go to `[run]`: `duration`, `warmup`, `seed`, `sample`."""
+        self._content: dict[str, Any] = {"name": name}
+        if description is not None:
+            self._content["description"] = description
+        if run:
+            self._content["run"] = run
+        self._document: Document | None = None
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Scenario:
+        """Reads a scenario file (TOML, or JSON if it ends in `.json`)."""
+        return cls.from_document(document.read(Path(path)))
+
+    @classmethod
+    def from_toml(cls, text: str, source: str = "scenario") -> Scenario:
+        """Reads a scenario from TOML text; `source` is what error messages call it."""
+        return cls.from_document(document.parse(text, source))
+
+    @classmethod
+    def from_document(cls, read: Document) -> Scenario:
+        """A scenario from a document that was read."""
+        scenario = cls.__new__(cls)
+        scenario._document = read
+        try:
+            scenario._content = tomllib.loads(read.text)
+        except tomllib.TOMLDecodeError:
+            core.resolve(read)  # raises, with the place of the mistake
+            raise
+        if read.sweep is not None:
+            scenario._content["sweep"] = read.sweep
+        return scenario
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self._content.get("name", "scenario"))
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The document as nested dictionaries (a copy)."""
+        return copy.deepcopy(self._content)
+
+    def run_settings(self, **settings: Any) -> Scenario:
+        """Sets keys of `[run]`: `duration`, `warmup`, `seed`, `sample`."""
+        return self._with("run", {**self._content.get("run", {}), **settings})
+
+    def node(self, name: str, **settings: Any) -> Scenario:
+        """Declares a node; links and flows declare theirs by naming them."""
+        return self._append("node", {"name": name, **settings})
+
+    def link(
+        self,
+        name: str,
+        a: str,
+        b: str,
+        *,
+        rate: str | None = None,
+        delay: str | None = None,
+        queue: str | Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> Scenario:
+        """A duplex link between nodes `a` and `b`; a queue given as text is the limit of a DropTail queue.
+
+        Further settings: `loss`, `outages`, `changes`, and `forward`, `reverse` for what differs between directions.
+        """
+        known = {"rate": rate, "delay": delay, "queue": _queue(queue)}
+        return self._append("link", {"name": name, "ends": [a, b], **_given(known), **settings})
+
+    def dumbbell(
+        self, *, bottleneck: Mapping[str, Any], access: Mapping[str, Any] | None = None, **settings: Any
+    ) -> Scenario:
+        """The dumbbell: one bottleneck link, and a pair of hosts with access links of their own for each flow."""
+        return self._with("dumbbell", {**_given({"bottleneck": bottleneck, "access": access}), **settings})
+
+    def flow(
+        self,
+        source: str | None = None,
+        destination: str | None = None,
+        *,
+        count: int | None = None,
+        **settings: Any,
+    ) -> Scenario:
+        """One or `count` TCP flows. Further settings: `name`, `access`, `start`, `app`, `tcp`, `trace`."""
+        known = {"from": source, "to": destination, "count": count}
+        return self._append("flow", {**_given(known), **settings})
+
+    def sweep(
+        self,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+        *,
+        points: Sequence[Mapping[str, Any]] | None = None,
+        replications: int = 1,
+    ) -> Scenario:
+        """What `longhaul.sweep` varies: a grid (every combination), or a list of points, and seeds for each."""
+        content = {"grid": grid, "list": points, "replications": replications}
+        return self._with("sweep", _given(content))
+
+    def to_toml(self) -> str:
+        """The scenario file."""
+        return toml.document(self._content)
+
+    def document(self) -> Document:
+        """The text for the simulator, without the sweep."""
+        if self._document is not None:
+            return self._document
+        content = dict(self._content)
+        sweep = content.pop("sweep", None)
+        return Document(toml.document(content), f"scenario {self.name!r}", sweep)
+
+    def resolve(self) -> str:
+        """The scenario with every default written out; raises `ScenarioError` if something is wrong with it."""
+        return core.resolve(self.document())[0]
+
+    def __repr__(self) -> str:
+        links, flows = len(self._content.get("link", [])), len(self._content.get("flow", []))
+        return f"<Scenario {self.name!r}: {links} link(s), {flows} flow section(s)>"
+
+    def _with(self, section: str, value: Any) -> Scenario:
+        changed = self.__class__.__new__(self.__class__)
+        changed._content = {**copy.deepcopy(self._content), section: copy.deepcopy(value)}
+        changed._document = None
+        return changed
+
+    def _append(self, section: str, entry: Mapping[str, Any]) -> Scenario:
+        return self._with(section, [*self._content.get(section, []), dict(entry)])
+
+
+def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if value is not None}
+
+
+def _queue(queue: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    return {"kind": "droptail", "limit": queue} if isinstance(queue, str) else queue
+
+
+def as_document(scenario: Scenario | Document | str | Path) -> Document:
+    """A scenario, or the path of its file, as the document to run."""
+    if isinstance(scenario, Scenario):
+        return scenario.document()
+    if isinstance(scenario, Document):
+        return scenario
+    return document.read(Path(scenario))
+
+
+def overrides(settings: Mapping[str, Any] | None = None, seed: int | None = None) -> list[tuple[str, str]]:
+    """Settings to override as the simulator takes them: a path and the text of a TOML value.
+
+    >>> overrides({"link.satellite.rate": "50 Mbit/s"}, seed=3)
+    [('link.satellite.rate', '"50 Mbit/s"'), ('run.seed', '3')]
+    """
+    pairs = [(path, toml.value(item)) for path, item in (settings or {}).items()]
+    if seed is not None:
+        pairs.append(("run.seed", toml.value(seed)))
+    return pairs

@@ -1,0 +1,83 @@
+"""Many runs of one scenario: every point of a grid or list, several seeds each, on all cores, resumable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..document import Document
+from ..errors import LonghaulError
+from ..scenario import Scenario, as_document, overrides
+from .cost import Cost
+from .execute import Observer, SweepProgress, execute
+from .plan import Plan, PlannedRun, make_plan, unique
+from .result import SweepResult
+from .store import Store
+
+__all__ = [
+    "Cost", "Plan", "PlannedRun", "Store", "SweepProgress", "SweepResult", "cores", "make_plan", "run_plan", "sweep", "unique",
+]  # fmt: skip
+
+
+def sweep(
+    scenario: Scenario | Document | str | Path,
+    out: str | Path,
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    points: Sequence[Mapping[str, Any]] | None = None,
+    replications: int | None = None,
+    set: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    tables: bool = False,
+    resume: bool = False,
+    force: bool = False,
+    observer: Observer | None = None,
+) -> SweepResult:
+    """Runs a sweep into the directory `out` and returns its result.
+
+    The scenario's own `[sweep]` is used where `grid`, `points` and `replications` are not given. `resume=True` goes on
+    with a sweep that was interrupted; only what is missing is run. `jobs` is the number of runs at once (all cores).
+    """
+    document = as_document(scenario)
+    plan = make_plan(document, overrides(set), grid=grid, points=points, replications=replications, seed=seed)
+    return run_plan(document, plan, Path(out), jobs=jobs, tables=tables, resume=resume, force=force, observer=observer)
+
+
+def run_plan(
+    document: Document,
+    plan: Plan,
+    out: Path,
+    *,
+    shard: tuple[int, int] | None = None,
+    jobs: int | None = None,
+    tables: bool = False,
+    resume: bool = False,
+    force: bool = False,
+    observer: Observer | None = None,
+) -> SweepResult:
+    """Runs what of a plan is missing in `out`, or of one shard of it (number from 1, count)."""
+    store = Store(out, plan)
+    store.open(document, resume=resume, join=shard is not None, force=force)
+    mine = plan.shard(*shard) if shard else unique(plan.runs)
+    missing = [run for run in mine if not store.done(run)]
+    failures: dict[str, str] = {}
+    try:
+        failures = execute(store, document, missing, jobs=jobs or cores(), tables=tables, observer=observer)
+    finally:
+        store.write_manifest(failures)
+        store.write_tables()
+    result = SweepResult(out)
+    if failures:
+        first = next(iter(failures.values()))
+        raise LonghaulError(
+            f"{len(failures)} of {len(missing)} runs failed, the first with: {first}; see {out / 'manifest.json'}"
+        )
+    return result
+
+
+def cores() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

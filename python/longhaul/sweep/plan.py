@@ -1,0 +1,142 @@
+"""What a sweep consists of: its points, its seeds, and the runs that they make."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import core, toml
+from ..document import Document
+from ..errors import ScenarioError
+
+_KEYS = ("replications", "grid", "list")
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run: a point of the sweep under one seed."""
+
+    run_id: str
+    cell: int
+    parameters: dict[str, Any]
+    replication: int
+    seed: int
+    overrides: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a sweep, in order: points as they are listed, seeds within a point."""
+
+    name: str
+    parameters: tuple[str, ...]
+    replications: int
+    first_seed: int
+    runs: tuple[PlannedRun, ...]
+
+    @property
+    def cells(self) -> int:
+        """Number of points."""
+        return len({run.cell for run in self.runs})
+
+    @property
+    def plan_id(self) -> str:
+        """Hash of all runs' identities: two plans with the same id are the same sweep."""
+        return hashlib.sha256("\n".join(run.run_id for run in self.runs).encode()).hexdigest()[:32]
+
+    def shard(self, index: int, count: int) -> list[PlannedRun]:
+        """The runs of shard `index` (from 1) of `count`: every `count`-th, each run in exactly one shard."""
+        return list(unique(self.runs))[index - 1 :: count]
+
+
+def unique(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """The runs without those that are the same in all that matters."""
+    return list({run.run_id: run for run in reversed(runs)}.values())[::-1]
+
+
+def make_plan(
+    document: Document,
+    fixed: core.Overrides = (),
+    *,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    points: Sequence[Mapping[str, Any]] | None = None,
+    replications: int | None = None,
+    seed: int | None = None,
+) -> Plan:
+    """Reads the `[sweep]` table; arguments take the place of its entries. Every run is checked before any is made.
+
+    Replication k has seed `seed + k` at every point, so that points see the same random draws (common random numbers).
+    """
+    grid, points, replications = _settings(document, grid, points, replications)
+    cells = list(_points(document.source, grid, points))
+    resolved = tomllib.loads(core.resolve(document, fixed)[0])
+    first = int(resolved["run"]["seed"]) if seed is None else seed
+    runs = []
+    for cell, parameters in enumerate(cells):
+        point = [(path, toml.value(item)) for path, item in parameters.items()]
+        for k in range(replications):
+            changes = (*fixed, *point, ("run.seed", str(first + k)))
+            _, run_id = core.resolve(document, changes)
+            runs.append(PlannedRun(run_id, cell, dict(parameters), k, first + k, changes))
+    names = tuple(dict.fromkeys(path for parameters in cells for path in parameters))
+    return Plan(str(resolved["name"]), names, replications, first, tuple(runs))
+
+
+def _settings(
+    document: Document,
+    grid: Mapping[str, Sequence[Any]] | None,
+    points: Sequence[Mapping[str, Any]] | None,
+    replications: int | None,
+) -> tuple[Mapping[str, Sequence[Any]], Sequence[Mapping[str, Any]] | None, int]:
+    table = document.sweep or {}
+    unknown = [key for key in table if key not in _KEYS]
+    if unknown:
+        raise ScenarioError(f"{document.source}: unknown key sweep.{unknown[0]}; there are {', '.join(_KEYS)}")
+    if grid is None and points is None:
+        grid, points = table.get("grid"), table.get("list")
+    if grid is not None and points is not None:
+        raise ScenarioError(f"{document.source}: a sweep has a grid or a list, not both")
+    count = table.get("replications", 1) if replications is None else replications
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 1_000_000:
+        raise ScenarioError(f"{document.source}: sweep.replications is a whole number from 1, not {count!r}")
+    if not grid and not points and count == 1:
+        raise ScenarioError(
+            f"{document.source}: nothing to sweep; give it a [sweep] table, as in\n"
+            '    [sweep]\n    replications = 10\n    grid = { "flow.0.count" = [1, 10, 50] }\n'
+            "or --grid 'flow.0.count=[1, 10, 50]', or --replications 10"
+        )
+    return grid or {}, points, count
+
+
+def _points(
+    source: str, grid: Mapping[str, Sequence[Any]], points: Sequence[Mapping[str, Any]] | None
+) -> list[dict[str, Any]]:
+    if points is not None:
+        if (
+            not isinstance(points, list | tuple)
+            or not all(isinstance(point, Mapping) for point in points)
+            or not points
+        ):
+            raise ScenarioError(f'{source}: sweep.list is a list of points, as in [{{ "flow.0.count" = 1 }}]')
+        cells = [dict(point) for point in points]
+    else:
+        if not isinstance(grid, Mapping):
+            raise ScenarioError(f'{source}: sweep.grid is a table, as in {{ "flow.0.count" = [1, 10] }}')
+        for path, values in grid.items():
+            if not isinstance(values, list | tuple) or not values:
+                raise ScenarioError(f"{source}: sweep.grid.{toml.value(path)} is a list of values, not {values!r}")
+        cells = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    if any("run.seed" in cell for cell in cells):
+        raise ScenarioError(f"{source}: seeds are swept by `replications`, not by a parameter run.seed")
+    seen: set[str] = set()
+    for cell in cells:
+        key = json.dumps(cell, sort_keys=True, default=str)
+        if key in seen:
+            raise ScenarioError(f"{source}: the sweep has the point {toml.value(cell)} twice")
+        seen.add(key)
+    return cells

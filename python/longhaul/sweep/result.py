@@ -1,0 +1,140 @@
+"""The result of a sweep as tables, with means and confidence intervals over replications."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from .. import stats
+from ..errors import PlotError, ResultError
+from ..results import Result, load_run, read_json, read_table, unit_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class SweepResult:
+    """A sweep, finished or not: `runs` has a row per run that is done, `cells` one per point and metric."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads the manifest in the directory `path`."""
+        self.path = path
+        self.manifest = read_json(path / "manifest.json")
+        if self.manifest.get("kind") != "sweep" or "runs" not in self.manifest:
+            raise ResultError(f"{path / 'manifest.json'} is not the manifest of a sweep")
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.manifest["name"])
+
+    @property
+    def parameters(self) -> list[str]:
+        """The paths of the settings that were varied."""
+        return list(self.manifest["parameters"])
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run is done."""
+        return all(run["status"] == "done" for run in self.manifest["runs"])
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Messages of failed runs by id."""
+        return {run["id"]: run["error"] for run in self.manifest["runs"] if "error" in run}
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """One row per run: `run_id`, `cell`, `replication`, `seed`, parameters, metrics (base units)."""
+        return read_table(self.path / "runs.parquet")
+
+    @cached_property
+    def cells(self) -> pl.DataFrame:
+        """One row per point and metric: `n`, `mean`, `median`, `stdev`, `ci95_low`, `ci95_high`, `minimum`, `maximum`."""
+        return read_table(self.path / "cells.parquet")
+
+    @cached_property
+    def definitions(self) -> dict[str, dict[str, str]]:
+        """Unit, title and definition of every metric."""
+        return read_json(self.path / "definitions.json")
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics that have values."""
+        return self.cells["metric"].unique(maintain_order=True).to_list()
+
+    def unit(self, metric: str) -> str:
+        """The unit of a metric, also of one with an object's name before it."""
+        return unit_of(metric.rsplit(".", 1)[-1], self.definitions)
+
+    def title(self, metric: str) -> str:
+        """A metric's title for axes and tables."""
+        *place, name = metric.rsplit(".", 1)
+        text = self.definitions.get(name, {}).get("title", name)
+        return f"{text} ({place[0].split('.', 1)[-1]})" if place else text
+
+    def run(self, run_id: str) -> Result:
+        """One run."""
+        return load_run(self.path / "runs" / run_id)
+
+    def table(self, metrics: Sequence[str] | None = None) -> pl.DataFrame:
+        """One row per point: parameters and the mean of each metric, with the half width of its 95 % interval."""
+        chosen = list(metrics) if metrics is not None else [m for m in self.metrics if "." not in m]
+        wide = self.cells.select("cell", *self.parameters).unique(maintain_order=True)
+        for name in chosen:
+            part = self.cells.filter(pl.col("metric") == name).select(
+                "cell",
+                pl.col("mean").alias(name),
+                ((pl.col("ci95_high") - pl.col("ci95_low")) / 2).alias(f"{name} ±"),
+            )
+            wide = wide.join(part, on="cell", how="left", maintain_order="left")
+        return wide
+
+    def paired(self, metric: str, parameter: str, baseline: Any) -> pl.DataFrame:
+        """Differences to a baseline, seed by seed: `mean`, 95 % interval and number of pairs for each other value.
+
+        Points that differ only in `parameter` saw the same random draws, so the difference varies less than the values.
+        """
+        if parameter not in self.parameters:
+            raise ResultError(f"{parameter!r} was not swept; there are {', '.join(self.parameters)}")
+        others = [p for p in self.parameters if p != parameter]
+        base = self.runs.filter(pl.col(parameter) == baseline)
+        if base.is_empty():
+            raise ResultError(f"no run has {parameter} = {baseline!r}")
+        joined = self.runs.filter(pl.col(parameter) != baseline).join(
+            base.select(*others, "seed", base=metric),
+            on=[*others, "seed"],
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        rows = []
+        for key, part in joined.group_by(*others, parameter, maintain_order=True):
+            differences = (part[metric] - part["base"]).drop_nulls().to_list()
+            if differences:
+                e = stats.estimate(differences)
+                row = dict(zip([*others, parameter], key, strict=True))
+                rows.append({**row, "pairs": e.n, "mean": e.mean, "ci95_low": e.low, "ci95_high": e.high})
+        return pl.DataFrame(rows)
+
+    def plot(self, metric: str = "goodput_bps", parameter: str | None = None) -> Figure:
+        """A metric over a parameter: means with 95 % intervals, one line for each combination of the others."""
+        from ..plots import style, sweep
+
+        if metric not in self.metrics:
+            raise PlotError(f"no metric {metric!r} in this sweep; there are {', '.join(self.metrics)}")
+        with style.styled():
+            return sweep.draw(self, metric, parameter)
+
+    def report(self, path: str | Path) -> Path:
+        """Writes the report, one HTML file that needs nothing else, and returns its path."""
+        from .. import report
+
+        return report.write_sweep_report(self, Path(path))
+
+    def __repr__(self) -> str:
+        done = sum(run["status"] == "done" for run in self.manifest["runs"])
+        return f"<SweepResult {self.name!r}: {done} of {len(self.manifest['runs'])} runs in {self.path}>"

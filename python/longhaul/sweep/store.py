@@ -1,0 +1,191 @@
+"""The directory of a sweep: which runs there are, which are done, and the tables over all of them."""
+
+from __future__ import annotations
+
+import io
+import math
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from .. import core, outputs, stats, toml
+from ..document import Document
+from ..errors import OutputError, ResultError
+from ..outputs import json_text, write_atomically
+from ..results import read_json
+from .plan import Plan, PlannedRun
+
+MANIFEST = "manifest.json"
+
+
+class Store:
+    """A sweep's directory. Runs appear in it whole (by renaming), so what is there is done."""
+
+    def __init__(self, path: Path, plan: Plan) -> None:
+        """The directory `path` for the runs of `plan`."""
+        self.path = path
+        self.plan = plan
+
+    def open(self, document: Document, *, resume: bool, join: bool, force: bool) -> None:
+        """Claims the directory: a new one, the same sweep's (`resume`, or `join` for a shard), or any (`force`)."""
+        manifest = self._existing()
+        same = manifest is not None and manifest.get("plan_id") == self.plan.plan_id
+        if same and (resume or join):
+            pass
+        elif same and not force:
+            raise OutputError(f"{self.path} holds this sweep already; go on with --resume, or start over with --force")
+        elif resume and manifest is not None:
+            raise OutputError(
+                f"{self.path} holds another sweep ({manifest.get('name')!r}), or the scenario was changed since; "
+                "choose another directory with --out, or replace it with --force"
+            )
+        else:
+            outputs.check_free(self.path, force=force)
+            if force and self.path.exists():
+                self._clear()
+            with outputs.errors_as_output_error(self.path):
+                (self.path / "runs").mkdir(parents=True, exist_ok=True)
+            sweep = {} if document.sweep is None else {"sweep": document.sweep}
+            text = document.text.rstrip() + "\n" + ("\n" + toml.document(sweep) if sweep else "")
+            write_atomically(self.path / "scenario.toml", text)
+        self.write_manifest({})
+
+    def _existing(self) -> dict[str, Any] | None:
+        try:
+            return read_json(self.path / MANIFEST) if (self.path / MANIFEST).exists() else None
+        except ResultError:
+            return None
+
+    def _clear(self) -> None:
+        with outputs.errors_as_output_error(self.path):
+            shutil.rmtree(self.path)
+
+    def run_path(self, run: PlannedRun) -> Path:
+        """Where a run's result is, or will be."""
+        return self.path / "runs" / run.run_id
+
+    def done(self, run: PlannedRun) -> bool:
+        """Whether a run is there, whole."""
+        return outputs.run_id_of(self.run_path(run)) == run.run_id
+
+    def write_manifest(self, failures: dict[str, str]) -> None:
+        """Writes which runs there are and how they stand."""
+        rows = []
+        for run in self.plan.runs:
+            status = "done" if self.done(run) else ("failed" if run.run_id in failures else "pending")
+            row: dict[str, Any] = {
+                "id": run.run_id, "cell": run.cell, "parameters": run.parameters,
+                "replication": run.replication, "seed": run.seed, "status": status,
+            }  # fmt: skip
+            if run.run_id in failures:
+                row["error"] = failures[run.run_id]
+            rows.append(row)
+        content = {
+            "longhaul": core.version(),
+            "kind": "sweep",
+            "name": self.plan.name,
+            "plan_id": self.plan.plan_id,
+            "parameters": list(self.plan.parameters),
+            "replications": self.plan.replications,
+            "seed": self.plan.first_seed,
+            "runs": rows,
+        }
+        write_atomically(self.path / MANIFEST, json_text(content))
+
+    def write_tables(self) -> None:
+        """Writes `runs.parquet` and `cells.parquet` over all runs that are done."""
+        rows, units = [], {}
+        for run in self.plan.runs:
+            if self.done(run):
+                summary = read_json(self.run_path(run) / "summary.json")
+                units.update(summary["definitions"])
+                rows.append((run, metrics_of(summary)))
+        frame = runs_frame(self.plan, rows)
+        write_atomically(self.path / "runs.parquet", _parquet(frame))
+        write_atomically(self.path / "cells.parquet", _parquet(cells_frame(self.plan, rows)))
+        write_atomically(self.path / "definitions.json", json_text(units))
+
+
+def metrics_of(summary: dict[str, Any]) -> dict[str, float | None]:
+    """A run's metrics under flat names: `goodput_bps`, `link.<name>.utilisation`, `group.<name>.goodput_bps`.
+
+    Groups are left out where there is only one: it is the run.
+    """
+    metrics: dict[str, float | None] = dict(summary["run"])
+    for link in summary["links"]:
+        metrics |= {f"link.{link['name']}.{key}": value for key, value in link["metrics"].items()}
+    if len(summary["groups"]) > 1:
+        for group in summary["groups"]:
+            metrics |= {f"group.{group['name']}.{key}": value for key, value in group["metrics"].items()}
+    return metrics
+
+
+Row = tuple[PlannedRun, dict[str, float | None]]
+
+
+def runs_frame(plan: Plan, rows: Iterable[Row]) -> pl.DataFrame:
+    """One row per run: identity, parameters, metrics."""
+    rows = list(rows)
+    columns: dict[str, Any] = {
+        "run_id": [run.run_id for run, _ in rows],
+        "cell": pl.Series([run.cell for run, _ in rows], dtype=pl.UInt32),
+        "replication": pl.Series([run.replication for run, _ in rows], dtype=pl.UInt32),
+        "seed": pl.Series([run.seed for run, _ in rows], dtype=pl.UInt64),
+    }
+    for path in plan.parameters:
+        columns[path] = parameter_series([run.parameters.get(path) for run, _ in rows])
+    for name in dict.fromkeys(name for _, metrics in rows for name in metrics):
+        columns[name] = pl.Series([metrics.get(name) for _, metrics in rows], dtype=pl.Float64, strict=False)
+    return pl.DataFrame(columns)
+
+
+def cells_frame(plan: Plan, rows: Iterable[Row]) -> pl.DataFrame:
+    """One row per point and metric: mean, median, standard deviation and the 95 % confidence interval of the mean."""
+    by_cell: dict[int, list[Row]] = {}
+    for run, metrics in rows:
+        by_cell.setdefault(run.cell, []).append((run, metrics))
+    records: list[dict[str, Any]] = []
+    parameters: list[dict[str, Any]] = []
+    for cell, members in sorted(by_cell.items()):
+        for name in dict.fromkeys(name for _, metrics in members for name in metrics):
+            values = [float(value) for _, metrics in members if (value := metrics.get(name)) is not None]
+            if not values:
+                continue
+            e = stats.estimate(values)
+            parameters.append(members[0][0].parameters)
+            records.append(
+                {
+                    "cell": cell, "metric": name, "n": e.n, "mean": e.mean, "median": e.median, "stdev": _defined(e.stdev),
+                    "ci95_low": _defined(e.low), "ci95_high": _defined(e.high), "minimum": e.minimum, "maximum": e.maximum,
+                }
+            )  # fmt: skip
+    kinds = {"cell": pl.UInt32, "metric": pl.String, "n": pl.UInt32}
+    names = ("cell", "metric", "n", "mean", "median", "stdev", "ci95_low", "ci95_high", "minimum", "maximum")
+    frame = pl.DataFrame(records, schema={name: kinds.get(name, pl.Float64) for name in names})
+    swept = [parameter_series([p.get(path) for p in parameters]).alias(path) for path in plan.parameters]
+    return frame.select("cell", *swept, *names[1:])
+
+
+def parameter_series(values: list[Any]) -> pl.Series:
+    """A column for a parameter: of its own type if all values share one, as TOML text if not."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {bool} or kinds <= {int} or kinds <= {int, float} or kinds <= {str}:
+        if kinds == {int, float}:
+            return pl.Series([None if value is None else float(value) for value in values], dtype=pl.Float64)
+        return pl.Series(values)
+    return pl.Series(
+        [None if v is None else v if isinstance(v, str) else toml.value(v) for v in values], dtype=pl.String
+    )
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()

@@ -1,0 +1,137 @@
+"""Numbers for people: SI prefixes, and the reading of quantities such as "50 Mbit/s" for plot axes."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_PREFIXES = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]
+_TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
+_SHARES = {"share", "fraction", "%"}
+_PLAIN = {"", "1", "ratio", "index", "dimensionless"}
+_SCALED = {
+    "bit/s": "bit/s",
+    "bytes": "B",
+    "byte": "B",
+    "B": "B",
+    "byte/s": "B/s",
+    "B/s": "B/s",
+    "packets/s": "packets/s",
+}
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, without an exponent where that is readable.
+
+    >>> [significant(x) for x in (0.98765, 12345.0, 0.000123, 0.0, 100.0)]
+    ['0.988', '12,345', '0.000123', '0', '100']
+    """
+    if value == 0:
+        return "0"
+    magnitude = math.floor(math.log10(abs(value)))
+    if magnitude < -5:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(0, digits - 1 - magnitude)
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def quantity(value: float | None, unit: str, digits: int = 3) -> str:
+    """A value with its unit, scaled to a readable prefix. `None` (not defined) is a dash.
+
+    >>> quantity(93_412_000, "bit/s")
+    '93.4 Mbit/s'
+    >>> quantity(0.25, "s"), quantity(0.0123, "share"), quantity(None, "s"), quantity(1500, "packets")
+    ('250 ms', '1.23 %', '–', '1,500 packets')
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if unit in _SHARES:
+        return f"{significant(value * 100, digits)} %"
+    if unit in _PLAIN:
+        return significant(value, digits)
+    if unit == "s":
+        scale, name = scaled_unit(value, "s")
+        return f"{significant(value / scale, digits)} {name}"
+    if unit in _SCALED:
+        scale, name = scaled_unit(value, unit)
+        return f"{significant(value / scale, digits)} {name}"
+    return f"{significant(value, digits)} {unit}"
+
+
+def plus_minus(value: float | None, half: float | None, unit: str) -> str:
+    """A mean with the half width of its interval, in one unit.
+
+    >>> plus_minus(95.41e6, 0.17e6, "bit/s"), plus_minus(0.981, None, "share")
+    ('95.41 ± 0.17 Mbit/s', '98.1 %')
+    """
+    if value is None or half is None:
+        return quantity(value, unit)
+    scale, name = scaled_unit(max(abs(value), half), unit)
+    if half == 0:
+        return f"{significant(value / scale, 4)} ± 0 {name}".rstrip()
+    decimals = min(6, max(0, 1 - math.floor(math.log10(half / scale))))
+    return f"{value / scale:,.{decimals}f} ± {half / scale:,.{decimals}f} {name}".rstrip()
+
+
+def scaled_unit(largest: float, unit: str) -> tuple[float, str]:
+    """The factor and the name of the unit in which `largest` reads well: the one axis label needs.
+
+    >>> scaled_unit(93e6, "bit/s"), scaled_unit(0.25, "s"), scaled_unit(0.4, "share")
+    ((1000000.0, 'Mbit/s'), (0.001, 'ms'), (0.01, '%'))
+    """
+    largest = abs(largest)
+    if unit in _SHARES:
+        return 0.01, "%"
+    if unit == "s":
+        for factor, name in _TIMES:
+            if largest >= factor:
+                return factor, name
+        return (1.0, "s") if largest == 0 else _TIMES[-1]
+    if unit in _SCALED:
+        for factor, prefix in _PREFIXES:
+            if largest >= factor:
+                return factor, f"{prefix} packets/s".strip() if unit == "packets/s" else prefix + _SCALED[unit]
+        return 1.0, _SCALED[unit]
+    return 1.0, unit
+
+
+_QUANTITY = re.compile(r"\s*([0-9][0-9_]*\.?[0-9_]*)\s*(\D.*?)?\s*")
+_FACTORS = {
+    "bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12,
+    "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0,
+    "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30,
+    "packets": 1.0, "packet": 1.0, "": 1.0,
+}  # fmt: skip
+
+
+def read_quantity(value: object) -> tuple[float, str] | None:
+    """A parameter's value in base units and the unit's name; `None` if it is not a quantity.
+
+    >>> read_quantity("50 Mbit/s"), read_quantity("250 ms"), read_quantity(10), read_quantity("cubic")
+    ((50000000.0, 'bit/s'), (0.25, 's'), (10.0, ''), None)
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value), ""
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return None
+    unit = match[2] or ""
+    if unit not in _FACTORS:
+        return None
+    number = float(match[1].replace("_", "")) * _FACTORS[unit]
+    return number, _base_unit(unit)
+
+
+def _base_unit(unit: str) -> str:
+    if unit.endswith("bit/s"):
+        return "bit/s"
+    if unit in ("ns", "us", "µs", "ms", "s", "min", "h"):
+        return "s"
+    if unit.endswith("B"):
+        return "bytes"
+    return "packets" if unit.startswith("packet") else unit

@@ -1,0 +1,73 @@
+"""Running results again and comparing every byte: the same scenario, seed and version give the same files."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import core, document
+from .errors import ResultError
+from .results import load_run
+from .sweep import SweepResult
+
+#: What a run may write differently each time.
+NOT_COMPARED = frozenset({"timing.json"})
+
+
+@dataclass(frozen=True)
+class Check:
+    """One result that was run again, and the files that came out different."""
+
+    path: Path
+    files: int
+    different: tuple[str, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether every file is the same."""
+        return not self.different
+
+
+def targets(directory: Path, sample: int | None) -> list[Path]:
+    """The run directories to check: the one, or `sample` of a sweep's finished runs, evenly spread (all, if `None`)."""
+    if not (directory / "manifest.json").exists():
+        load_run(directory)
+        return [directory]
+    runs = [run["id"] for run in SweepResult(directory).manifest["runs"] if run["status"] == "done"]
+    runs = list(dict.fromkeys(runs))
+    if not runs:
+        raise ResultError(f"{directory}: no run of this sweep is finished")
+    count = len(runs) if sample is None else min(sample, len(runs))
+    return [directory / "runs" / runs[i * len(runs) // count] for i in range(count)]
+
+
+def check(path: Path, progress: core.ProgressCallback | None = None) -> Check:
+    """Runs one result again from its resolved scenario and compares."""
+    summary = load_run(path).summary
+    if summary["longhaul"] != core.version():
+        raise ResultError(
+            f"{path} was made by version {summary['longhaul']}, this is {core.version()}: versions may differ in results"
+        )
+    old = {file.name: file for file in sorted(path.iterdir()) if file.is_file() and _compared(file.name)}
+    with tempfile.TemporaryDirectory(prefix="longhaul-verify-") as again:
+        core.run(
+            document.read(path / "scenario.toml"),
+            out=Path(again),
+            tables="flows.parquet" in old,
+            progress=progress,
+        )
+        new = {file.name: file for file in Path(again).iterdir() if _compared(file.name)}
+        different = [name for name in new if name not in old or not _same(old[name], new[name])]
+    return Check(path, len(new), tuple(sorted(different)))
+
+
+def _compared(name: str) -> bool:
+    return name not in NOT_COMPARED and not name.startswith(".")
+
+
+def _same(a: Path, b: Path) -> bool:
+    try:
+        return a.read_bytes() == b.read_bytes()
+    except OSError as error:
+        raise ResultError(f"{a} cannot be read ({error.strerror})") from None

@@ -1,0 +1,102 @@
+"""What the tests share: the command line in-process, small scenarios, made-up results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from synthetic import write_result
+
+import longhaul
+from longhaul import cli
+
+#: Half a second of slow start and a few round trips: enough to lose packets, over in milliseconds.
+SMALL = """\
+name = "small"
+
+[run]
+duration = "20 s"
+warmup = "2 s"
+seed = 7
+
+[[link]]
+name = "satellite"
+ends = ["hub", "remote"]
+rate = "2 Mbit/s"
+delay = "100 ms"
+queue = { kind = "droptail", limit = "30 packets" }
+loss = { probability = 0.001 }
+
+[[flow]]
+name = "users"
+count = 3
+from = "hub"
+to = "remote"
+start = { uniform = ["0 s", "1 s"] }
+"""
+
+SWEEP = (
+    SMALL
+    + """
+[sweep]
+replications = 2
+grid = { "link.satellite.queue.limit" = ["10 packets", "30 packets"], "flow.users.count" = [1, 3] }
+"""
+)
+
+
+class Outcome(NamedTuple):
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    """A small scenario's file."""
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    return file
+
+
+@pytest.fixture
+def sweep_file(tmp_path: Path) -> Path:
+    """A small scenario with a sweep of 2 x 2 points and 2 seeds."""
+    file = tmp_path / "sweep.toml"
+    file.write_text(SWEEP)
+    return file
+
+
+@pytest.fixture
+def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """The command line in this process; whatever it prints is wide enough not to be folded."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: object) -> Outcome:
+        capfd.readouterr()
+        code = cli.run([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return Outcome(code, out, err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def made_up(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., longhaul.Result]:
+    """Results that were made up, by number of flows; written once."""
+    root = tmp_path_factory.mktemp("made-up")
+
+    def make(flows: int, **settings: object) -> longhaul.Result:
+        path = root / (f"{flows}-" + "-".join(f"{k}{v}" for k, v in settings.items()).replace(os.sep, "_"))
+        if not path.exists():
+            write_result(path, flows, **settings)
+        result = longhaul.load(path)
+        assert isinstance(result, longhaul.Result)
+        return result
+
+    return make
