@@ -68,6 +68,7 @@ class Scenario:
     window: int
     initial_window: int
     delayed_ack: str
+    send_overhead: str
     min_rto: str
     start: list[str]
     seed: int
@@ -170,6 +171,7 @@ def run_ns2(scenario: Scenario, directory: Path) -> Run:
         "window": scenario.window,
         "initial_window": scenario.initial_window,
         "delack": delayed_ack,
+        "overhead": quantity(scenario.send_overhead),
         "min_rto": quantity(scenario.min_rto),
         "duration": quantity(scenario.duration),
         "warmup": quantity(scenario.warmup),
@@ -200,6 +202,7 @@ access = {{ rate = "{scenario.access_rate}", delay = "{scenario.access_delay}", 
 [[flow]]
 count = {scenario.flows}
 start = {{ at = [{starts}] }}
+send_overhead = "{scenario.send_overhead}"
 app = {{ kind = "bulk" }}
 
 [flow.tcp]

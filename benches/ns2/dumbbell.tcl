@@ -18,6 +18,7 @@ array set opt {
     window         1000000
     initial_window 2
     delack         0
+    overhead       0.0
     min_rto        1.0
     max_rto        60.0
     initial_rto    1.0
@@ -29,7 +30,8 @@ array set opt {
 }
 # flows, queues (packets, the one being sent included), window and initial_window (packets) are counts; rates are bit/s, times
 # are seconds, delays are one way; payload is bytes without headers; loss is the probability of losing a data packet after the
-# bottleneck; delack is 0 (every packet is acknowledged) or the timer in seconds; starts names a file with one start time per
+# bottleneck; overhead is the largest random delay before a
+# transmission in seconds; delack is 0 (every packet is acknowledged) or the timer in seconds; starts names a file with one start time per
 # line, one line per flow (all flows start at 0 without it); monitor=0 leaves the counters out, to see what they cost.
 
 foreach arg $argv {
@@ -58,10 +60,10 @@ Agent/TCP set windowInitOption_  1                     ;# 1: windowInit_ as it s
 Agent/TCP set syn_               false                 ;# no 40-byte first packet standing for a SYN: flows start established,
 Agent/TCP set delay_growth_      false                 ;# and with windowInit_ rather than with 1 until the first ACK
 Agent/TCP set tcpTick_           0.001                 ;# RTT is measured in ticks; the default of 10 ms rounds a 20 ms RTT by half
+Agent/TCP set overhead_          $opt(overhead)        ;# random delay before each transmission, uniform from 0
 Agent/TCP set minrto_            $opt(min_rto)         ;# RFC 6298 (2.4); default 0.2 s
 Agent/TCP set maxrto_            $opt(max_rto)         ;# RFC 6298 (2.5)
 Agent/TCP set rtxcur_init_       $opt(initial_rto)     ;# RFC 6298 (2.1); default 3 s
-Agent/TCP set overhead_          0                     ;# no random delay before sending
 Agent/TCP set maxburst_          0                     ;# no burst limit
 Agent/TCP set numdupacks_        3                     ;# RFC 5681
 Agent/TCP set singledup_         1                     ;# RFC 3042, limited transmit
