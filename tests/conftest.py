@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-from synthetic import write_result
-
 import longhaul
+import pytest
 from longhaul import cli
+from synthetic import write_result
 
 #: Half a second of slow start and a few round trips: enough to lose packets, over in milliseconds.
 SMALL = """\
@@ -28,7 +27,7 @@ ends = ["hub", "remote"]
 rate = "2 Mbit/s"
 delay = "100 ms"
 queue = { kind = "droptail", limit = "30 packets" }
-loss = { probability = 0.001 }
+loss = { kind = "random", probability = "0.1 %" }
 
 [[flow]]
 name = "users"

@@ -26,7 +26,7 @@ def explain(flow: dict[str, Any]) -> str:
     >>> flow = {"limited": {"receiver_window": 0.9, "slow_start": 0.1}, "base_rtt_s": 0.5,
     ...         "metrics": {"goodput_bps": 1e6, "rtt_mean_s": 0.52}, "predicted": {"window_limit_bps": 1.05e6, "fair_share_bps": 1e7}}
     >>> print(explain(flow))
-    Waited for the receiver's window 90 % of its time. A window of 68.3 kB cannot carry more than 1.05 Mbit/s over a round trip of 520 ms; 650 kB would fill its share of the link.
+    Waited for the receiver's window 90 % of its time. A window of 68.2 kB cannot carry more than 1.05 Mbit/s over a round trip of 520 ms; 650 kB would fill its share of the link.
     """
     limited = {key: float(value or 0.0) for key, value in (flow.get("limited") or {}).items()}
     sentences = [

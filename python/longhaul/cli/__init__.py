@@ -61,6 +61,8 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         outcome: Any = app(arguments, standalone_mode=True)
     except SystemExit as end:
+        if end.code == 130:
+            return _complain("interrupted", 130)
         return end.code if isinstance(end.code, int) else (0 if end.code is None else 2)
     except RunError as error:
         return _complain(str(error), 1)

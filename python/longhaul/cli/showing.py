@@ -41,13 +41,13 @@ def plot(
     folder = out or result / "plots"
     if isinstance(loaded, SweepResult):
         kinds = list(kind or (m for m in loaded.metrics if "." not in m))
-        figures = ((name, loaded.plot(name, over)) for name in kinds)
+        figures = [(name, loaded.plot(name, over)) for name in kinds]
     else:
         view = plots.View(flows=options.numbers(flows), start=start, end=end)
         unknown = [name for name in kind or () if name not in plots.KINDS]
         if unknown:
             raise PlotError(f"no figure is called {unknown[0]!r}; there are {', '.join(plots.KINDS)}")
-        figures = ((name, plots.draw(loaded, name, view)) for name in kind or plots.kinds_for(loaded))
+        figures = [(name, plots.draw(loaded, name, view)) for name in kind or plots.kinds_for(loaded)]
     for name, figure in figures:
         for format in formats:
             typer.echo(str(plots.save(figure, folder / f"{name}.{format}", dpi)))

@@ -1,0 +1,133 @@
+"""`longhaul run`, `list`, `schema`, `verify`, `bench` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+FILES = {"scenario.toml", "summary.json", "timing.json", "flows.parquet", "links.parquet", "events.parquet"}
+
+
+def test_run_writes_a_result_and_prints_its_table(command, scenario, tmp_path):
+    outcome = command("run", scenario, "--out", tmp_path / "r")
+    assert outcome.code == 0, outcome.err
+    assert {file.name for file in (tmp_path / "r").iterdir()} == FILES
+    assert "Goodput" in outcome.out
+    assert "users[0]" in outcome.out
+    assert f"result: {tmp_path / 'r'}" in outcome.out
+
+
+def test_run_json_is_the_summary(command, scenario, tmp_path):
+    outcome = command("run", scenario, "--out", tmp_path / "r", "--json")
+    assert json.loads(outcome.out) == json.loads((tmp_path / "r" / "summary.json").read_text())
+
+
+def test_quiet_prints_nothing(command, scenario, tmp_path):
+    assert command("run", scenario, "--out", tmp_path / "r", "--quiet") == (0, "", "")
+
+
+def test_out_has_a_default_name(command, scenario, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command("run", scenario, "-q").code == 0
+    (made,) = (tmp_path / "results").iterdir()
+    assert made.name.startswith("small-")
+
+
+def test_set_and_seed_change_the_run(command, scenario, tmp_path):
+    command("run", scenario, "--out", tmp_path / "r", "--set", "link.satellite.rate=1 Mbit/s", "--seed", "9", "-q")
+    summary = json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert summary["seed"] == 9
+    assert {link["rate_bps"] for link in summary["links"]} == {1e6}
+
+
+def test_json_scenarios_are_the_same_as_toml(command, scenario, tmp_path):
+    import tomllib
+
+    other = tmp_path / "small.json"
+    other.write_text(json.dumps(tomllib.loads(scenario.read_text())))
+    for file, out in ((scenario, "a"), (other, "b")):
+        assert command("run", file, "--out", tmp_path / out, "-q").code == 0
+    assert (tmp_path / "a" / "summary.json").read_bytes() == (tmp_path / "b" / "summary.json").read_bytes()
+
+
+def test_the_same_run_again_is_byte_identical(command, scenario, tmp_path):
+    for out in ("a", "b"):
+        command("run", scenario, "--out", tmp_path / out, "-q")
+    for name in FILES - {"timing.json"}:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+
+
+def test_the_same_run_may_take_its_own_place_and_no_other(command, scenario, tmp_path):
+    out = tmp_path / "r"
+    assert command("run", scenario, "--out", out, "-q").code == 0
+    assert command("run", scenario, "--out", out, "-q").code == 0
+    refused = command("run", scenario, "--out", out, "--seed", "8", "-q")
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert json.loads((out / "summary.json").read_text())["seed"] == 7
+    assert command("run", scenario, "--out", out, "--seed", "8", "-q", "--force").code == 0
+    assert json.loads((out / "summary.json").read_text())["seed"] == 8
+
+
+def test_force_does_not_replace_what_is_not_ours(command, scenario, tmp_path):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "love.txt").write_text("dear")
+    outcome = command("run", scenario, "--out", tmp_path / "letters", "--force")
+    assert outcome.code == 2
+    assert "not a Longhaul result" in outcome.err
+    assert (tmp_path / "letters" / "love.txt").read_text() == "dear"
+
+
+def test_verify_finds_a_changed_file(command, scenario, tmp_path):
+    out = tmp_path / "r"
+    command("run", scenario, "--out", out, "-q")
+    assert command("verify", out).code == 0
+    table = pl.read_parquet(out / "flows.parquet").with_columns(pl.col("cwnd_bytes") + 1)
+    table.write_parquet(out / "flows.parquet")
+    outcome = command("verify", out)
+    assert outcome.code == 1
+    assert "flows.parquet" in outcome.out
+
+
+def test_list_and_schema(command):
+    listed = command("list")
+    assert listed.code == 0
+    for word in ("cubic", "RFC 9438", "hystart++", "goodput_bps"):
+        assert word in listed.out
+    assert command("list", "nonsense").code == 2
+    assert "properties" in json.loads(command("schema").out)
+    assert isinstance(json.loads(command("list", "--json").out), dict)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["sweep", "-h"], ["--version"]])
+def test_help_ends_well(command, arguments):
+    outcome = command(*arguments)
+    assert outcome.code == 0
+    assert outcome.out
+
+
+def test_ctrl_c_ends_a_long_run_at_once_and_leaves_nothing(tmp_path, scenario):
+    out = tmp_path / "r"
+    code = "from longhaul.cli import main; main()"
+    long = ["run", str(scenario), "--set", "run.duration=1000000 s", "--set", "run.sample=1000 s", "--out", str(out)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *long], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 20
+    while not list(tmp_path.glob(".r.*.partial")):
+        assert time.monotonic() < deadline, "the run did not begin"
+        time.sleep(0.05)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert errors.strip() == "longhaul: interrupted"
+    assert [path.name for path in tmp_path.iterdir()] == [Path(scenario).name]

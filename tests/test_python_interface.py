@@ -1,0 +1,95 @@
+"""The same as Python calls."""
+
+from __future__ import annotations
+
+import tomllib
+
+import longhaul
+import polars as pl
+import pytest
+from conftest import SMALL
+from longhaul import toml
+
+
+def test_run_without_a_directory_has_tables_as_long_as_it_lives(scenario):
+    result = longhaul.run(scenario, seed=3)
+    assert result.summary["seed"] == 3
+    assert isinstance(result.flows, pl.DataFrame)
+    assert set(result.flows["flow"].unique()) == {0, 1, 2}
+    assert result.links.height > 0
+    assert {"start", "connected"} <= set(result.events["kind"])
+    assert result.table("links").height == 2
+    assert "goodput_bps" in result.table().columns
+
+
+def test_run_into_a_directory_and_load(scenario, tmp_path):
+    result = longhaul.run(scenario, out=tmp_path / "r", set={"link.satellite.rate": "1 Mbit/s"})
+    again = longhaul.load(tmp_path / "r")
+    assert again.summary == result.summary
+    assert "1 Mbit/s" in again.scenario
+
+
+def test_the_builder_makes_what_the_file_says(scenario):
+    built = (
+        longhaul.Scenario("small", duration="20 s", warmup="2 s", seed=7)
+        .link(
+            "satellite", "hub", "remote", rate="2 Mbit/s", delay="100 ms", queue="30 packets",
+            loss={"kind": "random", "probability": "0.1 %"},
+        )
+        .flow("hub", "remote", name="users", count=3, start={"uniform": ["0 s", "1 s"]})
+    )  # fmt: skip
+    assert tomllib.loads(built.to_toml()) == tomllib.loads(SMALL)
+    assert longhaul.run(built).run_id == longhaul.run(scenario).run_id
+    assert longhaul.Scenario.from_file(scenario).resolve() == built.resolve()
+
+
+def test_builders_do_not_change_each_other():
+    one = longhaul.Scenario("x", duration="1 s")
+    two = one.link("a", "b", "c", rate="1 Mbit/s", delay="1 ms")
+    assert "link" not in one.content
+    two.content["link"].clear()
+    assert len(two.content["link"]) == 1
+
+
+def test_a_run_can_be_stopped_by_its_progress_callback(scenario):
+    calls = []
+
+    def stop(now, duration, events):
+        calls.append((now, duration, events))
+        return False
+
+    with pytest.raises(longhaul.RunCancelled):
+        longhaul.run(scenario, set={"run.duration": "1000000 s", "run.sample": "1000 s"}, progress=stop)
+    assert len(calls) == 1
+    assert calls[0][1] == 1e6
+
+
+def test_an_error_in_the_callback_comes_through(scenario):
+    def fail(*_):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        longhaul.run(scenario, set={"run.duration": "1000000 s", "run.sample": "1000 s"}, progress=fail)
+
+
+def test_scenario_errors_are_value_errors(tmp_path):
+    with pytest.raises(ValueError, match="scenario 'x'"):
+        longhaul.run(longhaul.Scenario("x", duration="1 parsec"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1, -5, 2.5, 1e300, True, "", 'quote " and \\ and \n', "ünï", [1, [2, "x"]], {"a": {"b-c": 1, "d e": [True]}}],
+)
+def test_toml_values_are_read_back(value):
+    assert tomllib.loads(f"v = {toml.value(value)}")["v"] == value
+
+
+def test_documents_are_read_back():
+    content = {
+        "name": "x",
+        "run": {"seed": 1},
+        "link": [{"name": "a", "queue": {"limit": "1"}}, {"name": "b"}],
+        "e": [],
+    }
+    assert tomllib.loads(toml.document(content)) == content

@@ -1,0 +1,174 @@
+"""Sweeps: what is run, what is written, what survives, and that the number of jobs does not matter."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import longhaul
+import polars as pl
+import pytest
+from longhaul.document import read
+from longhaul.sweep import make_plan
+
+
+def files(root: Path) -> dict[str, bytes]:
+    """Every file of a result but what may differ between runs."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.name != "timing.json"
+    }
+
+
+def test_jobs_do_not_change_a_byte(command, sweep_file, tmp_path):
+    for jobs in (1, 2):
+        outcome = command("sweep", sweep_file, "--jobs", jobs, "--tables", "--out", tmp_path / f"jobs{jobs}", "-q")
+        assert outcome.code == 0, outcome.err
+    one, two = files(tmp_path / "jobs1"), files(tmp_path / "jobs2")
+    assert len(one) > 8 * 5
+    assert one == two
+
+
+def test_points_seeds_and_tables(sweep_file, tmp_path):
+    result = longhaul.sweep(sweep_file, tmp_path / "s")
+    assert result.complete
+    assert result.parameters == ["link.satellite.queue.limit", "flow.users.count"]
+    assert result.runs["seed"].to_list() == [7, 8] * 4
+    assert result.runs["flow.users.count"].to_list() == [1, 1, 3, 3, 1, 1, 3, 3]
+    assert result.runs.height == 8
+    goodput = result.cells.filter(pl.col("metric") == "goodput_bps")
+    assert goodput["n"].to_list() == [2, 2, 2, 2]
+    first = result.runs["goodput_bps"].to_list()[:2]
+    assert goodput["mean"][0] == pytest.approx(sum(first) / 2)
+    # Student's t with 1 degree of freedom: 12.706; half width = t s / sqrt(2), s = |a - b| / sqrt(2)
+    assert goodput["ci95_high"][0] - goodput["mean"][0] == pytest.approx(
+        12.706 * abs(first[0] - first[1]) / 2, rel=1e-4
+    )
+
+
+def test_a_run_of_a_sweep_is_the_run_alone(command, sweep_file, scenario, tmp_path):
+    command("sweep", sweep_file, "--out", tmp_path / "s", "-q")
+    command("run", scenario, "--out", tmp_path / "r", "-q")
+    alone = json.loads((tmp_path / "r" / "summary.json").read_text())
+    in_sweep = json.loads((tmp_path / "s" / "runs" / alone["run_id"] / "summary.json").read_text())
+    assert in_sweep == alone
+
+
+def test_resume_runs_only_what_is_missing(command, sweep_file, tmp_path, monkeypatch):
+    command("sweep", sweep_file, "--out", tmp_path / "s", "-q")
+    whole = files(tmp_path / "s")
+    ids = [run["id"] for run in json.loads((tmp_path / "s" / "manifest.json").read_text())["runs"]]
+    (tmp_path / "s" / "runs" / ids[2] / "summary.json").unlink()
+    made = []
+    real = longhaul.core.run
+    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(1) or real(*a, **k))
+    refused = command("sweep", sweep_file, "--out", tmp_path / "s", "-q")
+    assert (refused.code, made) == (2, [])
+    assert "--resume" in refused.err
+    assert command("sweep", sweep_file, "--out", tmp_path / "s", "-q", "--resume").code == 0
+    assert len(made) == 1
+    assert files(tmp_path / "s") == whole
+
+
+def test_resume_refuses_a_changed_scenario(command, sweep_file, tmp_path):
+    command("sweep", sweep_file, "--out", tmp_path / "s", "-q")
+    refused = command("sweep", sweep_file, "--set", "run.duration=21 s", "--out", tmp_path / "s", "--resume")
+    assert refused.code == 2
+    assert "another sweep" in refused.err
+
+
+def test_shards_share_a_directory_and_make_the_whole(command, sweep_file, tmp_path):
+    command("sweep", sweep_file, "--out", tmp_path / "whole", "-q")
+    assert command("sweep", sweep_file, "--out", tmp_path / "s", "-q", "--shard", "1/3").code == 0
+    part = longhaul.load(tmp_path / "s")
+    assert not part.complete
+    assert part.runs.height == 3
+    for shard in ("2/3", "3/3"):
+        assert command("sweep", sweep_file, "--out", tmp_path / "s", "-q", "--shard", shard).code == 0
+    assert files(tmp_path / "s") == files(tmp_path / "whole")
+
+
+def test_dry_run_counts_and_writes_nothing(command, sweep_file, tmp_path):
+    outcome = command("sweep", sweep_file, "--dry-run", "--out", tmp_path / "s")
+    assert outcome.code == 0
+    assert "4 points × 2 seeds = 8 runs" in outcome.out
+    assert not (tmp_path / "s").exists()
+    assert json.loads(command("sweep", sweep_file, "--dry-run", "--json", "--shard", "1/2").out)["runs"] == 4
+
+
+def test_every_run_is_in_exactly_one_shard(sweep_file):
+    plan = make_plan(read(sweep_file))
+    shards = [run.run_id for k in (1, 2, 3) for run in plan.shard(k, 3)]
+    assert sorted(shards) == sorted(run.run_id for run in plan.runs)
+
+
+def test_paired_differences_use_the_same_seeds(sweep_file, tmp_path):
+    result = longhaul.sweep(sweep_file, tmp_path / "s")
+    table = result.paired("goodput_bps", "link.satellite.queue.limit", "10 packets")
+    assert table["pairs"].to_list() == [2, 2]
+    runs = result.runs.filter(pl.col("flow.users.count") == 3)["goodput_bps"].to_list()
+    assert table.filter(pl.col("flow.users.count") == 3)["mean"][0] == pytest.approx(
+        (runs[2] - runs[0] + runs[3] - runs[1]) / 2
+    )
+
+
+def test_a_failed_run_is_named_and_the_others_are_kept(sweep_file, tmp_path, monkeypatch):
+    real = longhaul.core.run
+
+    def sometimes(document, overrides=(), **settings):
+        if ("run.seed", "8") in overrides:
+            raise longhaul.RunError("out of luck")
+        return real(document, overrides, **settings)
+
+    monkeypatch.setattr(longhaul.core, "run", sometimes)
+    with pytest.raises(longhaul.LonghaulError, match="4 of 8 runs failed, the first with: out of luck"):
+        longhaul.sweep(sweep_file, tmp_path / "s")
+    result = longhaul.load(tmp_path / "s")
+    assert result.runs["seed"].to_list() == [7] * 4
+    assert set(result.failures.values()) == {"out of luck"}
+
+
+def test_ctrl_c_keeps_finished_runs_and_resume_completes(command, sweep_file, tmp_path):
+    arguments = ["sweep", str(sweep_file), "--set", "run.duration=20000 s", "--out", str(tmp_path / "s"), "--jobs", "1"]
+    code = "from longhaul.cli import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True)
+    runs = tmp_path / "s" / "runs"
+    deadline = time.monotonic() + 30
+    while not any((path / "summary.json").exists() for path in runs.glob("*")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130, errors
+    assert "--resume" in errors
+    assert "Traceback" not in errors
+    assert not list(runs.glob(".*.partial"))
+    kept = longhaul.load(tmp_path / "s")
+    assert 1 <= kept.runs.height < 8
+    assert command(*arguments, "--resume", "-q").code == 0
+    assert longhaul.load(tmp_path / "s").complete
+
+
+def test_a_list_of_points(scenario, tmp_path):
+    points = [{"flow.users.count": 1}, {"flow.users.count": 2, "run.duration": "10 s"}]
+    result = longhaul.sweep(scenario, tmp_path / "s", points=points)
+    assert result.runs["run.duration"].to_list() == [None, "10 s"]
+    assert result.table(["goodput_bps"]).height == 2
+
+
+def test_sweep_figures_and_report(command, sweep_file, tmp_path):
+    out = tmp_path / "s"
+    assert command("sweep", sweep_file, "--out", out, "-q", "--report").code == 0
+    html = (out / "report.html").read_text()
+    assert "http" not in html.replace("https://", "http://").split("<style>")[0]
+    assert html.count("<img") >= 4
+    outcome = command("plot", out, "--kind", "goodput_bps", "--over", "flow.users.count", "--pdf")
+    assert outcome.code == 0, outcome.err
+    assert (out / "plots" / "goodput_bps.pdf").read_bytes().startswith(b"%PDF")
