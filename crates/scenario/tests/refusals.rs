@@ -1,0 +1,199 @@
+//! What is refused, and how it is said: each bad scenario gets one message with its place and what would be right.
+
+use longhaul_scenario::{load, resolved_toml, run_id};
+
+const GOOD: &str = r#"[run]
+duration = "10 s"
+[[link]]
+name = "satellite"
+ends = ["hub", "remote"]
+rate = "50 Mbit/s"
+delay = "250 ms"
+[[flow]]
+name = "download"
+from = "hub"
+to = "remote"
+"#;
+
+/// The message for the good scenario with one text replaced by another.
+fn refusal(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from:?} is not in the scenario");
+    refusal_of(&GOOD.replace(from, to))
+}
+
+fn refusal_of(text: &str) -> String {
+    load(text, "geo.toml", &[]).expect_err("must be refused").to_string()
+}
+
+fn with_override(path: &str, value: &str) -> String {
+    let overrides = [(path.to_string(), value.to_string())];
+    load(GOOD, "geo.toml", &overrides).expect_err("must be refused").to_string()
+}
+
+/// Each part must be in the message.
+fn says(message: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(message.contains(part), "{part:?} is missing in:\n{message}");
+    }
+    assert!(message.lines().count() <= 12, "more than a glance:\n{message}");
+}
+
+#[test]
+fn the_good_scenario_is_accepted() {
+    load(GOOD, "geo.toml", &[]).unwrap();
+}
+
+#[test]
+fn an_unknown_key_is_named_with_the_nearest_known_one() {
+    says(
+        &refusal("delay =", "dealy ="),
+        &["geo.toml:7:1", "dealy = \"250 ms\"", "unknown field `dealy`", "did you mean \"delay\""],
+    );
+}
+
+#[test]
+fn a_missing_unit_is_named_with_an_example() {
+    says(&refusal("\"50 Mbit/s\"", "50"), &["geo.toml:6", "50", "with its unit, as in \"50 Mbit/s\""]);
+    says(&refusal("\"250 ms\"", "\"250\""), &["geo.toml:7", "has no unit", "ms"]);
+}
+
+#[test]
+fn a_wrong_unit_is_named_with_the_right_ones() {
+    says(&refusal("\"250 ms\"", "\"250 kg\""), &["geo.toml:7", "\"kg\" is not a unit of time", "us, ns"]);
+}
+
+#[test]
+fn negative_values_are_refused() {
+    says(&refusal("\"250 ms\"", "\"-250 ms\""), &["geo.toml:7", "not negative"]);
+}
+
+#[test]
+fn absurd_values_are_refused() {
+    says(&refusal("\"50 Mbit/s\"", "\"0 bit/s\""), &["geo.toml:6", "not a link's rate"]);
+    says(&refusal("\"250 ms\"", "\"20000 h\""), &["geo.toml:7", "at most 1 h"]);
+    says(&refusal("\"10 s\"", "\"0 s\""), &["geo.toml:2", "more than 0 s"]);
+    let empty_queue = "delay = \"250 ms\"\nqueue = { kind = \"droptail\", limit = \"0 packets\" }";
+    says(&refusal("delay = \"250 ms\"", empty_queue), &["geo.toml:8", "a queue of 0 lets nothing through"]);
+    let never = "to = \"remote\"\nstart = \"11 s\"";
+    says(&refusal("to = \"remote\"", never), &["geo.toml:12", "after the end of the run"]);
+}
+
+#[test]
+fn a_dangling_name_is_named_with_the_nearest_node() {
+    says(
+        &refusal("to = \"remote\"", "to = \"remoet\""),
+        &["geo.toml:11", "no node \"remoet\"", "did you mean \"remote\""],
+    );
+}
+
+#[test]
+fn a_disconnected_graph_is_refused() {
+    let island = "[[node]]\nname = \"island\"\n[[flow]]";
+    let text = GOOD.replace("[[flow]]", island).replace("to = \"remote\"", "to = \"island\"");
+    says(&refusal_of(&text), &["no links lead from \"hub\" to \"island\""]);
+}
+
+#[test]
+fn an_unknown_algorithm_lists_the_known_ones() {
+    says(
+        &refusal("to = \"remote\"", "to = \"remote\"\ntcp = { congestion = \"cubik\" }"),
+        &["cubik", "cubic", "reno"],
+    );
+    says(
+        &refusal(
+            "to = \"remote\"",
+            "to = \"remote\"\ntcp = { congestion = { kind = \"cubic\", beta = 1.5 } }",
+        ),
+        &["beta"],
+    );
+}
+
+#[test]
+fn two_of_a_name_are_refused() {
+    let twice = "[[flow]]\nname = \"download\"\nfrom = \"hub\"\nto = \"remote\"\n[[flow]]";
+    says(&refusal("[[flow]]", twice), &["two of the name \"download\""]);
+}
+
+#[test]
+fn broken_toml_is_refused_with_its_place() {
+    says(&refusal("[[flow]]", "[[flow"), &["geo.toml:8"]);
+    says(&refusal_of(""), &["geo.toml", "run"]);
+}
+
+#[test]
+fn an_override_is_blamed_for_its_own_mistakes() {
+    says(
+        &with_override("link.satelite.rate", "1 Mbit/s"),
+        &["--set link.satelite.rate=1 Mbit/s", "did you mean \"satellite\""],
+    );
+    says(&with_override("link.satellite.rate", "fast"), &["--set link.satellite.rate=fast", "rate"]);
+    says(
+        &with_override("link.satellite.speed", "1"),
+        &["--set link.satellite.speed=1", "unknown field `speed`"],
+    );
+    says(&with_override("flow.download.to", "mars"), &["--set flow.download.to=mars", "no node \"mars\""]);
+    says(&with_override("run..duration", "1 s"), &["empty part"]);
+    says(&with_override("run.duration.x", "1 s"), &["single value"]);
+}
+
+#[test]
+fn overrides_reach_tables_by_name_and_by_number() {
+    let set =
+        |path: &str, value: &str| load(GOOD, "geo.toml", &[(path.to_string(), value.to_string())]).unwrap();
+    assert_eq!(set("link.satellite.rate", "1 Mbit/s").link[0].rate, Some("1 Mbit/s".parse().unwrap()));
+    assert_eq!(set("link.0.rate", "\"2 Mbit/s\"").link[0].rate, Some("2 Mbit/s".parse().unwrap()));
+    assert_eq!(set("flow.download.count", "7").flow[0].count, 7);
+    assert_eq!(set("flow.download.tcp.congestion", "reno").flow[0].tcp.congestion.name(), "reno");
+    assert_eq!(set("run.seed", "5").run.seed, 5);
+}
+
+#[test]
+fn the_resolved_scenario_reads_back_to_the_same() {
+    let scenario = load(GOOD, "geo.toml", &[]).unwrap();
+    let resolved = resolved_toml(&scenario);
+    assert_eq!(load(&resolved, "resolved.toml", &[]).unwrap(), scenario);
+}
+
+#[test]
+fn the_identity_follows_settings_and_seed_but_not_the_name() {
+    let id = |text: &str| run_id(&load(text, "geo.toml", &[]).unwrap());
+    let base = id(GOOD);
+    assert_eq!(base.len(), 32);
+    assert_eq!(id(&format!("name = \"another\"\n{GOOD}")), base);
+    assert_ne!(id(&GOOD.replace("[run]", "[run]\nseed = 2")), base);
+    assert_ne!(id(&GOOD.replace("50 Mbit/s", "51 Mbit/s")), base);
+    assert_eq!(id(&GOOD.replace("50 Mbit/s", "50000 kbit/s")), base, "another way to write the same");
+}
+
+mod fuzz {
+    use super::GOOD;
+    use longhaul_scenario::load;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever is done to a file, the answer is a scenario or a message.
+        #[test]
+        fn mutated_files_never_panic(cuts in proptest::collection::vec((0usize..400, 0usize..30, "[ -~\n\u{e9}]{0,12}"), 1..6)) {
+            let mut text: Vec<char> = GOOD.chars().collect();
+            for (at, len, insert) in cuts {
+                let at = at.min(text.len());
+                let end = (at + len).min(text.len());
+                text.splice(at..end, insert.chars());
+            }
+            let text: String = text.into_iter().collect();
+            if let Err(error) = load(&text, "fuzz.toml", &[]) {
+                prop_assert!(!error.to_string().is_empty());
+            }
+        }
+
+        #[test]
+        fn arbitrary_text_never_panics(text in "\\PC{0,300}") {
+            let _ = load(&text, "fuzz.toml", &[]);
+        }
+
+        #[test]
+        fn arbitrary_overrides_never_panic(path in "[a-z.0-9\"]{0,30}", value in "\\PC{0,20}") {
+            let _ = load(GOOD, "fuzz.toml", &[(path, value)]);
+        }
+    }
+}
