@@ -43,6 +43,17 @@ use longhaul_units::Rate;
 /// Bytes of payload. Windows are counted in it; a policy whose source counts packets divides by the MSS.
 pub type Bytes = u64;
 
+/// What a policy allows until its next event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Allowance {
+    /// [`CongestionControl::window`].
+    pub window: Bytes,
+    /// [`CongestionControl::in_slow_start`].
+    pub in_slow_start: bool,
+    /// [`CongestionControl::pacing_rate`].
+    pub pacing_rate: Option<Rate>,
+}
+
 /// A congestion control policy, driven by the connection's events.
 ///
 /// It has no clock: every event carries the time. Windows never fall below one MSS.
@@ -66,6 +77,14 @@ pub trait CongestionControl: Send {
     /// The rate at which segments are to be spaced, or `None` to send as ACKs allow.
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+    /// The three above in one call, which is what a connection makes after each event.
+    fn allowance(&self) -> Allowance {
+        Allowance {
+            window: self.window(),
+            in_slow_start: self.in_slow_start(),
+            pacing_rate: self.pacing_rate(),
+        }
     }
     /// True if [`Ack::delivery_rate`] is wanted; the connection does not measure it otherwise.
     fn needs_delivery_rate(&self) -> bool {

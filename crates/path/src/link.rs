@@ -287,15 +287,17 @@ impl<P: Packet + Send + 'static> Link<P> {
         self.rest.discarded.drain(..)
     }
 
-    /// Puts a packet on the wire, to arrive at `arrival` as [`Link::offer`] said.
+    /// Puts a packet on the wire, to arrive at `arrival` as [`Link::offer`] said. True if it will be the next to arrive.
     #[inline]
-    pub fn carry(&mut self, arrival: Instant, packet: P) {
+    pub fn carry(&mut self, arrival: Instant, packet: P) -> bool {
+        let mut position = self.flight.len();
         if self.plain {
             self.flight.push_back((arrival, packet));
         } else {
-            let later = self.flight.iter().rev().take_while(|(other, _)| *other > arrival).count();
-            self.flight.insert(self.flight.len() - later, (arrival, packet));
+            position -= self.flight.iter().rev().take_while(|(other, _)| *other > arrival).count();
+            self.flight.insert(position, (arrival, packet));
         }
+        position == 0
     }
 
     /// When the link next needs [`Link::poll`]; [`Instant::FAR_FUTURE`] when never.
@@ -474,7 +476,9 @@ impl<P: Packet + Send + 'static> Link<P> {
         let (departure, len) = (self.free_at, packet.wire_len());
         self.rest.transmitted.add(len);
         match self.leave(departure, len) {
-            Fate::Arrives(arrival) => self.carry(arrival, packet),
+            Fate::Arrives(arrival) => {
+                self.carry(arrival, packet);
+            }
             Fate::Dropped(cause) => self.rest.discarded.push((packet, cause)),
             Fate::Queue => unreachable!("the wire does not queue"),
         }
@@ -527,7 +531,9 @@ mod tests {
         let mut packet = Dummy { id, len: 1000 };
         let fate = link.offer(now, &mut packet);
         match fate {
-            Fate::Arrives(at) => link.carry(at, packet),
+            Fate::Arrives(at) => {
+                link.carry(at, packet);
+            }
             Fate::Queue => link.enqueue(now, packet),
             Fate::Dropped(_) => {}
         }

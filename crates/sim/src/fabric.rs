@@ -134,9 +134,7 @@ impl Fabric {
                             continue;
                         }
                     }
-                    let before = entry.link.next_event();
-                    entry.link.carry(arrival, packet);
-                    if arrival < before {
+                    if entry.link.carry(arrival, packet) {
                         timeline.set(link, arrival);
                     }
                     return;

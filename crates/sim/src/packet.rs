@@ -39,20 +39,23 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Makes a packet of a segment.
+    /// Makes a packet of the segment that `write` writes, if it does.
     #[inline]
-    pub fn packet(&mut self, segment: &Segment, to: u32, ecn: Ecn) -> Packet {
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = *segment;
-                slot
-            }
-            None => {
-                self.slots.push(*segment);
-                (self.slots.len() - 1) as u32
-            }
-        };
-        Packet { to, slot, wire_len: segment.ipv4_len(), ecn }
+    pub fn packet(&mut self, to: u32, write: impl FnOnce(&mut Segment) -> Option<Ecn>) -> Option<Packet> {
+        if self.free.is_empty() {
+            self.grow();
+        }
+        let slot = *self.free.last()?;
+        let segment = &mut self.slots[slot as usize];
+        let ecn = write(segment)?;
+        self.free.pop();
+        Some(Packet { to, slot, wire_len: segment.ipv4_len(), ecn })
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.free.push(self.slots.len() as u32);
+        self.slots.push(Segment::default());
     }
 
     /// The segment of a packet.

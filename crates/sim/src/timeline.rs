@@ -1,8 +1,8 @@
 //! The event queue: each component has at most one next event, and the earliest of all wins.
 //!
-//! A tournament tree: a leaf for each component, and every inner node holds the winner of its two children. Setting a
-//! component's time costs at most log2(n) compares without a branch to mispredict, fewer when the winner above does not
-//! change.
+//! A heap of four children a node, in which entries that have been overtaken by a later [`Timeline::set`] stay until they
+//! come to the top. An event mostly sets one other: that takes the place of the spent entry at the top, so that an
+//! event costs one way down the heap.
 //!
 //! Ties are common: links of equal rates keep the packets of all flows on one grid of times. A fixed order of components
 //! would make the first ones win every time, and a full DropTail queue would then never drop their packets. So a tie is
@@ -10,11 +10,16 @@
 
 use longhaul_units::Instant;
 
+/// Children of a node: their keys fill a cache line.
+const FAN: usize = 4;
+
 /// Next event of each of a fixed number of components.
 pub(crate) struct Timeline {
-    /// Number of leaves, a power of two; the root is node 1, leaf `i` is node `leaves + i`.
-    leaves: usize,
-    nodes: Vec<Key>,
+    /// When each component has its next event: an entry of the heap that says otherwise is void. One more component,
+    /// the last, never has an event; its entry keeps the heap from running empty.
+    times: Vec<Instant>,
+    /// The children of node `i` are the nodes from `FAN * i + 1` on.
+    heap: Vec<Key>,
 }
 
 /// Time, rank among ties, and component in one number, in this order.
@@ -49,43 +54,93 @@ fn rank(time: Instant, component: usize) -> u32 {
 impl Timeline {
     /// A timeline without events.
     pub fn new(components: usize) -> Self {
-        let leaves = components.next_power_of_two().max(2);
-        let mut nodes = vec![Key::new(Instant::FAR_FUTURE, 0); 2 * leaves];
-        for (component, node) in nodes[leaves..].iter_mut().enumerate() {
-            *node = Key::new(Instant::FAR_FUTURE, component);
-        }
-        for node in (1..leaves).rev() {
-            nodes[node] = nodes[2 * node];
-        }
-        Timeline { leaves, nodes }
+        let never = Key::new(Instant::FAR_FUTURE, components);
+        Timeline { times: vec![Instant::FAR_FUTURE; components + 1], heap: vec![never] }
     }
 
-    /// The earliest event and its component.
+    /// The earliest event and its component; [`Instant::FAR_FUTURE`] when there is none.
     #[inline]
-    pub fn first(&self) -> (Instant, usize) {
-        (self.nodes[1].time(), self.nodes[1].component())
+    pub fn first(&mut self) -> (Instant, usize) {
+        while self.first_is_void() {
+            self.remove_first();
+        }
+        (self.heap[0].time(), self.heap[0].component())
     }
 
     /// Sets when `component` has its next event; [`Instant::FAR_FUTURE`] for never.
     #[inline]
     pub fn set(&mut self, component: usize, time: Instant) {
-        // The winner so far stays in a register: only the loads of the siblings, which do not depend on it, touch memory.
-        let mut winner = Key::new(time, component);
-        let mut node = self.leaves + component;
-        while self.nodes[node] != winner {
-            self.nodes[node] = winner;
-            winner = winner.min(self.nodes[node ^ 1]);
-            node >>= 1;
-            if node == 0 {
-                return;
-            }
+        let before = std::mem::replace(&mut self.times[component], time);
+        if time == before || time == Instant::FAR_FUTURE {
+            return;
+        }
+        let key = Key::new(time, component);
+        if self.first_is_void() {
+            self.sink(key);
+        } else {
+            self.rise(key);
         }
     }
 
     /// When `component` has its next event.
     #[inline]
     pub fn get(&self, component: usize) -> Instant {
-        self.nodes[self.leaves + component].time()
+        self.times[component]
+    }
+
+    #[inline]
+    fn first_is_void(&self) -> bool {
+        let first = self.heap[0];
+        self.times[first.component()] != first.time()
+    }
+
+    #[cold]
+    fn remove_first(&mut self) {
+        if let Some(last) = self.heap.pop() {
+            self.sink(last);
+        }
+    }
+
+    /// Puts `key` in the place of the first entry and moves it down.
+    #[inline]
+    fn sink(&mut self, key: Key) {
+        let mut node = 0;
+        while let Some((child, least)) = self.least_child(node) {
+            if key < least {
+                break;
+            }
+            self.heap[node] = least;
+            node = child;
+        }
+        self.heap[node] = key;
+    }
+
+    /// Adds `key` at the end and moves it up.
+    #[inline]
+    fn rise(&mut self, key: Key) {
+        let mut node = self.heap.len();
+        self.heap.push(key);
+        while node > 0 {
+            let parent = (node - 1) / FAN;
+            if self.heap[parent] < key {
+                break;
+            }
+            self.heap[node] = self.heap[parent];
+            node = parent;
+        }
+        self.heap[node] = key;
+    }
+
+    #[inline]
+    fn least_child(&self, node: usize) -> Option<(usize, Key)> {
+        let first = FAN * node + 1;
+        let children = self.heap.get(first..)?;
+        let Some(&[a, b, c, d]) = children.first_chunk::<FAN>() else {
+            return (first..).zip(children.iter().copied()).min_by_key(|(_, key)| *key);
+        };
+        let low = if b < a { (first + 1, b) } else { (first, a) };
+        let high = if d < c { (first + 3, d) } else { (first + 2, c) };
+        Some(if high.1 < low.1 { high } else { low })
     }
 }
 

@@ -237,7 +237,11 @@ impl<'a> World<'a> {
     fn refuse(&mut self, index: usize, segment: &Segment) {
         if let Some(reset) = reset_for(segment) {
             let endpoint = &self.endpoints[index];
-            let packet = self.fabric.segments.packet(&reset, endpoint.peer, Ecn::NotEct);
+            let write = |segment: &mut Segment| {
+                *segment = reset;
+                Some(Ecn::NotEct)
+            };
+            let Some(packet) = self.fabric.segments.packet(endpoint.peer, write) else { return };
             let link = endpoint.first_link as usize;
             self.fabric.send(&mut self.timeline, &mut self.recorder, self.now, link, packet);
         }
@@ -299,11 +303,18 @@ impl<'a> World<'a> {
     #[inline]
     fn transmit(&mut self, index: usize) {
         let endpoint = &mut self.endpoints[index];
-        while let Some(transmit) = endpoint.connection.poll_transmit(self.now) {
+        loop {
+            let mut retransmission = false;
+            let next = self.fabric.segments.packet(endpoint.peer, |segment| {
+                let departure = endpoint.connection.transmit_into(self.now, segment)?;
+                retransmission = departure.retransmission;
+                Some(departure.ecn)
+            });
+            let Some(packet) = next else { break };
             if endpoint.trace {
-                self.recorder.trace_sent(self.now, index / 2, &transmit.segment, transmit.retransmission);
+                let segment = self.fabric.segments.get(&packet);
+                self.recorder.trace_sent(self.now, index / 2, segment, retransmission);
             }
-            let packet = self.fabric.segments.packet(&transmit.segment, endpoint.peer, transmit.ecn);
             let departure = match &mut endpoint.overhead {
                 None => self.now,
                 Some(overhead) => overhead.departure(self.now),

@@ -288,6 +288,9 @@ impl Connection {
             ecn_echo: self.ecn && segment.flags.contains(Flags::ECE),
             timestamp_rtt,
         };
+        if self.sender.is_old_news(&acknowledgment) {
+            return true;
+        }
         self.sender.on_ack(&acknowledgment, &mut self.stats, &mut self.events);
         if self.sender.una == self.sender.max {
             self.on_nothing_in_flight(now);

@@ -50,6 +50,15 @@ pub struct Transmit {
     pub retransmission: bool,
 }
 
+/// What goes with a segment that is written in place: see [`Connection::transmit_into`](crate::Connection::transmit_into).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// ECN field for its IP header.
+    pub ecn: Ecn,
+    /// True if any of its payload (or its SYN or FIN) was sent before.
+    pub retransmission: bool,
+}
+
 /// The two ports of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ports {

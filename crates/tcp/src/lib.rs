@@ -56,7 +56,7 @@ mod stats;
 
 pub use config::{Config, InitialWindow, Keepalive, Reading, Recovery, RttSampling};
 pub use connection::{Connection, reset_for};
-pub use event::{Event, Ports, Transmit};
+pub use event::{Departure, Event, Ports, Transmit};
 pub use limits::{Limit, LimitedTime};
 pub use state::State;
 pub use stats::Stats;

@@ -69,8 +69,9 @@ pub(crate) struct Sender {
     fin_queued: bool,
     /// Payload of a segment without SACK blocks (SMSS).
     pub mss: u64,
-    /// cc.window(), kept to save calls.
+    /// cc.window() and cc.in_slow_start(), kept to save calls.
     cwnd: u64,
+    in_slow_start: bool,
     /// SND.UNA + SND.WND: right edge of the peer's window.
     window_edge: u64,
     /// The largest window that the peer has offered.
@@ -160,6 +161,7 @@ impl Sender {
             fin_queued: false,
             mss,
             cwnd: cc.window(),
+            in_slow_start: cc.in_slow_start(),
             window_edge: 0,
             max_window: 0,
             phase: Phase::Open,

@@ -3,16 +3,25 @@
 use super::Connection;
 use crate::handshake::Offer;
 use crate::sender::Chunk;
-use crate::{Event, Limit, State, Transmit};
+use crate::{Departure, Event, Limit, State, Transmit};
 use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
 use longhaul_units::Instant;
 
 impl Connection {
     /// The next segment to send, if any.
-    #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
+        let mut segment = Segment::default();
+        let Departure { ecn, retransmission } = self.transmit_into(now, &mut segment)?;
+        Some(Transmit { segment, ecn, retransmission })
+    }
+
+    /// The same for owners who keep segments in a place of their own: writes the next segment there, if there is one.
+    #[inline]
+    pub fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure> {
         if !self.state.is_synchronized() || self.reply.is_some() {
-            return self.poll_unsynchronized(now);
+            let transmit = self.poll_unsynchronized(now)?;
+            *segment = transmit.segment;
+            return Some(Departure { ecn: transmit.ecn, retransmission: transmit.retransmission });
         }
         let option_bytes = if self.receiver.has_sack_blocks() {
             self.sack_option_len(self.receiver.sack_block_count())
@@ -20,21 +29,21 @@ impl Connection {
             0
         };
         match self.sender.next_segment(now, option_bytes, &mut self.stats) {
-            Ok(chunk) => return self.data_segment(now, chunk),
+            Ok(chunk) => return Some(self.data_segment(now, chunk, segment)),
             Err(limit) => self.limits.set(now, limit),
         }
         if self.receiver.ack_now {
             self.stats.pure_acks_sent += 1;
-            return self.bare_ack(now, self.sender.max);
+            return Some(self.bare_ack(now, self.sender.max, segment));
         }
         if self.sender.probe_is_due() || self.keepalive_due {
-            return self.probe(now);
+            return self.probe(now, segment);
         }
         None
     }
 
-    #[inline(always)]
-    pub(super) fn data_segment(&mut self, now: Instant, chunk: Chunk) -> Option<Transmit> {
+    #[inline]
+    fn data_segment(&mut self, now: Instant, chunk: Chunk, segment: &mut Segment) -> Departure {
         let mut flags = Flags::ACK;
         if chunk.push {
             flags |= Flags::PSH;
@@ -51,55 +60,38 @@ impl Connection {
                 flags |= Flags::CWR;
             }
         }
-        self.transmit(now, chunk.start, chunk.payload as u32, flags, ecn, chunk.retransmission)
+        self.write_segment(now, chunk.start, chunk.payload as u32, flags, segment);
+        Departure { ecn, retransmission: chunk.retransmission }
     }
-    pub(super) fn bare_ack(&mut self, now: Instant, seq: u64) -> Option<Transmit> {
-        self.transmit(now, seq, 0, Flags::ACK, Ecn::NotEct, false)
+    #[inline]
+    fn bare_ack(&mut self, now: Instant, seq: u64, segment: &mut Segment) -> Departure {
+        self.write_segment(now, seq, 0, Flags::ACK, segment);
+        Departure { ecn: Ecn::NotEct, retransmission: false }
     }
     /// A segment of the synchronized states; it acknowledges what has arrived.
-    pub(super) fn transmit(
+    #[inline]
+    fn write_segment(
         &mut self,
         now: Instant,
         seq: u64,
         payload_len: u32,
         flags: Flags,
-        ecn: Ecn,
-        retransmission: bool,
-    ) -> Option<Transmit> {
-        // Two calls, so that the usual empty options are a constant and the segment is built where it is wanted.
-        if self.agreed.timestamps || self.receiver.has_sack_blocks() {
-            let options = self.options(now);
-            self.assemble(now, seq, payload_len, flags, ecn, retransmission, options)
-        } else {
-            self.assemble(now, seq, payload_len, flags, ecn, retransmission, Options::NONE)
-        }
-    }
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn assemble(
-        &mut self,
-        now: Instant,
-        seq: u64,
-        payload_len: u32,
-        flags: Flags,
-        ecn: Ecn,
-        retransmission: bool,
-        options: Options,
-    ) -> Option<Transmit> {
-        let flags = if self.ecn_echo { flags | Flags::ECE } else { flags };
-        let window = self.receiver.window_field(now);
-        self.receiver.ack_sent();
-        let segment = Segment {
+        segment: &mut Segment,
+    ) {
+        *segment = Segment {
             src_port: self.ports.local,
             dst_port: self.ports.remote,
             seq: SeqNumber::wrap(self.isn, seq),
             ack: SeqNumber::wrap(self.peer_isn, self.receiver.next),
-            window,
-            flags,
+            window: self.receiver.window_field(now),
+            flags: if self.ecn_echo { flags | Flags::ECE } else { flags },
             payload_len,
-            options,
+            options: Options::NONE,
         };
-        Some(Transmit { segment, ecn, retransmission })
+        if self.agreed.timestamps || self.receiver.has_sack_blocks() {
+            segment.options = self.options(now);
+        }
+        self.receiver.ack_sent();
     }
     #[inline(never)]
     pub(super) fn options(&mut self, now: Instant) -> Options {
@@ -131,16 +123,17 @@ impl Connection {
 
     /// Zero-window probe: one byte of new data. Keepalive: a number just below the window.
     #[cold]
-    pub(super) fn probe(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(seq) = self.sender.take_probe() {
-            self.stats.probes_sent += 1;
-            return self.transmit(now, seq, 1, Flags::ACK, Ecn::NotEct, false);
-        }
-        if std::mem::take(&mut self.keepalive_due) {
-            self.stats.probes_sent += 1;
-            return self.bare_ack(now, self.sender.una - 1);
-        }
-        None
+    fn probe(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure> {
+        let (seq, payload_len) = if let Some(seq) = self.sender.take_probe() {
+            (seq, 1)
+        } else if std::mem::take(&mut self.keepalive_due) {
+            (self.sender.una - 1, 0)
+        } else {
+            return None;
+        };
+        self.stats.probes_sent += 1;
+        self.write_segment(now, seq, payload_len, Flags::ACK, segment);
+        Some(Departure { ecn: Ecn::NotEct, retransmission: false })
     }
 
     #[cold]
@@ -155,7 +148,9 @@ impl Connection {
         if self.state == State::Closed && self.receiver.ack_now {
             // The last ACK of a connection that ended with it.
             self.stats.pure_acks_sent += 1;
-            return self.bare_ack(now, self.sender.max);
+            let mut segment = Segment::default();
+            let Departure { ecn, retransmission } = self.bare_ack(now, self.sender.max, &mut segment);
+            return Some(Transmit { segment, ecn, retransmission });
         }
         None
     }

@@ -15,6 +15,18 @@ impl Sender {
         self.max + u64::from(self.probe_outstanding)
     }
 
+    /// The ACK on the peer's data while nothing new was sent: one half of Van Jacobson's header prediction.
+    #[inline]
+    pub fn is_old_news(&self, a: &Acknowledgment<'_>) -> bool {
+        a.ack == self.una
+            && !a.bare
+            && a.sack.is_empty()
+            && a.window_edge.is_none_or(|edge| edge == self.window_edge)
+            && !a.ecn_echo
+            && !self.probe_outstanding
+            && self.unanswered_probes == 0
+    }
+
     /// An acceptable ACK of an established connection; `ack` is not below SND.UNA.
     #[inline]
     pub fn on_ack(&mut self, a: &Acknowledgment<'_>, stats: &mut Stats, events: &mut Events) {
@@ -63,7 +75,6 @@ impl Sender {
         if a.ecn_echo {
             self.on_ecn_echo(a.now, prior_flight_size, stats, events);
         }
-        self.refresh();
     }
 
     #[inline]
@@ -103,6 +114,7 @@ impl Sender {
             app_limited: prior_una >= self.cwnd_limited_below,
             in_recovery: prior_phase == Phase::FastRecovery || self.phase == Phase::FastRecovery,
         });
+        self.refresh();
     }
 
     /// SND.WND of RFC 9293; true if it changed.
@@ -313,7 +325,9 @@ impl Sender {
 
     #[inline]
     pub(super) fn refresh(&mut self) {
-        self.cwnd = self.cc.window();
-        self.pacer.rate = self.cc.pacing_rate();
+        let allowance = self.cc.allowance();
+        self.cwnd = allowance.window;
+        self.in_slow_start = allowance.in_slow_start;
+        self.pacer.rate = allowance.pacing_rate;
     }
 }

@@ -15,6 +15,9 @@ impl Sender {
         option_bytes: u64,
         stats: &mut Stats,
     ) -> Result<Chunk, Limit> {
+        if self.is_idle() {
+            return Err(Limit::Application);
+        }
         let segment_size = self.mss.saturating_sub(option_bytes).max(1);
         let chosen = self.choose(now, segment_size);
         match chosen {
@@ -27,12 +30,18 @@ impl Sender {
                 if full || self.pipe() + self.mss > self.cwnd {
                     self.cwnd_limited_below = self.max;
                 }
-                if limit == Limit::Cwnd && self.cc.in_slow_start() {
+                if limit == Limit::Cwnd && self.in_slow_start {
                     return Err(Limit::SlowStart);
                 }
                 Err(limit)
             }
         }
+    }
+
+    /// Everything written has been sent and acknowledged: so it is for good where data is only received.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.max == self.data_end && self.una == self.max && !self.fin_queued && self.phase == Phase::Open
     }
 
     /// NextSeg() of RFC 6675 section 4, which without SACK is go-back-N or RFC 6582's one segment.
