@@ -58,6 +58,8 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
     if unit in _SCALED:
         scale, name = scaled_unit(value, unit)
         return f"{significant(value / scale, digits)} {name}"
+    if unit == "packets" and abs(value) < 0.01:  # a hundredth of a packet says nothing
+        value = 0.0
     return f"{significant(value, digits)} {unit}"
 
 

@@ -12,10 +12,10 @@ from .view import View
 
 
 def draw(result: Result, view: View) -> Figure:
-    """cwnd of each flow; ssthresh too while there are at most 3 flows (thin, dotted, in the flow's colour)."""
+    """cwnd of each flow; ssthresh too while there are at most 2 flows (thin, dotted, in the flow's colour)."""
     figure, axes, largest = lines.flow_figure(result, view, "cwnd_bytes", "bytes", "cwnd", "Congestion window")
     ids = view.flow_ids(result)
-    if len(ids) <= 3:
+    if len(ids) <= 2:
         frame = view.cut(result.flows, result)
         for number, flow in enumerate(ids):
             rows = frame.filter(pl.col("flow") == flow)

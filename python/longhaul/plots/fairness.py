@@ -38,7 +38,9 @@ def draw(result: Result, view: View) -> Figure:
             where="post",
             color=style.COLOURS[number],
             linestyle=style.DASHES[number],
-            label=f"{group}: {len(ordered)} flows,\nJain's index {jain_index(values):.3f}",
+            label=f"{group}: {len(ordered)} flows,\nJain's index {jain_index(values):.3f}"
+            if len(ordered) > 1
+            else group,
         )
     mean = float(np.mean(everything))
     axes.axvline(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
@@ -9,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..results import Result
-from ..units import scaled_unit
+from ..units import quantity, scaled_unit
 from . import style
 from .view import View
 
@@ -21,10 +23,20 @@ _GROUPS = 4
 
 
 def flow_figure(
-    result: Result, view: View, column: str, unit: str, label: str, what: str, from_least: bool = False
+    result: Result,
+    view: View,
+    column: str,
+    unit: str,
+    label: str,
+    what: str,
+    from_least: bool = False,
+    mean: bool = False,
 ) -> tuple[Figure, Axes, float]:
     """Draws one column of the flows table; returns the figure, its main axes, and the largest value shown."""
     frame = view.cut(result.flows, result).select("time_s", "flow", column)
+    if mean:
+        frame, width = averaged(frame, column, result, view)
+        label = f"{label}, mean of {quantity(width, 's')}"
     ids = view.flow_ids(result)
     few = len(ids) <= FEW
     figure, axes = style.new(1 if few else 2, ratios=None if few else (3, 2), height=None if few else 6.2)
@@ -41,6 +53,25 @@ def flow_figure(
     if not few:
         main.set_xlabel("")
     return figure, main, largest
+
+
+def averaged(frame: pl.DataFrame, column: str, result: Result, view: View) -> tuple[pl.DataFrame, float]:
+    """Means over whole samples of at least a base RTT and 1/150 of the time shown; with them, how long one is in s.
+
+    What TCP sends within a round trip comes in bursts: finer means show the bursts and hide the rate.
+    """
+    start, end = view.span(result)
+    times = frame["time_s"].unique().sort()
+    sample = float(times[1] - times[0]) if len(times) > 1 else 1.0
+    ids = set(view.flow_ids(result))
+    rtt = max(float(flow["base_rtt_s"]) for flow in result.summary["flows"] if flow["id"] in ids)
+    samples = max(1, math.ceil(max(rtt, (end - start) / 150) / sample - 1e-6))
+    if samples == 1:
+        return frame, sample
+    width = samples * sample
+    slot = ((pl.col("time_s") - start) / width - 1e-6).ceil()
+    means = frame.group_by("flow", (start + slot * width).alias("time_s")).agg(pl.col(column).mean())
+    return means.sort("time_s", "flow"), width
 
 
 def flow_label(result: Result, flow: int) -> str:

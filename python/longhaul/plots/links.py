@@ -82,7 +82,7 @@ def draw_queue(result: Result, view: View) -> Figure:
                 drops.plot(
                     time[shown],
                     lost[shown],
-                    marker,
+                    marker if shown.sum() <= 120 else "|",
                     color=colour,
                     markersize=3.5,
                     fillstyle="none",

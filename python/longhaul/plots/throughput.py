@@ -29,7 +29,7 @@ def draw_goodput(result: Result, view: View) -> Figure:
 
 
 def _draw(result: Result, view: View, column: str, label: str, what: str) -> Figure:
-    figure, axes, _ = lines.flow_figure(result, view, column, "bit/s", label, what)
+    figure, axes, _ = lines.flow_figure(result, view, column, "bit/s", label, what, mean=True)
     for number, (key, name) in enumerate(_LIMITS.items()):
         for value in lines.distinct_limits(result, view.flow_ids(result), key):
             style.limit_line(axes, value, f"{name}\n= {quantity(value, 'bit/s')}", number)

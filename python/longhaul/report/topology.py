@@ -8,7 +8,7 @@ from typing import Any
 
 from ..units import quantity
 
-_COLUMN, _ROW, _BOX = 230, 92, (112, 34)
+_COLUMN, _ROW, _BOX = 320, 100, (130, 34)
 
 
 def drawing(summary: dict[str, Any]) -> str:
@@ -60,10 +60,11 @@ def _places(
     for a, b in [(a, b) for a, b, _ in edges] + joins:
         neighbours[a].append(b)
         neighbours[b].append(a)
-    sources = [box for box in hosts if box.startswith("\0000")] or [box for box in hosts if box[1:2] == "0"]
-    sources = (
-        sources or list(dict.fromkeys(f["from"] for f in summary["flows"] if f["from"] in neighbours))[:1] or boxes[:1]
+    receivers = {flow["to"] for flow in summary["flows"]}
+    senders = dict.fromkeys(
+        f["from"] for f in summary["flows"] if f["from"] in neighbours and f["from"] not in receivers
     )
+    sources = [box for box in hosts if box[1] == "0"] + list(senders) or boxes[:1]
     depth = dict.fromkeys(sources, 0)
     frontier = list(sources)
     while frontier:
@@ -85,7 +86,7 @@ def _places(
 
 def _node(place: tuple[float, float], label: str, host: bool) -> str:
     x, y = place
-    shown = label if len(label) <= 18 else label[:17] + "…"
+    shown = label if len(label) <= 22 else label[:21] + "…"
     return (
         f'<g><title>{escape(label)}</title><rect x="{x}" y="{y}" width="{_BOX[0]}" height="{_BOX[1]}" rx="{4 if host else 15}" '
         f'class="{"host" if host else "router"}"/><text x="{x + _BOX[0] / 2}" y="{y + 21}" class="name">{escape(shown)}</text></g>'
