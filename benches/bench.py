@@ -5,7 +5,7 @@ The scenarios are in scenarios.toml, the ns-2 script is ns2/dumbbell.tcl, what n
 
 What is counted: a *data packet* is one that left the bottleneck and was not lost on the way to its receiver, over the whole
 run, retransmissions included, in both simulators: it is the work done, not the goodput. CPU time is user plus system time of
-the whole process as the kernel accounts it, peak memory its maximum resident set. ns-2 spends much of its time building large
+the whole process as the kernel accounts it, peak memory its maximum resident set as it reports itself. ns-2 spends much of its time building large
 topologies in Tcl, so a second rate leaves the set-up out, on both sides; the ratio to quote is the smaller one.
 """
 
@@ -30,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 OURS = HERE.parent / "target" / "release" / "examples" / "bench_run"
 UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 RESULT_FIELDS = {"data_packets_delivered", "utilisation", "drop_rate", "loss_rate", "measured_retransmissions",
-                 "measured_timeouts", "goodput_bps"}  # fmt: skip
+                 "measured_timeouts", "goodput_bps", "setup_cpu_s", "peak_memory_bytes"}  # fmt: skip
 INSTALL_NS2 = "ns-2 is not installed: run scripts/install-packages (Debian's package `ns2`). Measuring Longhaul alone."
 
 
@@ -121,8 +121,8 @@ class Run:
         return self.result["data_packets_delivered"] / max(self.cpu_s - self.setup_cpu_s, 1e-3)
 
 
-def measure(command: list[str]) -> tuple[str, float, float, int]:
-    """Runs a command; gives its output, CPU seconds, wall seconds and peak resident memory in bytes."""
+def measure(command: list[str]) -> tuple[str, float, float]:
+    """Runs a command; gives its output, CPU seconds and wall seconds."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         began = time.monotonic()
         child = subprocess.Popen(command, stdout=out, stderr=err)
@@ -139,8 +139,7 @@ def measure(command: list[str]) -> tuple[str, float, float, int]:
         if child.returncode != 0:
             complaint = (err.read().strip() or out.read().strip())[-2000:]
             raise BenchError(f"{' '.join(command)}\nended with {child.returncode}:\n{complaint}")
-        memory = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-        return out.read(), usage.ru_utime + usage.ru_stime, wall, memory
+        return out.read(), usage.ru_utime + usage.ru_stime, wall
 
 
 def parsed(output: str, command: list[str]) -> dict:
@@ -179,9 +178,9 @@ def run_ns2(scenario: Scenario, directory: Path) -> Run:
         "starts": starts,
     }
     command = ["ns", str(HERE / "ns2" / "dumbbell.tcl"), *(f"{key}={value}" for key, value in arguments.items())]
-    output, cpu, wall, memory = measure(command)
+    output, cpu, wall = measure(command)
     result = parsed(output, command)
-    return Run(cpu, result["setup_cpu_s"], wall, memory, result)
+    return Run(cpu, result["setup_cpu_s"], wall, result["peak_memory_bytes"], result)
 
 
 def scenario_document(scenario: Scenario) -> str:
@@ -222,9 +221,9 @@ def run_ours(scenario: Scenario, directory: Path, program: str) -> Run:
     file = directory / "scenario.toml"
     file.write_text(scenario_document(scenario))
     command = [program, str(file)]
-    output, cpu, wall, memory = measure(command)
+    output, cpu, wall = measure(command)
     result = parsed(output, command)
-    return Run(cpu, result["setup_cpu_s"], wall, memory, result)
+    return Run(cpu, result["setup_cpu_s"], wall, result["peak_memory_bytes"], result)
 
 
 # ---------------------------------------------------------------------------------------------------------------- report

@@ -230,6 +230,15 @@ proc json_object {pairs} {
     return "{[join $parts {, }]}"
 }
 
+# The largest resident set of this process in bytes, as Linux accounts it. (What a parent is told of its child includes the
+# parent's own size at the time of the fork.)
+proc peak_memory {} {
+    set file [open /proc/self/status]
+    set found [regexp {VmHWM:\s+(\d+) kB} [read $file] -> kilobytes]
+    close $file
+    return [expr {$found ? $kilobytes * 1024 : 0}]
+}
+
 proc finish {} {
     global opt packet setup_cpu at_warmup at_end
     snapshot at_end
@@ -269,6 +278,7 @@ proc finish {} {
         drop_rate            [format %.8f [expr {$offered ? double($measured(drops)) / $offered : 0.0}]] \
         loss_rate            [format %.8f [expr {$offered ? double($measured(drops) + $measured(random)) / $offered : 0.0}]] \
         setup_cpu_s          $setup_cpu \
+        peak_memory_bytes    [peak_memory] \
         goodput_bps          "\[[join $goodput {, }]\]"]]
     exit 0
 }

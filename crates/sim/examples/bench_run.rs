@@ -54,5 +54,14 @@ fn report(outcome: &Outcome) -> serde_json::Value {
         "measured_timeouts": summary.run.get("timeouts"),
         "goodput_bps": goodputs,
         "setup_cpu_s": outcome.set_up_s,
+        "peak_memory_bytes": peak_memory(),
     })
+}
+
+/// The largest resident set of this process in bytes, as Linux accounts it; 0 elsewhere.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
 }
