@@ -6,7 +6,7 @@
 use crate::queue::{Admission, Discipline, Occupancy, Verdict};
 use crate::schedule::Schedule;
 use crate::{Change, Histogram, LossModel, LossPlace, LossSpec, Outage, Packet, QueueSpec, Random};
-use longhaul_units::{Duration, Instant, Probability, Rate};
+use longhaul_units::{Duration, Instant, Probability, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -107,13 +107,25 @@ pub enum Fate {
     Queue,
 }
 
-/// One direction of a link. Here stands what every packet touches, and it is small: thousands of links fit a cache.
+/// One direction of a link. Here stands what every packet touches, and it is small and in order of use: thousands of
+/// links fit a cache, an arrival at the far end touches one line of it, a packet that enters the link three.
+#[repr(C)]
 pub struct Link<P> {
+    /// Packets on the wire in order of arrival.
+    flight: VecDeque<(Instant, P)>,
+    delivered: u64,
     /// When the transmitter has sent all that was accepted (disciplines that decide on arrival), or ends the
     /// transmission under way (others).
     free_at: Instant,
     /// The propagation delay, if neither it nor the rate ever changes; else [`Duration::MAX`].
     constant_delay: Duration,
+    discipline: Discipline<P>,
+    /// What waits or is being transmitted (disciplines that decide on arrival).
+    occupancy: Occupancy,
+    /// Its packets: end of transmission and length, in order.
+    backlog: VecDeque<(Instant, u32)>,
+    /// Packets and bytes that the queue has let in.
+    accepted: Occupancy,
     /// Transmission time of a packet of `last_len` bytes: most have the same length.
     last_time: Duration,
     last_len: u32,
@@ -121,16 +133,8 @@ pub struct Link<P> {
     fifo: bool,
     /// Neither changes nor loss, fades, jitter or reordering.
     plain: bool,
-    discipline: Discipline<P>,
-    /// What waits or is being transmitted (disciplines that decide on arrival).
-    occupancy: Occupancy,
-    /// Its packets: end of transmission and length, in order.
-    backlog: VecDeque<(Instant, u32)>,
-    /// Packets on the wire in order of arrival.
-    flight: VecDeque<(Instant, P)>,
-    /// Packets and bytes that the queue has let in.
-    accepted: Occupancy,
-    delivered: u64,
+    /// The rate at the start.
+    rate: Rate,
     peak: u64,
     waits: Option<Box<Histogram>>,
     rest: Box<Rest<P>>,
@@ -176,6 +180,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             constant_delay: if schedule.is_constant() { config.delay } else { Duration::MAX },
             last_time: Duration::ZERO,
             last_len: 0,
+            rate: config.rate,
             fifo: !matches!(discipline, Discipline::Queue(_)) && config.reordering.is_none(),
             plain,
             discipline,
@@ -259,7 +264,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             return self.rest.schedule.transmission_end(start, len);
         }
         if self.last_len != len {
-            self.last_time = self.rest.schedule.transmission_end(start, len) - start;
+            self.last_time = self.rate.transmission_time(Size::from_bytes(u64::from(len)));
             self.last_len = len;
         }
         start + self.last_time

@@ -4,17 +4,19 @@ use longhaul_path::Random;
 use longhaul_tcp::Connection;
 use longhaul_units::{Duration, Instant};
 
+/// What every packet touches stands together, here and in the connection: there may be thousands of endpoints.
+#[repr(C, align(64))]
 pub(crate) struct Endpoint {
-    pub connection: Connection,
     /// First link on the way to the peer.
     pub first_link: u32,
     /// The peer's endpoint.
     pub peer: u32,
     /// Received bytes at which the application wants to be told.
     pub goal: u64,
+    pub overhead: Option<Box<SendOverhead>>,
     /// True if segments are traced here.
     pub trace: bool,
-    pub overhead: Option<Box<SendOverhead>>,
+    pub connection: Connection,
 }
 
 /// A random delay before each transmission; packets keep their order.

@@ -47,10 +47,11 @@ pub(crate) struct Fabric {
     hops: Vec<Hop>,
 }
 
+#[repr(C)]
 struct Entry {
-    link: Link<Packet>,
     next: Next,
     captured: bool,
+    link: Link<Packet>,
 }
 
 impl Fabric {

@@ -10,17 +10,27 @@
 
 use longhaul_units::Instant;
 
-/// Children of a node: their keys fill a cache line.
+/// Children of a node.
 const FAN: usize = 4;
 
 /// Next event of each of a fixed number of components.
 pub(crate) struct Timeline {
     /// When each component has its next event: an entry of the heap that says otherwise is void. One more component,
-    /// the last, never has an event; its entry keeps the heap from running empty.
+    /// the last, never has an event.
     times: Vec<Instant>,
-    /// The children of node `i` are the nodes from `FAN * i + 1` on.
-    heap: Vec<Key>,
+    /// Places `ROOT..end` are the heap, the rest is filled with keys of that component: it is what a heap without events
+    /// has at its top. The children of place `p` are family `p - (FAN - 2)`.
+    families: Vec<Family>,
+    end: usize,
 }
+
+/// Four siblings in one cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Family([Key; FAN]);
+
+/// The place of the top: the last of the first family, so that the places of all others' children begin a family.
+const ROOT: usize = FAN - 1;
 
 /// Time, rank among ties, and component in one number, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +65,8 @@ impl Timeline {
     /// A timeline without events.
     pub fn new(components: usize) -> Self {
         let never = Key::new(Instant::FAR_FUTURE, components);
-        Timeline { times: vec![Instant::FAR_FUTURE; components + 1], heap: vec![never] }
+        let times = vec![Instant::FAR_FUTURE; components + 1];
+        Timeline { times, families: vec![Family([never; FAN])], end: ROOT }
     }
 
     /// The earliest event and its component; [`Instant::FAR_FUTURE`] when there is none.
@@ -64,7 +75,8 @@ impl Timeline {
         while self.first_is_void() {
             self.remove_first();
         }
-        (self.heap[0].time(), self.heap[0].component())
+        let first = self.key(ROOT);
+        (first.time(), first.component())
     }
 
     /// Sets when `component` has its next event; [`Instant::FAR_FUTURE`] for never.
@@ -89,14 +101,26 @@ impl Timeline {
     }
 
     #[inline]
+    fn key(&self, place: usize) -> Key {
+        self.families[place / FAN].0[place % FAN]
+    }
+    #[inline]
+    fn put(&mut self, place: usize, key: Key) {
+        self.families[place / FAN].0[place % FAN] = key;
+    }
+
+    #[inline]
     fn first_is_void(&self) -> bool {
-        let first = self.heap[0];
+        let first = self.key(ROOT);
         self.times[first.component()] != first.time()
     }
 
     #[cold]
     fn remove_first(&mut self) {
-        if let Some(last) = self.heap.pop() {
+        self.end -= 1;
+        let last = self.key(self.end);
+        self.put(self.end, Key::new(Instant::FAR_FUTURE, self.times.len() - 1));
+        if self.end > ROOT {
             self.sink(last);
         }
     }
@@ -104,43 +128,48 @@ impl Timeline {
     /// Puts `key` in the place of the first entry and moves it down.
     #[inline]
     fn sink(&mut self, key: Key) {
-        let mut node = 0;
-        while let Some((child, least)) = self.least_child(node) {
+        let mut place = ROOT;
+        while let Some(children) = self.families.get(place - (FAN - 2)) {
+            let (child, least) = children.least();
             if key < least {
                 break;
             }
-            self.heap[node] = least;
-            node = child;
+            self.put(place, least);
+            place = FAN * (place - (FAN - 2)) + child;
         }
-        self.heap[node] = key;
+        self.put(place, key);
     }
 
     /// Adds `key` at the end and moves it up.
     #[inline]
     fn rise(&mut self, key: Key) {
-        let mut node = self.heap.len();
-        self.heap.push(key);
-        while node > 0 {
-            let parent = (node - 1) / FAN;
-            if self.heap[parent] < key {
+        let mut place = self.end;
+        self.end += 1;
+        if place / FAN == self.families.len() {
+            let never = Key::new(Instant::FAR_FUTURE, self.times.len() - 1);
+            self.families.push(Family([never; FAN]));
+        }
+        while place > ROOT {
+            let parent = place / FAN + (FAN - 2);
+            let above = self.key(parent);
+            if above < key {
                 break;
             }
-            self.heap[node] = self.heap[parent];
-            node = parent;
+            self.put(place, above);
+            place = parent;
         }
-        self.heap[node] = key;
+        self.put(place, key);
     }
+}
 
+impl Family {
+    /// The least key and which it is; without a branch that could be mispredicted.
     #[inline]
-    fn least_child(&self, node: usize) -> Option<(usize, Key)> {
-        let first = FAN * node + 1;
-        let children = self.heap.get(first..)?;
-        let Some(&[a, b, c, d]) = children.first_chunk::<FAN>() else {
-            return (first..).zip(children.iter().copied()).min_by_key(|(_, key)| *key);
-        };
-        let low = if b < a { (first + 1, b) } else { (first, a) };
-        let high = if d < c { (first + 3, d) } else { (first + 2, c) };
-        Some(if high.1 < low.1 { high } else { low })
+    fn least(&self) -> (usize, Key) {
+        let [a, b, c, d] = self.0;
+        let low = if b < a { (1, b) } else { (0, a) };
+        let high = if d < c { (3, d) } else { (2, c) };
+        if high.1 < low.1 { high } else { low }
     }
 }
 

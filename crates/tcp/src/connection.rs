@@ -21,43 +21,47 @@ const TIMESTAMP_VALIDITY: Duration = Duration::from_secs(24 * 24 * 3600);
 /// One end of a connection: sender, receiver and state machine.
 ///
 /// Positions inside are 64 bits wide: the SYN is 0, the first byte is 1, the FIN follows the last byte.
+///
+/// The order of the fields, here and in the sender and the receiver, is that of use: a simulation has thousands of
+/// connections, and what counts then is how many cache lines a segment touches.
+#[repr(C)]
 pub struct Connection {
-    sender: Sender,
-    receiver: Receiver,
     state: State,
-    isn: SeqNumber,
-    peer_isn: SeqNumber,
-    ports: Ports,
-    agreed: Agreement,
     /// ECN has been negotiated (RFC 3168 section 6.1.1).
     ecn: bool,
     /// As receiver: congestion was experienced, echo it until CWR comes.
     ecn_echo: bool,
     all_acked_told: bool,
-    /// SND.WL1 and SND.WL2: the segment that updated the window last.
-    window_seq: u64,
-    window_ack: u64,
-    stats: Stats,
-    limits: LimitClock,
-    events: Events,
+    /// A SYN or SYN-ACK is to be sent.
+    syn_due: bool,
+    /// A keepalive probe is to be sent.
+    keepalive_due: bool,
+    ports: Ports,
+    isn: SeqNumber,
+    peer_isn: SeqNumber,
+    agreed: Agreement,
+    /// A segment outside the connection's own flow: RST.
+    reply: Option<Box<Segment>>,
     last_received: Instant,
     /// TIME-WAIT or keepalive.
     idle_deadline: Instant,
+    /// SND.WL1 and SND.WL2: the segment that updated the window last.
+    window_seq: u64,
+    window_ack: u64,
+    events: Events,
+    receiver: Receiver,
+    sender: Sender,
+    limits: LimitClock,
+    stats: Stats,
+
+    // What follows is looked at rarely.
     /// TS.Recent (RFC 7323 section 4.3) and when it was set.
     recent_timestamp: u32,
     recent_timestamp_at: Instant,
-
-    // What follows is looked at rarely.
-    /// A SYN or SYN-ACK is to be sent.
-    syn_due: bool,
     syn_sent_at: Option<Instant>,
     syn_retransmissions: u32,
-    /// A keepalive probe is to be sent.
-    keepalive_due: bool,
     keepalive_probes: u32,
     last_keepalive: Instant,
-    /// A segment outside the connection's own flow: RST.
-    reply: Option<Box<Segment>>,
     peer_offer: Option<Offer>,
     config: Box<Config>,
 }

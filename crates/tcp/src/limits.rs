@@ -54,36 +54,38 @@ impl LimitedTime {
 
 /// Adds up the time under each limit; costs one compare while the limit stays the same.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct LimitClock {
-    current: Limit,
-    /// When the current limit set in; `None` before the first call.
-    since: Option<Instant>,
+    /// `None` before the first call.
+    current: Option<Limit>,
+    /// When the current limit set in.
+    since: Instant,
     past: LimitedTime,
 }
 
 impl LimitClock {
     pub(crate) fn new() -> Self {
-        LimitClock { current: Limit::Handshake, since: None, past: LimitedTime::default() }
+        LimitClock { current: None, since: Instant::ZERO, past: LimitedTime::default() }
     }
     #[inline]
     pub(crate) fn set(&mut self, now: Instant, limit: Limit) {
-        if self.current != limit || self.since.is_none() {
+        if self.current != Some(limit) {
             self.change(now, limit);
         }
     }
     #[cold]
     fn change(&mut self, now: Instant, limit: Limit) {
         self.past = self.total(now);
-        self.current = limit;
-        self.since = Some(now);
+        self.current = Some(limit);
+        self.since = now;
     }
     pub(crate) fn current(&self) -> Limit {
-        self.current
+        self.current.unwrap_or(Limit::Handshake)
     }
     pub(crate) fn total(&self, now: Instant) -> LimitedTime {
         let mut total = self.past;
-        if let Some(since) = self.since {
-            total.0[self.current as usize] += now.since(since);
+        if let Some(current) = self.current {
+            total.0[current as usize] += now.since(self.since);
         }
         total
     }

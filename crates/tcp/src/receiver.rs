@@ -7,45 +7,46 @@ use longhaul_segment::{SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant, Rate, Size};
 
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Receiver {
     /// RCV.NXT.
     pub next: u64,
     /// RCV.NXT as the last ACK reported it.
     pub last_acked: u64,
-    /// An ACK is to be sent now.
-    pub ack_now: bool,
     /// When the delayed ACK is due.
     pub ack_deadline: Instant,
-    /// Where the peer's FIN stands, once it is known.
-    pub fin: Option<u64>,
-    ack_every: u64,
-    delayed_ack: Option<Duration>,
-    /// The largest payload seen: the peer's full-sized segment.
-    full_size: u64,
-    /// Data above a gap.
-    queue: IntervalSet,
-    /// One offset in each recently changed block of `queue`, the latest first.
-    recent: [u64; SackBlocks::MAX],
-    /// A duplicate that the next ACK reports.
-    duplicate: Option<(u64, u64)>,
-    /// The peer understands SACK blocks.
-    pub sack: bool,
-    dsack: bool,
-
+    /// When reading at a rate will have opened the window enough for a window update.
+    pub read_deadline: Instant,
     /// Receive buffer, at most what the window can express.
     largest_window: u64,
+    /// The application has read up to here.
+    read: u64,
+    /// The largest payload seen: the peer's full-sized segment.
+    full_size: u64,
+    /// An ACK is to be sent now.
+    pub ack_now: bool,
+    /// The peer understands SACK blocks.
+    pub sack: bool,
     unlimited: bool,
     shift: u8,
+    dsack: bool,
+    ack_every: u32,
+    reading: Reading,
+    delayed_ack: Option<Duration>,
+    /// Where the peer's FIN stands, once it is known.
+    pub fin: Option<u64>,
+    /// A duplicate that the next ACK reports.
+    duplicate: Option<(u64, u64)>,
+    /// Data above a gap.
+    queue: IntervalSet,
+
+    /// One offset in each recently changed block of `queue`, the latest first.
+    recent: [u64; SackBlocks::MAX],
     mss: u64,
     /// Right edge promised to the peer (finite buffer only). Never moves back.
     edge: u64,
-    /// The application has read up to here.
-    read: u64,
-    reading: Reading,
     /// Until when reading at a rate has been accounted for.
     read_clock: Instant,
-    /// When reading at a rate will have opened the window enough for a window update.
-    pub read_deadline: Instant,
 }
 
 impl Receiver {
@@ -56,7 +57,7 @@ impl Receiver {
             ack_now: false,
             ack_deadline: Instant::FAR_FUTURE,
             fin: None,
-            ack_every: u64::from(config.ack_every.max(1)),
+            ack_every: config.ack_every.max(1),
             delayed_ack: config.delayed_ack,
             full_size: 1,
             queue: IntervalSet::default(),
@@ -134,7 +135,7 @@ impl Receiver {
     #[inline]
     fn schedule_ack(&mut self, now: Instant) {
         match self.delayed_ack {
-            Some(delay) if self.next - self.last_acked < self.ack_every * self.full_size => {
+            Some(delay) if self.next - self.last_acked < u64::from(self.ack_every) * self.full_size => {
                 if self.ack_deadline == Instant::FAR_FUTURE {
                     self.ack_deadline = now + delay;
                 }

@@ -6,14 +6,15 @@ use longhaul_segment::SackBlocks;
 
 /// All SACKed data lies in `[floor, ..)`, where `floor` is SND.UNA.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct Scoreboard {
-    sacked: IntervalSet,
     floor: u64,
     /// Un-SACKed data below this offset is lost. Never moves down.
     lost_edge: u64,
     /// HighRxt: un-SACKed data below this offset has been retransmitted in this recovery.
     high_rxt: u64,
     sacked_total: u64,
+    sacked: IntervalSet,
     sacked_below_lost: u64,
     sacked_below_rxt: u64,
     /// The blocks of the last ACK: most of the next one's are the same.

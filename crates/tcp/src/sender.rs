@@ -59,60 +59,57 @@ pub(crate) struct Acknowledgment<'a> {
     pub timestamp_rtt: Option<Duration>,
 }
 
+#[repr(C)]
 pub(crate) struct Sender {
+    // What any segment touches, one that only brings data too.
     /// SND.UNA.
     pub una: u64,
     /// SND.NXT: end of what was ever sent.
     pub max: u64,
     /// End of what was written; the FIN stands here.
     data_end: u64,
-    fin_queued: bool,
-    /// Payload of a segment without SACK blocks (SMSS).
-    pub mss: u64,
-    /// cc.window() and cc.in_slow_start(), kept to save calls.
-    cwnd: u64,
-    in_slow_start: bool,
     /// SND.UNA + SND.WND: right edge of the peer's window.
     window_edge: u64,
-    /// The largest window that the peer has offered.
-    max_window: u64,
-
-    pub phase: Phase,
-    recovery: Recovery,
-    duplicate_acks: u32,
-    /// Without SACK: bytes that duplicate ACKs say have left the network (RFC 6582's window inflation).
-    inflation: i64,
-    /// End of the data in flight when recovery began (RecoveryPoint; RFC 6582's `recover`).
-    recovery_point: u64,
-    /// End of the data in flight at the last window reduction: no other before it is acknowledged.
-    reduction_point: u64,
-    /// ECN echoes below this are answers to marks that have been acted upon: end of the segment that carried CWR.
-    ecn_point: u64,
-    /// The next retransmission goes out whatever the window says.
-    retransmit_now: bool,
-    /// RFC 6675 rule 4 has been used in this recovery.
-    rescued: bool,
-    /// RFC 6582: the first partial ACK of this recovery has come.
-    partial_ack_seen: bool,
-    /// Bytes sent beyond cwnd on duplicate ACKs, which FlightSize leaves out (RFC 5681 section 3.2).
-    limited_transmitted: u64,
-    board: Scoreboard,
-
-    pub rtt: RttEstimator,
-    log: SendLog,
-    /// End of the highest retransmission ever: no round trip is measured below (Karn's rule).
-    retransmitted_below: u64,
     /// The retransmission timer.
     pub rto_deadline: Instant,
-    /// Expirations since the last progress.
-    timeouts_in_a_row: u32,
-    last_progress: Instant,
-    last_sent: Instant,
-
-    pub pacer: Pacer,
+    /// The persist timer.
+    pub persist_deadline: Instant,
     /// When pacing lets the next segment go.
     pub pacing_deadline: Instant,
     burst_left: u32,
+    max_burst: u32,
+    unanswered_probes: u32,
+    pub phase: Phase,
+    recovery: Recovery,
+    fin_queued: bool,
+    probe_due: bool,
+    /// A probe with the byte at `max` is out.
+    probe_outstanding: bool,
+    /// The persist timer overrides silly window avoidance.
+    send_small: bool,
+    /// The next retransmission goes out whatever the window says.
+    retransmit_now: bool,
+    in_slow_start: bool,
+    limited_transmit: bool,
+    nagle: bool,
+    /// The next new data carries CWR (RFC 3168 section 6.1.2).
+    cwr_due: bool,
+    every_ack_sampled: bool,
+
+    // What an ACK of new data touches, and the data that it lets go.
+    duplicate_acks: u32,
+    /// Expirations since the last progress.
+    timeouts_in_a_row: u32,
+    /// cc.window(); it, `in_slow_start` and the pacing rate are kept to save calls.
+    cwnd: u64,
+    /// Payload of a segment without SACK blocks (SMSS).
+    pub mss: u64,
+    /// The largest window that the peer has offered.
+    max_window: u64,
+    /// Bytes sent beyond cwnd on duplicate ACKs, which FlightSize leaves out (RFC 5681 section 3.2).
+    limited_transmitted: u64,
+    last_progress: Instant,
+    last_sent: Instant,
     /// Data below this offset was in flight when the window was full.
     cwnd_limited_below: u64,
     round: u64,
@@ -121,32 +118,36 @@ pub(crate) struct Sender {
     delivered: u64,
     /// SACKed bytes that cc has not been told of.
     sacked_unreported: u64,
+    /// End of the highest retransmission ever: no round trip is measured below (Karn's rule).
+    retransmitted_below: u64,
     rate: Option<Box<DeliveryRate>>,
     cc: Box<dyn CongestionControl>,
-
-    /// The persist timer.
-    pub persist_deadline: Instant,
-    persist_interval: Duration,
-    unanswered_probes: u32,
-    probe_due: bool,
-    /// A probe with the byte at `max` is out.
-    probe_outstanding: bool,
-    /// The persist timer overrides silly window avoidance.
-    send_small: bool,
-
-    duplicate_threshold: u32,
-    max_burst: u32,
-    max_retransmissions: u32,
-    user_timeout: Option<Duration>,
-    limited_transmit: bool,
-    nagle: bool,
-    /// The next new data carries CWR (RFC 3168 section 6.1.2).
-    cwr_due: bool,
+    log: SendLog,
+    pub rtt: RttEstimator,
+    pub pacer: Pacer,
     restart_window: Option<u64>,
+    board: Scoreboard,
+
+    // What losses and timers touch.
+    /// Without SACK: bytes that duplicate ACKs say have left the network (RFC 6582's window inflation).
+    inflation: i64,
+    /// End of the data in flight when recovery began (RecoveryPoint; RFC 6582's `recover`).
+    recovery_point: u64,
+    /// End of the data in flight at the last window reduction: no other before it is acknowledged.
+    reduction_point: u64,
+    /// ECN echoes below this are answers to marks that have been acted upon: end of the segment that carried CWR.
+    ecn_point: u64,
+    /// RFC 6675 rule 4 has been used in this recovery.
+    rescued: bool,
+    /// RFC 6582: the first partial ACK of this recovery has come.
+    partial_ack_seen: bool,
     clear_sack_on_timeout: bool,
-    every_ack_sampled: bool,
     impatient: bool,
     restart_timer_on_fast_retransmit: bool,
+    persist_interval: Duration,
+    duplicate_threshold: u32,
+    max_retransmissions: u32,
+    user_timeout: Option<Duration>,
     max_rto: Duration,
 }
 

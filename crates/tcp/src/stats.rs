@@ -4,11 +4,26 @@ use longhaul_units::Duration;
 
 /// What a connection has done so far. Bytes are payload bytes unless said otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C)] // what every segment touches comes first
 pub struct Stats {
+    /// Segments received, of any kind.
+    pub segments_received: u64,
+    /// Segments with payload received.
+    pub data_segments_received: u64,
+    /// Segments without payload sent to acknowledge, to update the window or to probe.
+    pub pure_acks_sent: u64,
     /// Segments with payload sent, retransmissions included.
     pub data_segments_sent: u64,
     /// Payload bytes sent, retransmissions included.
     pub data_bytes_sent: u64,
+    /// Round trips measured.
+    pub rtt_samples: u64,
+    /// Their sum: the mean is `rtt_sum / rtt_samples`.
+    pub rtt_sum: Duration,
+    /// The smallest; [`Duration::MAX`] before the first.
+    pub rtt_min: Duration,
+    /// The largest.
+    pub rtt_max: Duration,
     /// Segments with payload sent again.
     pub retransmitted_segments: u64,
     /// Payload bytes sent again.
@@ -25,16 +40,10 @@ pub struct Stats {
     pub ecn_echoes_received: u64,
     /// Segments that arrived with congestion experienced.
     pub ce_received: u64,
-    /// Segments without payload sent to acknowledge, to update the window or to probe.
-    pub pure_acks_sent: u64,
     /// Zero-window and keepalive probes sent.
     pub probes_sent: u64,
-    /// Segments received, of any kind.
-    pub segments_received: u64,
     /// Duplicate ACKs received (RFC 5681 section 2; with SACK, those that report new data: RFC 6675 section 2).
     pub duplicate_acks_received: u64,
-    /// Segments with payload received.
-    pub data_segments_received: u64,
     /// Segments that arrived above a gap.
     pub out_of_order_received: u64,
     /// Payload bytes received more than once.
@@ -47,14 +56,6 @@ pub struct Stats {
     pub dsacks_received: u64,
     /// Times that the receiver seems to have thrown away what it had SACKed (RFC 2018 section 8).
     pub reneging: u64,
-    /// Round trips measured.
-    pub rtt_samples: u64,
-    /// Their sum: the mean is `rtt_sum / rtt_samples`.
-    pub rtt_sum: Duration,
-    /// The smallest; [`Duration::MAX`] before the first.
-    pub rtt_min: Duration,
-    /// The largest.
-    pub rtt_max: Duration,
 }
 
 impl Default for Stats {
