@@ -69,9 +69,4 @@ impl Segments {
     pub fn release(&mut self, packet: Packet) {
         self.free.push(packet.slot);
     }
-
-    /// How many segments are on their way.
-    pub fn in_transit(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
 }
