@@ -173,10 +173,6 @@ pub struct Warning {
 /// How much was computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Work {
-    /// Events taken from the queue.
-    pub events: u64,
     /// Segments with payload that reached a host, over the whole run.
     pub data_packets_delivered: u64,
-    /// Transmissions on all links, over the whole run.
-    pub packet_hops: u64,
 }

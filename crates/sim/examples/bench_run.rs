@@ -46,7 +46,7 @@ fn report(outcome: &Outcome) -> serde_json::Value {
     let goodputs: Vec<_> = summary.flows.iter().map(|flow| flow.metrics.get("goodput_bps")).collect();
     serde_json::json!({
         "data_packets_delivered": summary.work.data_packets_delivered,
-        "events": summary.work.events,
+        "events": outcome.events,
         "utilisation": link.get("utilisation"),
         "drop_rate": per_arrival("drops_queue"),
         "loss_rate": per_arrival("drops_loss"),

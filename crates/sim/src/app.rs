@@ -53,6 +53,11 @@ impl App {
         }
     }
 
+    /// True for an application that, once started, acts on its client's end only when packets arrive.
+    pub fn is_passive(spec: &AppSpec) -> bool {
+        matches!(spec, AppSpec::Bulk { .. })
+    }
+
     /// The end that sends the bulk of the data.
     pub fn data_sender(&self) -> Side {
         match self.spec {

@@ -2,7 +2,8 @@
 //!
 //! A link whose packets all come from one other link in a known order (a private access link behind a bottleneck) is
 //! served ahead of time: its packets' arrivals at the far end are computed when they enter the link before it, so that
-//! the hop between costs no event. The result is the same, packet by packet.
+//! the hop between costs no event. In the same way a packet may be handed to its endpoint ahead of time, if nothing else can
+//! reach that endpoint before (see [`Delivery`]). The result is the same, packet by packet.
 
 use crate::packet::{Packet, Segments};
 use crate::timeline::Timeline;
@@ -32,6 +33,26 @@ enum Hop {
     Ahead(u32),
 }
 
+/// Until when packets on a link may be handed to their endpoint ahead of time. It takes a link that serves one endpoint
+/// alone, in order, and an endpoint that sends on a link of its own and whose application does not act by itself meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Delivery {
+    /// Not at all.
+    OnTime = 0,
+    /// Up to the next point in time at which the world's state is looked at.
+    UntilStop = 1,
+    /// Up to the next point in time at which receivers' counters are looked at.
+    UntilCount = 2,
+}
+
+/// A packet that reaches its endpoint.
+pub(crate) struct Arrival {
+    pub packet: Packet,
+    pub at: Instant,
+    /// The link that it comes from.
+    pub link: usize,
+}
+
 /// Who wants to know what happens to packets.
 pub(crate) trait Observer {
     /// A packet was dropped.
@@ -45,18 +66,28 @@ pub(crate) struct Fabric {
     pub segments: Segments,
     links: Vec<Entry>,
     hops: Vec<Hop>,
+    /// For each [`Delivery`], the time that an arrival must stay before.
+    horizons: [Instant; 3],
 }
 
 #[repr(C)]
 struct Entry {
     next: Next,
     captured: bool,
+    delivery: Delivery,
     link: Link<Packet>,
 }
 
 impl Fabric {
     /// Builds the links of a network. `serve_ahead` may be turned off to check that it changes nothing.
-    pub fn new(network: &Network, seed: u64, serve_ahead: bool, captured: &[bool]) -> Self {
+    /// `passive` tells of each endpoint whether its application leaves it alone but for what packets bring about.
+    pub fn new(
+        network: &Network,
+        seed: u64,
+        serve_ahead: bool,
+        captured: &[bool],
+        passive: impl Fn(usize) -> bool,
+    ) -> Self {
         let links: Vec<Link<Packet>> =
             network.links.iter().map(|link| Link::new(&link.config, seed, &link.name)).collect();
         let ways = Ways::new(network);
@@ -84,10 +115,28 @@ impl Fabric {
                 }
             })
             .collect();
-        let entries = links.into_iter().zip(next).zip(captured);
-        let links =
-            entries.map(|((link, next), captured)| Entry { link, next, captured: *captured }).collect();
-        Fabric { segments: Segments::default(), links, hops }
+        let delivery: Vec<Delivery> = (0..links.len())
+            .map(|link| match ways.successors[link][..] {
+                [(endpoint, None)] if serve_ahead && links[link].is_fifo() && passive(endpoint) => {
+                    ways.delivery_to(endpoint, network, &links)
+                }
+                _ => Delivery::OnTime,
+            })
+            .collect();
+        let links = links
+            .into_iter()
+            .zip(next)
+            .zip(captured)
+            .zip(delivery)
+            .map(|(((link, next), captured), delivery)| Entry { link, next, captured: *captured, delivery })
+            .collect();
+        Fabric { segments: Segments::default(), links, hops, horizons: [Instant::ZERO; 3] }
+    }
+
+    /// Sets how far deliveries ahead of time may go: to `stop`, where the world's state is looked at next, and for those
+    /// who only receive to `count`, where their counters are.
+    pub fn set_horizons(&mut self, stop: Instant, count: Instant) {
+        self.horizons = [Instant::ZERO, stop, count];
     }
 
     /// Number of links; their components on the timeline are the first ones.
@@ -110,7 +159,7 @@ impl Fabric {
         self.links[link].link.stats(now)
     }
 
-    /// Offers a packet to a link.
+    /// Offers a packet to a link. With `deliver`, a packet that may be handed to its endpoint ahead of time comes back.
     #[inline]
     pub fn send(
         &mut self,
@@ -119,7 +168,8 @@ impl Fabric {
         now: Instant,
         link: usize,
         mut packet: Packet,
-    ) {
+        deliver: bool,
+    ) -> Option<Arrival> {
         let (mut link, mut now) = (link, now);
         loop {
             let entry = &mut self.links[link];
@@ -128,34 +178,44 @@ impl Fabric {
             }
             match entry.link.offer(now, &mut packet) {
                 Fate::Arrives(arrival) => {
-                    if let Hop::Ahead(next) = next_hop(&self.hops, entry.next, &packet) {
-                        if arrival < Instant::FAR_FUTURE {
+                    match next_hop(&self.hops, entry.next, &packet) {
+                        Hop::Ahead(next) if arrival < Instant::FAR_FUTURE => {
                             entry.link.count_delivered();
                             (link, now) = (next as usize, arrival);
                             continue;
                         }
+                        Hop::Arrived
+                            if deliver
+                                && arrival < self.horizons[entry.delivery as usize]
+                                && entry.link.in_flight() == 0 =>
+                        {
+                            entry.link.count_delivered();
+                            return Some(Arrival { packet, at: arrival, link });
+                        }
+                        _ => {}
                     }
                     if entry.link.carry(arrival, packet) {
                         timeline.set(link, arrival);
                     }
-                    return;
+                    return None;
                 }
                 Fate::Dropped(cause) => {
                     observer.dropped(now, link, &packet, self.segments.get(&packet), cause);
                     self.segments.release(packet);
-                    return;
+                    return None;
                 }
                 Fate::Queue => {
                     entry.link.enqueue(now, packet);
                     timeline.set(link, entry.link.next_event());
                     self.report_discarded(observer, now, link);
-                    return;
+                    return None;
                 }
             }
         }
     }
 
-    /// Handles the event of a link: a packet that has reached its endpoint comes back, any other goes on its way.
+    /// Handles the event of a link: a packet that has reached its endpoint, or may be handed to it ahead of time, comes
+    /// back; any other goes on its way.
     #[inline]
     pub fn handle_event(
         &mut self,
@@ -163,7 +223,7 @@ impl Fabric {
         observer: &mut impl Observer,
         now: Instant,
         link: usize,
-    ) -> Option<Packet> {
+    ) -> Option<Arrival> {
         let entry = &mut self.links[link];
         let packet = entry.link.poll(now);
         timeline.set(link, entry.link.next_event());
@@ -173,10 +233,9 @@ impl Fabric {
         }
         let packet = packet?;
         match next_hop(&self.hops, next, &packet) {
-            Hop::Arrived => Some(packet),
+            Hop::Arrived => Some(Arrival { packet, at: now, link }),
             Hop::Link(next) | Hop::Ahead(next) => {
-                self.send(timeline, observer, now, next as usize, packet);
-                None
+                self.send(timeline, observer, now, next as usize, packet, true)
             }
         }
     }
@@ -223,5 +282,17 @@ impl Ways {
             }
         }
         ways
+    }
+
+    /// How far ahead packets may be handed to `endpoint`: it must have a link to itself on which to send.
+    fn delivery_to(&self, endpoint: usize, network: &Network, links: &[Link<Packet>]) -> Delivery {
+        let flow = &network.flows[endpoint / 2];
+        let first = if endpoint % 2 == 0 { flow.forward[0] } else { flow.reverse[0] };
+        let alone = self.successors[first].len() == 1 && links[first].is_fifo();
+        match (alone, network.links[first].declared || endpoint % 2 == 0) {
+            (false, _) => Delivery::OnTime,
+            (true, true) => Delivery::UntilStop,
+            (true, false) => Delivery::UntilCount,
+        }
     }
 }

@@ -55,6 +55,17 @@ impl Recorder {
         }
     }
 
+    /// Takes the time series out. What endpoints did ahead of time comes into its place.
+    pub fn finish(&mut self) -> Tables {
+        let mut tables = std::mem::take(&mut self.tables);
+        tables.events.sort_by(|a, b| {
+            a.time_s.total_cmp(&b.time_s).then(a.flow.cmp(&b.flow)).then(a.link.cmp(&b.link))
+        });
+        tables.segments.sort_by_key(|row| (row.time_ns, row.flow));
+        self.captured.sort_by_key(|captured| (captured.time, captured.link));
+        tables
+    }
+
     /// True if some single drops are missing in the list of events.
     pub fn drops_left_out(&self) -> bool {
         self.drop_events > MOST_DROP_EVENTS

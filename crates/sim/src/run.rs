@@ -60,6 +60,8 @@ pub struct Outcome {
     pub tables: Tables,
     /// Wall-clock time that setting up took, in seconds.
     pub set_up_s: f64,
+    /// Events handled: a matter of how, not of what, was computed.
+    pub events: u64,
 }
 
 /// Runs a scenario and writes the result if a directory is given. Returns `summary.json`.
@@ -83,13 +85,14 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
     play(&mut world, &mut options)?;
     let summary = summarise(&mut world);
     let wall_s = began.elapsed().as_secs_f64();
+    let tables = world.recorder.finish();
     let packets = world.capture_file();
-    let tables = std::mem::take(&mut world.recorder.tables);
     if let Some(directory) = options.out {
         let timing = serde_json::json!({
             "wall_s": wall_s,
             "set_up_s": set_up.as_secs_f64(),
             "simulated_s_per_wall_s": summary.duration_s / wall_s,
+            "events": world.events,
             "data_packets_per_wall_s": summary.work.data_packets_delivered as f64 / wall_s,
         });
         let files = ResultFiles {
@@ -101,7 +104,7 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
         };
         files.write(directory)?;
     }
-    Ok(Outcome { summary, tables, set_up_s: set_up.as_secs_f64() })
+    Ok(Outcome { summary, tables, set_up_s: set_up.as_secs_f64(), events: world.events })
 }
 
 /// Takes the world to the end of the run, with a stop at each sample and at the end of the warm-up.
@@ -117,7 +120,9 @@ fn play(world: &mut World<'_>, options: &mut RunOptions<'_>) -> Result<(), RunEr
     }
     while world.now < end {
         let stop = next_sample.min(end).min(if measuring { end } else { warmup });
-        while let Pause::Busy = world.advance(stop, EVENTS_PER_SLICE) {
+        // Receivers' counters go into time series, and into the summary at the end of the warm-up and of the run.
+        let count = if options.tables || !measuring { stop } else { end };
+        while let Pause::Busy = world.advance(stop, count, EVENTS_PER_SLICE) {
             tell(world, options, &mut told, end)?;
         }
         if world.now == next_sample || world.now == end {

@@ -64,7 +64,7 @@ pub(crate) fn summarise(world: &mut World<'_>) -> Summary {
         flows,
         nodes: core_nodes(world.network),
         warnings,
-        work: work(world, end),
+        work: work(world),
         definitions: DEFINITIONS,
     }
 }
@@ -81,15 +81,9 @@ fn core_nodes(network: &Network) -> Vec<NodeSummary> {
         .collect()
 }
 
-fn work(world: &mut World<'_>, end: Instant) -> Work {
-    let received = |world: &World<'_>| {
-        world.endpoints.iter().map(|endpoint| endpoint.connection.stats().data_segments_received).sum()
-    };
-    Work {
-        events: world.events,
-        data_packets_delivered: received(world),
-        packet_hops: (0..world.fabric.len()).map(|link| world.fabric.stats(link, end).transmitted).sum(),
-    }
+fn work(world: &World<'_>) -> Work {
+    let received = world.endpoints.iter().map(|endpoint| endpoint.connection.stats().data_segments_received);
+    Work { data_packets_delivered: received.sum() }
 }
 
 fn measure(world: &World<'_>, flow: usize, end: Instant) -> Measured {

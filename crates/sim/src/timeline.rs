@@ -69,6 +69,12 @@ impl Timeline {
         Timeline { times, families: vec![Family([never; FAN])], end: ROOT }
     }
 
+    /// True if of two components with an event at the same time `component` comes first.
+    #[inline]
+    pub fn wins(component: usize, other: usize, time: Instant) -> bool {
+        Key::new(time, component) < Key::new(time, other)
+    }
+
     /// The earliest event and its component; [`Instant::FAR_FUTURE`] when there is none.
     #[inline]
     pub fn first(&mut self) -> (Instant, usize) {

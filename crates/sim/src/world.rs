@@ -2,7 +2,7 @@
 
 use crate::app::{App, NO_GOAL, Side};
 use crate::endpoint::{Endpoint, SendOverhead};
-use crate::fabric::Fabric;
+use crate::fabric::{Arrival, Fabric};
 use crate::packet::Packet;
 use crate::recorder::Recorder;
 use crate::timeline::Timeline;
@@ -50,6 +50,8 @@ pub(crate) struct World<'a> {
     pub network: &'a Network,
     pub fabric: Fabric,
     timeline: Timeline,
+    /// Packets that are to be handed to their endpoint ahead of time.
+    ahead: Vec<Arrival>,
     pub endpoints: Vec<Endpoint>,
     pub apps: Vec<App>,
     pub recorder: Recorder,
@@ -89,12 +91,17 @@ impl<'a> World<'a> {
                 && scenario.run.capture.iter().any(|name| link.name.starts_with(&format!("{name}.")))
         });
         let captured: Vec<bool> = captured.collect();
-        let fabric = Fabric::new(network, seed, serve_ahead, &captured);
+        let passive = |endpoint: usize| {
+            let spec = &scenario.flow[network.flows[endpoint / 2].group];
+            endpoint % 2 == 1 || (App::is_passive(&spec.app) && spec.stop.is_none())
+        };
+        let fabric = Fabric::new(network, seed, serve_ahead, &captured, passive);
         let flows = network.flows.len();
         let mut world = World {
             scenario,
             network,
             timeline: Timeline::new(fabric.len() + 3 * flows),
+            ahead: vec![],
             fabric,
             endpoints: Vec::with_capacity(2 * flows),
             apps: Vec::with_capacity(flows),
@@ -187,10 +194,12 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Handles all events before `until`, but at most `budget` of them.
-    pub fn advance(&mut self, until: Instant, budget: u64) -> Pause {
+    /// Handles all events before `until`, but at most `budget` of them. Counters of receivers are not looked at before
+    /// `count`, which is not before `until`.
+    pub fn advance(&mut self, until: Instant, count: Instant, budget: u64) -> Pause {
         let links = self.fabric.len();
         let apps = links + self.endpoints.len();
+        self.fabric.set_horizons(until, count);
         for _ in 0..budget {
             let (time, component) = self.timeline.first();
             if time >= until {
@@ -200,22 +209,62 @@ impl<'a> World<'a> {
             self.now = time;
             self.events += 1;
             if component < links {
-                let arrived =
+                let arrival =
                     self.fabric.handle_event(&mut self.timeline, &mut self.recorder, time, component);
-                if let Some(packet) = arrived {
-                    self.receive(packet);
+                match arrival {
+                    None => continue,
+                    Some(arrival) if arrival.at > time => {
+                        self.receive_ahead(&arrival);
+                        continue;
+                    }
+                    Some(arrival) => self.receive(arrival.packet, true),
                 }
             } else if component < apps {
                 self.timer(component - links);
             } else {
                 self.act(component - apps);
             }
+            self.deliver_ahead();
         }
         Pause::Busy
     }
 
+    /// Hands over what endpoints have sent in this event and may be delivered ahead of time.
     #[inline]
-    fn receive(&mut self, packet: Packet) {
+    fn deliver_ahead(&mut self) {
+        if self.ahead.is_empty() {
+            return;
+        }
+        let mut arrivals = std::mem::take(&mut self.ahead);
+        for arrival in arrivals.drain(..) {
+            self.receive_ahead(&arrival);
+        }
+        self.ahead = arrivals;
+    }
+
+    /// A packet reaches its endpoint at a time that is still to come. What would happen to the endpoint before is a
+    /// timer at most: it comes first.
+    fn receive_ahead(&mut self, arrival: &Arrival) {
+        let now = self.now;
+        let index = arrival.packet.to as usize;
+        let component = self.endpoint_component(index);
+        while let Some(due) = self.endpoints[index].connection.poll_timeout() {
+            let tie = due == arrival.at && Timeline::wins(component, arrival.link, due);
+            if due > arrival.at || (due == arrival.at && !tie) {
+                break;
+            }
+            self.now = due;
+            self.endpoints[index].connection.handle_timeout(due);
+            self.serve(index, false);
+        }
+        self.now = arrival.at;
+        self.receive(arrival.packet, false);
+        self.now = now;
+    }
+
+    /// A packet reaches its endpoint now. With `deliver`, what the endpoint sends may be delivered ahead of time.
+    #[inline]
+    fn receive(&mut self, packet: Packet, deliver: bool) {
         let index = packet.to as usize;
         let endpoint = &mut self.endpoints[index];
         let segment = self.fabric.segments.get(&packet);
@@ -229,7 +278,7 @@ impl<'a> World<'a> {
         }
         endpoint.connection.handle_segment(self.now, segment, packet.ecn);
         self.fabric.segments.release(packet);
-        self.serve(index);
+        self.serve(index, deliver);
     }
 
     /// Answers a segment for a connection that is no more (RFC 9293 section 3.10.7.1).
@@ -243,7 +292,9 @@ impl<'a> World<'a> {
             };
             let Some(packet) = self.fabric.segments.packet(endpoint.peer, write) else { return };
             let link = endpoint.first_link as usize;
-            self.fabric.send(&mut self.timeline, &mut self.recorder, self.now, link, packet);
+            let arrival =
+                self.fabric.send(&mut self.timeline, &mut self.recorder, self.now, link, packet, false);
+            debug_assert!(arrival.is_none(), "nothing is delivered ahead unasked");
         }
     }
 
@@ -251,10 +302,14 @@ impl<'a> World<'a> {
         let component = self.endpoint_component(index);
         self.timeline.set(component, Instant::FAR_FUTURE);
         // The timeline's entry may be earlier than the timer, which moves on with every ACK.
-        if self.endpoints[index].connection.poll_timeout().is_some_and(|due| due <= self.now) {
-            self.endpoints[index].connection.handle_timeout(self.now);
+        match self.endpoints[index].connection.poll_timeout() {
+            Some(due) if due <= self.now => {
+                self.endpoints[index].connection.handle_timeout(self.now);
+                self.serve(index, true);
+            }
+            Some(due) => self.timeline.set(component, due),
+            None => {}
         }
-        self.serve(index);
     }
 
     fn act(&mut self, flow: usize) {
@@ -267,7 +322,7 @@ impl<'a> World<'a> {
             self.recorder.event(self.now, "stop", Some(flow), None, 0.0);
         }
         self.take_orders(flow);
-        self.serve(client);
+        self.serve(client, true);
     }
 
     /// Takes over when an application wants to act again and what it waits for.
@@ -281,9 +336,9 @@ impl<'a> World<'a> {
 
     /// Does all that an endpoint wants after an input: sends, tells the application, sets the timer.
     #[inline]
-    fn serve(&mut self, index: usize) {
+    fn serve(&mut self, index: usize, deliver: bool) {
         loop {
-            self.transmit(index);
+            self.transmit(index, deliver);
             let endpoint = &mut self.endpoints[index];
             let event = endpoint.connection.poll_event();
             let reached = endpoint.connection.received_bytes() >= endpoint.goal;
@@ -301,7 +356,7 @@ impl<'a> World<'a> {
     }
 
     #[inline]
-    fn transmit(&mut self, index: usize) {
+    fn transmit(&mut self, index: usize, deliver: bool) {
         let endpoint = &mut self.endpoints[index];
         loop {
             let mut retransmission = false;
@@ -320,7 +375,9 @@ impl<'a> World<'a> {
                 Some(overhead) => overhead.departure(self.now),
             };
             let link = endpoint.first_link as usize;
-            self.fabric.send(&mut self.timeline, &mut self.recorder, departure, link, packet);
+            let arrival =
+                self.fabric.send(&mut self.timeline, &mut self.recorder, departure, link, packet, deliver);
+            self.ahead.extend(arrival);
         }
     }
 
