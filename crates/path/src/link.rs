@@ -399,6 +399,16 @@ impl<P: Packet + Send + 'static> Link<P> {
         std::mem::replace(&mut self.peak, present)
     }
 
+    /// Takes the first packet off the wire ahead of time, if it arrives before `limit`. Only for FIFO links.
+    #[inline]
+    pub fn take_ahead(&mut self, limit: Instant) -> Option<(Instant, P)> {
+        if self.flight.front()?.0 >= limit {
+            return None;
+        }
+        self.delivered += 1;
+        self.flight.pop_front()
+    }
+
     /// Packets on the wire whose transmission is over or under way, in [`Link::carry`]'s hands.
     pub fn in_flight(&self) -> u64 {
         self.flight.len() as u64

@@ -46,6 +46,7 @@ pub(crate) enum Delivery {
 }
 
 /// A packet that reaches its endpoint.
+#[derive(Clone, Copy)]
 pub(crate) struct Arrival {
     pub packet: Packet,
     pub at: Instant,
@@ -159,7 +160,7 @@ impl Fabric {
         self.links[link].link.stats(now)
     }
 
-    /// Offers a packet to a link. With `deliver`, a packet that may be handed to its endpoint ahead of time comes back.
+    /// Offers a packet to a link. With `arrivals`, packets that may be handed to their endpoint ahead of time go there.
     #[inline]
     pub fn send(
         &mut self,
@@ -168,8 +169,8 @@ impl Fabric {
         now: Instant,
         link: usize,
         mut packet: Packet,
-        deliver: bool,
-    ) -> Option<Arrival> {
+        arrivals: Option<&mut Vec<Arrival>>,
+    ) {
         let (mut link, mut now) = (link, now);
         loop {
             let entry = &mut self.links[link];
@@ -178,44 +179,50 @@ impl Fabric {
             }
             match entry.link.offer(now, &mut packet) {
                 Fate::Arrives(arrival) => {
-                    match next_hop(&self.hops, entry.next, &packet) {
-                        Hop::Ahead(next) if arrival < Instant::FAR_FUTURE => {
+                    if let Hop::Ahead(next) = next_hop(&self.hops, entry.next, &packet) {
+                        if arrival < Instant::FAR_FUTURE {
                             entry.link.count_delivered();
                             (link, now) = (next as usize, arrival);
                             continue;
                         }
-                        Hop::Arrived
-                            if deliver
-                                && arrival < self.horizons[entry.delivery as usize]
-                                && entry.link.in_flight() == 0 =>
-                        {
+                    }
+                    let horizon = self.horizons[entry.delivery as usize];
+                    match arrivals {
+                        Some(arrivals) if arrival < horizon => {
+                            if entry.link.in_flight() > 0 {
+                                while let Some((at, packet)) = entry.link.take_ahead(horizon) {
+                                    arrivals.push(Arrival { packet, at, link });
+                                }
+                                timeline.set(link, Instant::FAR_FUTURE);
+                            }
                             entry.link.count_delivered();
-                            return Some(Arrival { packet, at: arrival, link });
+                            arrivals.push(Arrival { packet, at: arrival, link });
                         }
-                        _ => {}
+                        _ => {
+                            if entry.link.carry(arrival, packet) {
+                                timeline.set(link, arrival);
+                            }
+                        }
                     }
-                    if entry.link.carry(arrival, packet) {
-                        timeline.set(link, arrival);
-                    }
-                    return None;
+                    return;
                 }
                 Fate::Dropped(cause) => {
                     observer.dropped(now, link, &packet, self.segments.get(&packet), cause);
                     self.segments.release(packet);
-                    return None;
+                    return;
                 }
                 Fate::Queue => {
                     entry.link.enqueue(now, packet);
                     timeline.set(link, entry.link.next_event());
                     self.report_discarded(observer, now, link);
-                    return None;
+                    return;
                 }
             }
         }
     }
 
-    /// Handles the event of a link: a packet that has reached its endpoint, or may be handed to it ahead of time, comes
-    /// back; any other goes on its way.
+    /// Handles the event of a link: a packet that has reached its endpoint, or may be handed to it ahead of time, goes to
+    /// `arrivals`; any other goes on its way.
     #[inline]
     pub fn handle_event(
         &mut self,
@@ -223,7 +230,8 @@ impl Fabric {
         observer: &mut impl Observer,
         now: Instant,
         link: usize,
-    ) -> Option<Arrival> {
+        arrivals: &mut Vec<Arrival>,
+    ) {
         let entry = &mut self.links[link];
         let packet = entry.link.poll(now);
         timeline.set(link, entry.link.next_event());
@@ -231,11 +239,11 @@ impl Fabric {
         if !entry.link.is_fifo() {
             self.report_discarded(observer, now, link);
         }
-        let packet = packet?;
+        let Some(packet) = packet else { return };
         match next_hop(&self.hops, next, &packet) {
-            Hop::Arrived => Some(Arrival { packet, at: now, link }),
+            Hop::Arrived => arrivals.push(Arrival { packet, at: now, link }),
             Hop::Link(next) | Hop::Ahead(next) => {
-                self.send(timeline, observer, now, next as usize, packet, true)
+                self.send(timeline, observer, now, next as usize, packet, Some(arrivals));
             }
         }
     }

@@ -50,8 +50,8 @@ pub(crate) struct World<'a> {
     pub network: &'a Network,
     pub fabric: Fabric,
     timeline: Timeline,
-    /// Packets that are to be handed to their endpoint ahead of time.
-    ahead: Vec<Arrival>,
+    /// Packets that are to be handed to their endpoints.
+    arrivals: Vec<Arrival>,
     pub endpoints: Vec<Endpoint>,
     pub apps: Vec<App>,
     pub recorder: Recorder,
@@ -101,7 +101,7 @@ impl<'a> World<'a> {
             scenario,
             network,
             timeline: Timeline::new(fabric.len() + 3 * flows),
-            ahead: vec![],
+            arrivals: vec![],
             fabric,
             endpoints: Vec::with_capacity(2 * flows),
             apps: Vec::with_capacity(flows),
@@ -209,37 +209,27 @@ impl<'a> World<'a> {
             self.now = time;
             self.events += 1;
             if component < links {
-                let arrival =
-                    self.fabric.handle_event(&mut self.timeline, &mut self.recorder, time, component);
-                match arrival {
-                    None => continue,
-                    Some(arrival) if arrival.at > time => {
-                        self.receive_ahead(&arrival);
-                        continue;
-                    }
-                    Some(arrival) => self.receive(arrival.packet, true),
-                }
+                let World { fabric, timeline, recorder, arrivals, .. } = self;
+                fabric.handle_event(timeline, recorder, time, component, arrivals);
             } else if component < apps {
                 self.timer(component - links);
             } else {
                 self.act(component - apps);
             }
-            self.deliver_ahead();
+            self.deliver();
         }
         Pause::Busy
     }
 
-    /// Hands over what endpoints have sent in this event and may be delivered ahead of time.
+    /// Hands packets to their endpoints: what has arrived in this event, and ahead of time what that brought about.
     #[inline]
-    fn deliver_ahead(&mut self) {
-        if self.ahead.is_empty() {
-            return;
+    fn deliver(&mut self) {
+        let mut next = 0;
+        while let Some(arrival) = self.arrivals.get(next).copied() {
+            next += 1;
+            if arrival.at > self.now { self.receive_ahead(&arrival) } else { self.receive(arrival.packet, true) }
         }
-        let mut arrivals = std::mem::take(&mut self.ahead);
-        for arrival in arrivals.drain(..) {
-            self.receive_ahead(&arrival);
-        }
-        self.ahead = arrivals;
+        self.arrivals.clear();
     }
 
     /// A packet reaches its endpoint at a time that is still to come. What would happen to the endpoint before is a
@@ -292,9 +282,7 @@ impl<'a> World<'a> {
             };
             let Some(packet) = self.fabric.segments.packet(endpoint.peer, write) else { return };
             let link = endpoint.first_link as usize;
-            let arrival =
-                self.fabric.send(&mut self.timeline, &mut self.recorder, self.now, link, packet, false);
-            debug_assert!(arrival.is_none(), "nothing is delivered ahead unasked");
+            self.fabric.send(&mut self.timeline, &mut self.recorder, self.now, link, packet, None);
         }
     }
 
@@ -375,9 +363,8 @@ impl<'a> World<'a> {
                 Some(overhead) => overhead.departure(self.now),
             };
             let link = endpoint.first_link as usize;
-            let arrival =
-                self.fabric.send(&mut self.timeline, &mut self.recorder, departure, link, packet, deliver);
-            self.ahead.extend(arrival);
+            let arrivals = if deliver { Some(&mut self.arrivals) } else { None };
+            self.fabric.send(&mut self.timeline, &mut self.recorder, departure, link, packet, arrivals);
         }
     }
 
