@@ -227,29 +227,37 @@ impl<'a> World<'a> {
         let mut next = 0;
         while let Some(arrival) = self.arrivals.get(next).copied() {
             next += 1;
-            if arrival.at > self.now { self.receive_ahead(&arrival) } else { self.receive(arrival.packet, true) }
+            let ahead = arrival.at > self.now;
+            let now = std::mem::replace(&mut self.now, arrival.at);
+            if ahead {
+                self.fire_timers_before(&arrival);
+            }
+            self.receive(arrival.packet, !ahead);
+            self.now = now;
         }
         self.arrivals.clear();
     }
 
-    /// A packet reaches its endpoint at a time that is still to come. What would happen to the endpoint before is a
-    /// timer at most: it comes first.
-    fn receive_ahead(&mut self, arrival: &Arrival) {
-        let now = self.now;
+    /// What would happen to an endpoint before a packet that is handed to it ahead of time is a timer at most: it comes
+    /// first.
+    #[inline]
+    fn fire_timers_before(&mut self, arrival: &Arrival) {
         let index = arrival.packet.to as usize;
-        let component = self.endpoint_component(index);
         while let Some(due) = self.endpoints[index].connection.poll_timeout() {
-            let tie = due == arrival.at && Timeline::wins(component, arrival.link, due);
-            if due > arrival.at || (due == arrival.at && !tie) {
+            let component = self.endpoint_component(index);
+            if due > arrival.at || (due == arrival.at && !Timeline::wins(component, arrival.link, due)) {
                 break;
             }
-            self.now = due;
-            self.endpoints[index].connection.handle_timeout(due);
-            self.serve(index, false);
+            self.fire_ahead(index, due);
         }
         self.now = arrival.at;
-        self.receive(arrival.packet, false);
-        self.now = now;
+    }
+
+    #[cold]
+    fn fire_ahead(&mut self, index: usize, due: Instant) {
+        self.now = due;
+        self.endpoints[index].connection.handle_timeout(due);
+        self.serve(index, false);
     }
 
     /// A packet reaches its endpoint now. With `deliver`, what the endpoint sends may be delivered ahead of time.
