@@ -555,6 +555,13 @@ mod tests {
         fate
     }
 
+    /// Offers packets 0, 1, 2, ... all at time zero.
+    fn send_many(link: &mut Link<Dummy>, count: u64) {
+        for id in 0..count {
+            send(link, ms(0), id);
+        }
+    }
+
     /// Runs the link until nothing is left; arrivals as (ms, id).
     fn drain(link: &mut Link<Dummy>) -> Vec<(u64, u64)> {
         let mut arrivals = vec![];
@@ -570,7 +577,7 @@ mod tests {
     #[test]
     fn packets_leave_one_after_the_other() {
         let mut link = Link::new(&config(droptail(10)), 1, "link");
-        (0..3).for_each(|id| drop(send(&mut link, ms(0), id)));
+        send_many(&mut link, 3);
         assert_eq!(link.occupancy(ms(0)).packets, 3);
         assert_eq!(link.occupancy(ms(2)).packets, 1);
         assert_eq!(drain(&mut link), [(11, 0), (12, 1), (13, 2)]);
@@ -597,7 +604,7 @@ mod tests {
     #[test]
     fn head_drop_pushes_out_the_oldest_waiting_packet() {
         let mut link = Link::new(&config(QueueSpec::HeadDrop { limit: Limit::Packets(3) }), 1, "link");
-        (0..5).for_each(|id| drop(send(&mut link, ms(0), id)));
+        send_many(&mut link, 5);
         let dropped: Vec<u64> = link.take_dropped().map(|(packet, _)| packet.id).collect();
         assert_eq!(dropped, [1, 2], "packet 0 is on the wire already");
         assert_eq!(drain(&mut link), [(11, 0), (12, 3), (13, 4)]);
@@ -611,7 +618,7 @@ mod tests {
             mode: OutageMode::Drop,
         }];
         let mut link = Link::new(&LinkConfig { outages, ..config(droptail(10)) }, 1, "link");
-        (0..3).for_each(|id| drop(send(&mut link, ms(0), id)));
+        send_many(&mut link, 3);
         assert_eq!(drain(&mut link), [(11, 0), (13, 2)]);
         assert_eq!(link.stats(ms(13)).dropped[DropCause::Outage as usize], 1);
     }
@@ -628,7 +635,7 @@ mod tests {
             1,
             "x",
         );
-        (0..2).for_each(|id| drop(send(&mut link, ms(0), id)));
+        send_many(&mut link, 2);
         assert_eq!(drain(&mut link).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [0, 1]);
     }
 
@@ -637,7 +644,7 @@ mod tests {
         let reordering =
             Some(Reordering { probability: Probability::new(0.5).unwrap(), delay: Duration::from_millis(5) });
         let mut link = Link::new(&LinkConfig { reordering, ..config(droptail(100)) }, 1, "link");
-        (0..50).for_each(|id| drop(send(&mut link, ms(0), id)));
+        send_many(&mut link, 50);
         let ids: Vec<u64> = drain(&mut link).into_iter().map(|(_, id)| id).collect();
         assert_eq!(ids.len(), 50);
         assert!(ids.windows(2).any(|pair| pair[0] > pair[1]), "some packet was overtaken");
@@ -647,7 +654,7 @@ mod tests {
     fn waits_are_measured_until_transmission_begins() {
         let mut link = Link::new(&config(droptail(10)), 1, "link");
         link.measure_waits();
-        (0..3).for_each(|id| drop(send(&mut link, ms(0), id)));
+        send_many(&mut link, 3);
         assert_eq!(link.waits().unwrap().mean(), Some(Duration::from_millis(1)), "0, 1 and 2 ms");
     }
 

@@ -32,7 +32,8 @@ pub const DEFINITIONS: &[Definition] = &[
         "Goodput",
         "Payload delivered in order to the receiving application, in bits, over the time in which the flow was active \
          while measured (from its start or the end of the warm-up to its completion, stop or the end of the run). Of a \
-         group or a run: the sum over its flows of bits delivered, over the measured time.",
+         group or a run: the sum over its flows of bits delivered, over the measured time. Data that waited for a hole to be \
+         filled when the warm-up ended counts when it is delivered, so that a short time can show more than the link carries.",
     ),
     define(
         "throughput_bps",

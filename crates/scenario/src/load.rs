@@ -72,8 +72,11 @@ fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> Scena
     error.with_help(help)
 }
 
-/// For "unknown field `a`, expected one of `b`, `c`" the nearest of the names.
+/// For "unknown field `a`, expected one of `b`, `c`" or "unknown slow start "a"; known are: b, c" the nearest of the names.
 fn suggestion(message: &str) -> Option<String> {
+    if let Some((found, known)) = message.split_once("; known are: ") {
+        return nearest(found.split('"').nth(1)?, known.split(", "));
+    }
     let (found, expected) = message.split_once(", expected")?;
     let given = found.split('`').nth(1)?;
     nearest(given, expected.split('`').skip(1).step_by(2))

@@ -2,8 +2,8 @@
 
 use crate::error::nearest;
 use crate::{
-    AppSpec, BufferSpec, DelayedAck, DirectionSpec, DumbbellSpec, FlowSpec, Network, Scenario, StartSpec,
-    TcpSpec,
+    AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, DumbbellSpec, FlowSpec, Network, Scenario,
+    StartSpec, TcpSpec,
 };
 use longhaul_units::{Duration, Limit, Rate};
 use std::collections::BTreeSet;
@@ -119,15 +119,20 @@ impl Checker {
     fn network(&mut self, scenario: &Scenario) {
         if let Some(dumbbell) = &scenario.dumbbell {
             self.within("dumbbell", None, |check| {
-                check.within("bottleneck", None, |check| check.directions(&dumbbell.bottleneck.directions()));
+                let link = &dumbbell.bottleneck;
+                check.within("bottleneck", None, |check| {
+                    check.directions(&link.directions());
+                    check.hidden(&link.common(), [&link.forward, &link.reverse], ["forward", "reverse"]);
+                });
                 if let Some(access) = &dumbbell.access {
-                    check.within("access", None, |check| check.directions(&access.directions()));
+                    check.within("access", None, |check| check.access(access));
                 }
             });
         }
         for (index, link) in scenario.link.iter().enumerate() {
             self.within("link", Some(index), |check| {
                 check.directions(&link.directions());
+                check.hidden(&link.common(), [&link.forward, &link.reverse], ["forward", "reverse"]);
                 if link.ends[0] == link.ends[1] {
                     check.problem(
                         &["ends"],
@@ -178,6 +183,31 @@ impl Checker {
         self.direction(&directions[0]);
         if directions[0] != directions[1] && self.problems.is_empty() {
             self.direction(&directions[1]);
+        }
+    }
+
+    fn access(&mut self, access: &AccessSpec) {
+        self.directions(&access.directions());
+        self.hidden(&access.common(), [&access.from, &access.to], ["from", "to"]);
+    }
+
+    /// What is given for a link and again for both of its directions would have no effect at all.
+    fn hidden(&mut self, common: &DirectionSpec, own: [&Option<DirectionSpec>; 2], names: [&'static str; 2]) {
+        let [Some(first), Some(second)] = own else { return };
+        for (field, given) in [
+            ("rate", [common.rate.is_some(), first.rate.is_some(), second.rate.is_some()]),
+            ("delay", [common.delay.is_some(), first.delay.is_some(), second.delay.is_some()]),
+            ("queue", [common.queue.is_some(), first.queue.is_some(), second.queue.is_some()]),
+            ("loss", [common.loss.is_some(), first.loss.is_some(), second.loss.is_some()]),
+        ] {
+            if given == [true; 3] {
+                let message = format!(
+                    "has no effect: `{0}.{field}` and `{1}.{field}` are given too",
+                    names[0], names[1]
+                );
+                let help = format!("set {0}.{field} or {1}.{field} instead", names[0], names[1]);
+                self.problem_with_help(&[field], message, Some(help));
+            }
         }
     }
 
@@ -244,7 +274,7 @@ impl Checker {
         }
         self.ends(scenario, flow);
         if let Some(access) = &flow.access {
-            self.within("access", None, |check| check.directions(&access.directions()));
+            self.within("access", None, |check| check.access(access));
         }
         if let StartSpec::At(times) = &flow.start {
             if times.len() != flow.count as usize {

@@ -109,6 +109,21 @@ fn an_unknown_algorithm_lists_the_known_ones() {
 }
 
 #[test]
+fn an_almost_known_algorithm_is_suggested() {
+    says(&with_override("flow.download.tcp.congestion", "renno"), &["renno", "did you mean \"reno\""]);
+}
+
+#[test]
+fn a_setting_that_both_directions_hide_is_refused() {
+    let both = "forward = { rate = \"1 Mbit/s\" }\nreverse = { rate = \"2 Mbit/s\" }\n[[flow]]";
+    says(&refusal("[[flow]]", both), &["geo.toml:6", "has no effect", "forward.rate"]);
+    let without = GOOD.replace("rate = \"50 Mbit/s\"\n", "").replace("[[flow]]", both);
+    let overrides = [("link.satellite.rate".to_string(), "3 Mbit/s".to_string())];
+    let message = load(&without, "geo.toml", &overrides).expect_err("must be refused").to_string();
+    says(&message, &["--set link.satellite.rate=3 Mbit/s", "has no effect", "forward.rate"]);
+}
+
+#[test]
 fn two_of_a_name_are_refused() {
     let twice = "[[flow]]\nname = \"download\"\nfrom = \"hub\"\nto = \"remote\"\n[[flow]]";
     says(&refusal("[[flow]]", twice), &["two of the name \"download\""]);

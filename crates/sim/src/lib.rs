@@ -15,4 +15,4 @@ mod world;
 
 pub use longhaul_results::{Summary, Tables, WriteError};
 pub use longhaul_scenario::{Scenario, ScenarioError, VERSION, load, resolved_toml, run_id, schema_json};
-pub use run::{Outcome, Progress, RunError, RunOptions, registry_json, run, simulate};
+pub use run::{Outcome, Progress, ProgressCallback, RunError, RunOptions, registry_json, run, simulate};

@@ -10,7 +10,10 @@ use std::path::Path;
 use std::time::Instant as WallClock;
 
 /// Events between two looks at the wall clock.
-const EVENTS_PER_SLICE: u64 = 200_000;
+const EVENTS_PER_SLICE: u64 = 20_000;
+
+/// Hears how far a run is; `Break` cancels it.
+pub type ProgressCallback<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
 /// How a run is to be done. None of it changes the result.
 pub struct RunOptions<'a> {
@@ -19,7 +22,7 @@ pub struct RunOptions<'a> {
     /// Record time series, traces and captures.
     pub tables: bool,
     /// Called a few times a second; `Break` cancels the run.
-    pub progress: Option<&'a mut dyn FnMut(&Progress) -> ControlFlow<()>>,
+    pub progress: Option<&'a mut ProgressCallback<'a>>,
     /// Serve private links ahead of time. Off, every hop is an event: slower, with the same result.
     pub serve_ahead: bool,
 }
@@ -145,7 +148,7 @@ fn tell(
     end: Instant,
 ) -> Result<(), RunError> {
     let Some(progress) = &mut options.progress else { return Ok(()) };
-    if told.elapsed().as_millis() < 100 {
+    if told.elapsed().as_millis() < 50 {
         return Ok(());
     }
     *told = WallClock::now();
