@@ -83,6 +83,35 @@ def test_resume_refuses_a_changed_scenario(command, sweep_file, tmp_path):
     assert "another sweep" in refused.err
 
 
+def test_a_sweep_that_has_grown_goes_on(command, sweep_file, tmp_path, monkeypatch):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "-q")
+    refused = command("sweep", sweep_file, "-n", 3, "--out", out)
+    assert refused.code == 2
+    assert "with other points or seeds; go on with --resume" in refused.err
+    counted = command("sweep", sweep_file, "-n", 3, "--out", out, "--resume", "--dry-run")
+    assert "4 points × 3 seeds = 12 runs, 4 missing" in counted.out
+    made = []
+    real = longhaul.core.run
+    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(1) or real(*a, **k))
+    outcome = command("sweep", sweep_file, "-n", 3, "--out", out, "--resume")
+    assert (outcome.code, len(made)) == (0, 4), outcome.err
+    assert "12 of 12 runs are here" in outcome.out
+    grid = ["--grid", 'link.satellite.queue.limit=["10 packets", "30 packets"]', "--grid", "flow.users.count=[1, 2, 3]"]
+    assert command("sweep", sweep_file, "-n", 3, *grid, "--out", out, "--resume", "-q").code == 0
+    assert len(made) == 4 + 6
+    assert command("sweep", sweep_file, "-n", 3, *grid, "--out", tmp_path / "fresh", "-q").code == 0
+    assert files(out) == files(tmp_path / "fresh")
+    assert "nothing was missing" in command("sweep", sweep_file, "-n", 3, *grid, "--out", out, "--resume").out
+
+
+def test_a_shard_says_what_is_missing(command, sweep_file, tmp_path):
+    outcome = command("sweep", sweep_file, "--out", tmp_path / "s", "--shard", "1/2")
+    assert "4 of 8 runs are here, 4 missing" in outcome.out
+    again = command("sweep", sweep_file, "--out", tmp_path / "s", "--shard", "1/2")
+    assert "nothing was missing in this shard: 4 of 8 runs are here, 4 missing" in again.out
+
+
 def test_shards_share_a_directory_and_make_the_whole(command, sweep_file, tmp_path):
     command("sweep", sweep_file, "--out", tmp_path / "whole", "-q")
     assert command("sweep", sweep_file, "--out", tmp_path / "s", "-q", "--shard", "1/3").code == 0

@@ -78,6 +78,15 @@ def plus_minus(value: float | None, half: float | None, unit: str) -> str:
     return f"{value / scale:,.{decimals}f} ± {half / scale:,.{decimals}f} {name}".rstrip()
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, in the singular where it is one.
+
+    >>> counted(1, "flow"), counted(1500, "flow")
+    ('1 flow', '1,500 flows')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def scaled_unit(largest: float, unit: str) -> tuple[float, str]:
     """The factor and the name of the unit in which `largest` reads well: the one axis label needs.
 

@@ -13,9 +13,9 @@ from ..document import Document, read
 from ..errors import LonghaulError
 from ..progress import of_run, of_sweep
 from ..running import run_document
-from ..sweep import Plan, SweepResult, cores, make_plan, run_plan, unique
+from ..sweep import Plan, PlannedRun, Store, SweepResult, cores, make_plan, run_plan, unique
 from ..sweep.cost import estimate
-from ..units import quantity
+from ..units import counted, quantity
 from . import options, tables
 from .options import messages
 
@@ -84,7 +84,11 @@ def sweep(
     shard: str | None = typer.Option(
         None, "--shard", metavar="I/N", help="Make only the I-th of N parts, for job arrays."
     ),
-    resume: bool = typer.Option(False, "--resume", help="Go on with an interrupted sweep: run what is missing."),
+    resume: bool = typer.Option(
+        False,
+        "--resume",
+        help="Go on with a sweep that was interrupted, or has grown (more points, more seeds): run what is missing.",
+    ),
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Count the runs and estimate their cost from a short probe; write nothing."
     ),
@@ -100,19 +104,33 @@ def sweep(
     plan = make_plan(document, changes, grid=options.grid(grid), replications=replications, seed=seed)
     part = options.shard(shard)
     jobs = jobs or cores()
-    if dry_run:
-        _print_cost(document, plan, part, jobs, as_json)
-        return
     out = out or Path("results") / f"{_slug(document)}-sweep"
+    store = Store(out, plan)
+    if dry_run:
+        going_on = resume and store.continues(resume=True, join=False, force=False)
+        runs = store.missing(part) if going_on else plan.shard(*part) if part else unique(plan.runs)
+        _print_cost(document, plan, runs, part, going_on, jobs, as_json)
+        return
+    missing = store.missing(part)
     result = _run_sweep(document, plan, out, part, jobs, with_tables, resume, force, quiet or as_json)
     written = result.report(out / "report.html") if report else None
     if as_json:
         typer.echo(
-            outputs.json_text({"out": str(out), "complete": result.complete, "cells": result.cells.to_dicts()}),
+            outputs.json_text(
+                {
+                    "out": str(out),
+                    "complete": result.complete,
+                    "done": result.done,
+                    "total": result.total,
+                    "cells": result.cells.to_dicts(),
+                }
+            ),
             nl=False,
         )
     elif not quiet:
         tables.print_sweep(Console(), result)
+        if resume or part:
+            typer.echo(_standing(result, bool(missing)))
         typer.echo(f"result: {out}")
         if written:
             typer.echo(f"report: {written}")
@@ -148,8 +166,22 @@ def _run_sweep(
         raise error from None
 
 
-def _print_cost(document: Document, plan: Plan, part: tuple[int, int] | None, jobs: int, as_json: bool) -> None:
-    runs = plan.shard(*part) if part else unique(plan.runs)
+def _standing(result: SweepResult, ran: bool) -> str:
+    """How much of the sweep is there now, and whether there was anything to do."""
+    missing = result.total - result.done
+    text = f"{result.done} of {counted(result.total, 'run')} are here" + (f", {missing} missing" if missing else "")
+    return text if ran else f"nothing was missing{' in this shard' if missing else ''}: {text}"
+
+
+def _print_cost(
+    document: Document,
+    plan: Plan,
+    runs: list[PlannedRun],
+    part: tuple[int, int] | None,
+    going_on: bool,
+    jobs: int,
+    as_json: bool,
+) -> None:
     cost = estimate(document, plan, runs, jobs)
     if as_json:
         content = {
@@ -163,12 +195,17 @@ def _print_cost(document: Document, plan: Plan, part: tuple[int, int] | None, jo
         typer.echo(outputs.json_text(content), nl=False)
         return
     typer.echo(
-        f"{plan.cells} points × {plan.replications} seeds = {len(unique(plan.runs))} runs"
-        + (f", {cost.runs} in this shard" if part else "")
+        f"{counted(plan.cells, 'point')} × {counted(plan.replications, 'seed')} ="
+        f" {counted(len(unique(plan.runs)), 'run')}"
+        + (f", {cost.runs}{' missing' if going_on else ''}" if part or going_on else "")
+        + (" in this shard" if part else "")
     )
+    if not runs:
+        typer.echo("nothing is missing")
+        return
     typer.echo(
         f"about {quantity(cost.cpu_s, 's', 2)} of CPU time, {quantity(cost.wall_s, 's', 2)} with {jobs} at once"
-        f" (from {cost.probed} probe run{'s' if cost.probed != 1 else ''})"
+        f" (from {counted(cost.probed, 'probe run')})"
     )
 
 

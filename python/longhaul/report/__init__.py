@@ -94,11 +94,10 @@ def write_sweep_report(sweep: SweepResult, path: Path) -> Path:
         for m in metrics
         for p in varying
     ]
-    done = sum(run["status"] == "done" for run in sweep.manifest["runs"])
     content = {
         "sweep": sweep,
-        "done": done,
-        "total": len(sweep.manifest["runs"]),
+        "done": sweep.done,
+        "total": sweep.total,
         "table": cell_table(sweep, metrics),
         "figures": figures,
         "warnings": _sweep_warnings(sweep),

@@ -39,7 +39,7 @@ def sweep(
     """Runs a sweep into the directory `out` and returns its result.
 
     The scenario's own `[sweep]` is used where `grid`, `points` and `replications` are not given. `resume=True` goes on
-    with a sweep that was interrupted; only what is missing is run. `jobs` is the number of runs at once (all cores).
+    with a sweep that was interrupted, or has more points or seeds now; only what is missing is run. `jobs` is the number of runs at once (all cores).
     """
     document = as_document(scenario)
     plan = make_plan(document, overrides(set), grid=grid, points=points, replications=replications, seed=seed)
@@ -58,11 +58,13 @@ def run_plan(
     force: bool = False,
     observer: Observer | None = None,
 ) -> SweepResult:
-    """Runs what of a plan is missing in `out`, or of one shard of it (number from 1, count)."""
+    """Runs what of a plan is missing in `out`, or of one shard of it (number from 1, count).
+
+    Runs in `out` that are not of this plan are kept, and left out of its tables.
+    """
     store = Store(out, plan)
     store.open(document, resume=resume, join=shard is not None, force=force)
-    mine = plan.shard(*shard) if shard else unique(plan.runs)
-    missing = [run for run in mine if not store.done(run)]
+    missing = store.missing(shard)
     failures: dict[str, str] = {}
     try:
         failures = execute(store, document, missing, jobs=jobs or cores(), tables=tables, observer=observer)

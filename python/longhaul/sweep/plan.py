@@ -37,6 +37,8 @@ class Plan:
     parameters: tuple[str, ...]
     replications: int
     first_seed: int
+    #: Identity of the scenario that the sweep varies, whatever its points and seeds: a grown sweep keeps it.
+    base_id: str
     runs: tuple[PlannedRun, ...]
 
     @property
@@ -84,7 +86,8 @@ def make_plan(
             _, run_id = core.resolve(document, changes)
             runs.append(PlannedRun(run_id, cell, dict(parameters), k, first + k, changes))
     names = tuple(dict.fromkeys(path for parameters in cells for path in parameters))
-    return Plan(str(resolved["name"]), names, replications, first, tuple(runs))
+    _, base_id = core.resolve(document, (*fixed, ("run.seed", "0")))
+    return Plan(str(resolved["name"]), names, replications, first, base_id, tuple(runs))
 
 
 def _settings(

@@ -43,6 +43,16 @@ class SweepResult:
         return all(run["status"] == "done" for run in self.manifest["runs"])
 
     @property
+    def done(self) -> int:
+        """Number of different runs that are done."""
+        return len({run["id"] for run in self.manifest["runs"] if run["status"] == "done"})
+
+    @property
+    def total(self) -> int:
+        """Number of different runs that the sweep consists of."""
+        return len({run["id"] for run in self.manifest["runs"]})
+
+    @property
     def failures(self) -> dict[str, str]:
         """Messages of failed runs by id."""
         return {run["id"]: run["error"] for run in self.manifest["runs"] if "error" in run}
@@ -136,5 +146,4 @@ class SweepResult:
         return report.write_sweep_report(self, Path(path))
 
     def __repr__(self) -> str:
-        done = sum(run["status"] == "done" for run in self.manifest["runs"])
-        return f"<SweepResult {self.name!r}: {done} of {len(self.manifest['runs'])} runs in {self.path}>"
+        return f"<SweepResult {self.name!r}: {self.done} of {self.total} runs in {self.path}>"

@@ -16,7 +16,7 @@ from ..document import Document
 from ..errors import OutputError, ResultError
 from ..outputs import json_text, write_atomically
 from ..results import read_json
-from .plan import Plan, PlannedRun
+from .plan import Plan, PlannedRun, unique
 
 MANIFEST = "manifest.json"
 
@@ -30,28 +30,41 @@ class Store:
         self.plan = plan
 
     def open(self, document: Document, *, resume: bool, join: bool, force: bool) -> None:
-        """Claims the directory: a new one, the same sweep's (`resume`, or `join` for a shard), or any (`force`)."""
-        manifest = self._existing()
-        same = manifest is not None and manifest.get("plan_id") == self.plan.plan_id
-        if same and (resume or join):
-            pass
-        elif same and not force:
-            raise OutputError(f"{self.path} holds this sweep already; go on with --resume, or start over with --force")
-        elif resume and manifest is not None:
-            raise OutputError(
-                f"{self.path} holds another sweep ({manifest.get('name')!r}), or the scenario was changed since; "
-                "choose another directory with --out, or replace it with --force"
-            )
-        else:
+        """Claims the directory: a new one, one to go on in (`resume`, or `join` for a shard), or any (`force`)."""
+        if not self.continues(resume=resume, join=join, force=force):
             outputs.check_free(self.path, force=force)
             if force and self.path.exists():
                 self._clear()
             with outputs.errors_as_output_error(self.path):
                 (self.path / "runs").mkdir(parents=True, exist_ok=True)
-            sweep = {} if document.sweep is None else {"sweep": document.sweep}
-            text = document.text.rstrip() + "\n" + ("\n" + toml.document(sweep) if sweep else "")
-            write_atomically(self.path / "scenario.toml", text)
+        sweep = {} if document.sweep is None else {"sweep": document.sweep}
+        text = document.text.rstrip() + "\n" + ("\n" + toml.document(sweep) if sweep else "")
+        write_atomically(self.path / "scenario.toml", text)
         self.write_manifest({})
+
+    def continues(self, *, resume: bool, join: bool, force: bool) -> bool:
+        """Whether the directory's runs are kept and gone on with; raises where that was wanted and cannot be.
+
+        A sweep that has grown since (more seeds, more points) goes on: a run is the same run if its `run_id` is.
+        """
+        manifest = self._existing()
+        if manifest is None:
+            return False
+        same_plan = manifest.get("plan_id") == self.plan.plan_id
+        same_base = manifest.get("base_id") == self.plan.base_id
+        if (resume and same_base) or (join and same_plan):
+            return True
+        if force:
+            return False
+        if resume:
+            raise OutputError(
+                f"{self.path} holds another sweep ({manifest.get('name')!r}), or the scenario, its --set or Longhaul's"
+                " version changed since; choose another directory with --out, or replace it with --force"
+            )
+        if same_base:
+            which = "this sweep already" if same_plan else "a sweep of this scenario with other points or seeds"
+            raise OutputError(f"{self.path} holds {which}; go on with --resume, or start over with --force")
+        return False
 
     def _existing(self) -> dict[str, Any] | None:
         try:
@@ -71,6 +84,10 @@ class Store:
         """Whether a run is there, whole."""
         return outputs.run_id_of(self.run_path(run)) == run.run_id
 
+    def missing(self, shard: tuple[int, int] | None = None) -> list[PlannedRun]:
+        """The runs of the plan, or of one shard of it, that are not done."""
+        return [run for run in (self.plan.shard(*shard) if shard else unique(self.plan.runs)) if not self.done(run)]
+
     def write_manifest(self, failures: dict[str, str]) -> None:
         """Writes which runs there are and how they stand."""
         rows = []
@@ -88,6 +105,7 @@ class Store:
             "kind": "sweep",
             "name": self.plan.name,
             "plan_id": self.plan.plan_id,
+            "base_id": self.plan.base_id,
             "parameters": list(self.plan.parameters),
             "replications": self.plan.replications,
             "seed": self.plan.first_seed,
