@@ -17,7 +17,7 @@ pub use network::{DirectedLink, FlowInstance, Network};
 pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario,
 };
-pub use tcp::{BufferSpec, DelayedAck, InitialWindowSpec, RtoSpec, TcpSpec, Variant};
+pub use tcp::{BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RtoSpec, TcpSpec, Variant};
 pub use traffic::{AppSpec, FlowSpec, StartSpec};
 
 /// Version of the software, part of a run's identity.

@@ -1,7 +1,7 @@
 //! The document's table for a connection's settings, and how it becomes a connection.
 
 use longhaul_cc::{Algorithm, CongestionControl, Pacing, Setup, SlowStartKind};
-use longhaul_tcp::{Config, InitialWindow, Reading, Recovery, RttSampling};
+use longhaul_tcp::{Config, InitialWindow, Keepalive, Reading, Recovery, RttSampling};
 use longhaul_units::{Duration, Limit, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -246,6 +246,18 @@ impl Default for RtoSpec {
     }
 }
 
+/// Probing of an idle peer (RFC 9293 section 3.8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KeepaliveSpec {
+    /// Silence after which the first probe goes out.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
+    /// Probes without an answer after which the connection is given up.
+    pub probes: u32,
+}
+
 /// A connection's settings, at both ends.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -301,6 +313,15 @@ pub struct TcpSpec {
     /// Give up when data stays unacknowledged for longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_timeout: Option<Duration>,
+    /// Probing of an idle peer; without it, none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keepalive: Option<KeepaliveSpec>,
+    /// Time in TIME-WAIT, 2 MSL.
+    pub time_wait: Duration,
+    /// Tick of the timestamps option's clock.
+    pub timestamp_tick: Duration,
+    /// NewReno restarts its retransmission timer on every partial ACK, not only on the first (RFC 6582 section 4).
+    pub slow_but_steady: bool,
     /// Congestion control.
     pub congestion: Algorithm,
     /// Slow start.
@@ -338,6 +359,10 @@ impl Default for TcpSpec {
             pacing_burst: config.pacing_burst,
             max_retransmissions: config.max_retransmissions,
             user_timeout: config.user_timeout,
+            keepalive: None,
+            time_wait: config.time_wait,
+            timestamp_tick: config.timestamp_tick,
+            slow_but_steady: config.slow_but_steady,
             congestion: Algorithm::default(),
             slow_start: SlowStartKind::default(),
             pacing: Pacing::default(),
@@ -378,6 +403,14 @@ impl TcpSpec {
             },
             max_retransmissions: self.max_retransmissions,
             user_timeout: self.user_timeout,
+            keepalive: self.keepalive.map(|k| Keepalive {
+                idle: k.idle,
+                interval: k.interval,
+                probes: k.probes,
+            }),
+            time_wait: self.time_wait,
+            timestamp_tick: self.timestamp_tick,
+            slow_but_steady: self.slow_but_steady,
             nagle: self.nagle,
             initial_window: self.initial_window.window(),
             restart_after_idle: self.restart_after_idle,

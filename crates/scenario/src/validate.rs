@@ -380,6 +380,15 @@ impl Checker {
                 self.problem(&[field], "at least 1");
             }
         }
+        if tcp.timestamp_tick.is_zero() || tcp.timestamp_tick > Duration::from_secs(1) {
+            self.problem(
+                &["timestamp_tick"],
+                "a timestamp clock ticks at least once a second (RFC 7323 section 5.4)",
+            );
+        }
+        if tcp.keepalive.is_some_and(|k| k.idle.is_zero() || k.interval.is_zero() || k.probes == 0) {
+            self.problem(&["keepalive"], "keepalive needs times of more than 0 s and at least 1 probe");
+        }
         let rto = tcp.rto;
         if rto.min > rto.max || rto.initial > rto.max {
             self.problem(&["rto"], "min and initial must not exceed max");

@@ -120,7 +120,31 @@ impl<'a> World<'a> {
         for flow in 0..flows {
             world.add_flow(flow, seed);
         }
+        world.note_script();
         world
+    }
+
+    /// Notes the scripted changes of links among the events: they are known from the start.
+    fn note_script(&mut self) {
+        let end = Instant::ZERO + self.scenario.run.duration;
+        for (position, link) in self.declared.iter().enumerate() {
+            let config = &self.network.links[*link].config;
+            let changes = config.changes.iter().flat_map(|change| {
+                let rate = change.rate.map(|rate| ("link_rate", rate.as_bps() as f64));
+                let delay = change.delay.map(|delay| ("link_delay", delay.as_secs_f64()));
+                [rate, delay].into_iter().flatten().map(|(kind, value)| (change.at, kind, value))
+            });
+            let outages = config.outages.iter().flat_map(|outage| {
+                let length = outage.duration.as_secs_f64();
+                [(outage.start, "link_down", length), (outage.start + outage.duration, "link_up", 0.0)]
+            });
+            for (after, kind, value) in changes.chain(outages) {
+                let at = Instant::ZERO + after;
+                if at < end {
+                    self.recorder.event(at, kind, None, Some(position as u32), value);
+                }
+            }
+        }
     }
 
     fn add_flow(&mut self, flow: usize, seed: u64) {

@@ -166,6 +166,14 @@ fn a_rain_fade_slows_a_flow_down_and_lets_it_recover() {
             .collect();
         rows.iter().sum::<f64>() / rows.len() as f64
     };
+    let script: Vec<(f64, f64)> = outcome
+        .tables
+        .events
+        .iter()
+        .filter(|event| event.kind == "link_rate" && event.link == 0)
+        .map(|event| (event.time_s, event.value))
+        .collect();
+    assert_eq!(script, [(40.0, 2e6), (80.0, 10e6)], "the script is among the events");
     close(mean(20.0, 40.0), 10e6, 0.05);
     close(mean(45.0, 80.0), 2e6, 0.02);
     close(mean(95.0, 120.0), 10e6, 0.1);
