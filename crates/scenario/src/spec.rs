@@ -72,34 +72,46 @@ pub struct NodeSpec {
     pub name: String,
 }
 
-/// What may differ between the two directions of a link.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DirectionSpec {
-    /// Rate of the transmitter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// Propagation delay, one way, at most 1 h.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Duration>,
-    /// Queue in front of the transmitter; DropTail with 1000 packets if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<QueueSpec>,
-    /// Loss without congestion.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<LossSpec>,
-    /// Extra delay, uniform between zero and this; packets keep their order.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Duration>,
-    /// Random overtaking.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reordering: Option<Reordering>,
-    /// Scripted outages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outages: Option<Vec<Outage>>,
-    /// Scripted changes of rate and delay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changes: Option<Vec<Change>>,
+/// A table with the settings of a link, and with fields of its own before and after them.
+macro_rules! link_settings {
+    ($(#[$doc:meta])* $name:ident { $($before:tt)* } { $($after:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($before)*
+            /// Rate of the transmitter.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub rate: Option<Rate>,
+            /// Propagation delay, one way, at most 1 h.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub delay: Option<Duration>,
+            /// Queue in front of the transmitter; DropTail with 1000 packets if not given.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub queue: Option<QueueSpec>,
+            /// Loss without congestion.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub loss: Option<LossSpec>,
+            /// Extra delay, uniform between zero and this; packets keep their order.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub jitter: Option<Duration>,
+            /// Random overtaking.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub reordering: Option<Reordering>,
+            /// Scripted outages.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub outages: Option<Vec<Outage>>,
+            /// Scripted changes of rate and delay.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub changes: Option<Vec<Change>>,
+            $($after)*
+        }
+    };
+}
+
+link_settings! {
+    /// What may differ between the two directions of a link.
+    DirectionSpec {} {}
 }
 
 impl DirectionSpec {
@@ -137,41 +149,16 @@ impl DirectionSpec {
 macro_rules! with_directions {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty),* $(,)? }
      $(#[$forward_doc:meta])* $forward:ident, $(#[$reverse_doc:meta])* $reverse:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields)]
-        pub struct $name {
-            $($(#[$field_doc])* pub $field: $type,)*
-            /// Rate of the transmitter, both directions.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub rate: Option<Rate>,
-            /// Propagation delay, one way, at most 1 h.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub delay: Option<Duration>,
-            /// Queue in front of the transmitter; DropTail with 1000 packets if not given.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub queue: Option<QueueSpec>,
-            /// Loss without congestion.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub loss: Option<LossSpec>,
-            /// Extra delay, uniform between zero and this; packets keep their order.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub jitter: Option<Duration>,
-            /// Random overtaking.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub reordering: Option<Reordering>,
-            /// Scripted outages.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub outages: Option<Vec<Outage>>,
-            /// Scripted changes of rate and delay.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub changes: Option<Vec<Change>>,
-            $(#[$forward_doc])*
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub $forward: Option<DirectionSpec>,
-            $(#[$reverse_doc])*
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub $reverse: Option<DirectionSpec>,
+        link_settings! {
+            $(#[$doc])*
+            $name { $($(#[$field_doc])* pub $field: $type,)* } {
+                $(#[$forward_doc])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $forward: Option<DirectionSpec>,
+                $(#[$reverse_doc])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $reverse: Option<DirectionSpec>,
+            }
         }
 
         impl $name {

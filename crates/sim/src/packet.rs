@@ -2,6 +2,7 @@
 //! it was put when it was sent.
 
 use longhaul_segment::{Ecn, Segment};
+use std::net::IpAddr;
 
 /// What links and queues need to know of a packet, and where its segment is.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,12 @@ impl longhaul_path::Packet for Packet {
             }
         }
     }
+}
+
+/// Addresses of a packet's IP header, for captures.
+pub(crate) struct Hosts {
+    pub src: IpAddr,
+    pub dst: IpAddr,
 }
 
 /// All segments that are on their way. Payload is only a length.

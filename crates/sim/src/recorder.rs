@@ -1,7 +1,7 @@
 //! What a run writes down while it goes: drops, events, time series, traces, captures.
 
 use crate::fabric::Observer;
-use crate::packet::Packet;
+use crate::packet::{Hosts, Packet};
 use longhaul_path::DropCause;
 use longhaul_results::pcapng;
 use longhaul_results::{EventRow, SegmentKind, SegmentRow, Tables};
@@ -151,11 +151,7 @@ impl Recorder {
     }
 
     /// The captured packets as a pcapng file; one interface for each of `taps` (link and name).
-    pub fn capture_file(
-        &self,
-        taps: &[(usize, String)],
-        hosts: impl Fn(u32) -> crate::world::Hosts,
-    ) -> Vec<u8> {
+    pub fn capture_file(&self, taps: &[(usize, String)], hosts: impl Fn(u32) -> Hosts) -> Vec<u8> {
         let names: Vec<&str> = taps.iter().map(|(_, name)| name.as_str()).collect();
         let mut file = vec![];
         let Ok(mut writer) = pcapng::Writer::new(&mut file, &names) else { return vec![] };

@@ -3,7 +3,7 @@
 use crate::app::{App, NO_GOAL, Side};
 use crate::endpoint::{Endpoint, SendOverhead};
 use crate::fabric::{Arrival, Fabric};
-use crate::packet::Packet;
+use crate::packet::{Hosts, Packet};
 use crate::recorder::Recorder;
 use crate::timeline::Timeline;
 use longhaul_path::{LinkStats, Random};
@@ -13,12 +13,6 @@ use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Connection, Event, LimitedTime, Ports, State, Stats, reset_for};
 use longhaul_units::{Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr};
-
-/// Addresses of a packet's IP header, for captures.
-pub(crate) struct Hosts {
-    pub src: IpAddr,
-    pub dst: IpAddr,
-}
 
 /// What is remembered of a flow at the end of the warm-up.
 #[derive(Clone, Default)]
