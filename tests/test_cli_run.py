@@ -103,8 +103,27 @@ def test_list_and_schema(command):
     for word in ("cubic", "RFC 9438", "hystart++", "goodput_bps"):
         assert word in listed.out
     assert command("list", "nonsense").code == 2
-    assert "properties" in json.loads(command("schema").out)
+    sweep = json.loads(command("schema").out)["properties"]["sweep"]
+    assert set(sweep["properties"]) == {"replications", "grid", "list"}
+    assert sweep["additionalProperties"] is False
     assert isinstance(json.loads(command("list", "--json").out), dict)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("queues", ["droptail", "First in, first out", "limit"]),
+        ("losses", ["gilbert_elliott", "place = wire", "loss_in_good = 0.0"]),
+        ("apps", ["cbr", "message = 1 kB", "Writes messages at a constant rate"]),
+        ("recovery", ["newreno", "RFC 6582", "Jacobson 1988"]),
+        ("pacing", ["window", "gain_ca = 1.2"]),
+    ],
+)
+def test_list_of_one_kind(command, kind, words):
+    outcome = command("list", kind)
+    assert outcome.code == 0
+    for word in words:
+        assert word in outcome.out
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["sweep", "-h"], ["--version"]])

@@ -16,6 +16,37 @@ ProgressCallback = Callable[[float, float, int], bool | None]
 #: Paths in the scenario with TOML text of their new values.
 Overrides = Sequence[tuple[str, str]]
 
+#: The `[sweep]` table, which `longhaul.sweep.plan` reads and the simulator never sees.
+SWEEP_SCHEMA: dict[str, Any] = {
+    "description": "What `longhaul sweep` varies: every point of a grid, or of a list, under several seeds.",
+    "type": "object",
+    "properties": {
+        "replications": {
+            "description": "Seeds at each point: run.seed, run.seed + 1 and so on.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 1_000_000,
+            "default": 1,
+        },
+        "grid": {
+            "description": "Values by path of the setting; every combination is a point.",
+            "type": "object",
+            "propertyNames": {"not": {"const": "run.seed"}},
+            "additionalProperties": {"type": "array", "minItems": 1},
+            "examples": [{"flow.0.count": [1, 10, 50], "link.satellite.rate": ["10 Mbit/s", "50 Mbit/s"]}],
+        },
+        "list": {
+            "description": "Points one by one: tables of settings by their paths.",
+            "type": "array",
+            "minItems": 1,
+            "items": {"type": "object", "propertyNames": {"not": {"const": "run.seed"}}},
+            "examples": [[{"flow.0.count": 1}, {"flow.0.count": 2, "link.satellite.rate": "10 Mbit/s"}]],
+        },
+    },
+    "additionalProperties": False,
+    "not": {"required": ["grid", "list"]},
+}
+
 
 def _core() -> ModuleType:
     try:
@@ -65,8 +96,9 @@ def resolve(document: Document, overrides: Overrides = ()) -> tuple[str, str]:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of scenario files."""
+    """The JSON Schema of scenario files, with the `[sweep]` table."""
     result: dict[str, Any] = json.loads(_core().schema())
+    result["properties"] = dict(sorted({**result["properties"], "sweep": SWEEP_SCHEMA}.items()))
     return result
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .. import core
+from .. import catalogue, core
 from .. import verify as verification
 from ..errors import LonghaulError, ResultError
 from ..outputs import json_text
@@ -52,19 +52,18 @@ def verify(
 
 def list_(
     what: str | None = typer.Argument(
-        None, help="Show only one kind, as in `longhaul list congestion`.", show_default=False
+        None, help="Show only one kind, as in `longhaul list congestion` or `queues`.", show_default=False
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List algorithms, queues, applications and metrics, with sources and parameters."""
-    registry = core.registry()
-    sections = _sections(registry)
+    """List algorithms, recovery variants, queues, losses, applications and metrics, with sources and parameters."""
+    sections = catalogue.sections()
     if what is not None:
         if what not in sections:
             raise LonghaulError(f"nothing is listed under {what!r}; there are {', '.join(sections)}")
         sections = {what: sections[what]}
     if as_json:
-        typer.echo(json_text(registry if what is None else sections[what]), nl=False)
+        typer.echo(json_text(sections if what is None else sections[what]), nl=False)
         return
     console = Console()
     for name, entries in sections.items():
@@ -80,20 +79,6 @@ def list_(
         for entry in entries:
             table.add_row(*(escape(text) for text in _row(entry)))
         console.print(table)
-
-
-def _sections(registry: dict[str, Any]) -> dict[str, list[Any]]:
-    """The registry by kind; algorithms by the role they play."""
-    sections: dict[str, list[Any]] = {}
-    for name, entries in registry.items():
-        if not isinstance(entries, list):
-            entries = [
-                {"name": key, **value} if isinstance(value, dict) else {"name": key} for key, value in entries.items()
-            ]
-        for entry in entries:
-            role = entry.get("role") if isinstance(entry, dict) else None
-            sections.setdefault(role or name, []).append(entry)
-    return sections
 
 
 def _row(entry: Any) -> tuple[str, str, str, str]:

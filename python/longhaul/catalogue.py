@@ -1,0 +1,80 @@
+"""What a scenario can be made of, by kind: the registry's algorithms and metrics, everything else from the schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from . import core
+
+#: Kinds that are listed, and the schema's definitions that hold their alternatives.
+_KINDS = {
+    "recovery": "Variant",
+    "pacing": "Pacing",
+    "apps": "AppSpec",
+    "queues": "QueueSpec",
+    "losses": "LossSpec",
+    "outages": "OutageMode",
+}
+#: A source at the end of a description, as in "(RFC 6582)." or "(Jacobson 1988)."
+_SOURCE = re.compile(r"(.*\S) \(((?:RFC )?[^()]*\d{4})\)\.?", re.DOTALL)
+
+
+def sections() -> dict[str, list[dict[str, Any]]]:
+    """Entries by kind (algorithms by their role): `name`, `summary`, `parameters`, `source`; metrics as the core has them."""
+    registry = core.registry()
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for algorithm in registry.get("algorithms", []):
+        by_kind.setdefault(algorithm["role"], []).append(algorithm)
+    definitions = core.schema()["$defs"]
+    for kind, definition in _KINDS.items():
+        if definition in definitions:
+            by_kind[kind] = alternatives(definitions[definition])
+    return by_kind | {name: entries for name, entries in registry.items() if name != "algorithms"}
+
+
+def alternatives(definition: dict[str, Any]) -> list[dict[str, Any]]:
+    """The alternatives of one of the schema's definitions, as entries like the registry's.
+
+    >>> alternatives({"oneOf": [{"const": "reno", "description": "Fast recovery (RFC 5681)."}]})
+    [{'name': 'reno', 'parameters': [], 'summary': 'Fast recovery', 'source': 'RFC 5681'}]
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name, schema in _named(definition):
+        summary, source = _split(schema.get("description", ""))
+        parameters = [_parameter(key, value) for key, value in schema.get("properties", {}).items() if key != "kind"]
+        entry = found.setdefault(name, {"name": name, "parameters": [], "summary": "", "source": ""})
+        entry |= {
+            "parameters": entry["parameters"] or parameters,
+            "summary": entry["summary"] or summary,
+            "source": entry["source"] or source,
+        }
+    return list(found.values())
+
+
+def _named(definition: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each alternative with its name: a word, or a table with the word as its `kind`."""
+    for schema in definition.get("oneOf") or definition.get("anyOf") or [definition]:
+        for word in schema.get("enum", [schema["const"]] if "const" in schema else []):
+            yield str(word), schema
+        kind = schema.get("properties", {}).get("kind", {})
+        if "const" in kind:
+            yield str(kind["const"]), schema
+
+
+def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    default = schema.get("default")
+    return {
+        "name": name,
+        "default": default if default is None or isinstance(default, str) else json.dumps(default),
+        "description": " ".join(schema.get("description", "").split()),
+        "unit": schema.get("x-unit", ""),
+    }
+
+
+def _split(description: str) -> tuple[str, str]:
+    text = " ".join(description.split())
+    match = _SOURCE.fullmatch(text)
+    return (match[1], match[2]) if match else (text, "")
