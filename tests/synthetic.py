@@ -213,7 +213,7 @@ def _summary(
         ]
         if limited[0]["receiver_window"]
         else [],
-        "work": {"events": 123456, "data_packets_delivered": 65432, "packet_hops": 261728},
+        "work": {"data_packets_delivered": 65432},
         "definitions": DEFINITIONS,
     }
 

@@ -7,8 +7,25 @@ from typing import Any
 
 from .units import quantity
 
+#: How each limit is called in figures and texts; order of stacking.
+NAMES = {
+    "cwnd": "cwnd",
+    "slow_start": "slow start",
+    "recovery": "recovery",
+    "receiver_window": "receiver's window",
+    "application": "application",
+    "pacing": "pacing",
+    "handshake": "handshake",
+    "closed": "closed",
+}
 #: Shares below this are not worth a sentence.
 _WORTH = 0.15
+
+
+def limit_names(flows: list[dict[str, Any]]) -> list[str]:
+    """The limits that took any time, known ones first."""
+    present = dict.fromkeys(key for flow in flows for key, share in flow.get("limited", {}).items() if share)
+    return [key for key in NAMES if key in present] + [key for key in present if key not in NAMES]
 
 
 def main_limit(flow: dict[str, Any]) -> tuple[str, float]:

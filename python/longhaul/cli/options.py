@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from .. import core
 from ..errors import LonghaulError
 
 #: Messages and progress; results go to standard output.
@@ -79,6 +80,18 @@ def numbers(text: str | None) -> list[int] | None:
         if not match or (match[2] and int(match[2]) < int(match[1])) or int(match[2] or 0) > 1_000_000:
             raise UsageError(f"--flows {text!r}: write numbers and ranges, as in --flows 0,3,7-9")
         chosen.extend(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return chosen
+
+
+def metrics(text: str | None) -> list[str] | None:
+    """`--metrics goodput_bps,group.web.timeouts` as names; what follows the last dot is a metric that there is."""
+    if text is None:
+        return None
+    chosen = [name.strip() for name in text.split(",") if name.strip()]
+    known = [metric["name"] for metric in core.registry()["metrics"]]
+    unknown = [name for name in chosen if name.rsplit(".", 1)[-1] not in known]
+    if unknown or not chosen:
+        raise UsageError(f"--metrics {text!r}: no metric {(unknown or [''])[0]!r}; there are {', '.join(known)}")
     return chosen
 
 

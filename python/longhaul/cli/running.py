@@ -92,6 +92,12 @@ def sweep(
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Count the runs and estimate their cost from a short probe; write nothing."
     ),
+    metrics: str | None = typer.Option(
+        None,
+        "--metrics",
+        metavar="A,B",
+        help="Columns of the table, as in --metrics goodput_bps,group.NAME.loss_rate; all are in cells.parquet.",
+    ),
     with_tables: bool = typer.Option(False, "--tables", help="Keep each run's time series too."),
     force: bool = FORCE,
     report: bool = REPORT,
@@ -103,6 +109,7 @@ def sweep(
     changes = _changes(set, None)
     plan = make_plan(document, changes, grid=options.grid(grid), replications=replications, seed=seed)
     part = options.shard(shard)
+    columns = options.metrics(metrics)
     jobs = jobs or cores()
     out = out or Path("results") / f"{_slug(document)}-sweep"
     store = Store(out, plan)
@@ -128,7 +135,7 @@ def sweep(
             nl=False,
         )
     elif not quiet:
-        tables.print_sweep(Console(), result)
+        tables.print_sweep(Console(), result, columns)
         if resume or part:
             typer.echo(_standing(result, bool(missing)))
         typer.echo(f"result: {out}")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from ..report import SWEEP_METRICS, cell_table, key_numbers, tables
+from .. import tables
 from ..results import Result
 from ..sweep import SweepResult
-from ..units import quantity
+from ..units import counted, quantity
 
 
 def print_run(console: Console, result: Result) -> None:
@@ -25,7 +27,7 @@ def print_run(console: Console, result: Result) -> None:
             f"{s['work']['data_packets_delivered']:,} data packets in {quantity(wall, 's')}"
             f" ({quantity(s['work']['data_packets_delivered'] / wall, 'packets/s')})", style="dim",
         )  # fmt: skip
-    for title, value in key_numbers(result):
+    for title, value in tables.key_numbers(result):
         console.print(f"  {escape(title):<28}[bold]{value}[/bold]")
     console.print(_table(tables.object_table(result, "links", short=True), "Links"))
     if len(s["groups"]) > 1:
@@ -34,20 +36,19 @@ def print_run(console: Console, result: Result) -> None:
     console.print(_table(tables.object_table(result, "flows", short=True), chosen))
     for warning in result.warnings[:10]:
         console.print(
-            f"[yellow]warning[/yellow] {escape(warning['object'])}: {escape(warning['message'])}",
+            f"[yellow]warning:[/yellow] {escape(tables.warning_text(warning))}",
             soft_wrap=True,
         )
     if len(result.warnings) > 10:
-        console.print(f"[yellow]and {len(result.warnings) - 10} more warnings[/yellow], see summary.json")
+        console.print(f"[yellow]and {counted(len(result.warnings) - 10, 'more warning')}[/yellow], see summary.json")
 
 
-def print_sweep(console: Console, sweep: SweepResult) -> None:
-    """One row per point with the metrics that people look at first."""
-    metrics = [m for m in SWEEP_METRICS if m in sweep.metrics and m != "jain_index"][:4]
-    console.print(
-        f"[bold]{escape(sweep.name)}[/bold]  {sweep.manifest['replications']} seeds at each point; mean ± half of the 95 % interval"
-    )
-    console.print(_table(cell_table(sweep, metrics), None, names=len(sweep.parameters)))
+def print_sweep(console: Console, sweep: SweepResult, metrics: Sequence[str] | None = None) -> None:
+    """One row per point with the chosen metrics, or those that people look at first."""
+    seeds = counted(sweep.manifest["replications"], "seed")
+    console.print(f"[bold]{escape(sweep.name)}[/bold]  {seeds} at each point; mean ± half of the 95 % interval")
+    content = tables.cell_table(sweep, list(metrics or tables.first_metrics(sweep)))
+    console.print(_table(content, None, names=len(sweep.parameters)))
 
 
 def _table(content: tables.Table, title: str | None, names: int = 1) -> RichTable:

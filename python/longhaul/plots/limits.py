@@ -9,28 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from ..errors import PlotError
+from ..explain import NAMES, limit_names
 from ..results import Result
 from . import lines, style
 from .view import View
 
-#: How each limit is called in figures and texts; order of stacking.
-NAMES = {
-    "cwnd": "cwnd",
-    "slow_start": "slow start",
-    "recovery": "recovery",
-    "receiver_window": "receiver's window",
-    "application": "application",
-    "pacing": "pacing",
-    "handshake": "handshake",
-    "closed": "closed",
-}
 _BARS = 16
-
-
-def limit_names(flows: list[dict[str, Any]]) -> list[str]:
-    """The limits that took any time, known ones first."""
-    present = dict.fromkeys(key for flow in flows for key, share in flow.get("limited", {}).items() if share)
-    return [key for key in NAMES if key in present] + [key for key in present if key not in NAMES]
 
 
 def draw(result: Result, view: View) -> Figure:

@@ -9,17 +9,14 @@ from typing import Any
 
 import jinja2
 
-from .. import plots
+from .. import plots, tables
 from ..errors import PlotError
-from ..explain import explain
+from ..explain import NAMES, explain, limit_names
 from ..outputs import errors_as_output_error, write_atomically
-from ..plots.limits import NAMES, limit_names
 from ..plots.style import COLOURS
-from ..results import Result, unit_of
+from ..results import Result
 from ..sweep.result import SweepResult
-from ..units import plus_minus, quantity
-from . import tables
-from .tables import Table
+from ..units import quantity
 from .topology import drawing
 
 _CAPTIONS = {
@@ -33,16 +30,6 @@ _CAPTIONS = {
     "fairness": "How the goodput is spread over the flows: the steeper, the fairer.",
     "timeseq": "Every segment of a traced flow. Green: acknowledged; yellow: end of the receiver's window.",
 }
-#: Metrics of a sweep that the report draws, as far as they vary.
-SWEEP_METRICS = (
-    "goodput_bps",
-    "utilisation",
-    "loss_rate",
-    "jain_index",
-    "rtt_mean_s",
-    "completion_time_mean_s",
-    "timeouts",
-)
 _LARGE_SVG = 350_000
 
 
@@ -65,7 +52,7 @@ def write_run_report(result: Result, path: Path) -> Path:
         "result": result,
         "summary": result.summary,
         "topology": drawing(result.summary),
-        "key": key_numbers(result),
+        "key": tables.key_numbers(result),
         "figures": figures,
         "run": tables.run_table(result),
         "links": tables.object_table(result, "links"),
@@ -75,6 +62,7 @@ def write_run_report(result: Result, path: Path) -> Path:
         "predictions": tables.predictions(result),
         "limits": [_limit_row(flow) for flow in flows],
         "legend": [_legend(name) for name in limit_names(flows)],
+        "warnings": [tables.warning_text(w) for w in result.warnings],
         "scenario": result.scenario if result.path else "",
         "quantity": quantity,
     }
@@ -83,7 +71,7 @@ def write_run_report(result: Result, path: Path) -> Path:
 
 def write_sweep_report(sweep: SweepResult, path: Path) -> Path:
     """Writes the report of a sweep: a table of its points, and figures of the main metrics over each parameter."""
-    metrics = [m for m in SWEEP_METRICS if m in sweep.metrics]
+    metrics = [m for m in tables.SWEEP_METRICS if m in sweep.metrics]
     varying: list[str | None] = [p for p in sweep.parameters if sweep.cells[p].n_unique() > 1] or [None]
     figures = [
         {
@@ -98,7 +86,7 @@ def write_sweep_report(sweep: SweepResult, path: Path) -> Path:
         "sweep": sweep,
         "done": sweep.done,
         "total": sweep.total,
-        "table": cell_table(sweep, metrics),
+        "table": tables.cell_table(sweep, metrics),
         "figures": figures,
         "warnings": _sweep_warnings(sweep),
         "failures": sweep.failures,
@@ -128,17 +116,6 @@ def _write(template: str, path: Path, content: dict[str, Any]) -> Path:
     return path
 
 
-def key_numbers(result: Result) -> list[tuple[str, str]]:
-    """Title and value of the metrics that people look at first."""
-    wanted = ("goodput_bps", "utilisation", "jain_index", "loss_rate", "rtt_mean_s", "completion_time_mean_s")
-    shown = [n for n in wanted if result.metrics.get(n) is not None]
-    if len(result.summary["flows"]) < 2 and "jain_index" in shown:
-        shown.remove("jain_index")
-    return [
-        (result.definitions[n]["title"], quantity(result.metrics[n], unit_of(n, result.definitions))) for n in shown
-    ]
-
-
 def _limit_row(flow: dict[str, Any]) -> dict[str, Any]:
     shares = [
         {
@@ -159,20 +136,6 @@ def _limit_row(flow: dict[str, Any]) -> dict[str, Any]:
 def _legend(name: str) -> dict[str, str]:
     number = list(NAMES).index(name) if name in NAMES else len(NAMES) - 1
     return {"name": NAMES.get(name, name), "colour": COLOURS[number % len(COLOURS)]}
-
-
-def cell_table(sweep: SweepResult, metrics: list[str]) -> Table:
-    """One row per point of a sweep: parameters, means and half widths of their intervals."""
-    wide = sweep.table(metrics)
-    headings = [(p, "") for p in sweep.parameters]
-    headings += [(sweep.title(m), sweep.definitions.get(m, {}).get("definition", "")) for m in metrics]
-    rows = []
-    for row in wide.iter_rows(named=True):
-        cells = ["–" if row[p] is None else str(row[p]) for p in sweep.parameters]
-        for m in metrics:
-            cells.append(plus_minus(row[m], row[f"{m} ±"], sweep.unit(m)))
-        rows.append(cells)
-    return Table(headings, rows)
 
 
 def _sweep_warnings(sweep: SweepResult) -> list[tuple[str, int]]:

@@ -1,14 +1,16 @@
-"""The numbers of a report as rows of text, formatted with their units."""
+"""The numbers of a run or a sweep as rows of text with their units, for the terminal and the report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..explain import main_limit
-from ..plots.limits import NAMES
-from ..results import Result, unit_of
-from ..units import quantity
+from .explain import NAMES, main_limit
+from .results import Result, unit_of
+from .units import counted, plus_minus, quantity
+
+if TYPE_CHECKING:
+    from .sweep.result import SweepResult
 
 #: Metrics of flows in tables, if the run has them, in this order.
 _FLOW = (
@@ -31,6 +33,16 @@ _LINK = (
     "queue_max_packets",
     "queue_delay_mean_s",
     "queue_delay_p95_s",
+)
+#: Metrics of a sweep that people look at first, and that the report draws.
+SWEEP_METRICS = (
+    "goodput_bps",
+    "utilisation",
+    "loss_rate",
+    "jain_index",
+    "rtt_mean_s",
+    "completion_time_mean_s",
+    "timeouts",
 )
 _FEW = 12
 
@@ -119,6 +131,50 @@ def predictions(result: Result) -> Table:
     return Table(headings, rows)
 
 
+def key_numbers(result: Result) -> list[tuple[str, str]]:
+    """Title and value of the metrics that people look at first."""
+    wanted = ("goodput_bps", "utilisation", "jain_index", "loss_rate", "rtt_mean_s", "completion_time_mean_s")
+    shown = [n for n in wanted if result.metrics.get(n) is not None]
+    if len(result.summary["flows"]) < 2 and "jain_index" in shown:
+        shown.remove("jain_index")
+    return [
+        (result.definitions[n]["title"], quantity(result.metrics[n], unit_of(n, result.definitions))) for n in shown
+    ]
+
+
+def cell_table(sweep: SweepResult, metrics: list[str]) -> Table:
+    """One row per point of a sweep: parameters, means and half widths of their intervals."""
+    wide = sweep.table(metrics)
+    headings = [(p, "") for p in sweep.parameters]
+    headings += [(sweep.title(m), sweep.definitions.get(m, {}).get("definition", "")) for m in metrics]
+    rows = []
+    for row in wide.iter_rows(named=True):
+        cells = ["–" if row[p] is None else str(row[p]) for p in sweep.parameters]
+        for m in metrics:
+            cells.append(plus_minus(row[m], row[f"{m} ±"], sweep.unit(m)))
+        rows.append(cells)
+    return Table(headings, rows)
+
+
+def first_metrics(sweep: SweepResult) -> list[str]:
+    """What a sweep's table shows unless told: four metrics of the run, or goodput and that of up to four groups."""
+    present = [m for m in SWEEP_METRICS if m in sweep.metrics and m != "jain_index"]
+    groups = [m for m in sweep.metrics if m.startswith("group.") and m.endswith(".goodput_bps")]
+    return [*present[: 2 if groups else 4], *groups[:4]]
+
+
+def warning_text(warning: dict[str, str]) -> str:
+    """A warning's message, after the object that it is about unless it names that itself.
+
+    >>> warning_text({"object": "web[0]", "message": "web[0]: window of 64 kB"})
+    'web[0]: window of 64 kB'
+    >>> warning_text({"object": "web[0]", "message": "window of 64 kB"})
+    'web[0]: window of 64 kB'
+    """
+    message, name = warning["message"], warning["object"]
+    return message if message.startswith(f"{name}:") else f"{name}: {message}"
+
+
 def chosen_flows(result: Result) -> list[dict[str, Any]]:
     """All flows if they are few; else the slowest, those around the median, and the fastest."""
     flows: list[dict[str, Any]] = result.summary["flows"]
@@ -142,4 +198,4 @@ def show(result: Result, metric: str, value: float | None) -> str:
 def _name(item: dict[str, Any], kind: str) -> str:
     if kind == "links":
         return f"{str(item['name']).rsplit('.', 1)[0]} ({item['from']} → {item['to']})"
-    return f"{item['name']} ({item['count']} flows)" if kind == "groups" else str(item["name"])
+    return f"{item['name']} ({counted(item['count'], 'flow')})" if kind == "groups" else str(item["name"])
