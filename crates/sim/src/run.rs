@@ -124,7 +124,11 @@ fn play(world: &mut World<'_>, options: &mut RunOptions<'_>) -> Result<(), RunEr
     while world.now < end {
         let stop = next_sample.min(end).min(if measuring { end } else { warmup });
         // Receivers' counters go into time series, and into the summary at the end of the warm-up and of the run.
-        let count = if options.tables || !measuring { stop } else { end };
+        let count = match (options.tables, measuring) {
+            (true, _) => stop,
+            (false, true) => end,
+            (false, false) => warmup,
+        };
         while let Pause::Busy = world.advance(stop, count, EVENTS_PER_SLICE) {
             tell(world, options, &mut told, end)?;
         }
