@@ -150,3 +150,13 @@ def test_ctrl_c_ends_a_long_run_at_once_and_leaves_nothing(tmp_path, scenario):
     assert process.returncode == 130
     assert errors.strip() == "longhaul: interrupted"
     assert [path.name for path in tmp_path.iterdir()] == [Path(scenario).name]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "small.toml", "--out", "r"]])
+def test_what_is_slow_to_load_is_loaded_only_when_needed(tmp_path, scenario, arguments):
+    code = (
+        "import sys; from longhaul import cli; code = cli.run(sys.argv[1:]);"
+        "print([m for m in ('matplotlib', 'polars', 'jinja2', 'numpy') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stderr.strip() == "[]"

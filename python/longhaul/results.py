@@ -10,11 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from .errors import ResultError, explain_os_error
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.figure import Figure
 
 _PARTS = ("run_id", "name", "seed", "duration_s", "run", "links", "flows", "definitions")
@@ -120,6 +119,8 @@ class Result:
 
         `objects` is "flows", "links" or "groups".
         """
+        import polars as pl
+
         if objects not in ("flows", "links", "groups"):
             raise ValueError(f'a table is of "flows", "links" or "groups", not {objects!r}')
         rows = []
@@ -194,6 +195,8 @@ def read_json(file: Path) -> dict[str, Any]:
 
 def read_table(file: Path) -> pl.DataFrame:
     """A Parquet table from a result directory."""
+    import polars as pl
+
     if not file.exists():
         raise ResultError(f"{file} is missing: the run was made without time series, or the file was deleted")
     try:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
 import io
-from collections.abc import Callable
 from pathlib import Path
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from ..errors import PlotError
 from ..outputs import errors_as_output_error, write_atomically
 from ..results import Result
-from . import cwnd, fairness, limits, links, rtt, style, throughput, timeseq
 from .view import View
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["KINDS", "View", "draw", "figure_bytes", "kinds_for", "save"]
 
-#: Every kind of figure of one run, in the order of the report.
-KINDS: dict[str, Callable[[Result, View], Figure]] = {
-    "throughput": throughput.draw_throughput,
-    "goodput": throughput.draw_goodput,
-    "cwnd": cwnd.draw,
-    "utilisation": links.draw_utilisation,
-    "queue": links.draw_queue,
-    "rtt": rtt.draw,
-    "limits": limits.draw,
-    "fairness": fairness.draw,
-    "timeseq": timeseq.draw,
+#: Every kind of figure of one run, in the order of the report, with its module and function; these are imported when
+#: drawn, since matplotlib takes longer to load than many a run.
+KINDS = {
+    "throughput": ("throughput", "draw_throughput"),
+    "goodput": ("throughput", "draw_goodput"),
+    "cwnd": ("cwnd", "draw"),
+    "utilisation": ("links", "draw_utilisation"),
+    "queue": ("links", "draw_queue"),
+    "rtt": ("rtt", "draw"),
+    "limits": ("limits", "draw"),
+    "fairness": ("fairness", "draw"),
+    "timeseq": ("timeseq", "draw"),
 }
 FORMATS = ("png", "pdf", "svg")
 
@@ -35,8 +37,12 @@ def draw(result: Result, kind: str, view: View | None = None) -> Figure:
     """Draws one figure; raises `PlotError` if the kind is unknown or the result does not hold what it takes."""
     if kind not in KINDS:
         raise PlotError(f"no figure is called {kind!r}; there are {', '.join(KINDS)}")
+    from . import style
+
+    module, function = KINDS[kind]
     with style.styled():
-        return KINDS[kind](result, view or View())
+        figure: Figure = getattr(importlib.import_module(f".{module}", __package__), function)(result, view or View())
+        return figure
 
 
 def kinds_for(result: Result) -> list[str]:
@@ -54,6 +60,8 @@ def figure_bytes(figure: Figure, format: str, dpi: int = 160) -> bytes:
     stamps = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
     if format not in stamps:
         raise PlotError(f"a figure cannot be saved as {format!r}; there are {', '.join(FORMATS)}")
+    from . import style
+
     buffer = io.BytesIO()
     with style.styled():
         figure.savefig(buffer, format=format, dpi=dpi, metadata=stamps[format])

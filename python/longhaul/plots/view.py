@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from ..errors import PlotError
 from ..results import Result
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class View:
 
     def cut(self, frame: pl.DataFrame, result: Result) -> pl.DataFrame:
         """The rows within the stretch of time and of the selected flows."""
+        import polars as pl
+
         start, end = self.span(result)
         frame = frame.filter(pl.col("time_s").is_between(start, end))
         if self.flows is not None and "flow" in frame.columns:

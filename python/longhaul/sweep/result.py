@@ -7,13 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from .. import stats
 from ..errors import PlotError, ResultError
 from ..results import Result, load_run, read_json, read_table, unit_of
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.figure import Figure
 
 
@@ -93,6 +92,8 @@ class SweepResult:
 
     def table(self, metrics: Sequence[str] | None = None) -> pl.DataFrame:
         """One row per point: parameters and the mean of each metric, with the half width of its 95 % interval."""
+        import polars as pl
+
         chosen = list(metrics) if metrics is not None else [m for m in self.metrics if "." not in m]
         wide = self.cells.select("cell", *self.parameters).unique(maintain_order=True)
         for name in chosen:
@@ -109,6 +110,8 @@ class SweepResult:
 
         Points that differ only in `parameter` saw the same random draws, so the difference varies less than the values.
         """
+        import polars as pl
+
         if parameter not in self.parameters:
             raise ResultError(f"{parameter!r} was not swept; there are {', '.join(self.parameters)}")
         others = [p for p in self.parameters if p != parameter]

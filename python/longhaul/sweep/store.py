@@ -7,9 +7,7 @@ import math
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from .. import core, outputs, stats, toml
 from ..document import Document
@@ -17,6 +15,9 @@ from ..errors import OutputError, ResultError
 from ..outputs import json_text, write_atomically
 from ..results import read_json
 from .plan import Plan, PlannedRun, unique
+
+if TYPE_CHECKING:
+    import polars as pl
 
 MANIFEST = "manifest.json"
 
@@ -146,6 +147,8 @@ Row = tuple[PlannedRun, dict[str, float | None]]
 
 def runs_frame(plan: Plan, rows: Iterable[Row]) -> pl.DataFrame:
     """One row per run: identity, parameters, metrics."""
+    import polars as pl
+
     rows = list(rows)
     columns: dict[str, Any] = {
         "run_id": [run.run_id for run, _ in rows],
@@ -162,6 +165,8 @@ def runs_frame(plan: Plan, rows: Iterable[Row]) -> pl.DataFrame:
 
 def cells_frame(plan: Plan, rows: Iterable[Row]) -> pl.DataFrame:
     """One row per point and metric: mean, median, standard deviation and the 95 % confidence interval of the mean."""
+    import polars as pl
+
     by_cell: dict[int, list[Row]] = {}
     for run, metrics in rows:
         by_cell.setdefault(run.cell, []).append((run, metrics))
@@ -189,6 +194,8 @@ def cells_frame(plan: Plan, rows: Iterable[Row]) -> pl.DataFrame:
 
 def parameter_series(values: list[Any]) -> pl.Series:
     """A column for a parameter: of its own type if all values share one, as TOML text if not."""
+    import polars as pl
+
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {bool} or kinds <= {int} or kinds <= {int, float} or kinds <= {str}:
         if kinds == {int, float}:
