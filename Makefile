@@ -7,15 +7,16 @@ DEMO   ?= examples/dumbbell-50-flows.toml
 OUT    ?= out/demo
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
-.PHONY: help demo test test-rust test-python bench install check-tools clean
+.PHONY: help demo test test-rust test-python bench validate bench-program install check-tools clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo     simulate $(DEMO); print a table, write a report"
-	@echo "make test     all tests and checks, Rust and Python"
-	@echo "make bench    speed and memory beside ns-2 (if installed: scripts/install-packages)"
-	@echo "make install  set up .venv with the longhaul command"
-	@echo "make clean    remove what was built"
+	@echo "make demo      simulate $(DEMO); print a table, write a report"
+	@echo "make test      all tests and checks, Rust and Python"
+	@echo "make bench     speed and memory beside ns-2 (if installed: scripts/install-packages)"
+	@echo "make validate  results beside ns-2's (if installed)"
+	@echo "make install   set up .venv with the longhaul command"
+	@echo "make clean     remove what was built"
 
 demo: install
 	$(BIN)/longhaul run $(DEMO) --report --force --out $(OUT)
@@ -35,8 +36,14 @@ test-python: install
 	$(BIN)/mypy
 	$(BIN)/pytest
 
-bench: install
+bench: install bench-program
 	$(BIN)/python benches/bench.py
+
+validate: install bench-program
+	$(BIN)/python benches/validate.py
+
+bench-program: check-tools
+	cargo build --release --locked -p longhaul-sim --example bench_run
 
 install: $(STAMPS)/longhaul
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -160,3 +161,11 @@ def test_what_is_slow_to_load_is_loaded_only_when_needed(tmp_path, scenario, arg
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=tmp_path)
     assert done.stderr.strip() == "[]"
+
+
+def test_the_help_of_bench_names_every_argument_of_bench_py(command):
+    script = Path(__file__).resolve().parent.parent / "benches" / "bench.py"
+    shown = command("bench", "--help").out
+    said = subprocess.run([sys.executable, str(script), "--help"], capture_output=True, text=True).stdout
+    for option in set(re.findall(r"--[a-z0-9-]+", said)):
+        assert option in shown

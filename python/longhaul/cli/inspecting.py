@@ -99,7 +99,26 @@ def schema() -> None:
 
 
 def bench(context: typer.Context) -> None:
-    """Measure speed and memory beside ns-2 (in a checkout of the project); arguments go to benches/bench.py."""
+    """Measure speed and memory beside ns-2, in a checkout of the project after `make bench` has built the program.
+
+    Arguments go to benches/bench.py:
+
+    --pairs N        runs of each simulator per scenario (5; 1 with --quick)
+
+    --quick          short durations, one pair: does it work?
+
+    --only A,B       only these scenarios
+
+    --list           name the scenarios and stop
+
+    --ours PROGRAM   the simulator (target/release/examples/bench_run)
+
+    --ours-only, --ns2-only   leave the other simulator out
+
+    --json FILE      write every run's numbers
+
+    --markdown FILE  write the tables
+    """
     here = Path(__file__).resolve()
     script = next((p / "benches" / "bench.py" for p in here.parents if (p / "benches" / "bench.py").is_file()), None)
     if script is None:
