@@ -14,6 +14,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+#: A flow that is over before the warm-up is.
+EARLY = """
+[[flow]]
+name = "early"
+from = "hub"
+to = "remote"
+start = "100 ms"
+stop = "1 s"
+"""
 FILES = {"scenario.toml", "summary.json", "timing.json", "flows.parquet", "links.parquet", "events.parquet"}
 
 
@@ -24,6 +33,31 @@ def test_run_writes_a_result_and_prints_its_table(command, scenario, tmp_path):
     assert "Goodput" in outcome.out
     assert "users[0]" in outcome.out
     assert f"result: {tmp_path / 'r'}" in outcome.out
+
+
+def test_run_and_explain_say_why_a_flow_is_slow(command, scenario, tmp_path):
+    outcome = command("run", scenario, "--out", tmp_path / "r")
+    for called in ("slowest", "fastest"):
+        (line,) = [line for line in outcome.out.splitlines() if f"({called}, " in line]
+        assert "of its time" in line
+    told = command("explain", tmp_path / "r")
+    assert told.code == 0, told.err
+    assert told.out.count("of its time") >= 3
+    assert "and 2 more flows" in command("explain", tmp_path / "r", "--limit", 1).out
+    assert [flow["flow"] for flow in json.loads(command("explain", tmp_path / "r", "--flows", "1", "--json").out)] == [
+        1
+    ]
+    assert command("explain", tmp_path / "nothing").code == 2
+
+
+def test_a_flow_without_measured_time_has_no_limit(command, scenario, tmp_path):
+    scenario.write_text(scenario.read_text() + EARLY)
+    outcome = command("run", scenario, "--set", "run.warmup=10 s", "--out", tmp_path / "r")
+    assert outcome.code == 0, outcome.err
+    row = [line for line in outcome.out.splitlines() if line.startswith(" early")][-1]
+    assert row.split()[-1] == "–"
+    told = command("explain", tmp_path / "r").out
+    assert "early (–): It was not active in the measured time." in told.replace("early[0]", "early")
 
 
 def test_run_json_is_the_summary(command, scenario, tmp_path):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .units import quantity
+from .units import counted, quantity
 
 #: How each limit is called in figures and texts; order of stacking.
 NAMES = {
@@ -29,9 +29,9 @@ def limit_names(flows: list[dict[str, Any]]) -> list[str]:
 
 
 def main_limit(flow: dict[str, Any]) -> tuple[str, float]:
-    """The limit that took most of the flow's time, and its share."""
+    """The limit that took most of the flow's time, and its share; an empty name if no time was measured."""
     limited = flow.get("limited") or {}
-    if not limited:
+    if not any(limited.values()):
         return "", 0.0
     name = max(limited, key=lambda key: limited[key] or 0.0)
     return name, float(limited[name] or 0.0)
@@ -51,7 +51,23 @@ def explain(flow: dict[str, Any]) -> str:
         for name, share in sorted(limited.items(), key=lambda item: -item[1])
         if share >= _WORTH and name in _SENTENCES
     ]
+    if not any(limited.values()):
+        return "It was not active in the measured time."
     return " ".join(sentences) or "Nothing limited it for long."
+
+
+def by_goodput(flows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The flows that were active while measured, slowest first."""
+    active = [flow for flow in flows if main_limit(flow)[0] and flow["metrics"].get("goodput_bps") is not None]
+    return sorted(active, key=lambda flow: (flow["metrics"]["goodput_bps"], flow["id"]))
+
+
+def slowest_and_fastest(flows: Sequence[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """The two flows worth a paragraph each, with what they are called; of a single flow that one."""
+    ordered = by_goodput(flows)
+    if len(ordered) < 2:
+        return [("", flow) for flow in ordered]
+    return [("slowest", ordered[0]), ("fastest", ordered[-1])]
 
 
 def _value(flow: dict[str, Any], part: str, key: str) -> float | None:
@@ -107,7 +123,7 @@ def _recovery(flow: dict[str, Any], share: float) -> str:
     if loss is not None:
         parts.append(f"{quantity(loss, 'share')} of its packets were lost")
     if timeouts:
-        parts.append(f"{int(timeouts)} timeout{'s' if timeouts > 1 else ''}")
+        parts.append(counted(int(timeouts), "timeout"))
     return text + (f" ({', '.join(parts)})." if parts else ".")
 
 

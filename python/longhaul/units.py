@@ -43,6 +43,8 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
     '93.4 Mbit/s'
     >>> quantity(0.25, "s"), quantity(0.0123, "share"), quantity(None, "s"), quantity(1500, "packets")
     ('250 ms', '1.23 %', '–', '1,500 packets')
+    >>> quantity(1460, "B"), quantity(65536, "B")
+    ('1460 B', '65.5 kB')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
@@ -56,6 +58,8 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
         scale, name = scaled_unit(value, "s")
         return f"{significant(value / scale, digits)} {name}"
     if unit in _SCALED:
+        if _SCALED[unit] == "B" and 1000 <= abs(value) < 10_000:  # sizes of packets, which people know to the byte
+            return f"{value:.0f} B"
         scale, name = scaled_unit(value, unit)
         return f"{significant(value / scale, digits)} {name}"
     if unit == "packets" and abs(value) < 0.01:  # a hundredth of a packet says nothing

@@ -14,10 +14,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from .. import catalogue, core
+from .. import explain as explaining
 from .. import verify as verification
 from ..errors import LonghaulError, ResultError
 from ..outputs import json_text
 from ..progress import of_run
+from ..results import load_run
+from ..units import counted
+from . import options, tables
 from .options import messages
 
 
@@ -48,6 +52,36 @@ def verify(
         typer.echo(f"{len(checks) - bad} of {len(checks)} results are byte-identical")
     if bad:
         raise typer.Exit(1)
+
+
+def explain(
+    result: Path = typer.Argument(..., help="Result directory of a run.", show_default=False),
+    flows: str | None = typer.Option(None, "--flows", metavar="0,3,7-9", help="Only these flows."),
+    limit: int = typer.Option(20, "--limit", min=1, help="At most so many flows, the slowest first."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Say of each flow why it was not faster: what limited it, and what would change that."""
+    if not result.is_dir():
+        raise ResultError(f"{result} is not a directory" if result.exists() else f"{result} does not exist")
+    if (result / "manifest.json").exists():
+        raise ResultError(f"{result} is a sweep; name one of its runs, in {result / 'runs'}")
+    found = load_run(result).summary["flows"]
+    if (wanted := options.numbers(flows)) is not None:
+        if unknown := sorted(set(wanted) - {flow["id"] for flow in found}):
+            raise ResultError(f"no flow {unknown[0]} in {result}; there are {counted(len(found), 'flow')}, from 0")
+        found = [flow for flow in found if flow["id"] in wanted]
+    active = explaining.by_goodput(found)
+    idle = [flow for flow in found if flow not in active]
+    shown = [*active, *idle][:limit]
+    if as_json:
+        content = [{"flow": flow["id"], "name": flow["name"], "text": explaining.explain(flow)} for flow in shown]
+        typer.echo(json_text(content), nl=False)
+        return
+    console = Console()
+    for flow in shown:
+        tables.print_explanation(console, flow)
+    if len(shown) < len(found):
+        typer.echo(f"and {counted(len(found) - len(shown), 'more flow')}; --limit shows them")
 
 
 def list_(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from .. import tables
+from ..explain import explain, slowest_and_fastest
 from ..results import Result
 from ..sweep import SweepResult
 from ..units import counted, quantity
@@ -34,6 +36,8 @@ def print_run(console: Console, result: Result) -> None:
         console.print(_table(tables.object_table(result, "groups", short=True), "Groups"))
     chosen = "Flows" if not tables.is_selection(result) else f"Flows (slowest, median and fastest of {len(s['flows'])})"
     console.print(_table(tables.object_table(result, "flows", short=True), chosen))
+    for called, flow in slowest_and_fastest(s["flows"]):
+        print_explanation(console, flow, called)
     for warning in result.warnings[:10]:
         console.print(
             f"[yellow]warning:[/yellow] {escape(tables.warning_text(warning))}",
@@ -41,6 +45,13 @@ def print_run(console: Console, result: Result) -> None:
         )
     if len(result.warnings) > 10:
         console.print(f"[yellow]and {counted(len(result.warnings) - 10, 'more warning')}[/yellow], see summary.json")
+
+
+def print_explanation(console: Console, flow: dict[str, Any], called: str = "") -> None:
+    """One paragraph: which flow, how fast it was, and why it was not faster."""
+    goodput = quantity(flow["metrics"].get("goodput_bps"), "bit/s")
+    head = f"{flow['name']} ({f'{called}, ' if called else ''}{goodput})"
+    console.print(f"[bold]{escape(head)}[/bold]: {escape(explain(flow))}", highlight=False)
 
 
 def print_sweep(console: Console, sweep: SweepResult, metrics: Sequence[str] | None = None) -> None:
