@@ -201,3 +201,17 @@ def test_sweep_figures_and_report(command, sweep_file, tmp_path):
     outcome = command("plot", out, "--kind", "goodput_bps", "--over", "flow.users.count", "--pdf")
     assert outcome.code == 0, outcome.err
     assert (out / "plots" / "goodput_bps.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_table_shows_groups_or_the_metrics_asked_for(command, sweep_file, tmp_path):
+    other = '\n[[flow]]\nname = "web"\nfrom = "hub"\nto = "remote"\n\n[sweep]'
+    sweep_file.write_text(sweep_file.read_text().replace("\n[sweep]", other))
+    outcome = command("sweep", sweep_file, "--out", tmp_path / "s")
+    assert outcome.code == 0, outcome.err
+    assert "Goodput (users)" in outcome.out
+    assert "Goodput (web)" in outcome.out
+    chosen = ["--metrics", "group.web.loss_rate,timeouts"]
+    outcome = command("sweep", sweep_file, "--out", tmp_path / "s", "--resume", *chosen)
+    assert "Loss rate (web)" in outcome.out
+    assert "Goodput" not in outcome.out
+    assert command("sweep", sweep_file, "--out", tmp_path / "s", "--resume", "--metrics", "nonsense").code == 2
