@@ -60,7 +60,12 @@ impl App {
 
     /// The end that sends the bulk of the data.
     pub fn data_sender(&self) -> Side {
-        match self.spec {
+        Self::data_sender_of(&self.spec)
+    }
+
+    /// The end that would send the bulk of the data.
+    pub fn data_sender_of(spec: &AppSpec) -> Side {
+        match spec {
             AppSpec::Bulk { .. } | AppSpec::Cbr { .. } => Side::Client,
             AppSpec::Request { .. } => Side::Server,
         }

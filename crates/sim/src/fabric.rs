@@ -35,7 +35,7 @@ enum Hop {
 
 /// Until when packets on a link may be handed to their endpoint ahead of time. It takes a link that serves one endpoint
 /// alone, in order, and an endpoint that sends on a link of its own and whose application does not act by itself meanwhile.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Delivery {
     /// Not at all.
     OnTime = 0,
@@ -81,13 +81,13 @@ struct Entry {
 
 impl Fabric {
     /// Builds the links of a network. `serve_ahead` may be turned off to check that it changes nothing.
-    /// `passive` tells of each endpoint whether its application leaves it alone but for what packets bring about.
+    /// `bound` tells of each endpoint how far ahead its application and those who look at it let packets be handed over.
     pub fn new(
         network: &Network,
         seed: u64,
         serve_ahead: bool,
         captured: &[bool],
-        passive: impl Fn(usize) -> bool,
+        bound: impl Fn(usize) -> Delivery,
     ) -> Self {
         let links: Vec<Link<Packet>> =
             network.links.iter().map(|link| Link::new(&link.config, seed, &link.name)).collect();
@@ -118,8 +118,8 @@ impl Fabric {
             .collect();
         let delivery: Vec<Delivery> = (0..links.len())
             .map(|link| match ways.successors[link][..] {
-                [(endpoint, None)] if serve_ahead && links[link].is_fifo() && passive(endpoint) => {
-                    ways.delivery_to(endpoint, network, &links)
+                [(endpoint, None)] if serve_ahead && links[link].is_fifo() => {
+                    bound(endpoint).min(ways.delivery_to(endpoint, network, &links))
                 }
                 _ => Delivery::OnTime,
             })
@@ -297,8 +297,9 @@ impl Ways {
         let flow = &network.flows[endpoint / 2];
         let first = if endpoint % 2 == 0 { flow.forward[0] } else { flow.reverse[0] };
         let alone = self.successors[first].len() == 1 && links[first].is_fifo();
-        match (alone, network.links[first].declared || endpoint % 2 == 0) {
+        match (alone, network.links[first].declared) {
             (false, _) => Delivery::OnTime,
+            // Counters of a link of the scenario file are looked at whenever the world stops.
             (true, true) => Delivery::UntilStop,
             (true, false) => Delivery::UntilCount,
         }

@@ -2,7 +2,7 @@
 
 use crate::app::{App, NO_GOAL, Side};
 use crate::endpoint::{Endpoint, SendOverhead};
-use crate::fabric::{Arrival, Fabric};
+use crate::fabric::{Arrival, Delivery, Fabric};
 use crate::packet::{Hosts, Packet};
 use crate::recorder::Recorder;
 use crate::timeline::Timeline;
@@ -85,11 +85,17 @@ impl<'a> World<'a> {
                 && scenario.run.capture.iter().any(|name| link.name.starts_with(&format!("{name}.")))
         });
         let captured: Vec<bool> = captured.collect();
-        let passive = |endpoint: usize| {
+        let bound = |endpoint: usize| {
             let spec = &scenario.flow[network.flows[endpoint / 2].group];
-            endpoint % 2 == 1 || (App::is_passive(&spec.app) && spec.stop.is_none())
+            let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
+            match side {
+                Side::Client if !App::is_passive(&spec.app) || spec.stop.is_some() => Delivery::OnTime,
+                // A sender's window is looked at whenever the world stops.
+                _ if side == App::data_sender_of(&spec.app) => Delivery::UntilStop,
+                _ => Delivery::UntilCount,
+            }
         };
-        let fabric = Fabric::new(network, seed, serve_ahead, &captured, passive);
+        let fabric = Fabric::new(network, seed, serve_ahead, &captured, bound);
         let flows = network.flows.len();
         let mut world = World {
             scenario,
@@ -491,7 +497,8 @@ impl<'a> World<'a> {
         if !app.started {
             return;
         }
-        let ended = app.finished.is_some() || app.stopped;
+        // A receiver that was served ahead may have finished at a time that is still to come.
+        let ended = app.stopped || app.finished.is_some_and(|at| at < self.now);
         let received = self.data_receiver(flow).connection.received_bytes();
         let cwnd = self.data_sender(flow).connection.cwnd() as f64;
         if measuring && !ended {

@@ -92,6 +92,8 @@ proptest! {
         }
         let plain = run(&text, RunOptions { serve_ahead: false, ..RunOptions::default() });
         prop_assert_eq!(as_json(&outcome), as_json(&plain));
+        let quiet = run(&text, RunOptions { tables: false, ..RunOptions::default() });
+        prop_assert_eq!(as_json(&outcome), as_json(&quiet), "recording changes a number");
         prop_assert_eq!(&outcome.tables.flows, &plain.tables.flows);
         prop_assert_eq!(&outcome.tables.links, &plain.tables.links);
         prop_assert_eq!(&outcome.tables.events, &plain.tables.events);
