@@ -2,8 +2,8 @@
 
 use crate::error::nearest;
 use crate::{
-    AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, DumbbellSpec, FlowSpec, Network, Scenario,
-    StartSpec, TcpSpec,
+    AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, DumbbellSpec, FlowSpec, InitialWindowSpec,
+    Network, Scenario, StartSpec, TcpSpec,
 };
 use longhaul_units::{Duration, Limit, Rate};
 use std::collections::BTreeSet;
@@ -357,6 +357,14 @@ impl Checker {
             if BufferSpec::Limited(limit).bytes(tcp.mss).is_some_and(|bytes| bytes < mss) {
                 self.problem(&["receive_buffer"], "a receive buffer holds at least one segment");
             }
+        }
+        if let InitialWindowSpec::Fixed(Limit::Packets(0) | Limit::Bytes(longhaul_units::Size::ZERO)) =
+            tcp.initial_window
+        {
+            self.problem(
+                &["initial_window"],
+                "an initial window of 0 could never send; it is at least 1 packet or 1 B",
+            );
         }
         if tcp.reading_rate.is_some_and(Rate::is_zero) {
             self.problem(&["reading_rate"], "an application that reads at 0 bit/s never ends");

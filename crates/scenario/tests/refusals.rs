@@ -74,6 +74,7 @@ fn absurd_values_are_refused() {
     says(&refusal("\"10 s\"", "\"0 s\""), &["geo.toml:2", "more than 0 s"]);
     let empty_queue = "delay = \"250 ms\"\nqueue = { kind = \"droptail\", limit = \"0 packets\" }";
     says(&refusal("delay = \"250 ms\"", empty_queue), &["geo.toml:8", "a queue of 0 lets nothing through"]);
+    says(&with_override("flow.download.tcp.initial_window", "0"), &["initial_window", "at least 1 packet"]);
     let never = "to = \"remote\"\nstart = \"11 s\"";
     says(&refusal("to = \"remote\"", never), &["geo.toml:12", "after the end of the run"]);
 }

@@ -29,8 +29,9 @@ pub(crate) fn summarise(world: &mut World<'_>) -> Summary {
     let end = Instant::ZERO + scenario.run.duration;
     let measured_s = (scenario.run.duration - scenario.run.warmup).as_secs_f64();
     let measured: Vec<Measured> = (0..world.apps.len()).map(|flow| measure(world, flow, end)).collect();
+    let sharing = flows_on_links(world);
     let flows: Vec<FlowSummary> =
-        (0..world.apps.len()).map(|flow| flow_summary(world, flow, &measured[flow])).collect();
+        (0..world.apps.len()).map(|flow| flow_summary(world, flow, &measured[flow], &sharing)).collect();
     let links: Vec<LinkSummary> =
         (0..world.declared.len()).map(|position| link_summary(world, position, measured_s)).collect();
     let groups = scenario
@@ -134,7 +135,7 @@ fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
     (denominator > 0.0).then(|| numerator / denominator)
 }
 
-fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured) -> FlowSummary {
+fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured, sharing: &[usize]) -> FlowSummary {
     let instance = &world.network.flows[flow];
     let spec = &world.scenario.flow[instance.group];
     let sender = world.data_sender(flow);
@@ -157,7 +158,7 @@ fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured) -> FlowSumm
             &sender.connection.limited_time(world.now),
             &world.flow_baseline[flow].limited,
         ),
-        predicted: predictions(world, instance, &spec.tcp, measured),
+        predicted: predictions(world, flow, &spec.tcp, measured, sharing),
     }
 }
 
@@ -222,9 +223,15 @@ fn limit_name(limit: Limit) -> &'static str {
 }
 
 /// What formulas say this flow could do, at the RTT and congestion event rate that it met.
-fn predictions(world: &World<'_>, instance: &FlowInstance, tcp: &TcpSpec, measured: &Measured) -> Metrics {
+fn predictions(
+    world: &World<'_>,
+    flow: usize,
+    tcp: &TcpSpec,
+    measured: &Measured,
+    sharing: &[usize],
+) -> Metrics {
     let mut predicted = Metrics::default();
-    predicted.set("fair_share_bps", fair_share(world.network, instance, tcp));
+    predicted.set("fair_share_bps", fair_share(world, flow, tcp, sharing));
     let Some(rtt) = measured.mean_rtt() else { return predicted };
     let window = tcp.receive_buffer.bytes(tcp.mss);
     let limit = window.map(|bytes| closed_form::window_limit(Size::from_bytes(bytes), rtt).as_bps() as f64);
@@ -245,16 +252,24 @@ fn predictions(world: &World<'_>, instance: &FlowInstance, tcp: &TcpSpec, measur
     predicted
 }
 
-/// The least share of any link on the way of the data, in bits of payload per second.
-fn fair_share(network: &Network, instance: &FlowInstance, tcp: &TcpSpec) -> Option<f64> {
+/// For each link, how many flows send their data over it.
+fn flows_on_links(world: &World<'_>) -> Vec<usize> {
+    let mut counts = vec![0; world.network.links.len()];
+    let ways = (0..world.apps.len()).flat_map(|flow| world.data_path(flow));
+    ways.for_each(|link| counts[*link] += 1);
+    counts
+}
+
+/// The least share of any link on the way of the data, in bits of payload per second; `sharing` flows use each link.
+fn fair_share(world: &World<'_>, flow: usize, tcp: &TcpSpec, sharing: &[usize]) -> Option<f64> {
+    let network = world.network;
+    let way = world.data_path(flow);
     let payload = tcp.mss.as_bytes() as f64;
     let share = payload / (payload + HEADERS as f64);
-    let through = |link: &usize| {
-        let flows = network.flows.iter().filter(|flow| flow.forward.contains(link)).count();
-        network.links[*link].config.rate.as_bps() as f64 * share / flows as f64
-    };
-    let declared = instance.forward.iter().filter(|link| network.links[**link].declared).map(through);
-    let private = instance.forward.iter().filter(|link| !network.links[**link].declared);
+    let through =
+        |link: &usize| network.links[*link].config.rate.as_bps() as f64 * share / sharing[*link] as f64;
+    let declared = way.iter().filter(|link| network.links[**link].declared).map(through);
+    let private = way.iter().filter(|link| !network.links[**link].declared);
     let private = private.map(|link| network.links[*link].config.rate.as_bps() as f64 * share);
     declared.chain(private).min_by(f64::total_cmp)
 }

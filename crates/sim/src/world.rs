@@ -198,6 +198,14 @@ impl<'a> World<'a> {
     pub fn data_sender(&self, flow: usize) -> &Endpoint {
         &self.endpoints[2 * flow + self.apps[flow].data_sender() as usize]
     }
+    /// Links on the way of a flow's data.
+    pub fn data_path(&self, flow: usize) -> &[usize] {
+        let instance = &self.network.flows[flow];
+        match self.apps[flow].data_sender() {
+            Side::Client => &instance.forward,
+            Side::Server => &instance.reverse,
+        }
+    }
     /// The endpoint that receives it.
     pub fn data_receiver(&self, flow: usize) -> &Endpoint {
         &self.endpoints[2 * flow + 1 - self.apps[flow].data_sender() as usize]
