@@ -166,11 +166,6 @@ impl Schedule {
         self.fades.iter().any(|outage| outage.begin() <= now && now < outage.end())
     }
 
-    /// Rate in force at `now`.
-    pub fn rate_at(&mut self, now: Instant) -> Rate {
-        self.rate.at(now)
-    }
-
     /// What the link could carry between two times, in bits.
     pub fn capacity_bits(&self, from: Instant, to: Instant) -> f64 {
         let ends = self.rate.steps.iter().skip(1).map(|(time, _)| *time).chain([Instant::FAR_FUTURE]);
@@ -179,11 +174,6 @@ impl Schedule {
             rate.as_bps() as f64 * span.as_secs_f64()
         });
         spans.sum()
-    }
-
-    /// All changes of rate, as times and values in order.
-    pub fn rate_steps(&self) -> &[(Instant, Rate)] {
-        &self.rate.steps
     }
 }
 

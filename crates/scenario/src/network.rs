@@ -135,9 +135,9 @@ impl Network {
         there.chain(back).fold(Duration::ZERO, |sum, time| sum + time)
     }
 
-    /// The slowest link of a path: its index and rate.
-    pub fn bottleneck(&self, path: &[usize]) -> Option<(usize, Rate)> {
-        path.iter().map(|link| (*link, self.links[*link].config.rate)).min_by_key(|(_, rate)| *rate)
+    /// Rate of the slowest link of a path.
+    pub fn bottleneck_rate(&self, path: &[usize]) -> Option<Rate> {
+        path.iter().map(|link| self.links[*link].config.rate).min()
     }
 
     /// Links from one node of the document to another; `None` if there is no way.

@@ -68,7 +68,7 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
 }
 
 fn bandwidth_delay_product(world: &World<'_>, flow: &FlowSummary) -> Option<f64> {
-    let (_, rate) = world.network.bottleneck(world.data_path(flow.id))?;
+    let rate = world.network.bottleneck_rate(world.data_path(flow.id))?;
     Some(rate.as_bps() as f64 * flow.base_rtt_s / 8.0)
 }
 
