@@ -215,3 +215,65 @@ def test_the_table_shows_groups_or_the_metrics_asked_for(command, sweep_file, tm
     assert "Loss rate (web)" in outcome.out
     assert "Goodput" not in outcome.out
     assert command("sweep", sweep_file, "--out", tmp_path / "s", "--resume", "--metrics", "nonsense").code == 2
+
+
+@pytest.fixture
+def other_build(monkeypatch):
+    """Makes the runs that follow appear to come from another build of the simulator."""
+    return lambda: monkeypatch.setattr(longhaul.core, "program", lambda: "another build")
+
+
+def test_runs_of_another_build_are_refused(command, sweep_file, tmp_path, other_build):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "-q")
+    other_build()
+    outcome = command("sweep", sweep_file, "--out", out, "-q", "--resume")
+    assert outcome.code == 2
+    assert "8 finished runs" in outcome.err
+    assert "made by another build of the simulator" in outcome.err
+    assert "--changed check" in outcome.err
+
+
+def test_runs_of_another_build_are_made_again(command, sweep_file, tmp_path, other_build, monkeypatch):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "-q")
+    other_build()
+    made = []
+    real = longhaul.core.run
+    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(1) or real(*a, **k))
+    command("sweep", sweep_file, "--out", out, "-q", "--resume", "--changed", "rerun")
+    assert len(made) == 8
+
+
+def test_runs_of_another_build_are_kept_if_a_sample_is_the_same(
+    command, sweep_file, tmp_path, other_build, monkeypatch
+):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "-q")
+    other_build()
+    made = []
+    real = longhaul.core.run
+    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(1) or real(*a, **k))
+    outcome = command("sweep", sweep_file, "--out", out, "--resume", "--changed", "check")
+    assert outcome.code == 0, outcome.err
+    assert len(made) == 5
+    assert "8 of 8 runs are here" in outcome.out
+    assert json.loads((out / "manifest.json").read_text())["accepted"][0]["checked"] == 5
+    assert command("sweep", sweep_file, "--out", out, "--resume", "-q").code == 0
+
+
+def test_runs_of_another_build_with_other_bytes_are_refused(command, sweep_file, tmp_path, other_build):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "-q")
+    for file in (out / "runs").glob("*/summary.json"):
+        file.write_text(file.read_text().replace('"seed"', '"seed" '))
+    other_build()
+    outcome = command("sweep", sweep_file, "--out", out, "--resume", "--changed", "check")
+    assert outcome.code == 2
+    assert "comes out different" in outcome.err
+
+
+def test_changed_takes_one_of_three_words(command, sweep_file, tmp_path):
+    outcome = command("sweep", sweep_file, "--out", tmp_path / "s", "--changed", "rerum")
+    assert outcome.code == 2
+    assert "did you mean 'rerun'?" in outcome.err

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from os import PathLike
 
 version: str
+program: str
 
 class ScenarioError(ValueError): ...
 class RunError(RuntimeError): ...

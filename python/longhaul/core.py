@@ -63,6 +63,11 @@ def version() -> str:
     return str(_core().version)
 
 
+def program() -> str:
+    """A digest of the simulator's sources: changes with every line that could change a result, whatever the version says."""
+    return str(_core().program)
+
+
 def run(
     document: Document,
     overrides: Overrides = (),

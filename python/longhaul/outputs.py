@@ -24,6 +24,26 @@ def run_id_of(directory: Path) -> str | None:
     return _identity(directory / "summary.json")
 
 
+def program_of(directory: Path) -> str | None:
+    """The digest of the program that made a run's result; `None` if it is not known."""
+    content = _timing(directory)
+    return str(content["program"]) if "program" in content else None
+
+
+def seconds_of(directory: Path) -> float:
+    """Wall-clock time that a run took, in seconds; 0 if it is not known."""
+    value = _timing(directory).get("wall_s", 0.0)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _timing(directory: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((directory / "timing.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
 def _identity(file: Path) -> str | None:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))

@@ -51,15 +51,17 @@ def of_run(console: Console, shown: bool, label: str) -> Iterator[core.ProgressC
 
 @contextmanager
 def of_sweep(console: Console, shown: bool, label: str) -> Iterator[Observer | None]:
-    """A bar for a sweep: runs done, running, failed, and the time left."""
+    """A bar for a sweep: runs done, running, failed, events per second, and the time left."""
     if not (shown and console.is_terminal):
         yield None
         return
     with _bar(console) as bar:
         task = bar.add_task(label, total=1.0, state="")
+        began = time.monotonic()
 
         def observe(progress: SweepProgress) -> None:
-            state = f"{progress.finished} of {progress.total} runs, {len(progress.running)} running"
+            speed = progress.events / (time.monotonic() - began) / 1e6
+            state = f"{progress.finished} of {progress.total} runs, {len(progress.running)} running   {speed:.2f} M events/s"
             if progress.failed:
                 state += f", {progress.failed} failed"
             bar.update(task, completed=progress.fraction, state=state)

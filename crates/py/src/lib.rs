@@ -96,6 +96,7 @@ fn registry() -> String {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("version", sim::VERSION)?;
+    module.add("program", sim::PROGRAM)?;
     module.add("ScenarioError", py.get_type::<ScenarioError>())?;
     module.add("RunError", py.get_type::<RunError>())?;
     module.add("RunCancelled", py.get_type::<RunCancelled>())?;

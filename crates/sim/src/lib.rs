@@ -16,3 +16,7 @@ mod world;
 pub use longhaul_results::{Summary, Tables, WriteError};
 pub use longhaul_scenario::{Scenario, ScenarioError, VERSION, load, resolved_toml, run_id, schema_json};
 pub use run::{Outcome, Progress, ProgressCallback, RunError, RunOptions, registry_json, run, simulate};
+
+/// Digest of the simulator's sources and of the versions of its dependencies: the same with every compiler and profile,
+/// another one as soon as a line changes that could change a result. It is written into `timing.json`.
+pub const PROGRAM: &str = env!("LONGHAUL_PROGRAM");

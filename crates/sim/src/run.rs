@@ -92,6 +92,7 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
     let packets = world.capture_file();
     if let Some(directory) = options.out {
         let timing = serde_json::json!({
+            "program": crate::PROGRAM,
             "wall_s": wall_s,
             "set_up_s": set_up.as_secs_f64(),
             "simulated_s_per_wall_s": summary.duration_s / wall_s,

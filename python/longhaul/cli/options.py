@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
 from collections.abc import Sequence
@@ -18,6 +19,19 @@ messages = Console(stderr=True, highlight=False, soft_wrap=True)
 
 class UsageError(LonghaulError):
     """An option cannot be understood."""
+
+
+def one_of(option: str, given: str, known: Sequence[str]) -> str:
+    """A word that is one of a few; the message names the nearest.
+
+    >>> one_of("--scale", "quick", ["quick", "full"])
+    'quick'
+    """
+    if given not in known:
+        near = difflib.get_close_matches(given, known, 1, 0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UsageError(f"{option} {given!r}: there are {', '.join(known)}{hint}")
+    return given
 
 
 def settings(given: Sequence[str] | None) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from ..document import Document, read
 from ..errors import LonghaulError
 from ..progress import of_run, of_sweep
 from ..running import run_document
-from ..sweep import Plan, PlannedRun, Store, SweepResult, cores, make_plan, run_plan, unique
+from ..sweep import POLICIES, Plan, PlannedRun, Store, SweepResult, cores, make_plan, run_plan, unique
 from ..sweep.cost import estimate
 from ..units import counted, quantity
 from . import options, tables
@@ -31,6 +31,13 @@ OUT = typer.Option(None, "--out", "-o", help="Result directory  [default: result
 FORCE = typer.Option(False, "--force", help="Replace another Longhaul result in the result directory.")
 JSON = typer.Option(False, "--json", help="Print JSON instead of tables.")
 QUIET = typer.Option(False, "--quiet", "-q", help="Print nothing but errors.")
+CHANGED = typer.Option(
+    "refuse",
+    "--changed",
+    metavar="refuse|check|rerun",
+    help="What to do with finished runs from another build of the simulator: refuse them, make a few again and keep all if"
+    " every byte is the same, or make all again.",
+)
 REPORT = typer.Option(False, "--report", help="Write report.html into the result directory.")
 
 
@@ -99,6 +106,7 @@ def sweep(
         help="Columns of the table, as in --metrics goodput_bps,group.NAME.loss_rate; all are in cells.parquet.",
     ),
     with_tables: bool = typer.Option(False, "--tables", help="Keep each run's time series too."),
+    changed: str = CHANGED,
     force: bool = FORCE,
     report: bool = REPORT,
     as_json: bool = JSON,
@@ -110,16 +118,17 @@ def sweep(
     plan = make_plan(document, changes, grid=options.grid(grid), replications=replications, seed=seed)
     part = options.shard(shard)
     columns = options.metrics(metrics)
+    options.one_of("--changed", changed, POLICIES)
     jobs = jobs or cores()
     out = out or Path("results") / f"{_slug(document)}-sweep"
     store = Store(out, plan)
     if dry_run:
         going_on = resume and store.continues(resume=True, join=False, force=False)
         runs = store.missing(part) if going_on else plan.shard(*part) if part else unique(plan.runs)
-        _print_cost(document, plan, runs, part, going_on, jobs, as_json)
+        _print_cost(plan, runs, part, going_on, jobs, as_json)
         return
     missing = store.missing(part)
-    result = _run_sweep(document, plan, out, part, jobs, with_tables, resume, force, quiet or as_json)
+    result = _run_sweep(document, plan, out, part, jobs, with_tables, resume, force, changed, quiet or as_json)
     written = result.report(out / "report.html") if report else None
     if as_json:
         typer.echo(
@@ -152,6 +161,7 @@ def _run_sweep(
     with_tables: bool,
     resume: bool,
     force: bool,
+    changed: str,
     quiet: bool,
 ) -> SweepResult:
     try:
@@ -165,6 +175,7 @@ def _run_sweep(
                 tables=with_tables,
                 resume=resume,
                 force=force,
+                changed=changed,
                 observer=observer,
             )
     except KeyboardInterrupt:
@@ -181,7 +192,6 @@ def _standing(result: SweepResult, ran: bool) -> str:
 
 
 def _print_cost(
-    document: Document,
     plan: Plan,
     runs: list[PlannedRun],
     part: tuple[int, int] | None,
@@ -189,7 +199,7 @@ def _print_cost(
     jobs: int,
     as_json: bool,
 ) -> None:
-    cost = estimate(document, plan, runs, jobs)
+    cost = estimate(runs, jobs)
     if as_json:
         content = {
             "points": plan.cells,

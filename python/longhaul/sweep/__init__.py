@@ -10,6 +10,7 @@ from typing import Any
 from ..document import Document
 from ..errors import LonghaulError
 from ..scenario import Scenario, as_document, overrides
+from .changed import POLICIES, settle
 from .cost import Cost
 from .execute import Observer, SweepProgress, execute
 from .plan import Plan, PlannedRun, make_plan, unique
@@ -17,7 +18,8 @@ from .result import SweepResult
 from .store import Store
 
 __all__ = [
-    "Cost", "Plan", "PlannedRun", "Store", "SweepProgress", "SweepResult", "cores", "make_plan", "run_plan", "sweep", "unique",
+    "POLICIES", "Cost", "Plan", "PlannedRun", "Store", "SweepProgress", "SweepResult", "cores", "make_plan", "run_plan",
+    "settle", "sweep", "unique",
 ]  # fmt: skip
 
 
@@ -34,16 +36,29 @@ def sweep(
     tables: bool = False,
     resume: bool = False,
     force: bool = False,
+    changed: str = "refuse",
     observer: Observer | None = None,
 ) -> SweepResult:
     """Runs a sweep into the directory `out` and returns its result.
 
     The scenario's own `[sweep]` is used where `grid`, `points` and `replications` are not given. `resume=True` goes on
     with a sweep that was interrupted, or has more points or seeds now; only what is missing is run. `jobs` is the number of runs at once (all cores).
+    `changed` says what to do with runs from another build of the simulator: "refuse", "rerun", or "check" (make a few again, and
+    keep all if every byte is the same).
     """
     document = as_document(scenario)
     plan = make_plan(document, overrides(set), grid=grid, points=points, replications=replications, seed=seed)
-    return run_plan(document, plan, Path(out), jobs=jobs, tables=tables, resume=resume, force=force, observer=observer)
+    return run_plan(
+        document,
+        plan,
+        Path(out),
+        jobs=jobs,
+        tables=tables,
+        resume=resume,
+        force=force,
+        changed=changed,
+        observer=observer,
+    )
 
 
 def run_plan(
@@ -56,6 +71,7 @@ def run_plan(
     tables: bool = False,
     resume: bool = False,
     force: bool = False,
+    changed: str = "refuse",
     observer: Observer | None = None,
 ) -> SweepResult:
     """Runs what of a plan is missing in `out`, or of one shard of it (number from 1, count).
@@ -64,10 +80,11 @@ def run_plan(
     """
     store = Store(out, plan)
     store.open(document, resume=resume, join=shard is not None, force=force)
+    settle(store, changed)
     missing = store.missing(shard)
     failures: dict[str, str] = {}
     try:
-        failures = execute(store, document, missing, jobs=jobs or cores(), tables=tables, observer=observer)
+        failures = execute(store, missing, jobs=jobs or cores(), tables=tables, observer=observer)
     finally:
         store.write_manifest(failures)
         store.write_tables()

@@ -7,9 +7,8 @@ import tomllib
 from dataclasses import dataclass
 
 from .. import core
-from ..document import Document
 from ..errors import RunCancelled
-from .plan import Plan, PlannedRun
+from .plan import PlannedRun
 
 #: A probe stops after so many seconds of wall-clock time.
 PROBE_S = 2.0
@@ -25,7 +24,7 @@ class Cost:
     probed: int
 
 
-def estimate(document: Document, plan: Plan, runs: list[PlannedRun], jobs: int, most_probes: int = 5) -> Cost:
+def estimate(runs: list[PlannedRun], jobs: int, most_probes: int = 5) -> Cost:
     """Probes up to `most_probes` points spread over the sweep for a short time each and scales up.
 
     A probe runs until it is finished or 2 s are over, and is then scaled by simulated time. Slow start at the beginning
@@ -38,12 +37,12 @@ def estimate(document: Document, plan: Plan, runs: list[PlannedRun], jobs: int, 
     step = max(1, (len(cells) - 1) // max(1, most_probes - 1)) if len(cells) > most_probes else 1
     probes = (cells[::step] + cells[-1:])[: most_probes + 1] if cells else []
     unique = list({run.run_id: run for run in probes}.values())
-    costs = [_probe(document, run) for run in unique]
+    costs = [_probe(run) for run in unique]
     mean = sum(costs) / len(costs) if costs else 0.0
     return Cost(len(runs), mean * len(runs), mean * len(runs) / max(1, min(jobs, len(runs) or 1)), len(unique))
 
 
-def _probe(document: Document, run: PlannedRun) -> float:
+def _probe(run: PlannedRun) -> float:
     """Wall-clock seconds of the whole run on one core."""
     began = time.monotonic()
     reached = 0.0
@@ -54,11 +53,11 @@ def _probe(document: Document, run: PlannedRun) -> float:
         return time.monotonic() - began < PROBE_S
 
     try:
-        core.run(document, run.overrides, tables=False, progress=told)
+        core.run(run.document, run.overrides, tables=False, progress=told)
         return time.monotonic() - began
     except RunCancelled:
         spent = time.monotonic() - began
-        duration = seconds_of(tomllib.loads(core.resolve(document, run.overrides)[0])["run"]["duration"])
+        duration = seconds_of(tomllib.loads(core.resolve(run.document, run.overrides)[0])["run"]["duration"])
         return spent * duration / max(reached, 1e-9)
 
 

@@ -9,7 +9,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from .. import core, outputs
-from ..document import Document
 from ..errors import OutputError, RunCancelled, RunError
 from .plan import PlannedRun
 from .store import Store
@@ -17,18 +16,35 @@ from .store import Store
 
 @dataclass
 class SweepProgress:
-    """How a sweep stands; `fraction` counts running runs by their simulated time."""
+    """How a sweep stands; `fraction` counts running runs by their simulated time, and each run by its weight."""
 
     total: int
+    weights: dict[str, float] = field(default_factory=dict)
     finished: int = 0
     failed: int = 0
+    done_weight: float = 0.0
+    #: Share of the simulated time, and events so far, of each run that is under way.
     running: dict[str, float] = field(default_factory=dict)
+    running_events: dict[str, int] = field(default_factory=dict)
+    finished_events: int = 0
 
     @property
     def fraction(self) -> float:
         """Done and under way, as a share of all."""
-        under_way = sum(list(self.running.values()))
-        return (self.finished + self.failed + under_way) / self.total if self.total else 1.0
+        total = sum(self.weights.values())
+        under_way = sum(share * self.weights[run] for run, share in list(self.running.items()))
+        return (self.done_weight + under_way) / total if total else 1.0
+
+    @property
+    def events(self) -> int:
+        """Simulated events so far."""
+        return self.finished_events + sum(list(self.running_events.values()))
+
+    def end(self, run_id: str) -> None:
+        """A run is over."""
+        self.running.pop(run_id, None)
+        self.finished_events += self.running_events.pop(run_id, 0)
+        self.done_weight += self.weights[run_id]
 
 
 Observer = Callable[[SweepProgress], None]
@@ -36,7 +52,6 @@ Observer = Callable[[SweepProgress], None]
 
 def execute(
     store: Store,
-    document: Document,
     runs: Sequence[PlannedRun],
     *,
     jobs: int,
@@ -48,19 +63,21 @@ def execute(
     The simulator lets go of Python's lock, so threads use all cores. A full disk ends the sweep: more runs would fail alike.
     """
     stop = threading.Event()
-    progress = SweepProgress(len(runs))
+    progress = SweepProgress(len(runs), {run.run_id: run.weight for run in runs})
     failures: dict[str, str] = {}
 
     def one(run: PlannedRun) -> None:
         if stop.is_set():
             raise RunCancelled("stopped before it began")
 
-        def told(now: float, duration: float, _events: int) -> bool:
+        def told(now: float, duration: float, events: int) -> bool:
+            progress.running_events[run.run_id] = events
             progress.running[run.run_id] = now / duration if duration else 0.0
             return not stop.is_set()
 
         with outputs.complete_or_absent(store.run_path(run)) as partial:
-            core.run(document, run.overrides, out=partial, tables=tables, progress=told)
+            store.forget(run)
+            core.run(run.document, run.overrides, out=partial, tables=tables or run.tables, progress=told)
 
     pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="run")
     pending: dict[Future[None], PlannedRun] = {}
@@ -72,7 +89,7 @@ def execute(
             finished, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
             for future in finished:
                 run = pending.pop(future)
-                progress.running.pop(run.run_id, None)
+                progress.end(run.run_id)
                 _take(future, run, progress, failures)
             _fill(pool, pending, queue, one, jobs)
             if observer:

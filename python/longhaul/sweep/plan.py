@@ -26,7 +26,13 @@ class PlannedRun:
     parameters: dict[str, Any]
     replication: int
     seed: int
+    #: What is run: a document with some of its settings changed.
+    document: Document
     overrides: tuple[tuple[str, str], ...]
+    #: Whether its time series are kept, even if those of others are not.
+    tables: bool = False
+    #: How long it takes beside others, for the time left; the unit does not matter.
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def make_plan(
         for k in range(replications):
             changes = (*fixed, *point, ("run.seed", str(first + k)))
             _, run_id = core.resolve(document, changes)
-            runs.append(PlannedRun(run_id, cell, dict(parameters), k, first + k, changes))
+            runs.append(PlannedRun(run_id, cell, dict(parameters), k, first + k, document, changes))
     names = tuple(dict.fromkeys(path for parameters in cells for path in parameters))
     _, base_id = core.resolve(document, (*fixed, ("run.seed", "0")))
     return Plan(str(resolved["name"]), names, replications, first, base_id, tuple(runs))

@@ -25,22 +25,26 @@ MANIFEST = "manifest.json"
 class Store:
     """A sweep's directory. Runs appear in it whole (by renaming), so what is there is done."""
 
-    def __init__(self, path: Path, plan: Plan) -> None:
-        """The directory `path` for the runs of `plan`."""
+    def __init__(self, path: Path, plan: Plan, runs: Path | None = None) -> None:
+        """The directory `path` for `plan`; its runs are in `runs`, which several plans may share, or under `path`."""
         self.path = path
         self.plan = plan
+        self.runs = runs or path / "runs"
+        self._programs: dict[str, str | None] = {}
+        self._accepted: list[dict[str, Any]] = []
 
-    def open(self, document: Document, *, resume: bool, join: bool, force: bool) -> None:
+    def open(self, document: Document | None, *, resume: bool, join: bool, force: bool) -> None:
         """Claims the directory: a new one, one to go on in (`resume`, or `join` for a shard), or any (`force`)."""
         if not self.continues(resume=resume, join=join, force=force):
             outputs.check_free(self.path, force=force)
             if force and self.path.exists():
                 self._clear()
             with outputs.errors_as_output_error(self.path):
-                (self.path / "runs").mkdir(parents=True, exist_ok=True)
-        sweep = {} if document.sweep is None else {"sweep": document.sweep}
-        text = document.text.rstrip() + "\n" + ("\n" + toml.document(sweep) if sweep else "")
-        write_atomically(self.path / "scenario.toml", text)
+                self.runs.mkdir(parents=True, exist_ok=True)
+        if document is not None:
+            sweep = {} if document.sweep is None else {"sweep": document.sweep}
+            text = document.text.rstrip() + "\n" + ("\n" + toml.document(sweep) if sweep else "")
+            write_atomically(self.path / "scenario.toml", text)
         self.write_manifest({})
 
     def continues(self, *, resume: bool, join: bool, force: bool) -> bool:
@@ -51,6 +55,7 @@ class Store:
         manifest = self._existing()
         if manifest is None:
             return False
+        self._accepted = list(manifest.get("accepted", []))
         same_plan = manifest.get("plan_id") == self.plan.plan_id
         same_base = manifest.get("base_id") == self.plan.base_id
         if (resume and same_base) or (join and same_plan):
@@ -79,11 +84,43 @@ class Store:
 
     def run_path(self, run: PlannedRun) -> Path:
         """Where a run's result is, or will be."""
-        return self.path / "runs" / run.run_id
+        return self.runs / run.run_id
+
+    def made_by(self, run: PlannedRun) -> str | None:
+        """The program that made the run which is there, whole: its digest, `unknown`, or `None` if there is no such run."""
+        if run.run_id not in self._programs:
+            path = self.run_path(run)
+            if not (path / "summary.json").exists() or outputs.run_id_of(path) != run.run_id:
+                return None
+            self._programs[run.run_id] = outputs.program_of(path) or "unknown"
+        return self._programs[run.run_id]
+
+    def forget(self, run: PlannedRun) -> None:
+        """A run was made anew: what is known of an older one no longer holds."""
+        self._programs.pop(run.run_id, None)
 
     def done(self, run: PlannedRun) -> bool:
-        """Whether a run is there, whole."""
-        return outputs.run_id_of(self.run_path(run)) == run.run_id
+        """Whether a run is there, whole, from this program or one whose results were accepted as the same."""
+        made_by = self.made_by(run)
+        if made_by is None or made_by not in self.programs():
+            return False
+        return not run.tables or (self.run_path(run) / "flows.parquet").exists()
+
+    def programs(self) -> set[str]:
+        """Digests of this program and of those whose results it accepted after a check."""
+        now = core.program()
+        return {now} | {str(entry["program"]) for entry in self._accepted if entry["by"] == now}
+
+    def foreign(self) -> list[PlannedRun]:
+        """Runs of the plan that are there, but from a program whose results may differ."""
+        accepted = self.programs()
+        return [run for run in unique(self.plan.runs) if (by := self.made_by(run)) is not None and by not in accepted]
+
+    def accept(self, programs: Iterable[str], checked: int) -> None:
+        """Takes results of other programs for this one's, of which `checked` were found the same to the byte."""
+        now = core.program()
+        self._accepted += [{"program": program, "by": now, "checked": checked} for program in sorted(set(programs))]
+        self.write_manifest({})
 
     def missing(self, shard: tuple[int, int] | None = None) -> list[PlannedRun]:
         """The runs of the plan, or of one shard of it, that are not done."""
@@ -103,6 +140,8 @@ class Store:
             rows.append(row)
         content = {
             "longhaul": core.version(),
+            "program": core.program(),
+            "accepted": self._accepted,
             "kind": "sweep",
             "name": self.plan.name,
             "plan_id": self.plan.plan_id,
@@ -114,17 +153,25 @@ class Store:
         }
         write_atomically(self.path / MANIFEST, json_text(content))
 
-    def write_tables(self) -> None:
-        """Writes `runs.parquet` and `cells.parquet` over all runs that are done."""
-        rows, units = [], {}
-        for run in self.plan.runs:
+    def rows(self, units: dict[str, Any] | None = None) -> list[Row]:
+        """The runs of the plan that are done, with their metrics; `units` takes up what the metrics mean."""
+        read: dict[str, dict[str, float | None]] = {}
+        for run in unique(self.plan.runs):
             if self.done(run):
                 summary = read_json(self.run_path(run) / "summary.json")
-                units.update(summary["definitions"])
-                rows.append((run, metrics_of(summary)))
+                read[run.run_id] = metrics_of(summary)
+                if units is not None:
+                    units.update(summary["definitions"])
+        return [(run, read[run.run_id]) for run in self.plan.runs if run.run_id in read]
+
+    def write_tables(self, cells: bool = True) -> None:
+        """Writes `runs.parquet` and, unless told not to, `cells.parquet` over all runs that are done."""
+        units: dict[str, Any] = {}
+        rows = self.rows(units)
         frame = runs_frame(self.plan, rows)
         write_atomically(self.path / "runs.parquet", _parquet(frame))
-        write_atomically(self.path / "cells.parquet", _parquet(cells_frame(self.plan, rows)))
+        if cells:
+            write_atomically(self.path / "cells.parquet", _parquet(cells_frame(self.plan, rows)))
         write_atomically(self.path / "definitions.json", json_text(units))
 
 
