@@ -1,7 +1,9 @@
 //! Every congestion control algorithm and every slow start policy by name: reading, building, listing.
 //! To add one, write its file and add its line to the table below.
 
-use crate::algorithms::{cubic::CubicParams, fixed::FixedParams, reno::RenoParams};
+use crate::algorithms::{
+    cubic::CubicParams, fixed::FixedParams, highspeed::HighSpeedParams, reno::RenoParams,
+};
 use crate::params::{self, Spec};
 use crate::slow_start::{hystart_pp::HystartPpParams, limited::LimitedParams, standard::StandardParams};
 use crate::{Avoidance, CongestionControl, Setup, SlowStart, WindowBased};
@@ -145,6 +147,7 @@ kinds! {
     each policy [] (slow_start: &SlowStartKind, setup: &Setup) params => params.policy(slow_start, setup);
     Reno(RenoParams) = "reno",
     Cubic(CubicParams) = "cubic",
+    HighSpeed(HighSpeedParams) = "highspeed",
     Fixed(FixedParams) = "fixed",
 }
 

@@ -2,4 +2,5 @@
 
 pub mod cubic;
 pub mod fixed;
+pub mod highspeed;
 pub mod reno;
