@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from ..errors import LonghaulError, RunError, explain_os_error
-from . import inspecting, running, showing
+from . import inspecting, reproducing, running, showing
 
 app = typer.Typer(
     name="longhaul",
@@ -43,6 +43,7 @@ def _main(
 
 app.command("run")(running.run)
 app.command("sweep")(running.sweep)
+app.command("reproduce")(reproducing.reproduce)
 app.command("plot")(showing.plot)
 app.command("report")(showing.report)
 app.command("explain")(inspecting.explain)

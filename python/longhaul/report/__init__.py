@@ -95,6 +95,11 @@ def write_sweep_report(sweep: SweepResult, path: Path) -> Path:
     return _write("sweep.html", path, content)
 
 
+def write_study(path: Path, content: dict[str, Any]) -> Path:
+    """Writes the report of a reproduced study; what it shows is put together in `studies.writing`."""
+    return _write("study.html", path, content)
+
+
 def embedded(figure: Any) -> str:
     """A figure as a data URI: SVG, or PNG where that would be heavy."""
     svg = plots.figure_bytes(figure, "svg")
@@ -105,7 +110,7 @@ def embedded(figure: Any) -> str:
 
 def _write(template: str, path: Path, content: dict[str, Any]) -> Path:
     folder = resources.files(__package__) / "templates"
-    names = ("base.html", "macros.html", "run.html", "sweep.html")
+    names = ("base.html", "macros.html", "run.html", "sweep.html", "study.html")
     loader = jinja2.DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in names})
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined

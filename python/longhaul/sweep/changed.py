@@ -7,7 +7,7 @@ from ..units import counted
 from .store import Store
 
 #: What can be done with such results.
-POLICIES = ("refuse", "rerun", "check")
+POLICIES = ("refuse", "check", "rerun")
 #: How many are made again before the others are accepted.
 SAMPLE = 5
 

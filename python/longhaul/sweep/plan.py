@@ -63,8 +63,11 @@ class Plan:
 
 
 def unique(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
-    """The runs without those that are the same in all that matters."""
-    return list({run.run_id: run for run in reversed(runs)}.values())[::-1]
+    """The runs without those that are the same in all that matters as an earlier one."""
+    found: dict[str, PlannedRun] = {}
+    for run in runs:
+        found.setdefault(run.run_id, run)
+    return list(found.values())
 
 
 def make_plan(

@@ -106,10 +106,15 @@ class Store:
             return False
         return not run.tables or (self.run_path(run) / "flows.parquet").exists()
 
+    @property
+    def accepted(self) -> list[dict[str, Any]]:
+        """Other programs whose results this one took over: digest, by which, how many were checked."""
+        now = core.program()
+        return [entry for entry in self._accepted if entry["by"] == now]
+
     def programs(self) -> set[str]:
         """Digests of this program and of those whose results it accepted after a check."""
-        now = core.program()
-        return {now} | {str(entry["program"]) for entry in self._accepted if entry["by"] == now}
+        return {core.program()} | {str(entry["program"]) for entry in self.accepted}
 
     def foreign(self) -> list[PlannedRun]:
         """Runs of the plan that are there, but from a program whose results may differ."""

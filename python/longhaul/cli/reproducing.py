@@ -1,0 +1,60 @@
+"""`longhaul reproduce`: its options. What it does is in `studying`, which is slow to load, and loaded when needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from .running import CHANGED, JSON, QUIET
+
+
+def reproduce(
+    study: str | None = typer.Argument(
+        None, help="Name of the study; without it, the studies are listed.", show_default=False
+    ),
+    scale: str | None = typer.Option(
+        None, "--scale", "-s", help="How much of it: tiny, quick or full.  [default: quick]", show_default=False
+    ),
+    figure: list[str] | None = typer.Option(
+        None,
+        "--figure",
+        "-f",
+        metavar="E5",
+        help="Run only this: an experiment, or what a figure or target needs; may be repeated, or a list with commas.",
+    ),
+    out: Path | None = typer.Option(
+        None,
+        "--out",
+        "-o",
+        help="Directory of the study's runs, all scales  [default: results/STUDY]",
+        show_default=False,
+    ),
+    jobs: int | None = typer.Option(
+        None, "--jobs", "-j", min=1, help="Runs at once  [default: all cores]", show_default=False
+    ),
+    shard: str | None = typer.Option(
+        None, "--shard", metavar="I/N", help="Make only the I-th of N parts, for job arrays."
+    ),
+    list_: bool = typer.Option(False, "--list", help="List experiments, runs, figures and targets; run nothing."),
+    no_run: bool = typer.Option(False, "--no-run", help="Run nothing: judge and draw what is there."),
+    changed: str = CHANGED,
+    document: Path | None = typer.Option(
+        None,
+        "--document",
+        metavar="DIR",
+        help="Write the study's Markdown document and its figures there, from all scales that were run.",
+    ),
+    as_json: bool = JSON,
+    quiet: bool = QUIET,
+) -> None:
+    """Run a published study again: its figures, and its numbers beside ours. An interrupted study goes on where it stopped."""
+    from . import studying
+
+    if study is None:
+        studying.print_studies(as_json)
+        return
+    request = studying.Request(
+        study, scale or "quick", figure, out, jobs, shard, list_, no_run, changed, document, as_json, quiet
+    )
+    studying.reproduce(request)

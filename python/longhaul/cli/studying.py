@@ -1,0 +1,178 @@
+"""What `longhaul reproduce` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from .. import outputs, studies
+from ..errors import LonghaulError
+from ..progress import of_sweep
+from ..studies import names, writing
+from ..studies.judging import Judged
+from ..sweep import POLICIES, PlannedRun, cores
+from ..units import counted
+from . import options
+from .options import messages
+
+_STYLES = {"reproduced": "green", "partly": "yellow", "not": "bold red", "not run": "dim"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """The command line's options, in their order."""
+
+    study: str
+    scale: str
+    figure: list[str] | None
+    out: Path | None
+    jobs: int | None
+    shard: str | None
+    list: bool
+    no_run: bool
+    changed: str
+    document: Path | None
+    as_json: bool
+    quiet: bool
+
+
+def reproduce(request: Request) -> None:
+    """Runs what is missing, judges, draws, writes, prints."""
+    study = names.find(request.study)
+    scale = names.scale(study, request.scale)
+    wanted = names.experiments(study, request.figure) if request.figure else None
+    options.one_of("--changed", request.changed, POLICIES)
+    part = options.shard(request.shard)
+    out = request.out or Path("results") / study.name
+    campaign = studies.plan(study, scale, out)
+    if request.list:
+        _print_contents(study, campaign, wanted, request.as_json)
+        return
+    if request.no_run and not campaign.started:
+        raise LonghaulError(
+            f"nothing of the scale {scale} has been run in {out}; leave --no-run out, or name the directory with --out"
+        )
+    campaign.open(request.changed)
+    if not request.no_run:
+        _run(campaign, campaign.missing(wanted, part), request.jobs or cores(), request.quiet or request.as_json)
+    outcome = studies.outcome(campaign)
+    paths = studies.write(outcome, out / scale)
+    if request.document:
+        paths["document"] = studies.document(study, out, request.document)
+    if request.as_json:
+        typer.echo(outputs.json_text(writing.as_json(outcome)), nl=False)
+    elif not request.quiet:
+        _print_outcome(outcome, wanted)
+        typer.echo(f"figures:  {paths['figures']}")
+        typer.echo(f"report:   {paths['report']}")
+        typer.echo(f"document: {paths['document']}")
+
+
+def _run(campaign: studies.Campaign, missing: Sequence[PlannedRun], jobs: int, quiet: bool) -> None:
+    try:
+        with of_sweep(messages, not quiet, "reproducing") as observer:
+            campaign.run(missing, jobs=jobs, observer=observer)
+    except KeyboardInterrupt:
+        error = LonghaulError(f"interrupted; finished runs are kept in {campaign.store.runs}: the same command goes on")
+        error.exit_code = 130  # type: ignore[attr-defined]
+        raise error from None
+
+
+def _print_outcome(outcome: studies.Outcome, wanted: Sequence[str] | None) -> None:
+    done, total = outcome.runs
+    judged = [item for item in outcome.judged if _concerns(item, wanted)]
+    console = Console()
+    title = f"{outcome.study.title}: scale {outcome.scale}, {done:,} of {counted(total, 'run')} done"
+    console.print(title, style="bold", highlight=False)
+    table = _table("Target", "Source", "Paper", "Measured", "Verdict")
+    for item in judged:
+        target = item.target
+        measured = item.judgement.measured if item.verdict != "not run" else ""
+        text = f"{measured} ({item.reason})" if item.reason else measured
+        verdict = f"[{_STYLES[item.verdict]}]{item.verdict}[/]"
+        table.add_row(*(escape(cell) for cell in (target.id, target.source, target.paper, text)), verdict)
+    console.print(table)
+    typer.echo(writing.summary(judged))
+    undrawn = [drawn for drawn in outcome.drawn if drawn.png is None]
+    for drawn in undrawn:
+        if wanted is None or set(drawn.figure.experiments) & set(wanted):
+            messages.print(f"figure {drawn.figure.id} is not drawn: {drawn.missing}", style="dim", markup=False)
+
+
+def _concerns(item: Judged, wanted: Sequence[str] | None) -> bool:
+    return wanted is None or bool(set(item.target.experiments) & set(wanted))
+
+
+def print_studies(as_json: bool) -> None:
+    """Every study that there is."""
+    found = [names.find(name) for name in names.STUDIES]
+    if as_json:
+        content = [{"name": s.name, "title": s.title, "source": s.source, "scales": dict(s.scales)} for s in found]
+        typer.echo(outputs.json_text(content), nl=False)
+        return
+    table = _table("Study", "Title", "Paper")
+    for study in found:
+        table.add_row(study.name, escape(study.title), escape(study.source))
+    Console().print(table)
+    typer.echo("longhaul reproduce STUDY --list shows what a study consists of")
+
+
+def _print_contents(
+    study: studies.Study, campaign: studies.Campaign, wanted: Sequence[str] | None, as_json: bool
+) -> None:
+    runs = {
+        experiment.id: len(
+            {run.run_id for run in campaign.plan.runs if campaign.experiments[run.cell] == experiment.id}
+        )
+        for experiment in study.experiments
+    }
+    shown = [experiment for experiment in study.experiments if wanted is None or experiment.id in wanted]
+    if as_json:
+        content = {
+            "study": study.name, "scale": campaign.scale,
+            "experiments": [{"id": e.id, "title": e.title, "section": e.section, "runs": runs[e.id]} for e in shown],
+            "figures": [{"id": f.id, "title": f.title, "experiments": list(f.experiments)} for f in study.figures],
+            "targets": [
+                {"id": t.id, "source": t.source, "paper": t.paper, "kind": t.kind, "experiments": list(t.experiments)}
+                for t in study.targets
+            ],
+        }  # fmt: skip
+        typer.echo(outputs.json_text(content), nl=False)
+        return
+    console = Console()
+    console.print(study.title, style="bold", highlight=False)
+    for name, text in study.scales.items():
+        typer.echo(f"  {name:6} {text}")
+    table = _table("Experiment", "Title", "Section", "Runs", "Figures", "Targets")
+    for experiment in shown:
+        figures = [figure.id for figure in study.figures if experiment.id in figure.experiments]
+        targets = sum(experiment.id in target.experiments for target in study.targets)
+        row = (
+            experiment.id,
+            experiment.title,
+            experiment.section,
+            str(runs[experiment.id]),
+            ", ".join(figures),
+            str(targets),
+        )
+        table.add_row(*(escape(cell) for cell in row))
+    console.print(table)
+    unlike = len({run.run_id for run in campaign.plan.runs})
+    typer.echo(
+        f"{counted(unlike, 'different run')} at scale {campaign.scale}; {counted(len(study.targets), 'target')},"
+        f" {counted(len(study.figures), 'figure')}"
+    )
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table

@@ -1,0 +1,60 @@
+"""Published studies, run again: `longhaul reproduce STUDY`.
+
+A study is a module that defines `STUDY` (see `model`) and is named in `names.STUDIES`. It declares experiments as
+scenarios, targets with what the paper says, figures and decisions; running, resuming, judging, drawing and reporting are here
+and the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from .campaign import Campaign, plan
+from .drawing import draw_all, save_all
+from .judging import Judged, judge
+from .model import Case, Decision, Experiment, Figure, Study, Target
+from .names import STUDIES, find
+from .results import NotRun, Results, Row, Table
+from .writing import Outcome, write_html, write_json, write_markdown
+
+__all__ = [
+    "STUDIES", "Campaign", "Case", "Decision", "Experiment", "Figure", "Judged", "NotRun", "Outcome", "Results", "Row", "Study",
+    "Table", "Target", "document", "find", "judge", "outcome", "plan", "write",
+]  # fmt: skip
+
+
+def outcome(campaign: Campaign, experiments: Sequence[str] | None = None) -> Outcome:
+    """What the runs say that are there now; figures of some experiments, or of all."""
+    results = campaign.results()
+    judged = judge(campaign.study, results)
+    drawn = draw_all(campaign.study, results, experiments)
+    return Outcome(campaign.study, results, judged, drawn, campaign.store.accepted)
+
+
+def write(outcome: Outcome, directory: Path) -> dict[str, Path]:
+    """Writes figures, verdicts (`targets.json`), the report (`report.html`) and the document (`NAME.md`) into `directory`."""
+    figures = directory / "figures"
+    save_all(outcome.drawn, figures)
+    paths = {
+        "figures": figures,
+        "targets": directory / "targets.json",
+        "report": directory / "report.html",
+        "document": directory / f"{outcome.study.name}.md",
+    }
+    write_json(outcome, paths["targets"])
+    write_html(outcome, paths["report"])
+    write_markdown([outcome], paths["document"], figures)
+    return paths
+
+
+def document(study: Study, out: Path, directory: Path) -> Path:
+    """Writes NAME.md and its figures into `directory` from every scale that has runs in `out`."""
+    outcomes = []
+    for scale in study.scales:
+        campaign = plan(study, scale, out)
+        if campaign.started:
+            outcomes.append(outcome(campaign))
+    path = directory / f"{study.name}.md"
+    write_markdown(outcomes, path, directory / study.name)
+    return path

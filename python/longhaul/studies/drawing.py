@@ -1,0 +1,131 @@
+"""How a study's figures look: small, readable in black and white, laid out to stand beside the paper's."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+from ..outputs import write_atomically
+from ..plots.style import COLOURS, DASHES, styled
+from .model import Figure, Study
+from .results import NotRun, Results
+from .verdict import median
+
+MARKERS = "os^Dv<>pX"
+#: Inches of one panel.
+PANEL = (4.6, 3.2)
+_DPI = 90
+#: Colours kept in a PNG file: lines on white need few, and the files stay small.
+_PALETTE = 48
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure that could be drawn, as a PNG; or why it could not."""
+
+    figure: Figure
+    png: bytes | None
+    missing: str = ""
+
+
+def draw_all(study: Study, results: Results, only: Sequence[str] | None = None) -> list[Drawn]:
+    """The figures, of some experiments or of all; those whose runs are not there are named with what is missing."""
+    chosen = [f for f in study.figures if only is None or not f.experiments or set(f.experiments) & set(only)]
+    return [draw(figure, results) for figure in chosen]
+
+
+def draw(figure: Figure, results: Results) -> Drawn:
+    """One figure."""
+    try:
+        with style():
+            return Drawn(figure, png_of(figure.draw(results)))
+    except NotRun as missing:
+        return Drawn(figure, None, str(missing))
+
+
+def style() -> Any:
+    """The context in which study figures are made and saved: as the project's, with all four sides as in papers."""
+    context = styled()
+
+    class Both:
+        def __enter__(self) -> None:
+            context.__enter__()
+            matplotlib.rcParams.update({"axes.spines.top": True, "axes.spines.right": True, "legend.fontsize": 7.5})
+
+        def __exit__(self, *error: Any) -> None:
+            context.__exit__(*error)
+
+    return Both()
+
+
+def panels(count: int = 1, *, share_y: bool = True) -> tuple[Drawing, list[Axes]]:
+    """A figure with panels side by side, as (a) and (b) stand in papers."""
+    drawing = Drawing(figsize=(PANEL[0] * count, PANEL[1]), layout="constrained")
+    axes = drawing.subplots(1, count, sharey=share_y, squeeze=False)[0]
+    return drawing, list(axes)
+
+
+def line(axes: Axes, values: Mapping[Any, Sequence[float]], label: str, number: int, *, unfilled: bool = False) -> None:
+    """A line through medians, and a small point for each run, as many papers show replications.
+
+    Lines of the same number look the same in every panel: colour, dashes and marker.
+    """
+    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    places = [x for x, runs in values.items() for _ in runs]
+    axes.plot(places, [y for runs in values.values() for y in runs], ".", color=colour, markersize=2.5, alpha=0.6)
+    axes.plot(
+        list(values), [median(runs) for runs in values.values()], color=colour, linestyle=DASHES[number % len(DASHES)],
+        marker=marker, markersize=4.5, markerfacecolor="white" if unfilled else colour, label=label,
+    )  # fmt: skip
+
+
+def try_line(
+    axes: Axes, values: Callable[[], Mapping[Any, Sequence[float]]], label: str, number: int, **how: Any
+) -> bool:
+    """A line if its runs are there; whether it was drawn."""
+    try:
+        line(axes, values(), label, number, **how)
+    except NotRun:
+        return False
+    return True
+
+
+def need(drawn: Sequence[bool], what: str) -> None:
+    """Raises `NotRun` if nothing of a figure could be drawn."""
+    if not any(drawn):
+        raise NotRun(f"{what} has not been run")
+
+
+def png_of(drawing: Drawing) -> bytes:
+    """A figure as a small PNG: the same figure gives the same bytes."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    drawing.savefig(buffer, format="png", dpi=_DPI, facecolor="white")
+    reduced = Image.open(buffer).convert("RGB").quantize(_PALETTE, dither=Image.Dither.NONE)
+    small = io.BytesIO()
+    reduced.save(small, format="png", optimize=True)
+    return small.getvalue()
+
+
+def save_all(drawn: Sequence[Drawn], directory: Path, prefix: str = "") -> dict[str, Path]:
+    """Writes the figures that could be drawn; paths by the figure's id."""
+    paths = {}
+    for item in drawn:
+        if item.png is not None:
+            path = directory / f"{prefix}{file_name(item.figure)}"
+            write_atomically(path, item.png)
+            paths[item.figure.id] = path
+    return paths
+
+
+def file_name(figure: Figure) -> str:
+    """`figure-6.2.png`."""
+    return f"figure-{figure.id.replace(' ', '-').replace('/', '-')}.png"

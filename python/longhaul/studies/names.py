@@ -1,0 +1,74 @@
+"""Finding a study, and parts of one, by what people type; a name that does not exist is answered with the nearest."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Sequence
+
+from ..errors import LonghaulError
+from .model import Study
+
+#: Every study with the module that defines it as `STUDY`; imported when asked for.
+STUDIES: dict[str, str] = {}
+
+
+class UnknownName(LonghaulError):
+    """A study, scale, experiment, figure or target that does not exist."""
+
+
+def find(name: str) -> Study:
+    """The study of this name."""
+    nearest(name, list(STUDIES), "study")
+    study: Study = importlib.import_module(STUDIES[name]).STUDY
+    return study
+
+
+def scale(study: Study, name: str) -> str:
+    """A scale of the study."""
+    return nearest(name, list(study.scales), f"scale of the study {study.name}")
+
+
+def experiments(study: Study, names: Sequence[str]) -> list[str]:
+    """The experiments that are meant: by their own names, or those of figures, tables and targets that need them.
+
+    Names may be separated by commas, and `figure 6.2` is `6.2`.
+    """
+    by_name: dict[str, tuple[str, ...]] = {}
+    for target in study.targets:
+        by_name[target.id.lower()] = target.experiments
+    for figure in study.figures:
+        by_name[figure.id.lower()] = figure.experiments
+    for experiment in study.experiments:
+        by_name[experiment.id.lower()] = (experiment.id,)
+    wanted: list[str] = []
+    for name in (part.strip() for text in names for part in text.split(",")):
+        key = name.lower().removeprefix("figure").removeprefix("table").strip()
+        nearest(
+            key,
+            list(by_name),
+            f"experiment, figure or target of the study {study.name}",
+            given=name,
+            shown=_shown(study),
+        )
+        wanted += by_name[key]
+    return [experiment.id for experiment in study.experiments if experiment.id in wanted]
+
+
+def nearest(
+    name: str, known: Sequence[str], what: str, *, given: str | None = None, shown: Sequence[str] | None = None
+) -> str:
+    """The name itself if it is known; else the error that says what there is, and what may have been meant.
+
+    >>> nearest("quick", ["quick", "full"], "scale")
+    'quick'
+    """
+    if name in known:
+        return name
+    close = difflib.get_close_matches(name, known, 1, 0.5)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise UnknownName(f"no {what} is called {given or name!r}; there are {', '.join(shown or known)}{hint}")
+
+
+def _shown(study: Study) -> list[str]:
+    return [experiment.id for experiment in study.experiments] + [f"figure {figure.id}" for figure in study.figures]

@@ -1,0 +1,130 @@
+"""The results of a study's runs as its targets and figures ask for them: by experiment, parameters and seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import LonghaulError
+from ..results import Result, load_run
+from .verdict import median
+
+#: A metric by its name in the table of runs (as `group.web.goodput_bps`), or computed from a run.
+Metric = str | Callable[["Row"], float]
+
+
+class NotRun(LonghaulError):
+    """What a target or figure needs was not run, or not yet, at this scale."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run, done or not."""
+
+    experiment: str
+    parameters: Mapping[str, Any]
+    seed: int
+    run_id: str
+    path: Path
+    #: `None` while the run is not done.
+    metrics: Mapping[str, float | None] | None
+    #: Wall-clock time of the run in seconds, if it is done.
+    wall_s: float = 0.0
+    weight: float = 1.0
+
+    def __getitem__(self, name: str) -> float:
+        """A metric's value."""
+        value = self.get(name)
+        if value is None:
+            raise LonghaulError(f"run {self.run_id} of {self.experiment} has no metric {name!r}")
+        return value
+
+    def get(self, name: str) -> float | None:
+        """A metric's value, or `None` where it is not defined."""
+        if self.metrics is None:
+            raise NotRun(f"{self.experiment} {_text(self.parameters)} seed {self.seed} has not been run")
+        return self.metrics.get(name)
+
+    def result(self) -> Result:
+        """The whole result, with its time series if they were kept."""
+        if self.metrics is None:
+            raise NotRun(f"{self.experiment} {_text(self.parameters)} seed {self.seed} has not been run")
+        return load_run(self.path)
+
+
+class Table:
+    """The runs of one experiment."""
+
+    def __init__(self, experiment: str, rows: Sequence[Row]) -> None:
+        """The rows that are planned at a scale, done or not."""
+        self.experiment = experiment
+        self.rows = list(rows)
+
+    def where(self, **parameters: Any) -> list[Row]:
+        """The runs with these parameters, all seeds; raises `NotRun` unless there are some and all are done."""
+        rows = self._matching(parameters)
+        missing = sum(row.metrics is None for row in rows)
+        if not rows:
+            raise NotRun(f"{self.experiment} has no point {_text(parameters)} at this scale")
+        if missing:
+            raise NotRun(f"{self.experiment} {_text(parameters)}: {missing} of {len(rows)} runs are missing")
+        return rows
+
+    def values(self, metric: Metric, **parameters: Any) -> list[float]:
+        """The metric in each run with these parameters."""
+        return [_value(row, metric) for row in self.where(**parameters)]
+
+    def median(self, metric: Metric, **parameters: Any) -> float:
+        """The median over seeds, as the lines of most papers' figures are."""
+        return median(self.values(metric, **parameters))
+
+    def points(self, over: str, **parameters: Any) -> list[Any]:
+        """The values of a parameter at this scale, in ascending order where they have one."""
+        found = list(dict.fromkeys(row.parameters[over] for row in self._matching(parameters)))
+        return sorted(found) if all(isinstance(value, int | float) for value in found) else found
+
+    def spread(self, metric: Metric, over: str, **parameters: Any) -> dict[Any, list[float]]:
+        """All values by those of the parameter `over`: the points that are done. Raises `NotRun` if there is none."""
+        found: dict[Any, list[float]] = {}
+        for value in self.points(over, **parameters):
+            try:
+                found[value] = self.values(metric, **parameters, **{over: value})
+            except NotRun:
+                continue
+        if not found:
+            raise NotRun(f"{self.experiment} {_text(parameters)} has not been run")
+        return found
+
+    def series(self, metric: Metric, over: str, **parameters: Any) -> dict[Any, float]:
+        """Medians by the values of the parameter `over`: every point of this scale, or `NotRun`."""
+        points = self.points(over, **parameters)
+        if not points:
+            raise NotRun(f"{self.experiment} has no point {_text(parameters)} at this scale")
+        return {value: self.median(metric, **parameters, **{over: value}) for value in points}
+
+    def _matching(self, parameters: Mapping[str, Any]) -> list[Row]:
+        wanted = parameters.items()
+        return [row for row in self.rows if all(row.parameters.get(key) == value for key, value in wanted)]
+
+
+class Results:
+    """All experiments of a study at one scale."""
+
+    def __init__(self, scale: str, rows: Sequence[Row]) -> None:
+        """The planned runs with what they gave."""
+        self.scale = scale
+        self.rows = list(rows)
+
+    def __getitem__(self, experiment: str) -> Table:
+        """One experiment; one that is left out at this scale has no rows."""
+        return Table(experiment, [row for row in self.rows if row.experiment == experiment])
+
+
+def _value(row: Row, metric: Metric) -> float:
+    return row[metric] if isinstance(metric, str) else metric(row)
+
+
+def _text(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in parameters.items()) or "(any point)"

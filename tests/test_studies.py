@@ -1,0 +1,318 @@
+"""The framework of studies: verdicts, what is run, what survives an interruption, what a wrong name is answered with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import fake_study
+import longhaul
+import pytest
+from longhaul import studies
+from longhaul.studies import Case, NotRun, Study, Target, names, verdict
+
+
+@pytest.fixture(autouse=True)
+def fake(monkeypatch):
+    """`longhaul reproduce fake`."""
+    monkeypatch.setitem(names.STUDIES, "fake", "fake_study")
+
+
+@pytest.fixture
+def runs_made(monkeypatch):
+    """Counts the runs that are made."""
+    made: list[object] = []
+    real = longhaul.core.run
+    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(a[0].source) or real(*a, **k))
+    return made
+
+
+def verdicts(path: Path) -> dict[str, str]:
+    """Verdicts by target, as they were written."""
+    return {target["id"]: target["verdict"] for target in json.loads(path.read_text())["targets"]}
+
+
+# --- verdicts
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(100, "reproduced"), (109.9, "reproduced"), (112, "partly"), (80.1, "partly"), (79, "not")]
+)
+def test_a_number_is_reproduced_within_its_tolerance_and_partly_within_twice_that(value, expected):
+    assert verdict.number(value, 100, 0.1).verdict == expected
+    assert verdict.number(value, 100, 10, relative=False).verdict == expected
+
+
+def test_a_value_that_is_no_number_is_not_reproduced():
+    assert verdict.number(float("nan"), 1, 0.1).verdict == "not"
+    assert verdict.band(float("inf"), 0, 1).verdict == "not"
+
+
+@pytest.mark.parametrize(("held", "expected"), [(3, "reproduced"), (2, "partly"), (1, "not"), (0, "not")])
+def test_an_ordering_is_partly_reproduced_from_two_thirds(held, expected):
+    assert verdict.holds({f"check {i}": i < held for i in range(3)}).verdict == expected
+
+
+def test_an_ordering_names_what_does_not_hold():
+    assert "not: b > c" in verdict.holds({"a > b": True, "b > c": False}).measured
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([1, 2, 3, 4], "reproduced"), ([1, 3, 2, 4], "reproduced"), ([1, 4, 3, 2], "not"), ([2, 4, 1, 3], "not"), ([4, 3, 2, 1], "not")],
+)  # fmt: skip
+def test_a_trend_is_judged_by_its_ends_and_its_ranks(values, expected):
+    # Rank correlations 1, 0.8, 0.2, 0, -1 (by hand: 1 - 6 sum d^2 / (n (n^2 - 1))).
+    assert verdict.trend(dict(enumerate(values)), rising=True).verdict == expected
+
+
+def test_spearman_by_hand():
+    # Ranks 1 2 3 4 5 against 2 1 4 3 5: d^2 = 1+1+1+1+0 = 4, rho = 1 - 24/120 = 0.8.
+    assert verdict.spearman([1, 2, 3, 4, 5], [20, 10, 40, 30, 50]) == pytest.approx(0.8)
+
+
+def test_flat_is_a_small_spread():
+    assert verdict.flat({1: 1.0, 2: 1.1}, 0.1).verdict == "reproduced"
+    assert verdict.flat({1: 1.0, 2: 1.15}, 0.1).verdict == "partly"
+    assert verdict.flat({1: 1.0, 2: 2.0}, 0.1).verdict == "not"
+
+
+def test_several_judgements_as_one():
+    good, bad = verdict.number(1, 1, 0), verdict.number(2, 1, 0.1)
+    assert verdict.both(good, good).verdict == "reproduced"
+    assert verdict.both(good, bad).verdict == "partly"
+    assert verdict.both(bad, bad).verdict == "not"
+
+
+# --- running
+
+
+def test_a_study_at_its_small_scale(command, tmp_path, runs_made):
+    out = tmp_path / "out"
+    outcome = command("reproduce", "fake", "--scale", "tiny", "--out", out)
+    assert outcome.code == 0, outcome.err
+    assert len(runs_made) == 2
+    assert "4 targets: 2 reproduced, 1 not reproduced, 1 not run" in outcome.out
+    assert "since more flows use more" in outcome.out
+    assert verdicts(out / "tiny" / "targets.json") == {
+        "F0.1": "reproduced", "F1.1": "reproduced", "F1.2": "not", "F2.1": "not run",
+    }  # fmt: skip
+    assert (out / "tiny" / "figures" / "figure-1.1.png").read_bytes().startswith(b"\x89PNG")
+    assert not (out / "tiny" / "figures" / "figure-1.2.png").exists()
+
+
+def test_the_report_stands_alone_and_the_document_holds_all(command, tmp_path):
+    out = tmp_path / "out"
+    assert command("reproduce", "fake", "--scale", "quick", "--out", out, "-q").code == 0
+    html = (out / "quick" / "report.html").read_text()
+    assert "http" not in html
+    assert html.count("<img") == 2
+    text = (out / "quick" / "fake.md").read_text()
+    for part in (
+        "F1.2",
+        "more flows use less",
+        "since more flows use more",
+        "How many?",
+        "figures/figure-1.1.png",
+        "Nothing.",
+    ):
+        assert part in text
+        if not part.startswith("figures/"):
+            assert part in html or part == "Nothing."
+
+
+def test_scales_share_runs_and_experiments_do(command, tmp_path, runs_made):
+    out = tmp_path / "out"
+    command("reproduce", "fake", "--scale", "tiny", "--out", out, "-q")
+    command("reproduce", "fake", "--scale", "quick", "--out", out, "-q")
+    # 4 points x 2 seeds, of which two were there; 2 points x 2 seeds, of which one point is the other experiment's.
+    assert len(runs_made) == 2 + 6 + 2
+    assert set(verdicts(out / "quick" / "targets.json").values()) == {"reproduced", "not"}
+
+
+def test_only_what_is_asked_for_is_run(command, tmp_path, runs_made):
+    out = tmp_path / "out"
+    outcome = command("reproduce", "fake", "--out", out, "--figure", "figure 1.2")
+    assert outcome.code == 0, outcome.err
+    assert len(runs_made) == 4
+    assert verdicts(out / "quick" / "targets.json") == {
+        "F0.1": "reproduced", "F1.1": "reproduced", "F1.2": "not run", "F2.1": "reproduced",
+    }  # fmt: skip
+    assert "F2.1" in outcome.out
+    assert "F1.1" not in outcome.out
+    command("reproduce", "fake", "--out", out, "--figure", "F1.1,1.2", "-q")
+    assert len(runs_made) == 10
+
+
+def test_a_second_call_runs_nothing(command, tmp_path, runs_made):
+    for _ in range(2):
+        assert command("reproduce", "fake", "--scale", "tiny", "--out", tmp_path / "out", "-q").code == 0
+    assert len(runs_made) == 2
+
+
+def test_a_point_with_a_seed_missing_has_no_verdict(tmp_path):
+    campaign = studies.plan(fake_study.STUDY, "quick", tmp_path / "out")
+    campaign.open()
+    campaign.run(campaign.missing()[:7], jobs=1)
+    results = campaign.results()
+    assert results["F1"].median("utilisation", n=3) > 0
+    with pytest.raises(NotRun, match="F1 n 4: 1 of 2 runs are missing"):
+        results["F1"].median("utilisation", n=4)
+    with pytest.raises(NotRun, match="F1 has no point n 5"):
+        results["F1"].median("utilisation", n=5)
+    assert list(results["F1"].spread("utilisation", "n")) == [1, 2, 3]
+    with pytest.raises(NotRun):
+        results["F1"].series("utilisation", "n")
+
+
+def test_shards_make_the_whole(command, tmp_path, runs_made):
+    for shard in ("1/2", "2/2"):
+        assert command("reproduce", "fake", "--out", tmp_path / "out", "-q", "--shard", shard).code == 0
+    assert len(runs_made) == 10
+    assert "not run" not in verdicts(tmp_path / "out" / "quick" / "targets.json").values()
+
+
+def test_an_interrupted_study_goes_on(command, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    code = (
+        "import fake_study, longhaul.studies.names as n; from longhaul.cli import main;"
+        "n.STUDIES['fake'] = 'fake_study';"
+        "old = fake_study.scenario;"
+        "fake_study.scenario = lambda *a: old(*a).run_settings(duration='4000 s', warmup='2 s'); main()"
+    )
+    arguments = ["reproduce", "fake", "--out", str(out), "--jobs", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(fake_study.__file__).parent)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, env=environment
+    )
+    deadline = time.monotonic() + 30
+    while not any((path / "summary.json").exists() for path in (out / "runs").glob("*")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert "the same command goes on" in errors
+    assert "Traceback" not in errors
+    assert not list((out / "runs").glob(".*.partial"))
+    kept = list((out / "runs").iterdir())
+    assert 1 <= len(kept) < 10
+    longer = fake_study.scenario
+    monkeypatch.setattr(fake_study, "scenario", lambda *a: longer(*a).run_settings(duration="4000 s", warmup="2 s"))
+    before = {path.name: (path / "summary.json").stat().st_mtime_ns for path in kept}
+    assert command(*arguments, "-q").code == 0
+    assert len(list((out / "runs").iterdir())) == 10
+    assert {name: (out / "runs" / name / "summary.json").stat().st_mtime_ns for name in before} == before
+
+
+def test_results_of_another_build_are_not_mixed_in(command, tmp_path, monkeypatch, runs_made):
+    out = tmp_path / "out"
+    command("reproduce", "fake", "--scale", "tiny", "--out", out, "-q")
+    monkeypatch.setattr(longhaul.core, "program", lambda: "another build")
+    refused = command("reproduce", "fake", "--scale", "tiny", "--out", out)
+    assert refused.code == 2
+    assert "2 finished runs" in refused.err
+    assert "--changed check" in refused.err
+    assert command("reproduce", "fake", "--scale", "tiny", "--out", out, "--changed", "check", "-q").code == 0
+    assert len(runs_made) == 4
+    assert "were taken over after 2 of them" in (out / "tiny" / "report.html").read_text()
+    monkeypatch.setattr(longhaul.core, "program", lambda: "a third build")
+    assert command("reproduce", "fake", "--scale", "tiny", "--out", out, "--changed", "rerun", "-q").code == 0
+    assert len(runs_made) == 6
+
+
+def test_no_run_judges_what_is_there(command, tmp_path, runs_made):
+    out = tmp_path / "out"
+    refused = command("reproduce", "fake", "--out", out, "--no-run")
+    assert refused.code == 2
+    assert "nothing of the scale quick has been run" in refused.err
+    command("reproduce", "fake", "--out", out, "-q")
+    made = len(runs_made)
+    (out / "quick" / "report.html").unlink()
+    assert command("reproduce", "fake", "--out", out, "--no-run", "-q").code == 0
+    assert (out / "quick" / "report.html").exists()
+    assert len(runs_made) == made
+
+
+def test_the_document_shows_all_scales(command, tmp_path):
+    out, docs = tmp_path / "out", tmp_path / "docs"
+    command("reproduce", "fake", "--scale", "tiny", "--out", out, "-q")
+    assert command("reproduce", "fake", "--scale", "quick", "--out", out, "--document", docs, "-q").code == 0
+    text = (docs / "fake.md").read_text()
+    assert "tiny: measured | verdict | quick: measured | verdict" in text
+    assert (docs / "fake" / "figure-1.2.png").exists()
+    assert "](fake/figure-1.2.png)" in text
+
+
+def test_another_result_is_not_written_over(command, tmp_path, sweep_file):
+    command("sweep", sweep_file, "--out", tmp_path / "s", "-q")
+    outcome = command("reproduce", "fake", "--out", tmp_path / "s")
+    assert outcome.code == 2
+    assert "holds another result" in outcome.err
+
+
+# --- names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fake1"], "no study is called 'fake1'; there are fake; did you mean 'fake'?"),
+        (["fake", "--scale", "quik"], "no scale of the study fake is called 'quik'; there are tiny, quick; did you mean 'quick'?"),
+        (["fake", "--figure", "F3"], "there are F1, F2, figure 1.1, figure 1.2"),
+        (["fake", "--changed", "kept"], "--changed 'kept': there are refuse, check, rerun"),
+        (["fake", "--shard", "3/2"], "--shard '3/2'"),
+    ],
+)  # fmt: skip
+def test_wrong_names(command, tmp_path, arguments, message):
+    outcome = command("reproduce", *arguments, "--out", tmp_path / "out")
+    assert outcome.code == 2
+    assert message in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_lists(command, tmp_path):
+    assert "A study of nothing" in command("reproduce").out
+    outcome = command("reproduce", "fake", "--list", "--out", tmp_path / "out")
+    assert outcome.code == 0, outcome.err
+    assert "10 different runs at scale quick; 4 targets, 2 figures" in outcome.out
+    content = json.loads(command("reproduce", "fake", "--list", "--json").out)
+    assert [experiment["runs"] for experiment in content["experiments"]] == [8, 4]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_study_that_contradicts_itself_is_refused():
+    def made(**parts: object) -> Study:
+        plain = dict.fromkeys(("experiments", "targets", "figures"), ())
+        return Study(name="s", title="", source="", about="", scales={}, **{**plain, **parts})  # type: ignore[arg-type]
+
+    target = Target("T", "", "", "exact", lambda _: verdict.number(1, 1, 0), ("E1",))
+    with pytest.raises(ValueError, match="T needs the experiments"):
+        made(targets=[target])
+    with pytest.raises(ValueError, match="stand twice"):
+        made(targets=[Target("T", "", "", "exact", target.judge)] * 2)
+
+
+def test_a_run_has_time_series_where_a_case_wants_them(tmp_path):
+    import dataclasses
+
+    study = dataclasses.replace(
+        fake_study.STUDY,
+        experiments=[
+            studies.Experiment("F1", "", "", lambda _: [Case({"n": 2}, fake_study.scenario(2, 30))]),
+            studies.Experiment("F2", "", "", lambda _: [Case({"n": 2}, fake_study.scenario(2, 30), tables=True)]),
+        ],
+        targets=[], figures=[],
+    )  # fmt: skip
+    campaign = studies.plan(study, "tiny", tmp_path / "out")
+    campaign.open()
+    assert len(campaign.missing()) == 1
+    campaign.run(campaign.missing(), jobs=1)
+    row = campaign.results()["F2"].where(n=2)[0]
+    assert row.result().flows["cwnd_bytes"].max() > 0
