@@ -185,6 +185,20 @@ def test_ctrl_c_keeps_finished_runs_and_resume_completes(command, sweep_file, tm
     assert longhaul.load(tmp_path / "s").complete
 
 
+def test_without_ray_the_message_says_what_to_install(command, sweep_file, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    outcome = command("sweep", sweep_file, "--engine", "ray", "--out", tmp_path / "s")
+    assert outcome.code == 2
+    assert "pip install 'longhaul[ray]'" in outcome.err
+    assert not (tmp_path / "s").exists()
+
+
+def test_an_engine_that_there_is_not(command, sweep_file, tmp_path):
+    outcome = command("sweep", sweep_file, "--engine", "slurm", "--out", tmp_path / "s")
+    assert outcome.code == 2
+    assert "--engine 'slurm': there are local, ray" in outcome.err
+
+
 def test_a_list_of_points(scenario, tmp_path):
     points = [{"flow.users.count": 1}, {"flow.users.count": 2, "run.duration": "10 s"}]
     result = longhaul.sweep(scenario, tmp_path / "s", points=points)

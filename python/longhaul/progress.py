@@ -62,6 +62,8 @@ def of_sweep(console: Console, shown: bool, label: str) -> Iterator[Observer | N
         def observe(progress: SweepProgress) -> None:
             speed = progress.events / (time.monotonic() - began) / 1e6
             state = f"{progress.finished} of {progress.total} runs, {len(progress.running)} running   {speed:.2f} M events/s"
+            if progress.again:
+                state += f", {progress.again} tried again"
             if progress.failed:
                 state += f", {progress.failed} failed"
             bar.update(task, completed=progress.fraction, state=state)

@@ -13,7 +13,7 @@ from ..document import Document, read
 from ..errors import LonghaulError
 from ..progress import of_run, of_sweep
 from ..running import run_document
-from ..sweep import POLICIES, Plan, PlannedRun, Store, SweepResult, cores, make_plan, run_plan, unique
+from ..sweep import ENGINES, POLICIES, Plan, PlannedRun, Store, SweepResult, make_engine, make_plan, run_plan, unique
 from ..sweep.cost import estimate
 from ..units import counted, quantity
 from . import options, tables
@@ -88,6 +88,12 @@ def sweep(
     jobs: int | None = typer.Option(
         None, "--jobs", "-j", min=1, help="Runs at once  [default: all cores]", show_default=False
     ),
+    engine: str = typer.Option(
+        "local",
+        "--engine",
+        metavar="local|ray",
+        help="Where runs are made: on this machine, or on the Ray cluster that RAY_ADDRESS names.",
+    ),
     shard: str | None = typer.Option(
         None, "--shard", metavar="I/N", help="Make only the I-th of N parts, for job arrays."
     ),
@@ -119,16 +125,16 @@ def sweep(
     part = options.shard(shard)
     columns = options.metrics(metrics)
     options.one_of("--changed", changed, POLICIES)
-    jobs = jobs or cores()
+    options.one_of("--engine", engine, ENGINES)
     out = out or Path("results") / f"{_slug(document)}-sweep"
     store = Store(out, plan)
     if dry_run:
         going_on = resume and store.continues(resume=True, join=False, force=False)
         runs = store.missing(part) if going_on else plan.shard(*part) if part else unique(plan.runs)
-        _print_cost(plan, runs, part, going_on, jobs, as_json)
+        _print_cost(plan, runs, part, going_on, _at_once(engine, jobs), as_json)
         return
     missing = store.missing(part)
-    result = _run_sweep(document, plan, out, part, jobs, with_tables, resume, force, changed, quiet or as_json)
+    result = _run_sweep(document, plan, out, part, jobs, engine, with_tables, resume, force, changed, quiet or as_json)
     written = result.report(out / "report.html") if report else None
     if as_json:
         typer.echo(
@@ -157,7 +163,8 @@ def _run_sweep(
     plan: Plan,
     out: Path,
     part: tuple[int, int] | None,
-    jobs: int,
+    jobs: int | None,
+    engine: str,
     with_tables: bool,
     resume: bool,
     force: bool,
@@ -172,6 +179,7 @@ def _run_sweep(
                 out,
                 shard=part,
                 jobs=jobs,
+                engine=engine,
                 tables=with_tables,
                 resume=resume,
                 force=force,
@@ -182,6 +190,12 @@ def _run_sweep(
         error = LonghaulError(f"interrupted; finished runs are kept in {out}: the same command with --resume goes on")
         error.exit_code = 130  # type: ignore[attr-defined]
         raise error from None
+
+
+def _at_once(engine: str, jobs: int | None) -> int:
+    """How many runs the engine would make at once."""
+    with make_engine(engine, jobs) as made:
+        return made.at_once
 
 
 def _standing(result: SweepResult, ran: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,16 @@ from ..errors import LonghaulError
 from ..scenario import Scenario, as_document, overrides
 from .changed import POLICIES, settle
 from .cost import Cost
+from .engine import ENGINES, Engine, Standing, make_engine
 from .execute import Observer, SweepProgress, execute
+from .local import cores
 from .plan import Plan, PlannedRun, make_plan, unique
 from .result import SweepResult
 from .store import Store
 
 __all__ = [
-    "POLICIES", "Cost", "Plan", "PlannedRun", "Store", "SweepProgress", "SweepResult", "cores", "make_plan", "run_plan",
-    "settle", "sweep", "unique",
+    "ENGINES", "POLICIES", "Cost", "Engine", "Plan", "PlannedRun", "Standing", "Store", "SweepProgress", "SweepResult", "cores",
+    "make_engine", "make_plan", "run_plan", "settle", "sweep", "unique",
 ]  # fmt: skip
 
 
@@ -33,6 +34,7 @@ def sweep(
     set: Mapping[str, Any] | None = None,
     seed: int | None = None,
     jobs: int | None = None,
+    engine: str | Engine = "local",
     tables: bool = False,
     resume: bool = False,
     force: bool = False,
@@ -42,7 +44,8 @@ def sweep(
     """Runs a sweep into the directory `out` and returns its result.
 
     The scenario's own `[sweep]` is used where `grid`, `points` and `replications` are not given. `resume=True` goes on
-    with a sweep that was interrupted, or has more points or seeds now; only what is missing is run. `jobs` is the number of runs at once (all cores).
+    with a sweep that was interrupted, or has more points or seeds now; only what is missing is run. `engine` makes the runs:
+    "local" on this machine's cores, "ray" on a Ray cluster; the results are the same. `jobs` is the number of runs at once (all cores).
     `changed` says what to do with runs from another build of the simulator: "refuse", "rerun", or "check" (make a few again, and
     keep all if every byte is the same).
     """
@@ -53,6 +56,7 @@ def sweep(
         plan,
         Path(out),
         jobs=jobs,
+        engine=engine,
         tables=tables,
         resume=resume,
         force=force,
@@ -68,6 +72,7 @@ def run_plan(
     *,
     shard: tuple[int, int] | None = None,
     jobs: int | None = None,
+    engine: str | Engine = "local",
     tables: bool = False,
     resume: bool = False,
     force: bool = False,
@@ -79,15 +84,16 @@ def run_plan(
     Runs in `out` that are not of this plan are kept, and left out of its tables.
     """
     store = Store(out, plan)
-    store.open(document, resume=resume, join=shard is not None, force=force)
-    settle(store, changed)
-    missing = store.missing(shard)
     failures: dict[str, str] = {}
-    try:
-        failures = execute(store, missing, jobs=jobs or cores(), tables=tables, observer=observer)
-    finally:
-        store.write_manifest(failures)
-        store.write_tables()
+    with make_engine(engine, jobs) if isinstance(engine, str) else engine as maker:
+        store.open(document, resume=resume, join=shard is not None, force=force)
+        settle(store, changed)
+        missing = store.missing(shard)
+        try:
+            failures = execute(store, missing, engine=maker, tables=tables, observer=observer)
+        finally:
+            store.write_manifest(failures)
+            store.write_tables()
     result = SweepResult(out)
     if failures:
         first = next(iter(failures.values()))
@@ -95,8 +101,3 @@ def run_plan(
             f"{len(failures)} of {len(missing)} runs failed, the first with: {first}; see {out / 'manifest.json'}"
         )
     return result
-
-
-def cores() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

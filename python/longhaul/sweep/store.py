@@ -81,6 +81,7 @@ class Store:
     def _clear(self) -> None:
         with outputs.errors_as_output_error(self.path):
             shutil.rmtree(self.path)
+        self._programs.clear()
 
     def run_path(self, run: PlannedRun) -> Path:
         """Where a run's result is, or will be."""

@@ -1,0 +1,201 @@
+"""The engine that hands runs to a Ray cluster: each is a task for one CPU, made in a worker's temporary directory.
+
+Its files come back as bytes and are written here, so that machines need not share a disk. Ray: https://docs.ray.io.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import core, outputs
+from ..document import Document
+from ..errors import LonghaulError, RunError, ScenarioError, explain_os_error
+from .engine import Ended, Engine, Standing, Task
+
+#: Runs that Ray is given ahead of time, unless `jobs` limits them: clusters that grow on demand grow by what waits.
+_WAITING = 1000
+#: A worker reports its simulated time when this share more of it is over.
+_STEP = 0.01
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a worker is told."""
+
+    document: Document
+    overrides: tuple[tuple[str, str], ...]
+    run_id: str
+    tables: bool
+    #: The build of the simulator that asks; a worker with another one must not answer.
+    program: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a worker says: the files of the result by name, or why there are none."""
+
+    files: dict[str, bytes] | None = None
+    #: Events that were simulated.
+    events: int = 0
+    #: The run cannot be made, anywhere.
+    failure: str | None = None
+    #: It cannot be made on that machine, now.
+    trouble: str | None = None
+    #: No run can be made there.
+    unfit: str | None = None
+
+
+class RayEngine(Engine):
+    """Tasks in the Ray cluster that this process is connected to, or `RAY_ADDRESS` names, or runs on this machine.
+
+    If there is none, Ray is started on this machine until `stop`.
+    """
+
+    def __init__(self, jobs: int | None = None, make: Callable[..., Answer] | None = None) -> None:
+        """Connects. At most `jobs` runs are given to Ray at a time; `make` is what a worker does (`make_run`)."""
+        self._ray, self._connected_here = _connected()
+        cpus = int(self._ray.cluster_resources().get("CPU", 1))
+        self.at_once = min(jobs, cpus) if jobs else cpus
+        self.backlog = jobs or max(_WAITING, 2 * cpus)
+        self._make = self._ray.remote(make or make_run).options(num_cpus=1, max_retries=0)
+        self._board = self._ray.remote(_Board).options(num_cpus=0).remote()
+        self._pending: dict[Any, Task] = {}
+        self._standing: dict[str, Standing] = {}
+        self._news: Any = None
+        self._stopped = False
+
+    def start(self, task: Task) -> None:
+        """Gives the run to Ray."""
+        order = Order(task.run.document, task.run.overrides, task.run.run_id, task.tables, core.program())
+        self._pending[self._make.remote(order, self._board)] = task
+
+    def ended(self, timeout_s: float) -> Sequence[Ended]:
+        """The runs that ended, with their results written; raises if a worker is not fit to make runs."""
+        pending = list(self._pending)
+        ready, _ = self._ray.wait(pending, num_returns=1, timeout=timeout_s, fetch_local=False)
+        if ready:
+            ready, _ = self._ray.wait(pending, num_returns=len(pending), timeout=0, fetch_local=False)
+        return [self._end_of(reference) for reference in ready]
+
+    def progress(self) -> Mapping[str, Standing]:
+        """What the workers said last."""
+        errors = self._ray.exceptions
+        try:
+            self._news = self._news or self._board.news.remote()
+            if self._ray.wait([self._news], timeout=0)[0]:
+                news, self._news = self._news, None
+                self._standing.update(self._ray.get(news))
+        except errors.RayError:  # the board was lost with its machine: the runs go on without it
+            self._news = None
+        under_way = {task.run.run_id for task in self._pending.values()}
+        self._standing = {run: standing for run, standing in self._standing.items() if run in under_way}
+        return self._standing
+
+    def stop(self) -> None:
+        """Ends the tasks, and the connection if it was made here; a Ray that was started for it ends with it."""
+        if self._stopped:
+            return
+        self._stopped = True
+        for reference in self._pending:
+            self._ray.cancel(reference, force=True)
+        self._pending.clear()
+        self._ray.kill(self._board)
+        if self._connected_here:
+            self._ray.shutdown()
+            self._connected_here = False
+
+    def _end_of(self, reference: Any) -> Ended:
+        task = self._pending.pop(reference)
+        run_id = task.run.run_id
+        try:
+            answer: Answer = self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            raise LonghaulError(f"Ray workers cannot make runs: {_lines(error)[-1]}") from None
+        except self._ray.exceptions.RayError as error:
+            return Ended(run_id, lost=_lines(error)[0])
+        if answer.unfit is not None:
+            raise LonghaulError(answer.unfit)
+        if answer.files is None:
+            return Ended(run_id, failure=answer.failure, lost=answer.trouble)
+        with outputs.complete_or_absent(task.out) as partial, outputs.errors_as_output_error(task.out):
+            for name, content in answer.files.items():
+                (partial / name).write_bytes(content)
+        return Ended(run_id, events=answer.events)
+
+
+class _Board:
+    """An actor on which workers note how far their runs are."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, Standing] = {}
+
+    def tell(self, run_id: str, standing: Standing) -> None:
+        """Notes how far a run is."""
+        self._noted[run_id] = standing
+
+    def news(self) -> dict[str, Standing]:
+        """What was noted since the last call."""
+        noted, self._noted = self._noted, {}
+        return noted
+
+
+def make_run(order: Order, board: Any) -> Answer:
+    """Makes one run in a worker and answers with its files."""
+    host = os.uname().nodename
+    if core.program() != order.program:
+        return Answer(
+            unfit=f"the Ray worker on {host} has another build of Longhaul ({core.version()}, program {core.program()}; here"
+            f" {order.program}): its results may differ, so install the same on every machine"
+        )
+    noted, last = -1.0, 0
+
+    def told(now: float, duration: float, events: int) -> None:
+        nonlocal noted, last
+        share, last = now / duration if duration else 0.0, events
+        if share >= noted + _STEP:
+            noted = share
+            board.tell.remote(order.run_id, Standing(share, events))
+
+    try:
+        with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
+            told(0.0, 1.0, 0)
+            core.run(order.document, order.overrides, out=Path(folder), tables=order.tables, progress=told)
+            return Answer({file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}, last)
+    except (RunError, ScenarioError) as error:
+        return Answer(failure=str(error))
+    except OSError as error:
+        return Answer(trouble=f"{host}: {explain_os_error(error, 'use', error.filename or 'its disk')}")
+
+
+def _connected() -> tuple[Any, bool]:
+    """Ray, connected to a cluster, and whether the connection was made here."""
+    try:
+        ray: Any = importlib.import_module("ray")
+    except ImportError as error:
+        raise LonghaulError(
+            f"--engine ray needs Ray, which cannot be loaded ({error}); install it here and on the cluster's machines with"
+            " `pip install 'longhaul[ray]'`, or `pip install ray`"
+        ) from None
+    if ray.is_initialized():
+        return ray, False
+    # A Ray that is started here would report its use to its makers unless told not to: that is for the user to decide.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")
+    except (RuntimeError, ValueError, OSError) as error:
+        address = os.environ.get("RAY_ADDRESS")
+        raise LonghaulError(
+            f"no Ray cluster answers{f' at RAY_ADDRESS={address}' if address else ''} ({_lines(error)[0]})"
+        ) from None
+    return ray, True
+
+
+def _lines(error: BaseException) -> list[str]:
+    """What an error says, without empty lines; its kind if it says nothing."""
+    return [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]

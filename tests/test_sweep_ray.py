@@ -1,0 +1,169 @@
+"""Sweeps on a Ray cluster (one started here): the same bytes as the local engine, whatever happens to workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import longhaul
+import pytest
+from longhaul.document import read
+from longhaul.sweep import make_plan, run_plan
+from test_sweep import files
+
+ray = pytest.importorskip("ray", reason="Ray is not installed here: pip install -r requirements-ray.lock")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Ray on this machine with two CPUs, for all tests of this file."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.pop("RAY_ADDRESS", None)
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
+
+
+def test_ray_writes_the_bytes_that_the_local_engine_writes(cluster, command, sweep_file, tmp_path):
+    for engine in ("local", "ray"):
+        done = command("sweep", sweep_file, "--engine", engine, "--tables", "--out", tmp_path / engine, "-q")
+        assert done.code == 0, done.err
+    local, on_ray = files(tmp_path / "local"), files(tmp_path / "ray")
+    assert len(local) > 8 * 5
+    assert on_ray == local
+    assert command("verify", tmp_path / "ray", "--sample", 2).code == 0
+
+
+def test_resume_makes_on_ray_what_is_missing(cluster, command, sweep_file, tmp_path):
+    assert command("sweep", sweep_file, "--shard", "1/2", "--out", tmp_path / "s", "-q").code == 0
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "s" / "runs").glob("*/summary.json")}
+    assert len(before) == 4
+    done = command("sweep", sweep_file, "--engine", "ray", "--resume", "--out", tmp_path / "s")
+    assert "8 of 8 runs are here" in done.out
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_progress_counts_runs_and_their_simulated_time(cluster, sweep_file, tmp_path):
+    seen = []
+    changes = {"run.duration": "5000 s"}
+    longhaul.sweep(
+        sweep_file,
+        tmp_path / "s",
+        set=changes,
+        engine="ray",
+        observer=lambda p: seen.append((p.finished, p.fraction, len(p.running), p.events)),
+    )
+    assert {0, 8} <= {finished for finished, *_ in seen}
+    fractions = [fraction for _, fraction, *_ in seen]
+    assert fractions[-1] == 1.0
+    # Shares of running runs show: values other than eighths.
+    assert any(0 < fraction * 8 % 1 < 1 for fraction in fractions)
+    # Two CPUs; one more may be counted whose end is not yet known.
+    assert 1 <= max(running for _, _, running, _ in seen) <= 4
+    events = [events for *_, events in seen]
+    assert 0 < events[len(events) // 2] < events[-1]
+
+
+def killed_once(marks: Path, times: int):
+    """What a worker does that is killed in its first `times` tries of a run. A closure, since workers do not know this file."""
+
+    def make(order, board):
+        import os
+        import signal
+
+        from longhaul.sweep.cluster import make_run
+
+        tries = len([name for name in os.listdir(marks) if name.startswith(order.run_id)])
+        open(os.path.join(marks, f"{order.run_id}-{tries}"), "w").close()
+        if ("run.seed", "7") in order.overrides and tries < times:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return make_run(order, board)
+
+    return make
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_run_whose_worker_is_lost_is_tried_again(cluster, sweep_file, tmp_path, times):
+    from longhaul.sweep.cluster import RayEngine
+
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    document = read(sweep_file)
+    plan = make_plan(document)
+    engine = RayEngine(make=killed_once(marks, times))
+    seen = []
+    if times < 3:
+        run_plan(document, plan, tmp_path / "s", engine=engine, observer=lambda p: seen.append(p.again))
+        assert seen[-1] == 4
+        assert longhaul.load(tmp_path / "s").complete
+        return
+    with pytest.raises(
+        longhaul.LonghaulError, match=r"4 of 8 runs failed, the first with: its worker was lost 3 times"
+    ):
+        run_plan(document, plan, tmp_path / "s", engine=engine)
+    assert longhaul.load(tmp_path / "s").runs["seed"].to_list() == [8] * 4
+    run_plan(document, plan, tmp_path / "s", engine="ray", resume=True)
+    assert longhaul.load(tmp_path / "s").complete
+
+
+def test_a_worker_with_another_build_is_refused(cluster, sweep_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(longhaul.core, "program", lambda: "newer")
+    with pytest.raises(longhaul.LonghaulError, match=r"has another build of Longhaul .*; here newer\)"):
+        longhaul.sweep(sweep_file, tmp_path / "s", engine="ray")
+
+
+def test_a_run_that_fails_is_not_tried_again(cluster, sweep_file, tmp_path):
+    from longhaul.sweep.cluster import Answer, RayEngine
+
+    def make(order, board):
+        return Answer(failure="out of luck")
+
+    document, seen = read(sweep_file), []
+    with pytest.raises(longhaul.LonghaulError, match="8 of 8 runs failed, the first with: out of luck"):
+        run_plan(
+            document,
+            make_plan(document),
+            tmp_path / "s",
+            engine=RayEngine(make=make),
+            observer=lambda p: seen.append(p.again),
+        )
+    assert seen[-1] == 0
+
+
+def test_ctrl_c_stops_ray_and_resume_completes(command, sweep_file, tmp_path):
+    """With a Ray of the command's own, all processes of its group interrupted, as a terminal does it."""
+    arguments = ["sweep", str(sweep_file), "--engine", "ray", "--jobs", "2", "--set", "run.duration=20000 s"]
+    arguments += ["--out", str(tmp_path / "s")]
+    code = "from longhaul.cli import main; main()"
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=own | {"RAY_ADDRESS": "local"},
+    )
+    runs = tmp_path / "s" / "runs"
+    deadline = time.monotonic() + 120
+    while not any((path / "summary.json").exists() for path in runs.glob("*")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "--resume" in errors
+    assert "Traceback" not in errors
+    assert not list(runs.glob(".*.partial"))
+    kept = longhaul.load(tmp_path / "s")
+    assert 1 <= kept.runs.height < 8
+    local = [argument for argument in arguments if argument not in ("--engine", "ray")]
+    assert command(*local, "--resume", "-q").code == 0
+    assert longhaul.load(tmp_path / "s").complete
+    manifest = json.loads((tmp_path / "s" / "manifest.json").read_text())
+    assert all(run["status"] == "done" for run in manifest["runs"])
