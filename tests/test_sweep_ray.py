@@ -137,7 +137,7 @@ def test_a_run_that_fails_is_not_tried_again(cluster, sweep_file, tmp_path):
 
 def test_ctrl_c_stops_ray_and_resume_completes(command, sweep_file, tmp_path):
     """With a Ray of the command's own, all processes of its group interrupted, as a terminal does it."""
-    arguments = ["sweep", str(sweep_file), "--engine", "ray", "--jobs", "2", "--set", "run.duration=20000 s"]
+    arguments = ["sweep", str(sweep_file), "--engine", "ray", "--jobs", "2", "--set", "run.duration=5000 s"]
     arguments += ["--out", str(tmp_path / "s")]
     code = "from longhaul.cli import main; main()"
     own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
