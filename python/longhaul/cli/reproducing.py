@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from .running import CHANGED, JSON, QUIET
+from .running import CHANGED, ENGINE, JSON, QUIET
 
 
 def reproduce(
@@ -33,6 +33,7 @@ def reproduce(
     jobs: int | None = typer.Option(
         None, "--jobs", "-j", min=1, help="Runs at once  [default: all cores]", show_default=False
     ),
+    engine: str = ENGINE,
     shard: str | None = typer.Option(
         None, "--shard", metavar="I/N", help="Make only the I-th of N parts, for job arrays."
     ),
@@ -55,6 +56,6 @@ def reproduce(
         studying.print_studies(as_json)
         return
     request = studying.Request(
-        study, scale or "quick", figure, out, jobs, shard, list_, no_run, changed, document, as_json, quiet
+        study, scale or "quick", figure, out, jobs, engine, shard, list_, no_run, changed, document, as_json, quiet
     )
     studying.reproduce(request)

@@ -38,6 +38,12 @@ CHANGED = typer.Option(
     help="What to do with finished runs from another build of the simulator: refuse them, make a few again and keep all if"
     " every byte is the same, or make all again.",
 )
+ENGINE = typer.Option(
+    "local",
+    "--engine",
+    metavar="local|ray",
+    help="Where runs are made: on this machine, or on the Ray cluster that RAY_ADDRESS names.",
+)
 REPORT = typer.Option(False, "--report", help="Write report.html into the result directory.")
 
 
@@ -88,12 +94,7 @@ def sweep(
     jobs: int | None = typer.Option(
         None, "--jobs", "-j", min=1, help="Runs at once  [default: all cores]", show_default=False
     ),
-    engine: str = typer.Option(
-        "local",
-        "--engine",
-        metavar="local|ray",
-        help="Where runs are made: on this machine, or on the Ray cluster that RAY_ADDRESS names.",
-    ),
+    engine: str = ENGINE,
     shard: str | None = typer.Option(
         None, "--shard", metavar="I/N", help="Make only the I-th of N parts, for job arrays."
     ),

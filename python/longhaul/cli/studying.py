@@ -17,7 +17,7 @@ from ..errors import LonghaulError
 from ..progress import of_sweep
 from ..studies import names, writing
 from ..studies.judging import Judged
-from ..sweep import POLICIES, PlannedRun, cores
+from ..sweep import ENGINES, POLICIES, PlannedRun
 from ..units import counted
 from . import options
 from .options import messages
@@ -34,6 +34,7 @@ class Request:
     figure: list[str] | None
     out: Path | None
     jobs: int | None
+    engine: str
     shard: str | None
     list: bool
     no_run: bool
@@ -49,6 +50,7 @@ def reproduce(request: Request) -> None:
     scale = names.scale(study, request.scale)
     wanted = names.experiments(study, request.figure) if request.figure else None
     options.one_of("--changed", request.changed, POLICIES)
+    options.one_of("--engine", request.engine, ENGINES)
     part = options.shard(request.shard)
     out = request.out or Path("results") / study.name
     campaign = studies.plan(study, scale, out)
@@ -61,7 +63,7 @@ def reproduce(request: Request) -> None:
         )
     campaign.open(request.changed)
     if not request.no_run:
-        _run(campaign, campaign.missing(wanted, part), request.jobs or cores(), request.quiet or request.as_json)
+        _run(campaign, campaign.missing(wanted, part), request)
     outcome = studies.outcome(campaign)
     paths = studies.write(outcome, out / scale)
     if request.document:
@@ -75,10 +77,10 @@ def reproduce(request: Request) -> None:
         typer.echo(f"document: {paths['document']}")
 
 
-def _run(campaign: studies.Campaign, missing: Sequence[PlannedRun], jobs: int, quiet: bool) -> None:
+def _run(campaign: studies.Campaign, missing: Sequence[PlannedRun], request: Request) -> None:
     try:
-        with of_sweep(messages, not quiet, "reproducing") as observer:
-            campaign.run(missing, jobs=jobs, observer=observer)
+        with of_sweep(messages, not (request.quiet or request.as_json), "reproducing") as observer:
+            campaign.run(missing, jobs=request.jobs, engine=request.engine, observer=observer)
     except KeyboardInterrupt:
         error = LonghaulError(f"interrupted; finished runs are kept in {campaign.store.runs}: the same command goes on")
         error.exit_code = 130  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from .. import core, outputs
 from ..errors import LonghaulError, OutputError, ResultError
 from ..outputs import json_text, write_atomically
 from ..results import read_json
-from ..sweep import Plan, PlannedRun, Store, settle, unique
+from ..sweep import Engine, Plan, PlannedRun, Store, make_engine, settle, unique
 from ..sweep.execute import Observer, execute
 from .model import Study
 from .results import Results, Row
@@ -59,14 +59,22 @@ class Campaign:
         self.store.open(None, resume=True, join=False, force=False)
         settle(self.store, changed)
 
-    def run(self, runs: Sequence[PlannedRun], *, jobs: int, observer: Observer | None = None) -> None:
+    def run(
+        self,
+        runs: Sequence[PlannedRun],
+        *,
+        jobs: int | None = None,
+        engine: str | Engine = "local",
+        observer: Observer | None = None,
+    ) -> None:
         """Makes runs; what is finished stays, whatever happens to the rest. Raises if some failed."""
         failures: dict[str, str] = {}
-        try:
-            failures = execute(self.store, runs, jobs=jobs, observer=observer)
-        finally:
-            self.store.write_manifest(failures)
-            self.store.write_tables(cells=False)
+        with make_engine(engine, jobs) if isinstance(engine, str) else engine as maker:
+            try:
+                failures = execute(self.store, runs, engine=maker, observer=observer)
+            finally:
+                self.store.write_manifest(failures)
+                self.store.write_tables(cells=False)
         if failures:
             first = next(iter(failures.values()))
             raise LonghaulError(
