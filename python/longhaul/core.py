@@ -68,6 +68,11 @@ def program() -> str:
     return str(_core().program)
 
 
+def closed_forms() -> Any:
+    """The module that has the closed forms; `longhaul.closed_forms` is their face."""
+    return _core()
+
+
 def run(
     document: Document,
     overrides: Overrides = (),

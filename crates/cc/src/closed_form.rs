@@ -37,6 +37,13 @@ pub fn mathis_window(p: f64, b: f64) -> f64 {
     (3.0 / (2.0 * b * p)).sqrt()
 }
 
+/// Response function as papers simplify it: W = C / p^d. Standard TCP has d = 1/2 and C = 1.2 in RFC 3649, 1 in T. Hacker, B.
+/// Athey: The End-to-End Performance Effects of Parallel TCP Sockets on a Lossy Wide-Area Network, 2002; HighSpeed TCP 0.12 and 0.835
+/// (RFC 3649 section 5, rounded).
+pub fn power_law_window(c: f64, d: f64, p: f64) -> f64 {
+    c / libm::pow(p, d)
+}
+
 /// MSS / RTT * C / sqrt(p); see [`mathis_window`].
 pub fn mathis_rate(mss: Bytes, rtt: Duration, p: f64, b: f64) -> Rate {
     rate_of_window(mathis_window(p, b), mss, rtt)
@@ -448,5 +455,13 @@ mod tests {
     #[test]
     fn highspeed_keeps_its_least_decrease_above_high_window() {
         assert!((HighSpeedResponse::RFC_3649.b(1e7) - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn power_laws_agree_with_rfc_3649_tables() {
+        // RFC 3649 table 2 (1.2 / sqrt(p)) and table 5 (0.12 / p^0.835).
+        assert!((power_law_window(1.2, 0.5, 1e-2) - 12.0).abs() < 1e-9);
+        assert!((power_law_window(1.2, 0.5, 1e-10) - 120_000.0).abs() < 1e-6);
+        assert!((power_law_window(0.12, 0.835, 1e-7) - 83_981.0).abs() < 1.0);
     }
 }

@@ -1,6 +1,8 @@
 //! The Python module `longhaul._core`: the simulator's few entry points, and nothing else.
 //! What is convenient (results as tables, sweeps, plots) is written in Python, in `python/longhaul`.
 
+mod closed_forms;
+
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -100,6 +102,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", py.get_type::<ScenarioError>())?;
     module.add("RunError", py.get_type::<RunError>())?;
     module.add("RunCancelled", py.get_type::<RunCancelled>())?;
+    module.add_class::<closed_forms::HighSpeedResponse>()?;
+    module.add_function(wrap_pyfunction!(closed_forms::power_law_window, module)?)?;
+    module.add_function(wrap_pyfunction!(closed_forms::aimd_window, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;

@@ -13,6 +13,7 @@ mod timeline;
 mod warnings;
 mod world;
 
+pub use longhaul_cc::closed_form;
 pub use longhaul_results::{Summary, Tables, WriteError};
 pub use longhaul_scenario::{Scenario, ScenarioError, VERSION, load, resolved_toml, run_id, schema_json};
 pub use run::{Outcome, Progress, ProgressCallback, RunError, RunOptions, registry_json, run, simulate};
