@@ -208,6 +208,46 @@ mod tests {
         assert_eq!(policy.ssthresh(), 500 * MSS);
     }
 
+    /// The study's table 5.3.
+    const LBNL_52549: &str = r#"{"kind": "highspeed", "low_window": 31, "first_cut": "half"}"#;
+
+    #[test]
+    fn below_low_window_it_is_reno() {
+        let mut highspeed = avoiding(r#""highspeed""#, 5);
+        let mut reno = avoiding(r#""reno""#, 5);
+        for round in 0..600 {
+            if round % 97 == 0 {
+                highspeed.on_congestion(&event(CongestionKind::Loss, highspeed.window()));
+                reno.on_congestion(&event(CongestionKind::Loss, reno.window()));
+            }
+            highspeed.on_ack(&ack());
+            reno.on_ack(&ack());
+            assert_eq!(highspeed.window(), reno.window());
+        }
+        assert!(reno.window() > 10 * MSS);
+    }
+
+    #[test]
+    fn limited_slow_start_of_ns2_gives_the_larger_of_both_increments() {
+        // Section 1.6: max(a(w) / w, 1 / K), K = cwnd / (max_ssthresh / 2), until the first cut. With max_ssthresh = 100 a round
+        // trip adds 50 segments while a(w) < 50; with 10 it adds a(w) from where that exceeds 5: a(500) = 5.69.
+        let per_round = |max_ssthresh: u64, segments: u64| {
+            let limited =
+                format!(r#"{{"kind": "limited", "form": "ns2", "max_ssthresh": "{max_ssthresh} packets"}}"#);
+            let mut policy = policy(LBNL_52549, &limited, &setup(segments * MSS, None));
+            for _ in 0..segments {
+                policy.on_ack(&ack());
+            }
+            policy.window() as f64 / MSS as f64 - segments as f64
+        };
+        for (max_ssthresh, segments, gained) in
+            [(100, 10_000, 50.0), (100, 40_000, 57.47), (10, 200, 5.0), (10, 500, 5.69), (10, 5000, 21.44)]
+        {
+            let got = per_round(max_ssthresh, segments);
+            assert!((got / gained - 1.0).abs() < 0.015, "{got}, not {gained}, at {segments}");
+        }
+    }
+
     #[test]
     fn parameters_that_contradict_are_refused() {
         let read = |json: &str| serde_json::from_str::<Algorithm>(json).unwrap_err().to_string();
