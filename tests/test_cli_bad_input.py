@@ -21,6 +21,8 @@ BAD_SCENARIOS = {
     "dangling name": (SMALL.replace('to = "remote"', 'to = "remoat"'), ["remoat", "remote"]),
     "not TOML": (SMALL + "\n[[[", ["bad.toml"]),
     "cut off": (SMALL[: SMALL.index("Mbit/s")], ["bad.toml"]),
+    "empty": ("", ["bad.toml: the file is empty", "[[flow]]"]),
+    "nothing but comments": ("# to do\n", ["only comments"]),
     "disconnected": (
         SMALL + '\n[[link]]\nname = "island"\nends = ["a", "b"]\nrate = "1 Mbit/s"\ndelay = "1 ms"\n\n[[flow]]\nfrom = "hub"\nto = "b"\n',
         ["hub", "b"],
@@ -88,6 +90,9 @@ def test_line_numbers_are_those_of_the_file_also_after_a_sweep_table(command, tm
         (["plot", "{one}", "--kind", "fairness"], ["at least two"]),
         (["report", "{full}"], ["neither summary.json"]),
         (["verify", "{missing}"], ["does not exist"]),
+        (["verify", "{full}"], ["full is not the result of a run: it has no summary.json"]),
+        (["explain", "{full}"], ["full is not the result of a run: it has no summary.json"]),
+        (["explain", "{scenario}"], ["is not a directory"]),
     ],
 )  # fmt: skip
 def test_bad_arguments(command, scenario, tmp_path, monkeypatch, arguments, words):
@@ -128,6 +133,13 @@ def test_unwritable_output(command, scenario, tmp_path):
     locked = tmp_path / "locked"
     locked.mkdir(mode=0o555)
     clear(command("run", scenario, "--out", locked / "r"), "Permission denied")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc")
+@pytest.mark.parametrize("out", ["/proc/x", "/proc/x/y"])
+def test_output_where_no_file_can_be_made(command, scenario, sweep_file, out):
+    clear(command("run", scenario, "--out", out), f"cannot write {out}: nothing can be made in /proc")
+    clear(command("sweep", sweep_file, "--out", out), f"cannot write {out}: nothing can be made in /proc")
 
 
 def test_output_below_a_file(command, scenario, tmp_path):

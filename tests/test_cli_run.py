@@ -121,6 +121,35 @@ def test_force_does_not_replace_what_is_not_ours(command, scenario, tmp_path):
     assert (tmp_path / "letters" / "love.txt").read_text() == "dear"
 
 
+def test_the_same_run_again_makes_its_report_again_and_keeps_what_is_not_ours(command, scenario, tmp_path):
+    out = tmp_path / "r"
+    assert "report: " in command("run", scenario, "--out", out, "--report").out
+    assert command("plot", out, "-k", "limits").code == 0
+    (out / "notes.txt").write_text("mine")
+    (out / "report.html").write_text("old")
+    again = command("run", scenario, "--out", out)
+    assert f"report: {out / 'report.html'}" in again.out
+    assert "<h1>small</h1>" in (out / "report.html").read_text()
+    assert (out / "plots" / "limits.png").exists()
+    assert command("run", scenario, "--out", out, "--seed", "8", "--force", "-q").code == 0
+    assert {file.name for file in out.iterdir()} == FILES | {"notes.txt"}
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("content", ["", '{"run_id": "12', None], ids=["empty", "cut off", "missing"])
+def test_a_run_with_a_damaged_summary_can_be_replaced(command, scenario, tmp_path, content):
+    out = tmp_path / "r"
+    command("run", scenario, "--out", out, "-q")
+    (out / "summary.json").unlink() if content is None else (out / "summary.json").write_text(content)
+    refused = command("run", scenario, "--out", out)
+    assert refused.code == 2
+    assert f"a result whose summary.json is {'missing' if content is None else 'damaged'}" in refused.err
+    assert "--force" in refused.err
+    assert "summary.json" in command("explain", out).err
+    assert command("run", scenario, "--out", out, "--force", "-q").code == 0
+    assert command("verify", out).code == 0
+
+
 def test_verify_finds_a_changed_file(command, scenario, tmp_path):
     out = tmp_path / "r"
     command("run", scenario, "--out", out, "-q")

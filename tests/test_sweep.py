@@ -83,6 +83,95 @@ def test_resume_refuses_a_changed_scenario(command, sweep_file, tmp_path):
     assert "another sweep" in refused.err
 
 
+DAMAGE = {
+    "cut off": lambda file: file.write_text(file.read_text()[:100]),
+    "empty": lambda file: file.write_text(""),
+    "missing": lambda file: file.unlink(),
+    "not ours": lambda file: file.write_text('{"icons": []}'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_manifest_is_made_anew_from_the_runs(command, sweep_file, tmp_path, damage, monkeypatch):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "-q")
+    whole = files(out)
+    damage(out / "manifest.json")
+    refused = command("sweep", sweep_file, "--out", out)
+    assert refused.code == 2
+    assert "holds a sweep whose manifest.json is" in refused.err
+    assert "8 finished runs of this sweep can be found without it: go on with --resume" in refused.err
+    other = command("sweep", sweep_file, "--set", "run.duration=21 s", "--out", out, "--resume")
+    assert other.code == 2
+    assert "manifest.json is" in other.err
+    assert "it has no finished run of this sweep" in other.err
+    made = []
+    real = longhaul.core.run
+    monkeypatch.setattr(longhaul.core, "run", lambda *a, **k: made.append(1) or real(*a, **k))
+    assert command("sweep", sweep_file, "--out", out, "--resume", "-q").code == 0
+    assert made == []
+    assert files(out) == whole
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_sweep_with_a_damaged_manifest_can_be_replaced(command, sweep_file, tmp_path, damage):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "-q")
+    damage(out / "manifest.json")
+    (out / "notes.txt").write_text("mine")
+    assert command("sweep", sweep_file, "--set", "run.duration=21 s", "--out", out, "--force", "-q").code == 0
+    assert len(list((out / "runs").iterdir())) == 8
+    assert longhaul.load(out).complete
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_a_manifest_that_is_not_ours_stays(command, sweep_file, tmp_path):
+    out = tmp_path / "app"
+    (out / "runs").mkdir(parents=True)
+    (out / "runs" / "diary.txt").write_text("dear")
+    (out / "manifest.json").write_text('{"icons": [')
+    for option in ("--force", "--resume"):
+        refused = command("sweep", sweep_file, "--out", out, option)
+        assert refused.code == 2
+        assert "not empty and not a Longhaul result" in refused.err
+    assert (out / "runs" / "diary.txt").read_text() == "dear"
+
+
+@pytest.mark.parametrize("name", ["runs.parquet", "cells.parquet", "definitions.json"])
+@pytest.mark.parametrize("subcommand", ["report", "plot"])
+def test_damaged_tables_of_a_sweep_are_noticed(command, sweep_file, tmp_path, name, subcommand):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "-q")
+    data = (out / name).read_bytes()
+    (out / name).write_bytes(data[: len(data) // 2])
+    refused = command(subcommand, out)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"{name} is damaged" in refused.err
+    assert "--resume makes it anew" in refused.err
+    assert command("sweep", sweep_file, "--out", out, "--resume", "-q").code == 0
+    assert (out / name).read_bytes() == data
+
+
+def test_tables_older_than_the_manifest_are_noticed(command, sweep_file, tmp_path):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "--shard", "1/2", "-q")
+    old = (out / "runs.parquet").read_bytes()
+    command("sweep", sweep_file, "--out", out, "--resume", "-q")
+    (out / "runs.parquet").write_bytes(old)
+    refused = command("report", out)
+    assert refused.code == 2
+    assert "holds 4 of 8 finished runs" in refused.err
+
+
+def test_a_report_that_is_there_follows_the_sweep(command, sweep_file, tmp_path):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "--shard", "1/2", "--report", "-q")
+    assert "4 of 8 runs done" in (out / "report.html").read_text()
+    told = command("sweep", sweep_file, "--out", out, "--resume")
+    assert f"report: {out / 'report.html'}" in told.out
+    assert "8 of 8 runs done" in (out / "report.html").read_text()
+
+
 def test_a_sweep_that_has_grown_goes_on(command, sweep_file, tmp_path, monkeypatch):
     out = tmp_path / "s"
     command("sweep", sweep_file, "--out", out, "-q")

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from .core import ProgressCallback
 from .errors import LonghaulError, OutputError, PlotError, ResultError, RunCancelled, RunError, ScenarioError
-from .results import Result, load_run
+from .outputs import damage_of
+from .results import Result, load_run, require_directory
 from .running import run
 from .scenario import Scenario
 from .sweep import SweepResult, sweep
@@ -33,12 +34,11 @@ __all__ = [
 def load(directory: str | Path) -> Result | SweepResult:
     """Reads a result directory, of a run or of a sweep; raises `ResultError` if it is neither, or damaged."""
     path = Path(directory)
-    if not path.is_dir():
-        raise ResultError(f"{path} is not a directory" if path.exists() else f"{path} does not exist")
+    require_directory(path)
     if (path / "manifest.json").exists():
         return SweepResult(path)
     if (path / "summary.json").exists():
         return load_run(path)
-    raise ResultError(
-        f"{path} is not a Longhaul result: it holds neither summary.json (a run) nor manifest.json (a sweep)"
-    )
+    neither = "not a Longhaul result: it holds neither summary.json (a run) nor manifest.json (a sweep)"
+    damage = damage_of(path)
+    raise ResultError(f"{path} is {f'a result whose {damage}' if damage else neither}")

@@ -42,6 +42,9 @@ def parse(text: str, source: str) -> Document:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return Document(text, source)
+    if not content:
+        what = "the file has only comments" if text.strip() else "the file is empty"
+        raise ScenarioError(f"{source}: {what}; a scenario has at least [run], a [[link]] and a [[flow]]")
     if "sweep" not in content:
         return Document(text, source)
     sweep = content.pop("sweep")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -13,10 +14,53 @@ from typing import Any
 
 from .errors import LonghaulError, OutputError, explain_os_error
 
+#: What Longhaul writes into result directories, by name and by ending; anything else there is somebody else's.
+_OURS = frozenset({"report.html", "plots", "runs"})
+_ENDINGS = frozenset({".json", ".toml", ".parquet", ".pcapng"})
+
 
 def is_longhaul_result(directory: Path) -> bool:
-    """Whether this is the directory of a run or a sweep."""
-    return any(_identity(directory / name) is not None for name in ("summary.json", "manifest.json"))
+    """Whether this is the directory of a run or a sweep, damaged or not."""
+    if any(_identity(directory / name) is not None for name in ("summary.json", "manifest.json")):
+        return True
+    return damage_of(directory) is not None
+
+
+def damage_of(directory: Path) -> str | None:
+    """What is wrong with a run or a sweep that cannot be read; `None` if nothing is, or it is neither.
+
+    It counts as one by what stands beside the damaged file: a `runs` directory of a sweep, tables of a run.
+    """
+    if _holds_runs(directory / "runs"):
+        return _fault(directory / "manifest.json")
+    if (directory / "scenario.toml").exists() and any(
+        (directory / name).exists() for name in ("flows.parquet", "timing.json")
+    ):
+        return _fault(directory / "summary.json")
+    return None
+
+
+def _holds_runs(runs: Path) -> bool:
+    """Whether this is the directory of a sweep's runs: one directory for each, called by its id, and nothing else."""
+    try:
+        names = [entry.name for entry in runs.iterdir() if not entry.name.startswith(".")]
+    except OSError:
+        return False
+    return bool(names) and all(re.fullmatch(r"[0-9a-f]{16,}", name) for name in names)
+
+
+def _fault(file: Path) -> str | None:
+    if _identity(file) is not None:
+        return None
+    if not file.exists():
+        return f"{file.name} is missing"
+    try:
+        json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        return f"{file.name} cannot be read ({error.strerror})"
+    except ValueError:
+        return f"{file.name} is damaged (it is not valid JSON)"
+    return f"{file.name} is not one of Longhaul's"
 
 
 def run_id_of(directory: Path) -> str | None:
@@ -70,14 +114,34 @@ def check_free(out: Path, *, run_id: str | None = None, force: bool = False) -> 
     if not is_longhaul_result(out):
         raise OutputError(f"{out} is not empty and not a Longhaul result; choose another directory with --out")
     if not force:
-        raise OutputError(
-            f"{out} holds another result; choose another directory with --out, or replace it with --force"
-        )
+        damage = damage_of(out)
+        what = f"a result whose {damage}" if damage else "another result"
+        raise OutputError(f"{out} holds {what}; choose another directory with --out, or replace it with --force")
+
+
+def report_of(directory: Path) -> Path:
+    """Where the report of a result is, or would be."""
+    return directory / "report.html"
+
+
+def clear(out: Path) -> None:
+    """Removes from a result directory what Longhaul wrote there; what others put there stays."""
+    with errors_as_output_error(out):
+        for entry in out.iterdir():
+            if _is_ours(entry.name):
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+def _is_ours(name: str) -> bool:
+    return name in _OURS or name.startswith(".") or Path(name).suffix in _ENDINGS
 
 
 @contextmanager
-def complete_or_absent(out: Path) -> Iterator[Path]:
-    """A directory to write into, which takes the place of `out` when the block ends well and vanishes when not."""
+def complete_or_absent(out: Path, *, same: bool = False) -> Iterator[Path]:
+    """A directory to write into, which takes the place of `out` when the block ends well and vanishes when not.
+
+    What others put into `out` stays, and its figures too if the new result is the `same` run.
+    """
     with errors_as_output_error(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
@@ -85,25 +149,29 @@ def complete_or_absent(out: Path) -> Iterator[Path]:
     try:
         yield partial
         with errors_as_output_error(out):
-            _take_place(partial, out)
+            _take_place(partial, out, {"plots"} if same else set())
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
 
 
-def _take_place(partial: Path, out: Path) -> None:
+def _take_place(partial: Path, out: Path, kept: set[str]) -> None:
     if not out.exists():
         partial.rename(out)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".old", dir=out.parent))
-    out.rename(old / out.name)
+    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".old", dir=out.parent))
+    old = aside / out.name
+    out.rename(old)
     try:
         partial.rename(out)
     except OSError:
-        (old / out.name).rename(out)
+        old.rename(out)
+        aside.rmdir()
         raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+    for entry in list(old.iterdir()):
+        if not _is_ours(entry.name) or entry.name in kept:
+            entry.rename(out / entry.name)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def write_atomically(file: Path, content: str | bytes) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import ResultError, explain_os_error
+from .outputs import damage_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -173,11 +174,22 @@ class Result:
 def load_run(directory: Path) -> Result:
     """Reads the result directory of one run; raises `ResultError` if it is not one, or damaged."""
     file = directory / "summary.json"
+    require_directory(directory)
+    if not file.exists():
+        damage = damage_of(directory)
+        what = f"a result whose {damage}" if damage else "not the result of a run: it has no summary.json"
+        raise ResultError(f"{directory} is {what}")
     summary = read_json(file)
     missing = [part for part in _PARTS if part not in summary]
     if missing:
         raise ResultError(f"{file} is not a Longhaul summary: {', '.join(missing)} missing")
     return Result(summary, directory)
+
+
+def require_directory(path: Path) -> None:
+    """Raises `ResultError` unless there is such a directory."""
+    if not path.is_dir():
+        raise ResultError(f"{path} is not a directory" if path.exists() else f"{path} does not exist")
 
 
 def read_json(file: Path) -> dict[str, Any]:
@@ -198,7 +210,10 @@ def read_table(file: Path) -> pl.DataFrame:
     import polars as pl
 
     if not file.exists():
-        raise ResultError(f"{file} is missing: the run was made without time series, or the file was deleted")
+        series = file.name in ("flows.parquet", "links.parquet", "events.parquet")
+        raise ResultError(
+            f"{file} is missing" + (": the run was made without time series, or the file was deleted" if series else "")
+        )
     try:
         return pl.read_parquet(file, glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:

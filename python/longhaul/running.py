@@ -26,7 +26,8 @@ def run(
     """Runs a scenario and returns its result.
 
     `set` overrides settings by path, as in `{"link.satellite.rate": "50 Mbit/s"}`. With `out`, the result directory
-    is written there (it must be free, or hold this same run; `force` replaces any other Longhaul result). Without,
+    is written there (it must be free, or hold this same run; `force` replaces any other Longhaul result). A report of
+    the same run that is there is made again; files that are not Longhaul's stay. Without `out`,
     the time series live in a temporary directory for as long as the result object does. `tables=False` leaves the
     time series out. `progress(sim_time_s, duration_s, events)` is called a few times a second; returning `False`
     stops the run.
@@ -50,15 +51,21 @@ def run_document(
     out: Path | None = None,
     tables: bool = True,
     force: bool = False,
+    report: bool = False,
     progress: core.ProgressCallback | None = None,
 ) -> Result:
     """As `run`, for a document and overrides that are TOML text already."""
     if out is not None:
         _, run_id = core.resolve(document, changes)
         outputs.check_free(out, run_id=run_id, force=force)
-        with outputs.complete_or_absent(out) as partial:
+        same = outputs.run_id_of(out) == run_id
+        report = report or (same and outputs.report_of(out).exists())
+        with outputs.complete_or_absent(out, same=same) as partial:
             summary = core.run(document, changes, out=partial, tables=tables, progress=progress)
-        return Result(summary, out)
+        result = Result(summary, out)
+        if report:
+            result.report(outputs.report_of(out))
+        return result
     keep = tempfile.TemporaryDirectory(prefix="longhaul-")
     summary = core.run(document, changes, out=Path(keep.name), tables=tables, progress=progress)
     return Result(summary, Path(keep.name), keep)

@@ -19,7 +19,7 @@ from .. import verify as verification
 from ..errors import LonghaulError, ResultError
 from ..outputs import json_text
 from ..progress import of_run
-from ..results import load_run
+from ..results import load_run, require_directory
 from ..units import counted
 from . import options, tables
 from .options import messages
@@ -33,8 +33,7 @@ def verify(
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Run results again and compare every byte; exit code 1 if anything differs."""
-    if not result.is_dir():
-        raise ResultError(f"{result} is not a directory" if result.exists() else f"{result} does not exist")
+    require_directory(result)
     checks = []
     for path in verification.targets(result, sample):
         with of_run(messages, not as_json, f"again: {path.name}") as progress:
@@ -61,8 +60,7 @@ def explain(
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Say of each flow why it was not faster: what limited it, and what would change that."""
-    if not result.is_dir():
-        raise ResultError(f"{result} is not a directory" if result.exists() else f"{result} does not exist")
+    require_directory(result)
     if (result / "manifest.json").exists():
         raise ResultError(f"{result} is a sweep; name one of its runs, in {result / 'runs'}")
     found = load_run(result).summary["flows"]

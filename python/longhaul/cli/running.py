@@ -44,7 +44,9 @@ ENGINE = typer.Option(
     metavar="local|ray",
     help="Where runs are made: on this machine, or on the Ray cluster that RAY_ADDRESS names.",
 )
-REPORT = typer.Option(False, "--report", help="Write report.html into the result directory.")
+REPORT = typer.Option(
+    False, "--report", help="Write report.html into the result directory; one that is there is written again."
+)
 
 
 def run(
@@ -66,15 +68,15 @@ def run(
         messages.print("note: the [sweep] table is for `longhaul sweep`; this is the scenario's own point", style="dim")
     out = out or Path("results") / f"{_slug(document)}-{run_id[:8]}"
     with of_run(messages, not quiet and not as_json, "simulating") as progress:
-        result = run_document(document, changes, out=out, tables=not no_tables, force=force, progress=progress)
-    written = result.report(out / "report.html") if report else None
+        result = run_document(
+            document, changes, out=out, tables=not no_tables, force=force, report=report, progress=progress
+        )
     if as_json:
         typer.echo(outputs.json_text(result.summary), nl=False)
     elif not quiet:
         tables.print_run(Console(), result)
         typer.echo(f"result: {out}")
-        if written:
-            typer.echo(f"report: {written}")
+        _print_report(out)
 
 
 def sweep(
@@ -135,8 +137,9 @@ def sweep(
         _print_cost(plan, runs, part, going_on, _at_once(engine, jobs), as_json)
         return
     missing = store.missing(part)
-    result = _run_sweep(document, plan, out, part, jobs, engine, with_tables, resume, force, changed, quiet or as_json)
-    written = result.report(out / "report.html") if report else None
+    result = _run_sweep(
+        document, plan, out, part, jobs, engine, with_tables, resume, force, changed, report, quiet or as_json
+    )
     if as_json:
         typer.echo(
             outputs.json_text(
@@ -155,8 +158,7 @@ def sweep(
         if resume or part:
             typer.echo(_standing(result, bool(missing)))
         typer.echo(f"result: {out}")
-        if written:
-            typer.echo(f"report: {written}")
+        _print_report(out)
 
 
 def _run_sweep(
@@ -170,6 +172,7 @@ def _run_sweep(
     resume: bool,
     force: bool,
     changed: str,
+    report: bool,
     quiet: bool,
 ) -> SweepResult:
     try:
@@ -185,12 +188,18 @@ def _run_sweep(
                 resume=resume,
                 force=force,
                 changed=changed,
+                report=report,
                 observer=observer,
             )
     except KeyboardInterrupt:
         error = LonghaulError(f"interrupted; finished runs are kept in {out}: the same command with --resume goes on")
         error.exit_code = 130  # type: ignore[attr-defined]
         raise error from None
+
+
+def _print_report(out: Path) -> None:
+    if outputs.report_of(out).exists():
+        typer.echo(f"report: {outputs.report_of(out)}")
 
 
 def _at_once(engine: str, jobs: int | None) -> int:

@@ -40,6 +40,7 @@ def plot(
     formats = [name for name, wanted in (("png", png), ("pdf", pdf), ("svg", svg)) if wanted] or ["png"]
     folder = out or result / "plots"
     if isinstance(loaded, SweepResult):
+        loaded.check()
         kinds = list(kind or (m for m in loaded.metrics if "." not in m))
         figures = [(name, loaded.plot(name, over)) for name in kinds]
     else:
@@ -61,4 +62,6 @@ def report(
 ) -> None:
     """Write one HTML file with the topology, the numbers and the figures; it opens without a network."""
     loaded = load(result)
+    if isinstance(loaded, SweepResult):
+        loaded.check()
     typer.echo(str(loaded.report(out or result / "report.html")))

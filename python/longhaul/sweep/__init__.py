@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import outputs
 from ..document import Document
 from ..errors import LonghaulError
 from ..scenario import Scenario, as_document, overrides
@@ -77,11 +78,12 @@ def run_plan(
     resume: bool = False,
     force: bool = False,
     changed: str = "refuse",
+    report: bool = False,
     observer: Observer | None = None,
 ) -> SweepResult:
     """Runs what of a plan is missing in `out`, or of one shard of it (number from 1, count).
 
-    Runs in `out` that are not of this plan are kept, and left out of its tables.
+    Runs in `out` that are not of this plan are kept, and left out of its tables. A report that is there is made again.
     """
     store = Store(out, plan)
     failures: dict[str, str] = {}
@@ -89,6 +91,7 @@ def run_plan(
         store.open(document, resume=resume, join=shard is not None, force=force)
         settle(store, changed)
         missing = store.missing(shard)
+        report = report or outputs.report_of(out).exists()
         try:
             failures = execute(store, missing, engine=maker, tables=tables, observer=observer)
         finally:
@@ -100,4 +103,6 @@ def run_plan(
         raise LonghaulError(
             f"{len(failures)} of {len(missing)} runs failed, the first with: {first}; see {out / 'manifest.json'}"
         )
+    if report:
+        result.report(outputs.report_of(out))
     return result

@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 from .. import stats
 from ..errors import PlotError, ResultError
 from ..results import Result, load_run, read_json, read_table, unit_of
+from ..units import counted
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
+
+
+#: What to do about files that are made from the runs.
+_MADE_ANEW = "`longhaul sweep` with the same scenario and --resume makes it anew from the runs"
 
 
 class SweepResult:
@@ -22,9 +27,26 @@ class SweepResult:
     def __init__(self, path: Path) -> None:
         """Reads the manifest in the directory `path`."""
         self.path = path
-        self.manifest = read_json(path / "manifest.json")
+        try:
+            self.manifest = read_json(path / "manifest.json")
+        except ResultError as error:
+            raise ResultError(f"{error}; {_MADE_ANEW}") from None
         if self.manifest.get("kind") != "sweep" or "runs" not in self.manifest:
             raise ResultError(f"{path / 'manifest.json'} is not the manifest of a sweep")
+
+    def check(self) -> None:
+        """Raises `ResultError` unless the tables are whole and hold the runs that the manifest says are done."""
+        done = sum(run["status"] == "done" for run in self.manifest["runs"])
+        try:
+            held = self.runs.height
+            _ = self.cells, self.definitions
+        except ResultError as error:
+            raise ResultError(f"{error}; {_MADE_ANEW}") from None
+        if held != done:
+            raise ResultError(
+                f"{self.path / 'runs.parquet'} holds {held} of {counted(done, 'finished run')}: the sweep is still running, or was"
+                f" killed; {_MADE_ANEW}"
+            )
 
     @property
     def name(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from ..document import Document
 from ..errors import OutputError, ResultError
 from ..outputs import json_text, write_atomically
 from ..results import read_json
+from ..units import counted
 from .plan import Plan, PlannedRun, unique
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ class Store:
 
         A sweep that has grown since (more seeds, more points) goes on: a run is the same run if its `run_id` is.
         """
+        damage = outputs.damage_of(self.path) if self.runs.is_dir() else None
+        if damage:
+            return self._continues_damaged(damage, resume=resume or join, force=force)
         manifest = self._existing()
         if manifest is None:
             return False
@@ -72,6 +75,20 @@ class Store:
             raise OutputError(f"{self.path} holds {which}; go on with --resume, or start over with --force")
         return False
 
+    def _continues_damaged(self, damage: str, *, resume: bool, force: bool) -> bool:
+        """As `continues`, where the manifest cannot be read: it can be made anew if runs of this sweep are there."""
+        found = sum(self.made_by(run) is not None for run in unique(self.plan.runs))
+        if resume and found:
+            return True
+        if force:
+            return False
+        way_out = (
+            f"{counted(found, 'finished run')} of this sweep can be found without it: go on with --resume, or start over with --force"
+            if found
+            else "it has no finished run of this sweep: choose another directory with --out, or replace it with --force"
+        )
+        raise OutputError(f"{self.path} holds a sweep whose {damage}; {way_out}")
+
     def _existing(self) -> dict[str, Any] | None:
         try:
             return read_json(self.path / MANIFEST) if (self.path / MANIFEST).exists() else None
@@ -79,8 +96,7 @@ class Store:
             return None
 
     def _clear(self) -> None:
-        with outputs.errors_as_output_error(self.path):
-            shutil.rmtree(self.path)
+        outputs.clear(self.path)
         self._programs.clear()
 
     def run_path(self, run: PlannedRun) -> Path:
