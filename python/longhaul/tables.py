@@ -185,6 +185,12 @@ def chosen_flows(result: Result) -> list[dict[str, Any]]:
     return ordered[:3] + ordered[middle - 1 : middle + 2] + ordered[-3:]
 
 
+def groups_differ_from_flows(result: Result) -> bool:
+    """Whether a table of groups says more than one of the run or of the flows: several groups, not all of one flow."""
+    groups = result.summary["groups"]
+    return len(groups) > 1 and any(group["count"] > 1 for group in groups)
+
+
 def is_selection(result: Result) -> bool:
     """Whether `chosen_flows` leaves some out."""
     return len(result.summary["flows"]) > _FEW

@@ -214,14 +214,19 @@ pub const DEFINITIONS: &[Definition] = &[
         "completed_flows",
         "",
         "Completed flows",
-        "Flows of a given size that finished before the end of the run.",
+        "Transfers of a given size that finished before the end of the run; of several streams all have to.",
     ),
-    define("completion_time_mean_s", "s", "Mean completion time", "Mean over the flows that finished."),
+    define(
+        "completion_time_mean_s",
+        "s",
+        "Mean completion time",
+        "Mean over the transfers that finished; the last of several streams counts.",
+    ),
     define(
         "completion_time_p95_s",
         "s",
         "95 % completion time",
-        "95 % of the flows that finished took no longer.",
+        "95 % of the transfers that finished took no longer.",
     ),
     define(
         "window_limit_bps",
@@ -233,7 +238,8 @@ pub const DEFINITIONS: &[Definition] = &[
         "fair_share_bps",
         "bit/s",
         "Fair share",
-        "The least over the links of the path of (payload share of rate) / (flows on the link).",
+        "The least over the links of the path of (payload share of rate) / (mean number of flows active on the link while \
+         measured).",
     ),
     define(
         "mathis_bps",

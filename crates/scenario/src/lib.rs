@@ -8,6 +8,7 @@ mod load;
 mod network;
 mod spec;
 mod tcp;
+mod times;
 mod traffic;
 mod validate;
 
@@ -18,7 +19,8 @@ pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario,
 };
 pub use tcp::{BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RtoSpec, TcpSpec, Variant};
-pub use traffic::{AppSpec, FlowSpec, StartSpec};
+pub use times::TimesSpec;
+pub use traffic::{AppSpec, Ending, FlowSpec};
 
 /// Version of the software, part of a run's identity.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,8 +1,8 @@
 //! The network that a scenario describes, with every shorthand expanded: nodes, directed links, single flows and their
 //! paths. Routing is static: least propagation delay, then fewest hops, then the order of the document.
 
-use crate::{AccessSpec, DumbbellSpec, FlowSpec, Scenario, StartSpec};
-use longhaul_path::{LinkConfig, Random};
+use crate::{AccessSpec, DumbbellSpec, FlowSpec, Scenario};
+use longhaul_path::LinkConfig;
 use longhaul_units::{Duration, Instant, Rate, Size};
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ pub struct DirectedLink {
     pub config: LinkConfig,
 }
 
-/// One flow.
+/// One flow: a connection.
 #[derive(Clone, Debug)]
 pub struct FlowInstance {
-    /// `bulk`, or `bulk[3]` in a group.
+    /// `bulk`, or `bulk[3]` in a group, or `bulk[3].stream[0]` of several streams.
     pub name: String,
     /// Index of its `[[flow]]` table.
     pub group: usize,
@@ -34,10 +34,25 @@ pub struct FlowInstance {
     pub to: usize,
     /// When it starts.
     pub start: Instant,
+    /// When its application stops, if it does before it has done all.
+    pub stop: Option<Instant>,
+    /// Number of the transfer that it is a stream of, counted over all groups; the streams of one are neighbours.
+    pub transfer: usize,
+    /// Which of the transfer's streams it is, from 0.
+    pub stream: u32,
     /// Links from the active to the passive opener.
     pub forward: Vec<usize>,
     /// Links back.
     pub reverse: Vec<usize>,
+}
+
+/// One of a group's transfers, before it is split into streams.
+struct Transfer {
+    name: String,
+    group: usize,
+    streams: u32,
+    start: Instant,
+    stop: Option<Instant>,
 }
 
 /// Nodes, directed links, flows.
@@ -66,10 +81,16 @@ impl Network {
                 })
                 .clone();
             let access = spec.access.as_ref().or(scenario.dumbbell.as_ref().and_then(|d| d.access.as_ref()));
-            for (index, start) in starts(spec, scenario.run.seed).into_iter().enumerate() {
+            let seed = scenario.run.seed;
+            let starts = spec.start.draw(&spec.name, "start", spec.count, seed);
+            let stops = spec.stop.as_ref().map(|stop| stop.draw(&spec.name, "stop", spec.count, seed));
+            for (index, start) in starts.into_iter().enumerate() {
                 let name =
                     if spec.count == 1 { spec.name.clone() } else { format!("{}[{index}]", spec.name) };
-                network.add_flow(name, group, start, [&from, &to], core.clone(), access);
+                let stop = stops.as_ref().map(|stops| stops[index]);
+                let stop = stop.or(spec.duration.map(|duration| start + duration));
+                let transfer = Transfer { name, group, streams: spec.streams, start, stop };
+                network.add_transfer(transfer, [&from, &to], core.clone(), access);
             }
         }
         network
@@ -197,15 +218,15 @@ impl Network {
         [first, first + 1]
     }
 
-    fn add_flow(
+    /// Adds a transfer's hosts, and a flow for each of its streams.
+    fn add_transfer(
         &mut self,
-        name: String,
-        group: usize,
-        start: Instant,
+        transfer: Transfer,
         ends: [&str; 2],
         core: (Vec<usize>, Vec<usize>),
         access: Option<&AccessSpec>,
     ) {
+        let Transfer { name, group, streams, start, stop } = transfer;
         let mut nodes = ends.map(|name| self.node(name));
         let (mut forward, mut reverse) = core;
         if let Some(access) = access {
@@ -226,29 +247,20 @@ impl Network {
                 nodes[side] = host;
             }
         }
-        self.flows.push(FlowInstance { name, group, from: nodes[0], to: nodes[1], start, forward, reverse });
+        let number = self.flows.last().map_or(0, |last| last.transfer + 1);
+        for stream in 0..streams {
+            self.flows.push(FlowInstance {
+                name: if streams == 1 { name.clone() } else { format!("{name}.stream[{stream}]") },
+                group,
+                from: nodes[0],
+                to: nodes[1],
+                start,
+                stop,
+                transfer: number,
+                stream,
+                forward: forward.clone(),
+                reverse: reverse.clone(),
+            });
+        }
     }
-}
-
-/// Start times of a group's flows. Each flow draws from a stream of its own name.
-fn starts(spec: &FlowSpec, seed: u64) -> Vec<Instant> {
-    let stream = |index: u32| Random::stream(seed, &format!("{}[{index}] start", spec.name));
-    let mut clock = Duration::ZERO;
-    (0..spec.count)
-        .map(|index| {
-            let after = match &spec.start {
-                StartSpec::Fixed(time) => *time,
-                StartSpec::Uniform(low, high) => {
-                    *low + Duration::from_nanos(stream(index).up_to((*high - *low).as_nanos()))
-                }
-                StartSpec::Spaced { interval, first } => *first + *interval * u64::from(index),
-                StartSpec::Exponential { mean, first } => {
-                    clock += Duration::from_secs_f64(stream(index).exponential(mean.as_secs_f64()));
-                    *first + clock
-                }
-                StartSpec::At(times) => times[index as usize],
-            };
-            Instant::ZERO + after
-        })
-        .collect()
 }

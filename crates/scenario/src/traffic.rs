@@ -1,6 +1,6 @@
 //! The document's tables for flows: where, when, what.
 
-use crate::{AccessSpec, TcpSpec};
+use crate::{AccessSpec, TcpSpec, TimesSpec};
 use longhaul_units::{Duration, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,10 +26,20 @@ pub struct FlowSpec {
     pub access: Option<AccessSpec>,
     /// When the flow starts.
     #[serde(default)]
-    pub start: StartSpec,
-    /// When the application stops and closes the connection.
+    pub start: TimesSpec,
+    /// When the application stops, counted from the start of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop: Option<Duration>,
+    pub stop: Option<TimesSpec>,
+    /// How long after its start the application stops; not together with `stop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
+    /// What becomes of the connection when the application stops.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ending: Ending,
+    /// Parallel connections that each flow's transfer is split over; they start together and share its hosts. Results
+    /// are for each connection, `name.stream[2]`, and for the group.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub streams: u32,
     /// Each transmission of the sending host is delayed by a random time, uniform between zero and this: breaks the
     /// phase effects of deterministic traffic (ns-2's `overhead_`).
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -45,137 +55,31 @@ pub struct FlowSpec {
     pub tcp: TcpSpec,
 }
 
+/// How a connection ends whose application stops before all data is delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// What was sent is delivered, then the connection closes.
+    #[default]
+    Close,
+    /// The connection is reset at once (RFC 9293 section 3.10.5, ABORT): what is on its way may be lost.
+    Reset,
+}
+
 fn is_zero(time: &Duration) -> bool {
     time.is_zero()
+}
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 fn flow_name() -> String {
     "flow".to_string()
 }
 fn one() -> u32 {
     1
-}
-
-/// When flows start, counted from the start of the run.
-#[derive(Clone, PartialEq, Debug)]
-pub enum StartSpec {
-    /// All at the same time: `"0 s"`.
-    Fixed(Duration),
-    /// Drawn for each flow: `{ uniform = ["0 s", "5 s"] }`.
-    Uniform(Duration, Duration),
-    /// One after the other: `{ spaced = "100 ms", first = "0 s" }`.
-    Spaced {
-        /// Time between two starts.
-        interval: Duration,
-        /// The first start.
-        first: Duration,
-    },
-    /// One after the other with exponential gaps (a Poisson process): `{ exponential = "100 ms", first = "0 s" }`.
-    Exponential {
-        /// Mean time between two starts.
-        mean: Duration,
-        /// Where the process begins.
-        first: Duration,
-    },
-    /// A time for each: `{ at = ["0 s", "3 s"] }`.
-    At(Vec<Duration>),
-}
-
-impl Default for StartSpec {
-    fn default() -> Self {
-        StartSpec::Fixed(Duration::ZERO)
-    }
-}
-
-/// The table form of [`StartSpec`].
-#[derive(Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct StartTable {
-    /// Draw each start between these two times.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    uniform: Option<[Duration; 2]>,
-    /// Start flows one after the other, so far apart.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    spaced: Option<Duration>,
-    /// Start flows one after the other with exponential gaps of this mean.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exponential: Option<Duration>,
-    /// First start of `spaced` and `exponential`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first: Option<Duration>,
-    /// A time for each flow.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<Vec<Duration>>,
-}
-
-impl StartTable {
-    fn spec(self) -> Result<StartSpec, &'static str> {
-        let first = self.first.unwrap_or_default();
-        match (self.uniform, self.spaced, self.exponential, self.at) {
-            (Some(_), None, None, None) | (None, None, None, Some(_)) if self.first.is_some() => {
-                Err("`first` goes with `spaced` or `exponential`")
-            }
-            (Some([low, high]), None, None, None) if low > high => {
-                Err("the first time of `uniform` must not be after the second")
-            }
-            (Some([low, high]), None, None, None) => Ok(StartSpec::Uniform(low, high)),
-            (None, Some(interval), None, None) => Ok(StartSpec::Spaced { interval, first }),
-            (None, None, Some(mean), None) => Ok(StartSpec::Exponential { mean, first }),
-            (None, None, None, Some(times)) => Ok(StartSpec::At(times)),
-            _ => Err("a start is a time, or a table with one of `uniform`, `spaced`, `exponential`, `at`"),
-        }
-    }
-}
-
-impl Serialize for StartSpec {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let table = match self {
-            StartSpec::Fixed(time) => return time.serialize(serializer),
-            StartSpec::Uniform(low, high) => {
-                StartTable { uniform: Some([*low, *high]), ..Default::default() }
-            }
-            StartSpec::Spaced { interval, first } => {
-                StartTable { spaced: Some(*interval), first: Some(*first), ..Default::default() }
-            }
-            StartSpec::Exponential { mean, first } => {
-                StartTable { exponential: Some(*mean), first: Some(*first), ..Default::default() }
-            }
-            StartSpec::At(times) => StartTable { at: Some(times.clone()), ..Default::default() },
-        };
-        table.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for StartSpec {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = StartSpec;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a time as in \"5 s\", or a table as in { uniform = [\"0 s\", \"5 s\"] }")
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<StartSpec, E> {
-                text.parse().map(StartSpec::Fixed).map_err(E::custom)
-            }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<StartSpec, A::Error> {
-                StartTable::deserialize(serde::de::value::MapAccessDeserializer::new(map))?
-                    .spec()
-                    .map_err(serde::de::Error::custom)
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
-}
-
-impl JsonSchema for StartSpec {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "StartSpec".into()
-    }
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "When flows start: a time, or a table with one of `uniform`, `spaced`, `exponential`, `at`.",
-            "anyOf": [generator.subschema_for::<Duration>(), generator.subschema_for::<StartTable>()],
-        })
-    }
 }
 
 /// What an application does.

@@ -2,8 +2,8 @@
 
 use crate::error::nearest;
 use crate::{
-    AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, DumbbellSpec, FlowSpec, InitialWindowSpec,
-    Network, Scenario, StartSpec, TcpSpec,
+    AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, DumbbellSpec, Ending, FlowSpec,
+    InitialWindowSpec, Network, Scenario, TcpSpec, TimesSpec,
 };
 use longhaul_units::{Duration, Limit, Rate};
 use std::collections::BTreeSet;
@@ -276,14 +276,28 @@ impl Checker {
         if let Some(access) = &flow.access {
             self.within("access", None, |check| check.access(access));
         }
-        if let StartSpec::At(times) = &flow.start {
-            if times.len() != flow.count as usize {
-                let message =
-                    format!("{} start times for {} flows; give one for each", times.len(), flow.count);
-                self.problem(&["start"], message);
-            }
+        if flow.streams == 0 || u64::from(flow.count) * u64::from(flow.streams) > u64::from(MOST_FLOWS) {
+            self.problem(&["streams"], "a transfer has at least 1 stream, a group at most 1,000,000 in all");
         }
-        let (earliest, latest) = start_range(flow);
+        match &flow.app {
+            AppSpec::Bulk { size: Some(size) } if size.as_bytes() < u64::from(flow.streams) => {
+                self.problem(&["streams"], format!("{size} cannot be split over {} streams", flow.streams));
+            }
+            AppSpec::Bulk { .. } => {}
+            _ if flow.streams > 1 => {
+                self.problem(&["streams"], "only a bulk transfer can be split over streams");
+            }
+            _ => {}
+        }
+        self.life(scenario, flow);
+        self.app(&flow.app);
+        self.within("tcp", None, |check| check.tcp(&flow.tcp));
+    }
+
+    /// Starts, stops and durations.
+    fn life(&mut self, scenario: &Scenario, flow: &FlowSpec) {
+        self.times("start", &flow.start, flow.count);
+        let (_, latest) = flow.start.range(flow.count);
         if latest >= scenario.run.duration {
             let message = format!(
                 "a flow would start at {latest}, after the end of the run ({})",
@@ -291,11 +305,33 @@ impl Checker {
             );
             self.problem(&["start"], message);
         }
-        if flow.stop.is_some_and(|stop| stop <= earliest) {
-            self.problem(&["stop"], format!("the flow stops before it starts ({earliest})"));
+        if let Some(stop) = &flow.stop {
+            self.times("stop", stop, flow.count);
+            if stop.range(flow.count).0 <= latest {
+                self.problem(&["stop"], format!("a flow would stop before it starts (up to {latest})"));
+            }
+            if flow.duration.is_some() {
+                self.problem(&["duration"], "`stop` is given too; one of them says when the flow stops");
+            }
         }
-        self.app(&flow.app);
-        self.within("tcp", None, |check| check.tcp(&flow.tcp));
+        if flow.duration.is_some_and(Duration::is_zero) {
+            self.problem(&["duration"], "a flow lasts longer than 0 s");
+        }
+        if flow.ending != Ending::Close && flow.stop.is_none() && flow.duration.is_none() {
+            self.problem(
+                &["ending"],
+                "has no effect: nothing stops the flow; give it a `stop` or a `duration`",
+            );
+        }
+    }
+
+    fn times(&mut self, field: &'static str, times: &TimesSpec, count: u32) {
+        if let TimesSpec::At(list) = times {
+            if list.len() != count as usize {
+                let message = format!("{} times for {count} flows; give one for each", list.len());
+                self.problem(&[field], message);
+            }
+        }
     }
 
     fn ends(&mut self, scenario: &Scenario, flow: &FlowSpec) {
@@ -427,21 +463,6 @@ impl Checker {
                     check.problem(&["to"], format!("no links lead from \"{from}\" to \"{to}\""));
                 });
             }
-        }
-    }
-}
-
-/// Earliest and latest possible start, as far as it can be known without drawing.
-fn start_range(flow: &FlowSpec) -> (Duration, Duration) {
-    match &flow.start {
-        StartSpec::Fixed(time) => (*time, *time),
-        StartSpec::Uniform(low, high) => (*low, *high),
-        StartSpec::Spaced { interval, first } => {
-            (*first, *first + *interval * u64::from(flow.count.saturating_sub(1)))
-        }
-        StartSpec::Exponential { first, .. } => (*first, *first),
-        StartSpec::At(times) => {
-            (times.iter().min().copied().unwrap_or_default(), times.iter().max().copied().unwrap_or_default())
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Applications: what is written to a connection, and when. One for each flow; it knows both ends.
 
 use longhaul_path::Histogram;
-use longhaul_scenario::AppSpec;
+use longhaul_scenario::{AppSpec, Ending, FlowInstance, FlowSpec};
 use longhaul_tcp::Connection;
-use longhaul_units::{Duration, Instant, Size};
+use longhaul_units::{Instant, Size};
 
 /// Which end of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +17,18 @@ pub(crate) enum Side {
 /// Never reached: the application does not wait for data.
 pub(crate) const NO_GOAL: u64 = u64::MAX;
 
+/// What one of `streams` does: its part of the transfer's bytes, the first ones one more where they cannot be divided.
+fn share(app: &AppSpec, streams: u32, stream: u32) -> AppSpec {
+    match app {
+        AppSpec::Bulk { size: Some(size) } => {
+            let (all, streams) = (size.as_bytes(), u64::from(streams));
+            let part = all / streams + u64::from(u64::from(stream) < all % streams);
+            AppSpec::Bulk { size: Some(Size::from_bytes(part)) }
+        }
+        other => other.clone(),
+    }
+}
+
 /// An application's state.
 pub(crate) struct App {
     spec: AppSpec,
@@ -29,6 +41,7 @@ pub(crate) struct App {
     /// When the last byte of a transfer of given size was delivered.
     pub finished: Option<Instant>,
     stop: Instant,
+    ending: Ending,
     /// When the next message or request is due.
     next_action: Instant,
     asked_at: Instant,
@@ -37,15 +50,18 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub fn new(spec: &AppSpec, start: Instant, stop: Option<Duration>) -> Self {
+    /// The application of one flow of the group `spec`.
+    pub fn new(spec: &FlowSpec, flow: &FlowInstance) -> Self {
+        let start = flow.start;
         App {
-            spec: spec.clone(),
+            spec: share(&spec.app, spec.streams, flow.stream),
             goals: [NO_GOAL; 2],
             wake: start,
             started: false,
             stopped: false,
             finished: None,
-            stop: stop.map_or(Instant::FAR_FUTURE, |stop| Instant::ZERO + stop),
+            stop: flow.stop.unwrap_or(Instant::FAR_FUTURE),
+            ending: spec.ending,
             next_action: start,
             asked_at: start,
             responses: Histogram::default(),
@@ -88,9 +104,14 @@ impl App {
     /// Acts at [`App::wake`]: starts, writes the next message, asks again, or stops. Acts on the client's end.
     pub fn act(&mut self, now: Instant, client: &mut Connection) {
         if now >= self.stop {
-            client.close();
-            self.stopped = true;
             self.wake = Instant::FAR_FUTURE;
+            if self.finished.is_none() {
+                self.stopped = true;
+                match self.ending {
+                    Ending::Close => client.close(),
+                    Ending::Reset => client.abort(),
+                }
+            }
             return;
         }
         let first = !std::mem::replace(&mut self.started, true);

@@ -29,7 +29,7 @@ pub(crate) fn summarise(world: &mut World<'_>) -> Summary {
     let end = Instant::ZERO + scenario.run.duration;
     let measured_s = (scenario.run.duration - scenario.run.warmup).as_secs_f64();
     let measured: Vec<Measured> = (0..world.apps.len()).map(|flow| measure(world, flow, end)).collect();
-    let sharing = flows_on_links(world);
+    let sharing = flows_on_links(world, &measured, measured_s);
     let flows: Vec<FlowSummary> =
         (0..world.apps.len()).map(|flow| flow_summary(world, flow, &measured[flow], &sharing)).collect();
     let links: Vec<LinkSummary> =
@@ -91,8 +91,7 @@ fn measure(world: &World<'_>, flow: usize, end: Instant) -> Measured {
     let app = &world.apps[flow];
     let baseline = &world.flow_baseline[flow];
     let begin = world.network.flows[flow].start.max(Instant::ZERO + world.scenario.run.warmup);
-    let stop = world.scenario.flow[world.network.flows[flow].group].stop.map(|stop| Instant::ZERO + stop);
-    let until = app.finished.or(stop).unwrap_or(end).min(end);
+    let until = app.finished.or(world.network.flows[flow].stop).unwrap_or(end).min(end);
     Measured {
         active_s: until.since(begin).as_secs_f64(),
         delivered: world.data_receiver(flow).connection.received_bytes() - baseline.received,
@@ -135,7 +134,7 @@ fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
     (denominator > 0.0).then(|| numerator / denominator)
 }
 
-fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured, sharing: &[usize]) -> FlowSummary {
+fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured, sharing: &[f64]) -> FlowSummary {
     let instance = &world.network.flows[flow];
     let spec = &world.scenario.flow[instance.group];
     let sender = world.data_sender(flow);
@@ -228,7 +227,7 @@ fn predictions(
     flow: usize,
     tcp: &TcpSpec,
     measured: &Measured,
-    sharing: &[usize],
+    sharing: &[f64],
 ) -> Metrics {
     let mut predicted = Metrics::default();
     predicted.set("fair_share_bps", fair_share(world, flow, tcp, sharing));
@@ -252,26 +251,24 @@ fn predictions(
     predicted
 }
 
-/// For each link, how many flows send their data over it.
-fn flows_on_links(world: &World<'_>) -> Vec<usize> {
-    let mut counts = vec![0; world.network.links.len()];
-    let ways = (0..world.apps.len()).flat_map(|flow| world.data_path(flow));
-    ways.for_each(|link| counts[*link] += 1);
-    counts
+/// For each link, how many flows send their data over it: the mean number that are active at a time, at least 1.
+fn flows_on_links(world: &World<'_>, measured: &[Measured], measured_s: f64) -> Vec<f64> {
+    let mut counts = vec![0.0; world.network.links.len()];
+    for (flow, measured) in measured.iter().enumerate() {
+        let presence = ratio(measured.active_s, measured_s).unwrap_or(1.0);
+        world.data_path(flow).iter().for_each(|link| counts[*link] += presence);
+    }
+    counts.into_iter().map(|count| f64::max(count, 1.0)).collect()
 }
 
 /// The least share of any link on the way of the data, in bits of payload per second; `sharing` flows use each link.
-fn fair_share(world: &World<'_>, flow: usize, tcp: &TcpSpec, sharing: &[usize]) -> Option<f64> {
+fn fair_share(world: &World<'_>, flow: usize, tcp: &TcpSpec, sharing: &[f64]) -> Option<f64> {
     let network = world.network;
     let way = world.data_path(flow);
     let payload = tcp.mss.as_bytes() as f64;
     let share = payload / (payload + HEADERS as f64);
-    let through =
-        |link: &usize| network.links[*link].config.rate.as_bps() as f64 * share / sharing[*link] as f64;
-    let declared = way.iter().filter(|link| network.links[**link].declared).map(through);
-    let private = way.iter().filter(|link| !network.links[**link].declared);
-    let private = private.map(|link| network.links[*link].config.rate.as_bps() as f64 * share);
-    declared.chain(private).min_by(f64::total_cmp)
+    let through = |link: &usize| network.links[*link].config.rate.as_bps() as f64 * share / sharing[*link];
+    way.iter().map(through).min_by(f64::total_cmp)
 }
 
 fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64) -> LinkSummary {
@@ -350,9 +347,7 @@ fn group_metrics(
     let rtt_sum = members.iter().fold(0.0, |sum, flow| sum + measured[*flow].stats.rtt_sum.as_secs_f64());
     let cwnds: Vec<f64> =
         members.iter().filter_map(|flow| flows[*flow].metrics.get("cwnd_mean_bytes")).collect();
-    let mut times: Vec<f64> =
-        members.iter().filter_map(|flow| flows[*flow].metrics.get("completion_time_s")).collect();
-    times.sort_by(f64::total_cmp);
+    let times = completion_times(world, members, flows);
     let mut metrics = Metrics::default();
     metrics.set("goodput_bps", ratio(sum(&|m| m.delivered) * 8.0, measured_s));
     metrics.set("delivered_bytes", sum(&|m| m.delivered));
@@ -375,6 +370,19 @@ fn group_metrics(
         metrics.set("completion_time_p95_s", times.get(rank.max(1) - 1).copied());
     }
     metrics
+}
+
+/// Completion times of the transfers that are done, sorted: of several streams the last one counts.
+fn completion_times(world: &World<'_>, members: &[usize], flows: &[FlowSummary]) -> Vec<f64> {
+    let transfer = |flow: &usize| world.network.flows[*flow].transfer;
+    let streams = members.chunk_by(|a, b| transfer(a) == transfer(b));
+    let time = |streams: &[usize]| -> Option<f64> {
+        let mut each = streams.iter().map(|flow| flows[*flow].metrics.get("completion_time_s"));
+        each.try_fold(0.0, |last, time| Some(f64::max(last, time?)))
+    };
+    let mut times: Vec<f64> = streams.filter_map(time).collect();
+    times.sort_by(f64::total_cmp);
+    times
 }
 
 /// (sum x)^2 / (n sum x^2) (Jain, Chiu, Hawe 1984); `None` if nothing was delivered.

@@ -86,10 +86,11 @@ impl<'a> World<'a> {
         });
         let captured: Vec<bool> = captured.collect();
         let bound = |endpoint: usize| {
-            let spec = &scenario.flow[network.flows[endpoint / 2].group];
+            let flow = &network.flows[endpoint / 2];
+            let spec = &scenario.flow[flow.group];
             let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
             match side {
-                Side::Client if !App::is_passive(&spec.app) || spec.stop.is_some() => Delivery::OnTime,
+                Side::Client if !App::is_passive(&spec.app) || flow.stop.is_some() => Delivery::OnTime,
                 // A sender's window is looked at whenever the world stops.
                 _ if side == App::data_sender_of(&spec.app) => Delivery::UntilStop,
                 _ => Delivery::UntilCount,
@@ -150,7 +151,7 @@ impl<'a> World<'a> {
     fn add_flow(&mut self, flow: usize, seed: u64) {
         let instance = &self.network.flows[flow];
         let spec = &self.scenario.flow[instance.group];
-        let app = App::new(&spec.app, instance.start, spec.stop);
+        let app = App::new(spec, instance);
         let data_side = app.data_sender();
         self.timeline.set(self.app_component(flow), app.wake);
         self.apps.push(app);

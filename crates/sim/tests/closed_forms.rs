@@ -203,3 +203,50 @@ fn a_closed_connection_has_sent_every_byte_once() {
     assert_eq!(metric(flow, "delivered_bytes"), 3e6);
     assert_eq!(flow.state, "Closed", "FIN and TIME-WAIT are over");
 }
+
+/// 20 packets a round trip of 0.5000864 s (see above): what is sent up to 1.6 s are four windows.
+fn stopped_flow(ending: &str, loss: &str) -> Summary {
+    one_flow(
+        "duration = \"20 s\"",
+        &format!("rate = \"100 Mbit/s\"\ndelay = \"250 ms\"\n{loss}"),
+        &format!("start = \"1 s\"\nduration = \"1.6 s\"\n{ending}"),
+        "congestion = { kind = \"fixed\", window = \"20 packets\" }, established = true, delayed_ack = \"off\"",
+    )
+}
+
+#[test]
+fn a_flow_stops_after_its_duration() {
+    let summary = stopped_flow("", "");
+    let flow = &summary.flows[0];
+    assert_eq!(metric(flow, "sent_packets"), 80.0);
+    assert_eq!(metric(flow, "delivered_bytes"), 80_000.0);
+    close(metric(flow, "goodput_bps"), 80_000.0 * 8.0 / 1.6, 1e-9);
+    assert_eq!(flow.state, "Closed");
+}
+
+#[test]
+fn a_reset_flow_repairs_nothing_more() {
+    let loss = "forward = { loss = { kind = \"random\", probability = 0.2 } }";
+    let (closed, reset) = (stopped_flow("", loss), stopped_flow("ending = \"reset\"", loss));
+    let (closed, reset) = (&closed.flows[0], &reset.flows[0]);
+    assert!(metric(reset, "delivered_bytes") < metric(closed, "delivered_bytes"));
+    assert!(metric(reset, "sent_packets") < metric(closed, "sent_packets"));
+    assert_eq!([closed.state.as_str(), reset.state.as_str()], ["Closed"; 2]);
+}
+
+#[test]
+fn streams_share_a_transfer_and_its_last_byte_ends_it() {
+    let summary = one_flow(
+        "duration = \"100 s\"",
+        "rate = \"10 Mbit/s\"\ndelay = \"50 ms\"\nforward = { loss = { kind = \"random\", probability = \"1 %\" } }",
+        "streams = 3\napp = { kind = \"bulk\", size = \"1000001 B\" }",
+        "",
+    );
+    let parts: Vec<f64> = summary.flows.iter().map(|flow| metric(flow, "delivered_bytes")).collect();
+    assert_eq!(parts, [333_334.0, 333_334.0, 333_333.0]);
+    let times = summary.flows.iter().map(|flow| metric(flow, "completion_time_s"));
+    let group = &summary.groups[0].metrics;
+    assert_eq!(group.get("completion_time_mean_s"), times.reduce(f64::max));
+    assert_eq!(group.get("completed_flows"), Some(1.0));
+    assert_eq!(group.get("delivered_bytes"), Some(1_000_001.0));
+}

@@ -17,14 +17,15 @@ fn as_json(outcome: &Outcome) -> String {
 #[derive(Clone, Debug)]
 struct RandomNetwork {
     links: Vec<(u32, u32, u32, u8)>,
-    flows: Vec<(usize, usize, u8, bool, u32)>,
+    flows: Vec<(usize, usize, u8, bool, u32, u32)>,
     seed: u64,
 }
 
 fn random_network() -> impl Strategy<Value = RandomNetwork> {
     let link = (1u32..100, 0u32..60, 2u32..60, 0u8..5);
     let links = proptest::collection::vec(link, 1..5);
-    let flows = proptest::collection::vec((0usize..6, 0usize..6, 0u8..5, any::<bool>(), 0u32..3), 1..7);
+    let flows =
+        proptest::collection::vec((0usize..6, 0usize..6, 0u8..5, any::<bool>(), 0u32..3, 0u32..4), 1..7);
     (links, flows, any::<u64>()).prop_map(|(links, flows, seed)| RandomNetwork { links, flows, seed })
 }
 
@@ -50,7 +51,7 @@ impl RandomNetwork {
                 index + 1
             );
         }
-        for (index, (from, to, variant, access, app)) in self.flows.iter().enumerate() {
+        for (index, (from, to, variant, access, app, life)) in self.flows.iter().enumerate() {
             let nodes = self.links.len() + 1;
             let (from, to) = (from % nodes, to % nodes);
             let to = if from == to { (to + 1) % nodes } else { to };
@@ -61,8 +62,14 @@ impl RandomNetwork {
                 1 => "app = { kind = \"bulk\", size = \"200 kB\" }",
                 _ => "app = { kind = \"request\", response = \"30 kB\", think = \"200 ms\" }",
             };
+            let life = match (life, app.starts_with("app = { kind = \"bulk\"")) {
+                (0, _) => "duration = \"6 s\"",
+                (1, _) => "stop = { uniform = [\"5 s\", \"15 s\"] }\nending = \"reset\"",
+                (2, true) => "streams = 3",
+                _ => "",
+            };
             text += &format!(
-                "[[flow]]\nname = \"f{index}\"\ncount = 2\nfrom = \"n{from}\"\nto = \"n{to}\"\n{access}\n{app}\n\
+                "[[flow]]\nname = \"f{index}\"\ncount = 2\nfrom = \"n{from}\"\nto = \"n{to}\"\n{access}\n{app}\n{life}\n\
                  start = {{ uniform = [\"0 s\", \"2 s\"] }}\ntrace = true\ntcp = {{ variant = \"{variant}\" }}\n"
             );
         }

@@ -32,7 +32,7 @@ def print_run(console: Console, result: Result) -> None:
     for title, value in tables.key_numbers(result):
         console.print(f"  {escape(title):<28}[bold]{value}[/bold]")
     console.print(_table(tables.object_table(result, "links", short=True), "Links"))
-    if len(s["groups"]) > 1:
+    if tables.groups_differ_from_flows(result):
         console.print(_table(tables.object_table(result, "groups", short=True), "Groups"))
     chosen = "Flows" if not tables.is_selection(result) else f"Flows (slowest, median and fastest of {len(s['flows'])})"
     console.print(_table(tables.object_table(result, "flows", short=True), chosen))

@@ -56,7 +56,7 @@ def write_run_report(result: Result, path: Path) -> Path:
         "figures": figures,
         "run": tables.run_table(result),
         "links": tables.object_table(result, "links"),
-        "groups": tables.object_table(result, "groups") if len(result.summary["groups"]) > 1 else None,
+        "groups": tables.object_table(result, "groups") if tables.groups_differ_from_flows(result) else None,
         "flows": tables.object_table(result, "flows"),
         "selection": tables.is_selection(result),
         "predictions": tables.predictions(result),
