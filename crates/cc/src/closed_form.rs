@@ -139,6 +139,29 @@ impl HighSpeedResponse {
     }
 }
 
+/// Average window of Compound while its queue is short: it gains `alpha` W^k a round trip and gives up the share `beta`
+/// upon loss. From one loss to the next W goes from (1 - beta) W_max to W_max, and 1/p segments are sent:
+/// W_max = (alpha (2 - k) / (p (1 - (1 - beta)^(2 - k))))^(1 / (2 - k)), in W_max^(1 - k) (1 - (1 - beta)^(1 - k)) / (alpha (1 - k))
+/// round trips; so it goes with p^(-1 / (2 - k)), p^-0.8 for k = 3/4 (K. Tan et al., INFOCOM 2006, section III). `k` below 1.
+pub fn compound_window(alpha: f64, beta: f64, k: f64, p: f64) -> f64 {
+    let left = 1.0 - beta;
+    let w_max = libm::pow(alpha * (2.0 - k) / (p * (1.0 - libm::pow(left, 2.0 - k))), 1.0 / (2.0 - k));
+    let rounds = libm::pow(w_max, 1.0 - k) * (1.0 - libm::pow(left, 1.0 - k)) / (alpha * (1.0 - k));
+    1.0 / p / rounds
+}
+
+/// Average window of Compound: the larger of Reno's and [`compound_window`].
+pub fn compound_response(alpha: f64, beta: f64, k: f64, p: f64) -> f64 {
+    compound_window(alpha, beta, k, p).max(aimd_window(1.0, 0.5, p))
+}
+
+/// Window at Vegas' fixed point, in segments: what the flow's share of the bottleneck, in segments per second, holds on the
+/// path without a queue, and the `queued` segments of its own that wait there, alpha to beta of them. With all flows there
+/// the queue holds the sum of theirs. S. Low, L. Peterson, L. Wang: Understanding Vegas: a Duality Model, J. ACM 49(2), 2002.
+pub fn vegas_window(segments_per_second: f64, base_rtt: Duration, queued: f64) -> f64 {
+    segments_per_second * base_rtt.as_secs_f64() + queued
+}
+
 /// Steady state of Reno with timeouts and a limited window: the full model of J. Padhye, V. Firoiu, D. Towsley, J. Kurose:
 /// Modeling TCP Throughput: A Simple Model and its Empirical Validation, SIGCOMM 1998.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -335,6 +358,24 @@ mod tests {
         assert_eq!(rate, Rate::from_bps(873_800));
         assert_eq!(window_limit(Size::from_bytes(1), Duration::ZERO), Rate::from_bps(u64::MAX));
         assert_eq!(mathis_rate(1460, Duration::from_millis(1), 0.0, 1.0), Rate::from_bps(u64::MAX));
+    }
+
+    #[test]
+    fn compound_has_its_papers_response_function() {
+        // alpha 1/8, beta 1/2, k 3/4, by hand for p = 1e-4: 0.5^1.25 = 0.42045, W_max = (0.15625 / 5.7955e-5)^0.8 = 555.4;
+        // 555.4^0.25 * 0.15910 / 0.03125 = 24.71 round trips; 10,000 / 24.71 = 404.6. A tenth of p is 10^0.8 = 6.31 times that.
+        let window = |p| compound_window(0.125, 0.5, 0.75, p);
+        assert!((window(1e-4) - 404.6).abs() < 0.2, "{}", window(1e-4));
+        assert!((window(1e-5) / window(1e-4) - 6.3096).abs() < 0.001);
+        // k = 0 is AIMD.
+        assert!((compound_window(1.0, 0.5, 0.0, 1e-4) / aimd_window(1.0, 0.5, 1e-4) - 1.0).abs() < 1e-9);
+        assert_eq!(compound_response(0.125, 0.5, 0.75, 1e-2), aimd_window(1.0, 0.5, 1e-2));
+    }
+
+    #[test]
+    fn vegas_keeps_its_segments_beyond_the_bandwidth_delay_product() {
+        // 10 Mbit/s of 1250 bytes is 1000 segments/s; 100 ms hold 100 of them, and 3 wait.
+        assert_eq!(vegas_window(1000.0, Duration::from_millis(100), 3.0), 103.0);
     }
 
     #[test]

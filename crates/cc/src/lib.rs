@@ -25,6 +25,7 @@ mod events;
 mod params;
 mod policy;
 pub mod registry;
+mod round_rtt;
 mod setup;
 pub mod slow_start;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use counting::Counting;
 pub use events::{Ack, Congestion, CongestionKind, Sent};
 pub use policy::{Avoidance, Cut, Growth, SlowStart};
 pub use registry::{Algorithm, Entry, Parameter, Role, SlowStartKind, build, registry};
+pub use round_rtt::{RttOfRound, queued_segments};
 pub use setup::{Pacing, Setup};
 pub use window::{Window, WindowBased};
 

@@ -1,9 +1,13 @@
 //! Every congestion control algorithm and every slow start policy by name: reading, building, listing.
 //! To add one, write its file and add its line to the table below.
 
-use crate::algorithms::{
-    cubic::CubicParams, fixed::FixedParams, highspeed::HighSpeedParams, reno::RenoParams,
-};
+use crate::algorithms::compound::CompoundParams;
+use crate::algorithms::cubic::CubicParams;
+use crate::algorithms::fixed::FixedParams;
+use crate::algorithms::highspeed::HighSpeedParams;
+use crate::algorithms::reno::RenoParams;
+use crate::algorithms::vegas::VegasParams;
+use crate::algorithms::yeah::YeahParams;
 use crate::params::{self, Spec};
 use crate::slow_start::{hystart_pp::HystartPpParams, limited::LimitedParams, standard::StandardParams};
 use crate::{Avoidance, CongestionControl, Setup, SlowStart, WindowBased};
@@ -149,6 +153,9 @@ kinds! {
     Cubic(CubicParams) = "cubic",
     HighSpeed(HighSpeedParams) = "highspeed",
     Fixed(FixedParams) = "fixed",
+    Vegas(VegasParams) = "vegas",
+    Compound(CompoundParams) = "compound",
+    Yeah(YeahParams) = "yeah",
 }
 
 kinds! {

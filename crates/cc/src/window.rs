@@ -75,7 +75,7 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
         let step = self.avoidance.shape_slow_start(&self.window, ack, step);
         self.window.grow(step.bytes);
         if step.exit {
-            self.window.ssthresh = self.window.cwnd;
+            self.window.ssthresh = self.window.cwnd.max(2.0 * self.window.mss);
         }
     }
 
@@ -83,6 +83,10 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
         let step = self.avoidance.increase(&self.window, ack);
         let least = self.slow_start.beyond_ssthresh(&self.window, ack);
         self.window.grow(if least > 0.0 { step.max(least) } else { step });
+        if step < 0.0 {
+            // A rule that shrinks the window must not find itself in slow start again.
+            self.window.ssthresh = self.window.ssthresh.min(self.window.cwnd).max(2.0 * self.window.mss);
+        }
     }
 
     /// Loss or ECN echo.
@@ -326,7 +330,7 @@ mod tests {
         algorithms
     }
     /// Those that look at delay or at a rate: an ACK may shrink their window.
-    const SENSE_THE_PATH: &[&str] = &[];
+    const SENSE_THE_PATH: &[&str] = &["compound", "vegas", "yeah"];
     fn only_grows_on_acks(algorithm: &str) -> bool {
         !SENSE_THE_PATH.iter().any(|name| algorithm.contains(name))
     }

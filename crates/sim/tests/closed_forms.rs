@@ -102,6 +102,26 @@ fn reno_under_random_loss_follows_the_square_root_formula() {
 }
 
 #[test]
+fn vegas_flows_keep_alpha_to_beta_packets_each_in_the_queue() {
+    // Four flows, 10 Mbit/s of 1040 bytes = 1201.9 packets/s; the RTT without a queue is 101.7 ms, which holds 122.2 packets.
+    // Brakmo and Peterson 1995: each keeps 1 to 3 packets waiting. The base RTT of a flow that never saw the queue empty is
+    // too large by what it saw: with the starts here at most by one packet of each other flow.
+    let summary = run(
+        "[run]\nduration = \"120 s\"\nwarmup = \"60 s\"\n[[link]]\nname = \"link\"\nends = [\"a\", \"b\"]\n\
+         rate = \"10 Mbit/s\"\ndelay = \"50 ms\"\nqueue = { kind = \"droptail\", limit = \"200 packets\" }\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\ncount = 4\naccess = { rate = \"100 Mbit/s\", delay = \"0 ms\" }\n\
+         tcp = { mss = \"1000 B\", congestion = \"vegas\", established = true, delayed_ack = \"off\" }\n",
+    );
+    let link = &summary.links[0].metrics;
+    let queued = link.get("queue_mean_packets").unwrap();
+    assert!((4.0..=4.0 * (3.0 + 3.0)).contains(&queued), "{queued} packets in the queue");
+    close(link.get("utilisation").unwrap(), 1.0, 0.001);
+    assert_eq!(summary.run.get("loss_rate"), Some(0.0));
+    let windows: f64 = summary.flows.iter().map(|flow| metric(flow, "cwnd_mean_bytes") / 1000.0).sum();
+    close(windows, 122.2 + queued, 0.03);
+}
+
+#[test]
 fn a_flow_fills_a_link_with_enough_queue() {
     // The payload's share of the rate: 10 Mbit/s x 1000 / 1040 = 9.6154 Mbit/s.
     let summary = one_flow(

@@ -1,6 +1,9 @@
 //! Congestion avoidance rules, one file each, and policies that need no slow start.
 
+pub mod compound;
 pub mod cubic;
 pub mod fixed;
 pub mod highspeed;
 pub mod reno;
+pub mod vegas;
+pub mod yeah;
