@@ -273,6 +273,10 @@ pub struct TcpSpec {
     pub initial_ssthresh: Option<Limit>,
     /// Receive buffer.
     pub receive_buffer: BufferSpec,
+    /// How far above the first missing byte the receiver keeps and SACKs data, in packets of one MSS or in bytes; what lies
+    /// beyond is thrown away although the window was offered. `"unlimited"` means up to the window. `"1023 packets"` is the
+    /// fault of ns-2 before 2.1b9a: losses in larger windows end in a timeout, a second cut.
+    pub reassembly_limit: BufferSpec,
     /// Rate at which the application reads; without it, at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading_rate: Option<Rate>,
@@ -341,6 +345,7 @@ impl Default for TcpSpec {
             initial_window: InitialWindowSpec::Fixed(Limit::Packets(10)),
             initial_ssthresh: None,
             receive_buffer: BufferSpec::Unlimited,
+            reassembly_limit: BufferSpec::Unlimited,
             reading_rate: None,
             delayed_ack: config.delayed_ack.map_or(DelayedAck::Off, DelayedAck::After),
             ack_every: config.ack_every,
@@ -386,6 +391,7 @@ impl TcpSpec {
             window_scaling: self.window_scaling,
             ecn: self.ecn,
             receive_buffer: self.receive_buffer.bytes(self.mss),
+            reassembly_limit: self.reassembly_limit.bytes(self.mss),
             reading: self.reading_rate.map_or(Reading::Immediate, Reading::Rate),
             ack_every: self.ack_every,
             delayed_ack: match self.delayed_ack {

@@ -394,6 +394,9 @@ impl Checker {
                 self.problem(&["receive_buffer"], "a receive buffer holds at least one segment");
             }
         }
+        if tcp.reassembly_limit.bytes(tcp.mss) == Some(0) {
+            self.problem(&["reassembly_limit"], "a reassembly limit is at least 1 packet or 1 B");
+        }
         if let InitialWindowSpec::Fixed(Limit::Packets(0) | Limit::Bytes(longhaul_units::Size::ZERO)) =
             tcp.initial_window
         {

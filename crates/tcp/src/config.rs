@@ -120,6 +120,11 @@ pub struct Config {
 
     /// Receive buffer in bytes; `None` is unlimited (the largest window that the option can express, 1 GiB).
     pub receive_buffer: Option<u64>,
+    /// How far beyond the first missing byte the receiver keeps track of data, in bytes; `None` for as far as its window
+    /// reaches. A segment that begins further up is acknowledged, but thrown away and never SACKed, although the window
+    /// was offered. Receivers with a reassembly queue of a fixed length do this: ns-2 before 2.1b9a, whose sink remembered
+    /// 1024 packets.
+    pub reassembly_limit: Option<u64>,
     /// How the application reads.
     pub reading: Reading,
     /// Acknowledge at least every so many full-sized segments: 2 (RFC 5681 section 4.2), 1 for each.
@@ -178,6 +183,7 @@ impl Default for Config {
             window_scaling: true,
             ecn: false,
             receive_buffer: None,
+            reassembly_limit: None,
             reading: Reading::Immediate,
             ack_every: 2,
             delayed_ack: Some(Duration::from_millis(200)),

@@ -40,6 +40,8 @@ pub(crate) struct Receiver {
     /// Data above a gap.
     queue: IntervalSet,
 
+    /// Data so far above RCV.NXT and beyond is forgotten.
+    reassembly_limit: u64,
     /// One offset in each recently changed block of `queue`, the latest first.
     recent: [u64; SackBlocks::MAX],
     mss: u64,
@@ -61,6 +63,7 @@ impl Receiver {
             delayed_ack: config.delayed_ack,
             full_size: 1,
             queue: IntervalSet::default(),
+            reassembly_limit: config.reassembly_limit.unwrap_or(u64::MAX),
             recent: [u64::MAX; SackBlocks::MAX],
             duplicate: None,
             sack: false,
@@ -172,7 +175,11 @@ impl Receiver {
             }
             self.fill_gap(taken, stats);
         } else if start < taken {
-            self.store(start, taken, stats);
+            if start - self.next >= self.reassembly_limit {
+                stats.not_reassembled_bytes += payload_end.saturating_sub(start);
+            } else {
+                self.store(start, taken, stats);
+            }
         }
     }
 

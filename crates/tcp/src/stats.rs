@@ -50,6 +50,8 @@ pub struct Stats {
     pub duplicate_bytes_received: u64,
     /// Payload bytes thrown away since they lay beyond the window.
     pub beyond_window_bytes: u64,
+    /// Payload bytes thrown away since they lay too far above a gap ([`Config::reassembly_limit`](crate::Config)).
+    pub not_reassembled_bytes: u64,
     /// Segments refused by PAWS (RFC 7323 section 5).
     pub paws_rejected: u64,
     /// D-SACK blocks received: duplicates that the peer reports (RFC 2883).
@@ -79,6 +81,7 @@ impl Default for Stats {
             out_of_order_received: 0,
             duplicate_bytes_received: 0,
             beyond_window_bytes: 0,
+            not_reassembled_bytes: 0,
             paws_rejected: 0,
             dsacks_received: 0,
             reneging: 0,

@@ -45,6 +45,7 @@ prop_compose! {
             restart_after_idle: bit(9),
             slow_but_steady: bit(10),
             max_burst: bit(11).then_some(3),
+            reassembly_limit: bit(12).then_some(3 * u64::from(mss)),
             initial_window: InitialWindow::Segments(4),
             max_retransmissions: 100,
             max_syn_retransmissions: 100,

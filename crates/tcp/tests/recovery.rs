@@ -214,14 +214,18 @@ impl CongestionControl for Counting {
 }
 
 fn reductions(window: u64, lost: impl Iterator<Item = u64>, recovery: Recovery) -> Vec<CongestionKind> {
+    reductions_with(&with(recovery), window, lost)
+}
+
+fn reductions_with(config: &Config, window: u64, lost: impl Iterator<Item = u64>) -> Vec<CongestionKind> {
     let told = Arc::new(Mutex::new(vec![]));
     let seqs: Vec<u32> = lost.map(|packet| packet as u32 * MSS + 1).collect();
-    let config = Config { slow_but_steady: true, min_rto: Duration::from_secs(5), ..with(recovery) };
+    let config = Config { slow_but_steady: true, min_rto: Duration::from_secs(5), ..config.clone() };
     let mut world =
         World::established(config, Box::new(Counting(window, told.clone())), ms(50)).dropping_once(&seqs);
     world.keep_log = false;
     world.a.write(2 * window * u64::from(MSS));
-    world.run_until(at_ms(2_000));
+    world.run_until(at_ms(20_000));
     assert_eq!(world.b.received_bytes(), 2 * window * u64::from(MSS));
     told.lock().unwrap().clone()
 }
@@ -243,6 +247,19 @@ fn one_reduction_per_window_of_data() {
         }
         assert_eq!(reductions(window, 7..8, Recovery::Reno), [CongestionKind::Loss]);
         assert_eq!(reductions(window, [7, 90, 500].into_iter(), Recovery::NewReno), [CongestionKind::Loss]);
+    }
+}
+
+/// LBNL-52549 section 7.3.3: with the sink of ns-2 before 2.1b9a, which kept track of 1024 packets, a loss in a larger window
+/// cut cwnd twice. What lies 1023 packets above the hole and beyond is neither kept nor SACKed ("the missing ACK will
+/// ultimately cause sender timeout", says its source), so that recovery gets stuck until the timer expires.
+#[test]
+fn a_short_reassembly_queue_cuts_large_windows_twice() {
+    let short = Config { reassembly_limit: Some(1023 * u64::from(MSS)), ..plain() };
+    let (once, twice) = (vec![CongestionKind::Loss], vec![CongestionKind::Loss, CongestionKind::Timeout]);
+    for (window, expected) in [(1_000, &once), (3_000, &twice), (5_000, &twice), (16_000, &twice)] {
+        assert_eq!(reductions_with(&short, window, 7..8), *expected, "{window}");
+        assert_eq!(reductions_with(&short, window, 20..40), *expected, "{window}");
     }
 }
 
