@@ -221,6 +221,15 @@ def read_table(file: Path) -> pl.DataFrame:
         raise ResultError(f"{file} is damaged: not a whole Parquet file ({reason})") from None
 
 
+def flat_metrics(summary: dict[str, Any]) -> dict[str, float | None]:
+    """A run's metrics under flat names: `goodput_bps`, `link.<name>.utilisation`, `group.<name>.goodput_bps`."""
+    metrics: dict[str, float | None] = dict(summary["run"])
+    for kind in ("link", "group"):
+        for item in summary[f"{kind}s"]:
+            metrics |= {f"{kind}.{item['name']}.{key}": value for key, value in item["metrics"].items()}
+    return metrics
+
+
 def unit_of(metric: str, definitions: dict[str, dict[str, str]]) -> str:
     """A metric's unit for people: ratios that are shares of something are shown in per cent."""
     unit = definitions.get(metric, {}).get("unit", "")

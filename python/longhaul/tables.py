@@ -160,6 +160,7 @@ def first_metrics(sweep: SweepResult) -> list[str]:
     """What a sweep's table shows unless told: four metrics of the run, or goodput and that of up to four groups."""
     present = [m for m in SWEEP_METRICS if m in sweep.metrics and m != "jain_index"]
     groups = [m for m in sweep.metrics if m.startswith("group.") and m.endswith(".goodput_bps")]
+    groups = groups if len(groups) > 1 else []
     return [*present[: 2 if groups else 4], *groups[:4]]
 
 

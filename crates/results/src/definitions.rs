@@ -67,12 +67,25 @@ pub const DEFINITIONS: &[Definition] = &[
         "Retransmitted segments over segments sent, while measured.",
     ),
     define(
+        "received_packets",
+        "",
+        "Data packets received",
+        "Segments with payload that reached the receiver's host while measured, duplicates included: the packets sent PS of \
+         the HighSpeed TCP study (section 5), which counts those that left the bottleneck.",
+    ),
+    define(
         "lost_packets",
         "",
         "Lost packets",
         "The flow's data packets that were dropped anywhere, for any cause, while measured.",
     ),
     define("loss_rate", "", "Loss rate", "Lost data packets over data packets sent, while measured."),
+    define(
+        "marked_packets",
+        "",
+        "Marked packets",
+        "Data packets that reached the receiver's host with congestion experienced (RFC 3168) while measured.",
+    ),
     define(
         "congestion_events",
         "",
@@ -85,6 +98,33 @@ pub const DEFINITIONS: &[Definition] = &[
         "",
         "Congestion event rate",
         "Congestion events over data packets sent, while measured: the p of response functions.",
+    ),
+    define(
+        "first_congestion_event_s",
+        "s",
+        "First congestion event",
+        "Time of the first congestion event (reduction of the window) while measured, from the start of the run; of a \
+         group the first of all flows.",
+    ),
+    define(
+        "last_congestion_event_s",
+        "s",
+        "Last congestion event",
+        "Time of the last congestion event while measured; of a group the last of all flows.",
+    ),
+    define(
+        "congestion_signals",
+        "",
+        "Losses and marks",
+        "Data packets lost or marked while measured, each for itself however many are in a window: the congestion events \
+         CE of the HighSpeed TCP study (section 5). Of a link: all packets dropped or marked there (GCE).",
+    ),
+    define(
+        "congestion_signal_rate",
+        "",
+        "Loss and mark rate",
+        "(lost + marked) / received data packets, while measured: the congestion event rate CER of the HighSpeed TCP \
+         study (section 5). Of a link: (drops + marks) / transmitted packets, the general rate GCER.",
     ),
     define(
         "fast_retransmits",
@@ -133,7 +173,37 @@ pub const DEFINITIONS: &[Definition] = &[
         "",
         "Utilisation",
         "Bits transmitted while measured, headers and packets lost on the wire included, over what the rate allows in \
-         that time. Of a run: the largest of all links.",
+         that time. Of a flow or group: bits of its data packets that reached the receivers' hosts, headers included, over \
+         what the slowest link of the path allows: FLU and LU of the HighSpeed TCP study (section 5). Of a run: the largest \
+         of all links.",
+    ),
+    define(
+        "packets_per_rtt",
+        "packets",
+        "Packets per RTT",
+        "Received data packets x base RTT / active measured time: the sending rate W of response functions W(p). Of a \
+         group: the sum over its flows.",
+    ),
+    define(
+        "relative_fairness",
+        "",
+        "Relative fairness",
+        "Utilisation of one group over that of another: RF of the HighSpeed TCP study (section 5). Computed by \
+         longhaul.metrics.",
+    ),
+    define(
+        "per_flow_relative_fairness",
+        "",
+        "Relative fairness per flow",
+        "Utilisation of one transfer (all its streams together) over the mean of a group's flows: FRF of the HighSpeed TCP \
+         study (section 5). Computed by longhaul.metrics.",
+    ),
+    define(
+        "bandwidth_stolen",
+        "",
+        "Bandwidth stolen",
+        "Utilisation of a set of flows that competes with flows of its own kind, less that of the same set when it competes \
+         with flows of another kind: BS of the HighSpeed TCP study (section 5). Computed by longhaul.metrics from two runs.",
     ),
     define(
         "arrivals",

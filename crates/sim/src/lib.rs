@@ -10,6 +10,7 @@ mod recorder;
 mod run;
 mod summary;
 mod timeline;
+mod totals;
 mod warnings;
 mod world;
 

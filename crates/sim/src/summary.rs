@@ -1,5 +1,6 @@
 //! From counters to metrics. What each metric means is defined in `longhaul_results::DEFINITIONS`.
 
+use crate::totals::{HEADERS, ReductionTimes, Totals};
 use crate::warnings;
 use crate::world::World;
 use longhaul_cc::{Algorithm, Counting, closed_form};
@@ -8,19 +9,18 @@ use longhaul_results::{
     DEFINITIONS, FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Work,
 };
 use longhaul_scenario::{FlowInstance, Network, TcpSpec, VERSION, run_id};
-use longhaul_tcp::{Limit, LimitedTime, Stats};
+use longhaul_tcp::{Limit, LimitedTime};
 use longhaul_units::{Duration, Instant, Size};
 
-/// Bytes of IPv4 and TCP headers without options.
-const HEADERS: u64 = (longhaul_segment::IPV4_HEADER + longhaul_segment::TCP_HEADER) as u64;
-
-/// What a flow did while measured, before it is turned into metrics.
+/// What a flow did while measured.
 struct Measured {
     /// Active time in seconds.
     active_s: f64,
-    delivered: u64,
-    lost: u64,
-    stats: Stats,
+    totals: Totals,
+    /// Share of the slowest link on its way that its data packets took.
+    utilisation: Option<f64>,
+    /// Data packets that arrived in a base RTT.
+    packets_per_rtt: Option<f64>,
 }
 
 /// Turns the world at the end of its run into a summary.
@@ -41,7 +41,12 @@ pub(crate) fn summarise(world: &mut World<'_>) -> Summary {
         .map(|(group, spec)| {
             let members: Vec<usize> =
                 (0..flows.len()).filter(|flow| world.network.flows[*flow].group == group).collect();
-            let metrics = group_metrics(world, &members, &flows, &measured, measured_s);
+            let mut metrics = group_metrics(world, &members, &flows, &measured, measured_s);
+            let sum = |value: fn(&Measured) -> Option<f64>| -> f64 {
+                members.iter().filter_map(|flow| value(&measured[*flow])).sum()
+            };
+            metrics.set("utilisation", sum(|m| m.utilisation));
+            metrics.set("packets_per_rtt", sum(|m| m.packets_per_rtt));
             GroupSummary { name: spec.name.clone(), count: members.len(), metrics }
         })
         .collect();
@@ -87,46 +92,43 @@ fn work(world: &World<'_>) -> Work {
     Work { data_packets_delivered: received.sum() }
 }
 
-fn measure(world: &World<'_>, flow: usize, end: Instant) -> Measured {
+fn measure(world: &mut World<'_>, flow: usize, end: Instant) -> Measured {
     let app = &world.apps[flow];
-    let baseline = &world.flow_baseline[flow];
     let begin = world.network.flows[flow].start.max(Instant::ZERO + world.scenario.run.warmup);
     let until = app.finished.or(world.network.flows[flow].stop).unwrap_or(end).min(end);
+    let active_s = until.since(begin).as_secs_f64();
+    let totals = Totals::of(world, flow).since(&world.flow_baseline[flow]);
+    let capacity = bottleneck_capacity(world, flow);
+    let rtt = base_rtt(world, flow).as_secs_f64();
     Measured {
-        active_s: until.since(begin).as_secs_f64(),
-        delivered: world.data_receiver(flow).connection.received_bytes() - baseline.received,
-        lost: world.recorder.lost[flow] - baseline.lost,
-        stats: since(world.data_sender(flow).connection.stats(), &baseline.sender),
+        active_s,
+        utilisation: ratio(totals.arrived.wire_bytes as f64 * 8.0, capacity),
+        packets_per_rtt: ratio(totals.arrived.packets as f64 * rtt, active_s),
+        totals,
     }
 }
 
-/// Counters of the measured time: now less then. Smallest and largest RTT are of the whole run.
-fn since(now: &Stats, then: &Stats) -> Stats {
-    Stats {
-        data_segments_sent: now.data_segments_sent - then.data_segments_sent,
-        data_bytes_sent: now.data_bytes_sent - then.data_bytes_sent,
-        retransmitted_segments: now.retransmitted_segments - then.retransmitted_segments,
-        fast_retransmits: now.fast_retransmits - then.fast_retransmits,
-        timeouts: now.timeouts - then.timeouts,
-        ecn_reductions: now.ecn_reductions - then.ecn_reductions,
-        rtt_samples: now.rtt_samples - then.rtt_samples,
-        rtt_sum: now.rtt_sum - then.rtt_sum,
-        ..now.clone()
-    }
+/// What the slowest link on the way of a flow's data can carry in the measured time, in bits.
+fn bottleneck_capacity(world: &mut World<'_>, flow: usize) -> f64 {
+    let (warmup, now) = (Instant::ZERO + world.scenario.run.warmup, world.now);
+    let links = &world.network.links;
+    let slowest = world.data_path(flow).iter().copied().min_by_key(|link| links[*link].config.rate);
+    slowest.map_or(0.0, |link| world.fabric.link(link).schedule().capacity_bits(warmup, now))
+}
+
+/// Round trip time of a full segment and its ACK without queues.
+fn base_rtt(world: &World<'_>, flow: usize) -> Duration {
+    let instance = &world.network.flows[flow];
+    let mss = world.scenario.flow[instance.group].tcp.mss.as_bytes();
+    world.network.base_rtt(instance, Size::from_bytes(mss + HEADERS), Size::from_bytes(HEADERS))
 }
 
 impl Measured {
-    fn congestion_events(&self) -> u64 {
-        self.stats.fast_retransmits + self.stats.timeouts + self.stats.ecn_reductions
-    }
     fn congestion_event_rate(&self) -> Option<f64> {
-        ratio(self.congestion_events() as f64, self.stats.data_segments_sent as f64)
-    }
-    fn mean_rtt(&self) -> Option<Duration> {
-        (self.stats.rtt_samples > 0).then(|| self.stats.rtt_sum / self.stats.rtt_samples)
+        ratio(self.totals.congestion_events() as f64, self.totals.sender.data_segments_sent as f64)
     }
     fn goodput_bps(&self) -> Option<f64> {
-        ratio(self.delivered as f64 * 8.0, self.active_s)
+        ratio(self.totals.delivered as f64 * 8.0, self.active_s)
     }
 }
 
@@ -138,7 +140,6 @@ fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured, sharing: &[
     let instance = &world.network.flows[flow];
     let spec = &world.scenario.flow[instance.group];
     let sender = world.data_sender(flow);
-    let segment = Size::from_bytes(spec.tcp.mss.as_bytes() + HEADERS);
     FlowSummary {
         id: flow,
         name: instance.name.clone(),
@@ -150,27 +151,25 @@ fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured, sharing: &[
         congestion: spec.tcp.congestion.name(),
         slow_start: spec.tcp.slow_start.name(),
         start_s: instance.start.as_secs_f64(),
-        base_rtt_s: world.network.base_rtt(instance, segment, Size::from_bytes(HEADERS)).as_secs_f64(),
+        base_rtt_s: base_rtt(world, flow).as_secs_f64(),
         state: format!("{:?}", sender.connection.state()),
         metrics: flow_metrics(world, flow, measured),
-        limited: limited_shares(
-            &sender.connection.limited_time(world.now),
-            &world.flow_baseline[flow].limited,
-        ),
+        limited: limited_shares(&measured.totals.limited, &world.flow_baseline[flow].limited),
         predicted: predictions(world, flow, &spec.tcp, measured, sharing),
     }
 }
 
 fn flow_metrics(world: &World<'_>, flow: usize, measured: &Measured) -> Metrics {
     let app = &world.apps[flow];
-    let stats = &measured.stats;
+    let totals = &measured.totals;
+    let stats = &totals.sender;
     let sent = stats.data_segments_sent as f64;
     let seen = stats.rtt_min < Duration::MAX;
     let cwnd = world.cwnd_mean[flow];
     let mut metrics = Metrics::default();
     metrics.set("goodput_bps", measured.goodput_bps());
     metrics.set("throughput_bps", ratio(stats.data_bytes_sent as f64 * 8.0, measured.active_s));
-    metrics.set("delivered_bytes", measured.delivered as f64);
+    metrics.set("delivered_bytes", totals.delivered as f64);
     let took = app.finished.filter(|_| app.has_end()).map(|at| at - world.network.flows[flow].start);
     metrics.set("completion_time_s", took.map(Duration::as_secs_f64));
     if app.name() == "request" {
@@ -178,19 +177,29 @@ fn flow_metrics(world: &World<'_>, flow: usize, measured: &Measured) -> Metrics 
         metrics.set("response_time_max_s", app.responses.max().map(Duration::as_secs_f64));
         metrics.set("responses", app.responses.count() as f64);
     }
-    metrics.set("rtt_mean_s", measured.mean_rtt().map(Duration::as_secs_f64));
+    metrics.set("rtt_mean_s", measured.totals.mean_rtt().map(Duration::as_secs_f64));
     metrics.set("rtt_min_s", seen.then(|| stats.rtt_min.as_secs_f64()));
     metrics.set("rtt_max_s", seen.then(|| stats.rtt_max.as_secs_f64()));
     metrics.set("cwnd_mean_bytes", ratio(cwnd.sum, cwnd.samples as f64));
     metrics.set("sent_packets", sent);
     metrics.set("retransmitted_packets", stats.retransmitted_segments as f64);
     metrics.set("retransmission_rate", ratio(stats.retransmitted_segments as f64, sent));
-    metrics.set("lost_packets", measured.lost as f64);
-    metrics.set("loss_rate", ratio(measured.lost as f64, sent));
+    metrics.set("received_packets", totals.arrived.packets as f64);
+    metrics.set("lost_packets", totals.lost as f64);
+    metrics.set("loss_rate", ratio(totals.lost as f64, sent));
+    metrics.set("marked_packets", totals.arrived.marked as f64);
     metrics.set("fast_retransmits", stats.fast_retransmits as f64);
     metrics.set("timeouts", stats.timeouts as f64);
-    metrics.set("congestion_events", measured.congestion_events() as f64);
+    metrics.set("congestion_events", totals.congestion_events() as f64);
     metrics.set("congestion_event_rate", measured.congestion_event_rate());
+    let reductions = world.reductions[flow];
+    metrics.set("first_congestion_event_s", reductions.first.map(Instant::as_secs_f64));
+    metrics.set("last_congestion_event_s", reductions.last.map(Instant::as_secs_f64));
+    let (signals, arrived) = (totals.congestion_signals() as f64, totals.arrived.packets as f64);
+    metrics.set("congestion_signals", signals);
+    metrics.set("congestion_signal_rate", ratio(signals, arrived));
+    metrics.set("utilisation", measured.utilisation);
+    metrics.set("packets_per_rtt", measured.packets_per_rtt);
     metrics
 }
 
@@ -231,7 +240,7 @@ fn predictions(
 ) -> Metrics {
     let mut predicted = Metrics::default();
     predicted.set("fair_share_bps", fair_share(world, flow, tcp, sharing));
-    let Some(rtt) = measured.mean_rtt() else { return predicted };
+    let Some(rtt) = measured.totals.mean_rtt() else { return predicted };
     let window = tcp.receive_buffer.bytes(tcp.mss);
     let limit = window.map(|bytes| closed_form::window_limit(Size::from_bytes(bytes), rtt).as_bps() as f64);
     predicted.set("window_limit_bps", limit);
@@ -316,11 +325,15 @@ fn link_metrics(
     metrics.set("utilisation", ratio(bits, capacity));
     metrics.set("throughput_bps", ratio(bits, measured_s));
     metrics.set("arrivals", arrivals);
-    metrics.set("transmitted_packets", (stats.transmitted - before.transmitted) as f64);
+    let transmitted = (stats.transmitted - before.transmitted) as f64;
+    metrics.set("transmitted_packets", transmitted);
     metrics.set("drops_queue", queue);
     metrics.set("drops_loss", loss);
     metrics.set("drop_rate", ratio(queue + loss, arrivals));
-    metrics.set("marks", (stats.marked - before.marked) as f64);
+    let marks = (stats.marked - before.marked) as f64;
+    metrics.set("marks", marks);
+    metrics.set("congestion_signals", queue + loss + marks);
+    metrics.set("congestion_signal_rate", ratio(queue + loss + marks, transmitted));
     metrics.set("queue_mean_packets", ratio(waits.sum_secs(), measured_s));
     metrics.set("queue_max_packets", peak as f64);
     metrics.set("queue_delay_mean_s", waits.mean().map(Duration::as_secs_f64));
@@ -337,32 +350,43 @@ fn group_metrics(
     measured: &[Measured],
     measured_s: f64,
 ) -> Metrics {
-    let sum = |value: &dyn Fn(&Measured) -> u64| {
-        members.iter().map(|flow| value(&measured[*flow])).sum::<u64>() as f64
+    let sum = |value: &dyn Fn(&Totals) -> u64| {
+        members.iter().map(|flow| value(&measured[*flow].totals)).sum::<u64>() as f64
     };
-    let sent = sum(&|m| m.stats.data_segments_sent);
-    let retransmitted = sum(&|m| m.stats.retransmitted_segments);
+    let sent = sum(&|t| t.sender.data_segments_sent);
+    let retransmitted = sum(&|t| t.sender.retransmitted_segments);
+    let (arrived, signals) = (sum(&|t| t.arrived.packets), sum(&Totals::congestion_signals));
     let goodputs: Vec<f64> = members.iter().filter_map(|flow| measured[*flow].goodput_bps()).collect();
-    let samples = sum(&|m| m.stats.rtt_samples);
-    let rtt_sum = members.iter().fold(0.0, |sum, flow| sum + measured[*flow].stats.rtt_sum.as_secs_f64());
+    let samples = sum(&|t| t.sender.rtt_samples);
+    let rtt_sum =
+        members.iter().fold(0.0, |sum, flow| sum + measured[*flow].totals.sender.rtt_sum.as_secs_f64());
     let cwnds: Vec<f64> =
         members.iter().filter_map(|flow| flows[*flow].metrics.get("cwnd_mean_bytes")).collect();
     let times = completion_times(world, members, flows);
     let mut metrics = Metrics::default();
-    metrics.set("goodput_bps", ratio(sum(&|m| m.delivered) * 8.0, measured_s));
-    metrics.set("delivered_bytes", sum(&|m| m.delivered));
+    metrics.set("goodput_bps", ratio(sum(&|t| t.delivered) * 8.0, measured_s));
+    metrics.set("delivered_bytes", sum(&|t| t.delivered));
     metrics.set("jain_index", jain_index(&goodputs));
     metrics.set("rtt_mean_s", ratio(rtt_sum, samples));
     metrics.set("cwnd_mean_bytes", ratio(cwnds.iter().sum(), cwnds.len() as f64));
     metrics.set("sent_packets", sent);
     metrics.set("retransmitted_packets", retransmitted);
     metrics.set("retransmission_rate", ratio(retransmitted, sent));
-    metrics.set("lost_packets", sum(&|m| m.lost));
-    metrics.set("loss_rate", ratio(sum(&|m| m.lost), sent));
-    metrics.set("fast_retransmits", sum(&|m| m.stats.fast_retransmits));
-    metrics.set("timeouts", sum(&|m| m.stats.timeouts));
-    metrics.set("congestion_events", sum(&Measured::congestion_events));
-    metrics.set("congestion_event_rate", ratio(sum(&Measured::congestion_events), sent));
+    metrics.set("received_packets", arrived);
+    metrics.set("lost_packets", sum(&|t| t.lost));
+    metrics.set("loss_rate", ratio(sum(&|t| t.lost), sent));
+    metrics.set("marked_packets", sum(&|t| t.arrived.marked));
+    metrics.set("fast_retransmits", sum(&|t| t.sender.fast_retransmits));
+    metrics.set("timeouts", sum(&|t| t.sender.timeouts));
+    metrics.set("congestion_events", sum(&Totals::congestion_events));
+    metrics.set("congestion_event_rate", ratio(sum(&Totals::congestion_events), sent));
+    let reductions = |time: fn(&ReductionTimes) -> Option<Instant>| {
+        members.iter().filter_map(move |flow| time(&world.reductions[*flow])).map(Instant::as_secs_f64)
+    };
+    metrics.set("first_congestion_event_s", reductions(|t| t.first).reduce(f64::min));
+    metrics.set("last_congestion_event_s", reductions(|t| t.last).reduce(f64::max));
+    metrics.set("congestion_signals", signals);
+    metrics.set("congestion_signal_rate", ratio(signals, arrived));
     if members.iter().any(|flow| world.apps[*flow].has_end()) {
         metrics.set("completed_flows", times.len() as f64);
         metrics.set("completion_time_mean_s", ratio(times.iter().sum(), times.len() as f64));

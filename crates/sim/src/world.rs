@@ -6,22 +6,14 @@ use crate::fabric::{Arrival, Delivery, Fabric};
 use crate::packet::{Hosts, Packet};
 use crate::recorder::Recorder;
 use crate::timeline::Timeline;
+use crate::totals::{ReductionTimes, Totals};
 use longhaul_path::{LinkStats, Random};
 use longhaul_results::{FlowRow, LinkRow};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_segment::{Ecn, Segment, SeqNumber};
-use longhaul_tcp::{Connection, Event, LimitedTime, Ports, State, Stats, reset_for};
+use longhaul_tcp::{Connection, Event, Ports, State, reset_for};
 use longhaul_units::{Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr};
-
-/// What is remembered of a flow at the end of the warm-up.
-#[derive(Clone, Default)]
-pub(crate) struct FlowBaseline {
-    pub sender: Stats,
-    pub received: u64,
-    pub limited: LimitedTime,
-    pub lost: u64,
-}
 
 /// Sums over samples while measured.
 #[derive(Clone, Copy, Default)]
@@ -53,7 +45,10 @@ pub(crate) struct World<'a> {
     pub events: u64,
     /// Links of the scenario file.
     pub declared: Vec<usize>,
-    pub flow_baseline: Vec<FlowBaseline>,
+    /// Flows at the end of the warm-up.
+    pub flow_baseline: Vec<Totals>,
+    /// When windows were reduced while measured.
+    pub reductions: Vec<ReductionTimes>,
     pub link_baseline: Vec<(LinkStats, f64)>,
     /// Largest queue of each declared link while measured.
     pub queue_peak: Vec<u64>,
@@ -109,7 +104,8 @@ impl<'a> World<'a> {
             recorder: Recorder::new(recording, flows, position),
             now: Instant::ZERO,
             events: 0,
-            flow_baseline: vec![FlowBaseline::default(); flows],
+            flow_baseline: vec![Totals::default(); flows],
+            reductions: vec![ReductionTimes::default(); flows],
             link_baseline: vec![(LinkStats::default(), 0.0); declared.len()],
             queue_peak: vec![0; declared.len()],
             cwnd_mean: vec![CwndMean::default(); flows],
@@ -416,6 +412,7 @@ impl<'a> World<'a> {
             let data_sender = 2 * flow + self.apps[flow].data_sender() as usize;
             if index == data_sender {
                 self.recorder.connection_event(self.now, flow, event);
+                self.reductions[flow].note(self.now, event);
             }
             if event == Event::Connected && index % 2 == 0 {
                 self.apps[flow].connected(&mut self.endpoints[index].connection);
@@ -440,12 +437,8 @@ impl<'a> World<'a> {
     /// Takes note of all counters: what comes later is measured.
     pub fn end_warmup(&mut self) {
         for flow in 0..self.apps.len() {
-            self.flow_baseline[flow] = FlowBaseline {
-                sender: self.data_sender(flow).connection.stats().clone(),
-                received: self.data_receiver(flow).connection.received_bytes(),
-                limited: self.data_sender(flow).connection.limited_time(self.now),
-                lost: self.recorder.lost[flow],
-            };
+            self.flow_baseline[flow] = Totals::of(self, flow);
+            self.reductions[flow] = ReductionTimes::default();
             self.apps[flow].responses.clear();
         }
         for (position, link) in self.declared.iter().enumerate() {

@@ -270,3 +270,52 @@ fn streams_share_a_transfer_and_its_last_byte_ends_it() {
     assert_eq!(group.get("completed_flows"), Some(1.0));
     assert_eq!(group.get("delivered_bytes"), Some(1_000_001.0));
 }
+
+#[test]
+fn groups_share_the_link_that_carries_them() {
+    // Two groups fill a link; what they take of it adds up to the link's own utilisation. What differs is in the queue or on
+    // the way when the measured time begins and ends: at most 2 x (200 + 84) packets of 500,000.
+    let summary = run("[run]\nduration = \"100 s\"\nwarmup = \"40 s\"\n[dumbbell]\n\
+         bottleneck = { rate = \"100 Mbit/s\", delay = \"10 ms\", queue = { kind = \"droptail\", limit = \"200 packets\" } }\n\
+         [[flow]]\nname = \"reno\"\ncount = 4\ntcp = { congestion = \"reno\" }\n\
+         [[flow]]\nname = \"cubic\"\ncount = 2\nstart = \"1 s\"\n");
+    let metric = |group: usize, name| summary.groups[group].metrics.get(name).unwrap();
+    let link = &summary.links[0].metrics;
+    let shares = metric(0, "utilisation") + metric(1, "utilisation");
+    close(shares, link.get("utilisation").unwrap(), 0.001);
+    let losses = metric(0, "congestion_signals") + metric(1, "congestion_signals");
+    assert_eq!(losses, link.get("drops_queue").unwrap());
+    assert_eq!(losses, link.get("congestion_signals").unwrap());
+    let received = metric(0, "received_packets") + metric(1, "received_packets");
+    close(losses / received, link.get("congestion_signal_rate").unwrap(), 0.001);
+}
+
+#[test]
+fn a_fixed_window_is_what_is_sent_in_a_round_trip() {
+    let summary = one_flow(
+        "duration = \"105 s\"\nwarmup = \"5 s\"",
+        "rate = \"100 Mbit/s\"\ndelay = \"250 ms\"",
+        "",
+        "congestion = { kind = \"fixed\", window = \"20 packets\" }, established = true, delayed_ack = \"off\"",
+    );
+    close(metric(&summary.flows[0], "packets_per_rtt"), 20.0, 0.006);
+    // 20 x 1040 B in 500.0864 ms over 100 Mbit/s.
+    close(metric(&summary.flows[0], "utilisation"), 0.003327, 0.006);
+}
+
+#[test]
+fn congestion_events_have_a_first_and_a_last_time() {
+    let summary = one_flow(
+        "duration = \"60 s\"\nwarmup = \"10 s\"",
+        "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\noutages = [{ start = \"30 s\", duration = \"5 s\" }]\nqueue = { kind = \"droptail\", limit = \"1000 packets\" }",
+        "",
+        "congestion = { kind = \"fixed\", window = \"20 packets\" }",
+    );
+    let flow = &summary.flows[0];
+    assert_eq!(metric(flow, "congestion_events"), metric(flow, "timeouts"));
+    // Nothing is lost but in the outage: the first timeout comes after the minimum RTO of 1 s, back-offs after 2 s more each.
+    let (first, last) = (metric(flow, "first_congestion_event_s"), metric(flow, "last_congestion_event_s"));
+    assert!((30.9..31.2).contains(&first), "first at {first} s");
+    assert!(last > first && last < 38.5, "last at {last} s");
+    assert_eq!(summary.groups[0].metrics.get("first_congestion_event_s"), Some(first));
+}

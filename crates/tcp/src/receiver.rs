@@ -108,6 +108,11 @@ impl Receiver {
     pub fn received(&self) -> u64 {
         self.next.saturating_sub(1) - u64::from(self.finished())
     }
+    /// Payload bytes above a gap.
+    pub fn out_of_order(&self) -> u64 {
+        let fin = self.fin.filter(|fin| self.queue.containing(*fin).is_some());
+        self.queue.covered(0, u64::MAX) - u64::from(fin.is_some())
+    }
     pub fn readable(&self) -> u64 {
         self.received().saturating_sub(self.read_bytes())
     }

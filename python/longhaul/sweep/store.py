@@ -12,7 +12,7 @@ from .. import core, outputs, stats, toml
 from ..document import Document
 from ..errors import OutputError, ResultError
 from ..outputs import json_text, write_atomically
-from ..results import read_json
+from ..results import flat_metrics, read_json
 from ..units import counted
 from .plan import Plan, PlannedRun, unique
 
@@ -181,7 +181,7 @@ class Store:
         for run in unique(self.plan.runs):
             if self.done(run):
                 summary = read_json(self.run_path(run) / "summary.json")
-                read[run.run_id] = metrics_of(summary)
+                read[run.run_id] = flat_metrics(summary)
                 if units is not None:
                     units.update(summary["definitions"])
         return [(run, read[run.run_id]) for run in self.plan.runs if run.run_id in read]
@@ -195,20 +195,6 @@ class Store:
         if cells:
             write_atomically(self.path / "cells.parquet", _parquet(cells_frame(self.plan, rows)))
         write_atomically(self.path / "definitions.json", json_text(units))
-
-
-def metrics_of(summary: dict[str, Any]) -> dict[str, float | None]:
-    """A run's metrics under flat names: `goodput_bps`, `link.<name>.utilisation`, `group.<name>.goodput_bps`.
-
-    Groups are left out where there is only one: it is the run.
-    """
-    metrics: dict[str, float | None] = dict(summary["run"])
-    for link in summary["links"]:
-        metrics |= {f"link.{link['name']}.{key}": value for key, value in link["metrics"].items()}
-    if len(summary["groups"]) > 1:
-        for group in summary["groups"]:
-            metrics |= {f"group.{group['name']}.{key}": value for key, value in group["metrics"].items()}
-    return metrics
 
 
 Row = tuple[PlannedRun, dict[str, float | None]]

@@ -67,6 +67,10 @@ impl Connection {
     pub fn received_bytes(&self) -> u64 {
         self.receiver.received()
     }
+    /// Payload bytes received above a gap, waiting for what is missing.
+    pub fn out_of_order_bytes(&self) -> u64 {
+        self.receiver.out_of_order()
+    }
     /// Payload bytes that the application has read.
     pub fn read_bytes(&self) -> u64 {
         self.receiver.read_bytes()
