@@ -3,7 +3,7 @@
 //! Behind a discipline that decides on arrival, a packet's departure is known the moment it comes in, so a link costs
 //! one event per packet: the arrival at the far end. Other disciplines cost a second one, the end of transmission.
 
-use crate::queue::{Admission, Discipline, Occupancy, Verdict};
+use crate::queue::{Admission, Discipline, Found, Occupancy, Report, Verdict};
 use crate::schedule::Schedule;
 use crate::{Change, Histogram, LossModel, LossPlace, LossSpec, Outage, Packet, QueueSpec, Random};
 use longhaul_units::{Duration, Instant, Probability, Rate, Size};
@@ -17,24 +17,30 @@ use std::collections::VecDeque;
 pub enum DropCause {
     /// The queue was full.
     QueueFull = 0,
-    /// Active queue management dropped it.
+    /// Active queue management chose it.
     Early = 1,
+    /// Active queue management let nothing in.
+    Forced = 2,
     /// A loss model hit it.
-    Loss = 2,
+    Loss = 3,
     /// It was transmitted during an outage.
-    Outage = 3,
+    Outage = 4,
 }
 
 impl DropCause {
     /// All causes, in the order of [`LinkStats::dropped`].
-    pub const ALL: [DropCause; 4] =
-        [DropCause::QueueFull, DropCause::Early, DropCause::Loss, DropCause::Outage];
+    pub const ALL: [DropCause; 5] =
+        [DropCause::QueueFull, DropCause::Early, DropCause::Forced, DropCause::Loss, DropCause::Outage];
+
+    /// The causes that lie with a queue.
+    pub const OF_QUEUES: [DropCause; 3] = [DropCause::QueueFull, DropCause::Early, DropCause::Forced];
 
     /// The cause's name in results.
     pub fn name(self) -> &'static str {
         match self {
             DropCause::QueueFull => "queue_full",
             DropCause::Early => "early",
+            DropCause::Forced => "forced",
             DropCause::Loss => "loss",
             DropCause::Outage => "outage",
         }
@@ -78,7 +84,7 @@ pub struct LinkStats {
     /// Packets offered to the link.
     pub arrivals: u64,
     /// Packets dropped, by [`DropCause`].
-    pub dropped: [u64; 4],
+    pub dropped: [u64; 5],
     /// Packets marked with congestion experienced.
     pub marked: u64,
     /// Packets whose transmission has ended, lost ones included.
@@ -93,6 +99,28 @@ impl LinkStats {
     /// All drops.
     pub fn total_dropped(&self) -> u64 {
         self.dropped.iter().sum()
+    }
+
+    /// Drops for one cause.
+    pub fn dropped_for(&self, cause: DropCause) -> u64 {
+        self.dropped[cause as usize]
+    }
+
+    /// Packets that the queue has dropped, for whatever cause.
+    pub fn dropped_by_queue(&self) -> u64 {
+        DropCause::OF_QUEUES.iter().map(|cause| self.dropped_for(*cause)).sum()
+    }
+
+    /// What has happened since `before`.
+    pub fn since(&self, before: &LinkStats) -> LinkStats {
+        LinkStats {
+            arrivals: self.arrivals - before.arrivals,
+            dropped: std::array::from_fn(|cause| self.dropped[cause] - before.dropped[cause]),
+            marked: self.marked - before.marked,
+            transmitted: self.transmitted - before.transmitted,
+            transmitted_bytes: self.transmitted_bytes - before.transmitted_bytes,
+            delivered: self.delivered - before.delivered,
+        }
     }
 }
 
@@ -150,12 +178,11 @@ struct Rest<P> {
     /// For jitter and reordering.
     random: Option<Random>,
     last_arrival: Instant,
-    dropped: [u64; 4],
-    marked: u64,
+    dropped: [u64; 5],
     /// Packet in transmission and its arrival in the queue (other disciplines).
     in_service: Option<(Instant, P)>,
-    /// Packets that the discipline has dropped after taking them in.
-    discarded: Vec<(P, DropCause)>,
+    /// What the discipline has done to packets that it had taken in, and all marks.
+    report: Report<P>,
     /// Packets and bytes transmitted (other disciplines).
     transmitted: Occupancy,
 }
@@ -168,7 +195,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             Some(LossModel::new(spec, Random::stream(seed, &format!("{name} loss"))))
         };
         let schedule = Schedule::new(config.rate, config.delay, &config.changes, &config.outages);
-        let discipline = config.queue.build();
+        let discipline = config.queue.build(config.rate, seed, name);
         let plain = config.loss.is_none()
             && config.outages.is_empty()
             && config.jitter.is_zero()
@@ -199,10 +226,9 @@ impl<P: Packet + Send + 'static> Link<P> {
                 reordering: config.reordering,
                 random: draws.then(|| Random::stream(seed, &format!("{name} jitter"))),
                 last_arrival: Instant::ZERO,
-                dropped: [0; 4],
-                marked: 0,
+                dropped: [0; 5],
                 in_service: None,
-                discarded: Vec::new(),
+                report: Report::default(),
                 transmitted: Occupancy::default(),
             }),
         }
@@ -232,14 +258,19 @@ impl<P: Packet + Send + 'static> Link<P> {
             return self.drop_for(DropCause::Loss);
         }
         self.clear_backlog(now);
+        let found = Found {
+            system: self.occupancy,
+            in_service: self.backlog.front().map_or(0, |(_, len)| *len),
+            idle_since: self.free_at,
+        };
         let verdict = match &mut self.discipline {
-            Discipline::DropTail(queue) => queue.admit(now, self.occupancy, len),
-            Discipline::Admission(queue) => queue.admit(now, self.occupancy, len),
+            Discipline::DropTail(queue) => queue.admit(now, &found, len),
+            Discipline::Red(queue) => queue.admit(now, &found, len),
             Discipline::Queue(_) => return Fate::Queue,
         };
         match verdict {
             Verdict::Accept => {}
-            Verdict::Mark if packet.mark_congestion() => self.rest.marked += 1,
+            Verdict::Mark if packet.mark_congestion() => self.rest.report.marked += 1,
             Verdict::Mark => return self.drop_for(DropCause::Early),
             Verdict::Drop(cause) => return self.drop_for(cause),
         }
@@ -276,9 +307,9 @@ impl<P: Packet + Send + 'static> Link<P> {
             unreachable!("only a queueing discipline asks for the packet");
         };
         let in_service = self.rest.in_service.as_ref().map_or(0, |(_, packet)| packet.wire_len());
-        let before = self.rest.discarded.len();
+        let before = self.rest.report.dropped.len();
         self.accepted.add(packet.wire_len());
-        queue.enqueue(now, packet, in_service, &mut self.rest.discarded);
+        queue.enqueue(now, packet, in_service, &mut self.rest.report);
         let waiting = queue.waiting().packets;
         self.count_discarded(before);
         self.peak = self.peak.max(waiting + u64::from(in_service > 0));
@@ -289,7 +320,7 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     /// Packets that the discipline has dropped after taking them in, with the cause.
     pub fn take_dropped(&mut self) -> std::vec::Drain<'_, (P, DropCause)> {
-        self.rest.discarded.drain(..)
+        self.rest.report.dropped.drain(..)
     }
 
     /// Puts a packet on the wire, to arrive at `arrival` as [`Link::offer`] said. True if it will be the next to arrive.
@@ -343,7 +374,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         let refused = if queueing {
             0
         } else {
-            self.rest.dropped[DropCause::QueueFull as usize] + self.rest.dropped[DropCause::Early as usize]
+            DropCause::OF_QUEUES.iter().map(|cause| self.rest.dropped[*cause as usize]).sum()
         };
         let lost_before =
             self.rest.before_queue.as_ref().map_or(0, |_| self.rest.dropped[DropCause::Loss as usize]);
@@ -358,7 +389,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         LinkStats {
             arrivals: self.accepted.packets + refused + lost_before,
             dropped: self.rest.dropped,
-            marked: self.rest.marked,
+            marked: self.rest.report.marked,
             transmitted: transmitted.packets,
             transmitted_bytes: transmitted.bytes,
             delivered: self.delivered,
@@ -390,6 +421,15 @@ impl<P: Packet + Send + 'static> Link<P> {
                 all
             }
             _ => self.occupancy,
+        }
+    }
+
+    /// The average queue that the discipline goes by, in packets, as of the last arrival; `None` if it goes by none.
+    pub fn average_queue(&self) -> Option<f64> {
+        match &self.discipline {
+            Discipline::Red(queue) => Some(queue.average_packets()),
+            Discipline::Queue(queue) => queue.average(),
+            Discipline::DropTail(_) => None,
         }
     }
 
@@ -443,7 +483,7 @@ impl<P: Packet + Send + 'static> Link<P> {
     }
 
     fn count_discarded(&mut self, from: usize) {
-        for (_, cause) in &self.rest.discarded[from..] {
+        for (_, cause) in &self.rest.report.dropped[from..] {
             self.rest.dropped[*cause as usize] += 1;
         }
     }
@@ -474,8 +514,8 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     fn serve_next(&mut self, now: Instant) {
         let Discipline::Queue(queue) = &mut self.discipline else { return };
-        let before = self.rest.discarded.len();
-        let next = queue.dequeue(now, &mut self.rest.discarded);
+        let before = self.rest.report.dropped.len();
+        let next = queue.dequeue(now, &mut self.rest.report);
         self.count_discarded(before);
         if let Some((arrived, packet)) = next {
             if let Some(waits) = &mut self.waits {
@@ -494,7 +534,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             Fate::Arrives(arrival) => {
                 self.carry(arrival, packet);
             }
-            Fate::Dropped(cause) => self.rest.discarded.push((packet, cause)),
+            Fate::Dropped(cause) => self.rest.report.drop(packet, cause),
             Fate::Queue => unreachable!("the wire does not queue"),
         }
         self.serve_next(departure);
@@ -590,7 +630,7 @@ mod tests {
             (0..4).map(|id| matches!(send(&mut link, ms(0), id), Fate::Dropped(_))).collect();
         assert_eq!(fates, [false, false, true, true]);
         assert!(matches!(send(&mut link, ms(1), 4), Fate::Arrives(_)), "room again after one has left");
-        assert_eq!(link.stats(ms(1)).dropped, [2, 0, 0, 0]);
+        assert_eq!(link.stats(ms(1)).dropped, [2, 0, 0, 0, 0]);
     }
 
     #[test]

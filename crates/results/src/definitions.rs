@@ -221,7 +221,25 @@ pub const DEFINITIONS: &[Definition] = &[
         "drops_queue",
         "",
         "Queue drops",
-        "Packets dropped by the queue (full, or early by AQM) while measured.",
+        "Packets dropped by the queue, for whatever cause, while measured.",
+    ),
+    define(
+        "drops_overflow",
+        "",
+        "Overflow drops",
+        "Packets dropped since the queue was full, while measured.",
+    ),
+    define(
+        "drops_early",
+        "",
+        "Early drops",
+        "Packets that active queue management chose to drop before the queue was full, while measured.",
+    ),
+    define(
+        "drops_forced",
+        "",
+        "Forced drops",
+        "Packets dropped while RED's average queue was so long that it let nothing in, while measured.",
     ),
     define(
         "drops_loss",
@@ -236,6 +254,13 @@ pub const DEFINITIONS: &[Definition] = &[
         "All drops over arrivals, while measured. Of a run or group: data packets lost over sent.",
     ),
     define("marks", "", "ECN marks", "Packets marked with congestion experienced while measured (RFC 3168)."),
+    define("mark_rate", "", "Mark rate", "ECN marks over arrivals, while measured."),
+    define(
+        "ecn_reductions",
+        "",
+        "ECN reactions",
+        "Reductions of the congestion window that answered an ECN echo (RFC 3168 section 6.1.2), while measured.",
+    ),
     define(
         "queue_mean_packets",
         "packets",

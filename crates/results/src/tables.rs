@@ -50,6 +50,8 @@ pub struct LinkRow {
     pub queue_bytes: u64,
     /// Most packets in the queue.
     pub queue_max_packets: u32,
+    /// The average that the discipline goes by (RED), in packets, as of the last arrival; `None` if it goes by none.
+    pub queue_average_packets: Option<f64>,
     /// Share of the capacity that was used.
     pub utilisation: f64,
     /// Bits transmitted, in bit/s.
@@ -165,6 +167,7 @@ impl Tables {
                 column!(rows, UInt32Array, queue_packets),
                 column!(rows, UInt64Array, queue_bytes),
                 column!(rows, UInt32Array, queue_max_packets),
+                column!(rows, optional queue_average_packets),
                 column!(rows, Float64Array, utilisation),
                 column!(rows, Float64Array, throughput_bps),
                 column!(rows, UInt32Array, arrivals),

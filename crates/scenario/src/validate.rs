@@ -230,11 +230,9 @@ impl Checker {
             self.within("reordering", None, |check| check.delay("delay", reordering.delay));
         }
         if let Some(queue) = link.queue {
-            if matches!(queue.limit(), Limit::Packets(0) | Limit::Bytes(longhaul_units::Size::ZERO)) {
-                self.problem(
-                    &["queue"],
-                    "a queue of 0 lets nothing through; the limit is at least 1 packet or 1 B",
-                );
+            let rate = link.rate.filter(|rate| !rate.is_zero()).unwrap_or(FASTEST);
+            if let Err((field, message)) = queue.check(rate) {
+                self.problem(&["queue", field], message);
             }
         }
         for (index, change) in link.changes.iter().flatten().enumerate() {

@@ -183,7 +183,7 @@ impl Observer for Recorder {
             self.drop_events += 1;
             if self.drop_events <= MOST_DROP_EVENTS {
                 let kind = match cause {
-                    DropCause::QueueFull | DropCause::Early => "drop",
+                    DropCause::QueueFull | DropCause::Early | DropCause::Forced => "drop",
                     DropCause::Loss | DropCause::Outage => "loss",
                 };
                 self.event(now, kind, Some(flow), self.declared[link], f64::from(packet.wire_len));

@@ -4,7 +4,7 @@ use crate::totals::{HEADERS, ReductionTimes, Totals};
 use crate::warnings;
 use crate::world::World;
 use longhaul_cc::{Algorithm, Counting, closed_form};
-use longhaul_path::{Histogram, LinkStats};
+use longhaul_path::{DropCause, Histogram, LinkStats};
 use longhaul_results::{
     DEFINITIONS, FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Work,
 };
@@ -188,6 +188,7 @@ fn flow_metrics(world: &World<'_>, flow: usize, measured: &Measured) -> Metrics 
     metrics.set("lost_packets", totals.lost as f64);
     metrics.set("loss_rate", ratio(totals.lost as f64, sent));
     metrics.set("marked_packets", totals.arrived.marked as f64);
+    metrics.set("ecn_reductions", stats.ecn_reductions as f64);
     metrics.set("fast_retransmits", stats.fast_retransmits as f64);
     metrics.set("timeouts", stats.timeouts as f64);
     metrics.set("congestion_events", totals.congestion_events() as f64);
@@ -315,25 +316,25 @@ fn link_metrics(
     peak: u64,
     measured_s: f64,
 ) -> Metrics {
-    let arrivals = (stats.arrivals - before.arrivals) as f64;
-    let dropped = |causes: [usize; 2]| -> f64 {
-        causes.iter().map(|cause| (stats.dropped[*cause] - before.dropped[*cause]) as f64).sum()
-    };
-    let (queue, loss) = (dropped([0, 1]), dropped([2, 3]));
+    let new = stats.since(before);
+    let (arrivals, transmitted) = (new.arrivals as f64, new.transmitted as f64);
+    let (dropped, marks) = (new.total_dropped() as f64, new.marked as f64);
     let delay = |q| waits.quantile(q).map(Duration::as_secs_f64);
     let mut metrics = Metrics::default();
     metrics.set("utilisation", ratio(bits, capacity));
     metrics.set("throughput_bps", ratio(bits, measured_s));
     metrics.set("arrivals", arrivals);
-    let transmitted = (stats.transmitted - before.transmitted) as f64;
     metrics.set("transmitted_packets", transmitted);
-    metrics.set("drops_queue", queue);
-    metrics.set("drops_loss", loss);
-    metrics.set("drop_rate", ratio(queue + loss, arrivals));
-    let marks = (stats.marked - before.marked) as f64;
+    metrics.set("drops_queue", new.dropped_by_queue() as f64);
+    metrics.set("drops_overflow", new.dropped_for(DropCause::QueueFull) as f64);
+    metrics.set("drops_early", new.dropped_for(DropCause::Early) as f64);
+    metrics.set("drops_forced", new.dropped_for(DropCause::Forced) as f64);
+    metrics.set("drops_loss", dropped - new.dropped_by_queue() as f64);
+    metrics.set("drop_rate", ratio(dropped, arrivals));
     metrics.set("marks", marks);
-    metrics.set("congestion_signals", queue + loss + marks);
-    metrics.set("congestion_signal_rate", ratio(queue + loss + marks, transmitted));
+    metrics.set("mark_rate", ratio(marks, arrivals));
+    metrics.set("congestion_signals", dropped + marks);
+    metrics.set("congestion_signal_rate", ratio(dropped + marks, transmitted));
     metrics.set("queue_mean_packets", ratio(waits.sum_secs(), measured_s));
     metrics.set("queue_max_packets", peak as f64);
     metrics.set("queue_delay_mean_s", waits.mean().map(Duration::as_secs_f64));
@@ -376,6 +377,7 @@ fn group_metrics(
     metrics.set("lost_packets", sum(&|t| t.lost));
     metrics.set("loss_rate", ratio(sum(&|t| t.lost), sent));
     metrics.set("marked_packets", sum(&|t| t.arrived.marked));
+    metrics.set("ecn_reductions", sum(&|t| t.sender.ecn_reductions));
     metrics.set("fast_retransmits", sum(&|t| t.sender.fast_retransmits));
     metrics.set("timeouts", sum(&|t| t.sender.timeouts));
     metrics.set("congestion_events", sum(&Totals::congestion_events));

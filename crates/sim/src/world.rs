@@ -476,9 +476,7 @@ impl<'a> World<'a> {
         let bits = sent - sent_before;
         let start = Instant::from_nanos(now.as_nanos() - span.as_nanos());
         let capacity = link.schedule().capacity_bits(start, now);
-        let dropped = |causes: [usize; 2]| {
-            causes.into_iter().map(|cause| stats.dropped[cause] - before.dropped[cause]).sum::<u64>() as u32
-        };
+        let new = stats.since(&before);
         self.recorder.tables.links.push(LinkRow {
             time_s: now.as_secs_f64(),
             link: position as u32,
@@ -487,10 +485,11 @@ impl<'a> World<'a> {
             queue_max_packets: peak as u32,
             utilisation: if capacity > 0.0 { bits / capacity } else { 0.0 },
             throughput_bps: bits / span.as_secs_f64(),
-            arrivals: (stats.arrivals - before.arrivals) as u32,
-            drops_queue: dropped([0, 1]),
-            drops_loss: dropped([2, 3]),
-            marks: (stats.marked - before.marked) as u32,
+            queue_average_packets: link.average_queue(),
+            arrivals: new.arrivals as u32,
+            drops_queue: new.dropped_by_queue() as u32,
+            drops_loss: (new.total_dropped() - new.dropped_by_queue()) as u32,
+            marks: new.marked as u32,
         });
     }
 

@@ -1,6 +1,6 @@
 //! DropTail: first in, first out, and an arriving packet is dropped when the queue is full.
 
-use super::{Admission, Occupancy, Verdict};
+use super::{Admission, Found, Verdict};
 use crate::DropCause;
 use longhaul_units::{Instant, Limit};
 
@@ -19,7 +19,11 @@ impl DropTail {
 
 impl Admission for DropTail {
     #[inline]
-    fn admit(&mut self, _now: Instant, found: Occupancy, len: u32) -> Verdict {
-        if found.has_room(self.limit, len) { Verdict::Accept } else { Verdict::Drop(DropCause::QueueFull) }
+    fn admit(&mut self, _now: Instant, found: &Found, len: u32) -> Verdict {
+        if found.system.has_room(self.limit, len) {
+            Verdict::Accept
+        } else {
+            Verdict::Drop(DropCause::QueueFull)
+        }
     }
 }

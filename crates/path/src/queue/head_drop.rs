@@ -1,6 +1,6 @@
 //! Drop from the front (Lakshman, Neidhardt, Ott 1996): the news of a loss reaches the sender a queue's delay earlier.
 
-use super::{Occupancy, Queue};
+use super::{Occupancy, Queue, Report};
 use crate::{DropCause, Packet};
 use longhaul_units::{Instant, Limit};
 use std::collections::VecDeque;
@@ -20,28 +20,21 @@ impl<P> HeadDrop<P> {
 }
 
 impl<P: Packet + Send> Queue<P> for HeadDrop<P> {
-    fn enqueue(&mut self, now: Instant, packet: P, in_service: u32, dropped: &mut Vec<(P, DropCause)>) {
+    fn enqueue(&mut self, now: Instant, packet: P, in_service: u32, report: &mut Report<P>) {
         let len = packet.wire_len();
-        let found = |waiting: Occupancy| {
-            let mut all = waiting;
-            if in_service > 0 {
-                all.add(in_service);
-            }
-            all
-        };
-        while !found(self.occupancy).has_room(self.limit, len) {
+        while !self.occupancy.with(in_service).has_room(self.limit, len) {
             let Some((_, oldest)) = self.waiting.pop_front() else {
-                dropped.push((packet, DropCause::QueueFull));
+                report.drop(packet, DropCause::QueueFull);
                 return;
             };
             self.occupancy.remove(oldest.wire_len());
-            dropped.push((oldest, DropCause::QueueFull));
+            report.drop(oldest, DropCause::QueueFull);
         }
         self.occupancy.add(len);
         self.waiting.push_back((now, packet));
     }
 
-    fn dequeue(&mut self, _now: Instant, _dropped: &mut Vec<(P, DropCause)>) -> Option<(Instant, P)> {
+    fn dequeue(&mut self, _now: Instant, _report: &mut Report<P>) -> Option<(Instant, P)> {
         let (arrived, packet) = self.waiting.pop_front()?;
         self.occupancy.remove(packet.wire_len());
         Some((arrived, packet))

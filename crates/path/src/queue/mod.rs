@@ -3,12 +3,15 @@
 
 mod drop_tail;
 mod head_drop;
+pub mod red;
 
 pub use drop_tail::DropTail;
 pub use head_drop::HeadDrop;
+pub use red::{Red, RedSpec};
 
-use crate::{DropCause, Packet};
-use longhaul_units::{Instant, Limit};
+use self::red::{Overflow, RedBuffer};
+use crate::{DropCause, Packet, Random};
+use longhaul_units::{Instant, Limit, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +32,13 @@ impl Occupancy {
             Limit::Bytes(most) => self.packets == 0 || self.bytes + u64::from(len) <= most.as_bytes(),
         }
     }
+    /// With the packet in transmission, if there is one (its bytes, else 0).
+    pub(crate) fn with(mut self, in_service: u32) -> Self {
+        if in_service > 0 {
+            self.add(in_service);
+        }
+        self
+    }
     pub(crate) fn add(&mut self, len: u32) {
         self.packets += 1;
         self.bytes += u64::from(len);
@@ -36,6 +46,28 @@ impl Occupancy {
     pub(crate) fn remove(&mut self, len: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(len);
+    }
+}
+
+/// What an arriving packet finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// All that is in the system.
+    pub system: Occupancy,
+    /// Bytes of the packet in transmission, 0 if there is none.
+    pub in_service: u32,
+    /// When the last transmission ended, if there is none now.
+    pub idle_since: Instant,
+}
+
+impl Found {
+    /// What waits, without the packet in transmission.
+    #[inline]
+    pub fn waiting(&self) -> Occupancy {
+        Occupancy {
+            packets: self.system.packets - u64::from(self.in_service > 0),
+            bytes: self.system.bytes - u64::from(self.in_service),
+        }
     }
 }
 
@@ -52,19 +84,54 @@ pub enum Verdict {
 
 /// A first-in, first-out discipline that decides on arrival.
 pub trait Admission: Send {
-    /// Decides on a packet of `len` bytes that arrives at `now` and finds `found` in the system.
-    fn admit(&mut self, now: Instant, found: Occupancy, len: u32) -> Verdict;
+    /// Decides on a packet of `len` bytes that arrives at `now` and finds `found`.
+    fn admit(&mut self, now: Instant, found: &Found, len: u32) -> Verdict;
+}
+
+/// What a [`Queue`] does to packets besides holding them.
+pub struct Report<P> {
+    /// Dropped packets, until somebody takes them.
+    pub dropped: Vec<(P, DropCause)>,
+    /// Packets marked since the start.
+    pub marked: u64,
+}
+
+impl<P> Default for Report<P> {
+    fn default() -> Self {
+        Report { dropped: vec![], marked: 0 }
+    }
+}
+
+impl<P: Packet> Report<P> {
+    /// Drops a packet.
+    pub fn drop(&mut self, packet: P, cause: DropCause) {
+        self.dropped.push((packet, cause));
+    }
+    /// Marks a packet and gives it back, or drops it if it is not ECN-capable.
+    pub fn mark_or_drop(&mut self, mut packet: P) -> Option<P> {
+        if packet.mark_congestion() {
+            self.marked += 1;
+            return Some(packet);
+        }
+        self.drop(packet, DropCause::Early);
+        None
+    }
 }
 
 /// A discipline that may reorder, or drop packets that it has accepted.
 pub trait Queue<P>: Send {
     /// Takes a packet in. `in_service` bytes (0 if the transmitter is idle) belong to the packet on the wire, which
-    /// counts against the limit. Dropped packets go to `dropped`.
-    fn enqueue(&mut self, now: Instant, packet: P, in_service: u32, dropped: &mut Vec<(P, DropCause)>);
-    /// Hands out the next packet and the time when it came in.
-    fn dequeue(&mut self, now: Instant, dropped: &mut Vec<(P, DropCause)>) -> Option<(Instant, P)>;
+    /// counts against the limit.
+    fn enqueue(&mut self, now: Instant, packet: P, in_service: u32, report: &mut Report<P>);
+    /// Hands out the next packet and the time when it came in. It is called whenever a transmission has ended, and when
+    /// a packet comes in while there is none.
+    fn dequeue(&mut self, now: Instant, report: &mut Report<P>) -> Option<(Instant, P)>;
     /// What waits, without the packet in transmission.
     fn waiting(&self) -> Occupancy;
+    /// The average queue that the discipline goes by, in packets, as of the last arrival; `None` if it goes by none.
+    fn average(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// A queue discipline and its parameters.
@@ -81,6 +148,9 @@ pub enum QueueSpec {
         /// Most packets or bytes in the system.
         limit: Limit,
     },
+    /// Random early detection: as the average queue grows, packets are marked or dropped at random, before the queue is
+    /// full (Floyd and Jacobson 1993; Floyd, Gummadi and Shenker 2001).
+    Red(RedSpec),
 }
 
 impl QueueSpec {
@@ -88,6 +158,22 @@ impl QueueSpec {
     pub fn limit(&self) -> Limit {
         match self {
             QueueSpec::Droptail { limit } | QueueSpec::HeadDrop { limit } => *limit,
+            QueueSpec::Red(spec) => spec.limit,
+        }
+    }
+
+    /// What is wrong with the parameters on a link of this rate, and the parameter's name.
+    ///
+    /// # Errors
+    /// If a value is outside of its range, or two of them do not go together.
+    pub fn check(&self, rate: Rate) -> Result<(), (&'static str, String)> {
+        if matches!(self.limit(), Limit::Packets(0) | Limit::Bytes(Size::ZERO)) {
+            let message = "a queue of 0 lets nothing through; the limit is at least 1 packet or 1 B";
+            return Err(("limit", message.to_string()));
+        }
+        match self {
+            QueueSpec::Droptail { .. } | QueueSpec::HeadDrop { .. } => Ok(()),
+            QueueSpec::Red(spec) => spec.check(rate),
         }
     }
 
@@ -96,24 +182,36 @@ impl QueueSpec {
         match self {
             QueueSpec::Droptail { .. } => "droptail",
             QueueSpec::HeadDrop { .. } => "head_drop",
+            QueueSpec::Red(_) => "red",
         }
     }
 
-    /// Builds the discipline.
-    pub fn build<P: Packet + Send + 'static>(&self) -> Discipline<P> {
+    /// Builds the discipline for the transmitter `name` of this rate.
+    pub fn build<P: Packet + Send + 'static>(&self, rate: Rate, seed: u64, name: &str) -> Discipline<P> {
         match self {
             QueueSpec::Droptail { limit } => Discipline::DropTail(DropTail::new(*limit)),
             QueueSpec::HeadDrop { limit } => Discipline::Queue(Box::new(HeadDrop::new(*limit))),
+            QueueSpec::Red(spec) => {
+                let random = |what| Random::stream(seed, &format!("{name} {what}"));
+                let red = Red::new(spec, rate, random("queue"));
+                match spec.overflow {
+                    Overflow::Arriving => Discipline::Red(Box::new(red)),
+                    victim => {
+                        let buffer = RedBuffer::new(red, spec.limit, victim, random("victims"));
+                        Discipline::Queue(Box::new(buffer))
+                    }
+                }
+            }
         }
     }
 }
 
-/// A discipline at work. DropTail, by far the most used, needs no virtual call.
+/// A discipline at work. Those that decide on arrival need no virtual call.
 pub enum Discipline<P> {
     /// DropTail.
     DropTail(DropTail),
-    /// Any other that decides on arrival.
-    Admission(Box<dyn Admission>),
-    /// Any that does not.
+    /// RED.
+    Red(Box<Red>),
+    /// Any that does not decide on arrival.
     Queue(Box<dyn Queue<P>>),
 }

@@ -1,0 +1,149 @@
+//! Whatever the discipline: every packet is delivered once or dropped with a cause, marks reach only those that can
+//! carry them, the queue keeps to its limit, and no more leaves than the rate allows.
+
+use longhaul_path::link::Fate;
+use longhaul_path::queue::RedSpec;
+use longhaul_path::queue::red::{Measure, Overflow};
+use longhaul_path::{Link, LinkConfig, Packet, QueueSpec};
+use longhaul_units::{Duration, Instant, Limit, Probability, Rate, Size};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Numbered {
+    id: u64,
+    len: u32,
+    ecn_capable: bool,
+    marked: bool,
+}
+
+impl Packet for Numbered {
+    fn wire_len(&self) -> u32 {
+        self.len
+    }
+    fn mark_congestion(&mut self) -> bool {
+        self.marked |= self.ecn_capable;
+        self.ecn_capable
+    }
+}
+
+/// 8 Mbit/s: 1000 bytes take 1 ms.
+const RATE: Rate = Rate::from_bps(8_000_000);
+
+fn link(queue: QueueSpec, seed: u64) -> Link<Numbered> {
+    let config = LinkConfig {
+        rate: RATE,
+        delay: Duration::from_millis(10),
+        queue,
+        loss: None,
+        changes: vec![],
+        outages: vec![],
+        jitter: Duration::ZERO,
+        reordering: None,
+    };
+    Link::new(&config, seed, "link")
+}
+
+/// Every discipline, with settings under which it acts on few packets.
+fn disciplines() -> impl Strategy<Value = QueueSpec> {
+    let limit = prop_oneof![
+        (1u64..60).prop_map(Limit::Packets),
+        (1500u64..60_000).prop_map(|bytes| Limit::Bytes(Size::from_bytes(bytes))),
+    ];
+    (
+        limit,
+        0..3u8,
+        any::<[bool; 5]>(),
+        prop_oneof![Just(Overflow::Arriving), Just(Overflow::Oldest), Just(Overflow::Random)],
+    )
+        .prop_map(|(limit, kind, [gentle, adaptive, wait, bytes, ecn], overflow)| match kind {
+            0 => QueueSpec::Droptail { limit },
+            1 => QueueSpec::HeadDrop { limit },
+            _ => QueueSpec::Red(RedSpec {
+                min_threshold: Some(Limit::Packets(2)),
+                max_threshold: Some(Limit::Packets(6)),
+                weight: Some(0.3),
+                max_p: Probability::new(0.2).unwrap(),
+                measure: if bytes { Measure::Bytes } else { Measure::Packets },
+                size_dependent: bytes,
+                gentle,
+                adaptive,
+                wait,
+                ecn,
+                overflow,
+                ..RedSpec::automatic(limit)
+            }),
+        })
+}
+
+/// Gap before a packet in microseconds, its length, whether it is ECN-capable.
+fn arrivals() -> impl Strategy<Value = Vec<(u64, u32, bool)>> {
+    proptest::collection::vec((prop_oneof![Just(0), 0u64..2_000], 40u32..=1500, any::<bool>()), 1..400)
+}
+
+/// What became of the packets.
+#[derive(Default, PartialEq, Debug)]
+struct Outcome {
+    received: Vec<(Instant, Numbered)>,
+    dropped: Vec<Numbered>,
+}
+
+fn within(limit: Limit, link: &mut Link<Numbered>, now: Instant) -> bool {
+    let present = link.occupancy(now);
+    match limit {
+        Limit::Packets(most) => present.packets <= most,
+        Limit::Bytes(most) => present.packets <= 1 || present.bytes <= most.as_bytes(),
+    }
+}
+
+fn run(queue: QueueSpec, arrivals: &[(u64, u32, bool)], seed: u64) -> Result<Outcome, TestCaseError> {
+    let mut link = link(queue, seed);
+    let mut outcome = Outcome::default();
+    let mut now = Instant::ZERO;
+    let poll_until = |link: &mut Link<Numbered>, until: Instant, outcome: &mut Outcome| {
+        while link.next_event() <= until && link.next_event() < Instant::FAR_FUTURE {
+            let at = link.next_event();
+            outcome.received.extend(link.poll(at).map(|packet| (at, packet)));
+            outcome.dropped.extend(link.take_dropped().map(|(packet, _)| packet));
+        }
+    };
+    for (id, (gap, len, ecn_capable)) in arrivals.iter().enumerate() {
+        now += Duration::from_micros(*gap);
+        poll_until(&mut link, now, &mut outcome);
+        let mut packet = Numbered { id: id as u64, len: *len, ecn_capable: *ecn_capable, marked: false };
+        match link.offer(now, &mut packet) {
+            Fate::Arrives(at) => {
+                link.carry(at, packet);
+            }
+            Fate::Queue => link.enqueue(now, packet),
+            Fate::Dropped(_) => outcome.dropped.push(packet),
+        }
+        outcome.dropped.extend(link.take_dropped().map(|(packet, _)| packet));
+        prop_assert!(within(queue.limit(), &mut link, now), "limit {}", queue.limit());
+        let bits = link.stats(now).transmitted_bytes * 8;
+        prop_assert!(bits as f64 <= 8e6 * now.as_secs_f64() + 1.0);
+    }
+    poll_until(&mut link, Instant::FAR_FUTURE, &mut outcome);
+    let stats = link.stats(Instant::FAR_FUTURE);
+    prop_assert_eq!(stats.arrivals, arrivals.len() as u64);
+    prop_assert_eq!(stats.delivered, outcome.received.len() as u64);
+    prop_assert_eq!(stats.total_dropped(), outcome.dropped.len() as u64);
+    let marked =
+        outcome.received.iter().map(|(_, packet)| packet).chain(&outcome.dropped).filter(|p| p.marked);
+    prop_assert_eq!(stats.marked, marked.count() as u64);
+    Ok(outcome)
+}
+
+proptest! {
+    #[test]
+    fn packets_are_conserved(queue in disciplines(), arrivals in arrivals(), seed: u64) {
+        let outcome = run(queue, &arrivals, seed)?;
+        let received = outcome.received.iter().map(|(_, packet)| packet.id);
+        let ids: BTreeSet<u64> = received.chain(outcome.dropped.iter().map(|packet| packet.id)).collect();
+        prop_assert_eq!(ids.len(), arrivals.len(), "each once");
+        prop_assert_eq!(outcome.received.len() + outcome.dropped.len(), arrivals.len());
+        prop_assert!(outcome.received.iter().all(|(_, packet)| packet.ecn_capable || !packet.marked));
+        prop_assert!(outcome.received.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        prop_assert_eq!(run(queue, &arrivals, seed)?, outcome, "the same again");
+    }
+}
