@@ -24,8 +24,8 @@ pub struct Ack {
     pub round: u64,
     /// True for the first ACK of a round.
     pub round_start: bool,
-    /// Rate at which data was delivered over the last round trip, if measured.
-    pub delivery_rate: Option<Rate>,
+    /// How fast the network delivers, if [`crate::CongestionControl::needs_delivery_rate`] asks for it and this ACK tells.
+    pub delivery: Option<Delivery>,
     /// All bytes delivered so far.
     pub delivered: Bytes,
     /// The sender had nothing to send, or the receiver's window was full, when the acknowledged data was sent:
@@ -33,6 +33,28 @@ pub struct Ack {
     pub app_limited: bool,
     /// Loss recovery is under way: most policies hold their window then.
     pub in_recovery: bool,
+}
+
+/// What an ACK says of the rate at which the network delivers: the sample `rs` of draft-ietf-ccwg-bbr-04 section 4.1.1. It
+/// belongs to the most recently sent of the data that the ACK delivers.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    /// rs.delivery_rate; `None` if the interval was shorter than the smallest round trip and therefore says nothing.
+    pub rate: Option<Rate>,
+    /// Its round trip, unless it was a retransmission. Also measured in loss recovery, where [`Ack::rtt`] is rare.
+    pub rtt: Option<Duration>,
+    /// rs.delivered: bytes delivered between its departure and this ACK.
+    pub delivered: Bytes,
+    /// rs.prior_delivered: bytes delivered in all before its departure.
+    pub prior_delivered: Bytes,
+    /// rs.is_app_limited: the application had left the window unused when it departed; the rate may be less than the path's.
+    pub app_limited: bool,
+    /// rs.newly_lost: bytes found lost by this ACK.
+    pub newly_lost: Bytes,
+    /// rs.lost: bytes found lost between its departure and this ACK.
+    pub lost: Bytes,
+    /// rs.tx_in_flight: bytes in flight right after its departure.
+    pub in_flight_when_sent: Bytes,
 }
 
 /// Kinds of congestion.

@@ -33,7 +33,7 @@ mod testing;
 mod window;
 
 pub use counting::Counting;
-pub use events::{Ack, Congestion, CongestionKind, Sent};
+pub use events::{Ack, Congestion, CongestionKind, Delivery, Sent};
 pub use policy::{Avoidance, Cut, Growth, SlowStart};
 pub use registry::{Algorithm, Entry, Parameter, Role, SlowStartKind, build, registry};
 pub use round_rtt::{RttOfRound, queued_segments};
@@ -88,7 +88,9 @@ pub trait CongestionControl: Send {
             pacing_rate: self.pacing_rate(),
         }
     }
-    /// True if [`Ack::delivery_rate`] is wanted; the connection does not measure it otherwise.
+    /// Loss recovery, fast or after a timeout, is complete; the ACK that completes it follows.
+    fn on_recovery_end(&mut self) {}
+    /// True if [`Ack::delivery`] is wanted; the connection does not measure it otherwise.
     fn needs_delivery_rate(&self) -> bool {
         false
     }

@@ -33,7 +33,7 @@ pub fn ack_at(now_ms: u64, acked: Bytes) -> Ack {
         prior_in_flight: acked,
         round: 0,
         round_start: false,
-        delivery_rate: None,
+        delivery: None,
         delivered: 0,
         app_limited: false,
         in_recovery: false,

@@ -51,7 +51,7 @@ fn ack(now: Instant, rtt: Duration) -> Ack {
         prior_in_flight: MSS,
         round: 0,
         round_start: false,
-        delivery_rate: None,
+        delivery: None,
         delivered: 0,
         app_limited: false,
         in_recovery: false,

@@ -53,6 +53,7 @@ mod send_log;
 mod sender;
 mod state;
 mod stats;
+mod transmissions;
 
 pub use config::{Config, InitialWindow, Keepalive, Reading, Recovery, RttSampling};
 pub use connection::{Connection, reset_for};

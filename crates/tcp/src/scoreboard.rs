@@ -17,6 +17,8 @@ pub(crate) struct Scoreboard {
     sacked: IntervalSet,
     sacked_below_lost: u64,
     sacked_below_rxt: u64,
+    /// Bytes ever marked lost.
+    lost: u64,
     /// The blocks of the last ACK: most of the next one's are the same.
     last_blocks: SackBlocks,
 }
@@ -39,6 +41,20 @@ impl Scoreboard {
     pub fn lost_edge(&self) -> u64 {
         self.lost_edge
     }
+    /// Bytes found lost so far.
+    #[inline]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+    /// The parts of `[start, end)` that are not SACKed.
+    pub fn gaps(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut position = start;
+        std::iter::from_fn(move || {
+            let gap = self.sacked.first_gap(position, end)?;
+            position = gap.1;
+            Some(gap)
+        })
+    }
     /// End of the highest SACKed data, or the floor (FACK's snd.fack).
     #[inline]
     pub fn highest_sacked(&self) -> u64 {
@@ -52,11 +68,12 @@ impl Scoreboard {
         self.last_blocks = blocks;
     }
 
-    /// Update() of RFC 6675: `[start, end)` arrived. Returns how much of it was news.
-    pub fn sack(&mut self, start: u64, end: u64) -> u64 {
+    /// Update() of RFC 6675: `[start, end)` arrived. Returns how much of it was news, and calls `news` for each part.
+    pub fn sack(&mut self, start: u64, end: u64, mut news: impl FnMut(u64, u64)) -> u64 {
         let (lost_edge, high_rxt) = (self.lost_edge, self.high_rxt);
         let (mut total, mut below_lost, mut below_rxt) = (0, 0, 0);
         self.sacked.insert(start.max(self.floor), end, |a, b| {
+            news(a, b);
             total += b - a;
             below_lost += below(lost_edge, a, b);
             below_rxt += below(high_rxt, a, b);
@@ -92,7 +109,9 @@ impl Scoreboard {
     /// Everything not SACKed below `edge` is lost from now on.
     pub fn mark_lost_below(&mut self, edge: u64) {
         if edge > self.lost_edge {
-            self.sacked_below_lost += self.sacked.covered(self.lost_edge, edge);
+            let sacked = self.sacked.covered(self.lost_edge, edge);
+            self.lost += edge - self.lost_edge - sacked;
+            self.sacked_below_lost += sacked;
             self.lost_edge = edge;
         }
     }
@@ -251,7 +270,7 @@ mod tests {
                         let start = naive.una + SMSS * (1 + which % 23);
                         if start + SMSS > naive.high_data { continue; }
                         naive.sacked[start as usize..(start + SMSS) as usize].fill(true);
-                        board.sack(start, start + SMSS);
+                        board.sack(start, start + SMSS, |_, _| ());
                         board.detect_losses(3, SMSS);
                     }
                     // The sender retransmits by rule 1.
@@ -287,10 +306,10 @@ mod tests {
     #[test]
     fn three_segments_in_one_block_make_a_loss() {
         let mut board = Scoreboard::new(0);
-        board.sack(100, 300);
+        board.sack(100, 300, |_, _| ());
         board.detect_losses(3, SMSS);
         assert_eq!(board.lost_edge(), 0);
-        board.sack(300, 400);
+        board.sack(300, 400, |_, _| ());
         board.detect_losses(3, SMSS);
         assert_eq!(board.lost_edge(), 100);
     }
@@ -300,7 +319,7 @@ mod tests {
     fn three_small_blocks_make_a_loss() {
         let mut board = Scoreboard::new(0);
         for start in [100, 200, 300] {
-            board.sack(start, start + 1);
+            board.sack(start, start + 1, |_, _| ());
         }
         board.detect_losses(3, SMSS);
         assert_eq!(board.lost_edge(), 100);
@@ -311,7 +330,7 @@ mod tests {
     #[test]
     fn after_a_timeout_only_retransmissions_are_in_the_pipe() {
         let mut board = Scoreboard::new(0);
-        board.sack(200, 300);
+        board.sack(200, 300, |_, _| ());
         board.mark_lost_below(1000);
         board.restart_retransmission();
         assert_eq!(board.pipe(1000), 0);

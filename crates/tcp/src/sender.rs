@@ -10,6 +10,7 @@ use crate::pacing::Pacer;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_log::SendLog;
+use crate::transmissions::Transmissions;
 use crate::{Config, Recovery, RttSampling};
 use longhaul_cc::CongestionControl;
 use longhaul_segment::{SackBlocks, SeqNumber};
@@ -57,6 +58,26 @@ pub(crate) struct Acknowledgment<'a> {
     pub ecn_echo: bool,
     /// Age of the timestamp echoed, if the option is in use.
     pub timestamp_rtt: Option<Duration>,
+}
+
+/// What is kept about each transmission for those who ask for it.
+pub(crate) struct Measured {
+    transmissions: Transmissions,
+    rate: DeliveryRate,
+    /// `board.lost()` before the ACK under way.
+    prior_lost: u64,
+}
+
+impl Measured {
+    fn new() -> Self {
+        Measured { transmissions: Transmissions::new(1), rate: DeliveryRate::default(), prior_lost: 0 }
+    }
+    /// The ACK under way delivers `[start, end)`.
+    fn delivers(&mut self, start: u64, end: u64) {
+        for run in self.transmissions.within(start, end) {
+            self.rate.delivers(run);
+        }
+    }
 }
 
 #[repr(C)]
@@ -120,7 +141,7 @@ pub(crate) struct Sender {
     sacked_unreported: u64,
     /// End of the highest retransmission ever: no round trip is measured below (Karn's rule).
     retransmitted_below: u64,
-    rate: Option<Box<DeliveryRate>>,
+    measured: Option<Box<Measured>>,
     cc: Box<dyn CongestionControl>,
     log: SendLog,
     pub rtt: RttEstimator,
@@ -193,7 +214,7 @@ impl Sender {
             sampled_round: u64::MAX,
             delivered: 0,
             sacked_unreported: 0,
-            rate: cc.needs_delivery_rate().then(Box::default),
+            measured: cc.needs_delivery_rate().then(|| Box::new(Measured::new())),
             cc,
             persist_deadline: Instant::FAR_FUTURE,
             persist_interval: Duration::ZERO,

@@ -4,9 +4,20 @@
 use super::{Acknowledgment, Phase, Sender};
 use crate::event::Events;
 use crate::{Event, Recovery, Stats};
-use longhaul_cc::{Ack, Congestion, CongestionKind};
+use longhaul_cc::{Ack, Congestion, CongestionKind, Delivery};
 use longhaul_segment::SeqNumber;
 use longhaul_units::{Duration, Instant};
+
+/// What has become of an ACK before congestion control hears of it.
+struct Report {
+    now: Instant,
+    prior_una: u64,
+    prior_in_flight: u64,
+    prior_phase: Phase,
+    newly_acked: u64,
+    rtt: Option<Duration>,
+    delivery: Option<Delivery>,
+}
 
 impl Sender {
     /// The greatest acknowledgment that makes sense.
@@ -37,6 +48,9 @@ impl Sender {
         let prior_flight_size = self.flight_size();
         let prior_in_flight = self.pipe();
         let prior_phase = self.phase;
+        if let Some(measured) = &mut self.measured {
+            measured.prior_lost = self.board.lost();
+        }
         let window_changed = match a.window_edge {
             Some(edge) => self.update_window(a.ack, edge),
             None => false,
@@ -51,6 +65,12 @@ impl Sender {
         if a.ack > prior_una {
             let advanced = a.ack - prior_una;
             self.una = a.ack;
+            if let Some(measured) = &mut self.measured {
+                for (start, end) in self.board.gaps(prior_una, a.ack) {
+                    measured.delivers(start, end);
+                }
+                measured.transmissions.acknowledge(a.ack);
+            }
             let was_sacked = self.board.acknowledge(a.ack);
             newly_acked = advanced - was_sacked;
             rtt = self.measure(a, prior_una, stats);
@@ -69,8 +89,13 @@ impl Sender {
 
         self.sacked_unreported += newly_sacked;
         self.delivered += newly_acked + newly_sacked;
-        if a.ack > prior_una || (newly_sacked > 0 && prior_phase == Phase::FastRecovery) {
-            self.tell_congestion_control(a.now, prior_una, prior_in_flight, prior_phase, newly_acked, rtt);
+        let tells = |sender: &Self| prior_phase == Phase::FastRecovery || sender.measured.is_some();
+        if a.ack > prior_una || (newly_sacked > 0 && tells(self)) {
+            let delivery =
+                if self.measured.is_some() { self.measure_delivery(a.now, &mut rtt, stats) } else { None };
+            let report =
+                Report { now: a.now, prior_una, prior_in_flight, prior_phase, newly_acked, rtt, delivery };
+            self.tell_congestion_control(&report);
         }
         if a.ecn_echo {
             self.on_ecn_echo(a.now, prior_flight_size, stats, events);
@@ -78,43 +103,49 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn tell_congestion_control(
-        &mut self,
-        now: Instant,
-        prior_una: u64,
-        prior_in_flight: u64,
-        prior_phase: Phase,
-        newly_acked: u64,
-        rtt: Option<Duration>,
-    ) {
+    fn tell_congestion_control(&mut self, report: &Report) {
         let round_start = self.una > self.round_end;
         if round_start {
             self.round += 1;
             self.round_end = self.max;
         }
-        let delivery_rate = match &mut self.rate {
-            Some(rate) => {
-                rate.on_ack(now, self.una.max(self.board.highest_sacked()), self.delivered, self.rtt.min)
-            }
-            None => None,
-        };
-        let acked = newly_acked + std::mem::take(&mut self.sacked_unreported);
+        let acked = report.newly_acked + std::mem::take(&mut self.sacked_unreported);
         self.cc.on_ack(&Ack {
-            now,
+            now: report.now,
             acked,
-            rtt,
+            rtt: report.rtt,
             srtt: self.rtt.srtt,
             min_rtt: self.rtt.min,
             in_flight: self.pipe(),
-            prior_in_flight,
+            prior_in_flight: report.prior_in_flight,
             round: self.round,
             round_start,
-            delivery_rate,
+            delivery: report.delivery,
             delivered: self.delivered,
-            app_limited: prior_una >= self.cwnd_limited_below,
-            in_recovery: prior_phase == Phase::FastRecovery || self.phase == Phase::FastRecovery,
+            app_limited: report.prior_una >= self.cwnd_limited_below,
+            in_recovery: report.prior_phase == Phase::FastRecovery || self.phase == Phase::FastRecovery,
         });
         self.refresh();
+    }
+
+    /// The rate sample. Its round trip is one for the RTO as well where the cumulative ACK gave none: SACKed data that were
+    /// sent once are as unambiguous (Karn's rule).
+    #[inline(never)]
+    fn measure_delivery(
+        &mut self,
+        now: Instant,
+        rtt: &mut Option<Duration>,
+        stats: &mut Stats,
+    ) -> Option<Delivery> {
+        let measured = self.measured.as_mut()?;
+        let lost = self.board.lost();
+        let newly_lost = lost - measured.prior_lost;
+        let delivery = measured.rate.sample(now, self.delivered, lost, newly_lost, self.rtt.min)?;
+        if let (None, Some(sample)) = (*rtt, delivery.rtt) {
+            *rtt = Some(sample);
+            self.take_rtt(sample, sample, stats);
+        }
+        Some(delivery)
     }
 
     /// SND.WND of RFC 9293; true if it changed.
@@ -158,7 +189,12 @@ impl Sender {
             let end = block.1.unwrap(a.isn, self.una);
             if let (Some(start), Some(end)) = (start, end) {
                 if start < end && end <= self.max && end > self.una {
-                    news += self.board.sack(start, end);
+                    let measured = &mut self.measured;
+                    news += self.board.sack(start, end, |start, end| {
+                        if let Some(measured) = measured {
+                            measured.delivers(start, end);
+                        }
+                    });
                 }
             }
         }
@@ -190,13 +226,19 @@ impl Sender {
             let rtt = a.timestamp_rtt?;
             (rtt, rtt)
         };
+        self.take_rtt(oldest, newest, stats);
+        Some(newest)
+    }
+
+    /// `newest` is the path's round trip, `oldest` what the RTO has to cover.
+    #[inline]
+    fn take_rtt(&mut self, oldest: Duration, newest: Duration, stats: &mut Stats) {
         self.rtt.observe(newest);
         stats.rtt_sample(newest);
         if self.every_ack_sampled || self.sampled_round != self.round {
             self.sampled_round = self.round;
             self.rtt.sample(oldest);
         }
-        Some(newest)
     }
 
     /// SND.UNA has advanced by `advanced`.
@@ -241,6 +283,7 @@ impl Sender {
         self.inflation = 0;
         self.retransmit_now = false;
         self.board.restart_retransmission();
+        self.cc.on_recovery_end();
         events.push(Event::RecoveryEnd);
     }
 

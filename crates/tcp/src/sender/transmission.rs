@@ -2,6 +2,7 @@
 //! (RFC 9293 sections 3.7.4 and 3.8.6.2.1), restart after idle (RFC 5681 section 4.1).
 
 use super::{Chunk, Phase, Sender};
+use crate::transmissions::Run;
 use crate::{Limit, Stats};
 use longhaul_cc::Sent;
 use longhaul_units::Instant;
@@ -16,6 +17,9 @@ impl Sender {
         stats: &mut Stats,
     ) -> Result<Chunk, Limit> {
         if self.is_idle() {
+            if self.measured.is_some() {
+                self.mark_application_limited();
+            }
             return Err(Limit::Application);
         }
         let segment_size = self.mss.saturating_sub(option_bytes).max(1);
@@ -26,6 +30,9 @@ impl Sender {
                 Ok(chunk)
             }
             Err(limit) => {
+                if self.measured.is_some() && matches!(limit, Limit::Application | Limit::Recovery) {
+                    self.mark_application_limited();
+                }
                 let full = !matches!(limit, Limit::Application | Limit::ReceiverWindow);
                 if full || self.pipe() + self.mss > self.cwnd {
                     self.cwnd_limited_below = self.max;
@@ -186,6 +193,9 @@ impl Sender {
     #[inline]
     pub(super) fn record(&mut self, now: Instant, chunk: &Chunk, stats: &mut Stats) {
         let end = chunk.start + chunk.payload + u64::from(chunk.fin);
+        if self.measured.is_some() {
+            self.remember(now, chunk, end);
+        }
         if chunk.payload > 0 {
             stats.data_segments_sent += 1;
             stats.data_bytes_sent += chunk.payload;
@@ -207,9 +217,6 @@ impl Sender {
             if self.duplicate_acks > 0 && self.flight_size() + chunk.payload > self.cwnd {
                 self.limited_transmitted += chunk.payload;
             }
-            if let Some(rate) = &mut self.rate {
-                rate.on_sent(now, end, self.delivered, self.una == self.max);
-            }
             self.max = end;
             self.log.sent(end, now);
             self.send_small = false;
@@ -225,5 +232,32 @@ impl Sender {
         self.pacer.sent(now, chunk.payload);
         let in_flight = self.pipe();
         self.cc.on_sent(&Sent { now, bytes: chunk.payload, in_flight, retransmission: chunk.retransmission });
+    }
+
+    /// What the measurement of rates has to know of a segment that leaves.
+    #[inline(never)]
+    fn remember(&mut self, now: Instant, chunk: &Chunk, end: u64) {
+        let in_flight = self.pipe() + chunk.payload;
+        let (idle, delivered, lost) = (self.una == self.max, self.delivered, self.board.lost());
+        let Some(measured) = &mut self.measured else { return };
+        let then = measured.rate.snapshot(now, delivered, lost, in_flight, idle);
+        let run = Run { end, sent_at: now, retransmitted: chunk.retransmission, then };
+        if chunk.retransmission {
+            measured.transmissions.resent(chunk.start, run);
+        } else {
+            measured.transmissions.sent(run);
+        }
+    }
+
+    /// Nothing stops the next segment but that there is none.
+    #[cold]
+    #[inline(never)]
+    fn mark_application_limited(&mut self) {
+        let in_flight = self.pipe();
+        if in_flight < self.cwnd && self.unsent() == 0 && self.board.next_lost().is_none() {
+            if let Some(measured) = &mut self.measured {
+                measured.rate.limited_by_application(self.delivered, in_flight);
+            }
+        }
     }
 }
