@@ -39,8 +39,7 @@ fn samples(lost: &[u32], bytes: u64) -> Vec<(u64, Delivery)> {
     let mut world = World::established(config, Box::new(listener), ms(50)).dropping_once(lost);
     world.a.write(bytes);
     world.run_until(at_ms(1000));
-    let heard = heard.lock().unwrap().clone();
-    heard
+    heard.lock().unwrap().clone()
 }
 
 #[test]
