@@ -22,6 +22,7 @@ pub mod algorithms;
 pub mod closed_form;
 mod counting;
 mod events;
+mod max_filter;
 mod params;
 mod policy;
 pub mod registry;
@@ -40,7 +41,7 @@ pub use round_rtt::{RttOfRound, queued_segments};
 pub use setup::{Pacing, Setup};
 pub use window::{Window, WindowBased};
 
-use longhaul_units::Rate;
+use longhaul_units::{Duration, Rate};
 
 /// Bytes of payload. Windows are counted in it; a policy whose source counts packets divides by the MSS.
 pub type Bytes = u64;
@@ -60,6 +61,8 @@ pub struct Allowance {
 ///
 /// It has no clock: every event carries the time. Windows never fall below one MSS.
 pub trait CongestionControl: Send {
+    /// The handshake is complete; its round trip, if one could be measured (Karn's rule).
+    fn on_established(&mut self, _rtt: Option<Duration>) {}
     /// New data was acknowledged (cumulatively or by SACK).
     fn on_ack(&mut self, ack: &Ack);
     /// Congestion was found; at most once per window of data, save for a timeout.

@@ -1,6 +1,7 @@
 //! Every congestion control algorithm and every slow start policy by name: reading, building, listing.
 //! To add one, write its file and add its line to the table below.
 
+use crate::algorithms::bbr::BbrParams;
 use crate::algorithms::compound::CompoundParams;
 use crate::algorithms::cubic::CubicParams;
 use crate::algorithms::fixed::FixedParams;
@@ -156,6 +157,7 @@ kinds! {
     Vegas(VegasParams) = "vegas",
     Compound(CompoundParams) = "compound",
     Yeah(YeahParams) = "yeah",
+    Bbr(BbrParams) = "bbr",
 }
 
 kinds! {

@@ -122,6 +122,40 @@ fn vegas_flows_keep_alpha_to_beta_packets_each_in_the_queue() {
 }
 
 #[test]
+fn bbr_fills_a_lossy_path_that_reno_leaves_empty() {
+    // 10 Mbit/s, 100 ms, a queue of one bandwidth-delay product, 1 % loss: Reno has Mathis' window of 12 packets, 1 Mbit/s. BBR
+    // loses what is lost, 2 % of the time to ProbeRTT (200 ms and the round trips around it in 10 s), and some in recoveries.
+    let goodput = |congestion: &str| {
+        let summary = one_flow(
+            "duration = \"120 s\"\nwarmup = \"20 s\"",
+            "rate = \"10 Mbit/s\"\ndelay = \"50 ms\"\nqueue = { kind = \"droptail\", limit = \"120 packets\" }\n\
+             forward = { loss = { kind = \"random\", probability = 0.01 } }",
+            "",
+            &format!("congestion = \"{congestion}\""),
+        );
+        metric(&summary.flows[0], "goodput_bps") / (10e6 * 1000.0 / 1040.0)
+    };
+    assert!(goodput("bbr") > 0.85, "{}", goodput("bbr"));
+    assert!(goodput("reno") < 0.15, "{}", goodput("reno"));
+}
+
+#[test]
+fn bbr_keeps_the_queue_short() {
+    // The same path without loss: a quarter of a bandwidth-delay product (30 packets) for one round in eight, and the RTT
+    // between its least and that.
+    let summary = one_flow(
+        "duration = \"120 s\"\nwarmup = \"20 s\"",
+        "rate = \"10 Mbit/s\"\ndelay = \"50 ms\"\nqueue = { kind = \"droptail\", limit = \"240 packets\" }",
+        "",
+        "congestion = \"bbr\"",
+    );
+    let link = &summary.links[0].metrics;
+    assert!(link.get("queue_mean_packets").unwrap() < 12.0, "{:?}", link.get("queue_mean_packets"));
+    assert!(link.get("queue_max_packets").unwrap() < 45.0, "{:?}", link.get("queue_max_packets"));
+    assert!(link.get("utilisation").unwrap() > 0.95);
+}
+
+#[test]
 fn a_flow_fills_a_link_with_enough_queue() {
     // The payload's share of the rate: 10 Mbit/s x 1000 / 1040 = 9.6154 Mbit/s.
     let summary = one_flow(

@@ -254,6 +254,11 @@ impl Sender {
         self.last_sent = now;
         self.refresh();
     }
+    /// Congestion control hears of the handshake.
+    pub fn after_handshake(&mut self, rtt: Option<Duration>) {
+        self.cc.on_established(rtt);
+        self.refresh();
+    }
     /// RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
     pub fn after_syn_loss(&mut self) {
         self.rtt.after_syn_loss();

@@ -100,8 +100,12 @@ impl Connection {
                 self.sender.rtt.observe(rtt);
                 self.sender.rtt.sample(rtt);
                 self.stats.rtt_sample(rtt);
+                self.sender.after_handshake(Some(rtt));
             }
-            _ => self.sender.after_syn_loss(),
+            _ => {
+                self.sender.after_syn_loss();
+                self.sender.after_handshake(None);
+            }
         }
         self.events.push(Event::Connected);
         self.start_keepalive(now);

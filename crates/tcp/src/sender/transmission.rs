@@ -232,6 +232,10 @@ impl Sender {
         self.pacer.sent(now, chunk.payload);
         let in_flight = self.pipe();
         self.cc.on_sent(&Sent { now, bytes: chunk.payload, in_flight, retransmission: chunk.retransmission });
+        if in_flight <= chunk.payload && self.measured.is_some() {
+            // A policy that knows the path's rate may pace a restart otherwise.
+            self.refresh();
+        }
     }
 
     /// What the measurement of rates has to know of a segment that leaves.

@@ -1,0 +1,786 @@
+//! BBR, version 1: a model of the path, from the largest delivery rate and the smallest round trip, sets pacing and window.
+//! N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson: BBR: Congestion-Based Congestion Control, ACM Queue 14(5),
+//! 2016; draft-cardwell-iccrg-bbr-congestion-control-00, whose sections are named below.
+
+use crate::max_filter::MaxFilter;
+use crate::params::Spec;
+use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::{Ack, Bytes, Congestion, CongestionControl, CongestionKind, Delivery, Sent, Setup};
+use longhaul_units::{Duration, Instant, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`Bbr`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BbrParams {
+    /// Gain of pacing and window in Startup: 2 / ln 2 doubles the rate each round trip (section 4.3.2.1). Drain has its inverse.
+    #[schemars(extend("exclusiveMinimum" = 1, "maximum" = 10, "x-unit" = "times the bandwidth"))]
+    pub startup_gain: f64,
+    /// Gain of the window in ProbeBW, for delayed and aggregated ACKs (section 4.2.3.3).
+    #[schemars(extend("minimum" = 1, "maximum" = 10, "x-unit" = "bandwidth-delay products"))]
+    pub cwnd_gain: f64,
+    /// Gain of pacing in the phase of ProbeBW that probes for more; the next phase drains with 2 minus this (section 4.3.4.2).
+    #[schemars(extend("minimum" = 1, "exclusiveMaximum" = 2, "x-unit" = "times the bandwidth"))]
+    pub probe_gain: f64,
+    /// Length of the bandwidth filter (section 4.1.1.2).
+    #[schemars(extend("minimum" = 1, "maximum" = 1000, "x-unit" = "round trips"))]
+    pub bandwidth_window: u32,
+    /// Length of the filter of the smallest round trip (section 4.1.2.2); after it without news ProbeRTT begins.
+    pub min_rtt_window: Duration,
+    /// Least time in ProbeRTT with the least window (section 4.3.5).
+    pub probe_rtt_duration: Duration,
+    /// The least window, and that of ProbeRTT (section 4.2.3.2).
+    #[schemars(extend("minimum" = 1, "maximum" = 1000, "x-unit" = "segments"))]
+    pub min_window: u32,
+    /// Startup goes on while the bandwidth grows by this factor ... (section 4.3.2.2)
+    #[schemars(extend("exclusiveMinimum" = 1, "maximum" = 4, "x-unit" = "times the bandwidth"))]
+    pub full_bandwidth_growth: f64,
+    /// ... at least once in so many round trips.
+    #[schemars(extend("minimum" = 1, "maximum" = 100, "x-unit" = "round trips"))]
+    pub full_bandwidth_rounds: u32,
+    /// Pace so much below the estimate: 0 in the draft, 0.01 in Linux and in later versions.
+    #[schemars(extend("minimum" = 0, "maximum" = 0.5, "x-unit" = "share of the rate"))]
+    pub pacing_margin: f64,
+}
+
+impl Default for BbrParams {
+    fn default() -> Self {
+        BbrParams {
+            startup_gain: 2.89,
+            cwnd_gain: 2.0,
+            probe_gain: 1.25,
+            bandwidth_window: 10,
+            min_rtt_window: Duration::from_secs(10),
+            probe_rtt_duration: Duration::from_millis(200),
+            min_window: 4,
+            full_bandwidth_growth: 1.25,
+            full_bandwidth_rounds: 3,
+            pacing_margin: 0.0,
+        }
+    }
+}
+
+impl Spec for BbrParams {
+    const NAME: &'static str = "bbr";
+    const SOURCE: &'static str = "Cardwell et al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00";
+    const SUMMARY: &'static str = "version 1: paces at the measured bandwidth; slow start does not apply";
+}
+
+impl AlgorithmSpec for BbrParams {
+    fn policy(&self, _: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+        Box::new(Bbr::new(self.clone(), setup))
+    }
+}
+
+/// Phases of the gain cycle in ProbeBW (section 4.3.4.2): probe, drain, and six at the bandwidth.
+const CYCLE_LENGTH: u64 = 8;
+/// The round trip that is assumed before one is known (section 4.2.1).
+const NOMINAL_RTT: Duration = Duration::from_millis(1);
+
+/// BBR.state (section 3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Startup,
+    Drain,
+    ProbeBw { phase: u64, since: Instant },
+    ProbeRtt { least_window_until: Option<Instant>, round_done: bool },
+}
+
+/// How loss recovery bears on the window (section 4.2.3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Recovery {
+    None,
+    /// Fast recovery begins with the ACK under way.
+    Begins,
+    /// Its first round trip: a packet for each that was delivered.
+    Conserves,
+    /// Fast recovery after that, or after a timeout.
+    Grows,
+}
+
+/// BBR version 1. Rates in bytes per second, windows in bytes.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    params: BbrParams,
+    mss: f64,
+    initial_window: f64,
+    state: State,
+    /// BBR.BtlBwFilter.
+    bandwidth: MaxFilter,
+    /// BBR.RTprop.
+    min_rtt: Option<Duration>,
+    /// BBR.rtprop_stamp.
+    min_rtt_at: Instant,
+    /// BBR.rtprop_expired.
+    min_rtt_expired: bool,
+    /// BBR.round_count.
+    round: u64,
+    next_round_delivered: Bytes,
+    round_start: bool,
+    /// C.delivered.
+    delivered: Bytes,
+    pacing_rate: f64,
+    filled_pipe: bool,
+    full_bandwidth: f64,
+    full_bandwidth_rounds: u32,
+    cwnd: f64,
+    /// The last known good window, while recovery or ProbeRTT hold it down.
+    prior_cwnd: f64,
+    recovery: Recovery,
+    /// BBR.idle_restart.
+    idle_restart: bool,
+    /// Samples of data that left between these counts of delivered bytes are limited by ProbeRTT (section 4.3.5).
+    held_back: (Bytes, Bytes),
+}
+
+impl Bbr {
+    fn new(params: BbrParams, setup: &Setup) -> Self {
+        let mss = setup.mss.max(1) as f64;
+        let initial_window = (setup.initial_window as f64).max(mss);
+        let mut bbr = Bbr {
+            mss,
+            initial_window,
+            state: State::Startup,
+            bandwidth: MaxFilter::new(u64::from(params.bandwidth_window)),
+            min_rtt: None,
+            min_rtt_at: Instant::ZERO,
+            min_rtt_expired: false,
+            round: 0,
+            next_round_delivered: 0,
+            round_start: false,
+            delivered: 0,
+            pacing_rate: 0.0,
+            filled_pipe: false,
+            full_bandwidth: 0.0,
+            full_bandwidth_rounds: 0,
+            cwnd: initial_window,
+            prior_cwnd: 0.0,
+            recovery: Recovery::None,
+            idle_restart: false,
+            held_back: (Bytes::MAX, 0),
+            params,
+        };
+        bbr.init_pacing_rate(NOMINAL_RTT);
+        bbr
+    }
+
+    /// BBRInitPacingRate, section 4.2.1.
+    fn init_pacing_rate(&mut self, rtt: Duration) {
+        self.pacing_rate = self.params.startup_gain * self.initial_window / rtt.as_secs_f64();
+    }
+
+    fn least_window(&self) -> f64 {
+        f64::from(self.params.min_window) * self.mss
+    }
+
+    /// BBR.pacing_gain.
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => self.params.startup_gain,
+            State::Drain => 1.0 / self.params.startup_gain,
+            State::ProbeBw { phase: 0, .. } => self.params.probe_gain,
+            State::ProbeBw { phase: 1, .. } => 2.0 - self.params.probe_gain,
+            State::ProbeBw { .. } | State::ProbeRtt { .. } => 1.0,
+        }
+    }
+    /// BBR.cwnd_gain.
+    fn cwnd_gain(&self) -> f64 {
+        match self.state {
+            State::Startup | State::Drain => self.params.startup_gain,
+            State::ProbeBw { .. } => self.params.cwnd_gain,
+            State::ProbeRtt { .. } => 1.0,
+        }
+    }
+
+    /// BBRInflight(gain), section 4.2.3.2.
+    fn inflight(&self, gain: f64) -> f64 {
+        match self.min_rtt {
+            None => self.initial_window,
+            Some(min_rtt) => gain * self.bandwidth.max() * min_rtt.as_secs_f64() + 3.0 * self.send_quantum(),
+        }
+    }
+
+    /// Section 4.2.2. Pacing here is by segments; the quantum only makes room in the window.
+    fn send_quantum(&self) -> f64 {
+        let bits_per_second = 8.0 * self.pacing_rate;
+        if bits_per_second < 1.2e6 {
+            self.mss
+        } else if bits_per_second < 24e6 {
+            2.0 * self.mss
+        } else {
+            (self.pacing_rate * 1e-3).min(64e3)
+        }
+    }
+
+    // The model (section 4.1).
+
+    /// BBRUpdateRound, section 4.1.1.3.
+    fn update_round(&mut self, sample: &Delivery) {
+        self.round_start = sample.prior_delivered >= self.next_round_delivered;
+        if self.round_start {
+            self.next_round_delivered = self.delivered;
+            self.round += 1;
+            if self.recovery == Recovery::Conserves {
+                self.recovery = Recovery::Grows;
+            }
+        }
+    }
+
+    /// True if the rate sample may be less than the path's.
+    fn is_limited(&self, sample: &Delivery) -> bool {
+        let (from, to) = self.held_back;
+        sample.app_limited || (from..=to).contains(&sample.prior_delivered)
+    }
+
+    /// BBRUpdateBtlBw, section 4.1.1.5.
+    fn update_bandwidth(&mut self, sample: &Delivery) {
+        let Some(rate) = sample.rate else { return };
+        let rate = rate.as_bps() as f64 / 8.0;
+        if rate >= self.bandwidth.max() || !self.is_limited(sample) {
+            self.bandwidth.update(self.round, rate);
+        }
+    }
+
+    /// BBRUpdateRTprop, section 4.1.2.3.
+    fn update_min_rtt(&mut self, now: Instant, rtt: Option<Duration>) {
+        let window_ends = self.min_rtt_at + self.params.min_rtt_window;
+        self.min_rtt_expired = self.min_rtt.is_some() && now > window_ends;
+        let Some(rtt) = rtt else { return };
+        if self.min_rtt_expired || self.min_rtt.is_none_or(|least| rtt <= least) {
+            self.min_rtt = Some(rtt);
+            self.min_rtt_at = now;
+        }
+    }
+
+    // The state machine (section 4.3).
+
+    /// BBRCheckFullPipe, section 4.3.2.2.
+    fn check_full_pipe(&mut self, sample: &Delivery) {
+        if self.filled_pipe || !self.round_start || self.is_limited(sample) {
+            return;
+        }
+        if self.bandwidth.max() >= self.full_bandwidth * self.params.full_bandwidth_growth {
+            self.full_bandwidth = self.bandwidth.max();
+            self.full_bandwidth_rounds = 0;
+            return;
+        }
+        self.full_bandwidth_rounds += 1;
+        self.filled_pipe = self.full_bandwidth_rounds >= self.params.full_bandwidth_rounds;
+    }
+
+    /// BBRCheckDrain, section 4.3.3.
+    fn check_drain(&mut self, now: Instant, in_flight: Bytes) {
+        if self.state == State::Startup && self.filled_pipe {
+            self.state = State::Drain;
+        }
+        if self.state == State::Drain && in_flight as f64 <= self.inflight(1.0) {
+            self.enter_probe_bw(now);
+        }
+    }
+
+    /// BBREnterProbeBW, section 4.3.4.3: any phase but that which drains, so that flows do not probe together. The draw is a
+    /// hash of the time, at which no two flows receive an ACK.
+    fn enter_probe_bw(&mut self, now: Instant) {
+        let drawn = hash(now.as_nanos()) % (CYCLE_LENGTH - 1);
+        let phase = (CYCLE_LENGTH - drawn) % CYCLE_LENGTH;
+        self.state = State::ProbeBw { phase, since: now };
+    }
+
+    /// BBRCheckCyclePhase, section 4.3.4.3.
+    fn check_cycle_phase(&mut self, ack: &Ack, newly_lost: Bytes) {
+        let State::ProbeBw { phase, since } = self.state else { return };
+        let full_length = self.min_rtt.is_none_or(|min_rtt| ack.now.since(since) > min_rtt);
+        let in_flight = ack.prior_in_flight as f64;
+        let gain = self.pacing_gain();
+        let next = if gain > 1.0 {
+            full_length && (newly_lost > 0 || in_flight >= self.inflight(gain))
+        } else if gain < 1.0 {
+            full_length || in_flight <= self.inflight(1.0)
+        } else {
+            full_length
+        };
+        if next {
+            self.state = State::ProbeBw { phase: (phase + 1) % CYCLE_LENGTH, since: ack.now };
+        }
+    }
+
+    /// BBRCheckProbeRTT, section 4.3.5.
+    fn check_probe_rtt(&mut self, ack: &Ack) {
+        let probing = matches!(self.state, State::ProbeRtt { .. });
+        if !probing && self.min_rtt_expired && !self.idle_restart {
+            self.save_cwnd();
+            self.held_back.0 = self.delivered;
+            self.state = State::ProbeRtt { least_window_until: None, round_done: false };
+        }
+        self.handle_probe_rtt(ack);
+        self.idle_restart = false;
+    }
+
+    /// BBRHandleProbeRTT.
+    fn handle_probe_rtt(&mut self, ack: &Ack) {
+        let State::ProbeRtt { least_window_until, round_done } = self.state else { return };
+        self.held_back.1 = self.delivered + ack.in_flight;
+        match least_window_until {
+            None if ack.in_flight as f64 <= self.least_window() => {
+                self.next_round_delivered = self.delivered;
+                let until = Some(ack.now + self.params.probe_rtt_duration);
+                self.state = State::ProbeRtt { least_window_until: until, round_done: false };
+            }
+            None => {}
+            Some(until) if (round_done || self.round_start) && ack.now > until => {
+                self.min_rtt_at = ack.now;
+                self.restore_cwnd();
+                self.leave_probe_rtt(ack.now);
+            }
+            Some(_) => {
+                let round_done = round_done || self.round_start;
+                self.state = State::ProbeRtt { least_window_until, round_done };
+            }
+        }
+    }
+
+    /// BBRExitProbeRTT.
+    fn leave_probe_rtt(&mut self, now: Instant) {
+        if self.filled_pipe {
+            self.enter_probe_bw(now);
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    // What follows from it (section 4.2).
+
+    /// BBRSetPacingRateWithGain, section 4.2.1: never slower before the pipe was full once.
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.bandwidth.max() * (1.0 - self.params.pacing_margin);
+        if rate > 0.0 && (self.filled_pipe || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// BBRSetCwnd, section 4.2.3.6.
+    fn set_cwnd(&mut self, ack: &Ack, newly_lost: Bytes) {
+        let acked = ack.acked as f64;
+        self.modulate_for_recovery(ack, newly_lost);
+        if self.recovery != Recovery::Conserves {
+            let target = self.inflight(self.cwnd_gain());
+            if self.filled_pipe {
+                self.cwnd = (self.cwnd + acked).min(target);
+            } else if self.cwnd < target || (self.delivered as f64) < self.initial_window {
+                self.cwnd += acked;
+            }
+            self.cwnd = self.cwnd.max(self.least_window());
+        }
+        if matches!(self.state, State::ProbeRtt { .. }) {
+            self.cwnd = self.cwnd.min(self.least_window());
+        }
+    }
+
+    /// BBRModulateCwndForRecovery, section 4.2.3.4.
+    fn modulate_for_recovery(&mut self, ack: &Ack, newly_lost: Bytes) {
+        let (acked, in_flight) = (ack.acked as f64, ack.in_flight as f64);
+        if self.recovery == Recovery::Begins {
+            self.cwnd = in_flight + acked.max(self.mss);
+            self.recovery = Recovery::Conserves;
+            return;
+        }
+        if newly_lost > 0 {
+            self.cwnd = (self.cwnd - newly_lost as f64).max(self.mss);
+        }
+        if self.recovery == Recovery::Conserves {
+            self.cwnd = self.cwnd.max(in_flight + acked);
+        }
+    }
+
+    /// BBRSaveCwnd.
+    fn save_cwnd(&mut self) {
+        let held_down = self.recovery != Recovery::None || matches!(self.state, State::ProbeRtt { .. });
+        self.prior_cwnd = if held_down { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
+    }
+    /// BBRRestoreCwnd.
+    fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+}
+
+impl CongestionControl for Bbr {
+    /// BBRUpdateOnACK, section 4.4.
+    fn on_ack(&mut self, ack: &Ack) {
+        self.delivered = ack.delivered;
+        let newly_lost = ack.delivery.map_or(0, |sample| sample.newly_lost);
+        let rtt = ack.delivery.and_then(|sample| sample.rtt).or(ack.rtt);
+        self.round_start = false;
+        if let Some(sample) = &ack.delivery {
+            self.update_round(sample);
+            self.update_bandwidth(sample);
+        }
+        self.check_cycle_phase(ack, newly_lost);
+        if let Some(sample) = &ack.delivery {
+            self.check_full_pipe(sample);
+        }
+        self.check_drain(ack.now, ack.in_flight);
+        self.update_min_rtt(ack.now, rtt);
+        self.check_probe_rtt(ack);
+        self.set_pacing_rate(self.pacing_gain());
+        self.set_cwnd(ack, newly_lost);
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        match event.kind {
+            // BBROnEnterFastRecovery.
+            CongestionKind::Loss => {
+                self.save_cwnd();
+                self.recovery = Recovery::Begins;
+                self.next_round_delivered = self.delivered;
+            }
+            // BBROnEnterRTO.
+            CongestionKind::Timeout => {
+                self.save_cwnd();
+                self.recovery = Recovery::Grows;
+                self.cwnd = self.mss;
+            }
+            CongestionKind::Spurious => self.on_recovery_end(),
+            CongestionKind::EcnEcho => {}
+        }
+    }
+
+    fn on_recovery_end(&mut self) {
+        if self.recovery != Recovery::None {
+            self.recovery = Recovery::None;
+            self.restore_cwnd();
+        }
+    }
+
+    /// BBRHandleRestartFromIdle, section 4.4.3: nothing but this segment is in flight.
+    fn on_sent(&mut self, sent: &Sent) {
+        if sent.in_flight <= sent.bytes && !sent.retransmission && self.delivered > 0 {
+            self.idle_restart = true;
+            if matches!(self.state, State::ProbeBw { .. }) {
+                self.set_pacing_rate(1.0);
+            }
+        }
+    }
+
+    fn on_established(&mut self, rtt: Option<Duration>) {
+        if let Some(rtt) = rtt.filter(|rtt| !rtt.is_zero()) {
+            self.init_pacing_rate(rtt);
+        }
+    }
+
+    /// The model outlives a pause; only a lost SYN makes the first window smaller (RFC 5681 section 3.1).
+    fn on_idle(&mut self, restart_window: Bytes) {
+        if self.delivered == 0 {
+            self.initial_window = self.initial_window.min(restart_window as f64).max(self.mss);
+            self.cwnd = self.cwnd.min(self.initial_window);
+        }
+    }
+
+    fn window(&self) -> Bytes {
+        self.cwnd as Bytes
+    }
+    /// There is none.
+    fn ssthresh(&self) -> Bytes {
+        Bytes::MAX
+    }
+    fn in_slow_start(&self) -> bool {
+        self.state == State::Startup
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        Some(Rate::from_bps_f64((8.0 * self.pacing_rate).max(1.0)))
+    }
+    fn needs_delivery_rate(&self) -> bool {
+        true
+    }
+}
+
+/// SplitMix64's finaliser: every bit of the result hangs on every bit of `x`.
+fn hash(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{MSS, ack_at, event, setup};
+
+    const RTT_MS: u64 = 100;
+
+    /// BBR on a path of 100 ms and 10 Mbit/s, so 125 segments of 1000 bytes, with its own bookkeeping of rounds.
+    struct Path {
+        bbr: Bbr,
+        now_ms: u64,
+        delivered: u64,
+        /// Delivered when the data left that are acknowledged now.
+        prior_delivered: u64,
+    }
+
+    impl Path {
+        fn new() -> Self {
+            let bbr = Bbr::new(BbrParams::default(), &setup(10 * MSS, None));
+            Path { bbr, now_ms: 0, delivered: 0, prior_delivered: 0 }
+        }
+        fn ack(&self, segments: u64, rate_mbit: f64) -> Ack {
+            let sample = Delivery {
+                rate: Some(Rate::from_bps_f64(rate_mbit * 1e6)),
+                rtt: Some(Duration::from_millis(RTT_MS)),
+                delivered: segments * MSS,
+                prior_delivered: self.prior_delivered,
+                app_limited: false,
+                newly_lost: 0,
+                lost: 0,
+                in_flight_when_sent: 0,
+            };
+            Ack {
+                delivery: Some(sample),
+                delivered: self.delivered,
+                in_flight: self.bbr.window(),
+                prior_in_flight: self.bbr.window(),
+                ..ack_at(self.now_ms, segments * MSS)
+            }
+        }
+        /// One ACK for a whole round trip; `change` may change it.
+        fn round_with(&mut self, rate_mbit: f64, change: impl FnOnce(&mut Ack)) {
+            let segments = self.bbr.window() / MSS;
+            self.now_ms += RTT_MS + 1;
+            self.prior_delivered = self.delivered;
+            self.delivered += segments * MSS;
+            let mut ack = self.ack(segments, rate_mbit);
+            change(&mut ack);
+            self.bbr.on_ack(&ack);
+        }
+        fn round(&mut self, rate_mbit: f64) {
+            self.round_with(rate_mbit, |_| ());
+        }
+        fn pacing_mbit(&self) -> f64 {
+            self.bbr.pacing_rate().unwrap().as_bps() as f64 / 1e6
+        }
+        /// In ProbeBW, with the pipe filled.
+        fn probing() -> Self {
+            let mut path = Path::new();
+            for _ in 0..4 {
+                path.round(10.0);
+            }
+            path.round_with(10.0, |ack| ack.in_flight = 0);
+            assert!(matches!(path.bbr.state, State::ProbeBw { .. }));
+            path
+        }
+    }
+
+    #[test]
+    fn the_first_rate_is_the_initial_window_in_a_nominal_millisecond_or_in_the_handshakes_round_trip() {
+        // Section 4.2.1: 2.89 * 10 segments of 8000 bits per 1 ms; per 100 ms.
+        let mut path = Path::new();
+        assert!((path.pacing_mbit() - 231.2).abs() < 1e-3);
+        path.bbr.on_established(Some(Duration::from_millis(RTT_MS)));
+        assert!((path.pacing_mbit() - 2.312).abs() < 1e-5);
+        assert!(path.bbr.in_slow_start());
+    }
+
+    #[test]
+    fn startup_doubles_and_ends_after_three_rounds_without_a_quarter_more() {
+        // Section 4.3.2.2: 25 % in each of three rounds.
+        let mut path = Path::new();
+        path.bbr.on_established(Some(Duration::from_millis(RTT_MS)));
+        for (rate, paced) in [(1.0, 2.89), (2.0, 5.78), (4.0, 11.56), (8.0, 23.12)] {
+            path.round(rate);
+            assert!((path.pacing_mbit() - paced).abs() < 1e-4, "{}", path.pacing_mbit());
+        }
+        for rate in [9.9, 9.9] {
+            path.round(rate);
+            assert_eq!(path.bbr.state, State::Startup);
+        }
+        path.round(10.0); // 25 % more than 8: it goes on
+        for _ in 0..2 {
+            path.round(12.4);
+            assert_eq!(path.bbr.state, State::Startup);
+        }
+        path.round(12.4);
+        assert_eq!(path.bbr.state, State::Drain);
+        // Section 4.3.3: pacing gain 1/2.89.
+        assert!((path.pacing_mbit() - 12.4 / 2.89).abs() < 1e-4);
+    }
+
+    #[test]
+    fn drain_ends_when_no_queue_is_left() {
+        // 10 Mbit/s * 100 ms = 125,000 bytes, and 3 send quanta of 2 segments.
+        let mut path = Path::new();
+        for _ in 0..4 {
+            path.round_with(10.0, |ack| ack.in_flight = 300_000);
+        }
+        assert_eq!(path.bbr.state, State::Drain);
+        path.round_with(10.0, |ack| ack.in_flight = 132_000);
+        assert_eq!(path.bbr.state, State::Drain);
+        path.round_with(10.0, |ack| ack.in_flight = 131_000);
+        assert!(matches!(path.bbr.state, State::ProbeBw { .. }));
+    }
+
+    #[test]
+    fn the_gain_cycle_has_eight_phases() {
+        // Section 4.3.4.2: 5/4, 3/4, 1, 1, 1, 1, 1, 1; each lasts a round trip.
+        let mut path = Path::probing();
+        let in_flight = |gain: f64| move |ack: &mut Ack| ack.prior_in_flight = (gain * 140_000.0) as u64;
+        let mut gains = vec![];
+        for _ in 0..24 {
+            path.round_with(10.0, in_flight(1.25));
+            gains.push(path.pacing_mbit() / 10.0);
+        }
+        let first = gains.iter().position(|gain| *gain == 1.25).unwrap();
+        assert_eq!(gains[first..first + 8], [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        assert_eq!(gains[first + 8..first + 10], [1.25, 0.75]);
+    }
+
+    #[test]
+    fn probing_goes_on_until_the_window_is_reached_or_something_is_lost() {
+        let probe = |path: &mut Path| {
+            path.bbr.state = State::ProbeBw { phase: 0, since: Instant::from_nanos(path.now_ms * 1_000_000) };
+        };
+        let mut path = Path::probing();
+        let gain_after = |path: &mut Path, in_flight: u64, lost: u64| {
+            probe(path);
+            path.round_with(10.0, |ack| {
+                ack.prior_in_flight = in_flight;
+                ack.delivery.as_mut().unwrap().newly_lost = lost;
+            });
+            path.bbr.pacing_gain()
+        };
+        // 1.25 * 125,000 + 3 quanta.
+        assert_eq!(gain_after(&mut path, 155_000, 0), 1.25);
+        assert_eq!(gain_after(&mut path, 165_000, 0), 0.75);
+        assert_eq!(gain_after(&mut path, 155_000, 1000), 0.75);
+    }
+
+    #[test]
+    fn the_window_is_two_bandwidth_delay_products_in_probe_bw() {
+        // Section 4.2.3: 2 * 125,000 and three send quanta of 2 segments.
+        let mut path = Path::probing();
+        for _ in 0..8 {
+            path.round(10.0);
+        }
+        assert_eq!(path.bbr.window(), 256_000);
+        // With 40 Mbit/s the quantum is a millisecond: 2 * 500,000 + 3 * 5000 (at a pacing gain of 1).
+        for _ in 0..10 {
+            path.round(40.0);
+        }
+        let window = path.bbr.window();
+        assert!((1_011_000..=1_019_000).contains(&window), "{window}");
+    }
+
+    #[test]
+    fn a_bandwidth_counts_for_ten_round_trips() {
+        // Section 4.1.1.2.
+        let mut path = Path::probing();
+        for _ in 0..9 {
+            path.round(5.0);
+            assert_eq!(path.bbr.bandwidth.max(), 1.25e6);
+        }
+        path.round(5.0);
+        assert_eq!(path.bbr.bandwidth.max(), 0.625e6);
+    }
+
+    #[test]
+    fn samples_limited_by_the_application_count_only_upwards() {
+        // Section 4.1.1.4.
+        let mut path = Path::probing();
+        for _ in 0..12 {
+            path.round_with(5.0, |ack| ack.delivery.as_mut().unwrap().app_limited = true);
+        }
+        assert_eq!(path.bbr.bandwidth.max(), 1.25e6);
+        path.round_with(20.0, |ack| ack.delivery.as_mut().unwrap().app_limited = true);
+        assert_eq!(path.bbr.bandwidth.max(), 2.5e6);
+    }
+
+    #[test]
+    fn after_ten_seconds_without_a_new_minimum_the_round_trip_is_probed_with_four_segments() {
+        // Section 4.3.5: four segments for at least 200 ms and a round trip.
+        let mut path = Path::probing();
+        let begun = path.now_ms;
+        let slower = |ack: &mut Ack| {
+            ack.delivery.as_mut().unwrap().rtt = Some(Duration::from_millis(RTT_MS + 20));
+            ack.in_flight = ack.in_flight.min(200_000);
+        };
+        while !matches!(path.bbr.state, State::ProbeRtt { .. }) {
+            path.round_with(10.0, slower);
+        }
+        assert!((10_000..10_300).contains(&(path.now_ms - begun)), "{}", path.now_ms - begun);
+        assert_eq!(path.bbr.window(), 4000);
+        let probe = path.now_ms;
+        while matches!(path.bbr.state, State::ProbeRtt { .. }) {
+            path.round_with(0.3, |_| ());
+        }
+        // A round until four segments are in flight, then 200 ms: two rounds of 101 ms, and the ACK after.
+        assert!((200..=405).contains(&(path.now_ms - probe)), "{}", path.now_ms - probe);
+        // The low rates of the time do not count, and the window is as before.
+        assert_eq!(path.bbr.bandwidth.max(), 1.25e6);
+        assert_eq!(path.bbr.window(), 256_000);
+        assert_eq!(path.bbr.min_rtt, Some(Duration::from_millis(RTT_MS)));
+    }
+
+    #[test]
+    fn recovery_conserves_packets_for_a_round_and_then_restores_the_window() {
+        // Section 4.2.3.4.
+        let mut path = Path::probing();
+        for _ in 0..8 {
+            path.round(10.0);
+        }
+        let window = path.bbr.window();
+        path.bbr.on_congestion(&event(CongestionKind::Loss, 200_000));
+        let mut first = path.ack(2, 10.0);
+        first.in_flight = 100_000;
+        path.bbr.on_ack(&first);
+        assert_eq!(path.bbr.window(), 102_000);
+        // What is lost goes, what is delivered may be replaced.
+        let mut second = path.ack(1, 10.0);
+        second.in_flight = 90_000;
+        second.delivery.as_mut().unwrap().newly_lost = 20_000;
+        path.bbr.on_ack(&second);
+        assert_eq!(path.bbr.window(), 91_000);
+        // In the second round it grows by what is delivered.
+        path.round_with(10.0, |ack| (ack.acked, ack.in_flight) = (10_000, 90_000));
+        assert_eq!(path.bbr.window(), 101_000);
+        path.bbr.on_recovery_end();
+        assert_eq!(path.bbr.window(), window);
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_until_recovery_ends() {
+        let mut path = Path::probing();
+        for _ in 0..8 {
+            path.round(10.0);
+        }
+        let window = path.bbr.window();
+        path.bbr.on_congestion(&event(CongestionKind::Timeout, 200_000));
+        assert_eq!(path.bbr.window(), 1000);
+        path.bbr.on_congestion(&event(CongestionKind::Timeout, 200_000));
+        path.bbr.on_ack(&path.ack(2, 10.0));
+        assert_eq!(path.bbr.window(), 4000);
+        path.bbr.on_recovery_end();
+        assert_eq!(path.bbr.window(), window);
+    }
+
+    #[test]
+    fn a_restart_from_idle_paces_at_the_bandwidth() {
+        // Section 4.4.3.
+        let mut path = Path::probing();
+        path.bbr.state = State::ProbeBw { phase: 0, since: Instant::ZERO };
+        path.bbr.set_pacing_rate(1.25);
+        assert_eq!(path.pacing_mbit(), 12.5);
+        path.bbr.on_idle(10 * MSS);
+        let sent = Sent { now: Instant::ZERO, bytes: MSS, in_flight: MSS, retransmission: false };
+        path.bbr.on_sent(&sent);
+        assert_eq!(path.pacing_mbit(), 10.0);
+        assert!(path.bbr.window() > 10 * MSS);
+    }
+
+    #[test]
+    fn the_margin_of_later_versions_can_be_set() {
+        let params = BbrParams { pacing_margin: 0.01, ..BbrParams::default() };
+        let mut path = Path { bbr: Bbr::new(params, &setup(10 * MSS, None)), ..Path::new() };
+        path.bbr.on_established(Some(Duration::from_millis(RTT_MS)));
+        path.round(10.0);
+        assert!((path.pacing_mbit() - 28.9 * 0.99).abs() < 1e-4);
+    }
+}
