@@ -32,8 +32,9 @@ pub struct LimitedParams {
 pub enum Form {
     /// RFC 3742: a form of slow start, up to ssthresh. K is a whole number.
     Rfc,
-    /// ns-2: slow start proper ends at max_ssthresh (it is the initial ssthresh). Above, each ACK adds MSS / K, K not
-    /// rounded, or what the avoidance rule adds if that is more, until the first cut; a timeout does not count as one.
+    /// ns-2: slow start proper ends at max_ssthresh (it is the initial ssthresh). Above, each ACK adds MSS / K, or what the
+    /// avoidance rule adds if that is more, until the first cut; a timeout does not count as one. After a timeout nothing
+    /// is added to the avoidance rule's step where K is 0, below max_ssthresh / 2.
     Ns2,
 }
 
@@ -91,14 +92,12 @@ impl Limited {
     /// segments of 1460 bytes, short of the 83,000 of its own example. The fraction is kept.
     fn step(&self, window: &Window, ack: &Ack) -> f64 {
         let full = self.standard.step(window, ack);
-        if window.cwnd <= self.max_ssthresh {
-            return full;
-        }
-        let k = window.cwnd / (0.5 * self.max_ssthresh);
-        match self.form {
-            Form::Rfc => full / (k as u64) as f64,
-            Form::Ns2 => full / k,
-        }
+        if window.cwnd <= self.max_ssthresh { full } else { full / self.k(window) }
+    }
+
+    /// K = int(cwnd / (max_ssthresh / 2)).
+    fn k(&self, window: &Window) -> f64 {
+        (window.cwnd / (0.5 * self.max_ssthresh)).trunc()
     }
 }
 
@@ -118,7 +117,8 @@ impl SlowStart for Limited {
     }
     fn beyond_ssthresh(&mut self, window: &Window, ack: &Ack) -> f64 {
         let uncut = matches!(window.last_cut, None | Some(CongestionKind::Timeout));
-        if self.form == Form::Ns2 && uncut { self.step(window, ack) } else { 0.0 }
+        let k = self.k(window);
+        if self.form == Form::Ns2 && uncut && k > 0.0 { self.standard.step(window, ack) / k } else { 0.0 }
     }
     fn congestion(&mut self, event: &Congestion) {
         self.standard.congestion(event);
@@ -190,9 +190,7 @@ mod tests {
         let mut policy = policy(r#"{"kind": "reno", "counting": "acks"}"#, form, &setup(100 * MSS, None));
         assert_eq!((policy.ssthresh(), policy.in_slow_start()), (100_000, false));
         policy.on_ack(&ack()); // K = 2: half a segment, where Reno would add a hundredth
-        assert_eq!(policy.window(), 100_000 + 1000); // at the threshold itself: a whole one
-        policy.on_ack(&ack());
-        assert_eq!(policy.window(), 101_000 + 495); // 1000 / 2.02
+        assert_eq!(policy.window(), 100_500);
         policy.on_congestion(&event(CongestionKind::Loss, 100_000));
         assert_eq!((policy.window(), policy.ssthresh()), (50_000, 50_000));
         policy.on_ack(&ack()); // Reno alone: 1/50 of a segment
@@ -208,8 +206,32 @@ mod tests {
         for _ in 0..10 {
             policy.on_ack(&ack());
         }
-        // Nine ACKs to ssthresh, then K = 10 / 4: 1000 / 2.5.
-        assert_eq!(policy.window(), 10_400);
+        // Nine ACKs to ssthresh, then K = int(10 / 4) = 2.
+        assert_eq!(policy.window(), 10_500);
+    }
+
+    #[test]
+    fn ns2_adds_fifty_segments_per_round_trip() {
+        // ns-2.35, max_ssthresh_ 100, cwnd_ at the end of six round trips: 64, 114, 164, 214, 264; 1264 after 26.
+        let form = r#"{"kind": "limited", "form": "ns2"}"#;
+        let mut policy = policy(r#"{"kind": "reno", "counting": "acks"}"#, form, &setup(64 * MSS, None));
+        let mut round = |trips: usize| {
+            for _ in 0..trips {
+                (0..policy.window() / MSS).for_each(|_| policy.on_ack(&ack()));
+            }
+            policy.window() / MSS
+        };
+        assert_eq!([round(1), round(1), round(1), round(1), round(20)], [114, 164, 214, 264, 1264]);
+    }
+
+    #[test]
+    fn ns2_leaves_small_windows_after_a_timeout_to_the_avoidance_rule() {
+        // ns-2: K = int(10 / 50) = 0.
+        let form = r#"{"kind": "limited", "form": "ns2"}"#;
+        let mut policy = policy(r#"{"kind": "reno", "counting": "acks"}"#, form, &setup(20 * MSS, None));
+        policy.on_congestion(&event(CongestionKind::Timeout, 20_000));
+        (0..10).for_each(|_| policy.on_ack(&ack()));
+        assert_eq!(policy.window(), 10_100);
     }
 
     #[test]
