@@ -18,8 +18,8 @@ def scenario(flows: int, limit: int) -> longhaul.Scenario:
 
 
 def flows_cases(scale: str) -> list[Case]:
-    """One to four flows; two at the small scale."""
-    counts = (1, 2) if scale == "tiny" else (1, 2, 3, 4)
+    """One to four flows; three at the small scale."""
+    counts = (1, 2, 3) if scale == "tiny" else (1, 2, 3, 4)
     return [Case({"n": n}, scenario(n, 30), 1 if scale == "tiny" else 2, weight=n) for n in counts]
 
 
@@ -52,7 +52,7 @@ STUDY = Study(
     title="A study of nothing",
     source="nobody: nothing, 2020",
     about="For tests.",
-    scales={"tiny": "two runs", "quick": "ten runs"},
+    scales={"tiny": "three runs", "quick": "ten runs"},
     experiments=[
         Experiment("F1", "Number of flows", "1.1", flows_cases),
         Experiment("F2", "Length of the queue", "1.2", queue_cases),

@@ -96,7 +96,7 @@ def test_a_study_at_its_small_scale(command, tmp_path, runs_made):
     out = tmp_path / "out"
     outcome = command("reproduce", "fake", "--scale", "tiny", "--out", out)
     assert outcome.code == 0, outcome.err
-    assert len(runs_made) == 2
+    assert len(runs_made) == 3
     assert "4 targets: 2 reproduced, 1 not reproduced, 1 not run" in outcome.out
     assert "since more flows use more" in outcome.out
     assert verdicts(out / "tiny" / "targets.json") == {
@@ -130,8 +130,8 @@ def test_scales_share_runs_and_experiments_do(command, tmp_path, runs_made):
     out = tmp_path / "out"
     command("reproduce", "fake", "--scale", "tiny", "--out", out, "-q")
     command("reproduce", "fake", "--scale", "quick", "--out", out, "-q")
-    # 4 points x 2 seeds, of which two were there; 2 points x 2 seeds, of which one point is the other experiment's.
-    assert len(runs_made) == 2 + 6 + 2
+    # 4 points x 2 seeds, of which three were there; 2 points x 2 seeds, of which one point is the other experiment's.
+    assert len(runs_made) == 3 + 5 + 2
     assert set(verdicts(out / "quick" / "targets.json").values()) == {"reproduced", "not"}
 
 
@@ -152,7 +152,7 @@ def test_only_what_is_asked_for_is_run(command, tmp_path, runs_made):
 def test_a_second_call_runs_nothing(command, tmp_path, runs_made):
     for _ in range(2):
         assert command("reproduce", "fake", "--scale", "tiny", "--out", tmp_path / "out", "-q").code == 0
-    assert len(runs_made) == 2
+    assert len(runs_made) == 3
 
 
 def test_a_point_with_a_seed_missing_has_no_verdict(tmp_path):
@@ -217,14 +217,14 @@ def test_results_of_another_build_are_not_mixed_in(command, tmp_path, monkeypatc
     monkeypatch.setattr(longhaul.core, "program", lambda: "another build")
     refused = command("reproduce", "fake", "--scale", "tiny", "--out", out)
     assert refused.code == 2
-    assert "2 finished runs" in refused.err
+    assert "3 finished runs" in refused.err
     assert "--changed check" in refused.err
     assert command("reproduce", "fake", "--scale", "tiny", "--out", out, "--changed", "check", "-q").code == 0
-    assert len(runs_made) == 4
-    assert "were taken over after 2 of them" in (out / "tiny" / "report.html").read_text()
+    assert len(runs_made) == 6
+    assert "were taken over after 3 of them" in (out / "tiny" / "report.html").read_text()
     monkeypatch.setattr(longhaul.core, "program", lambda: "a third build")
     assert command("reproduce", "fake", "--scale", "tiny", "--out", out, "--changed", "rerun", "-q").code == 0
-    assert len(runs_made) == 6
+    assert len(runs_made) == 9
 
 
 def test_no_run_judges_what_is_there(command, tmp_path, runs_made):
@@ -263,7 +263,7 @@ def test_another_result_is_not_written_over(command, tmp_path, sweep_file):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fake1"], "no study is called 'fake1'; there are fake; did you mean 'fake'?"),
+        (["fake1"], "no study is called 'fake1'; there are highspeed, fake; did you mean 'fake'?"),
         (["fake", "--scale", "quik"], "no scale of the study fake is called 'quik'; there are tiny, quick; did you mean 'quick'?"),
         (["fake", "--figure", "F3"], "there are F1, F2, figure 1.1, figure 1.2"),
         (["fake", "--changed", "kept"], "--changed 'kept': there are refuse, check, rerun"),

@@ -95,12 +95,16 @@ def _print_outcome(outcome: studies.Outcome, wanted: Sequence[str] | None) -> No
     console.print(title, style="bold", highlight=False)
     table = _table("Target", "Source", "Paper", "Measured", "Verdict")
     for item in judged:
+        if item.verdict == "not run":
+            continue
         target = item.target
-        measured = item.judgement.measured if item.verdict != "not run" else ""
-        text = f"{measured} ({item.reason})" if item.reason else measured
+        text = f"{item.judgement.measured} ({item.reason})" if item.reason else item.judgement.measured
         verdict = f"[{_STYLES[item.verdict]}]{item.verdict}[/]"
         table.add_row(*(escape(cell) for cell in (target.id, target.source, target.paper, text)), verdict)
     console.print(table)
+    not_run = [item.target.id for item in judged if item.verdict == "not run"]
+    if not_run:
+        typer.echo(f"not run at this scale: {', '.join(not_run)}\n")
     typer.echo(writing.summary(judged))
     undrawn = [drawn for drawn in outcome.drawn if drawn.png is None]
     for drawn in undrawn:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..errors import LonghaulError
 from .model import Study, Target
 from .results import NotRun, Results
 from .verdict import VERDICTS, Judgement, Verdict
@@ -39,6 +40,8 @@ def _judgement(target: Target, results: Results) -> Judgement:
         return target.judge(results)
     except NotRun as missing:
         return Judgement("not run", str(missing))
+    except (ArithmeticError, LookupError, ValueError) as error:
+        raise LonghaulError(f"target {target.id} cannot be judged from these results: {error!r}") from error
 
 
 def counts(judged: Sequence[Judged]) -> dict[Verdict, int]:

@@ -10,7 +10,9 @@ from ..errors import LonghaulError
 from .model import Study
 
 #: Every study with the module that defines it as `STUDY`; imported when asked for.
-STUDIES: dict[str, str] = {}
+STUDIES = {
+    "highspeed": "longhaul.studies.highspeed",
+}
 
 
 class UnknownName(LonghaulError):

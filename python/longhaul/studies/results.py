@@ -9,14 +9,12 @@ from typing import Any
 
 from ..errors import LonghaulError
 from ..results import Result, load_run
-from .verdict import median
+from .verdict import NotRun, median
+
+__all__ = ["Metric", "NotRun", "Points", "Results", "Row", "Table"]
 
 #: A metric by its name in the table of runs (as `group.web.goodput_bps`), or computed from a run.
 Metric = str | Callable[["Row"], float]
-
-
-class NotRun(LonghaulError):
-    """What a target or figure needs was not run, or not yet, at this scale."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,13 @@ class Row:
         return load_run(self.path)
 
 
+class Points(dict[Any, Any]):
+    """Values by those of a parameter; asking for a point that this scale does not have is `NotRun`."""
+
+    def __missing__(self, key: Any) -> Any:
+        raise NotRun(f"there is no point {key} at this scale")
+
+
 class Table:
     """The runs of one experiment."""
 
@@ -81,13 +86,15 @@ class Table:
         return median(self.values(metric, **parameters))
 
     def points(self, over: str, **parameters: Any) -> list[Any]:
-        """The values of a parameter at this scale, in ascending order where they have one."""
+        """The values of a parameter at this scale, in ascending order where they have one; `NotRun` if there are none."""
         found = list(dict.fromkeys(row.parameters[over] for row in self._matching(parameters)))
+        if not found:
+            raise NotRun(f"{self.experiment} has no point {_text(parameters)} at this scale")
         return sorted(found) if all(isinstance(value, int | float) for value in found) else found
 
     def spread(self, metric: Metric, over: str, **parameters: Any) -> dict[Any, list[float]]:
         """All values by those of the parameter `over`: the points that are done. Raises `NotRun` if there is none."""
-        found: dict[Any, list[float]] = {}
+        found: dict[Any, list[float]] = Points()
         for value in self.points(over, **parameters):
             try:
                 found[value] = self.values(metric, **parameters, **{over: value})
@@ -100,9 +107,7 @@ class Table:
     def series(self, metric: Metric, over: str, **parameters: Any) -> dict[Any, float]:
         """Medians by the values of the parameter `over`: every point of this scale, or `NotRun`."""
         points = self.points(over, **parameters)
-        if not points:
-            raise NotRun(f"{self.experiment} has no point {_text(parameters)} at this scale")
-        return {value: self.median(metric, **parameters, **{over: value}) for value in points}
+        return Points((value, self.median(metric, **parameters, **{over: value})) for value in points)
 
     def _matching(self, parameters: Mapping[str, Any]) -> list[Row]:
         wanted = parameters.items()

@@ -11,12 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from ..errors import LonghaulError
 from ..units import significant
 
 Verdict = Literal["reproduced", "partly", "not", "not run"]
+#: Values by those of a parameter, in the parameter's order.
+Series = Mapping[Any, float]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "partly", "not", "not run")
+
+
+class NotRun(LonghaulError):
+    """What a target or figure needs was not run, or not yet, at this scale."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ def holds(checks: Mapping[str, bool], measured: str = "") -> Judgement:
     return Judgement(verdict, "; ".join(part for part in (measured, text) if part))
 
 
-def trend(series: Mapping[float, float], *, rising: bool, unit: str = "") -> Judgement:
+def trend(series: Series, *, rising: bool, unit: str = "") -> Judgement:
     """Values that should rise (or fall) over a parameter.
 
     >>> trend({1: 10.0, 2: 8.0, 4: 3.0}, rising=False)
@@ -81,8 +88,8 @@ def trend(series: Mapping[float, float], *, rising: bool, unit: str = "") -> Jud
     >>> trend({1: 10.0, 2: 8.0, 4: 3.0}, rising=True).verdict
     'not'
     """
-    if len(series) < 2:
-        raise ValueError("a trend needs at least two points")
+    if len(series) < 3:
+        raise NotRun("a trend needs at least three points")
     places, values = list(series), list(series.values())
     sign = 1 if rising else -1
     correlation = sign * spearman(places, values)
@@ -93,7 +100,7 @@ def trend(series: Mapping[float, float], *, rising: bool, unit: str = "") -> Jud
     return Judgement(verdict, listed(series, unit))
 
 
-def flat(series: Mapping[float, float], within: float, *, unit: str = "") -> Judgement:
+def flat(series: Series, within: float, *, unit: str = "") -> Judgement:
     """Values that should hardly depend on a parameter: largest less smallest, as a share of their median.
 
     >>> flat({0: 10.0, 30: 11.0, 70: 10.5}, 0.2).verdict, flat({0: 10.0, 70: 20.0}, 0.2).verdict
@@ -113,7 +120,7 @@ def both(*judgements: Judgement) -> Judgement:
     return Judgement("not" if all(grade == "not" for grade in grades) else "partly", text)
 
 
-def listed(series: Mapping[float, float], unit: str = "") -> str:
+def listed(series: Series, unit: str = "") -> str:
     """A series in one line; of a long one the ends and the middle.
 
     >>> listed({1e-5: 45.2, 1e-4: 14.4}, "%")

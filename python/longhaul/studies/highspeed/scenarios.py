@@ -1,0 +1,143 @@
+"""The study's network and traffic (its chapter 5 and the ns-2 scripts of its appendix A) as scenarios.
+
+A dumbbell of 1 Gbit/s and 50 ms one way; long flows from end to end of the bottleneck, background noise, perturbations, random loss.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import closed_forms
+from ...scenario import Scenario
+from ..model import Case
+
+#: Table 5.1 and section 5.2.1: rate of the bottleneck in bit/s, size of a packet on the wire in bytes, base RTT in seconds.
+RATE = 1e9
+PACKET = 1500
+RTT = 0.1
+#: Packets that the bottleneck carries in a second, and in a round trip: the study's 8333, which is also the buffer.
+PACKETS_PER_S = RATE / (8 * PACKET)
+PIPE = 8333
+#: Runs of 300 s, of which the second half is reported.
+DURATION = 300
+QUEUES = ("red", "droptail")
+#: Table 5.3, the set of all simulations; decision A2 for Low_P.
+SIMULATED = closed_forms.HighSpeed(low_window=31, low_p=1.5 / 31**2)
+#: Section 3.3, the set of the theory's tables and figures.
+THEORY = closed_forms.HighSpeed(low_window=38, low_p=1e-3)
+
+
+def scenario(
+    queue: str,
+    *,
+    hstcp: int = 0,
+    regtcp: int = 0,
+    streams: int = 0,
+    perturbations: int = 0,
+    loss: float = 0.0,
+    noise: bool = True,
+    duration: int = DURATION,
+    start: Any = None,
+    max_ssthresh: int = 100,
+    sample: str = "1 s",
+    sack_bug: bool = False,
+) -> Scenario:
+    """One run's scenario: so many HighSpeed flows, standard flows, parallel streams beside them, perturbations.
+
+    `start` is when the long flows start; without it, drawn from the first twentieth of the run (decision A4).
+    """
+    built = Scenario(
+        f"{hstcp} HSTCP, {regtcp} REGTCP, {streams} streams, {perturbations} perturbations, loss {loss:g}, {queue}",
+        duration=f"{duration} s", warmup=f"{duration // 2} s", sample=sample,
+    ).link("bottleneck", "n1", "n2", rate="1 Gbit/s", delay="50 ms", queue=_queue(queue), **_lossy(loss))  # fmt: skip
+    begin = {"uniform": ["0 s", f"{duration / 20:g} s"]} if start is None else start
+    slow_start = _slow_start(max_ssthresh)
+    receiver = {"reassembly_limit": "1023 packets"} if sack_bug else {}
+    for name, count, congestion in (("hstcp", hstcp, HSTCP), ("regtcp", regtcp, REGTCP), ("streams", streams, REGTCP)):
+        if count:
+            built = _flows(built, name, count, start=begin, tcp=_tcp(congestion, slow_start) | receiver)
+    if perturbations:
+        built = _flows(
+            built, "perturbations", perturbations, start={"uniform": ["0 s", f"{duration - 0.1:g} s"]}, duration="1.6 s", ending="reset",
+            tcp=_tcp(REGTCP, "standard"),
+        )  # fmt: skip
+    return _noise(built, duration) if noise else built
+
+
+#: Section 1.1 and table 5.3 with decision A25; ns-2's rules where the study says nothing.
+HSTCP: dict[str, Any] = {
+    "kind": "highspeed", "low_window": 31, "high_window": 83_000, "high_p": 1e-7, "high_decrease": 0.1, "first_cut": "half",
+    "counting": "acks",
+}  # fmt: skip
+REGTCP: dict[str, Any] = {"kind": "reno", "counting": "acks"}
+
+
+def _queue(queue: str) -> dict[str, Any]:
+    """Table 5.1: adaptive, gentle RED that marks, all thresholds automatic; or DropTail. Both with the buffer of one pipe."""
+    if queue == "droptail":
+        return {"kind": "droptail", "limit": f"{PIPE} packets"}
+    return {
+        "kind": "red", "limit": f"{PIPE} packets", "target_delay": "5 ms", "gentle": True, "adaptive": True, "bottom": 0.0001,
+        "ecn": True, "form": "ns2",
+    }  # fmt: skip
+
+
+def _lossy(loss: float) -> dict[str, Any]:
+    """Section 2.2 of the specification: each packet, forward only, before the queue."""
+    if not loss:
+        return {}
+    return {"forward": {"loss": {"kind": "random", "probability": loss, "place": "before_queue"}}}
+
+
+def _slow_start(max_ssthresh: int) -> Any:
+    """Limited slow start as ns-2 has it; 0 is the standard one."""
+    if not max_ssthresh:
+        return {"kind": "standard", "counting": "acks"}
+    return {"kind": "limited", "form": "ns2", "max_ssthresh": f"{max_ssthresh} packets"}
+
+
+def _tcp(congestion: Any, slow_start: Any, window: int = 100_000) -> dict[str, Any]:
+    """Table 5.2 and section 1.7 of the specification: SACK, ECN, an ACK for every packet, no timestamps, no handshake."""
+    return {
+        "variant": "sack", "congestion": congestion, "slow_start": slow_start, "ecn": True, "mss": "1460 B",
+        "initial_window": "2 packets", "receive_buffer": f"{window} packets", "delayed_ack": "off", "ack_every": 1,
+        "timestamps": False, "established": True, "rto": {"min": "1 s", "granularity": "10 ms"},
+    }  # fmt: skip
+
+
+def _flows(built: Scenario, name: str, count: int, **settings: Any) -> Scenario:
+    return built.flow("n1", "n2", name=name, count=count, send_overhead="8 us", **settings)
+
+
+def _noise(built: Scenario, duration: int) -> Scenario:
+    """Section 5.2.2: ten small TCP flows each way, and web sessions each way; below 1 % of the link."""
+    third = duration / 3
+    for name, ends in (("small_forward", ("n1", "n2")), ("small_backward", ("n2", "n1"))):
+        built = built.flow(
+            *ends, name=name, count=10, send_overhead="8 us",
+            access={"rate": "100 Gbit/s", "from": {"delay": "13 ms"}, "to": {"delay": "37 ms"}},
+            start={"uniform": ["0 s", f"{third:g} s"]}, stop={"uniform": [f"{2 * third:g} s", f"{duration} s"]},
+            tcp=_tcp(REGTCP, "standard", window=8),
+        )  # fmt: skip
+    return built
+
+
+def expected_packets(
+    *, hstcp: int = 0, regtcp: int = 0, streams: int = 0, loss: float = 0.0, duration: int = DURATION, **_: Any
+) -> float:
+    """Data packets of a run by the response functions, for the time left: what the flows could send, at most the link's."""
+    if loss:
+        window = hstcp * SIMULATED.window(loss) + (regtcp + streams) * closed_forms.aimd_window(1.0, 0.5, loss)
+    else:
+        window = PIPE
+    return duration * PACKETS_PER_S * min(1.0, window / PIPE)
+
+
+def case(
+    parameters: dict[str, Any], queue: str, *, replications: int = 1, tables: bool = False, **settings: Any
+) -> Case:
+    """A point of a grid: `parameters` tell it from the others, `settings` are those of `scenario`."""
+    return Case(
+        {"queue": queue, **parameters}, scenario(queue, **settings), replications, tables,
+        expected_packets(**settings),
+    )  # fmt: skip

@@ -1,0 +1,322 @@
+"""E2, E5 and E6: sets of N flows, on a clean link, against each other, and at a constant loss rate."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+from ...model import Target
+from ...results import NotRun, Results, Table
+from ...verdict import Judgement, Series, band, both, holds, listed, number, place, trend
+from ..measures import HSTCP, REGTCP, event_rate, relative_fairness, total_event_rate, total_utilisation, utilisation
+from ..scenarios import QUEUES
+
+SHORT = {"red": "RED", "droptail": "DT"}
+#: A link counts as full from here on, in per cent.
+FULL = 95.0
+
+
+def series(table: Table, kind: str, queue: str, over: str = "n") -> dict[float, float]:
+    """Medians of the utilisation of a set of one kind."""
+    return table.series(utilisation(kind), over, set=kind, queue=queue)
+
+
+def rates(table: Table, kind: str, queue: str, over: str = "n") -> dict[float, float]:
+    """Medians of the congestion event rate of a set of one kind."""
+    return table.series(event_rate(kind), over, set=kind, queue=queue)
+
+
+def share(table: Table, kind: str, queue: str, over: str = "n") -> dict[float, float]:
+    """Medians of the utilisation of one kind in mixed sets."""
+    return table.series(utilisation(kind), over, set="mixed", queue=queue)
+
+
+def fairness(table: Table, queue: str, over: str = "n") -> dict[float, float]:
+    """Medians of the relative fairness in mixed sets."""
+    return table.series(relative_fairness, over, set="mixed", queue=queue)
+
+
+def stolen(table: Table, queue: str, over: str = "n") -> dict[float, float]:
+    """BS (decision A16): half of what REGTCP has alone, less what it has in the mixed set; medians subtracted."""
+    among_equals, mixed = series(table, REGTCP, queue, over), share(table, REGTCP, queue, over)
+    return {x: among_equals[x] / 2 - mixed[x] for x in mixed}
+
+
+def first_full(values: Series) -> float:
+    """The smallest parameter from which on the link is full."""
+    return next((x for x, value in values.items() if value >= FULL), math.inf)
+
+
+# --- E2
+
+
+def _few_flows(results: Results) -> Judgement:
+    table = results["E2"]
+    first = {kind: first_full(series(table, kind, "red")) for kind in (HSTCP, REGTCP)}
+    return holds(
+        {"HSTCP first": first[HSTCP] < first[REGTCP]},
+        f"{FULL:.0f} % from {place(first[HSTCP])} HSTCP and {place(first[REGTCP])} REGTCP flows;"
+        f" REGTCP: {listed(series(table, REGTCP, 'red'), '%')}",
+    )
+
+
+def _under_ten(results: Results) -> Judgement:
+    standard, high = series(results["E2"], REGTCP, "red"), series(results["E2"], HSTCP, "red")
+    checks = {f"{n} flows": standard[n] < 98 and standard[n] < high[n] for n in standard if n < 10}
+    return holds(checks, listed({n: standard[n] for n in standard if n < 10}, "%"))
+
+
+def event_rates(results: Results) -> Judgement:
+    """Target E2.3 and claim D3."""
+    checks: dict[str, bool] = {}
+    ratios: dict[str, dict[float, float]] = {}
+    for queue in QUEUES:
+        high, standard = (rates(results["E2"], kind, queue) for kind in (HSTCP, REGTCP))
+        checks |= {f"{SHORT[queue]} {n}": high[n] > standard[n] for n in high}
+        ratios[queue] = {n: high[n] / standard[n] if standard[n] else math.inf for n in high}
+    return holds(checks, f"ratio with RED {listed(ratios['red'])}; with DT {listed(ratios['droptail'])}")
+
+
+def _floor(results: Results) -> Judgement:
+    values = rates(results["E2"], HSTCP, "red")
+    least = min(values, key=lambda n: values[n])
+    return holds(
+        {"least at the fewest flows": least == min(values), "at least 1e-6": values[least] >= 1e-6},
+        f"least {values[least]:.2e}, with {place(least)} flows",
+    )
+
+
+def _drop_tail_rates(results: Results) -> Judgement:
+    checks: dict[str, bool] = {}
+    text: list[str] = []
+    for kind in (HSTCP, REGTCP):
+        red, tail = (rates(results["E2"], kind, queue) for queue in QUEUES)
+        checks |= {f"{kind} {n}": tail[n] > red[n] for n in red}
+        text.append(f"{kind} RED {listed(red)}, DT {listed(tail)}")
+    return holds(checks, "; ".join(text))
+
+
+def _larger_share(results: Results) -> Judgement:
+    checks: dict[str, bool] = {}
+    text: list[str] = []
+    for queue in QUEUES:
+        high, standard = (share(results["E2"], kind, queue) for kind in (HSTCP, REGTCP))
+        checks |= {f"{SHORT[queue]} {n}": high[n] > standard[n] for n in high}
+        text.append(f"HSTCP with {SHORT[queue]} {listed(high, '%')}")
+    return holds(checks, "; ".join(text))
+
+
+def shares_converge(results: Results) -> Judgement:
+    """Target E2.7 and claim D8."""
+    table = results["E2"]
+    return both(
+        *(trend(share(table, HSTCP, queue), rising=False, unit="%") for queue in QUEUES),
+        *(trend(share(table, REGTCP, queue), rising=True, unit="%") for queue in QUEUES),
+    )
+
+
+def _total(results: Results) -> Judgement:
+    totals = {queue: results["E2"].series(total_utilisation, "n", set="mixed", queue=queue) for queue in QUEUES}
+    checks = {f"{SHORT[queue]} {n}": value >= 95 for queue in QUEUES for n, value in totals[queue].items()}
+    return holds(checks, "; ".join(f"{SHORT[queue]} {listed(totals[queue], '%')}" for queue in QUEUES))
+
+
+def _mixed_rates(results: Results) -> Judgement:
+    return both(
+        *(trend(results["E2"].series(total_event_rate, "n", set="mixed", queue=q), rising=True) for q in QUEUES)
+    )
+
+
+def _fairness_falls(results: Results) -> Judgement:
+    return both(*(trend(fairness(results["E2"], queue), rising=False) for queue in QUEUES))
+
+
+def _spread(results: Results) -> Judgement:
+    checks: dict[str, bool] = {}
+    text: list[str] = []
+    for queue in QUEUES:
+        runs = results["E2"].spread(relative_fairness, "n", set="mixed", queue=queue)
+        few, many = runs[min(runs)], runs[max(runs)]
+        if len(few) < 3:
+            raise NotRun("E2 has one seed for each point at this scale")
+        wide, narrow = (max(values) / min(values) for values in (few, many))
+        checks[SHORT[queue]] = wide > narrow
+        text.append(
+            f"{SHORT[queue]}: largest over smallest {wide:.1f} with {min(runs)} flows, {narrow:.2f} with {max(runs)}"
+        )
+    return holds(checks, "; ".join(text))
+
+
+def _above_35(results: Results) -> Judgement:
+    values = [
+        value for queue in QUEUES
+        for runs in results["E2"].spread(relative_fairness, "n", set="mixed", queue=queue).values() for value in runs
+    ]  # fmt: skip
+    if len(values) < 20:
+        raise NotRun("E2 has one seed for each point at this scale")
+    return holds({"above 35": max(values) > 35}, f"largest of {len(values)} runs: {max(values):.1f}")
+
+
+def _above_20(results: Results) -> Judgement:
+    runs = results["E2"].spread(relative_fairness, "n", set="mixed", queue="droptail")
+    values = [value for of_n in runs.values() for value in of_n]
+    return holds(
+        {"above 20": max(values) > 20}, f"largest {max(values):.1f}, at the fewest flows {_range(runs[min(runs)])}"
+    )
+
+
+def _range(values: list[float]) -> str:
+    return f"{min(values):.1f} to {max(values):.1f}" if len(values) > 1 else f"{values[0]:.1f}"
+
+
+def _fairer_with_red(results: Results) -> Judgement:
+    red, tail = (fairness(results["E2"], queue) for queue in QUEUES)
+    return holds({f"{n}": red[n] < tail[n] for n in red}, f"RED {listed(red)}; DT {listed(tail)}")
+
+
+def _stolen_falls(results: Results) -> Judgement:
+    return both(*(trend(stolen(results["E2"], queue), rising=False, unit="points") for queue in QUEUES))
+
+
+def _more_stolen(results: Results) -> Judgement:
+    red, tail = (stolen(results["E2"], queue) for queue in QUEUES)
+    first, last = min(red), max(red)
+    checks = {f"DT > RED at {n}": tail[n] > red[n] for n in red}
+    checks["the gap widens"] = tail[last] - red[last] > tail[first] - red[first]
+    return holds(checks, f"RED {listed(red, 'points')}; DT {listed(tail, 'points')}")
+
+
+# --- E5
+
+
+def against(results: Results, queue: str) -> dict[float, float]:
+    """Fairness of one HSTCP flow against all n standard ones together."""
+    return results["E5"].series(relative_fairness, "n", queue=queue)
+
+
+def crosspoint(fairness_over_n: Series) -> float:
+    """The number of standard flows that together get as much as one HSTCP flow: where RF passes 1, on a log scale of RF."""
+    points = sorted(fairness_over_n.items())
+    for (n, a), (m, b) in itertools.pairwise(points):
+        if a >= 1 > b:
+            return float(n + (m - n) * math.log(a) / math.log(a / b))
+    return math.nan if not points else (math.inf if points[-1][1] >= 1 else -math.inf)
+
+
+def cross_red(results: Results) -> Judgement:
+    """Target E5.3."""
+    return number(crosspoint(against(results, "red")), 6, 1, unit="flows", relative=False)
+
+
+def cross_tail(results: Results) -> Judgement:
+    """Target E5.4."""
+    return number(crosspoint(against(results, "droptail")), 13, 2, unit="flows", relative=False)
+
+
+def _backs_off(results: Results) -> Judgement:
+    return both(
+        *(trend(results["E5"].series(utilisation(HSTCP), "n", queue=q), rising=False, unit="%") for q in QUEUES)
+    )
+
+
+def _all_used(results: Results) -> Judgement:
+    totals = {queue: results["E5"].series(total_utilisation, "n", queue=queue) for queue in QUEUES}
+    return both(
+        *(
+            band(min(totals[queue].values()), 97, 100.5, margin=3, unit=f"% at least with {SHORT[queue]}")
+            for queue in QUEUES
+        )
+    )
+
+
+def _crossings(results: Results) -> Judgement:
+    red, tail = (against(results, queue) for queue in QUEUES)
+    return holds(
+        {f"DT > RED at {n}": tail[n] > red[n] for n in red}, f"RF with RED {listed(red)}; with DT {listed(tail)}"
+    )
+
+
+# --- E6
+
+
+def _six_fill(results: Results) -> Judgement:
+    values = series(results["E6"], HSTCP, "red")
+    return holds({"full from 6 flows": first_full(values) == 6}, listed(values, "%"))
+
+
+def _twenty_fill(results: Results) -> Judgement:
+    values = series(results["E6"], REGTCP, "red")
+    return holds(
+        {"not full below 20 flows": first_full(values) >= 20, "full at last": max(values.values()) >= 93},
+        listed(values, "%"),
+    )
+
+
+def _knees(results: Results) -> Judgement:
+    knees, text = {}, []
+    for kind in (HSTCP, REGTCP):
+        values = rates(results["E6"], kind, "red")
+        knees[kind] = next((n for n, rate in values.items() if rate > 1.5e-5), math.inf)
+        text.append(f"{kind} {listed(values)}")
+    return holds(
+        {"HSTCP above 2": 2 < knees[HSTCP] <= 10, "REGTCP from 30": knees[REGTCP] >= 30},
+        f"CER passes 1.5e-5 at {place(knees[HSTCP])} HSTCP and {place(knees[REGTCP])} REGTCP flows; {'; '.join(text)}",
+    )
+
+
+def _shares_at_loss(results: Results) -> Judgement:
+    red, tail = (share(results["E6"], HSTCP, queue) for queue in QUEUES)
+    # From where the link is full: before, more flows have more.
+    full = {n: value for n, value in red.items() if n >= 10} or red
+    flat = {n: value for n, value in tail.items() if n >= 10} or tail
+    first, last = min(flat), max(flat)
+    falls = trend(full, rising=False, unit="% with RED") if len(full) > 1 else Judgement("partly", listed(full, "%"))
+    return both(
+        falls, holds({"DT constant or rising": flat[last] >= 0.95 * flat[first]}, f"with DT {listed(flat, '%')}")
+    )
+
+
+def fairness_at_loss(results: Results) -> Judgement:
+    """Target E6.5 and claim D17."""
+    table = results["E6"]
+    return both(trend(fairness(table, "droptail"), rising=True), trend(fairness(table, "red"), rising=False))
+
+
+def _stolen_at_loss(results: Results) -> Judgement:
+    table = results["E6"]
+    return both(
+        trend(stolen(table, "droptail"), rising=True, unit="points with DT"),
+        trend(stolen(table, "red"), rising=False, unit="points with RED"),
+    )
+
+
+E2, E5, E6 = ("E2",), ("E5",), ("E6",)
+TARGETS = (
+    Target("E2.1", "section 6.2, figure 6.2", "HSTCP fills the link with few flows; REGTCP needs many", "ordering", _few_flows, E2),
+    Target("E2.2", "section 7.2.1, figure 6.2", "with fewer than 10 flows REGTCP does not use the full bandwidth", "band", _under_ten, E2),
+    Target("E2.3", "section 6.2, figure 6.3", "HSTCP's CER is clearly above REGTCP's, also at 30 and 40 flows", "ordering", event_rates, E2),
+    Target("E2.4", "section 6.2, figure 6.3a", "HSTCP's CER is never below 1e-6 (RED, one flow)", "band", _floor, E2),
+    Target("E2.5", "section 6.2, figure 6.3", "CER is higher with DT than with RED", "ordering", _drop_tail_rates, E2),
+    Target("E2.6", "section 6.2, figure 6.4", "HSTCP's share is above REGTCP's with both queues", "ordering", _larger_share, E2),
+    Target("E2.7", "section 6.2, figure 6.4", "with N, HSTCP's share falls and REGTCP's rises", "trend", shares_converge, E2),
+    Target("E2.8", "section 6.2, figure 6.4", "the total stays at a high level", "ordering", _total, E2),
+    Target("E2.9", "section 6.2, figure 6.5", "CER of mixed sets rises with N", "trend", _mixed_rates, E2),
+    Target("E2.10", "section 6.2, figure 6.6", "RF falls with N", "trend", _fairness_falls, E2),
+    Target("E2.11", "section 6.2, figure 6.6", "RF spreads widely at small N", "ordering", _spread, E2),
+    Target("E2.12", "section 6.2, figure 6.6", "RF above 35 occurs", "exact", _above_35, E2),
+    Target("E2.13", "section 7.2.3, figure 6.6", "with DT, RF above 20, highly variable", "band", _above_20, E2),
+    Target("E2.14", "section 6.2, figure 6.6", "RF is smaller with RED than with DT", "ordering", _fairer_with_red, E2),
+    Target("E2.15", "section 6.2, figure 6.7", "BS falls with N", "trend", _stolen_falls, E2),
+    Target("E2.16", "section 6.2, figure 6.7", "BS is larger with DT, and the gap widens with N", "ordering", _more_stolen, E2),
+    Target("E5.1", "section 6.5, figure 6.19", "HSTCP's share backs off as REGTCP flows are added", "trend", _backs_off, E5),
+    Target("E5.2", "section 6.5, figure 6.19", "the total is near 100 %", "band", _all_used, E5),
+    Target("E5.3", "section 6.5, figure 6.19a", "with RED 1 HSTCP flow equals 6 REGTCP flows", "exact", cross_red, E5),
+    Target("E5.4", "section 6.5, figure 6.19b", "with DT 1 HSTCP flow equals 13 REGTCP flows", "exact", cross_tail, E5),
+    Target("E5.5", "section 6.5, figure 6.20", "RF is larger with DT than with RED", "ordering", _crossings, E5),
+    Target("E6.1", "section 6.6, figure 6.21", "at 1e-5, 6 HSTCP flows fill the link", "exact", _six_fill, E6),
+    Target("E6.2", "section 6.6, figure 6.21", "at 1e-5, REGTCP needs 20 flows or more", "exact", _twenty_fill, E6),
+    Target("E6.3", "section 6.6, figure 6.22", "CER's knee is beyond 30 REGTCP flows and 6 HSTCP flows (decision A18)", "band", _knees, E6),
+    Target("E6.4", "section 6.6, figure 6.23", "HSTCP's share falls with N under RED, and is constant or slightly rising under DT", "trend", _shares_at_loss, E6),
+    Target("E6.5", "section 6.6, figure 6.24", "RF rises with N under DT and falls under RED", "trend", fairness_at_loss, E6),
+    Target("E6.6", "section 6.6, figure 6.25", "BS rises with N under DT and falls under RED", "trend", _stolen_at_loss, E6),
+)  # fmt: skip

@@ -1,0 +1,173 @@
+"""The HighSpeed TCP study: its theory, its grid, and that every target can be judged and every figure drawn."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from longhaul import studies
+from longhaul.studies import NotRun, Results, Row
+from longhaul.studies.drawing import draw
+from longhaul.studies.highspeed import STUDY
+from longhaul.studies.highspeed.scenarios import SIMULATED, THEORY, scenario
+from longhaul.studies.highspeed.targets.sets import crosspoint
+from longhaul.studies.judging import judge
+
+#: Experiments whose targets look at time series, which only real runs have.
+OVER_TIME = {"E1", "E7", "E11", "E12"}
+
+
+@pytest.fixture(scope="module")
+def full() -> studies.Campaign:
+    """The study's whole grid; nothing is run."""
+    return studies.plan(STUDY, "full", Path("unused"))
+
+
+def test_the_grid_is_the_studys(full):
+    # Specification, "Size of the campaign": points x queues x seeds. E12 has a run without the defect beside the other;
+    # E11 ten seeds instead of one.
+    planned = Counter(full.experiments[run.cell] for run in full.plan.runs)
+    assert planned == {
+        "E1": 4, "E2": 400, "E3": 300, "E4": 780, "E5": 140, "E6": 400, "E7": 1, "E8": 500, "E9": 800, "E10": 1820, "E11": 40, "E12": 2,
+    }  # fmt: skip
+
+
+def test_experiments_share_runs(full):
+    def runs(experiment: str, **parameters: object) -> set[str]:
+        wanted = parameters.items()
+        return {
+            run.run_id for run in full.plan.runs
+            if full.experiments[run.cell] == experiment and all(run.parameters.get(k) == v for k, v in wanted)
+        }  # fmt: skip
+
+    ten = runs("E2", set="regtcp", n=10, queue="red")
+    assert len(ten) == 10
+    assert runs("E4", set="regtcp", p=0, queue="red") == ten
+    assert runs("E10", competitor="none", p=0, queue="red") == ten
+    lossy = runs("E3", set="regtcp", loss=1e-4, queue="droptail")
+    assert runs("E9", competitor="none", loss=1e-4, queue="droptail") == lossy
+    assert runs("E8", transfer="10", loss=1e-4, queue="droptail") == lossy
+
+
+def test_smaller_scales_are_parts_of_the_whole(full, tmp_path):
+    everything = {run.run_id for run in full.plan.runs}
+    for scale in ("tiny", "quick"):
+        runs = {run.run_id for run in studies.plan(STUDY, scale, tmp_path).plan.runs}
+        assert runs
+        assert runs <= everything
+
+
+def test_parameters_of_the_simulations():
+    # Specification, table 1.5 (SIM set, THEORY set): a(w), b(w), p(w) at 8333 packets.
+    assert (SIMULATED.a(8333), SIMULATED.b(8333)) == pytest.approx((28.06, 0.216), rel=5e-3)
+    assert SIMULATED.loss_rate(8333) == pytest.approx(1.664e-6, rel=5e-3)
+    assert (THEORY.a(8333), THEORY.b(8333)) == pytest.approx((26.88, 0.220), rel=5e-3)
+    assert THEORY.loss_rate(8333) == pytest.approx(1.570e-6, rel=5e-3)
+
+
+def test_a_scenario_is_what_the_tables_say():
+    text = scenario("red", hstcp=2, regtcp=3, perturbations=5, loss=1e-5).resolve()
+    for part in (
+        'rate = "1 Gbit/s"', 'delay = "50 ms"', 'limit = "8333 packets"', "low_window = 31.0", 'first_cut = "half"',
+        'max_ssthresh = "100 packets"', 'place = "before_queue"', 'duration = "1.6 s"', 'ending = "reset"', 'warmup = "150 s"',
+    ):  # fmt: skip
+        assert part in text
+
+
+def test_crosspoint_by_hand():
+    # RF is 4 against 1 and 1/4 against 9: halfway on a log scale.
+    assert crosspoint({1: 4.0, 9: 0.25}) == pytest.approx(5.0)
+    assert crosspoint({1: 4.0, 3: 2.0}) == math.inf
+
+
+def test_theory_needs_no_runs():
+    outcomes = {item.target.id: item for item in judge(STUDY, Results("none", []))}
+    theory = {name for name, item in outcomes.items() if item.verdict != "not run"}
+    assert theory == {target.id for target in STUDY.targets if not target.experiments}
+    assert {"T3.1", "T3.2", "T3.3", "E8.5"} <= theory
+    assert all(outcomes[name].verdict == "reproduced" for name in theory)
+
+
+def made_up(campaign: studies.Campaign) -> Results:
+    """Numbers for every run of the plan, drawn at random: what matters is that they can be judged and drawn."""
+    draw_number = random.Random(1).uniform
+    rows = []
+    for run in campaign.plan.runs:
+        metrics: dict[str, float | None] = {"timeouts": 0.0}
+        for group in ("hstcp", "regtcp", "streams", "perturbations", "small_forward"):
+            share, packets = draw_number(0.05, 0.5), draw_number(1e5, 6e6)
+            metrics |= {
+                f"group.{group}.utilisation": share, f"group.{group}.received_packets": packets,
+                f"group.{group}.congestion_signals": draw_number(1, 500), f"group.{group}.packets_per_rtt": packets / 1500,
+            }  # fmt: skip
+        for name in ("marks", "drops_loss", "drops_queue"):
+            metrics[f"link.bottleneck.forward.{name}"] = draw_number(1, 500)
+        metrics["link.bottleneck.forward.utilisation"] = draw_number(0.5, 1)
+        metrics["link.bottleneck.forward.congestion_signal_rate"] = draw_number(1e-6, 1e-3)
+        rows.append(
+            Row(
+                campaign.experiments[run.cell],
+                run.parameters,
+                run.seed,
+                run.run_id,
+                Path("unused"),
+                metrics,
+                1.0,
+                run.weight,
+            )
+        )
+    return Results(campaign.scale, rows)
+
+
+@pytest.mark.parametrize("scale", ["tiny", "quick", "full"])
+def test_every_target_can_be_judged(scale, tmp_path):
+    results = made_up(studies.plan(STUDY, scale, tmp_path))
+    for target in STUDY.targets:
+        if set(target.experiments) & OVER_TIME:
+            continue
+        try:
+            judgement = target.judge(results)
+        except NotRun:
+            assert scale != "full", target.id
+            continue
+        assert judgement.verdict in ("reproduced", "partly", "not")
+        assert judgement.measured, target.id
+
+
+def test_every_figure_can_be_drawn(full):
+    results = made_up(full)
+    for figure in STUDY.figures:
+        if set(figure.experiments) & OVER_TIME:
+            continue
+        drawn = draw(figure, results)
+        assert drawn.png is not None, (figure.id, drawn.missing)
+        assert len(drawn.png) < 60_000, figure.id
+
+
+def test_the_small_scale_reproduces_the_exact_numbers(command, tmp_path):
+    outcome = command("reproduce", "highspeed", "--scale", "tiny", "--out", tmp_path / "out", "-q")
+    assert outcome.code == 0, outcome.err
+    import json
+
+    targets = {t["id"]: t for t in json.loads((tmp_path / "out" / "tiny" / "targets.json").read_text())["targets"]}
+    for name in (
+        "E1.1a",
+        "E1.4a",
+        "E1.4b",
+        "E1.4c",
+        "E1.4d",
+        "E8.1",
+        "E11.1a",
+        "E11.1b",
+        "E11.1c",
+        "E11.1d",
+        "E11.1f",
+        "E11.1g",
+        "E11.3",
+    ):
+        assert targets[name]["verdict"] == "reproduced", targets[name]
+    assert targets["E2.1"]["verdict"] == "not run"
+    assert (tmp_path / "out" / "tiny" / "figures" / "figure-6.38.png").exists()
