@@ -83,7 +83,12 @@ pub trait CongestionControl: Send {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-    /// The three above in one call, which is what a connection makes after each event.
+    /// True if the pacing rate is a decision of its own and not the window spread over a round trip. Where time is accounted
+    /// for, what holds a segment back in loss recovery is then pacing, and not recovery.
+    fn sets_rate(&self) -> bool {
+        false
+    }
+    /// Window, slow start and pacing rate in one call, which is what a connection makes after each event.
     fn allowance(&self) -> Allowance {
         Allowance {
             window: self.window(),

@@ -116,6 +116,8 @@ pub(crate) struct Sender {
     /// The next new data carries CWR (RFC 3168 section 6.1.2).
     cwr_due: bool,
     every_ack_sampled: bool,
+    /// cc.sets_rate().
+    rate_based: bool,
 
     // What an ACK of new data touches, and the data that it lets go.
     duplicate_acks: u32,
@@ -214,6 +216,7 @@ impl Sender {
             sampled_round: u64::MAX,
             delivered: 0,
             sacked_unreported: 0,
+            rate_based: cc.sets_rate(),
             measured: cc.needs_delivery_rate().then(|| Box::new(Measured::new())),
             cc,
             persist_deadline: Instant::FAR_FUTURE,

@@ -489,6 +489,9 @@ impl CongestionControl for Bbr {
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps_f64((8.0 * self.pacing_rate).max(1.0)))
     }
+    fn sets_rate(&self) -> bool {
+        true
+    }
     fn needs_delivery_rate(&self) -> bool {
         true
     }

@@ -58,17 +58,18 @@ impl Sender {
             let chunk = self.choose_new_data(now, segment_size)?;
             return self.release(now, chunk);
         }
-        let recovering = |_| Limit::Recovery;
+        let paced = if self.rate_based { Limit::Pacing } else { Limit::Recovery };
+        let recovering = |limit| if limit == Limit::Pacing { paced } else { Limit::Recovery };
         // Rule 1.
         if let Some(hole) = self.board.next_lost() {
             let chunk = self.piece(hole.0, hole.1.min(hole.0 + segment_size));
             self.check_room(chunk).map_err(recovering)?;
-            return self.release(now, chunk);
+            return self.release(now, chunk).map_err(recovering);
         }
         self.retransmit_now = false;
         // Rule 2.
         match self.choose_new_data(now, segment_size) {
-            Ok(chunk) => return self.release(now, chunk),
+            Ok(chunk) => return self.release(now, chunk).map_err(recovering),
             Err(Limit::Cwnd) => return Err(Limit::Recovery),
             Err(_) => {}
         }
@@ -77,7 +78,7 @@ impl Sender {
             if let Some(hole) = self.board.next_hole() {
                 let chunk = self.piece(hole.0, hole.1.min(hole.0 + segment_size));
                 self.check_room(chunk).map_err(recovering)?;
-                return self.release(now, chunk);
+                return self.release(now, chunk).map_err(recovering);
             }
             // Rule 4, the rescue retransmission.
             if !self.rescued {
@@ -85,7 +86,7 @@ impl Sender {
                     let start = hole.0.max(hole.1.saturating_sub(segment_size));
                     let chunk = Chunk { rescue: true, ..self.piece(start, hole.1) };
                     self.check_room(chunk).map_err(recovering)?;
-                    return self.release(now, chunk);
+                    return self.release(now, chunk).map_err(recovering);
                 }
             }
         }
@@ -119,10 +120,8 @@ impl Sender {
         }
         self.pacing_deadline = Instant::FAR_FUTURE;
         if let Some(until) = self.pacer.held_until(now) {
-            if !(chunk.retransmission && self.retransmit_now) {
-                self.pacing_deadline = until;
-                return Err(Limit::Pacing);
-            }
+            self.pacing_deadline = until;
+            return Err(Limit::Pacing);
         }
         Ok(chunk)
     }
