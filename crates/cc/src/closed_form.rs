@@ -75,6 +75,32 @@ pub fn cubic_period(c: f64, beta: f64, rtt: Duration, p: f64) -> f64 {
     libm::pow(4.0 * (1.0 - beta) / (c * (3.0 + beta)) * rtt.as_secs_f64() / p, 0.25)
 }
 
+/// Average window of Scalable TCP above its legacy window: a / (b p). T. Kelly: Scalable TCP: Improving Performance in
+/// Highspeed Wide Area Networks, CCR 33(2), 2003.
+pub fn scalable_window(a: f64, b: f64, p: f64) -> f64 {
+    a / (b * p)
+}
+
+/// Round trips that Scalable TCP takes to recover from a loss, at every rate: log(1 - b) / log(1 + a), positive (Kelly 2003).
+pub fn scalable_recovery_rounds(a: f64, b: f64) -> f64 {
+    -libm::log(1.0 - b) / libm::log(1.0 + a)
+}
+
+/// Average window of Hybla: rho times that of a Reno connection with the round trip `rtt0`, rho = RTT / RTT_0, at least 1; its
+/// rate therefore does not depend on the RTT. C. Caini, R. Firrincieli: TCP Hybla, 2004.
+pub fn hybla_window(rtt: Duration, rtt0: Duration, p: f64) -> f64 {
+    (rtt.as_secs_f64() / rtt0.as_secs_f64()).max(1.0) * mathis_window(p, 1.0)
+}
+
+/// Average window of Westwood+: sqrt(RTT / (RTT - RTT_min) (1 - p) / p), from its throughput
+/// sqrt((1 - p) / (p RTT T_q)) with the queueing delay T_q = RTT - RTT_min. L. A. Grieco, S. Mascolo: Mathematical Analysis of
+/// Westwood+ TCP Congestion Control, IEE Proceedings Control Theory and Applications 152(1), 2005. Infinite without a queue: a
+/// random loss then costs nothing.
+pub fn westwood_window(rtt: Duration, rtt_min: Duration, p: f64) -> f64 {
+    let queued = rtt.as_secs_f64() - rtt_min.as_secs_f64();
+    (rtt.as_secs_f64() / queued * (1.0 - p) / p).sqrt()
+}
+
 /// Response function of HighSpeed TCP (RFC 3649 section 5): a straight line on a log-log scale from (Low_P, Low_Window) to
 /// (High_P, High_Window). Windows in segments. Up to Low_Window standard TCP's rules hold: a = 1, b = 1/2.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -570,6 +596,30 @@ mod tests {
         // S: section 1.4.
         assert!((LBNL_52549.slope() + 0.817_414).abs() < 1e-5);
         assert!((HighSpeedResponse::RFC_3649.slope() + 0.834_824).abs() < 1e-5);
+    }
+
+    #[test]
+    fn scalable_recovers_in_13_round_trips() {
+        // Kelly 2003: a = 0.01, b = 0.125; table 1: 2.7 s at every rate with a round trip of 200 ms. The window at p = 1e-4 is
+        // 0.08 / p.
+        assert!((scalable_recovery_rounds(0.01, 0.125) * 0.2 - 2.7).abs() < 0.05);
+        assert!((scalable_window(0.01, 0.125, 1e-4) - 800.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn hyblas_rate_is_that_of_the_reference_round_trip() {
+        // p = 0.0015: W = sqrt(1.5 / 0.0015) = 31.62 at 25 ms or less, 24 times that at 600 ms.
+        let window = |rtt| hybla_window(Duration::from_millis(rtt), Duration::from_millis(25), 0.0015);
+        assert!((window(10) - 31.6228).abs() < 1e-3);
+        assert!((window(600) - 758.9466).abs() < 1e-3);
+    }
+
+    #[test]
+    fn westwood_depends_on_the_queueing_delay() {
+        // T_q = 20 ms of 120 ms, p = 0.01: sqrt(6 * 99) = 24.37.
+        let ms = Duration::from_millis;
+        assert!((westwood_window(ms(120), ms(100), 0.01) - 24.3721).abs() < 1e-3);
+        assert_eq!(westwood_window(ms(100), ms(100), 0.01), f64::INFINITY);
     }
 
     #[test]

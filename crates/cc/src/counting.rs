@@ -1,6 +1,6 @@
 //! What an acknowledgment counts for when the window grows: one step, or the bytes it covers (RFC 3465).
 
-use crate::{Ack, Bytes};
+use crate::{Ack, Bytes, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,5 +21,12 @@ impl Counting {
             Counting::Acks => mss,
             Counting::Bytes => ack.acked as Bytes as f64,
         }
+    }
+
+    /// Bytes that the window gains upon `ack` if it is to gain `segments` per round trip: `segments` * SMSS per window
+    /// acknowledged, spread over its ACKs (RFC 5681 section 3.1, equation (3)).
+    pub(crate) fn additive_increase(self, segments: f64, window: &Window, ack: &Ack) -> f64 {
+        // An ACK of more than a window is still one round trip.
+        segments * window.mss * (self.credit(ack, window.mss) / window.cwnd).min(1.0)
     }
 }

@@ -65,6 +65,13 @@ pub trait SlowStart: Clone + Send + 'static {
     fn idle(&mut self) {}
 }
 
+/// Keeps `share` of what is in flight, at least two segments: RFC 5681 equation (4), with `share` in place of one half, and
+/// section 3.2 step 6, cwnd = ssthresh.
+pub(crate) fn keep(share: f64, event: &Congestion, mss: f64) -> Cut {
+    let left = (event.flight_size as f64 * share).max(2.0 * mss);
+    Cut { ssthresh: left, cwnd: left }
+}
+
 /// `max(FlightSize / 2, 2 * SMSS)`: RFC 5681 equation (4).
 pub(crate) fn half_flight(flight_size: Bytes, mss: f64) -> f64 {
     (flight_size as f64 / 2.0).max(2.0 * mss)

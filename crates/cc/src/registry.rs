@@ -2,12 +2,19 @@
 //! To add one, write its file and add its line to the table below.
 
 use crate::algorithms::bbr::BbrParams;
+use crate::algorithms::bic::BicParams;
 use crate::algorithms::compound::CompoundParams;
 use crate::algorithms::cubic::CubicParams;
 use crate::algorithms::fixed::FixedParams;
 use crate::algorithms::highspeed::HighSpeedParams;
+use crate::algorithms::htcp::HtcpParams;
+use crate::algorithms::hybla::HyblaParams;
+use crate::algorithms::illinois::IllinoisParams;
 use crate::algorithms::reno::RenoParams;
+use crate::algorithms::scalable::ScalableParams;
 use crate::algorithms::vegas::VegasParams;
+use crate::algorithms::veno::VenoParams;
+use crate::algorithms::westwood::WestwoodParams;
 use crate::algorithms::yeah::YeahParams;
 use crate::params::{self, Spec};
 use crate::slow_start::{hystart_pp::HystartPpParams, limited::LimitedParams, standard::StandardParams};
@@ -154,6 +161,13 @@ kinds! {
     Cubic(CubicParams) = "cubic",
     HighSpeed(HighSpeedParams) = "highspeed",
     Fixed(FixedParams) = "fixed",
+    Scalable(ScalableParams) = "scalable",
+    Bic(BicParams) = "bic",
+    Htcp(HtcpParams) = "htcp",
+    Hybla(HyblaParams) = "hybla",
+    Illinois(IllinoisParams) = "illinois",
+    Veno(VenoParams) = "veno",
+    Westwood(WestwoodParams) = "westwood",
     Vegas(VegasParams) = "vegas",
     Compound(CompoundParams) = "compound",
     Yeah(YeahParams) = "yeah",

@@ -22,6 +22,7 @@ fn average_window(algorithm: &str, w_max: u64, rtt: Duration, period: u64) -> f6
         let window = policy.window() / MSS;
         for index in 0..window {
             sent += 1;
+            now += rtt / window;
             if sent % period == 0 {
                 let flight_size = policy.window();
                 policy.on_congestion(&Congestion { now, kind: CongestionKind::Loss, flight_size });
@@ -31,10 +32,8 @@ fn average_window(algorithm: &str, w_max: u64, rtt: Duration, period: u64) -> f6
                 }
                 break;
             }
-            let now = now + rtt.mul_f64(index as f64 / window as f64);
             policy.on_ack(&Ack { round_start: index == 0, ..ack(now, rtt) });
         }
-        now += rtt;
     }
     let (sent_before, begin) = measured.expect("it settles");
     (sent - sent_before) as f64 * rtt.as_secs_f64() / (now - begin).as_secs_f64()
@@ -98,4 +97,52 @@ fn compound_has_the_window_of_its_response_function() {
     let rtt = Duration::from_millis(100);
     assert_near(average_window(r#""compound""#, 555, rtt, 10_000), 404.6, 0.06);
     assert_near(average_window(r#""compound""#, 3504, rtt, 100_000), 2553.0, 0.05);
+}
+
+#[test]
+fn highspeed_has_the_window_of_rfc_3649_table_5() {
+    let rtt = Duration::from_millis(100);
+    for (period, window) in [(10_000, 263.0), (100_000, 1795.0), (1_000_000, 12_279.0)] {
+        assert_near(average_window(r#""highspeed""#, window as u64, rtt, period), window, 0.03);
+    }
+}
+
+#[test]
+fn scalable_needs_13_round_trips_per_loss() {
+    // Kelly 2003: the window recovers in 13.42 round trips, in which it must have sent 1/p segments: 1e4 / 13.42 = 745.2, 7452.
+    // His a / (b p) = 0.08 / p is 7 % more.
+    let rtt = Duration::from_millis(100);
+    assert_near(average_window(r#""scalable""#, 800, rtt, 10_000), 745.2, 0.03);
+    assert_near(average_window(r#""scalable""#, 8000, rtt, 100_000), 7452.0, 0.03);
+}
+
+#[test]
+fn bic_has_the_window_of_its_steps() {
+    // Piece by piece: 16 segments a round trip from 0.8 W to W - 64, then a quarter of the distance down to 4 segments, then 20
+    // round trips. With 1/p segments sent in that time: 320.4 at 1e-4, 1913.6 at 1e-5. The largest windows tend to those of
+    // AIMD(16, 0.2): 8485 at 1e-6, of which 7642 are left.
+    let bic = r#"{"kind": "bic", "fast_convergence": false}"#;
+    let rtt = Duration::from_millis(100);
+    for (w_max, period, window) in [(330, 10_000, 320.4), (2013, 100_000, 1913.6), (8301, 1_000_000, 7642.0)]
+    {
+        assert_near(average_window(bic, w_max, rtt, period), window, 0.03);
+    }
+}
+
+#[test]
+fn hybla_has_rho_times_renos_window() {
+    // 120 and 379 segments are Reno's at 1e-4 and 1e-5 (RFC 9438 table 1, with 1.2 for 1.225); rho = 4 at 100 ms. What is sent in
+    // a round trip lags by half of the 16 segments that it gains.
+    let rtt = Duration::from_millis(100);
+    assert_near(average_window(r#""hybla""#, 480, rtt, 10_000), 4.0 * 122.5, 0.03);
+    assert_near(average_window(r#""hybla""#, 1500, rtt, 100_000), 4.0 * 387.3, 0.03);
+}
+
+#[test]
+fn illinois_and_veno_without_a_queue_are_aimd() {
+    // Illinois: 10 segments a round trip, an eighth: sqrt(10 * 1.875 / (2 * 0.125 p)) = 866.0 at 1e-4. Veno: one, a fifth:
+    // sqrt(1.8 / (0.4 p)) = 212.1.
+    let rtt = Duration::from_millis(100);
+    assert_near(average_window(r#""illinois""#, 900, rtt, 10_000), 866.0, 0.03);
+    assert_near(average_window(r#""veno""#, 220, rtt, 10_000), 212.1, 0.03);
 }

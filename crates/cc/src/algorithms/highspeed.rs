@@ -4,6 +4,7 @@
 
 use crate::closed_form::HighSpeedResponse;
 use crate::params::Spec;
+use crate::policy::keep;
 use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
 use schemars::JsonSchema;
@@ -134,17 +135,15 @@ impl HighSpeed {
 impl Avoidance for HighSpeed {
     /// RFC 3649 section 5: w = w + a(w) / w.
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64 {
-        let credit = self.params.counting.credit(ack, window.mss);
-        self.a(window.segments()) * window.mss * (credit / window.cwnd).min(1.0)
+        let a = self.a(window.segments());
+        self.params.counting.additive_increase(a, window, ack)
     }
 
     /// RFC 3649 section 5: w = (1 - b(w)) w, where w is what was in flight (RFC 5681 equation (4)).
     fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut {
-        let flight = event.flight_size as f64;
         let halves = self.params.first_cut == FirstCut::Half && (window.cuts == 0 || window.in_slow_start());
-        let b = if halves { 0.5 } else { self.response.b(flight / window.mss) };
-        let ssthresh = (flight * (1.0 - b)).max(2.0 * window.mss);
-        Cut { ssthresh, cwnd: ssthresh }
+        let b = if halves { 0.5 } else { self.response.b(event.flight_size as f64 / window.mss) };
+        keep(1.0 - b, event, window.mss)
     }
 }
 

@@ -1,10 +1,17 @@
 //! Congestion avoidance rules, one file each, and policies that need no slow start.
 
 pub mod bbr;
+pub mod bic;
 pub mod compound;
 pub mod cubic;
 pub mod fixed;
 pub mod highspeed;
+pub mod htcp;
+pub mod hybla;
+pub mod illinois;
 pub mod reno;
+pub mod scalable;
 pub mod vegas;
+pub mod veno;
+pub mod westwood;
 pub mod yeah;

@@ -1,6 +1,7 @@
 //! Reno: additive increase, multiplicative decrease (RFC 5681), with both constants settable: AIMD(a, 1 - b).
 
 use crate::params::Spec;
+use crate::policy::keep;
 use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
 use schemars::JsonSchema;
@@ -47,17 +48,14 @@ pub struct Reno {
 }
 
 impl Avoidance for Reno {
-    /// RFC 5681 section 3.1, equation (3): a * SMSS per window acknowledged, spread over its ACKs.
+    /// RFC 5681 section 3.1: a segments per round trip.
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64 {
-        let credit = self.params.counting.credit(ack, window.mss);
-        // An ACK of more than a window is still one round trip.
-        self.params.a * window.mss * (credit / window.cwnd).min(1.0)
+        self.params.counting.additive_increase(self.params.a, window, ack)
     }
 
-    /// RFC 5681 section 3.1, equation (4), with 1 - b in place of one half; section 3.2 step 6: cwnd = ssthresh.
+    /// RFC 5681 section 3.1, with 1 - b in place of one half.
     fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut {
-        let ssthresh = (event.flight_size as f64 * (1.0 - self.params.b)).max(2.0 * window.mss);
-        Cut { ssthresh, cwnd: ssthresh }
+        keep(1.0 - self.params.b, event, window.mss)
     }
 }
 
