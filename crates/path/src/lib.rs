@@ -3,6 +3,7 @@
 //! Everything here is a state machine without a clock, generic over the packet: the same link carries a simulated
 //! segment in virtual time and a real frame on the wall clock.
 
+mod backlog;
 pub mod histogram;
 pub mod link;
 pub mod loss;

@@ -3,6 +3,7 @@
 //! Behind a discipline that decides on arrival, a packet's departure is known the moment it comes in, so a link costs
 //! one event per packet: the arrival at the far end. Other disciplines cost a second one, the end of transmission.
 
+use crate::backlog::Backlog;
 use crate::queue::{Admission, Discipline, Found, Occupancy, Report, Verdict};
 use crate::schedule::Schedule;
 use crate::{Change, Histogram, LossModel, LossPlace, LossSpec, Outage, Packet, QueueSpec, Random};
@@ -145,26 +146,28 @@ pub struct Link<P> {
     /// When the transmitter has sent all that was accepted (disciplines that decide on arrival), or ends the
     /// transmission under way (others).
     free_at: Instant,
-    /// The propagation delay, if neither it nor the rate ever changes; else [`Duration::MAX`].
-    constant_delay: Duration,
-    discipline: Discipline<P>,
-    /// What waits or is being transmitted (disciplines that decide on arrival).
-    occupancy: Occupancy,
-    /// Its packets: end of transmission and length, in order.
-    backlog: VecDeque<(Instant, u32)>,
-    /// Packets and bytes that the queue has let in.
-    accepted: Occupancy,
-    /// Transmission time of a packet of `last_len` bytes: most have the same length.
+    /// Transmission time of a packet of `last_len` bytes: most have the same length. Not used where the rate changes.
     last_time: Duration,
     last_len: u32,
     /// Departures are known on arrival, and the order of packets never changes.
     fifo: bool,
     /// Neither changes nor loss, fades, jitter or reordering.
     plain: bool,
-    /// The rate at the start.
-    rate: Rate,
+    /// Neither rate nor propagation delay ever change.
+    constant: bool,
+    /// A plain DropTail link whose waiting times are not measured.
+    express: bool,
+    /// The propagation delay at the start.
+    delay: Duration,
+    discipline: Discipline<P>,
+    /// Packets and bytes that the queue has let in.
+    accepted: Occupancy,
     peak: u64,
     waits: Option<Box<Histogram>>,
+    /// What waits or is being transmitted (disciplines that decide on arrival).
+    backlog: Backlog,
+    /// The rate at the start.
+    rate: Rate,
     rest: Box<Rest<P>>,
 }
 
@@ -204,15 +207,16 @@ impl<P: Packet + Send + 'static> Link<P> {
         let draws = !config.jitter.is_zero() || config.reordering.is_some();
         Link {
             free_at: Instant::ZERO,
-            constant_delay: if schedule.is_constant() { config.delay } else { Duration::MAX },
+            delay: config.delay,
             last_time: Duration::ZERO,
             last_len: 0,
+            constant: schedule.is_constant(),
             rate: config.rate,
             fifo: !matches!(discipline, Discipline::Queue(_)) && config.reordering.is_none(),
             plain,
+            express: plain && matches!(discipline, Discipline::DropTail(_)),
             discipline,
-            occupancy: Occupancy::default(),
-            backlog: VecDeque::new(),
+            backlog: Backlog::default(),
             flight: VecDeque::new(),
             accepted: Occupancy::default(),
             delivered: 0,
@@ -243,6 +247,7 @@ impl<P: Packet + Send + 'static> Link<P> {
     /// Starts measuring how long packets wait, from now on.
     pub fn measure_waits(&mut self) {
         self.waits = Some(Box::default());
+        self.express = false;
     }
 
     /// Waiting times before transmission, since [`Link::measure_waits`].
@@ -254,13 +259,26 @@ impl<P: Packet + Send + 'static> Link<P> {
     #[inline]
     pub fn offer(&mut self, now: Instant, packet: &mut P) -> Fate {
         let len = packet.wire_len();
+        if self.express && self.free_at <= now && self.last_len == len {
+            // The transmitter is idle and nothing can go wrong, as on most links at most times. The long way gives the same.
+            self.free_at = now + self.last_time;
+            self.accepted.add(len);
+            self.peak = self.peak.max(1);
+            self.backlog.begin(self.free_at, self.last_time, len);
+            return Fate::Arrives(self.free_at + self.delay);
+        }
+        self.offer_to_queue(now, packet)
+    }
+
+    fn offer_to_queue(&mut self, now: Instant, packet: &mut P) -> Fate {
+        let len = packet.wire_len();
         if !self.plain && self.rest.before_queue.as_mut().is_some_and(|model| model.is_lost(len)) {
             return self.drop_for(DropCause::Loss);
         }
         self.clear_backlog(now);
         let found = Found {
-            system: self.occupancy,
-            in_service: self.backlog.front().map_or(0, |(_, len)| *len),
+            system: self.backlog.occupancy(),
+            in_service: self.backlog.in_transmission().map_or(0, |(_, len)| len),
             idle_since: self.free_at,
         };
         let verdict = match &mut self.discipline {
@@ -275,30 +293,34 @@ impl<P: Packet + Send + 'static> Link<P> {
             Verdict::Drop(cause) => return self.drop_for(cause),
         }
         let start = if self.free_at > now { self.free_at } else { now };
-        let departure = self.transmission_end(start, len);
+        let time = self.transmission_time(start, len);
+        let departure = start + time;
         self.free_at = departure;
-        self.occupancy.add(len);
         self.accepted.add(len);
-        self.backlog.push_back((departure, len));
-        if self.occupancy.packets > self.peak {
-            self.peak = self.occupancy.packets;
-        }
+        self.backlog.push(departure, time, len);
+        self.peak = self.peak.max(self.backlog.occupancy().packets);
         if let Some(waits) = &mut self.waits {
             waits.record(start - now);
         }
-        if self.plain { Fate::Arrives(departure + self.constant_delay) } else { self.leave(departure, len) }
+        if self.plain { Fate::Arrives(departure + self.delay) } else { self.leave(departure, len) }
     }
 
     #[inline]
-    fn transmission_end(&mut self, start: Instant, len: u32) -> Instant {
-        if self.constant_delay == Duration::MAX {
-            return self.rest.schedule.transmission_end(start, len);
+    fn transmission_time(&mut self, start: Instant, len: u32) -> Duration {
+        if self.last_len != len || !self.constant {
+            self.look_up_transmission_time(start, len);
         }
-        if self.last_len != len {
-            self.last_time = self.rate.transmission_time(Size::from_bytes(u64::from(len)));
-            self.last_len = len;
-        }
-        start + self.last_time
+        self.last_time
+    }
+
+    #[cold]
+    fn look_up_transmission_time(&mut self, start: Instant, len: u32) {
+        self.last_len = len;
+        self.last_time = if self.constant {
+            self.rate.transmission_time(Size::from_bytes(u64::from(len)))
+        } else {
+            self.rest.schedule.transmission_end(start, len) - start
+        };
     }
 
     /// Takes a packet for which [`Link::offer`] said [`Fate::Queue`]. See [`Link::take_dropped`].
@@ -326,13 +348,18 @@ impl<P: Packet + Send + 'static> Link<P> {
     /// Puts a packet on the wire, to arrive at `arrival` as [`Link::offer`] said. True if it will be the next to arrive.
     #[inline]
     pub fn carry(&mut self, arrival: Instant, packet: P) -> bool {
-        let mut position = self.flight.len();
         if self.plain {
             self.flight.push_back((arrival, packet));
-        } else {
-            position -= self.flight.iter().rev().take_while(|(other, _)| *other > arrival).count();
-            self.flight.insert(position, (arrival, packet));
+            return self.flight.len() == 1;
         }
+        self.carry_in_order_of_arrival(arrival, packet)
+    }
+
+    #[cold]
+    fn carry_in_order_of_arrival(&mut self, arrival: Instant, packet: P) -> bool {
+        let overtaken = self.flight.iter().rev().take_while(|(other, _)| *other > arrival).count();
+        let position = self.flight.len() - overtaken;
+        self.flight.insert(position, (arrival, packet));
         position == 0
     }
 
@@ -340,25 +367,27 @@ impl<P: Packet + Send + 'static> Link<P> {
     #[inline]
     pub fn next_event(&self) -> Instant {
         let arrival = self.flight.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
-        match self.discipline {
-            Discipline::Queue(_) if self.rest.in_service.is_some() => arrival.min(self.free_at),
-            _ => arrival,
-        }
+        if self.fifo || self.rest.in_service.is_none() { arrival } else { arrival.min(self.free_at) }
     }
 
     /// The next packet that has arrived at the far end by `now`, if any.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<P> {
-        if matches!(self.discipline, Discipline::Queue(_)) {
-            while self.rest.in_service.is_some() && self.free_at <= now {
-                self.end_service();
-            }
+        if !self.fifo {
+            self.end_services(now);
         }
         if self.flight.front()?.0 > now {
             return None;
         }
         self.delivered += 1;
         self.flight.pop_front().map(|(_, packet)| packet)
+    }
+
+    #[cold]
+    fn end_services(&mut self, now: Instant) {
+        while self.rest.in_service.is_some() && self.free_at <= now {
+            self.end_service();
+        }
     }
 
     /// Counts a packet that was taken to the far end without [`Link::carry`].
@@ -381,9 +410,10 @@ impl<P: Packet + Send + 'static> Link<P> {
         let transmitted = if queueing {
             self.rest.transmitted
         } else {
+            let present = self.backlog.occupancy();
             Occupancy {
-                packets: self.accepted.packets - self.occupancy.packets,
-                bytes: self.accepted.bytes - self.occupancy.bytes,
+                packets: self.accepted.packets - present.packets,
+                bytes: self.accepted.bytes - present.bytes,
             }
         };
         LinkStats {
@@ -403,7 +433,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             (Discipline::Queue(_), service) => {
                 service.as_ref().map(|(_, packet)| (self.free_at, packet.wire_len()))
             }
-            _ => self.backlog.front().copied(),
+            _ => self.backlog.in_transmission(),
         };
         let Some((end, len)) = under_way else { return complete };
         let bits = f64::from(len) * 8.0;
@@ -420,7 +450,7 @@ impl<P: Packet + Send + 'static> Link<P> {
                 all.add(packet.wire_len());
                 all
             }
-            _ => self.occupancy,
+            _ => self.backlog.occupancy(),
         }
     }
 
@@ -462,17 +492,9 @@ impl<P: Packet + Send + 'static> Link<P> {
     #[inline]
     fn clear_backlog(&mut self, now: Instant) {
         if self.free_at <= now {
-            // The transmitter is idle; starting over keeps to the same few bytes of the ring.
             self.backlog.clear();
-            self.occupancy = Occupancy::default();
-            return;
-        }
-        while let Some(&(departure, len)) = self.backlog.front() {
-            if departure > now {
-                break;
-            }
-            self.backlog.pop_front();
-            self.occupancy.remove(len);
+        } else {
+            self.backlog.remove_until(now);
         }
     }
 

@@ -26,6 +26,7 @@ pub struct Occupancy {
 
 impl Occupancy {
     /// True if a further packet of `len` bytes stays within `limit`. A packet always fits into an empty queue.
+    #[inline]
     pub fn has_room(&self, limit: Limit, len: u32) -> bool {
         match limit {
             Limit::Packets(most) => self.packets < most,
@@ -39,10 +40,12 @@ impl Occupancy {
         }
         self
     }
+    #[inline]
     pub(crate) fn add(&mut self, len: u32) {
         self.packets += 1;
         self.bytes += u64::from(len);
     }
+    #[inline]
     pub(crate) fn remove(&mut self, len: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(len);
