@@ -3,6 +3,7 @@
 mod inspection;
 mod opening;
 mod output;
+mod prediction;
 mod timers;
 
 use crate::event::Events;
@@ -146,10 +147,12 @@ impl Connection {
     // Segments that arrive.
 
     /// A segment has arrived. Poll for what is to be sent after each one: duplicate ACKs count.
-    #[inline]
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         self.stats.segments_received += 1;
         self.last_received = now;
+        if self.handle_expected(now, segment) {
+            return;
+        }
         match self.state {
             State::Closed => {}
             State::Listen => self.on_segment_in_listen(now, segment),
@@ -159,7 +162,6 @@ impl Connection {
     }
 
     /// RFC 9293 section 3.10.7.4, from SYN-RECEIVED on.
-    #[inline]
     fn on_segment(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         let Some(seq) = segment.seq.unwrap(self.peer_isn, self.receiver.next) else {
             return self.refuse(segment);

@@ -57,6 +57,8 @@ pub struct Departure {
     pub ecn: Ecn,
     /// True if any of its payload (or its SYN or FIN) was sent before.
     pub retransmission: bool,
+    /// True if it is known that nothing follows it now: the next call would give nothing.
+    pub last: bool,
 }
 
 /// The two ports of a connection.

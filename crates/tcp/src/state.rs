@@ -29,6 +29,7 @@ pub enum State {
 
 impl State {
     /// True from ESTABLISHED on: both sequence numbers are known.
+    #[inline]
     pub const fn is_synchronized(self) -> bool {
         !matches!(self, State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }

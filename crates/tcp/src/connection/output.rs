@@ -11,17 +11,20 @@ impl Connection {
     /// The next segment to send, if any.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         let mut segment = Segment::default();
-        let Departure { ecn, retransmission } = self.transmit_into(now, &mut segment)?;
+        let Departure { ecn, retransmission, .. } = self.transmit_into(now, &mut segment)?;
         Some(Transmit { segment, ecn, retransmission })
     }
 
     /// The same for owners who keep segments in a place of their own: writes the next segment there, if there is one.
-    #[inline]
     pub fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure> {
         if !self.state.is_synchronized() || self.reply.is_some() {
             let transmit = self.poll_unsynchronized(now)?;
             *segment = transmit.segment;
-            return Some(Departure { ecn: transmit.ecn, retransmission: transmit.retransmission });
+            return Some(Departure {
+                ecn: transmit.ecn,
+                retransmission: transmit.retransmission,
+                last: false,
+            });
         }
         let option_bytes = if self.receiver.has_sack_blocks() {
             self.sack_option_len(self.receiver.sack_block_count())
@@ -34,7 +37,8 @@ impl Connection {
         }
         if self.receiver.ack_now {
             self.stats.pure_acks_sent += 1;
-            return Some(self.bare_ack(now, self.sender.max, segment));
+            let last = self.sender.is_idle() && !self.sender.probe_is_due() && !self.keepalive_due;
+            return Some(Departure { last, ..self.bare_ack(now, self.sender.max, segment) });
         }
         if self.sender.probe_is_due() || self.keepalive_due {
             return self.probe(now, segment);
@@ -61,12 +65,12 @@ impl Connection {
             }
         }
         self.write_segment(now, chunk.start, chunk.payload as u32, flags, segment);
-        Departure { ecn, retransmission: chunk.retransmission }
+        Departure { ecn, retransmission: chunk.retransmission, last: false }
     }
     #[inline]
     fn bare_ack(&mut self, now: Instant, seq: u64, segment: &mut Segment) -> Departure {
         self.write_segment(now, seq, 0, Flags::ACK, segment);
-        Departure { ecn: Ecn::NotEct, retransmission: false }
+        Departure { ecn: Ecn::NotEct, retransmission: false, last: false }
     }
     /// A segment of the synchronized states; it acknowledges what has arrived.
     #[inline]
@@ -133,7 +137,7 @@ impl Connection {
         };
         self.stats.probes_sent += 1;
         self.write_segment(now, seq, payload_len, Flags::ACK, segment);
-        Some(Departure { ecn: Ecn::NotEct, retransmission: false })
+        Some(Departure { ecn: Ecn::NotEct, retransmission: false, last: false })
     }
 
     #[cold]
@@ -149,7 +153,7 @@ impl Connection {
             // The last ACK of a connection that ended with it.
             self.stats.pure_acks_sent += 1;
             let mut segment = Segment::default();
-            let Departure { ecn, retransmission } = self.bare_ack(now, self.sender.max, &mut segment);
+            let Departure { ecn, retransmission, .. } = self.bare_ack(now, self.sender.max, &mut segment);
             return Some(Transmit { segment, ecn, retransmission });
         }
         None

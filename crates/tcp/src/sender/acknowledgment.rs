@@ -26,20 +26,22 @@ impl Sender {
         self.max + u64::from(self.probe_outstanding)
     }
 
-    /// The ACK on the peer's data while nothing new was sent: one half of Van Jacobson's header prediction.
+    /// The ACK on the peer's data while nothing new was sent.
     #[inline]
     pub fn is_old_news(&self, a: &Acknowledgment<'_>) -> bool {
         a.ack == self.una
             && !a.bare
             && a.sack.is_empty()
-            && a.window_edge.is_none_or(|edge| edge == self.window_edge)
+            && self.expects_nothing(a.window_edge.unwrap_or(self.window_edge))
             && !a.ecn_echo
-            && !self.probe_outstanding
-            && self.unanswered_probes == 0
+    }
+    /// An ACK of nothing new that leaves the window where it is says nothing.
+    #[inline]
+    pub fn expects_nothing(&self, window_edge: u64) -> bool {
+        window_edge == self.window_edge && !self.probe_outstanding && self.unanswered_probes == 0
     }
 
     /// An acceptable ACK of an established connection; `ack` is not below SND.UNA.
-    #[inline]
     pub fn on_ack(&mut self, a: &Acknowledgment<'_>, stats: &mut Stats, events: &mut Events) {
         if self.probe_outstanding || self.unanswered_probes > 0 {
             self.on_probe_answer(a.ack);

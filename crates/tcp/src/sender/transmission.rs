@@ -47,7 +47,7 @@ impl Sender {
 
     /// Everything written has been sent and acknowledged: so it is for good where data is only received.
     #[inline]
-    pub(super) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.max == self.data_end && self.una == self.max && !self.fin_queued && self.phase == Phase::Open
     }
 
