@@ -74,6 +74,11 @@ impl App {
         matches!(spec, AppSpec::Bulk { .. })
     }
 
+    /// True for an application that has data to send until it is stopped.
+    pub fn is_endless(spec: &AppSpec) -> bool {
+        matches!(spec, AppSpec::Bulk { size: None })
+    }
+
     /// The end that sends the bulk of the data.
     pub fn data_sender(&self) -> Side {
         Self::data_sender_of(&self.spec)

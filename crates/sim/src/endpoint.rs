@@ -13,6 +13,12 @@ pub(crate) struct Endpoint {
     pub peer: u32,
     /// Received bytes at which the application wants to be told.
     pub goal: u64,
+    /// When the connection's next timer is due.
+    pub due: Instant,
+    /// When the timeline wakes this endpoint: not after `due`, but often before it, since timers move on with every ACK.
+    pub wake: Instant,
+    /// For a sender that is served beyond the next sample of its window: when that is; else never.
+    pub next_sample: Instant,
     pub overhead: Option<Box<SendOverhead>>,
     /// True if segments are traced here.
     pub trace: bool,

@@ -63,6 +63,12 @@ pub(crate) trait Observer {
 }
 
 pub(crate) struct Fabric {
+    /// Next event of each link, and of whatever else has events.
+    pub timeline: Timeline,
+    /// Packets that are to be handed to their endpoints, those for one endpoint in order of time.
+    pub arrivals: Vec<Arrival>,
+    /// When the first of them arrives.
+    pub first_arrival: Instant,
     /// Segments on their way.
     pub segments: Segments,
     links: Vec<Entry>,
@@ -71,7 +77,7 @@ pub(crate) struct Fabric {
     horizons: [Instant; 3],
 }
 
-#[repr(C)]
+#[repr(C, align(64))]
 struct Entry {
     next: Next,
     captured: bool,
@@ -82,12 +88,14 @@ struct Entry {
 impl Fabric {
     /// Builds the links of a network. `serve_ahead` may be turned off to check that it changes nothing.
     /// `bound` tells of each endpoint how far ahead its application and those who look at it let packets be handed over.
+    /// The timeline has `others` components beside the links, after them.
     pub fn new(
         network: &Network,
         seed: u64,
         serve_ahead: bool,
         captured: &[bool],
         bound: impl Fn(usize) -> Delivery,
+        others: usize,
     ) -> Self {
         let links: Vec<Link<Packet>> =
             network.links.iter().map(|link| Link::new(&link.config, seed, &link.name)).collect();
@@ -124,6 +132,7 @@ impl Fabric {
                 _ => Delivery::OnTime,
             })
             .collect();
+        let timeline = Timeline::new(links.len() + others);
         let links = links
             .into_iter()
             .zip(next)
@@ -131,7 +140,15 @@ impl Fabric {
             .zip(delivery)
             .map(|(((link, next), captured), delivery)| Entry { link, next, captured: *captured, delivery })
             .collect();
-        Fabric { segments: Segments::default(), links, hops, horizons: [Instant::ZERO; 3] }
+        Fabric {
+            timeline,
+            arrivals: vec![],
+            first_arrival: Instant::FAR_FUTURE,
+            segments: Segments::default(),
+            links,
+            hops,
+            horizons: [Instant::ZERO; 3],
+        }
     }
 
     /// Sets how far deliveries ahead of time may go: to `stop`, where the world's state is looked at next, and for those
@@ -160,92 +177,104 @@ impl Fabric {
         self.links[link].link.stats(now)
     }
 
-    /// Offers a packet to a link. With `arrivals`, packets that may be handed to their endpoint ahead of time go there.
-    #[inline]
+    /// Offers a packet to a link. With `hand_over`, packets that may be handed to their endpoint ahead of time go to
+    /// `arrivals`.
     pub fn send(
         &mut self,
-        timeline: &mut Timeline,
         observer: &mut impl Observer,
-        now: Instant,
-        link: usize,
+        mut now: Instant,
+        mut link: usize,
         mut packet: Packet,
-        arrivals: Option<&mut Vec<Arrival>>,
+        hand_over: bool,
     ) {
-        let (mut link, mut now) = (link, now);
         loop {
             let entry = &mut self.links[link];
             if entry.captured {
                 observer.captured(now, link, &packet, self.segments.get(&packet));
             }
-            match entry.link.offer(now, &mut packet) {
-                Fate::Arrives(arrival) => {
-                    if let Hop::Ahead(next) = next_hop(&self.hops, entry.next, &packet) {
-                        if arrival < Instant::FAR_FUTURE {
-                            entry.link.count_delivered();
-                            (link, now) = (next as usize, arrival);
-                            continue;
-                        }
-                    }
-                    let horizon = self.horizons[entry.delivery as usize];
-                    match arrivals {
-                        Some(arrivals) if arrival < horizon => {
-                            if entry.link.in_flight() > 0 {
-                                while let Some((at, packet)) = entry.link.take_ahead(horizon) {
-                                    arrivals.push(Arrival { packet, at, link });
-                                }
-                                timeline.set(link, Instant::FAR_FUTURE);
-                            }
-                            entry.link.count_delivered();
-                            arrivals.push(Arrival { packet, at: arrival, link });
-                        }
-                        _ => {
-                            if entry.link.carry(arrival, packet) {
-                                timeline.set(link, arrival);
-                            }
-                        }
-                    }
-                    return;
+            let arrival = match entry.link.offer(now, &mut packet) {
+                Fate::Arrives(arrival) => arrival,
+                fate => return self.keep_or_drop(observer, now, link, packet, fate),
+            };
+            match next_hop(&self.hops, entry.next, &packet) {
+                Hop::Ahead(next) if arrival < Instant::FAR_FUTURE => {
+                    entry.link.count_delivered();
+                    (link, now) = (next as usize, arrival);
                 }
-                Fate::Dropped(cause) => {
-                    observer.dropped(now, link, &packet, self.segments.get(&packet), cause);
-                    self.segments.release(packet);
-                    return;
+                _ if hand_over && arrival < self.horizons[entry.delivery as usize] => {
+                    return self.hand_over(link, Arrival { packet, at: arrival, link });
                 }
-                Fate::Queue => {
-                    entry.link.enqueue(now, packet);
-                    timeline.set(link, entry.link.next_event());
-                    self.report_discarded(observer, now, link);
+                _ => {
+                    if entry.link.carry(arrival, packet) {
+                        self.timeline.set(link, arrival);
+                    }
                     return;
                 }
             }
         }
     }
 
-    /// Handles the event of a link: a packet that has reached its endpoint, or may be handed to it ahead of time, goes to
-    /// `arrivals`; any other goes on its way.
+    /// Hands a packet to its endpoint ahead of time, and before it all others that are on their way there.
     #[inline]
-    pub fn handle_event(
+    fn hand_over(&mut self, link: usize, last: Arrival) {
+        self.links[link].link.count_delivered();
+        if self.links[link].link.in_flight() > 0 {
+            self.hand_over_flight(link);
+        }
+        self.arrive(last);
+    }
+
+    #[cold]
+    fn hand_over_flight(&mut self, link: usize) {
+        let horizon = self.horizons[self.links[link].delivery as usize];
+        while let Some((at, packet)) = self.links[link].link.take_ahead(horizon) {
+            self.arrive(Arrival { packet, at, link });
+        }
+        self.timeline.set(link, Instant::FAR_FUTURE);
+    }
+
+    /// What becomes of a packet that does not go on its way at once.
+    #[cold]
+    fn keep_or_drop(
         &mut self,
-        timeline: &mut Timeline,
         observer: &mut impl Observer,
         now: Instant,
         link: usize,
-        arrivals: &mut Vec<Arrival>,
+        packet: Packet,
+        fate: Fate,
     ) {
+        if let Fate::Dropped(cause) = fate {
+            observer.dropped(now, link, &packet, self.segments.get(&packet), cause);
+            return self.segments.release(packet);
+        }
+        let queue = &mut self.links[link].link;
+        queue.enqueue(now, packet);
+        self.timeline.set(link, queue.next_event());
+        self.report_discarded(observer, now, link);
+    }
+
+    /// Handles the event of a link, the first of the timeline: a packet that has reached its endpoint, or may be handed
+    /// to it ahead of time, goes to `arrivals`; any other goes on its way.
+    #[inline]
+    pub fn handle_event(&mut self, observer: &mut impl Observer, now: Instant, link: usize) {
         let entry = &mut self.links[link];
         let packet = entry.link.poll(now);
-        timeline.set(link, entry.link.next_event());
+        self.timeline.set_first(link, entry.link.next_event());
         let next = entry.next;
         if !entry.link.is_fifo() {
             self.report_discarded(observer, now, link);
         }
         let Some(packet) = packet else { return };
         match next_hop(&self.hops, next, &packet) {
-            Hop::Arrived => arrivals.push(Arrival { packet, at: now, link }),
-            Hop::Link(next) | Hop::Ahead(next) => {
-                self.send(timeline, observer, now, next as usize, packet, Some(arrivals));
-            }
+            Hop::Arrived => self.arrive(Arrival { packet, at: now, link }),
+            Hop::Link(next) | Hop::Ahead(next) => self.send(observer, now, next as usize, packet, true),
         }
+    }
+
+    #[inline]
+    fn arrive(&mut self, arrival: Arrival) {
+        self.first_arrival = self.first_arrival.min(arrival.at);
+        self.arrivals.push(arrival);
     }
 
     #[cold]

@@ -100,8 +100,17 @@ impl Timeline {
         }
     }
 
-    /// When `component` has its next event.
+    /// The same for the component of the first event, as [`Timeline::first`] gave it.
     #[inline]
+    pub fn set_first(&mut self, component: usize, time: Instant) {
+        let before = std::mem::replace(&mut self.times[component], time);
+        if time != before && time != Instant::FAR_FUTURE {
+            self.sink(Key::new(time, component));
+        }
+    }
+
+    /// When `component` has its next event.
+    #[cfg(test)]
     pub fn get(&self, component: usize) -> Instant {
         self.times[component]
     }

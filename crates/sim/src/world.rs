@@ -22,6 +22,13 @@ pub(crate) struct CwndMean {
     pub samples: u64,
 }
 
+impl CwndMean {
+    fn add(&mut self, cwnd: u64) {
+        self.sum += cwnd as f64;
+        self.samples += 1;
+    }
+}
+
 /// Values at the last sample, for differences.
 #[derive(Clone, Copy, Default)]
 struct FlowSample {
@@ -35,9 +42,6 @@ pub(crate) struct World<'a> {
     pub scenario: &'a Scenario,
     pub network: &'a Network,
     pub fabric: Fabric,
-    timeline: Timeline,
-    /// Packets that are to be handed to their endpoints.
-    arrivals: Vec<Arrival>,
     pub endpoints: Vec<Endpoint>,
     pub apps: Vec<App>,
     pub recorder: Recorder,
@@ -57,6 +61,9 @@ pub(crate) struct World<'a> {
     link_samples: Vec<(LinkStats, f64)>,
     last_sample: Instant,
 }
+
+/// Most packets that are gathered before they are handed to their endpoints.
+const BATCH: usize = 64;
 
 /// How far a run is.
 pub(crate) enum Pause {
@@ -86,18 +93,18 @@ impl<'a> World<'a> {
             let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
             match side {
                 Side::Client if !App::is_passive(&spec.app) || flow.stop.is_some() => Delivery::OnTime,
-                // A sender's window is looked at whenever the world stops.
-                _ if side == App::data_sender_of(&spec.app) => Delivery::UntilStop,
+                // The window of a sender is looked at whenever the world stops, if the flow has not ended by then.
+                _ if side == App::data_sender_of(&spec.app) && !App::is_endless(&spec.app) => {
+                    Delivery::UntilStop
+                }
                 _ => Delivery::UntilCount,
             }
         };
-        let fabric = Fabric::new(network, seed, serve_ahead, &captured, bound);
         let flows = network.flows.len();
+        let fabric = Fabric::new(network, seed, serve_ahead, &captured, bound, 3 * flows);
         let mut world = World {
             scenario,
             network,
-            timeline: Timeline::new(fabric.len() + 3 * flows),
-            arrivals: vec![],
             fabric,
             endpoints: Vec::with_capacity(2 * flows),
             apps: Vec::with_capacity(flows),
@@ -149,7 +156,7 @@ impl<'a> World<'a> {
         let spec = &self.scenario.flow[instance.group];
         let app = App::new(spec, instance);
         let data_side = app.data_sender();
-        self.timeline.set(self.app_component(flow), app.wake);
+        self.fabric.timeline.set(self.app_component(flow), app.wake);
         self.apps.push(app);
         let config = spec.tcp.config();
         let client_port = 1024 + (flow % 60_000) as u16;
@@ -174,6 +181,9 @@ impl<'a> World<'a> {
                 first_link: path[0] as u32,
                 peer: (2 * flow + 1 - side as usize) as u32,
                 goal: NO_GOAL,
+                due: Instant::FAR_FUTURE,
+                wake: Instant::FAR_FUTURE,
+                next_sample: Instant::FAR_FUTURE,
                 trace: spec.trace && side == data_side,
                 overhead,
             });
@@ -230,7 +240,12 @@ impl<'a> World<'a> {
         let apps = links + self.endpoints.len();
         self.fabric.set_horizons(until, count);
         for _ in 0..budget {
-            let (time, component) = self.timeline.first();
+            let (time, component) = self.fabric.timeline.first();
+            let due = time >= until.min(self.fabric.first_arrival);
+            if !self.fabric.arrivals.is_empty() && (due || self.fabric.arrivals.len() >= BATCH) {
+                self.deliver();
+                continue;
+            }
             if time >= until {
                 self.now = until;
                 return Pause::Reached;
@@ -238,48 +253,55 @@ impl<'a> World<'a> {
             self.now = time;
             self.events += 1;
             if component < links {
-                let World { fabric, timeline, recorder, arrivals, .. } = self;
-                fabric.handle_event(timeline, recorder, time, component, arrivals);
+                self.fabric.handle_event(&mut self.recorder, time, component);
             } else if component < apps {
                 self.timer(component - links);
             } else {
                 self.act(component - apps);
             }
-            self.deliver();
         }
         Pause::Busy
     }
 
-    /// Hands packets to their endpoints: what has arrived in this event, and ahead of time what that brought about.
-    #[inline]
+    /// Hands packets to their endpoints: what has arrived in this event, and what may be handed over ahead of time. Many at
+    /// a time, so that code and data stay in the cache, as long as no event comes before the first of them.
     fn deliver(&mut self) {
         let mut next = 0;
-        while let Some(arrival) = self.arrivals.get(next).copied() {
+        let now = self.now;
+        while let Some(arrival) = self.fabric.arrivals.get(next).copied() {
             next += 1;
-            let ahead = arrival.at > self.now;
-            let now = std::mem::replace(&mut self.now, arrival.at);
+            let ahead = arrival.at > now;
             if ahead {
-                self.fire_timers_before(&arrival);
+                self.catch_up(&arrival);
             }
+            self.now = arrival.at;
             self.receive(arrival.packet, !ahead);
-            self.now = now;
         }
-        self.arrivals.clear();
+        self.now = now;
+        self.fabric.arrivals.clear();
+        self.fabric.first_arrival = Instant::FAR_FUTURE;
     }
 
-    /// What would happen to an endpoint before a packet that is handed to it ahead of time is a timer at most: it comes
-    /// first.
+    /// What would happen to an endpoint before a packet that is handed to it ahead of time is a timer, or a sample of its
+    /// window: they come first.
     #[inline]
-    fn fire_timers_before(&mut self, arrival: &Arrival) {
+    fn catch_up(&mut self, arrival: &Arrival) {
         let index = arrival.packet.to as usize;
-        while let Some(due) = self.endpoints[index].connection.poll_timeout() {
+        loop {
+            let Endpoint { due, next_sample, .. } = self.endpoints[index];
+            if due.min(next_sample) > arrival.at {
+                return;
+            }
+            if next_sample <= due {
+                self.sample_window(index);
+                continue;
+            }
             let component = self.endpoint_component(index);
-            if due > arrival.at || (due == arrival.at && !Timeline::wins(component, arrival.link, due)) {
-                break;
+            if due == arrival.at && !Timeline::wins(component, arrival.link, due) {
+                return;
             }
             self.fire_ahead(index, due);
         }
-        self.now = arrival.at;
     }
 
     #[cold]
@@ -289,9 +311,21 @@ impl<'a> World<'a> {
         self.serve(index, false);
     }
 
-    /// A packet reaches its endpoint now. With `deliver`, what the endpoint sends may be delivered ahead of time.
+    /// Adds the window of a sender that is served ahead of time to its mean, as it is before what happens next.
+    #[cold]
+    fn sample_window(&mut self, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        let at = endpoint.next_sample;
+        endpoint.next_sample += self.scenario.run.sample;
+        // The sample that ends the warm-up belongs to it.
+        if at > Instant::ZERO + self.scenario.run.warmup {
+            self.cwnd_mean[index / 2].add(endpoint.connection.cwnd());
+        }
+    }
+
+    /// A packet reaches its endpoint now. With `hand_over`, what the endpoint sends may be delivered ahead of time.
     #[inline]
-    fn receive(&mut self, packet: Packet, deliver: bool) {
+    fn receive(&mut self, packet: Packet, hand_over: bool) {
         let index = packet.to as usize;
         let endpoint = &mut self.endpoints[index];
         let segment = self.fabric.segments.get(&packet);
@@ -305,7 +339,7 @@ impl<'a> World<'a> {
         }
         endpoint.connection.handle_segment(self.now, segment, packet.ecn);
         self.fabric.segments.release(packet);
-        self.serve(index, deliver);
+        self.serve(index, hand_over);
     }
 
     /// Answers a segment for a connection that is no more (RFC 9293 section 3.10.7.1).
@@ -319,21 +353,19 @@ impl<'a> World<'a> {
             };
             let Some(packet) = self.fabric.segments.packet(endpoint.peer, write) else { return };
             let link = endpoint.first_link as usize;
-            self.fabric.send(&mut self.timeline, &mut self.recorder, self.now, link, packet, None);
+            self.fabric.send(&mut self.recorder, self.now, link, packet, false);
         }
     }
 
     fn timer(&mut self, index: usize) {
         let component = self.endpoint_component(index);
-        self.timeline.set(component, Instant::FAR_FUTURE);
-        // The timeline's entry may be earlier than the timer, which moves on with every ACK.
-        match self.endpoints[index].connection.poll_timeout() {
-            Some(due) if due <= self.now => {
-                self.endpoints[index].connection.handle_timeout(self.now);
-                self.serve(index, true);
-            }
-            Some(due) => self.timeline.set(component, due),
-            None => {}
+        let endpoint = &mut self.endpoints[index];
+        let due = endpoint.due;
+        endpoint.wake = if due <= self.now { Instant::FAR_FUTURE } else { due };
+        self.fabric.timeline.set_first(component, endpoint.wake);
+        if due <= self.now {
+            endpoint.connection.handle_timeout(self.now);
+            self.serve(index, true);
         }
     }
 
@@ -341,6 +373,13 @@ impl<'a> World<'a> {
         let client = 2 * flow;
         if !self.apps[flow].started {
             self.recorder.event(self.now, "start", Some(flow), None, 0.0);
+        }
+        if !self.apps[flow].started
+            && App::is_endless(&self.scenario.flow[self.network.flows[flow].group].app)
+        {
+            let sample = self.scenario.run.sample.as_nanos();
+            let next = (self.now.as_nanos() / sample + 1) * sample;
+            self.endpoints[client].next_sample = Instant::from_nanos(next);
         }
         self.apps[flow].act(self.now, &mut self.endpoints[client].connection);
         if self.apps[flow].stopped {
@@ -356,38 +395,39 @@ impl<'a> World<'a> {
         for (side, goal) in app.goals.into_iter().enumerate() {
             self.endpoints[2 * flow + side].goal = goal;
         }
-        self.timeline.set(self.app_component(flow), app.wake);
+        self.fabric.timeline.set(self.app_component(flow), app.wake);
     }
 
     /// Does all that an endpoint wants after an input: sends, tells the application, sets the timer.
     #[inline]
-    fn serve(&mut self, index: usize, deliver: bool) {
+    fn serve(&mut self, index: usize, hand_over: bool) {
         loop {
-            self.transmit(index, deliver);
-            let endpoint = &mut self.endpoints[index];
-            let event = endpoint.connection.poll_event();
-            let reached = endpoint.connection.received_bytes() >= endpoint.goal;
+            self.transmit(index, hand_over);
+            let connection = &mut self.endpoints[index].connection;
+            let reached = connection.received_bytes() >= self.endpoints[index].goal;
+            let event = self.endpoints[index].connection.poll_event();
             if event.is_none() && !reached {
                 break;
             }
             self.tell_application(index, event, reached);
         }
         let component = self.endpoint_component(index);
-        if let Some(due) = self.endpoints[index].connection.poll_timeout() {
-            if due < self.timeline.get(component) {
-                self.timeline.set(component, due);
-            }
+        let endpoint = &mut self.endpoints[index];
+        endpoint.due = endpoint.connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        if endpoint.due < endpoint.wake {
+            endpoint.wake = endpoint.due;
+            self.fabric.timeline.set(component, endpoint.due);
         }
     }
 
     #[inline]
-    fn transmit(&mut self, index: usize, deliver: bool) {
+    fn transmit(&mut self, index: usize, hand_over: bool) {
         let endpoint = &mut self.endpoints[index];
         loop {
-            let mut retransmission = false;
+            let (mut retransmission, mut last) = (false, false);
             let next = self.fabric.segments.packet(endpoint.peer, |segment| {
                 let departure = endpoint.connection.transmit_into(self.now, segment)?;
-                retransmission = departure.retransmission;
+                (retransmission, last) = (departure.retransmission, departure.last);
                 Some(departure.ecn)
             });
             let Some(packet) = next else { break };
@@ -399,9 +439,10 @@ impl<'a> World<'a> {
                 None => self.now,
                 Some(overhead) => overhead.departure(self.now),
             };
-            let link = endpoint.first_link as usize;
-            let arrivals = if deliver { Some(&mut self.arrivals) } else { None };
-            self.fabric.send(&mut self.timeline, &mut self.recorder, departure, link, packet, arrivals);
+            self.fabric.send(&mut self.recorder, departure, endpoint.first_link as usize, packet, hand_over);
+            if last {
+                break;
+            }
         }
     }
 
@@ -501,10 +542,16 @@ impl<'a> World<'a> {
         // A receiver that was served ahead may have finished at a time that is still to come.
         let ended = app.stopped || app.finished.is_some_and(|at| at < self.now);
         let received = self.data_receiver(flow).connection.received_bytes();
-        let cwnd = self.data_sender(flow).connection.cwnd() as f64;
-        if measuring && !ended {
-            self.cwnd_mean[flow].sum += cwnd;
-            self.cwnd_mean[flow].samples += 1;
+        let cwnd = self.data_sender(flow).connection.cwnd();
+        let index = 2 * flow + app.data_sender() as usize;
+        let next_sample = &mut self.endpoints[index].next_sample;
+        let following = self.now + self.scenario.run.sample;
+        // A sender that was served ahead has taken this sample already.
+        if measuring && !ended && *next_sample != following {
+            self.cwnd_mean[flow].add(cwnd);
+        }
+        if *next_sample == self.now {
+            *next_sample = following;
         }
         let sender = &self.data_sender(flow).connection;
         if !self.recorder.recording || span.is_zero() {
@@ -521,7 +568,7 @@ impl<'a> World<'a> {
         let row = FlowRow {
             time_s: self.now.as_secs_f64(),
             flow: flow as u32,
-            cwnd_bytes: cwnd,
+            cwnd_bytes: cwnd as f64,
             ssthresh_bytes: Some(sender.ssthresh())
                 .filter(|bytes| *bytes < u64::MAX)
                 .map(|bytes| bytes as f64),
