@@ -60,6 +60,7 @@ class Scenario:
     rate: str
     delay: str
     queue: int
+    discipline: str
     access_rate: str
     access_delay: str
     access_queue: int
@@ -67,6 +68,8 @@ class Scenario:
     loss: float
     window: int
     initial_window: int
+    congestion: str
+    max_ssthresh: int
     delayed_ack: str
     send_overhead: str
     min_rto: str
@@ -162,6 +165,7 @@ def run_ns2(scenario: Scenario, directory: Path) -> Run:
         "rate": quantity(scenario.rate),
         "delay": quantity(scenario.delay),
         "queue": scenario.queue,
+        "discipline": scenario.discipline,
         "access_rate": quantity(scenario.access_rate),
         "access_delay": quantity(scenario.access_delay),
         "access_queue": scenario.access_queue,
@@ -169,6 +173,8 @@ def run_ns2(scenario: Scenario, directory: Path) -> Run:
         "loss": scenario.loss,
         "window": scenario.window,
         "initial_window": scenario.initial_window,
+        "congestion": scenario.congestion,
+        "max_ssthresh": scenario.max_ssthresh,
         "delack": delayed_ack,
         "overhead": quantity(scenario.send_overhead),
         "min_rto": quantity(scenario.min_rto),
@@ -183,8 +189,24 @@ def run_ns2(scenario: Scenario, directory: Path) -> Run:
     return Run(cpu, result["setup_cpu_s"], wall, result["peak_memory_bytes"], result)
 
 
+#: What the names in scenarios.toml stand for in a scenario file.
+DISCIPLINES = {
+    "droptail": '{{ kind = "droptail", limit = "{queue} packets" }}',
+    "red": '{{ kind = "red", limit = "{queue} packets", target_delay = "5 ms", bottom = 0.0001, ecn = true, form = "ns2" }}',
+}
+CONGESTION = {
+    "reno": '{ kind = "reno", counting = "acks" }',
+    "highspeed": '{ kind = "highspeed", low_window = 31, first_cut = "half", counting = "acks" }',
+}
+
+
 def scenario_document(scenario: Scenario) -> str:
     """The scenario as a file that `longhaul run` reads."""
+    queue = DISCIPLINES[scenario.discipline].format(queue=scenario.queue)
+    slow_start = '{ kind = "standard", counting = "acks" }'
+    if scenario.max_ssthresh:
+        slow_start = f'{{ kind = "limited", form = "ns2", max_ssthresh = "{scenario.max_ssthresh} packets" }}'
+    ecn = "true" if scenario.discipline == "red" else "false"
     starts = ", ".join(f'"{t:.6f} s"' for t in scenario.starts())
     loss = f", forward = {{ loss = {{ kind = \"random\", probability = {scenario.loss} }} }}" if scenario.loss else ""
     return f"""\
@@ -195,7 +217,7 @@ seed = {scenario.seed}
 sample = "1 s"
 
 [dumbbell]
-bottleneck = {{ rate = "{scenario.rate}", delay = "{scenario.delay}", queue = {{ kind = "droptail", limit = "{scenario.queue} packets" }}{loss} }}
+bottleneck = {{ rate = "{scenario.rate}", delay = "{scenario.delay}", queue = {queue}{loss} }}
 access = {{ rate = "{scenario.access_rate}", delay = "{scenario.access_delay}", queue = {{ kind = "droptail", limit = "{scenario.access_queue} packets" }} }}
 
 [[flow]]
@@ -206,8 +228,9 @@ app = {{ kind = "bulk" }}
 
 [flow.tcp]
 variant = "sack"
-congestion = {{ kind = "reno", counting = "acks" }}
-slow_start = {{ kind = "standard", counting = "acks" }}
+congestion = {CONGESTION[scenario.congestion]}
+slow_start = {slow_start}
+ecn = {ecn}
 established = true
 mss = "{scenario.payload} B"
 initial_window = {scenario.initial_window}

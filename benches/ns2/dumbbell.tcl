@@ -8,6 +8,7 @@ array set opt {
     rate           100e6
     delay          0.250
     queue          1000
+    discipline     droptail
     access_rate    100e6
     access_delay   0.005
     access_queue   100
@@ -17,6 +18,8 @@ array set opt {
     loss           0.0
     window         1000000
     initial_window 2
+    congestion     reno
+    max_ssthresh   0
     delack         0
     overhead       0.0
     min_rto        1.0
@@ -30,7 +33,8 @@ array set opt {
 }
 # flows, queues (packets, the one being sent included), window and initial_window (packets) are counts; rates are bit/s, times
 # are seconds, delays are one way; payload is bytes without headers; loss is the probability of losing a data packet after the
-# bottleneck; overhead is the largest random delay before a
+# bottleneck; discipline is droptail or red, which marks (adaptive, gentle, automatic thresholds for 5 ms) and switches ECN on;
+# congestion is reno or highspeed; max_ssthresh in packets limits slow start (0: it does not); overhead is the largest random delay before a
 # transmission in seconds; delack is 0 (every packet is acknowledged) or the timer in seconds; starts names a file with one start time per
 # line, one line per flow (all flows start at 0 without it); monitor=0 leaves the counters out, to see what they cost.
 
@@ -68,13 +72,32 @@ Agent/TCP set maxburst_          0                     ;# no burst limit
 Agent/TCP set numdupacks_        3                     ;# RFC 5681
 Agent/TCP set singledup_         1                     ;# RFC 3042, limited transmit
 Agent/TCP set timestamps_        false                 ;# 40-byte headers, one RTT sample per round trip
-Agent/TCP set ecn_               0
+set marking [expr {$opt(discipline) eq "red"}]
+Agent/TCP set ecn_               $marking
 Agent/TCP set windowOption_      1                     ;# cwnd += 1/cwnd per ACK in congestion avoidance
+Agent/TCP set max_ssthresh_      $opt(max_ssthresh)    ;# RFC 3742; 0: off
+if {$opt(congestion) eq "highspeed"} {
+    Agent/TCP set windowOption_  8                     ;# RFC 3649, with the parameters of LBNL-52549, table 5.3
+    Agent/TCP set low_window_    31
+    Agent/TCP set high_window_   83000
+    Agent/TCP set high_p_        0.0000001
+    Agent/TCP set high_decrease_ 0.1
+}
 Agent/TCP set maxcwnd_           0                     ;# unlimited
 Agent/TCPSink set maxSackBlocks_ 3                     ;# 8 bytes of ACK each
 Agent/TCPSink set packetSize_    40
 Queue/DropTail set queue_in_bytes_ false
 Queue/DropTail set drop_front_   false
+# LBNL-52549, table 5.1: adaptive, gentle RED that marks; 0 stands for what follows from the rate and the target delay.
+Queue/RED set adaptive_          1
+Queue/RED set gentle_            true
+Queue/RED set setbit_            true
+Queue/RED set thresh_            0
+Queue/RED set maxthresh_         0
+Queue/RED set q_weight_          0
+Queue/RED set bottom_            0.0001
+Queue/RED set targetdelay_       0.005
+Queue/RED set drop_tail_         true
 
 # Every new link is looked up in the list of all links for the animator, which is not used: time quadratic in the flows.
 Simulator instproc register-nam-linkconfig link {}
@@ -90,9 +113,9 @@ $defaultRNG seed $opt(seed)
 proc route {at next} { [$at get-module Manual] add-route-to-adj-node $next }
 proc route_default {at next} { [$at get-module Manual] add-route-to-adj-node -default $next }
 
-proc duplex {a b rate delay limit} {
+proc duplex {a b rate delay limit {discipline DropTail}} {
     global ns
-    $ns duplex-link $a $b $rate $delay DropTail
+    $ns duplex-link $a $b $rate $delay $discipline
     $ns queue-limit $a $b $limit
     $ns queue-limit $b $a $limit
 }
@@ -108,7 +131,7 @@ proc count_drops {from to monitor} {
 
 set left  [$ns node]
 set right [$ns node]
-duplex $left $right $opt(rate) $opt(delay) $opt(queue)
+duplex $left $right $opt(rate) $opt(delay) $opt(queue) [expr {$marking ? "RED" : "DropTail"}]
 route_default $left $right
 route_default $right $left
 

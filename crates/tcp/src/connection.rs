@@ -150,7 +150,7 @@ impl Connection {
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         self.stats.segments_received += 1;
         self.last_received = now;
-        if self.handle_expected(now, segment) {
+        if self.handle_expected(now, segment, ecn) {
             return;
         }
         match self.state {

@@ -5,17 +5,18 @@
 use super::Connection;
 use crate::State;
 use crate::sender::Acknowledgment;
-use longhaul_segment::{Flags, Segment, SeqNumber};
+use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_units::Instant;
 
 impl Connection {
     /// Handles the segment if it is as expected: the next in order on an established connection, without options, and
-    /// either data that acknowledges nothing new or an ACK of new data. False: nothing was done.
+    /// either data that acknowledges nothing new or an ACK of new data, and nobody speaks of congestion. False: nothing was
+    /// done.
     #[inline]
-    pub(super) fn handle_expected(&mut self, now: Instant, segment: &Segment) -> bool {
+    pub(super) fn handle_expected(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> bool {
         let usual = self.state == State::Established
             && !self.agreed.timestamps
-            && !self.ecn
+            && ecn != Ecn::Ce
             && segment.flags | Flags::PSH == Flags::ACK | Flags::PSH
             && segment.options.sack.is_empty()
             && segment.seq == SeqNumber::wrap(self.peer_isn, self.receiver.next);
