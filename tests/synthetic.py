@@ -165,8 +165,8 @@ def _summary(
 ) -> dict[str, Any]:
     hosts = [(f"s{i}", f"r{i}") for i in range(flows)]
     links = [
-        _link("bottleneck.forward", "left", "right", RATE, 0.25, True),
-        _link("bottleneck.reverse", "right", "left", RATE, 0.25, True),
+        _link("bottleneck.forward", "left", "right", RATE, 0.25, flows),
+        _link("bottleneck.reverse", "right", "left", RATE, 0.25, 1),
     ]
     return {
         "longhaul": "0.1.0",
@@ -189,6 +189,11 @@ def _summary(
                 "variant": "sack",
                 "congestion": "cubic",
                 "slow_start": "standard",
+                "mss_bytes": 1000,
+                "start_s": 0.0,
+                "data_path": [0],
+                "ack_path": [1],
+                "access_rate_bps": None,
                 "base_rtt_s": BASE_RTT,
                 "metrics": {},
                 "limited": limited[i],
@@ -218,10 +223,10 @@ def _summary(
     }
 
 
-def _link(name: str, a: str, b: str, rate: float, delay: float, shared: bool) -> dict[str, Any]:
+def _link(name: str, a: str, b: str, rate: float, delay: float, active: int) -> dict[str, Any]:
     return {
         "name": name, "from": a, "to": b, "rate_bps": rate, "delay_s": delay,
-        "queue": f"droptail {QUEUE} packets", "flows": 2 if shared else 0,
+        "queue": f"droptail {QUEUE} packets", "flows": 2, "active_flows": float(active),
         "metrics": {"utilisation": 0.01, "throughput_bps": 1e6, "queue_mean_packets": 0.0, "queue_delay_p95_s": 0.0,
                     "drops_queue": 0, "drop_rate": 0.0},
     }  # fmt: skip
@@ -269,11 +274,11 @@ def _write_tables(out, times, cwnd, ssthresh, rtt, throughput, goodput, retransm
     pl.concat(frames).write_parquet(out / "links.parquet")
     pl.DataFrame(
         {
-            "time_s": [0.0, 80.0],
-            "kind": ["start", "link_change"],
-            "flow": pl.Series([0, -1], dtype=pl.Int32),
-            "link": pl.Series([-1, 0], dtype=pl.Int32),
-            "value": [0.0, 50e6],
+            "time_s": [0.0, 20.0, 30.0, 40.0, 60.0],
+            "kind": ["start", "link_down", "link_up", "link_rate", "link_delay"],
+            "flow": pl.Series([0, -1, -1, -1, -1], dtype=pl.Int32),
+            "link": pl.Series([-1, 0, 0, 0, 0], dtype=pl.Int32),
+            "value": [0.0, 10.0, 0.0, 50e6, 0.1],
         }
     ).write_parquet(out / "events.parquet")
 

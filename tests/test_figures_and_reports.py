@@ -92,3 +92,134 @@ def test_explanations_say_what_helps():
     assert "65.5 kB" in text
     assert "750 kB would fill" in text
     assert "slow start" not in text
+
+
+#: 8 Mbit/s, from 20 s 2 Mbit/s, nothing from 30 to 35 s, from 40 s again 8 Mbit/s and 300 ms instead of 100 ms.
+SCRIPT = [
+    "--set",
+    'link.satellite.changes=[{at="20 s",rate="2 Mbit/s"},{at="40 s",rate="8 Mbit/s",delay="300 ms"}]',
+    "--set",
+    'link.satellite.outages=[{start="30 s",duration="5 s"}]',
+    "--set",
+    "link.satellite.rate=8 Mbit/s",
+    "--set",
+    "run.duration=60 s",
+    "--set",
+    "run.warmup=10 s",
+]
+
+
+@pytest.fixture
+def scripted(command, scenario, tmp_path):
+    """A real run over a link that follows a script."""
+    outcome = command("run", scenario, *SCRIPT, "--set", "flow.users.start=0 s", "--out", tmp_path / "r", "-q")
+    assert outcome.code == 0, outcome.err
+    return longhaul.load(tmp_path / "r")
+
+
+def labels(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def line(axes, word):
+    return next(line for line in axes.lines if word in str(line.get_label()))
+
+
+def test_an_equal_share_follows_changes_and_outages(scripted):
+    axes = scripted.plot("throughput").axes[0]
+    share = line(axes, "equal share")
+    # 1460 of 1500 bytes are payload; three flows.
+    third = 1460 / 1500 / 3
+    values = [8e6 * third, 2e6 * third, 0.0, 2e6 * third, 8e6 * third]
+    assert list(share.get_xdata())[:-1] == [0, 20, 30, 35, 40]
+    assert list(share.get_ydata())[:-1] == pytest.approx(values)
+    assert share.get_drawstyle() == "steps-post"
+    assert "equal share of the link\n= 649 kbit/s to 2.6 Mbit/s" in labels(axes)
+    # The summary has its mean over the measured time, 10 to 60 s: 10 s + 20 s at 8 Mbit/s, 10 s + 5 s at 2 Mbit/s.
+    mean = (30 * 8e6 + 15 * 2e6) / 50 * third
+    assert scripted.summary["flows"][0]["predicted"]["fair_share_bps"] == pytest.approx(mean)
+
+
+def test_the_rtt_without_queueing_follows_changes_of_delay_and_rate(scripted):
+    axes = scripted.plot("rtt").axes[0]
+    base = line(axes, "without queueing")
+    before = scripted.summary["flows"][0]["base_rtt_s"]
+    # 1500 bytes and 40 bytes take four times as long at 2 Mbit/s; then twice 200 ms are added.
+    slower = 1540 * 8 * (1 / 2e6 - 1 / 8e6)
+    assert list(base.get_xdata())[:-1] == [0, 20, 40]
+    assert list(base.get_ydata())[:-1] == pytest.approx([before, before + slower, before + 0.4])
+
+
+@pytest.mark.parametrize("kind", ["throughput", "goodput", "cwnd", "rtt", "utilisation", "queue"])
+def test_outages_and_changes_are_marked(scripted, kind):
+    axes = scripted.plot(kind).axes[0]
+    for label in ("outage:\nsatellite", "rate changes:\nsatellite", "delay changes:\nsatellite"):
+        assert labels(axes).count(label) == 1
+    bands = [patch for patch in axes.patches if patch.get_label() == "outage:\nsatellite"]
+    assert [(band.get_x(), band.get_x() + band.get_width()) for band in bands] == [(30, 35)]
+    assert list(line(axes, "rate changes").get_xdata()) == [20, 20]
+    assert list(line(axes, "delay changes").get_xdata()) == [40, 40]
+
+
+def test_only_what_is_shown_is_marked(scripted):
+    axes = scripted.plot("cwnd", start=32, end=38).axes[0]
+    assert [label for label in labels(axes) if "satellite" in label] == ["outage:\nsatellite"]
+
+
+def test_a_run_without_a_script_has_no_marks(command, scenario, tmp_path):
+    command("run", scenario, "--out", tmp_path / "r", "-q")
+    axes = longhaul.load(tmp_path / "r").plot("cwnd").axes[0]
+    assert not [label for label in labels(axes) if "outage" in label or "changes" in label]
+
+
+def test_many_changes_are_counted_and_not_drawn(command, scenario, tmp_path):
+    changes = ",".join(f'{{at="{at} s",delay="{100 + at % 2} ms"}}' for at in range(1, 61))
+    long = ["--set", "run.duration=61 s", "--set", f"link.satellite.changes=[{changes}]"]
+    assert command("run", scenario, *long, "--out", tmp_path / "r", "-q").code == 0
+    axes = longhaul.load(tmp_path / "r").plot("cwnd").axes[0]
+    assert "delay changes:\nsatellite\n(60, not marked)" in labels(axes)
+
+
+def test_share_lines_of_several_groups_are_named(command, scenario, tmp_path):
+    scenario.write_text(
+        scenario.read_text()
+        + '\n[[link]]\nname = "slow"\nends = ["remote", "ship"]\nrate = "300 kbit/s"\ndelay = "10 ms"\n'
+        + '\n[[flow]]\nname = "ship"\nfrom = "hub"\nto = "ship"\n'
+    )
+    assert command("run", scenario, "--out", tmp_path / "r", "-q").code == 0
+    axes = longhaul.load(tmp_path / "r").plot("throughput").axes[0]
+    shares = [label.split("\n")[0] for label in labels(axes) if label.startswith("equal share")]
+    assert shares == ["equal share of the link, ship", "equal share of the link, users"]
+    one, two = (line(axes, name) for name in shares)
+    assert one.get_linestyle() != two.get_linestyle() or one._unscaled_dash_pattern != two._unscaled_dash_pattern
+
+
+def test_a_group_of_one_flow_has_no_band(command, scenario, tmp_path):
+    scenario.write_text(
+        scenario.read_text().replace("count = 3", "count = 9")
+        + '\n[[flow]]\nname = "one"\nfrom = "hub"\nto = "remote"\n'
+    )
+    assert command("run", scenario, "--out", tmp_path / "r", "-q").code == 0
+    shown = labels(longhaul.load(tmp_path / "r").plot("cwnd").axes[0])
+    assert "one: 1 flow" in shown
+    assert not [label for label in shown if "of 1 flow" in label]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_word_of_a_table_is_broken(command, sweep_file, tmp_path, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    metrics = "goodput_bps,utilisation,loss_rate,timeouts,rtt_mean_s,jain_index"
+    outcome = command("sweep", sweep_file, "--metrics", metrics, "--out", tmp_path / "s")
+    words = set(outcome.out.split())
+    assert {"Goodput", "Utilisation", "Loss", "Timeouts", "Mean", "Jain's", "satellite."} <= words
+    assert max(len(line) for line in outcome.out.splitlines() if "result:" not in line) <= width
+    assert re.search(r"\d ± [\d.]+ Mbit/s", outcome.out.replace("\u00a0", " "))
+
+
+@pytest.mark.parametrize(("seeds", "said"), [(1, False), (3, True)])
+def test_intervals_are_spoken_of_only_where_there_are_some(command, sweep_file, tmp_path, seeds, said):
+    outcome = command("sweep", sweep_file, "-n", seeds, "--report", "--out", tmp_path / "s")
+    html = (tmp_path / "s" / "report.html").read_text()
+    assert ("Student" in html) == said
+    assert ("One run at each point" in html) != said
+    assert ("95 % interval" in outcome.out) == said

@@ -43,8 +43,8 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
     '93.4 Mbit/s'
     >>> quantity(0.25, "s"), quantity(0.0123, "share"), quantity(None, "s"), quantity(1500, "packets")
     ('250 ms', '1.23 %', '–', '1,500 packets')
-    >>> quantity(1460, "B"), quantity(65536, "B")
-    ('1460 B', '65.5 kB')
+    >>> quantity(1460, "B"), quantity(65536, "B"), quantity(1.0, "packets")
+    ('1460 B', '65.5 kB', '1 packet')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
@@ -64,7 +64,8 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
         return f"{significant(value / scale, digits)} {name}"
     if unit == "packets" and abs(value) < 0.01:  # a hundredth of a packet says nothing
         value = 0.0
-    return f"{significant(value, digits)} {unit}"
+    number = significant(value, digits)
+    return f"{number} {unit.removesuffix('s') if number == '1' else unit}"
 
 
 def plus_minus(value: float | None, half: float | None, unit: str) -> str:

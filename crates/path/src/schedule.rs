@@ -175,6 +175,22 @@ impl Schedule {
         });
         spans.sum()
     }
+
+    /// Mean rate at which packets could get through between two times, in bit/s: nothing does during an outage.
+    pub fn mean_rate_bps(&self, from: Instant, to: Instant) -> f64 {
+        let constant = self.rate.steps.len() == 1 && self.fades.is_empty();
+        if constant || to <= from {
+            return self.rate.steps[0].1.as_bps() as f64;
+        }
+        let fades = self.fades.iter().flat_map(|fade| [fade.begin(), fade.end()]);
+        let mut times: Vec<Instant> = self.rate.steps.iter().map(|(time, _)| *time).chain(fades).collect();
+        times.extend([from, to]);
+        times.retain(|time| (from..=to).contains(time));
+        times.sort();
+        let spans = times.windows(2).filter(|span| !self.in_fade(span[0]));
+        let bits: f64 = spans.map(|span| self.capacity_bits(span[0], span[1])).sum();
+        bits / to.since(from).as_secs_f64()
+    }
 }
 
 #[cfg(test)]
@@ -204,6 +220,19 @@ mod tests {
         let mut schedule = Schedule::new(Rate::from_bps(8_000_000), ms(1), &[change], &[]);
         assert_eq!(schedule.transmission_end(at(0), 1000).as_nanos(), 1_500_000);
         assert_eq!(schedule.capacity_bits(at(0), at(1)), 4000.0 + 2000.0);
+    }
+
+    #[test]
+    fn the_mean_rate_counts_changes_and_outages_of_both_kinds() {
+        let change = Change { at: ms(10_000), rate: Some(Rate::from_bps(4_000_000)), delay: None };
+        let outage = |start, mode| Outage { start: ms(start), duration: ms(2_000), mode };
+        let outages = [outage(12_000, OutageMode::Drop), outage(16_000, OutageMode::Hold)];
+        let schedule = Schedule::new(Rate::from_bps(8_000_000), ms(1), &[change], &outages);
+        // 10 s at 8 Mbit/s and 6 of the other 10 s at 4 Mbit/s.
+        assert_eq!(schedule.mean_rate_bps(at(0), at(20_000)), (80e6 + 24e6) / 20.0);
+        // From 11 to 13 s: one second at 4 Mbit/s.
+        assert_eq!(schedule.mean_rate_bps(at(11_000), at(13_000)), 2e6);
+        assert_eq!(schedule.mean_rate_bps(at(1_000), at(1_000)), 8e6);
     }
 
     #[test]

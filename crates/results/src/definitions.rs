@@ -333,8 +333,8 @@ pub const DEFINITIONS: &[Definition] = &[
         "fair_share_bps",
         "bit/s",
         "Fair share",
-        "The least over the links of the path of (payload share of rate) / (mean number of flows active on the link while \
-         measured).",
+        "The least over the links of the path of (payload share of its mean rate in the measured time, outages counting as \
+         0) / (mean number of flows active on the link while measured).",
     ),
     define(
         "mathis_bps",

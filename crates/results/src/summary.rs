@@ -93,6 +93,8 @@ pub struct LinkSummary {
     pub queue: String,
     /// Flows whose packets (data or ACKs) cross it.
     pub flows: usize,
+    /// Flows whose data cross it: the mean number that are active at a time while measured, at least 1.
+    pub active_flows: f64,
     /// Its metrics.
     pub metrics: Metrics,
 }
@@ -129,8 +131,16 @@ pub struct FlowSummary {
     pub congestion: &'static str,
     /// Slow start.
     pub slow_start: &'static str,
+    /// Payload of a full segment without options, in bytes.
+    pub mss_bytes: u64,
     /// Start in seconds.
     pub start_s: f64,
+    /// Links that its data cross, by their position in the list of links.
+    pub data_path: Vec<u32>,
+    /// Links that its ACKs cross.
+    pub ack_path: Vec<u32>,
+    /// The least rate of its private access links in bit/s, if it has any.
+    pub access_rate_bps: Option<f64>,
     /// Round trip time without queues, for a full segment and its ACK, in seconds.
     pub base_rtt_s: f64,
     /// State of the sender's connection at the end.

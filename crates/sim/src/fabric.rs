@@ -8,6 +8,7 @@
 use crate::packet::{Packet, Segments};
 use crate::timeline::Timeline;
 use longhaul_path::link::Fate;
+use longhaul_path::schedule::Schedule;
 use longhaul_path::{DropCause, Link, LinkStats};
 use longhaul_scenario::Network;
 use longhaul_segment::Segment;
@@ -165,6 +166,10 @@ impl Fabric {
     /// A link, to look at its counters.
     pub fn link(&mut self, link: usize) -> &mut Link<Packet> {
         &mut self.links[link].link
+    }
+    /// Rate, delay and outages of a link over time.
+    pub fn schedule(&self, link: usize) -> &Schedule {
+        self.links[link].link.schedule()
     }
 
     /// True if packets that enter the link are captured.

@@ -20,6 +20,15 @@ pub(crate) struct Captured {
     pub segment: Segment,
 }
 
+/// What became of a capture.
+#[derive(Default)]
+pub(crate) struct Capture {
+    /// The pcapng file.
+    pub file: Vec<u8>,
+    /// How many packets are missing in it, since the wire format has no place for them, and why the first.
+    pub left_out: Option<(usize, String)>,
+}
+
 /// Collects what happens.
 pub(crate) struct Recorder {
     /// Time series are wanted.
@@ -151,10 +160,13 @@ impl Recorder {
     }
 
     /// The captured packets as a pcapng file; one interface for each of `taps` (link and name).
-    pub fn capture_file(&self, taps: &[(usize, String)], hosts: impl Fn(u32) -> Hosts) -> Vec<u8> {
+    pub fn capture_file(&self, taps: &[(usize, String)], hosts: impl Fn(u32) -> Hosts) -> Capture {
+        let mut capture = Capture::default();
         let names: Vec<&str> = taps.iter().map(|(_, name)| name.as_str()).collect();
-        let mut file = vec![];
-        let Ok(mut writer) = pcapng::Writer::new(&mut file, &names) else { return vec![] };
+        let mut writer = match pcapng::Writer::new(&mut capture.file, &names) {
+            Ok(writer) => writer,
+            Err(why) => return Capture { left_out: Some((self.captured.len(), why.to_string())), ..capture },
+        };
         let mut header = vec![];
         for (number, captured) in self.captured.iter().enumerate() {
             let Some(tap) = taps.iter().position(|(link, _)| *link == captured.link) else { continue };
@@ -165,12 +177,19 @@ impl Recorder {
                 ..longhaul_segment::ip::Header::new(hosts.src, hosts.dst)
             };
             header.clear();
-            if longhaul_segment::wire::encode_headers(&ip, &captured.segment, &mut header).is_ok() {
-                let _ = writer.packet(tap, captured.time, &header, captured.packet.wire_len);
+            let written = longhaul_segment::wire::encode_headers(&ip, &captured.segment, &mut header)
+                .map_err(|why| why.to_string())
+                .and_then(|()| {
+                    writer
+                        .packet(tap, captured.time, &header, captured.packet.wire_len)
+                        .map_err(|why| why.to_string())
+                });
+            if let Err(why) = written {
+                capture.left_out.get_or_insert((0, why)).0 += 1;
             }
         }
         drop(writer);
-        file
+        capture
     }
 }
 
@@ -194,5 +213,39 @@ impl Observer for Recorder {
     #[inline(never)]
     fn captured(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment) {
         self.captured.push(Captured { time: now, link, packet: *packet, segment: *segment });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Segments;
+    use longhaul_segment::Ecn;
+
+    /// URG has a pointer that a segment does not keep, and an IPv4 packet has at most 65,535 bytes: such packets cannot
+    /// be written, and are counted.
+    #[test]
+    fn packets_that_cannot_be_written_are_counted() {
+        let mut recorder = Recorder::new(true, 1, vec![Some(0)]);
+        let mut segments = Segments::default();
+        let mut capture = |flags, payload_len| {
+            let packet = segments.packet(0, |segment| {
+                *segment = Segment { flags, payload_len, ..Segment::default() };
+                Some(Ecn::NotEct)
+            });
+            let packet = packet.expect("it was written");
+            recorder.captured(Instant::ZERO, 0, &packet, segments.get(&packet));
+        };
+        capture(Flags::ACK, 1460);
+        capture(Flags::URG, 1460);
+        capture(Flags::ACK, 65_500);
+        capture(Flags::ACK, 0);
+        let hosts = |_| Hosts { src: [10, 0, 0, 1].into(), dst: [10, 0, 0, 2].into() };
+        let whole = recorder.capture_file(&[(0, "link".into())], hosts);
+        let (count, why) = whole.left_out.expect("two cannot be written");
+        assert_eq!(count, 2);
+        assert!(why.contains("URG"), "{why}");
+        // Section header 28, interface 20 + name 8 + resolution 8 + end 4, two packets of 32 + 40 bytes.
+        assert_eq!(whole.file.len(), 28 + 40 + 2 * (32 + 40));
     }
 }

@@ -1,6 +1,7 @@
 //! Running a scenario from beginning to end.
 
 use crate::summary::summarise;
+use crate::warnings;
 use crate::world::{Pause, World};
 use longhaul_results::{ResultFiles, Summary, Tables, WriteError};
 use longhaul_scenario::{Network, Scenario, resolved_toml};
@@ -86,10 +87,11 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
     let mut world = World::new(scenario, &network, options.tables, options.serve_ahead);
     let set_up = began.elapsed();
     play(&mut world, &mut options)?;
-    let summary = summarise(&mut world);
+    let mut summary = summarise(&mut world);
     let wall_s = began.elapsed().as_secs_f64();
     let tables = world.recorder.finish();
-    let packets = world.capture_file();
+    let capture = world.capture_file();
+    summary.warnings.extend(capture.as_ref().and_then(warnings::left_out_of_capture));
     if let Some(directory) = options.out {
         let timing = serde_json::json!({
             "program": crate::PROGRAM,
@@ -103,7 +105,7 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
             scenario_toml: &resolved_toml(scenario),
             summary: &summary,
             tables: options.tables.then_some(&tables),
-            packets: packets.as_deref(),
+            packets: capture.as_ref().map(|capture| capture.file.as_slice()),
             timing_json: &format!("{timing:#}\n"),
         };
         files.write(directory)?;

@@ -32,8 +32,9 @@ pub(crate) fn summarise(world: &mut World<'_>) -> Summary {
     let sharing = flows_on_links(world, &measured, measured_s);
     let flows: Vec<FlowSummary> =
         (0..world.apps.len()).map(|flow| flow_summary(world, flow, &measured[flow], &sharing)).collect();
-    let links: Vec<LinkSummary> =
-        (0..world.declared.len()).map(|position| link_summary(world, position, measured_s)).collect();
+    let links: Vec<LinkSummary> = (0..world.declared.len())
+        .map(|position| link_summary(world, position, measured_s, sharing[world.declared[position]]))
+        .collect();
     let groups = scenario
         .flow
         .iter()
@@ -150,7 +151,11 @@ fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured, sharing: &[
         variant: spec.tcp.variant.name(),
         congestion: spec.tcp.congestion.name(),
         slow_start: spec.tcp.slow_start.name(),
+        mss_bytes: spec.tcp.mss.as_bytes(),
         start_s: instance.start.as_secs_f64(),
+        data_path: declared_links(world, world.data_path(flow)),
+        ack_path: declared_links(world, world.ack_path(flow)),
+        access_rate_bps: access_rate(world, flow),
         base_rtt_s: base_rtt(world, flow).as_secs_f64(),
         state: format!("{:?}", sender.connection.state()),
         metrics: flow_metrics(world, flow, measured),
@@ -273,15 +278,27 @@ fn flows_on_links(world: &World<'_>, measured: &[Measured], measured_s: f64) -> 
 
 /// The least share of any link on the way of the data, in bits of payload per second; `sharing` flows use each link.
 fn fair_share(world: &World<'_>, flow: usize, tcp: &TcpSpec, sharing: &[f64]) -> Option<f64> {
-    let network = world.network;
-    let way = world.data_path(flow);
     let payload = tcp.mss.as_bytes() as f64;
     let share = payload / (payload + HEADERS as f64);
-    let through = |link: &usize| network.links[*link].config.rate.as_bps() as f64 * share / sharing[*link];
-    way.iter().map(through).min_by(f64::total_cmp)
+    let (begin, end) = (Instant::ZERO + world.scenario.run.warmup, world.now);
+    let rate = |link: usize| world.fabric.schedule(link).mean_rate_bps(begin, end);
+    let through = |link: &usize| rate(*link) * share / sharing[*link];
+    world.data_path(flow).iter().map(through).min_by(f64::total_cmp)
 }
 
-fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64) -> LinkSummary {
+/// The least rate of the private links on the way of a flow's data, in bit/s.
+fn access_rate(world: &World<'_>, flow: usize) -> Option<f64> {
+    let private = world.data_path(flow).iter().map(|link| &world.network.links[*link]);
+    let rates = private.filter(|link| !link.declared).map(|link| link.config.rate.as_bps());
+    rates.min().map(|rate| rate as f64)
+}
+
+/// Positions in the summary's list of links.
+fn declared_links(world: &World<'_>, path: &[usize]) -> Vec<u32> {
+    path.iter().filter_map(|link| world.recorder.declared[*link]).collect()
+}
+
+fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64, active_flows: f64) -> LinkSummary {
     let index = world.declared[position];
     let (now, warmup) = (world.now, Instant::ZERO + world.scenario.run.warmup);
     let (before, bits_before) = world.link_baseline[position];
@@ -303,6 +320,7 @@ fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64) -> Link
         delay_s: spec.config.delay.as_secs_f64(),
         queue: format!("{} {}", spec.config.queue.name(), spec.config.queue.limit()),
         flows: network.flows.iter().filter(crossing).count(),
+        active_flows,
         metrics: link_metrics(&stats, &before, waits, bits, capacity, peak, measured_s),
     }
 }

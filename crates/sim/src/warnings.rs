@@ -1,6 +1,7 @@
 //! What a reader should know before believing the numbers: settings that silently limit a flow, results that are far
 //! from their formula, flows that did not do what was asked.
 
+use crate::recorder::Capture;
 use crate::world::World;
 use longhaul_results::{FlowSummary, LinkSummary, Warning};
 use longhaul_tcp::State;
@@ -65,6 +66,18 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
         });
     }
     warnings
+}
+
+/// What a capture lacks.
+pub(crate) fn left_out_of_capture(capture: &Capture) -> Option<Warning> {
+    let (count, why) = capture.left_out.as_ref()?;
+    Some(Warning {
+        code: "left_out_of_capture",
+        object: "packets.pcapng".to_string(),
+        message: format!(
+            "{count} packets are not in the capture, since they have no form on the wire; the first: {why}"
+        ),
+    })
 }
 
 fn bandwidth_delay_product(world: &World<'_>, flow: &FlowSummary) -> Option<f64> {

@@ -4,7 +4,7 @@ use crate::app::{App, NO_GOAL, Side};
 use crate::endpoint::{Endpoint, SendOverhead};
 use crate::fabric::{Arrival, Delivery, Fabric};
 use crate::packet::{Hosts, Packet};
-use crate::recorder::Recorder;
+use crate::recorder::{Capture, Recorder};
 use crate::timeline::Timeline;
 use crate::totals::{ReductionTimes, Totals};
 use longhaul_path::{LinkStats, Random};
@@ -211,6 +211,14 @@ impl<'a> World<'a> {
         match self.apps[flow].data_sender() {
             Side::Client => &instance.forward,
             Side::Server => &instance.reverse,
+        }
+    }
+    /// Links on the way of its ACKs.
+    pub fn ack_path(&self, flow: usize) -> &[usize] {
+        let instance = &self.network.flows[flow];
+        match self.apps[flow].data_sender() {
+            Side::Client => &instance.reverse,
+            Side::Server => &instance.forward,
         }
     }
     /// The endpoint that receives it.
@@ -587,7 +595,7 @@ impl<'a> World<'a> {
 
 impl World<'_> {
     /// The captured packets as a pcapng file, if a capture was asked for.
-    pub fn capture_file(&self) -> Option<Vec<u8>> {
+    pub fn capture_file(&self) -> Option<Capture> {
         let is_tap = |link: &&usize| self.fabric.is_captured(**link);
         let taps: Vec<(usize, String)> = self
             .declared

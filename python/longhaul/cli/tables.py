@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from ..explain import explain, slowest_and_fastest
 from ..results import Result
 from ..sweep import SweepResult
 from ..units import counted, quantity
+
+#: Blanks beside a column.
+_BESIDE = 3
 
 
 def print_run(console: Console, result: Result) -> None:
@@ -31,11 +35,11 @@ def print_run(console: Console, result: Result) -> None:
         )  # fmt: skip
     for title, value in tables.key_numbers(result):
         console.print(f"  {escape(title):<28}[bold]{value}[/bold]")
-    console.print(_table(tables.object_table(result, "links", short=True), "Links"))
+    _print(console, tables.object_table(result, "links", short=True), "Links")
     if tables.groups_differ_from_flows(result):
-        console.print(_table(tables.object_table(result, "groups", short=True), "Groups"))
+        _print(console, tables.object_table(result, "groups", short=True), "Groups")
     chosen = "Flows" if not tables.is_selection(result) else f"Flows (slowest, median and fastest of {len(s['flows'])})"
-    console.print(_table(tables.object_table(result, "flows", short=True), chosen))
+    _print(console, tables.object_table(result, "flows", short=True), chosen)
     for called, flow in slowest_and_fastest(s["flows"]):
         print_explanation(console, flow, called)
     for warning in result.warnings[:10]:
@@ -57,12 +61,72 @@ def print_explanation(console: Console, flow: dict[str, Any], called: str = "") 
 def print_sweep(console: Console, sweep: SweepResult, metrics: Sequence[str] | None = None) -> None:
     """One row per point with the chosen metrics, or those that people look at first."""
     seeds = counted(sweep.manifest["replications"], "seed")
-    console.print(f"[bold]{escape(sweep.name)}[/bold]  {seeds} at each point; mean ± half of the 95 % interval")
+    shown = "; mean ± half of the 95 % interval" if sweep.manifest["replications"] > 1 else ""
+    console.print(f"[bold]{escape(sweep.name)}[/bold]  {seeds} at each point{shown}")
     content = tables.cell_table(sweep, list(metrics or tables.first_metrics(sweep)))
-    console.print(_table(content, None, names=len(sweep.parameters)))
+    _print(console, content, names=len(sweep.parameters))
 
 
-def _table(content: tables.Table, title: str | None, names: int = 1) -> RichTable:
+def _print(console: Console, content: tables.Table, title: str | None = None, names: int = 1) -> None:
+    """A table whose first columns name the row; in parts that repeat these, if the terminal is too narrow for it at once."""
+    columns = range(len(content.headings))
+    widths = [max(len(text) for text in _column(content, column)) for column in columns]
+    if len(parts(widths, names, console.width)) > 1:
+        widths = [_least_width(content, column, column < names) for column in columns]
+    for number, part in enumerate(parts(widths, names, console.width)):
+        console.print(_table(content, title if number == 0 else None, part, widths, names))
+
+
+def parts(widths: Sequence[int], names: int, room: int) -> list[list[int]]:
+    """The columns of each part: those that name the row, and as many others as there is room for.
+
+    >>> parts([10, 20, 20, 20], 1, 80), parts([10, 20, 20, 20], 1, 60)
+    ([[0, 1, 2, 3]], [[0, 1, 2], [0, 3]])
+    """
+    fixed = list(range(names))
+    taken = sum(widths[:names]) + _BESIDE * names
+    found: list[list[int]] = []
+    used = room
+    for column in range(names, len(widths)):
+        used += widths[column] + _BESIDE
+        if used > room or not found:
+            found.append([*fixed])
+            used = taken + widths[column] + _BESIDE
+        found[-1].append(column)
+    return found or [fixed]
+
+
+def _column(content: tables.Table, column: int) -> list[str]:
+    return [content.headings[column][0], *(row[column] for row in content.rows)]
+
+
+def _least_width(content: tables.Table, column: int, name: bool) -> int:
+    """The width below which a word is broken, or a value, which is a number with its unit."""
+    heading, *cells = _column(content, column)
+    texts = [*_words(heading), *(word for cell in cells for word in (cell.split() if name else [cell]))]
+    return max(len(text) for text in texts)
+
+
+def _words(heading: str) -> list[str]:
+    """What may stand in lines of its own: words, and the parts of a setting's path."""
+    return re.findall(r"[^\s.]+\.?|\.", heading) or [""]
+
+
+def _heading(text: str, width: int) -> str:
+    """A heading in lines of at most so many characters."""
+    lines = [""]
+    for word in _words(text):
+        joined = f"{lines[-1]}{'' if lines[-1].endswith('.') or not lines[-1] else ' '}{word}"
+        if len(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(word)
+    return "\n".join(line for line in lines if line)
+
+
+def _table(
+    content: tables.Table, title: str | None, columns: Sequence[int], widths: Sequence[int], names: int
+) -> RichTable:
     table = RichTable(
         title=title,
         title_justify="left",
@@ -71,9 +135,10 @@ def _table(content: tables.Table, title: str | None, names: int = 1) -> RichTabl
         pad_edge=False,
         padding=(0, 1),
     )
-    for i, (heading, _) in enumerate(content.headings):
-        table.add_column(escape(heading), justify="left" if i < names else "right", overflow="fold")
+    for i in columns:
+        name = i < names
+        heading = escape(_heading(content.headings[i][0], widths[i]))
+        table.add_column(heading, justify="left" if name else "right", min_width=widths[i], no_wrap=not name)
     for row in content.rows:
-        row = [cell.replace(" ", "\u00a0") if i >= names else cell for i, cell in enumerate(row)]
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*(escape(row[i] if i < names else row[i].replace(" ", "\u00a0")) for i in columns))
     return table

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
 import polars as pl
 from matplotlib.figure import Figure
 
 from ..results import Result
-from ..units import quantity
-from . import lines, style
+from . import lines, script, style
 from .view import View
 
 
@@ -35,14 +38,18 @@ def draw(result: Result, view: View) -> Figure:
             largest = max(largest, float(shown.max()))
     style.from_zero(axes, largest)
     style.quantity_axis(axes.yaxis, largest, "bytes", "cwnd")
-    for number, pipe in enumerate(_pipe_shares(result, ids)):
-        style.limit_line(axes, pipe, f"link share × base RTT\n= {quantity(pipe, 'bytes')}", number)
+    links = script.links_over_time(result)
+    for number, pipe in enumerate(lines.distinct_limits(result, ids, partial(_pipe_share, result, links))):
+        label = pipe.label("link share × base RTT", "bytes")
+        style.limit_steps(axes, pipe.steps.times, pipe.steps.values, label, number)
     style.legend_outside(axes)
     return figure
 
 
-def _pipe_shares(result: Result, ids: list[int]) -> list[float]:
-    """A flow's fair part of the bandwidth-delay product: the window that fills the path and no queue."""
-    shares = lines.distinct_limits(result, ids, "fair_share_bps")
-    rtts = {round(float(result.summary["flows"][i]["base_rtt_s"]), 4) for i in ids}
-    return [share * rtt / 8 for share in shares for rtt in rtts] if len(rtts) == 1 else []
+def _pipe_share(result: Result, links: Sequence[script.Link], flow: dict[str, Any]) -> script.Steps | None:
+    """A flow's equal part of the bandwidth-delay product: the window that fills the path and no queue."""
+    share, rtt = script.equal_share(result, links, flow), script.base_rtt(links, flow)
+    if share is None:
+        return None
+    times = sorted({*share.times, *rtt.times})
+    return script.Steps(tuple(times), tuple(share.at(time) * rtt.at(time) / 8 for time in times))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +15,8 @@ from numpy.typing import NDArray
 
 from ..results import Result
 from ..units import quantity, scaled_unit
-from . import style
+from . import script, style
+from .script import Steps
 from .view import View
 
 #: Up to so many flows get a line of their own.
@@ -20,6 +24,8 @@ FEW = 8
 #: So many single flows are drawn thinly among many.
 SAMPLES = 3
 _GROUPS = 4
+#: So many lines of one closed form.
+_LIMITS = 3
 
 
 def flow_figure(
@@ -46,6 +52,8 @@ def flow_figure(
     else:
         largest = _bands(main, frame, column, result)
         _heat_map(figure, axes[1], frame, column, unit, label, from_least)
+    links = script.paths(result, ids)
+    script.mark(main, result, view, links)
     style.title(main, what, result.name)
     style.from_zero(main, largest)
     style.quantity_axis(main.yaxis, largest, unit, label)
@@ -119,6 +127,10 @@ def _bands(axes: Axes, frame: pl.DataFrame, column: str, result: Result) -> floa
         )
         time = stats["time_s"].to_numpy()
         low, high = stats["low"].to_numpy().astype(float), stats["high"].to_numpy().astype(float)
+        if len(ids) == 1:
+            axes.plot(time, high, color=colour, linestyle=style.DASHES[number], label=f"{name}: 1 flow")
+            largest = max(largest, largest_of(high))
+            continue
         axes.fill_between(
             time,
             low,
@@ -185,16 +197,51 @@ def largest_of(values: NDArray[np.float64]) -> float:
     return float(finite.max()) if finite.size else 0.0
 
 
-def distinct_limits(result: Result, ids: list[int], key: str) -> list[float]:
-    """The values of a closed form over flows, equal within 2 % taken as one; at most 3, else the median alone."""
+@dataclass(frozen=True)
+class Limit:
+    """A closed form that holds for some flows, and the groups that these are all of, if others have another one."""
+
+    steps: Steps
+    groups: tuple[str, ...] = ()
+
+    def label(self, what: str, unit: str) -> str:
+        """Its entry in the legend; what it is in an outage goes without saying."""
+        name = f"{what}, {', '.join(self.groups)}" if self.groups else what
+        values = [value for value in self.steps.values if value > 0] or [0.0]
+        high = quantity(max(values), unit)
+        return (
+            f"{name}\n= {high}"
+            if max(values) <= 1.02 * min(values)
+            else f"{name}\n= {quantity(min(values), unit)} to {high}"
+        )
+
+
+def distinct_limits(
+    result: Result, ids: list[int], of: Callable[[dict[str, Any]], Steps | None], *, ends: bool = False
+) -> list[Limit]:
+    """What a closed form says of some flows, values within 2 % taken as one.
+
+    Of more than three values only the middle one is left, or the least and the largest (`ends`).
+    """
     chosen = set(ids)
-    values = sorted(
-        float(flow["predicted"][key])
-        for flow in result.summary["flows"]
-        if flow["id"] in chosen and flow.get("predicted", {}).get(key)
-    )
-    distinct: list[float] = []
-    for value in values:
-        if not distinct or value > distinct[-1] * 1.02:
-            distinct.append(value)
-    return distinct if len(distinct) <= 3 else [values[len(values) // 2]]
+    found: list[tuple[Steps, list[str]]] = []
+    flows = [(steps, flow) for flow in result.summary["flows"] if flow["id"] in chosen and (steps := of(flow))]
+    for steps, flow in sorted(flows, key=lambda pair: max(pair[0].values)):
+        if not found or not _alike(found[-1][0], steps):
+            found.append((steps, []))
+        found[-1][1].append(str(flow["group"]))
+    if len(found) > _LIMITS:
+        ordered = sorted((steps for steps, _ in flows), key=lambda steps: max(steps.values))
+        return [Limit(ordered[0]), Limit(ordered[-1])] if ends else [Limit(ordered[len(ordered) // 2])]
+    return [Limit(steps, _own(groups, found)) for steps, groups in found]
+
+
+def _alike(a: Steps, b: Steps) -> bool:
+    return a.times == b.times and all(x <= y * 1.02 and y <= x * 1.02 for x, y in zip(a.values, b.values, strict=True))
+
+
+def _own(groups: list[str], found: list[tuple[Steps, list[str]]]) -> tuple[str, ...]:
+    """The groups of flows with one value, unless there is only one value, or flows of a group have several."""
+    mine = tuple(dict.fromkeys(groups))
+    others = [name for _, names in found if names is not groups for name in names]
+    return mine if len(found) > 1 and not set(mine) & set(others) else ()

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..errors import PlotError
 from ..results import Result
 from ..units import quantity
-from . import style
+from . import script, style
 from .view import View
 
 #: At most so many links in one figure: the busiest.
@@ -35,7 +34,7 @@ def draw_utilisation(result: Result, view: View) -> Figure:
             **style_of,
         )
     axes.set_ylim(0, 1.04)
-    _mark_changes(axes, result, view, [index for index, _ in chosen])
+    script.mark(axes, result, view, [index for index, _ in chosen])
     style.quantity_axis(axes.yaxis, 1.0, "share", "utilisation")
     style.title(axes, f"Link utilisation{remark}", result.name)
     style.time_axis(axes, *view.span(result))
@@ -91,7 +90,8 @@ def draw_queue(result: Result, view: View) -> Figure:
                 most = max(most, float(lost.max()))
     style.from_zero(queue, longest)
     style.quantity_axis(queue.yaxis, longest, "packets", "queue")
-    _mark_changes(queue, result, view, [index for index, _ in chosen])
+    script.mark(queue, result, view, [index for index, _ in chosen])
+    script.mark(drops, result, view, [index for index, _ in chosen], named=False)
     style.from_zero(drops, most, 1.15)
     drops.set_ylabel("packets\nper sample")
     if most == 0:
@@ -123,16 +123,3 @@ def _queueing(chosen: list[tuple[int, dict[str, Any]]], frame: pl.DataFrame) -> 
 
 def _label(link: dict[str, Any]) -> str:
     return f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']})"
-
-
-def _mark_changes(axes: Axes, result: Result, view: View, links: list[int]) -> None:
-    """Thin vertical lines where a link's rate or delay changes by the script."""
-    start, end = view.span(result)
-    changes = result.events.filter(
-        pl.col("kind").str.starts_with("link") & pl.col("link").is_in(links) & pl.col("time_s").is_between(start, end)
-    )
-    times = changes["time_s"].unique().sort().to_list()
-    if not 0 < len(times) <= 40:
-        return
-    for i, time in enumerate(times):
-        axes.axvline(time, color=style.LIMIT, linewidth=0.8, linestyle=(0, (1, 2)), label=None if i else "link changes")

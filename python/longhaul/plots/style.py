@@ -29,6 +29,14 @@ DASHES: tuple[Any, ...] = (
 )
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++", "oo")
 LIMIT = "#444444"
+_LIMIT_DASHES: tuple[Any, ...] = (
+    (0, (4, 3)),
+    (0, (12, 4)),
+    (0, (8, 3, 1, 3)),
+    (0, (1, 2)),
+    (0, (8, 2, 1, 2, 1, 2)),
+    (0, (2, 6)),
+)
 SIZE = (8.0, 4.0)
 
 _SETTINGS: Any = {
@@ -101,16 +109,23 @@ def legend_outside(axes: Axes, **settings: Any) -> None:
 
 def limit_line(axes: Axes, value: float, label: str, number: int = 0) -> None:
     """A closed-form limit: a thin dashed line, named in the legend. One above the axis is only named, marked ↑."""
-    top = axes.get_ylim()[1]
-    above = value > top
-    dashes = [(0, (4, 3)), (0, (1, 2)), (0, (8, 3, 1, 3)), (0, (12, 4))][number % 4]
-    data: Any = ([], []) if above else ([0, 1], [value, value])
-    extra: Any = {} if above else {"transform": axes.get_yaxis_transform()}
+    limit_steps(axes, (0.0,), (value,), label, number)
+
+
+def limit_steps(axes: Axes, times: Sequence[float], values: Sequence[float], label: str, number: int = 0) -> None:
+    """A closed-form limit that changes in steps; from each time (s) on it has the value beside it."""
+    above = min(values) > axes.get_ylim()[1]
+    constant = len(values) == 1
+    data: Any = ([], []) if above else ([0, 1], [*values] * 2) if constant else ([*times, 1e18], [*values, values[-1]])
+    extra: Any = {"transform": axes.get_yaxis_transform()} if constant and not above else {}
     axes.plot(
         *data,
         color=LIMIT,
         linewidth=0.9,
-        linestyle=dashes,
+        linestyle=_LIMIT_DASHES[number % len(_LIMIT_DASHES)],
+        drawstyle="default" if constant else "steps-post",
+        scalex=False,
+        scaley=False,
         label=label + (" ↑ off scale" if above else ""),
         **extra,
     )

@@ -44,7 +44,7 @@ def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
         label = ", ".join(f"{_short(p)} {v}" for p, v in zip(others, key, strict=True)) or None
         bars = np.nan_to_num(np.vstack([mean - low, high - mean]))
         axes.errorbar(
-            x[order], mean, yerr=bars, capsize=3, marker="os^Dv<>p"[number], markersize=4,
+            x[order], mean, yerr=bars if bars.any() else None, capsize=3, marker="os^Dv<>p"[number], markersize=4,
             color=style.COLOURS[number], linestyle=style.DASHES[number], label=label,
         )  # fmt: skip
         largest = max(largest, float(np.nanmax(mean + bars[1])))
@@ -53,11 +53,8 @@ def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
     _x_axis(axes, parameter, ticks, unit, [places[v] for v in values])
     more = f", {_LINES} of {len(lines)} lines" if len(lines) > _LINES else ""
     n = int(frame["n"].max() or 1)  # type: ignore[arg-type]
-    style.title(
-        axes,
-        f"{result.title(metric)} (mean{' and 95 % interval' if n > 1 else ''} of {n} run{'s' * (n > 1)}{more})",
-        result.name,
-    )
+    shown = f"mean and 95 % interval of {n} runs" if n > 1 else "one run at each point"
+    style.title(axes, f"{result.title(metric)} ({shown}{more})", result.name)
     style.legend_outside(axes)
     return figure
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
 from matplotlib.figure import Figure
 
 from ..results import Result
-from ..units import quantity
-from . import lines, style
+from . import lines, script, style
 from .view import View
 
 #: Closed forms in the summary and how they are called here.
@@ -30,8 +33,20 @@ def draw_goodput(result: Result, view: View) -> Figure:
 
 def _draw(result: Result, view: View, column: str, label: str, what: str) -> Figure:
     figure, axes, _ = lines.flow_figure(result, view, column, "bit/s", label, what, mean=True)
-    for number, (key, name) in enumerate(_LIMITS.items()):
-        for value in lines.distinct_limits(result, view.flow_ids(result), key):
-            style.limit_line(axes, value, f"{name}\n= {quantity(value, 'bit/s')}", number)
+    links = script.links_over_time(result)
+    shown = (
+        (name, limit)
+        for key, name in _LIMITS.items()
+        for limit in lines.distinct_limits(result, view.flow_ids(result), partial(_limit, result, links, key))
+    )
+    for number, (name, limit) in enumerate(shown):
+        style.limit_steps(axes, limit.steps.times, limit.steps.values, limit.label(name, "bit/s"), number)
     style.legend_outside(axes)
     return figure
+
+
+def _limit(result: Result, links: Sequence[script.Link], key: str, flow: dict[str, Any]) -> script.Steps | None:
+    if key == "fair_share_bps":
+        return script.equal_share(result, links, flow)
+    value = flow.get("predicted", {}).get(key)
+    return script.Steps((0.0,), (float(value),)) if value else None

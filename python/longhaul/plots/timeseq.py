@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from ..errors import PlotError
 from ..results import Result
 from ..units import quantity
-from . import lines, style
+from . import lines, script, style
 from .view import View
 
 #: More segments than this get a second panel that zooms in on the first retransmission.
@@ -31,10 +31,12 @@ def draw(result: Result, view: View) -> Figure:
     figure = Figure(figsize=(style.SIZE[0], 8.2 if zoom else 5.0), layout="constrained")
     panels = figure.subplots(2 if zoom else 1, 1, squeeze=False)[:, 0]
     _panel(panels[0], frame, (start, end if view.end is not None else float(frame["time_s"].max() or end)))  # type: ignore[arg-type]
+    script.mark(panels[0], result, view, script.paths(result, [flow]))
     style.title(panels[0], f"Time-sequence graph, {lines.flow_label(result, flow)}", result.name)
     style.legend_outside(panels[0])
     if zoom:
         _panel(panels[1], frame, zoom)
+        script.mark(panels[1], result, View(start=zoom[0], end=zoom[1]), script.paths(result, [flow]), named=False)
         panels[1].set_title(
             f"the same around {_zoom_reason(frame)}: {quantity(zoom[0], 's')} to {quantity(zoom[1], 's')}"
         )

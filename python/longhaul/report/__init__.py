@@ -21,7 +21,8 @@ from .topology import drawing
 
 _CAPTIONS = {
     "throughput": "Payload sent by each flow, retransmissions included. Dashed: closed-form limits.",
-    "goodput": "Payload that reached the receiving application in order.",
+    "goodput": "Payload that reached the receiving application in order. Above the link's rate: what waited for a lost packet"
+    " counts when that has come again.",
     "cwnd": "What congestion control allows to be in flight. Dashed: what fills the path without any queue.",
     "utilisation": "How much of each shared link's rate was in use.",
     "queue": "What waited in front of the busiest links, and what was dropped there.",
