@@ -59,5 +59,6 @@ pub use config::{Config, InitialWindow, Keepalive, Reading, Recovery, RttSamplin
 pub use connection::{Connection, reset_for};
 pub use event::{Departure, Event, Ports, Transmit};
 pub use limits::{Limit, LimitedTime};
+pub use rtt::RttEstimator;
 pub use state::State;
 pub use stats::Stats;

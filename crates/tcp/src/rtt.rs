@@ -6,13 +6,18 @@ use longhaul_units::Duration;
 /// RFC 5681 and RFC 6298 section 5.7: the RTO after a lost SYN.
 const RTO_AFTER_SYN_LOSS: Duration = Duration::from_secs(3);
 
+/// Estimates the round trip time from samples.
 #[derive(Clone, Debug)]
-pub(crate) struct RttEstimator {
+pub struct RttEstimator {
+    /// Smoothed round trip time; zero before the first sample.
     pub srtt: Duration,
+    /// Round trip time variation.
     pub rttvar: Duration,
     /// In force, back-off included.
     rto: Duration,
+    /// The latest round trip observed; zero before the first.
     pub latest: Duration,
+    /// The smallest round trip observed; [`Duration::MAX`] before the first.
     pub min: Duration,
     min_rto: Duration,
     max_rto: Duration,
@@ -20,6 +25,7 @@ pub(crate) struct RttEstimator {
 }
 
 impl RttEstimator {
+    /// With the timer's settings of `config`.
     pub fn new(config: &Config) -> Self {
         RttEstimator {
             srtt: Duration::ZERO,
@@ -32,6 +38,7 @@ impl RttEstimator {
             granularity: config.clock_granularity,
         }
     }
+    /// The retransmission timeout, back-off included.
     #[inline]
     pub fn rto(&self) -> Duration {
         self.rto
@@ -62,7 +69,7 @@ impl RttEstimator {
         self.rto = self.rto.saturating_mul(2).min(self.max_rto);
     }
     /// Section 5.7: the SYN was lost, no round trip is known, and data begins.
-    pub fn after_syn_loss(&mut self) {
+    pub(crate) fn after_syn_loss(&mut self) {
         if self.srtt.is_zero() {
             self.rto = RTO_AFTER_SYN_LOSS.min(self.max_rto);
         }

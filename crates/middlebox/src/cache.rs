@@ -1,0 +1,314 @@
+//! Copies of the data packets that went by and are not acknowledged yet, in the order of their sequence numbers, and what
+//! of them is to be sent again from here: on duplicate ACKs (RFC 5681, RFC 6582; with SACK, RFC 6675) and on a timeout
+//! (RFC 6298) of the round trip between here and the receiver.
+
+use longhaul_segment::{Ecn, SackBlocks, Segment, SeqNumber};
+use longhaul_tcp::{Config, RttEstimator};
+use longhaul_units::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// Where unwrapped positions begin: a position's low 32 bits are the sequence number, and the first one seen has room
+/// below it.
+const ORIGIN: u64 = 1 << 33;
+
+/// The position of a sequence number near another position, or near the beginning if there is none.
+#[inline]
+pub(crate) fn position(seq: SeqNumber, near: Option<u64>) -> u64 {
+    let near = near.unwrap_or(ORIGIN | u64::from(seq.0));
+    seq.unwrap(SeqNumber(0), near).unwrap_or(near)
+}
+
+/// The sequence number of a position.
+#[inline]
+pub(crate) fn number(position: u64) -> SeqNumber {
+    SeqNumber::wrap(SeqNumber(0), position)
+}
+
+/// How losses beyond the middlebox are found and repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LocalRecovery {
+    /// Whether lost packets are sent again from here at all.
+    pub enabled: bool,
+    /// Duplicate ACKs, or SACKed packets above a hole, that mean a loss; at least 1.
+    pub duplicate_threshold: u32,
+    /// Retransmission timeout before the first local round trip was measured.
+    pub initial_rto: Duration,
+    /// Smallest timeout.
+    pub min_rto: Duration,
+    /// Largest timeout.
+    pub max_rto: Duration,
+}
+
+impl Default for LocalRecovery {
+    /// Timeouts of RFC 6298, but with the minimum of 200 ms that 4.4BSD and Linux use: the local round trip is short.
+    fn default() -> Self {
+        LocalRecovery {
+            enabled: true,
+            duplicate_threshold: 3,
+            initial_rto: Duration::from_secs(1),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_secs(60),
+        }
+    }
+}
+
+impl LocalRecovery {
+    fn estimator(&self) -> RttEstimator {
+        RttEstimator::new(&Config {
+            initial_rto: self.initial_rto,
+            min_rto: self.min_rto,
+            max_rto: self.max_rto,
+            ..Config::default()
+        })
+    }
+}
+
+/// A packet that went by and is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Copy<B> {
+    pub start: u64,
+    /// End of the payload and the FIN.
+    pub end: u64,
+    pub segment: Segment,
+    pub ecn: Ecn,
+    pub body: B,
+    /// An ACK for it was sent from here.
+    pub acknowledged: bool,
+    /// The receiver has reported it above a hole.
+    sacked: bool,
+    sent_at: Instant,
+    /// It was sent more than once, by the sender or from here: no round trip is measured with it (Karn's rule).
+    resent: bool,
+}
+
+impl<B> Copy<B> {
+    pub fn new(
+        now: Instant,
+        range: std::ops::Range<u64>,
+        segment: &Segment,
+        ecn: Ecn,
+        body: B,
+        resent: bool,
+    ) -> Self {
+        Copy {
+            start: range.start,
+            end: range.end,
+            segment: *segment,
+            ecn,
+            body,
+            acknowledged: false,
+            sacked: false,
+            sent_at: now,
+            resent,
+        }
+    }
+    pub fn payload(&self) -> u64 {
+        u64::from(self.segment.payload_len)
+    }
+}
+
+/// Copies of one direction of one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache<B> {
+    copies: VecDeque<Copy<B>>,
+    payload: u64,
+    /// What the receiver has acknowledged; unknown where the beginning was not seen and no ACK has come yet.
+    pub acked: Option<u64>,
+    /// End of the highest data seen.
+    pub highest: u64,
+    duplicates: u32,
+    /// While below it, an ACK of new data that does not reach it tells of one more loss (RFC 6582).
+    recovery_point: u64,
+    rtt: RttEstimator,
+    deadline: Instant,
+    settings: LocalRecovery,
+    /// Positions in `copies` that are to be sent again, in order.
+    to_resend: Vec<usize>,
+}
+
+impl<B> Cache<B> {
+    pub fn new(settings: LocalRecovery) -> Self {
+        Cache {
+            copies: VecDeque::new(),
+            payload: 0,
+            acked: None,
+            highest: 0,
+            duplicates: 0,
+            recovery_point: 0,
+            rtt: settings.estimator(),
+            deadline: Instant::FAR_FUTURE,
+            settings,
+            to_resend: vec![],
+        }
+    }
+    /// The next byte of the connection stands at `start`.
+    pub fn begin(&mut self, start: u64) {
+        self.acked = Some(start);
+        self.highest = start;
+    }
+
+    pub fn len(&self) -> usize {
+        self.copies.len()
+    }
+    /// Payload of all copies in bytes.
+    pub fn payload(&self) -> u64 {
+        self.payload
+    }
+    pub fn get(&self, index: usize) -> Option<&Copy<B>> {
+        self.copies.get(index)
+    }
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut Copy<B>> {
+        self.copies.get_mut(index)
+    }
+    /// How many copies lie below `position`.
+    pub fn count_below(&self, position: u64) -> usize {
+        self.copies.partition_point(|copy| copy.start < position)
+    }
+    /// When [`Cache::on_timeout`] is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        (self.deadline < Instant::FAR_FUTURE).then_some(self.deadline)
+    }
+    /// The smallest round trip to the receiver and back; `Duration::MAX` before the first.
+    pub fn min_rtt(&self) -> Duration {
+        self.rtt.min
+    }
+
+    /// The copy that holds all of `[start, end)`.
+    pub fn find(&mut self, start: u64, end: u64) -> Option<&mut Copy<B>> {
+        let index = self.copies.partition_point(|copy| copy.end <= start);
+        self.copies.get_mut(index).filter(|copy| copy.start <= start && end <= copy.end)
+    }
+    /// True if any of `[start, end)` is in a copy.
+    pub fn overlaps(&self, start: u64, end: u64) -> bool {
+        let index = self.copies.partition_point(|copy| copy.end <= start);
+        self.copies.get(index).is_some_and(|copy| copy.start < end)
+    }
+
+    /// Takes a copy in, which overlaps no other.
+    pub fn insert(&mut self, now: Instant, copy: Copy<B>) {
+        self.payload += copy.payload();
+        let index = match self.copies.back() {
+            Some(last) if last.start > copy.start => self.count_below(copy.start),
+            _ => self.copies.len(),
+        };
+        self.copies.insert(index, copy);
+        if self.settings.enabled && self.deadline == Instant::FAR_FUTURE {
+            self.deadline = now + self.rtt.rto();
+        }
+    }
+    /// The sender has sent a packet again that is here.
+    pub fn note_resent(now: Instant, copy: &mut Copy<B>) {
+        copy.resent = true;
+        copy.sent_at = now;
+    }
+
+    /// The receiver acknowledges all below `ack`, which is more than before. `freed` sees each copy that goes.
+    pub fn acknowledge(&mut self, now: Instant, ack: u64, mut freed: impl FnMut(&Copy<B>)) {
+        let mut sample = None;
+        while let Some(copy) = self.copies.front().filter(|copy| copy.end <= ack) {
+            if !copy.resent {
+                sample = Some(now.since(copy.sent_at));
+            }
+            freed(copy);
+            self.payload -= copy.payload();
+            self.copies.pop_front();
+        }
+        self.acked = Some(ack);
+        self.highest = self.highest.max(ack);
+        self.duplicates = 0;
+        if let Some(rtt) = sample {
+            self.rtt.observe(rtt);
+            self.rtt.sample(rtt);
+        }
+        if !self.settings.enabled {
+            return;
+        }
+        self.deadline = if self.copies.is_empty() { Instant::FAR_FUTURE } else { now + self.rtt.rto() };
+        if ack < self.recovery_point && self.holds_missing() {
+            self.resend(0, now);
+        }
+    }
+
+    /// True if the packet that the receiver waits for is here.
+    pub fn holds_missing(&self) -> bool {
+        match (self.copies.front(), self.acked) {
+            (Some(first), Some(acked)) => first.start <= acked,
+            _ => false,
+        }
+    }
+
+    /// A duplicate ACK has come. True if the loss that it tells of is repaired from here.
+    pub fn on_duplicate_ack(&mut self, now: Instant) -> bool {
+        if !self.settings.enabled || !self.holds_missing() {
+            return false;
+        }
+        self.duplicates += 1;
+        if self.duplicates == self.settings.duplicate_threshold && self.acked >= Some(self.recovery_point) {
+            self.recovery_point = self.highest;
+            self.resend(0, now);
+        }
+        true
+    }
+
+    /// Takes note of SACK blocks: a hole with enough packets reported above it is lost (RFC 6675 section 4, IsLost).
+    pub fn on_sack(&mut self, now: Instant, blocks: &SackBlocks) {
+        let Some(acked) = self.acked.filter(|_| self.settings.enabled) else { return };
+        for &(start, end) in blocks.as_slice() {
+            let (start, end) = (position(start, Some(acked)), position(end, Some(acked)));
+            let first = self.copies.partition_point(|copy| copy.start < start);
+            self.copies
+                .iter_mut()
+                .skip(first)
+                .take_while(|copy| copy.end <= end)
+                .for_each(|copy| copy.sacked = true);
+        }
+        let mut above = 0;
+        for index in (0..self.copies.len()).rev() {
+            if self.copies[index].sacked {
+                above += 1;
+            } else if above >= self.settings.duplicate_threshold {
+                self.resend(index, now);
+            }
+        }
+        self.to_resend.sort_unstable();
+    }
+
+    /// The retransmission timer has expired. True if a packet is to be sent again.
+    pub fn on_timeout(&mut self, now: Instant) -> bool {
+        if self.deadline > now {
+            return false;
+        }
+        // A sender that must repair the first hole itself has a timer of its own.
+        let ours = self.holds_missing() || (self.acked.is_none() && !self.copies.is_empty());
+        if ours {
+            self.rtt.back_off();
+            self.copies.iter_mut().for_each(|copy| copy.sacked = false);
+            self.recovery_point = self.highest;
+            self.duplicates = 0;
+            self.to_resend = vec![0];
+        }
+        self.deadline = if self.copies.is_empty() { Instant::FAR_FUTURE } else { now + self.rtt.rto() };
+        ours
+    }
+
+    /// A copy goes out again, unless it did so within the last round trip.
+    fn resend(&mut self, index: usize, now: Instant) {
+        let copy = &self.copies[index];
+        let under_way = copy.resent && now.since(copy.sent_at) < self.rtt.srtt;
+        if !under_way && !copy.sacked && !self.to_resend.contains(&index) {
+            self.to_resend.push(index);
+        }
+    }
+
+    /// The next packet that is to be sent again from here.
+    pub fn poll_resend(&mut self, now: Instant) -> Option<&Copy<B>> {
+        if self.to_resend.is_empty() {
+            return None;
+        }
+        let index = self.to_resend.remove(0);
+        let copy = self.copies.get_mut(index)?;
+        copy.resent = true;
+        copy.sent_at = now;
+        Some(copy)
+    }
+}

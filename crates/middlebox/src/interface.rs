@@ -1,0 +1,140 @@
+//! What a middlebox is: something at a node that sees packets in both directions and forwards, drops, holds, changes or
+//! originates them. It knows neither clock nor network (sans-IO).
+
+use crate::levels::Levels;
+use longhaul_segment::{Ecn, Segment, SeqNumber};
+use longhaul_units::Instant;
+
+/// Which way a packet goes, seen from the end that opened its connection.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    /// From the active opener to the passive one.
+    Forward = 0,
+    /// From the passive opener to the active one.
+    Reverse = 1,
+}
+
+impl Direction {
+    /// Both, in the order of their numbers.
+    pub const BOTH: [Direction; 2] = [Direction::Forward, Direction::Reverse];
+
+    /// The other way.
+    pub const fn opposite(self) -> Direction {
+        match self {
+            Direction::Forward => Direction::Reverse,
+            Direction::Reverse => Direction::Forward,
+        }
+    }
+}
+
+/// The payload that rides along with a segment. Nothing, `()`, where only its length is simulated; its bytes on real
+/// packets.
+pub trait Body: Clone + Default + Send + 'static {}
+impl<T: Clone + Default + Send + 'static> Body for T {}
+
+/// A packet that has reached a middlebox. What is changed in it is changed in the packet that goes on.
+///
+/// Whoever drives the middlebox has turned addresses and ports into the number of a connection.
+#[derive(Debug)]
+pub struct Passing<'a, B> {
+    /// Number of its connection.
+    pub connection: u32,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// The ECN field of its IP header.
+    pub ecn: &'a mut Ecn,
+    /// Its TCP header and the length of its payload.
+    pub segment: &'a mut Segment,
+    /// Its payload.
+    pub body: &'a B,
+}
+
+/// What becomes of a packet that has reached a middlebox.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Verdict {
+    /// It goes on, before anything that [`Middlebox::transmit_into`] gives.
+    Forward,
+    /// It ends here: dropped, or taken in to be sent on later.
+    Taken,
+}
+
+/// Where a packet goes that a middlebox sends by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departure<B> {
+    /// Where it leaves: 0, or 1 for the second node of a middlebox that stands at two.
+    pub port: usize,
+    /// Number of its connection.
+    pub connection: u32,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// The ECN field of its IP header.
+    pub ecn: Ecn,
+    /// Its payload.
+    pub body: B,
+}
+
+/// Something that happened inside and that counts for the network around.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A packet was dropped.
+    Dropped {
+        /// Number of its connection.
+        connection: u32,
+        /// Which way it went.
+        direction: Direction,
+        /// Its payload in bytes.
+        payload_len: u32,
+        /// Bytes of the whole IP packet.
+        wire_len: u32,
+    },
+}
+
+/// A middlebox. After each input its owner takes what [`Middlebox::transmit_into`] gives until it gives nothing, then
+/// asks for the next timeout.
+pub trait Middlebox<B: Body>: Send {
+    /// A packet has reached the middlebox at `port`.
+    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, B>) -> Verdict;
+    /// Time has come to what [`Middlebox::poll_timeout`] said.
+    fn handle_timeout(&mut self, now: Instant);
+    /// When it next needs [`Middlebox::handle_timeout`].
+    fn poll_timeout(&self) -> Option<Instant>;
+    /// Writes the next packet that is to leave into `segment`, if there is one.
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<B>>;
+    /// What has happened, one by one.
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+
+    /// It breaks down: all that it holds is lost. From then on it does what its documentation says.
+    fn fail(&mut self, now: Instant);
+
+    /// Everything that it counts, by the name of the metric, from the start.
+    fn counters(&self) -> Vec<(&'static str, u64)>;
+    /// What it holds.
+    fn levels(&self) -> &Levels;
+    /// Mean and largest values are of the time from now on.
+    fn begin_measuring(&mut self, now: Instant);
+}
+
+/// One end of a connection whose handshake is not seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KnownEnd {
+    /// Sequence number of its first byte.
+    pub first: SeqNumber,
+    /// The window field that it offers at first, scaled.
+    pub window: u16,
+    /// The scale of its windows.
+    pub shift: u8,
+}
+
+/// Connections that are established from the start, by their numbers: the active opener's end and the passive one's.
+#[derive(Clone, Debug, Default)]
+pub struct Established(pub Vec<Option<[KnownEnd; 2]>>);
+
+impl Established {
+    /// What is known of a connection, if its handshake will not be seen.
+    pub fn of(&self, connection: u32) -> Option<[KnownEnd; 2]> {
+        self.0.get(connection as usize).copied().flatten()
+    }
+}

@@ -1,0 +1,17 @@
+//! What the network does to TCP: performance enhancing proxies (RFC 3135) and their like, as state machines without clock
+//! and sockets (sans-IO). The same object is a node of a simulation and a stage for real packets.
+//!
+//! A [`Middlebox`] sees the packets that pass its node in both directions. The world around it turns addresses into numbers
+//! of connections, hands it packets and the time, and sends what it wants to send.
+
+mod cache;
+mod interface;
+mod levels;
+mod outbox;
+pub mod premature_ack;
+mod timers;
+
+pub use cache::LocalRecovery;
+pub use interface::{Body, Departure, Direction, Established, Event, KnownEnd, Middlebox, Passing, Verdict};
+pub use levels::{Gauge, Levels};
+pub use premature_ack::PrematureAck;

@@ -1,0 +1,29 @@
+//! Packets that a middlebox wants to send, until they are asked for.
+
+use crate::{Body, Departure, Direction};
+use longhaul_segment::{Ecn, Segment};
+use std::collections::VecDeque;
+
+/// First in, first out.
+#[derive(Debug)]
+pub(crate) struct Outbox<B>(VecDeque<(Segment, Departure<B>)>);
+
+impl<B> Default for Outbox<B> {
+    fn default() -> Self {
+        Outbox(VecDeque::new())
+    }
+}
+
+impl<B: Body> Outbox<B> {
+    pub fn push(&mut self, connection: u32, direction: Direction, segment: Segment, ecn: Ecn, body: B) {
+        self.0.push_back((segment, Departure { port: 0, connection, direction, ecn, body }));
+    }
+    pub fn pop_into(&mut self, segment: &mut Segment) -> Option<Departure<B>> {
+        let (next, departure) = self.0.pop_front()?;
+        *segment = next;
+        Some(departure)
+    }
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}

@@ -1,0 +1,307 @@
+//! Premature ACKs with a watermark: "Performance Improvement of TCP using PEPs: effect of premature ACK transmission
+//! timing on throughput" (Okayama, 2005). Between the source's network (S-Net) and the destination's (D-Net) the PEP
+//! forwards every data packet, keeps a copy of up to N of them, and acknowledges the oldest W on the destination's behalf.
+//!
+//! **Keeps:** addresses, ports, sequence numbers and ordering end to end; the destination gets every byte once, since what
+//! was acknowledged here is sent again from here until the destination has it; FIN and RST are the ends' own.
+//!
+//! **Breaks:** an ACK no longer says that data has arrived. What was acknowledged here and not delivered is lost if the PEP
+//! breaks down, if the destination resets the connection, or if it can no longer be reached (counted as
+//! `lost_acknowledged_bytes`). The source no longer sees losses beyond the PEP, so its congestion control does not answer
+//! to congestion on D-Net. With a window of its own ([`Settings::window`]) the PEP may let the source send more than the
+//! destination has room for; what the destination then refuses is sent again from here.
+//!
+//! After [`fail`](Middlebox::fail) it is a plain router: it forwards all and keeps nothing.
+//!
+//! Beside the paper's steps, which are for data in order without loss:
+//! * A premature ACK never covers a packet that has not been seen here, was not copied, or carries a FIN ([`Guard::Strict`]).
+//! * A packet that was acknowledged already is not forwarded again: the source is told once more.
+//! * Losses on D-Net are repaired from here on three duplicate ACKs, on SACK, on partial ACKs, and on a timeout; duplicate
+//!   ACKs for what is repaired here do not reach the source, nor do their SACK blocks.
+//! * A window that opens again is passed on although its ACK acknowledges nothing new.
+
+mod half;
+#[cfg(test)]
+mod tests;
+mod watermark;
+
+use crate::cache::{LocalRecovery, position};
+use crate::levels::Levels;
+use crate::outbox::Outbox;
+use crate::timers::Timers;
+use crate::{Body, Departure, Direction, Established, Middlebox, Passing, Verdict};
+use half::Half;
+use longhaul_segment::{Flags, Segment, SeqNumber};
+use longhaul_units::Instant;
+pub use watermark::Watermark;
+
+/// After so many timeouts in a row without progress the destination is given up (as R2 of RFC 9293 section 3.8.3).
+const MAX_TIMEOUTS: u32 = 15;
+
+/// What keeps premature ACKs from covering packets that are not in the buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Guard {
+    /// Nothing is acknowledged above a packet that is not here. Step B-3 does not see to it where fewer than W copies are
+    /// left, all below the through packet: data that comes then is acknowledged by step A-1, and the through packet with it.
+    #[default]
+    Strict,
+    /// Step B-3 as it is printed.
+    AsPrinted,
+}
+
+/// Everything that can be set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// N: copies that each direction of each connection may have in the buffer.
+    pub buffer: usize,
+    /// W.
+    pub watermark: Watermark,
+    /// The window that the source is offered, in bytes, where it is larger than the destination's. It cannot be more than
+    /// the destination's window scale can express.
+    pub window: Option<u64>,
+    /// What keeps premature ACKs from covering packets without a copy.
+    pub guard: Guard,
+    /// Retransmission on D-Net.
+    pub recovery: LocalRecovery,
+}
+
+impl Settings {
+    /// The window field that the source is to see where the destination's says `field`.
+    fn window_field(&self, field: u16, shift: u8) -> u16 {
+        let own = self.window.map_or(0, |bytes| (bytes >> shift).min(u64::from(u16::MAX)) as u16);
+        field.max(own)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    packets: u64,
+    acks: u64,
+    premature_acks: u64,
+    repeated_acks: u64,
+    suppressed_acks: u64,
+    local_retransmissions: u64,
+    local_timeouts: u64,
+    through_packets: u64,
+    lost_acknowledged_bytes: u64,
+}
+
+/// A PEP that acknowledges prematurely.
+pub struct PrematureAck<B> {
+    settings: Settings,
+    established: Established,
+    connections: Vec<Option<Box<Connection<B>>>>,
+    timers: Timers,
+    outbox: Outbox<B>,
+    levels: Levels,
+    counts: Counts,
+    failed: bool,
+}
+
+/// Both directions of a connection; each is listed under the way of its data.
+struct Connection<B> {
+    halves: [Half<B>; 2],
+    /// What each direction's sender said in its SYN.
+    offers: [Option<Offer>; 2],
+}
+
+/// A SYN as far as it matters here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Offer {
+    isn: SeqNumber,
+    window: u16,
+    scale: Option<u8>,
+}
+
+impl<B: Body> Connection<B> {
+    fn new(settings: &Settings) -> Self {
+        Connection {
+            halves: Direction::BOTH.map(|direction| Half::new(direction, settings)),
+            offers: [None; 2],
+        }
+    }
+    fn undelivered(&self) -> u64 {
+        self.halves.iter().map(Half::undelivered).sum()
+    }
+    /// Copies, their payload, and payload acknowledged from here only.
+    fn holds(&self) -> [u64; 3] {
+        let sum = |value: &dyn Fn(&Half<B>) -> u64| self.halves.iter().map(value).sum();
+        [sum(&|half| half.cache.len() as u64), sum(&|half| half.cache.payload()), self.undelivered()]
+    }
+    /// True if this SYN, or one of the same number, was here before.
+    fn knows(&self, direction: Direction, syn: &Segment) -> bool {
+        self.offers[direction as usize].is_some_and(|offer| offer.isn == syn.seq)
+    }
+
+    fn on_syn(&mut self, direction: Direction, segment: &mut Segment, settings: &Settings) {
+        // The window of a SYN is not scaled (RFC 7323 section 2.2).
+        segment.window = settings.window_field(segment.window, 0);
+        if self.knows(direction, segment) {
+            return;
+        }
+        self.halves[direction as usize].begin(position(segment.seq, None) + 1);
+        let scale = segment.options.window_scale.map(|shift| shift.min(14));
+        self.offers[direction as usize] = Some(Offer { isn: segment.seq, window: segment.window, scale });
+        let [Some(first), Some(second)] = self.offers else { return };
+        for (direction, destination) in [(Direction::Forward, second), (Direction::Reverse, first)] {
+            // Windows are scaled if both ends have offered it.
+            let shift = first.scale.and(second.scale).and(destination.scale).unwrap_or(0);
+            self.halves[direction as usize].set_window(destination.window >> shift, shift);
+        }
+    }
+}
+
+impl<B: Body> PrematureAck<B> {
+    /// A PEP. `established` tells of connections whose handshake is not seen.
+    pub fn new(settings: Settings, established: Established) -> Self {
+        PrematureAck {
+            settings,
+            established,
+            connections: vec![],
+            timers: Timers::default(),
+            outbox: Outbox::default(),
+            levels: Levels::of_packets(),
+            counts: Counts::default(),
+            failed: false,
+        }
+    }
+
+    fn connection(&mut self, number: u32) -> &mut Connection<B> {
+        let index = number as usize;
+        if index >= self.connections.len() {
+            self.connections.resize_with(index + 1, || None);
+        }
+        let settings = &self.settings;
+        let established = self.established.of(number);
+        self.connections[index].get_or_insert_with(|| {
+            let mut connection = Box::new(Connection::new(settings));
+            if let Some(ends) = established {
+                for direction in Direction::BOTH {
+                    let destination = ends[direction.opposite() as usize];
+                    let half = &mut connection.halves[direction as usize];
+                    half.begin(position(ends[direction as usize].first, None));
+                    half.set_window(destination.window, destination.shift);
+                }
+            }
+            connection
+        })
+    }
+
+    /// Forgets a connection; what it had acknowledged is lost.
+    fn forget(&mut self, now: Instant, number: u32) {
+        let Some(slot) = self.connections.get_mut(number as usize) else { return };
+        if let Some(connection) = slot.take() {
+            self.counts.lost_acknowledged_bytes += connection.undelivered();
+            let holds = connection.holds();
+            self.account(now, holds, [0; 3]);
+        }
+    }
+
+    fn account(&mut self, now: Instant, before: [u64; 3], after: [u64; 3]) {
+        let Levels { packets, bytes, undelivered } = &mut self.levels;
+        for (gauge, index) in [(packets.as_mut(), 0), (Some(bytes), 1), (Some(undelivered), 2)] {
+            if let Some(gauge) = gauge {
+                gauge.set(now, gauge.level() + after[index] - before[index]);
+            }
+        }
+    }
+
+    fn handle_data_and_ack(&mut self, now: Instant, packet: Passing<'_, B>) -> Verdict {
+        let Passing { connection: number, direction, ecn, segment, body } = packet;
+        self.connection(number);
+        let PrematureAck { connections, settings, counts, outbox, timers, .. } = self;
+        let Some(connection) = connections[number as usize].as_deref_mut() else { return Verdict::Forward };
+        let before = connection.holds();
+        let mut send = |direction, segment, ecn, body| outbox.push(number, direction, segment, ecn, body);
+        let mut verdict = Verdict::Forward;
+        if segment.flags.contains(Flags::ACK) {
+            let acked = &mut connection.halves[direction.opposite() as usize];
+            verdict = acked.on_ack(now, segment, settings, counts, &mut send);
+        }
+        if segment.seq_len() > 0 {
+            let data = &mut connection.halves[direction as usize];
+            verdict = data.on_data(now, (segment, *ecn, body), settings, counts, &mut send);
+        }
+        let after = connection.holds();
+        for half in [0, 1] {
+            timers.set(2 * number as usize + half, connection.halves[half].cache.deadline());
+        }
+        self.account(now, before, after);
+        verdict
+    }
+}
+
+impl<B: Body> Middlebox<B> for PrematureAck<B> {
+    fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, B>) -> Verdict {
+        self.counts.packets += 1;
+        if self.failed {
+            return Verdict::Forward;
+        }
+        let flags = packet.segment.flags;
+        if flags.contains(Flags::RST) {
+            self.forget(now, packet.connection);
+            return Verdict::Forward;
+        }
+        if flags.contains(Flags::SYN) {
+            let settings = self.settings;
+            if !flags.contains(Flags::ACK)
+                && !self.connection(packet.connection).knows(packet.direction, packet.segment)
+            {
+                self.forget(now, packet.connection);
+            }
+            self.connection(packet.connection).on_syn(packet.direction, packet.segment, &settings);
+            return Verdict::Forward;
+        }
+        self.handle_data_and_ack(now, packet)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(owner) = self.timers.expired(now) {
+            let (number, half) = (owner / 2, owner % 2);
+            let PrematureAck { connections, counts, outbox, timers, .. } = self;
+            let Some(Some(connection)) = connections.get_mut(number) else { continue };
+            let mut send =
+                |direction, segment, ecn, body| outbox.push(number as u32, direction, segment, ecn, body);
+            if connection.halves[half].on_timeout(now, counts, &mut send) {
+                timers.set(owner, connection.halves[half].cache.deadline());
+            } else {
+                self.forget(now, number as u32);
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    fn transmit_into(&mut self, _now: Instant, segment: &mut Segment) -> Option<Departure<B>> {
+        self.outbox.pop_into(segment)
+    }
+
+    fn fail(&mut self, now: Instant) {
+        for number in 0..self.connections.len() {
+            self.forget(now, number as u32);
+        }
+        self.outbox.clear();
+        self.timers.clear();
+        self.failed = true;
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let counts = &self.counts;
+        vec![
+            ("premature_acks", counts.premature_acks),
+            ("suppressed_acks", counts.suppressed_acks),
+            ("local_retransmissions", counts.local_retransmissions),
+            ("local_timeouts", counts.local_timeouts),
+            ("through_packets", counts.through_packets),
+            ("lost_acknowledged_bytes", counts.lost_acknowledged_bytes),
+        ]
+    }
+    fn levels(&self) -> &Levels {
+        &self.levels
+    }
+    fn begin_measuring(&mut self, now: Instant) {
+        self.levels.restart(now);
+    }
+}
