@@ -324,6 +324,75 @@ pub const DEFINITIONS: &[Definition] = &[
         "95 % of the transfers that finished took no longer.",
     ),
     define(
+        "buffer_mean_packets",
+        "packets",
+        "Mean buffer",
+        "Of a middlebox: time average of the data packets that it keeps, while measured.",
+    ),
+    define(
+        "buffer_max_packets",
+        "packets",
+        "Largest buffer",
+        "Of a middlebox: most data packets kept at once, while measured.",
+    ),
+    define(
+        "buffer_mean_bytes",
+        "B",
+        "Mean buffer in bytes",
+        "Of a middlebox: time average of the payload that it keeps, while measured.",
+    ),
+    define(
+        "buffer_max_bytes",
+        "B",
+        "Largest buffer in bytes",
+        "Of a middlebox: most payload kept at once, while measured.",
+    ),
+    define(
+        "undelivered_mean_bytes",
+        "B",
+        "Acknowledged, not delivered",
+        "Time average of the payload that a middlebox has acknowledged to its sender and that its receiver has not \
+         acknowledged, while measured: what would be lost if the middlebox broke down.",
+    ),
+    define(
+        "undelivered_max_bytes",
+        "B",
+        "Acknowledged, not delivered, at most",
+        "Most payload acknowledged by a middlebox and not by its receiver, while measured.",
+    ),
+    define(
+        "lost_acknowledged_bytes",
+        "B",
+        "Acknowledged and lost",
+        "Payload that a middlebox had acknowledged to its sender and that can no longer be delivered, since the middlebox \
+         broke down, or the connection to the receiver was reset or given up.",
+    ),
+    define(
+        "premature_acks",
+        "",
+        "Premature ACKs",
+        "ACKs that a middlebox sent on the destination's behalf, one for each data packet.",
+    ),
+    define(
+        "suppressed_acks",
+        "",
+        "Suppressed ACKs",
+        "ACKs of the destination that a middlebox kept from the source: what they say it has heard, or is being repaired.",
+    ),
+    define(
+        "local_retransmissions",
+        "",
+        "Local retransmissions",
+        "Data packets that a middlebox sent again from its buffer.",
+    ),
+    define("local_timeouts", "", "Local timeouts", "Expirations of a middlebox's retransmission timers."),
+    define(
+        "through_packets",
+        "",
+        "Through packets",
+        "Data packets that a middlebox forwarded without a copy, since its buffer was full.",
+    ),
+    define(
         "window_limit_bps",
         "bit/s",
         "Window limit",

@@ -48,6 +48,11 @@ impl ResultFiles<'_> {
             put(&directory.join("events.parquet"), |file| {
                 tables.write_events(file).map_err(io::Error::other)
             })?;
+            if !tables.middleboxes.is_empty() {
+                put(&directory.join("middleboxes.parquet"), |file| {
+                    tables.write_middleboxes(file).map_err(io::Error::other)
+                })?;
+            }
             if !tables.segments.is_empty() {
                 put(&directory.join("segments.parquet"), |file| {
                     tables.write_segments(file).map_err(io::Error::other)

@@ -1,7 +1,7 @@
 //! The result directory: what a run writes, whatever world it ran in.
 //!
 //! `scenario.toml` (resolved), `summary.json` (written last: a directory without it is no result), the time series
-//! `flows.parquet`, `links.parquet`, `events.parquet`, and on request `segments.parquet` and `packets.pcapng`.
+//! `flows.parquet`, `links.parquet`, `events.parquet`, with middleboxes `middleboxes.parquet`, and on request `segments.parquet` and `packets.pcapng`.
 
 mod definitions;
 mod directory;
@@ -11,5 +11,7 @@ mod tables;
 
 pub use definitions::{DEFINITIONS, Definition};
 pub use directory::{ResultFiles, WriteError};
-pub use summary::{FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Warning, Work};
-pub use tables::{EventRow, FlowRow, LinkRow, SegmentKind, SegmentRow, Tables};
+pub use summary::{
+    FlowSummary, GroupSummary, LinkSummary, Metrics, MiddleboxSummary, NodeSummary, Summary, Warning, Work,
+};
+pub use tables::{EventRow, FlowRow, LinkRow, MiddleboxRow, SegmentKind, SegmentRow, Tables};

@@ -57,6 +57,9 @@ pub struct Summary {
     pub groups: Vec<GroupSummary>,
     /// Flows.
     pub flows: Vec<FlowSummary>,
+    /// Middleboxes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub middleboxes: Vec<MiddleboxSummary>,
     /// Nodes of the scenario file.
     pub nodes: Vec<NodeSummary>,
     /// What a reader should know before believing the numbers.
@@ -160,6 +163,21 @@ fn shares<S: Serializer>(shares: &[(&'static str, f64)], serializer: S) -> Resul
         map.serialize_entry(name, share)?;
     }
     map.end()
+}
+
+/// One middlebox.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MiddleboxSummary {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Names of the nodes where it stands: one or two.
+    pub at: Vec<String>,
+    /// Flows that it acts on.
+    pub flows: usize,
+    /// Its metrics.
+    pub metrics: Metrics,
 }
 
 /// A node.

@@ -66,6 +66,21 @@ pub struct LinkRow {
     pub marks: u32,
 }
 
+/// What a middlebox holds at a sampling time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MiddleboxRow {
+    /// Time in seconds.
+    pub time_s: f64,
+    /// Position in the summary's list of middleboxes.
+    pub middlebox: u32,
+    /// Data packets in its buffer; `None` where it holds no packets.
+    pub buffer_packets: Option<f64>,
+    /// Payload bytes in its buffer.
+    pub buffer_bytes: u64,
+    /// Payload bytes acknowledged to their senders and not by their receivers.
+    pub undelivered_bytes: u64,
+}
+
 /// Something that happened.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EventRow {
@@ -117,6 +132,8 @@ pub struct Tables {
     pub flows: Vec<FlowRow>,
     /// Links.
     pub links: Vec<LinkRow>,
+    /// Middleboxes.
+    pub middleboxes: Vec<MiddleboxRow>,
     /// Events.
     pub events: Vec<EventRow>,
     /// Traced segments.
@@ -174,6 +191,21 @@ impl Tables {
                 column!(rows, UInt32Array, drops_queue),
                 column!(rows, UInt32Array, drops_loss),
                 column!(rows, UInt32Array, marks),
+            ],
+        )
+    }
+
+    /// Writes `middleboxes.parquet`.
+    pub fn write_middleboxes(&self, to: impl Write + Send) -> Result<(), ParquetError> {
+        let rows = &self.middleboxes;
+        write(
+            to,
+            vec![
+                column!(rows, Float64Array, time_s),
+                column!(rows, UInt32Array, middlebox),
+                column!(rows, optional buffer_packets),
+                column!(rows, UInt64Array, buffer_bytes),
+                column!(rows, UInt64Array, undelivered_bytes),
             ],
         )
     }

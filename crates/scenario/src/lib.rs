@@ -5,6 +5,7 @@
 
 mod error;
 mod load;
+mod middlebox;
 mod network;
 mod spec;
 mod tcp;
@@ -14,7 +15,8 @@ mod validate;
 
 pub use error::ScenarioError;
 pub use load::{load, resolved_toml, run_id, schema_json};
-pub use network::{DirectedLink, FlowInstance, Network};
+pub use middlebox::{Common, GuardSpec, LocalRecoverySpec, MiddleboxSpec, PrematureAckSpec, WatermarkSpec};
+pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, Way};
 pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario,
 };

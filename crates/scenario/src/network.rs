@@ -46,6 +46,46 @@ pub struct FlowInstance {
     pub reverse: Vec<usize>,
 }
 
+/// One middlebox.
+#[derive(Clone, Debug)]
+pub struct MiddleboxInstance {
+    /// Its name.
+    pub name: String,
+    /// Index of its `[[middlebox]]` table.
+    pub spec: usize,
+    /// Index of its node; of both, where it stands at two.
+    pub nodes: Vec<usize>,
+    /// Flows that it acts on, in order.
+    pub flows: Vec<usize>,
+    /// Number of its first connection of its own, and how many it has. Flows have the numbers before all of them.
+    pub own_connections: (u32, u32),
+    /// Links between its two nodes, there and back, if it stands at two.
+    pub between: [Vec<usize>; 2],
+}
+
+/// One step of a way through the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Over a link.
+    Link(usize),
+    /// Through a middlebox.
+    Middlebox {
+        /// Index of the middlebox.
+        middlebox: usize,
+        /// Which of its nodes: 0, or 1 for the second.
+        port: usize,
+    },
+}
+
+/// A way on which packets may go: all of it, or up to or from a middlebox that ends connections.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// Where its packets go: twice the number of the connection, and 1 more for the passive opener's end.
+    pub to: usize,
+    /// Its steps, in order.
+    pub steps: Vec<Step>,
+}
+
 /// One of a group's transfers, before it is split into streams.
 struct Transfer {
     name: String,
@@ -64,6 +104,8 @@ pub struct Network {
     pub links: Vec<DirectedLink>,
     /// Flows in the order of the document.
     pub flows: Vec<FlowInstance>,
+    /// Middleboxes in the order of the document.
+    pub middleboxes: Vec<MiddleboxInstance>,
 }
 
 impl Network {
@@ -93,7 +135,127 @@ impl Network {
                 network.add_transfer(transfer, [&from, &to], core.clone(), access);
             }
         }
+        for index in 0..scenario.middlebox.len() {
+            network.add_middlebox(scenario, index);
+        }
         network
+    }
+
+    fn add_middlebox(&mut self, scenario: &Scenario, index: usize) {
+        let spec = &scenario.middlebox[index];
+        let nodes: Vec<usize> = spec.nodes().iter().map(|name| self.node(name)).collect();
+        let chosen = |group: usize| {
+            let names = spec.common().flows;
+            names.is_empty() || names.contains(&scenario.flow[group].name)
+        };
+        let passing = |flow: &FlowInstance| nodes.iter().all(|node| self.passes(flow, *node));
+        let flows: Vec<usize> = (0..self.flows.len())
+            .filter(|flow| chosen(self.flows[*flow].group) && passing(&self.flows[*flow]))
+            .collect();
+        let between = match nodes[..] {
+            [first, second] => {
+                let path = |from: usize, to: usize| self.core_path(&self.nodes[from], &self.nodes[to]);
+                [path(first, second).unwrap_or_default(), path(second, first).unwrap_or_default()]
+            }
+            _ => Default::default(),
+        };
+        let first = self
+            .middleboxes
+            .last()
+            .map_or(self.flows.len() as u32, |before| before.own_connections.0 + before.own_connections.1);
+        self.middleboxes.push(MiddleboxInstance {
+            name: spec.name().to_string(),
+            spec: index,
+            nodes,
+            own_connections: (first, spec.own_connections(flows.len())),
+            flows,
+            between,
+        });
+    }
+
+    /// True if packets of a flow pass a node, both ways, which is not one of its ends.
+    pub(crate) fn passes(&self, flow: &FlowInstance, node: usize) -> bool {
+        [&flow.forward, &flow.reverse].iter().all(|path| {
+            path.split_last()
+                .is_some_and(|(_, before)| before.iter().any(|link| self.links[*link].to == node))
+        })
+    }
+
+    /// Connections of flows and of middleboxes.
+    pub fn connections(&self) -> usize {
+        self.middleboxes
+            .last()
+            .map_or(self.flows.len(), |last| (last.own_connections.0 + last.own_connections.1) as usize)
+    }
+
+    /// All ways that packets may go.
+    pub fn ways(&self) -> Vec<Way> {
+        let mut ways = vec![];
+        for (index, flow) in self.flows.iter().enumerate() {
+            ways.extend(self.ways_of(index, &flow.forward, 2 * index + 1, false));
+            ways.extend(self.ways_of(index, &flow.reverse, 2 * index, true));
+        }
+        for (index, middlebox) in self.middleboxes.iter().enumerate() {
+            let (first, count) = middlebox.own_connections;
+            for own in first..first + count {
+                for (direction, links) in middlebox.between.iter().enumerate() {
+                    let end = |port| Step::Middlebox { middlebox: index, port };
+                    let steps = links.iter().map(|link| Step::Link(*link));
+                    let steps =
+                        [end(direction)].into_iter().chain(steps).chain([end(1 - direction)]).collect();
+                    ways.push(Way { to: 2 * own as usize + 1 - direction, steps });
+                }
+            }
+        }
+        ways
+    }
+
+    /// The way of a flow in one direction, in pieces where a middlebox at two nodes takes its place between them.
+    fn ways_of(&self, flow: usize, links: &[usize], to: usize, reverse: bool) -> Vec<Way> {
+        let mut pieces = vec![Way { to, steps: vec![] }];
+        // The middlebox between whose nodes the way is, if any.
+        let mut inside = None;
+        for (position, link) in links.iter().enumerate() {
+            if inside.is_none() {
+                pieces.last_mut().expect("there is one").steps.push(Step::Link(*link));
+            }
+            if position + 1 == links.len() {
+                break;
+            }
+            for (middlebox, port) in self.middleboxes_at(self.links[*link].to, flow, reverse) {
+                let step = Step::Middlebox { middlebox, port };
+                let last = pieces.last_mut().expect("there is one");
+                match inside {
+                    Some(other) if other != middlebox => {}
+                    Some(_) => {
+                        inside = None;
+                        pieces.push(Way { to, steps: vec![step] });
+                    }
+                    None => {
+                        last.steps.push(step);
+                        if self.middleboxes[middlebox].nodes.len() == 2 {
+                            inside = Some(middlebox);
+                        }
+                    }
+                }
+            }
+        }
+        pieces
+    }
+
+    /// Middleboxes at a node that act on a flow, each with its port there, in the order in which packets meet them.
+    fn middleboxes_at(&self, node: usize, flow: usize, reverse: bool) -> Vec<(usize, usize)> {
+        let mut found: Vec<(usize, usize)> = vec![];
+        for (index, middlebox) in self.middleboxes.iter().enumerate() {
+            if middlebox.flows.binary_search(&flow).is_ok() {
+                let port = middlebox.nodes.iter().position(|at| *at == node);
+                found.extend(port.map(|port| (index, port)));
+            }
+        }
+        if reverse {
+            found.reverse();
+        }
+        found
     }
 
     /// The nodes and links of the document, without flows.

@@ -1,6 +1,6 @@
 //! The document's tables for the run and the network.
 
-use crate::FlowSpec;
+use crate::{FlowSpec, MiddleboxSpec};
 use longhaul_path::{Change, LinkConfig, LossSpec, Outage, QueueSpec, Reordering};
 use longhaul_units::{Duration, Limit, Rate};
 use schemars::JsonSchema;
@@ -31,6 +31,9 @@ pub struct Scenario {
     /// Flows.
     #[serde(default)]
     pub flow: Vec<FlowSpec>,
+    /// Middleboxes. Several at one node stand in a row: forward packets meet them in the order of the document.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub middlebox: Vec<MiddleboxSpec>,
 }
 
 fn unnamed() -> String {

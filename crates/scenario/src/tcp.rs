@@ -86,6 +86,7 @@ macro_rules! text_setting {
         }
     };
 }
+pub(crate) use text_setting;
 
 /// The timer of delayed ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

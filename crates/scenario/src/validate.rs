@@ -3,7 +3,8 @@
 use crate::error::nearest;
 use crate::{
     AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, DumbbellSpec, Ending, FlowSpec,
-    InitialWindowSpec, Network, Scenario, TcpSpec, TimesSpec,
+    InitialWindowSpec, LocalRecoverySpec, MiddleboxSpec, Network, PrematureAckSpec, Scenario, TcpSpec, TimesSpec,
+    WatermarkSpec,
 };
 use longhaul_units::{Duration, Limit, Rate};
 use std::collections::BTreeSet;
@@ -39,6 +40,7 @@ const FASTEST: Rate = Rate::from_bps(1_000_000_000_000_000);
 const MOST_SAMPLES: u64 = 10_000_000;
 const MOST_FLOWS: u32 = 1_000_000;
 const LARGEST_MSS: u64 = 65_495;
+const MOST_COPIES: usize = 1_000_000;
 
 /// All problems, in the order of the document.
 pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
@@ -49,11 +51,18 @@ pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
         check.within("flow", Some(index), |check| check.flow(scenario, flow));
     }
     check.names("flow", scenario.flow.iter().map(|flow| flow.name.as_str()));
+    for (index, middlebox) in scenario.middlebox.iter().enumerate() {
+        check.within("middlebox", Some(index), |check| check.middlebox(scenario, middlebox));
+    }
+    check.names("middlebox", scenario.middlebox.iter().map(MiddleboxSpec::name));
     if scenario.flow.is_empty() {
         check.problem(&[], "there is no [[flow]]: nothing would be sent");
     }
     if check.problems.is_empty() {
         check.connected(scenario);
+    }
+    if check.problems.is_empty() && !scenario.middlebox.is_empty() {
+        check.middleboxes_are_passed(scenario);
     }
     check.problems
 }
@@ -451,6 +460,90 @@ impl Checker {
             if let Err(message) = tcp.congestion_control() {
                 self.problem(&["congestion"], message);
             }
+        }
+    }
+
+    fn middlebox(&mut self, scenario: &Scenario, middlebox: &MiddleboxSpec) {
+        let common = middlebox.common();
+        let nodes = Network::declared_nodes(scenario);
+        for (field, name) in middlebox.node_fields() {
+            if !nodes.iter().any(|node| node == name) {
+                let help = nearest(name, nodes.iter().map(String::as_str))
+                    .or_else(|| Some(format!("known nodes: {}", nodes.join(", "))));
+                self.problem_with_help(&[field], format!("there is no node \"{name}\""), help);
+            }
+        }
+        for (index, name) in common.flows.iter().enumerate() {
+            if !scenario.flow.iter().any(|flow| flow.name == *name) {
+                let help = nearest(name, scenario.flow.iter().map(|flow| flow.name.as_str()));
+                self.within("flows", Some(index), |check| {
+                    check.problem_with_help(&[], format!("there is no flow \"{name}\""), help);
+                });
+            }
+        }
+        match middlebox {
+            MiddleboxSpec::PrematureAck(spec) => self.premature_ack(spec),
+        }
+    }
+
+    fn premature_ack(&mut self, spec: &PrematureAckSpec) {
+        let buffer = spec.buffer_packets();
+        if buffer == 0 || buffer > MOST_COPIES {
+            let message =
+                format!("the buffer is given in packets, as in \"50 packets\", from 1 to {MOST_COPIES}");
+            self.problem(&["buffer"], message);
+            return;
+        }
+        if let WatermarkSpec::Packets(packets) = spec.watermark {
+            if packets > buffer as u64 {
+                let message =
+                    format!("a watermark is at most the buffer ({}), here {}", spec.buffer, spec.watermark);
+                self.problem(&["watermark"], message);
+            }
+        }
+        if spec.window.is_some_and(|window| window.as_bytes() == 0) {
+            self.problem(&["window"], "a window of 0 B lets nothing through");
+        }
+        self.local_recovery(&spec.recovery);
+    }
+
+    fn local_recovery(&mut self, spec: &LocalRecoverySpec) {
+        self.within("recovery", None, |check| {
+            if spec.duplicate_threshold == 0 {
+                check.problem(&["duplicate_threshold"], "at least 1");
+            }
+            if spec.initial_rto.is_zero() || spec.min_rto.is_zero() {
+                check.problem(&[], "timeouts are more than 0 s");
+            }
+            if spec.min_rto > spec.max_rto || spec.initial_rto > spec.max_rto {
+                check.problem(&["max_rto"], "min_rto and initial_rto must not exceed max_rto");
+            }
+        });
+    }
+
+    /// Every middlebox has flows that pass it, and every flow that it names does.
+    fn middleboxes_are_passed(&mut self, scenario: &Scenario) {
+        let network = Network::new(scenario);
+        for (index, spec) in scenario.middlebox.iter().enumerate() {
+            let instance = &network.middleboxes[index];
+            let nodes = spec.nodes().join("\" and \"");
+            let has = |group: &str| {
+                instance.flows.iter().any(|flow| scenario.flow[network.flows[*flow].group].name == group)
+            };
+            let missing = spec.common().flows.iter().find(|group| !has(group));
+            self.within("middlebox", Some(index), |check| {
+                if let Some(group) = missing {
+                    check.problem(
+                        &["flows"],
+                        format!("\"{group}\" does not pass \"{nodes}\" on its way there and back"),
+                    );
+                } else if instance.flows.is_empty() {
+                    let help =
+                        "flows that begin or end at the node itself do not pass it; give them access links"
+                            .to_string();
+                    check.problem_with_help(&["at"], format!("no flow passes \"{nodes}\""), Some(help));
+                }
+            });
         }
     }
 

@@ -4,15 +4,19 @@
 //! served ahead of time: its packets' arrivals at the far end are computed when they enter the link before it, so that
 //! the hop between costs no event. In the same way a packet may be handed to its endpoint ahead of time, if nothing else can
 //! reach that endpoint before (see [`Delivery`]). The result is the same, packet by packet.
+//!
+//! Middleboxes stand between links. What reaches one does so in an event of its own, never ahead of time: see
+//! [`Fabric::take_for_middlebox`].
 
 use crate::packet::{Packet, Segments};
 use crate::timeline::Timeline;
 use longhaul_path::link::Fate;
 use longhaul_path::schedule::Schedule;
 use longhaul_path::{DropCause, Link, LinkStats};
-use longhaul_scenario::Network;
+use longhaul_scenario::{Network, Step};
 use longhaul_segment::Segment;
 use longhaul_units::Instant;
+use std::collections::VecDeque;
 
 /// Where a packet goes at the end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +36,21 @@ enum Hop {
     Link(u32),
     /// To a link that is served ahead of time.
     Ahead(u32),
+    /// To a middlebox.
+    Middlebox(Port),
+}
+
+/// A middlebox and which of its nodes: 0, or 1 for the second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Port {
+    pub middlebox: u16,
+    pub port: u16,
+}
+
+impl Port {
+    fn index(self) -> usize {
+        2 * usize::from(self.middlebox) + usize::from(self.port)
+    }
 }
 
 /// Until when packets on a link may be handed to their endpoint ahead of time. It takes a link that serves one endpoint
@@ -74,6 +93,10 @@ pub(crate) struct Fabric {
     pub segments: Segments,
     links: Vec<Entry>,
     hops: Vec<Hop>,
+    /// Where packets go that leave a middlebox, by [`Port::index`].
+    after_ports: Vec<Next>,
+    /// Packets that have reached a middlebox.
+    at_middleboxes: VecDeque<(Port, Packet)>,
     /// For each [`Delivery`], the time that an arrival must stay before.
     horizons: [Instant; 3],
 }
@@ -105,26 +128,27 @@ impl Fabric {
             let fed_in_order = ways.predecessor[link].flatten().is_some_and(|before| links[before].is_fifo());
             serve_ahead && fed_in_order && links[link].is_fifo() && !network.links[link].declared
         };
-        let hop = |after: Option<usize>| match after {
+        let hop = |after: Option<Step>| match after {
             None => Hop::Arrived,
-            Some(link) if ahead(link) => Hop::Ahead(link as u32),
-            Some(link) => Hop::Link(link as u32),
+            Some(Step::Link(link)) if ahead(link) => Hop::Ahead(link as u32),
+            Some(Step::Link(link)) => Hop::Link(link as u32),
+            Some(Step::Middlebox { middlebox, port }) => {
+                Hop::Middlebox(Port { middlebox: middlebox as u16, port: port as u16 })
+            }
         };
         let mut hops = vec![];
-        let next: Vec<Next> = ways
-            .successors
-            .iter()
-            .map(|list| match list.first() {
-                None => Next::Always(Hop::Arrived),
-                Some((_, first)) if list.iter().all(|(_, after)| after == first) => Next::Always(hop(*first)),
-                Some(_) => {
-                    let offset = hops.len();
-                    hops.resize(offset + 2 * network.flows.len(), Hop::Arrived);
-                    list.iter().for_each(|(to, after)| hops[offset + to] = hop(*after));
-                    Next::Lookup(offset as u32)
-                }
-            })
-            .collect();
+        let mut next = |list: &Vec<(usize, Option<Step>)>| match list.first() {
+            None => Next::Always(Hop::Arrived),
+            Some((_, first)) if list.iter().all(|(_, after)| after == first) => Next::Always(hop(*first)),
+            Some(_) => {
+                let offset = hops.len();
+                hops.resize(offset + 2 * network.connections(), Hop::Arrived);
+                list.iter().for_each(|(to, after)| hops[offset + to] = hop(*after));
+                Next::Lookup(offset as u32)
+            }
+        };
+        let after_ports = ways.after_ports.iter().map(&mut next).collect();
+        let next: Vec<Next> = ways.successors.iter().map(next).collect();
         let delivery: Vec<Delivery> = (0..links.len())
             .map(|link| match ways.successors[link][..] {
                 [(endpoint, None)] if serve_ahead && links[link].is_fifo() => {
@@ -148,6 +172,8 @@ impl Fabric {
             segments: Segments::default(),
             links,
             hops,
+            after_ports,
+            at_middleboxes: VecDeque::new(),
             horizons: [Instant::ZERO; 3],
         }
     }
@@ -273,6 +299,28 @@ impl Fabric {
         match next_hop(&self.hops, next, &packet) {
             Hop::Arrived => self.arrive(Arrival { packet, at: now, link }),
             Hop::Link(next) | Hop::Ahead(next) => self.send(observer, now, next as usize, packet, true),
+            Hop::Middlebox(port) => self.at_middleboxes.push_back((port, packet)),
+        }
+    }
+
+    /// A packet that has reached a middlebox, if there is one.
+    #[inline]
+    pub fn take_for_middlebox(&mut self) -> Option<(Port, Packet)> {
+        if self.at_middleboxes.is_empty() { None } else { self.at_middleboxes.pop_front() }
+    }
+
+    /// A packet leaves a middlebox.
+    pub fn send_from_middlebox(
+        &mut self,
+        observer: &mut impl Observer,
+        now: Instant,
+        port: Port,
+        packet: Packet,
+    ) {
+        match next_hop(&self.hops, self.after_ports[port.index()], &packet) {
+            Hop::Link(link) | Hop::Ahead(link) => self.send(observer, now, link as usize, packet, true),
+            Hop::Middlebox(next) => self.at_middleboxes.push_back((next, packet)),
+            Hop::Arrived => unreachable!("a middlebox is never the end of a way"),
         }
     }
 
@@ -299,27 +347,44 @@ fn next_hop(hops: &[Hop], next: Next, packet: &Packet) -> Hop {
     }
 }
 
-/// What comes before and after each link on the ways of all flows.
+/// What comes before and after each link on the ways of all packets, and after each middlebox.
 struct Ways {
-    /// For each link, the endpoints that packets on it go to, each with the next link (`None`: it has arrived).
-    successors: Vec<Vec<(usize, Option<usize>)>>,
-    /// For each link that is used, the only link before it; `None` inside if there are several, or if hosts send there.
+    /// For each link, the endpoints that packets on it go to, each with the next step (`None`: it has arrived).
+    successors: Vec<Vec<(usize, Option<Step>)>>,
+    /// The same for each port of a middlebox.
+    after_ports: Vec<Vec<(usize, Option<Step>)>>,
+    /// For each link that is used, the only link before it; `None` inside if there are several, or if hosts or middleboxes
+    /// send there.
     predecessor: Vec<Option<Option<usize>>>,
 }
 
 impl Ways {
     fn new(network: &Network) -> Self {
         let count = network.links.len();
-        let mut ways = Ways { successors: vec![vec![]; count], predecessor: vec![None; count] };
-        for (index, flow) in network.flows.iter().enumerate() {
-            for (path, to) in [(&flow.forward, 2 * index + 1), (&flow.reverse, 2 * index)] {
-                for (position, link) in path.iter().enumerate() {
-                    ways.successors[*link].push((to, path.get(position + 1).copied()));
-                    let before = position.checked_sub(1).map(|position| path[position]);
-                    let known = ways.predecessor[*link].get_or_insert(before);
-                    if *known != before {
-                        *known = None;
+        let mut ways = Ways {
+            successors: vec![vec![]; count],
+            after_ports: vec![vec![]; 2 * network.middleboxes.len()],
+            predecessor: vec![None; count],
+        };
+        for way in network.ways() {
+            for (position, step) in way.steps.iter().enumerate() {
+                let after = (way.to, way.steps.get(position + 1).copied());
+                let link = match *step {
+                    Step::Middlebox { middlebox, port } => {
+                        // Where a way ends at a middlebox, nothing goes on from there.
+                        ways.after_ports[2 * middlebox + port].extend(after.1.map(|_| after));
+                        continue;
                     }
+                    Step::Link(link) => link,
+                };
+                ways.successors[link].push(after);
+                let before = match position.checked_sub(1).map(|position| way.steps[position]) {
+                    Some(Step::Link(before)) => Some(before),
+                    _ => None,
+                };
+                let known = ways.predecessor[link].get_or_insert(before);
+                if *known != before {
+                    *known = None;
                 }
             }
         }

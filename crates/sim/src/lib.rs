@@ -5,6 +5,7 @@
 mod app;
 mod endpoint;
 mod fabric;
+mod middleboxes;
 mod packet;
 mod recorder;
 mod run;

@@ -59,6 +59,17 @@ impl Segments {
         Some(Packet { to, slot, wire_len: segment.ipv4_len(), ecn })
     }
 
+    /// Makes a packet of the segment that `write` writes, if it does; `write` also says where it goes.
+    pub fn packet_to(&mut self, write: impl FnOnce(&mut Segment) -> Option<(u32, Ecn)>) -> Option<Packet> {
+        let mut to = 0;
+        let packet = self.packet(0, |segment| {
+            let (endpoint, ecn) = write(segment)?;
+            to = endpoint;
+            Some(ecn)
+        })?;
+        Some(Packet { to, ..packet })
+    }
+
     #[cold]
     fn grow(&mut self) {
         self.free.push(self.slots.len() as u32);
@@ -69,6 +80,12 @@ impl Segments {
     #[inline]
     pub fn get(&self, packet: &Packet) -> &Segment {
         &self.slots[packet.slot as usize]
+    }
+
+    /// The segment of a packet, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, packet: &Packet) -> &mut Segment {
+        &mut self.slots[packet.slot as usize]
     }
 
     /// Forgets the segment of a packet that has arrived or was dropped.

@@ -116,6 +116,28 @@ impl Recorder {
         self.event(now, kind, Some(flow), None, value);
     }
 
+    /// Notes that a packet was dropped. A connection that is none of a flow is a middlebox's own.
+    pub fn drop(
+        &mut self,
+        now: Instant,
+        kind: &'static str,
+        connection: usize,
+        payload_len: u32,
+        link: Option<u32>,
+        wire_len: u32,
+    ) {
+        let flow = self.lost.get_mut(connection).map(|lost| {
+            *lost += u64::from(payload_len > 0);
+            connection
+        });
+        if self.recording {
+            self.drop_events += 1;
+            if self.drop_events <= MOST_DROP_EVENTS {
+                self.event(now, kind, flow, link, f64::from(wire_len));
+            }
+        }
+    }
+
     /// Traces a segment that the data's sender sends.
     pub fn trace_sent(&mut self, now: Instant, flow: usize, segment: &Segment, retransmission: bool) {
         if !self.recording || segment.seq_len() == 0 {
@@ -196,18 +218,18 @@ impl Recorder {
 impl Observer for Recorder {
     #[inline(never)]
     fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment, cause: DropCause) {
-        let flow = packet.to as usize / 2;
-        self.lost[flow] += u64::from(segment.payload_len > 0);
-        if self.recording {
-            self.drop_events += 1;
-            if self.drop_events <= MOST_DROP_EVENTS {
-                let kind = match cause {
-                    DropCause::QueueFull | DropCause::Early | DropCause::Forced => "drop",
-                    DropCause::Loss | DropCause::Outage => "loss",
-                };
-                self.event(now, kind, Some(flow), self.declared[link], f64::from(packet.wire_len));
-            }
-        }
+        let kind = match cause {
+            DropCause::QueueFull | DropCause::Early | DropCause::Forced => "drop",
+            DropCause::Loss | DropCause::Outage => "loss",
+        };
+        self.drop(
+            now,
+            kind,
+            packet.to as usize / 2,
+            segment.payload_len,
+            self.declared[link],
+            packet.wire_len,
+        );
     }
 
     #[inline(never)]

@@ -69,6 +69,7 @@ pub(crate) fn summarise(world: &mut World<'_>) -> Summary {
         links,
         groups,
         flows,
+        middleboxes: (0..world.middleboxes.len()).map(|index| world.middlebox_summary(index)).collect(),
         nodes: core_nodes(world.network),
         warnings,
         work: work(world),

@@ -3,6 +3,7 @@
 use crate::app::{App, NO_GOAL, Side};
 use crate::endpoint::{Endpoint, SendOverhead};
 use crate::fabric::{Arrival, Delivery, Fabric};
+use crate::middleboxes::Node;
 use crate::packet::{Hosts, Packet};
 use crate::recorder::{Capture, Recorder};
 use crate::timeline::Timeline;
@@ -44,6 +45,7 @@ pub(crate) struct World<'a> {
     pub fabric: Fabric,
     pub endpoints: Vec<Endpoint>,
     pub apps: Vec<App>,
+    pub middleboxes: Vec<Node>,
     pub recorder: Recorder,
     pub now: Instant,
     pub events: u64,
@@ -101,13 +103,14 @@ impl<'a> World<'a> {
             }
         };
         let flows = network.flows.len();
-        let fabric = Fabric::new(network, seed, serve_ahead, &captured, bound, 3 * flows);
+        let fabric = Fabric::new(network, seed, serve_ahead, &captured, bound, 3 * flows + network.middleboxes.len());
         let mut world = World {
             scenario,
             network,
             fabric,
             endpoints: Vec::with_capacity(2 * flows),
             apps: Vec::with_capacity(flows),
+            middleboxes: vec![],
             recorder: Recorder::new(recording, flows, position),
             now: Instant::ZERO,
             events: 0,
@@ -124,6 +127,7 @@ impl<'a> World<'a> {
         for flow in 0..flows {
             world.add_flow(flow, seed);
         }
+        world.add_middleboxes();
         world.note_script();
         world
     }
@@ -201,6 +205,10 @@ impl<'a> World<'a> {
         self.fabric.len() + 2 * self.network.flows.len() + flow
     }
 
+    pub(crate) fn middlebox_component(&self, middlebox: usize) -> usize {
+        self.fabric.len() + 3 * self.network.flows.len() + middlebox
+    }
+
     /// The endpoint that sends the bulk of a flow's data.
     pub fn data_sender(&self, flow: usize) -> &Endpoint {
         &self.endpoints[2 * flow + self.apps[flow].data_sender() as usize]
@@ -246,6 +254,7 @@ impl<'a> World<'a> {
     pub fn advance(&mut self, until: Instant, count: Instant, budget: u64) -> Pause {
         let links = self.fabric.len();
         let apps = links + self.endpoints.len();
+        let middleboxes = apps + self.apps.len();
         self.fabric.set_horizons(until, count);
         for _ in 0..budget {
             let (time, component) = self.fabric.timeline.first();
@@ -262,10 +271,15 @@ impl<'a> World<'a> {
             self.events += 1;
             if component < links {
                 self.fabric.handle_event(&mut self.recorder, time, component);
+                if let Some((port, packet)) = self.fabric.take_for_middlebox() {
+                    self.pass_middlebox(port, packet);
+                }
             } else if component < apps {
                 self.timer(component - links);
-            } else {
+            } else if component < middleboxes {
                 self.act(component - apps);
+            } else {
+                self.middlebox_timer(component - middleboxes);
             }
         }
         Pause::Busy
@@ -497,6 +511,7 @@ impl<'a> World<'a> {
             self.fabric.link(*link).take_peak(self.now);
             self.queue_peak[position] = 0;
         }
+        self.begin_measuring_middleboxes();
     }
 
     /// Writes a row for each flow and each link, and adds to the means. `measuring` is false during the warm-up.
@@ -509,6 +524,7 @@ impl<'a> World<'a> {
         for flow in 0..self.apps.len() {
             self.sample_flow(flow, span, measuring);
         }
+        self.sample_middleboxes();
     }
 
     fn sample_link(&mut self, position: usize, span: Duration) {

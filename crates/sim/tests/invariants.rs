@@ -18,18 +18,46 @@ fn as_json(outcome: &Outcome) -> String {
 struct RandomNetwork {
     links: Vec<(u32, u32, u32, u8)>,
     flows: Vec<(usize, usize, u8, bool, u32, u32)>,
+    middleboxes: Vec<(usize, usize)>,
     seed: u64,
 }
+
+/// Settings of middleboxes, each for the node that it is given.
+const MIDDLEBOXES: [&str; 3] = [
+    "kind = \"premature_ack\"\nbuffer = \"20 packets\"\nwatermark = 15",
+    "kind = \"premature_ack\"\nbuffer = \"200 packets\"\nwindow = \"64 kB\"",
+    "kind = \"premature_ack\"\nwatermark = 0\nfail_at = \"7 s\"",
+];
 
 fn random_network() -> impl Strategy<Value = RandomNetwork> {
     let link = (1u32..100, 0u32..60, 2u32..60, 0u8..5);
     let links = proptest::collection::vec(link, 1..5);
     let flows =
         proptest::collection::vec((0usize..6, 0usize..6, 0u8..5, any::<bool>(), 0u32..3, 0u32..4), 1..7);
-    (links, flows, any::<u64>()).prop_map(|(links, flows, seed)| RandomNetwork { links, flows, seed })
+    let middleboxes = proptest::collection::vec((0usize..6, 0usize..MIDDLEBOXES.len()), 0..3);
+    (links, flows, middleboxes, any::<u64>()).prop_map(|(links, flows, middleboxes, seed)| RandomNetwork {
+        links,
+        flows,
+        middleboxes,
+        seed,
+    })
 }
 
 impl RandomNetwork {
+    /// First and last node of a flow.
+    fn ends(&self, from: usize, to: usize) -> (usize, usize) {
+        let nodes = self.links.len() + 1;
+        let (from, to) = (from % nodes, to % nodes);
+        (from, if from == to { (to + 1) % nodes } else { to })
+    }
+    /// True if a flow passes a node without beginning or ending there.
+    fn is_passed(&self, node: usize) -> bool {
+        self.flows.iter().any(|(from, to, _, access, ..)| {
+            let (from, to) = self.ends(*from, *to);
+            let (low, high) = (from.min(to), from.max(to));
+            if *access { low <= node && node <= high } else { low < node && node < high }
+        })
+    }
     fn toml(&self) -> String {
         let seed = self.seed >> 1;
         let mut text =
@@ -52,9 +80,7 @@ impl RandomNetwork {
             );
         }
         for (index, (from, to, variant, access, app, life)) in self.flows.iter().enumerate() {
-            let nodes = self.links.len() + 1;
-            let (from, to) = (from % nodes, to % nodes);
-            let to = if from == to { (to + 1) % nodes } else { to };
+            let (from, to) = self.ends(*from, *to);
             let variant = ["tahoe", "reno", "newreno", "sack", "fack"][usize::from(*variant)];
             let access = if *access { "access = { rate = \"20 Mbit/s\", delay = \"1 ms\" }" } else { "" };
             let app = match app {
@@ -72,6 +98,15 @@ impl RandomNetwork {
                 "[[flow]]\nname = \"f{index}\"\ncount = 2\nfrom = \"n{from}\"\nto = \"n{to}\"\n{access}\n{app}\n{life}\n\
                  start = {{ uniform = [\"0 s\", \"2 s\"] }}\ntrace = true\ntcp = {{ variant = \"{variant}\" }}\n"
             );
+        }
+        for (index, (node, kind)) in self.middleboxes.iter().enumerate() {
+            let node = node % (self.links.len() + 1);
+            if self.is_passed(node) {
+                text += &format!(
+                    "[[middlebox]]\nname = \"m{index}\"\nat = \"n{node}\"\n{}\n",
+                    MIDDLEBOXES[*kind]
+                );
+            }
         }
         text
     }
@@ -103,6 +138,7 @@ proptest! {
         prop_assert_eq!(as_json(&outcome), as_json(&quiet), "recording changes a number");
         prop_assert_eq!(&outcome.tables.flows, &plain.tables.flows);
         prop_assert_eq!(&outcome.tables.links, &plain.tables.links);
+        prop_assert_eq!(&outcome.tables.middleboxes, &plain.tables.middleboxes);
         prop_assert_eq!(&outcome.tables.events, &plain.tables.events);
         prop_assert_eq!(&outcome.tables.segments, &plain.tables.segments);
     }

@@ -211,7 +211,7 @@ const MAX_WINDOW_SHIFT: u8 = 14;
 
 impl Config {
     /// The largest window that is ever offered, in bytes.
-    pub(crate) fn largest_window(&self) -> u64 {
+    pub fn largest_window(&self) -> u64 {
         let representable = u64::from(u16::MAX) << self.window_shift();
         self.receive_buffer.map_or(representable, |buffer| buffer.min(representable))
     }
