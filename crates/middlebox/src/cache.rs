@@ -202,8 +202,14 @@ impl<B> Cache<B> {
         copy.sent_at = now;
     }
 
-    /// The receiver acknowledges all below `ack`, which is more than before. `freed` sees each copy that goes.
-    pub fn acknowledge(&mut self, now: Instant, ack: u64, mut freed: impl FnMut(&Copy<B>)) {
+    /// The receiver acknowledges all below `ack`, which is more than before. `freed` sees each copy that goes. Returns the
+    /// round trip to the receiver, if it could be measured.
+    pub fn acknowledge(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        mut freed: impl FnMut(&Copy<B>),
+    ) -> Option<Duration> {
         let mut sample = None;
         while let Some(copy) = self.copies.front().filter(|copy| copy.end <= ack) {
             if !copy.resent {
@@ -220,13 +226,13 @@ impl<B> Cache<B> {
             self.rtt.observe(rtt);
             self.rtt.sample(rtt);
         }
-        if !self.settings.enabled {
-            return;
+        if self.settings.enabled {
+            self.deadline = if self.copies.is_empty() { Instant::FAR_FUTURE } else { now + self.rtt.rto() };
+            if ack < self.recovery_point && self.holds_missing() {
+                self.resend(0, now);
+            }
         }
-        self.deadline = if self.copies.is_empty() { Instant::FAR_FUTURE } else { now + self.rtt.rto() };
-        if ack < self.recovery_point && self.holds_missing() {
-            self.resend(0, now);
-        }
+        sample
     }
 
     /// True if the packet that the receiver waits for is here.

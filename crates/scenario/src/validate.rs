@@ -3,8 +3,8 @@
 use crate::error::nearest;
 use crate::{
     AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, DumbbellSpec, Ending, FlowSpec,
-    InitialWindowSpec, LocalRecoverySpec, MiddleboxSpec, Network, PrematureAckSpec, Scenario, TcpSpec, TimesSpec,
-    WatermarkSpec,
+    InitialWindowSpec, LocalRecoverySpec, MiddleboxSpec, Network, PrematureAckSpec, Scenario, TcpSpec,
+    TimesSpec, WatermarkSpec,
 };
 use longhaul_units::{Duration, Limit, Rate};
 use std::collections::BTreeSet;

@@ -27,6 +27,15 @@ struct Destination {
     ecn_echo: bool,
     /// Last window field that the source has been told.
     told: u16,
+    /// End of what the source may send.
+    edge: u64,
+}
+
+impl Destination {
+    /// Its window in bytes, if it is known.
+    fn window_bytes(&self) -> Option<u64> {
+        self.window.map(|field| u64::from(field) << self.shift)
+    }
 }
 
 /// Data in one direction: from the source over S-Net to here and over D-Net to the destination.
@@ -111,6 +120,12 @@ impl<B: Body> Half<B> {
             return Verdict::Forward;
         }
         self.cache.highest = self.cache.highest.max(end);
+        self.control.on_data(now, end);
+        if let Some(window) = self.destination.window_bytes() {
+            if self.control.begin(window, segment.payload_len) {
+                self.w = self.control.watermark();
+            }
+        }
         let n = self.cache.len();
         if n >= settings.buffer || self.cache.overlaps(start, end) {
             // n = N. (A packet that is cut otherwise than the copies is not kept either.)
@@ -124,8 +139,8 @@ impl<B: Body> Half<B> {
         self.cache.insert(now, Copy::new(now, start..end, segment, ecn, body.clone(), again));
         // n < w. (The paper prints w < n, against its step A-2 and its text.) In order, there is then one copy below w
         // that has had no ACK; after a gap was filled there may be more, whatever n is.
-        self.acknowledge(settings, counts, send);
-        self.control.observe(now, self.cache.len(), self.acknowledged);
+        self.acknowledge(now, settings, counts, send);
+        self.control.observe(self.cache.len(), self.acknowledged);
         Verdict::Forward
     }
 
@@ -138,7 +153,7 @@ impl<B: Body> Half<B> {
     }
 
     /// Premature ACKs for the copies below w that have had none.
-    fn acknowledge(&mut self, settings: &Settings, counts: &mut Counts, send: Send<'_, B>) {
+    fn acknowledge(&mut self, now: Instant, settings: &Settings, counts: &mut Counts, send: Send<'_, B>) {
         while self.acknowledged < self.w {
             let Some(copy) = self.cache.get(self.acknowledged) else { return };
             if self.cache.acked.is_none()
@@ -155,8 +170,18 @@ impl<B: Body> Half<B> {
             }
             self.acknowledged += 1;
             counts.premature_acks += 1;
+            self.permit(now, self.promised);
             send(self.direction.opposite(), ack, Ecn::NotEct, B::default());
         }
+    }
+
+    /// The source may send a window beyond `ack`.
+    fn permit(&mut self, now: Instant, ack: u64) {
+        let edge = ack + (u64::from(self.destination.told) << self.destination.shift);
+        if self.destination.edge > 0 {
+            self.control.on_permission(now, self.destination.edge);
+        }
+        self.destination.edge = self.destination.edge.max(edge);
     }
 
     /// An ACK is cumulative: it must not cover what is neither here nor acknowledged by the destination. A FIN is the
@@ -241,10 +266,11 @@ impl<B: Body> Half<B> {
         if verdict == Verdict::Forward {
             segment.window = settings.window_field(segment.window, self.destination.shift);
             self.destination.told = segment.window;
+            self.permit(now, ack.max(self.promised));
         }
         // B-5: premature ACKs for the packets that have come below w.
-        self.acknowledge(settings, counts, send);
-        self.control.observe(now, self.cache.len(), self.acknowledged);
+        self.acknowledge(now, settings, counts, send);
+        self.control.observe(self.cache.len(), self.acknowledged);
         verdict
     }
 
@@ -266,7 +292,7 @@ impl<B: Body> Half<B> {
         let mut news = ack > self.promised;
         let mut acknowledged = self.acknowledged;
         // B-1 and B-2: the copies that it acknowledges go, the others move up.
-        self.cache.acknowledge(now, ack, |copy| {
+        let sample = self.cache.acknowledge(now, ack, |copy| {
             // B-4: it acknowledges a stored packet.
             news |= !copy.acknowledged;
             acknowledged -= usize::from(copy.acknowledged);
@@ -279,7 +305,7 @@ impl<B: Body> Half<B> {
         }
         self.promised = self.promised.max(ack);
         self.timeouts_in_a_row = 0;
-        self.control.on_ack(now, ack, self.cache.min_rtt());
+        self.control.on_ack(now, sample, self.cache.min_rtt());
         self.set_w(settings);
         counts.acks += 1;
         news || first
