@@ -14,6 +14,7 @@ _KINDS = {
     "recovery": "Variant",
     "pacing": "Pacing",
     "apps": "AppSpec",
+    "middleboxes": "MiddleboxSpec",
     "queues": "QueueSpec",
     "losses": "LossSpec",
     "outages": "OutageMode",

@@ -2,10 +2,10 @@
 
 use crate::error::nearest;
 use crate::validate::{Key, Problem, validate};
-use crate::{Scenario, ScenarioError, VERSION};
+use crate::{MiddleboxSpec, Scenario, ScenarioError, VERSION};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Table, Value};
 
 /// Reads a scenario from TOML text.
@@ -63,6 +63,8 @@ pub fn schema_json() -> String {
 }
 
 fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> ScenarioError {
+    let closer = error_in_middlebox(text);
+    let error = closer.as_ref().unwrap_or(error);
     let message = error.message().trim().to_string();
     let help = suggestion(&message);
     let error = match error.span() {
@@ -70,6 +72,19 @@ fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> Scena
         None => ScenarioError::new(source_name, message),
     };
     error.with_help(help)
+}
+
+/// What is wrong inside a `[[middlebox]]`. Tables that are told apart by their `kind` lose the places of what is in them when
+/// they are read as one of several; read as what they are, they do not.
+fn error_in_middlebox(text: &str) -> Option<toml::de::Error> {
+    let mut document = DeTable::parse(text).ok()?.into_inner();
+    let (_, list) = document.remove_entry("middlebox")?;
+    let DeValue::Array(list) = list.into_inner() else { return None };
+    list.into_iter().find_map(|mut item| {
+        let DeValue::Table(table) = item.get_mut() else { return None };
+        let (_, kind) = table.remove_entry("kind")?;
+        MiddleboxSpec::error_in_table(kind.get_ref().as_str()?, ValueDeserializer::from(item))
+    })
 }
 
 /// For "unknown field `a`, expected one of `b`, `c`" or "unknown slow start "a"; known are: b, c" the nearest of the names.

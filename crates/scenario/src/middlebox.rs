@@ -18,6 +18,16 @@ pub enum MiddleboxSpec {
 }
 
 impl MiddleboxSpec {
+    /// What is wrong with a table of this kind, without its `kind`, if anything.
+    pub(crate) fn error_in_table(
+        kind: &str,
+        table: toml::de::ValueDeserializer<'_>,
+    ) -> Option<toml::de::Error> {
+        match kind {
+            "premature_ack" | "premature-ack" => PrematureAckSpec::deserialize(table).err(),
+            _ => None,
+        }
+    }
     /// What all kinds have in common.
     pub fn common(&self) -> Common<'_> {
         match self {
@@ -68,6 +78,7 @@ macro_rules! middlebox {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
+        #[schemars(inline)]
         pub struct $name {
             /// Its name: letters, digits, `-` and `_`. Without one it goes by its kind.
             #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -213,3 +213,59 @@ mod fuzz {
         }
     }
 }
+
+/// A middlebox at the hub between a server and the satellite.
+fn middlebox_refusal(from: &str, to: &str) -> String {
+    let text = format!(
+        "{}[[link]]\nname = \"internet\"\nends = [\"server\", \"hub\"]\nrate = \"1 Gbit/s\"\ndelay = \"5 ms\"\n\
+         [[middlebox]]\nname = \"pep\"\nkind = \"premature_ack\"\nat = \"hub\"\nbuffer = \"50 packets\"\nwatermark = 25\n",
+        GOOD.replace("from = \"hub\"", "from = \"server\"")
+    );
+    load(&text, "geo.toml", &[]).unwrap();
+    assert!(text.contains(from), "{from:?} is not in the scenario");
+    refusal_of(&text.replace(from, to))
+}
+
+#[test]
+fn a_middlebox_is_refused_at_its_line() {
+    says(
+        &middlebox_refusal("watermark =", "watrmark ="),
+        &["geo.toml:22:1", "unknown field `watrmark`", "did you mean \"watermark\""],
+    );
+    says(
+        &middlebox_refusal("watermark = 25", "watermark = \"9 kB\""),
+        &["geo.toml:22:13", "\"9 kB\" is not a number of packets"],
+    );
+    says(
+        &middlebox_refusal("kind = \"premature_ack\"", "kind = \"premature_acks\""),
+        &["geo.toml:19:8", "unknown variant", "did you mean \"premature_ack\""],
+    );
+}
+
+#[test]
+fn a_middlebox_that_makes_no_sense_is_refused() {
+    says(
+        &middlebox_refusal("watermark = 25", "watermark = 60"),
+        &["geo.toml:22", "at most the buffer (50 packets)"],
+    );
+    says(
+        &middlebox_refusal("\"50 packets\"", "\"50 kB\""),
+        &["geo.toml:21", "the buffer is given in packets"],
+    );
+    says(
+        &middlebox_refusal("at = \"hub\"", "at = \"hbu\""),
+        &["geo.toml:20", "no node \"hbu\"", "did you mean \"hub\""],
+    );
+    says(
+        &middlebox_refusal("at = \"hub\"", "at = \"remote\""),
+        &["geo.toml:20", "no flow passes \"remote\"", "give them access links"],
+    );
+    says(
+        &middlebox_refusal("watermark = 25", "flows = [\"upload\"]"),
+        &["geo.toml:22", "no flow \"upload\""],
+    );
+    says(
+        &middlebox_refusal("watermark = 25", "recovery = { min_rto = \"2 min\" }"),
+        &["geo.toml:22", "must not exceed max_rto"],
+    );
+}

@@ -80,9 +80,17 @@ pub(crate) fn left_out_of_capture(capture: &Capture) -> Option<Warning> {
     })
 }
 
+/// The round trip that a sender's window has to fill, in seconds: without queues that of the path, unless a middlebox
+/// answers before the receiver does.
+fn round_trip(world: &World<'_>, flow: &FlowSummary) -> f64 {
+    let answers = world.network.middleboxes.iter().any(|middlebox| middlebox.flows.binary_search(&flow.id).is_ok());
+    let measured = flow.metrics.get("rtt_mean_s").filter(|_| answers);
+    measured.unwrap_or(flow.base_rtt_s)
+}
+
 fn bandwidth_delay_product(world: &World<'_>, flow: &FlowSummary) -> Option<f64> {
     let rate = world.network.bottleneck_rate(world.data_path(flow.id))?;
-    Some(rate.as_bps() as f64 * flow.base_rtt_s / 8.0)
+    Some(rate.as_bps() as f64 * round_trip(world, flow) / 8.0)
 }
 
 fn is_window_limited(world: &World<'_>, flow: &FlowSummary) -> bool {
@@ -112,7 +120,7 @@ fn receive_buffer_message(world: &World<'_>, flow: &FlowSummary) -> String {
          to {:.2} Mbit/s (window/RTT); raise receive_buffer{}",
         buffer / 1e3,
         product / 1e3,
-        buffer * 8.0 / flow.base_rtt_s / 1e6,
+        buffer * 8.0 / round_trip(world, flow) / 1e6,
         if tcp.window_scaling { "" } else { " and turn window_scaling on" },
     )
 }
