@@ -83,7 +83,8 @@ pub(crate) fn left_out_of_capture(capture: &Capture) -> Option<Warning> {
 /// The round trip that a sender's window has to fill, in seconds: without queues that of the path, unless a middlebox
 /// answers before the receiver does.
 fn round_trip(world: &World<'_>, flow: &FlowSummary) -> f64 {
-    let answers = world.network.middleboxes.iter().any(|middlebox| middlebox.flows.binary_search(&flow.id).is_ok());
+    let answers =
+        world.network.middleboxes.iter().any(|middlebox| middlebox.flows.binary_search(&flow.id).is_ok());
     let measured = flow.metrics.get("rtt_mean_s").filter(|_| answers);
     measured.unwrap_or(flow.base_rtt_s)
 }
