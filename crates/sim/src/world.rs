@@ -103,7 +103,8 @@ impl<'a> World<'a> {
             }
         };
         let flows = network.flows.len();
-        let fabric = Fabric::new(network, seed, serve_ahead, &captured, bound, 3 * flows + network.middleboxes.len());
+        let fabric =
+            Fabric::new(network, seed, serve_ahead, &captured, bound, 3 * flows + network.middleboxes.len());
         let mut world = World {
             scenario,
             network,
