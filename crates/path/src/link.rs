@@ -279,11 +279,12 @@ impl<P: Packet + Send + 'static> Link<P> {
         let found = Found {
             system: self.backlog.occupancy(),
             in_service: self.backlog.in_transmission().map_or(0, |(_, len)| len),
-            idle_since: self.free_at,
+            free_at: self.free_at,
         };
         let verdict = match &mut self.discipline {
             Discipline::DropTail(queue) => queue.admit(now, &found, len),
             Discipline::Red(queue) => queue.admit(now, &found, len),
+            Discipline::Pie(queue) => queue.admit(now, &found, len),
             Discipline::Queue(_) => return Fate::Queue,
         };
         match verdict {
@@ -459,7 +460,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         match &self.discipline {
             Discipline::Red(queue) => Some(queue.average_packets()),
             Discipline::Queue(queue) => queue.average(),
-            Discipline::DropTail(_) => None,
+            Discipline::DropTail(_) | Discipline::Pie(_) => None,
         }
     }
 
@@ -581,6 +582,9 @@ mod tests {
         }
         fn mark_congestion(&mut self) -> bool {
             false
+        }
+        fn flow(&self) -> u64 {
+            0
         }
     }
 

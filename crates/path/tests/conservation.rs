@@ -2,8 +2,8 @@
 //! carry them, the queue keeps to its limit, and no more leaves than the rate allows.
 
 use longhaul_path::link::Fate;
-use longhaul_path::queue::RedSpec;
 use longhaul_path::queue::red::{Measure, Overflow};
+use longhaul_path::queue::{CodelSpec, DrrSpec, FqCodelSpec, PieSpec, RedSpec, WfqSpec};
 use longhaul_path::{Link, LinkConfig, Packet, QueueSpec};
 use longhaul_units::{Duration, Instant, Limit, Probability, Rate, Size};
 use proptest::prelude::*;
@@ -24,6 +24,12 @@ impl Packet for Numbered {
     fn mark_congestion(&mut self) -> bool {
         self.marked |= self.ecn_capable;
         self.ecn_capable
+    }
+    fn flow(&self) -> u64 {
+        self.id % 5
+    }
+    fn weight(&self) -> u8 {
+        (self.id % 5) as u8 + 1
     }
 }
 
@@ -52,13 +58,49 @@ fn disciplines() -> impl Strategy<Value = QueueSpec> {
     ];
     (
         limit,
-        0..3u8,
+        0..8u8,
         any::<[bool; 5]>(),
         prop_oneof![Just(Overflow::Arriving), Just(Overflow::Oldest), Just(Overflow::Random)],
     )
         .prop_map(|(limit, kind, [gentle, adaptive, wait, bytes, ecn], overflow)| match kind {
             0 => QueueSpec::Droptail { limit },
             1 => QueueSpec::HeadDrop { limit },
+            2 => QueueSpec::Codel(CodelSpec {
+                limit,
+                target: Duration::from_millis(1),
+                interval: Duration::from_millis(5),
+                ecn,
+                ce_threshold: wait.then(|| Duration::from_millis(3)),
+            }),
+            3 => QueueSpec::FqCodel(FqCodelSpec {
+                limit,
+                target: Duration::from_millis(1),
+                interval: Duration::from_millis(5),
+                quantum: Size::from_bytes(if bytes { 300 } else { 1514 }),
+                queues: if gentle { 3 } else { 1024 },
+                drop_batch: if adaptive { 1 } else { 64 },
+                ecn,
+                ce_threshold: None,
+            }),
+            4 => QueueSpec::Pie(PieSpec {
+                target: Duration::from_millis(2),
+                update: Duration::from_millis(1),
+                alpha: 100.0,
+                beta: 900.0,
+                max_burst: Duration::from_millis(if wait { 0 } else { 3 }),
+                mean_packet: Size::from_bytes(500),
+                derandomise: bytes,
+                cap_adjustment: gentle,
+                activation: adaptive.then_some(Limit::Packets(5)),
+                ecn,
+                ..PieSpec::rfc(limit)
+            }),
+            5 => QueueSpec::Drr(DrrSpec {
+                limit,
+                quantum: Size::from_bytes(if bytes { 300 } else { 1500 }),
+                queues: gentle.then_some(3),
+            }),
+            6 => QueueSpec::Wfq(WfqSpec { limit, queues: gentle.then_some(3) }),
             _ => QueueSpec::Red(RedSpec {
                 min_threshold: Some(Limit::Packets(2)),
                 max_threshold: Some(Limit::Packets(6)),
@@ -135,8 +177,10 @@ fn run(queue: QueueSpec, arrivals: &[(u64, u32, bool)], seed: u64) -> Result<Out
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
     #[test]
     fn packets_are_conserved(queue in disciplines(), arrivals in arrivals(), seed: u64) {
+        prop_assert_eq!(queue.check(RATE), Ok(()));
         let outcome = run(queue, &arrivals, seed)?;
         let received = outcome.received.iter().map(|(_, packet)| packet.id);
         let ids: BTreeSet<u64> = received.chain(outcome.dropped.iter().map(|packet| packet.id)).collect();
@@ -144,6 +188,10 @@ proptest! {
         prop_assert_eq!(outcome.received.len() + outcome.dropped.len(), arrivals.len());
         prop_assert!(outcome.received.iter().all(|(_, packet)| packet.ecn_capable || !packet.marked));
         prop_assert!(outcome.received.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        for flow in 0..5 {
+            let of_flow = outcome.received.iter().map(|(_, packet)| packet.id).filter(|id| id % 5 == flow);
+            prop_assert!(of_flow.clone().zip(of_flow.skip(1)).all(|(one, next)| one < next), "each flow in order");
+        }
         prop_assert_eq!(run(queue, &arrivals, seed)?, outcome, "the same again");
     }
 }

@@ -118,7 +118,7 @@ fn replay(spec: &RedSpec, ns2: &Ns2) -> Replayed {
                     packets: waiting.packets + u64::from(busy > 0),
                     bytes: waiting.bytes + u64::from(busy),
                 };
-                let found = Found { system, in_service: busy, idle_since: end_of_service };
+                let found = Found { system, in_service: busy, free_at: end_of_service };
                 result.arrivals += 1;
                 match red.admit(event.at, &found, event.len) {
                     Verdict::Drop(DropCause::Early) => result.early.ours += 1,
@@ -151,6 +151,9 @@ impl Packet for Frame {
     }
     fn mark_congestion(&mut self) -> bool {
         false
+    }
+    fn flow(&self) -> u64 {
+        0
     }
 }
 

@@ -21,6 +21,9 @@ impl longhaul_path::Packet for Packet {
     fn wire_len(&self) -> u32 {
         self.wire_len
     }
+    fn flow(&self) -> u64 {
+        u64::from(self.to)
+    }
     fn mark_congestion(&mut self) -> bool {
         match self.ecn {
             Ecn::NotEct => false,

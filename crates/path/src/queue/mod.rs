@@ -1,13 +1,27 @@
 //! Queue disciplines, of two kinds. A discipline that decides on arrival and serves in order is an [`Admission`]: the
 //! link then knows every packet's departure the moment it arrives. All others are a [`Queue`].
 
+mod codel;
 mod drop_tail;
+mod drr;
+mod fifo;
+mod flows;
+mod fq_codel;
 mod head_drop;
+mod pie;
 pub mod red;
+#[cfg(test)]
+mod testing;
+mod wfq;
 
+pub use codel::{CodelQueue, CodelSpec};
 pub use drop_tail::DropTail;
+pub use drr::{Drr, DrrSpec};
+pub use fq_codel::{FqCodel, FqCodelSpec};
 pub use head_drop::HeadDrop;
+pub use pie::{Pie, PieSpec};
 pub use red::{Red, RedSpec};
+pub use wfq::{Wfq, WfqSpec};
 
 use self::red::{Overflow, RedBuffer};
 use crate::{DropCause, Packet, Random};
@@ -59,8 +73,8 @@ pub struct Found {
     pub system: Occupancy,
     /// Bytes of the packet in transmission, 0 if there is none.
     pub in_service: u32,
-    /// When the last transmission ended, if there is none now.
-    pub idle_since: Instant,
+    /// When the transmitter will have sent all of it, or has, if it is idle. Only where departures are known on arrival.
+    pub free_at: Instant,
 }
 
 impl Found {
@@ -154,6 +168,21 @@ pub enum QueueSpec {
     /// Random early detection: as the average queue grows, packets are marked or dropped at random, before the queue is
     /// full (Floyd and Jacobson 1993; Floyd, Gummadi and Shenker 2001).
     Red(RedSpec),
+    /// Controlled delay: drops or marks packets as they leave while the queueing delay stands above a target (RFC 8289).
+    Codel(CodelSpec),
+    /// A queue with CoDel for each flow, served in turn; sparse flows first (RFC 8290).
+    FqCodel(FqCodelSpec),
+    /// Proportional integral controller enhanced: drops or marks arriving packets with a probability that steers the queueing
+    /// delay to a target (RFC 8033).
+    Pie(PieSpec),
+    /// Deficit round robin: flows take turns, each with the same number of bytes (Shreedhar and Varghese 1995).
+    Drr(DrrSpec),
+    /// Weighted fair queueing, self-clocked (Golestani 1994).
+    Wfq(WfqSpec),
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl QueueSpec {
@@ -162,6 +191,11 @@ impl QueueSpec {
         match self {
             QueueSpec::Droptail { limit } | QueueSpec::HeadDrop { limit } => *limit,
             QueueSpec::Red(spec) => spec.limit,
+            QueueSpec::Codel(spec) => spec.limit,
+            QueueSpec::FqCodel(spec) => spec.limit,
+            QueueSpec::Pie(spec) => spec.limit,
+            QueueSpec::Drr(spec) => spec.limit,
+            QueueSpec::Wfq(spec) => spec.limit,
         }
     }
 
@@ -177,6 +211,13 @@ impl QueueSpec {
         match self {
             QueueSpec::Droptail { .. } | QueueSpec::HeadDrop { .. } => Ok(()),
             QueueSpec::Red(spec) => spec.check(rate),
+            QueueSpec::Codel(spec) => codel::CodelSettings::from(spec).check(),
+            QueueSpec::FqCodel(spec) => spec.check(),
+            QueueSpec::Pie(spec) => spec.check(),
+            QueueSpec::Drr(spec) => {
+                drr::check_quantum(spec.quantum).and_then(|()| drr::check_queues(spec.queues))
+            }
+            QueueSpec::Wfq(spec) => spec.check(),
         }
     }
 
@@ -186,25 +227,32 @@ impl QueueSpec {
             QueueSpec::Droptail { .. } => "droptail",
             QueueSpec::HeadDrop { .. } => "head_drop",
             QueueSpec::Red(_) => "red",
+            QueueSpec::Codel(_) => "codel",
+            QueueSpec::FqCodel(_) => "fq_codel",
+            QueueSpec::Pie(_) => "pie",
+            QueueSpec::Drr(_) => "drr",
+            QueueSpec::Wfq(_) => "wfq",
         }
     }
 
     /// Builds the discipline for the transmitter `name` of this rate.
     pub fn build<P: Packet + Send + 'static>(&self, rate: Rate, seed: u64, name: &str) -> Discipline<P> {
+        let random = |what| Random::stream(seed, &format!("{name} {what}"));
         match self {
             QueueSpec::Droptail { limit } => Discipline::DropTail(DropTail::new(*limit)),
-            QueueSpec::HeadDrop { limit } => Discipline::Queue(Box::new(HeadDrop::new(*limit))),
+            QueueSpec::HeadDrop { limit } => Discipline::queue(HeadDrop::new(*limit)),
             QueueSpec::Red(spec) => {
-                let random = |what| Random::stream(seed, &format!("{name} {what}"));
                 let red = Red::new(spec, rate, random("queue"));
                 match spec.overflow {
                     Overflow::Arriving => Discipline::Red(Box::new(red)),
-                    victim => {
-                        let buffer = RedBuffer::new(red, spec.limit, victim, random("victims"));
-                        Discipline::Queue(Box::new(buffer))
-                    }
+                    victim => Discipline::queue(RedBuffer::new(red, spec.limit, victim, random("victims"))),
                 }
             }
+            QueueSpec::Codel(spec) => Discipline::queue(CodelQueue::new(spec)),
+            QueueSpec::FqCodel(spec) => Discipline::queue(FqCodel::new(spec, random("queue"))),
+            QueueSpec::Pie(spec) => Discipline::Pie(Box::new(Pie::new(spec, random("queue")))),
+            QueueSpec::Drr(spec) => Discipline::queue(Drr::new(spec, random("queue"))),
+            QueueSpec::Wfq(spec) => Discipline::queue(Wfq::new(spec, random("queue"))),
         }
     }
 }
@@ -215,6 +263,14 @@ pub enum Discipline<P> {
     DropTail(DropTail),
     /// RED.
     Red(Box<Red>),
+    /// PIE.
+    Pie(Box<Pie>),
     /// Any that does not decide on arrival.
     Queue(Box<dyn Queue<P>>),
+}
+
+impl<P> Discipline<P> {
+    fn queue(queue: impl Queue<P> + 'static) -> Self {
+        Discipline::Queue(Box::new(queue))
+    }
 }

@@ -2,18 +2,17 @@
 //! 9; ns-2's `drop_front_` and `drop_rand_`). It holds its packets itself, since departures are not known on arrival.
 
 use super::{Overflow, Red};
+use crate::queue::fifo::Fifo;
 use crate::queue::{Admission, Found, Occupancy, Queue, Report, Verdict};
 use crate::{DropCause, Packet, Random};
 use longhaul_units::{Instant, Limit};
-use std::collections::VecDeque;
 
 /// A queue governed by [`Red`].
 pub struct RedBuffer<P> {
     red: Red,
     limit: Limit,
     overflow: Overflow,
-    waiting: VecDeque<(Instant, P)>,
-    occupancy: Occupancy,
+    waiting: Fifo<P>,
     idle_since: Instant,
     random: Random,
 }
@@ -21,25 +20,12 @@ pub struct RedBuffer<P> {
 impl<P: Packet> RedBuffer<P> {
     /// An empty queue; `random` chooses victims.
     pub fn new(red: Red, limit: Limit, overflow: Overflow, random: Random) -> Self {
-        RedBuffer {
-            red,
-            limit,
-            overflow,
-            waiting: VecDeque::new(),
-            occupancy: Occupancy::default(),
-            idle_since: Instant::ZERO,
-            random,
-        }
-    }
-
-    fn accept(&mut self, now: Instant, packet: P) {
-        self.occupancy.add(packet.wire_len());
-        self.waiting.push_back((now, packet));
+        RedBuffer { red, limit, overflow, waiting: Fifo::default(), idle_since: Instant::ZERO, random }
     }
 
     /// Pushes out packets until the arriving one has room, or it itself.
     fn make_room(&mut self, now: Instant, packet: P, in_service: u32, report: &mut Report<P>) {
-        while !self.occupancy.with(in_service).has_room(self.limit, packet.wire_len()) {
+        while !self.waiting.occupancy().with(in_service).has_room(self.limit, packet.wire_len()) {
             let victim = match self.overflow {
                 Overflow::Arriving => self.waiting.len(),
                 Overflow::Oldest => 0,
@@ -49,22 +35,21 @@ impl<P: Packet> RedBuffer<P> {
                 report.drop(packet, DropCause::QueueFull);
                 return;
             };
-            self.occupancy.remove(victim.wire_len());
             report.drop(victim, DropCause::QueueFull);
         }
-        self.accept(now, packet);
+        self.waiting.push(now, packet);
     }
 }
 
 impl<P: Packet + Send> Queue<P> for RedBuffer<P> {
     fn enqueue(&mut self, now: Instant, packet: P, in_service: u32, report: &mut Report<P>) {
-        let system = self.occupancy.with(in_service);
-        let found = Found { system, in_service, idle_since: self.idle_since };
+        let system = self.waiting.occupancy().with(in_service);
+        let found = Found { system, in_service, free_at: self.idle_since };
         match self.red.admit(now, &found, packet.wire_len()) {
-            Verdict::Accept => self.accept(now, packet),
+            Verdict::Accept => self.waiting.push(now, packet),
             Verdict::Mark => {
                 if let Some(packet) = report.mark_or_drop(packet) {
-                    self.accept(now, packet);
+                    self.waiting.push(now, packet);
                 }
             }
             Verdict::Drop(DropCause::QueueFull) => self.make_room(now, packet, in_service, report),
@@ -73,16 +58,15 @@ impl<P: Packet + Send> Queue<P> for RedBuffer<P> {
     }
 
     fn dequeue(&mut self, now: Instant, _report: &mut Report<P>) -> Option<(Instant, P)> {
-        let Some((arrived, packet)) = self.waiting.pop_front() else {
+        let next = self.waiting.pop();
+        if next.is_none() {
             self.idle_since = now;
-            return None;
-        };
-        self.occupancy.remove(packet.wire_len());
-        Some((arrived, packet))
+        }
+        next
     }
 
     fn waiting(&self) -> Occupancy {
-        self.occupancy
+        self.waiting.occupancy()
     }
 
     fn average(&self) -> Option<f64> {
@@ -94,17 +78,8 @@ impl<P: Packet + Send> Queue<P> for RedBuffer<P> {
 mod tests {
     use super::*;
     use crate::queue::RedSpec;
+    use crate::queue::testing::packet;
     use longhaul_units::{Probability, Rate};
-
-    struct Numbered(u32);
-    impl Packet for Numbered {
-        fn wire_len(&self) -> u32 {
-            500
-        }
-        fn mark_congestion(&mut self) -> bool {
-            false
-        }
-    }
 
     /// A queue of three, packet 0 in transmission; the fourth finds no room. Thresholds are out of the way.
     fn pushed_out(overflow: Overflow, seed: u64) -> u32 {
@@ -113,10 +88,10 @@ mod tests {
         let red = Red::new(&spec, Rate::from_bps(1_000_000), Random::stream(seed, "red"));
         let mut buffer = RedBuffer::new(red, limit, overflow, Random::stream(seed, "victims"));
         let mut report = Report::default();
-        (1..=3).for_each(|id| buffer.enqueue(Instant::ZERO, Numbered(id), 500, &mut report));
+        (1..=3).for_each(|id| buffer.enqueue(Instant::ZERO, packet(id, 500, false), 500, &mut report));
         assert_eq!(buffer.waiting().packets, 2);
         let [(victim, DropCause::QueueFull)] = &report.dropped[..] else { panic!("one goes") };
-        victim.0
+        victim.id
     }
 
     #[test]
@@ -143,7 +118,7 @@ mod tests {
         let red = Red::new(&spec, Rate::from_bps(1_000_000), Random::stream(1, "red"));
         let mut buffer = RedBuffer::new(red, limit, Overflow::Oldest, Random::stream(1, "victims"));
         let mut report = Report::default();
-        (0..200).for_each(|id| buffer.enqueue(Instant::ZERO, Numbered(id), 500, &mut report));
+        (0..200).for_each(|id| buffer.enqueue(Instant::ZERO, packet(id, 500, false), 500, &mut report));
         assert!(report.dropped.iter().any(|(_, cause)| *cause == DropCause::Early));
         assert_eq!(report.marked, 0);
     }

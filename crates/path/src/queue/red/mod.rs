@@ -112,7 +112,7 @@ impl Red {
     #[inline]
     fn average_in(&mut self, now: Instant, found: &Found, waiting: f64) {
         if found.system.packets == 0 {
-            let missed = now.since(found.idle_since).as_secs_f64() * self.packet_rate;
+            let missed = now.since(found.free_at).as_secs_f64() * self.packet_rate;
             if missed >= 1.0 {
                 self.average *= libm::exp(missed.trunc() * self.log_keep);
             }
@@ -261,7 +261,7 @@ mod tests {
     }
     fn waiting(packets: u64) -> Found {
         let system = Occupancy { packets: packets + 1, bytes: 500 * (packets + 1) };
-        Found { system, in_service: 500, idle_since: Instant::ZERO }
+        Found { system, in_service: 500, free_at: Instant::ZERO }
     }
     fn at(seconds: f64) -> Instant {
         Instant::ZERO + Duration::from_secs_f64(seconds)
@@ -295,7 +295,7 @@ mod tests {
     fn idle_time_counts_as_empty_arrivals() {
         let mut red = red(classic());
         red.average = 10.0;
-        let found = Found { system: Occupancy::default(), in_service: 0, idle_since: at(1.0) };
+        let found = Found { system: Occupancy::default(), in_service: 0, free_at: at(1.0) };
         red.admit(at(1.4019), &found, 500);
         assert!((red.average - 8.169_297).abs() < 1e-6, "{}", red.average);
     }

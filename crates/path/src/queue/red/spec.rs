@@ -69,10 +69,10 @@ pub struct RedSpec {
     #[serde(default = "one_tenth")]
     pub max_p: Probability,
     /// Above the maximum threshold the probability rises from max_p to 1 at twice that threshold; otherwise it is 1.
-    #[serde(default = "yes")]
+    #[serde(default = "crate::queue::yes")]
     pub gentle: bool,
     /// Adapt max_p so that the average queue stays in the middle between the thresholds.
-    #[serde(default = "yes")]
+    #[serde(default = "crate::queue::yes")]
     pub adaptive: bool,
     /// max_p is not made smaller below this; if not given 0.01, or the inverse of the bandwidth-delay product in packets of
     /// 1000 B at 100 ms if that is less.
@@ -92,7 +92,7 @@ pub struct RedSpec {
     pub interval: Duration,
     /// Spread marks and drops: after one, wait 1/p packets before the next becomes possible. Without it the gap is
     /// uniform between 1 and 1/p packets.
-    #[serde(default = "yes")]
+    #[serde(default = "crate::queue::yes")]
     pub wait: bool,
     /// In what the average queue is measured.
     #[serde(default)]
@@ -101,7 +101,7 @@ pub struct RedSpec {
     #[serde(default)]
     pub size_dependent: bool,
     /// Mark ECN-capable packets instead of dropping them.
-    #[serde(default = "yes")]
+    #[serde(default = "crate::queue::yes")]
     pub ecn: bool,
     /// From this probability on ECN-capable packets are dropped too (RFC 3168 section 7). It is compared before marks
     /// are spread.
@@ -123,9 +123,6 @@ fn half_a_second() -> Duration {
 }
 fn mean_packet() -> Size {
     Size::from_bytes(500)
-}
-fn yes() -> bool {
-    true
 }
 fn probability(value: f64) -> Probability {
     Probability::new(value).expect("a constant between 0 and 1")
