@@ -541,10 +541,12 @@ impl<P: Packet + Send + 'static> Link<P> {
         let next = queue.dequeue(now, &mut self.rest.report);
         self.count_discarded(before);
         if let Some((arrived, packet)) = next {
+            // A host with a random delay before each transmission offers its packets ahead of time.
+            let start = now.max(arrived);
             if let Some(waits) = &mut self.waits {
-                waits.record(now - arrived);
+                waits.record(start - arrived);
             }
-            self.free_at = self.rest.schedule.transmission_end(now, packet.wire_len());
+            self.free_at = self.rest.schedule.transmission_end(start, packet.wire_len());
             self.rest.in_service = Some((arrived, packet));
         }
     }

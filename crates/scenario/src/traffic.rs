@@ -40,6 +40,9 @@ pub struct FlowSpec {
     /// are for each connection, `name.stream[2]`, and for the group.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub streams: u32,
+    /// Its share in queues that serve flows by weight (`drr`, `wfq`), 1 to 255.
+    #[serde(default = "unit_weight", skip_serializing_if = "is_unit_weight")]
+    pub weight: u8,
     /// Each transmission of the sending host is delayed by a random time, uniform between zero and this: breaks the
     /// phase effects of deterministic traffic (ns-2's `overhead_`).
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -53,6 +56,13 @@ pub struct FlowSpec {
     /// The connection's settings, at both ends.
     #[serde(default)]
     pub tcp: TcpSpec,
+}
+
+fn unit_weight() -> u8 {
+    1
+}
+fn is_unit_weight(weight: &u8) -> bool {
+    *weight == 1
 }
 
 /// How a connection ends whose application stops before all data is delivered.

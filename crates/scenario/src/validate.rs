@@ -279,6 +279,9 @@ impl Checker {
         if flow.count == 0 || flow.count > MOST_FLOWS {
             self.problem(&["count"], "a group has between 1 and 1,000,000 flows");
         }
+        if flow.weight == 0 {
+            self.problem(&["weight"], "a weight is from 1 to 255");
+        }
         self.ends(scenario, flow);
         if let Some(access) = &flow.access {
             self.within("access", None, |check| check.access(access));

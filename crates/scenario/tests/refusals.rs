@@ -74,6 +74,26 @@ fn absurd_values_are_refused() {
     says(&refusal("\"10 s\"", "\"0 s\""), &["geo.toml:2", "more than 0 s"]);
     let empty_queue = "delay = \"250 ms\"\nqueue = { kind = \"droptail\", limit = \"0 packets\" }";
     says(&refusal("delay = \"250 ms\"", empty_queue), &["geo.toml:8", "a queue of 0 lets nothing through"]);
+    let red = |settings| {
+        format!("delay = \"250 ms\"\nqueue = {{ kind = \"red\", limit = \"100 packets\", {settings} }}")
+    };
+    let crossed = red("min_threshold = \"50 packets\", max_threshold = \"20 packets\"");
+    let parts =
+        ["geo.toml:8", "queue.min_threshold", "above 0 and below the maximum threshold", "50 and 20 packets"];
+    says(&refusal("delay = \"250 ms\"", &crossed), &parts);
+    let unknown = red("min_treshold = \"50 packets\"");
+    says(&refusal("delay = \"250 ms\"", &unknown), &["geo.toml:8", "min_treshold", "min_threshold"]);
+    for (queue, part) in [
+        ("\"codel\", limit = \"9 packets\", interval = \"1 ms\"", "not shorter than the target"),
+        ("\"pie\", limit = \"9 packets\", alpha = 0", "alpha is above 0"),
+        ("\"drr\", limit = \"9 packets\", quantum = \"0 B\"", "a quantum has from 1 B"),
+        ("\"wfq\", limit = \"9 packets\", queues = 0", "1 to 65,536 queues"),
+        ("\"fq_codel\", limit = \"9 packets\", drop_batch = 0", "at least 1 packet"),
+    ] {
+        let text = format!("delay = \"250 ms\"\nqueue = {{ kind = {queue} }}");
+        says(&refusal("delay = \"250 ms\"", &text), &["geo.toml:8", part]);
+    }
+    says(&with_override("flow.download.weight", "0"), &["weight", "from 1 to 255"]);
     says(&with_override("flow.download.tcp.initial_window", "0"), &["initial_window", "at least 1 packet"]);
     let never = "to = \"remote\"\nstart = \"11 s\"";
     says(&refusal("to = \"remote\"", never), &["geo.toml:12", "after the end of the run"]);

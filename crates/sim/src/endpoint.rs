@@ -20,6 +20,8 @@ pub(crate) struct Endpoint {
     /// For a sender that is served beyond the next sample of its window: when that is; else never.
     pub next_sample: Instant,
     pub overhead: Option<Box<SendOverhead>>,
+    /// Weight of its packets.
+    pub weight: u8,
     /// True if segments are traced here.
     pub trace: bool,
     pub connection: Connection,

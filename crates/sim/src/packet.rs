@@ -14,6 +14,7 @@ pub(crate) struct Packet {
     /// Bytes of the IP packet.
     pub wire_len: u32,
     pub ecn: Ecn,
+    weight: u8,
 }
 
 impl longhaul_path::Packet for Packet {
@@ -23,6 +24,9 @@ impl longhaul_path::Packet for Packet {
     }
     fn flow(&self) -> u64 {
         u64::from(self.to)
+    }
+    fn weight(&self) -> u8 {
+        self.weight
     }
     fn mark_congestion(&mut self) -> bool {
         match self.ecn {
@@ -51,7 +55,12 @@ pub(crate) struct Segments {
 impl Segments {
     /// Makes a packet of the segment that `write` writes, if it does.
     #[inline]
-    pub fn packet(&mut self, to: u32, write: impl FnOnce(&mut Segment) -> Option<Ecn>) -> Option<Packet> {
+    pub fn packet(
+        &mut self,
+        to: u32,
+        weight: u8,
+        write: impl FnOnce(&mut Segment) -> Option<Ecn>,
+    ) -> Option<Packet> {
         if self.free.is_empty() {
             self.grow();
         }
@@ -59,7 +68,7 @@ impl Segments {
         let segment = &mut self.slots[slot as usize];
         let ecn = write(segment)?;
         self.free.pop();
-        Some(Packet { to, slot, wire_len: segment.ipv4_len(), ecn })
+        Some(Packet { to, slot, wire_len: segment.ipv4_len(), ecn, weight })
     }
 
     /// Makes a packet of the segment that `write` writes, if it does; `write` also says where it goes.

@@ -189,6 +189,7 @@ impl<'a> World<'a> {
                 due: Instant::FAR_FUTURE,
                 wake: Instant::FAR_FUTURE,
                 next_sample: Instant::FAR_FUTURE,
+                weight: spec.weight,
                 trace: spec.trace && side == data_side,
                 overhead,
             });
@@ -374,7 +375,9 @@ impl<'a> World<'a> {
                 *segment = reset;
                 Some(Ecn::NotEct)
             };
-            let Some(packet) = self.fabric.segments.packet(endpoint.peer, write) else { return };
+            let Some(packet) = self.fabric.segments.packet(endpoint.peer, endpoint.weight, write) else {
+                return;
+            };
             let link = endpoint.first_link as usize;
             self.fabric.send(&mut self.recorder, self.now, link, packet, false);
         }
@@ -448,7 +451,7 @@ impl<'a> World<'a> {
         let endpoint = &mut self.endpoints[index];
         loop {
             let (mut retransmission, mut last) = (false, false);
-            let next = self.fabric.segments.packet(endpoint.peer, |segment| {
+            let next = self.fabric.segments.packet(endpoint.peer, endpoint.weight, |segment| {
                 let departure = endpoint.connection.transmit_into(self.now, segment)?;
                 (retransmission, last) = (departure.retransmission, departure.last);
                 Some(departure.ecn)

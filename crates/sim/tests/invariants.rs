@@ -13,6 +13,19 @@ fn as_json(outcome: &Outcome) -> String {
     serde_json::to_string(&outcome.summary).unwrap()
 }
 
+/// Every discipline, some of them with settings under which they act on few packets.
+const DISCIPLINES: [&str; 9] = [
+    "\"droptail\"",
+    "\"head_drop\"",
+    "\"red\"",
+    "\"red\", overflow = \"random\", weight = 0.05",
+    "\"codel\", interval = \"50 ms\"",
+    "\"fq_codel\"",
+    "\"pie\", max_burst = \"30 ms\"",
+    "\"drr\"",
+    "\"wfq\"",
+];
+
 /// A chain of routers with flows between any two of them, some of them with hosts of their own.
 #[derive(Clone, Debug)]
 struct RandomNetwork {
@@ -72,10 +85,10 @@ impl RandomNetwork {
                 }
                 _ => "",
             };
-            let queue = if index % 2 == 0 { "droptail" } else { "head_drop" };
+            let queue = DISCIPLINES[(index + *packets as usize) % DISCIPLINES.len()];
             text += &format!(
                 "[[link]]\nname = \"l{index}\"\nends = [\"n{index}\", \"n{}\"]\nrate = \"{mbit} Mbit/s\"\ndelay = \"{ms} ms\"\n\
-                 queue = {{ kind = \"{queue}\", limit = \"{packets} packets\" }}\n{impairment}\n",
+                 queue = {{ kind = {queue}, limit = \"{packets} packets\" }}\n{impairment}\n",
                 index + 1
             );
         }
@@ -94,9 +107,11 @@ impl RandomNetwork {
                 (2, true) => "streams = 3",
                 _ => "",
             };
+            let (ecn, weight) = (index % 2 == 0, index % 3 + 1);
             text += &format!(
                 "[[flow]]\nname = \"f{index}\"\ncount = 2\nfrom = \"n{from}\"\nto = \"n{to}\"\n{access}\n{app}\n{life}\n\
-                 start = {{ uniform = [\"0 s\", \"2 s\"] }}\ntrace = true\ntcp = {{ variant = \"{variant}\" }}\n"
+                 start = {{ uniform = [\"0 s\", \"2 s\"] }}\ntrace = true\nweight = {weight}\n\
+                 tcp = {{ variant = \"{variant}\", ecn = {ecn} }}\n"
             );
         }
         for (index, (node, kind)) in self.middleboxes.iter().enumerate() {

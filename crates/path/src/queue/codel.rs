@@ -123,7 +123,7 @@ impl Codel {
             self.drop_next = control_law(settings, now, self.count);
         }
         let (arrived, mut packet) = next.packet?;
-        let late = settings.ce_threshold.is_some_and(|threshold| now - arrived > threshold);
+        let late = settings.ce_threshold.is_some_and(|threshold| now.since(arrived) > threshold);
         if late && report.marked == marks && packet.mark_congestion() {
             report.marked += 1;
         }
@@ -144,7 +144,7 @@ impl Codel {
             return Taken { packet: None, too_late: false };
         };
         let mut too_late = false;
-        if now - *arrived < settings.target || fifo.occupancy().bytes <= u64::from(largest) {
+        if now.since(*arrived) < settings.target || fifo.occupancy().bytes <= u64::from(largest) {
             self.first_above = None;
         } else {
             match self.first_above {
@@ -354,6 +354,14 @@ mod tests {
         queue.dequeue(at_ms(2.1), &mut report);
         queue.dequeue(at_ms(2.2), &mut report);
         assert_eq!((report.marked, report.dropped.len()), (1, 0), "the last is not ECN-capable, and kept");
+    }
+
+    /// Threshold and control law may both want to mark a packet: that is one mark.
+    #[test]
+    fn a_packet_is_marked_once() {
+        let spec = CodelSpec { ce_threshold: Some(Duration::from_millis(2)), ..spec() };
+        let mut standing = Standing::new(spec, true);
+        assert_eq!(standing.struck_until(460, true), (20..460).collect::<Vec<_>>());
     }
 
     #[test]
