@@ -251,7 +251,7 @@ mod tests {
         let mut recorder = Recorder::new(true, 1, vec![Some(0)]);
         let mut segments = Segments::default();
         let mut capture = |flags, payload_len| {
-            let packet = segments.packet(0, |segment| {
+            let packet = segments.packet(0, 1, |segment| {
                 *segment = Segment { flags, payload_len, ..Segment::default() };
                 Some(Ecn::NotEct)
             });
