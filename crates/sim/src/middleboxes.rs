@@ -91,7 +91,7 @@ impl World<'_> {
 
     /// Does all that a middlebox wants after an input.
     fn serve_middlebox(&mut self, index: usize) {
-        let World { fabric, recorder, middleboxes, now, .. } = self;
+        let World { fabric, recorder, middleboxes, now, scenario, network, .. } = self;
         let inner = &mut *middleboxes[index].inner;
         loop {
             let mut port = 0;
@@ -99,7 +99,8 @@ impl World<'_> {
                 let departure = inner.transmit_into(*now, segment)?;
                 port = departure.port;
                 let passive_end = u32::from(departure.direction == Direction::Forward);
-                Some((2 * departure.connection + passive_end, departure.ecn))
+                let group = network.flows[departure.connection as usize].group;
+                Some((2 * departure.connection + passive_end, scenario.flow[group].weight, departure.ecn))
             });
             let Some(packet) = packet else { break };
             let port = Port { middlebox: index as u16, port: port as u16 };

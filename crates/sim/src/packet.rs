@@ -71,15 +71,18 @@ impl Segments {
         Some(Packet { to, slot, wire_len: segment.ipv4_len(), ecn, weight })
     }
 
-    /// Makes a packet of the segment that `write` writes, if it does; `write` also says where it goes.
-    pub fn packet_to(&mut self, write: impl FnOnce(&mut Segment) -> Option<(u32, Ecn)>) -> Option<Packet> {
-        let mut to = 0;
-        let packet = self.packet(0, |segment| {
-            let (endpoint, ecn) = write(segment)?;
-            to = endpoint;
+    /// Makes a packet of the segment that `write` writes, if it does; `write` also says where it goes, and the flow's weight.
+    pub fn packet_to(
+        &mut self,
+        write: impl FnOnce(&mut Segment) -> Option<(u32, u8, Ecn)>,
+    ) -> Option<Packet> {
+        let (mut to, mut weight) = (0, 1);
+        let packet = self.packet(to, weight, |segment| {
+            let ecn;
+            (to, weight, ecn) = write(segment)?;
             Some(ecn)
         })?;
-        Some(Packet { to, ..packet })
+        Some(Packet { to, weight, ..packet })
     }
 
     #[cold]
