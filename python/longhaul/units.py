@@ -77,7 +77,7 @@ def plus_minus(value: float | None, half: float | None, unit: str) -> str:
     if value is None or half is None:
         return quantity(value, unit)
     scale, name = scaled_unit(max(abs(value), half), unit)
-    if half == 0:
+    if half <= 1e-9 * abs(value):  # what is left of equal values after rounding
         return f"{significant(value / scale, 4)} ± 0 {name}".rstrip()
     decimals = min(6, max(0, 1 - math.floor(math.log10(half / scale))))
     return f"{value / scale:,.{decimals}f} ± {half / scale:,.{decimals}f} {name}".rstrip()

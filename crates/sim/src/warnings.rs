@@ -62,7 +62,7 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
         warnings.push(Warning {
             code: "unused_link",
             object: idle.join(", "),
-            message: format!("no flow crosses {}", idle.join(", ")),
+            message: format!("no flow crosses {}", if idle.len() == 1 { "it" } else { "them" }),
         });
     }
     warnings

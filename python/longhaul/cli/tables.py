@@ -64,7 +64,26 @@ def print_sweep(console: Console, sweep: SweepResult, metrics: Sequence[str] | N
     shown = "; mean ± half of the 95 % interval" if sweep.manifest["replications"] > 1 else ""
     console.print(f"[bold]{escape(sweep.name)}[/bold]  {seeds} at each point{shown}")
     content = tables.cell_table(sweep, list(metrics or tables.first_metrics(sweep)))
-    _print(console, content, names=len(sweep.parameters))
+    names = short_paths(sweep.parameters)
+    headings = [(name, "") for name in names] + content.headings[len(names) :]
+    _print(console, tables.Table(headings, content.rows), names=len(names))
+
+
+def short_paths(paths: Sequence[str]) -> list[str]:
+    """The ends of settings' paths by which they can be told apart: two names, or more where it takes more.
+
+    >>> short_paths(["link.a.queue.limit", "link.b.queue.limit", "flow.0.tcp.variant", "run.duration"])
+    ['a.queue.limit', 'b.queue.limit', 'tcp.variant', 'run.duration']
+    """
+    parts = [path.split(".") for path in paths]
+    ends = [
+        next(
+            (end for size in range(2, len(mine)) if [other[-size:] for other in parts].count(end := mine[-size:]) == 1),
+            mine,
+        )
+        for mine in parts
+    ]
+    return [".".join(end) for end in ends]
 
 
 def _print(console: Console, content: tables.Table, title: str | None = None, names: int = 1) -> None:
