@@ -99,7 +99,7 @@ def _print(console: Console, content: tables.Table, title: str | None = None, na
 def parts(widths: Sequence[int], names: int, room: int) -> list[list[int]]:
     """The columns of each part: those that name the row, and as many others as there is room for.
 
-    >>> parts([10, 20, 20, 20], 1, 80), parts([10, 20, 20, 20], 1, 60)
+    >>> parts([10, 20, 20, 20], 1, 82), parts([10, 20, 20, 20], 1, 81)
     ([[0, 1, 2, 3]], [[0, 1, 2], [0, 3]])
     """
     fixed = list(range(names))
