@@ -22,6 +22,9 @@ _FLOW = (
     "rtt_mean_s",
     "cwnd_mean_bytes",
     "completion_time_s",
+    "response_time_mean_s",
+    "page_time_mean_s",
+    "page_time_p95_s",
 )
 _LINK = (
     "utilisation",
@@ -76,6 +79,7 @@ _SHORT = (
     "timeouts",
     "rtt_mean_s",
     "completion_time_s",
+    "page_time_mean_s",
     "jain_index",
     "utilisation",
     "drop_rate",

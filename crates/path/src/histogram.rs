@@ -54,6 +54,18 @@ impl Histogram {
         self.max = self.max.max(nanos);
     }
 
+    /// Adds all values of another histogram.
+    pub fn merge(&mut self, other: &Histogram) {
+        if other.bins.len() > self.bins.len() {
+            self.bins.resize(other.bins.len(), 0);
+        }
+        self.bins.iter_mut().zip(&other.bins).for_each(|(sum, count)| *sum += count);
+        self.count += other.count;
+        self.above_zero += other.above_zero;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+
     /// How many values there are.
     pub fn count(&self) -> u64 {
         self.count

@@ -163,11 +163,33 @@ pub const DEFINITIONS: &[Definition] = &[
         "response_time_mean_s",
         "s",
         "Mean response time",
-        "Request/response: mean time from writing a request to the delivery of the last byte of its answer, over the \
-         answers completed while measured.",
+        "Requests: mean time from writing a request to the delivery of the last byte of its answer, over the answers completed \
+         while measured. Web: of objects, from when one is wanted, so that waiting for a connection and its handshake count.",
     ),
-    define("response_time_max_s", "s", "Largest response time", "Request/response: the largest such time."),
-    define("responses", "", "Responses", "Request/response: answers completed while measured."),
+    define(
+        "response_time_p95_s",
+        "s",
+        "95 % response time",
+        "95 % of such times are no longer; to within 3 %.",
+    ),
+    define("response_time_max_s", "s", "Largest response time", "The largest such time."),
+    define("responses", "", "Responses", "Requests and web: answers completed while measured."),
+    define(
+        "failed_responses",
+        "",
+        "Failed responses",
+        "Web: objects whose connection was reset or given up while measured.",
+    ),
+    define("pages", "", "Pages", "Web: pages completed while measured."),
+    define(
+        "page_time_mean_s",
+        "s",
+        "Mean page time",
+        "Web: mean time from the beginning of a page, when its first object is wanted, to the delivery of the last byte of all its \
+         objects, over the pages completed while measured.",
+    ),
+    define("page_time_p95_s", "s", "95 % page time", "95 % of such times are no longer; to within 3 %."),
+    define("page_time_max_s", "s", "Largest page time", "The largest such time."),
     define(
         "utilisation",
         "",
@@ -403,7 +425,7 @@ pub const DEFINITIONS: &[Definition] = &[
         "bit/s",
         "Fair share",
         "The least over the links of the path of (payload share of its mean rate in the measured time, outages counting as \
-         0) / (mean number of flows active on the link while measured).",
+         0) / (mean number of flows with something to send over the link, while measured).",
     ),
     define(
         "mathis_bps",

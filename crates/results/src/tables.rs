@@ -11,7 +11,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 /// State of one flow at a sampling time; rates and counts are over the interval before it.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct FlowRow {
     /// Time in seconds.
     pub time_s: f64,

@@ -3,6 +3,7 @@
 //! [`load`] reads a file strictly, and [`Scenario::network`] expands its shorthands into nodes, directed links and
 //! single flows. Worlds (the simulator, the emulator) start from there.
 
+mod draw;
 mod error;
 mod load;
 mod middlebox;
@@ -13,6 +14,7 @@ mod times;
 mod traffic;
 mod validate;
 
+pub use draw::{Count, Draw, Quantity, Volume};
 pub use error::ScenarioError;
 pub use load::{load, resolved_toml, run_id, schema_json};
 pub use middlebox::{Common, GuardSpec, LocalRecoverySpec, MiddleboxSpec, PrematureAckSpec, WatermarkSpec};

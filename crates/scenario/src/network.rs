@@ -44,6 +44,10 @@ pub struct FlowInstance {
     pub forward: Vec<usize>,
     /// Links back.
     pub reverse: Vec<usize>,
+    /// Number of its first connection, counted over all flows; the others follow.
+    pub first_connection: usize,
+    /// How many connections it has, at most at a time; most flows are one.
+    pub connections: usize,
 }
 
 /// One middlebox.
@@ -86,11 +90,19 @@ pub struct Way {
     pub steps: Vec<Step>,
 }
 
+impl FlowInstance {
+    /// The name without the number of the stream.
+    pub fn transfer_name(&self) -> &str {
+        self.name.rsplit_once(".stream[").map_or(self.name.as_str(), |(name, _)| name)
+    }
+}
+
 /// One of a group's transfers, before it is split into streams.
 struct Transfer {
     name: String,
     group: usize,
     streams: u32,
+    connections: usize,
     start: Instant,
     stop: Option<Instant>,
 }
@@ -104,6 +116,8 @@ pub struct Network {
     pub links: Vec<DirectedLink>,
     /// Flows in the order of the document.
     pub flows: Vec<FlowInstance>,
+    /// The flow of each connection, in ascending order.
+    pub connection_flows: Vec<u32>,
     /// Middleboxes in the order of the document.
     pub middleboxes: Vec<MiddleboxInstance>,
 }
@@ -131,7 +145,8 @@ impl Network {
                     if spec.count == 1 { spec.name.clone() } else { format!("{}[{index}]", spec.name) };
                 let stop = stops.as_ref().map(|stops| stops[index]);
                 let stop = stop.or(spec.duration.map(|duration| start + duration));
-                let transfer = Transfer { name, group, streams: spec.streams, start, stop };
+                let connections = spec.app.connections();
+                let transfer = Transfer { name, group, streams: spec.streams, connections, start, stop };
                 network.add_transfer(transfer, [&from, &to], core.clone(), access);
             }
         }
@@ -159,15 +174,15 @@ impl Network {
             }
             _ => Default::default(),
         };
-        let first = self
-            .middleboxes
-            .last()
-            .map_or(self.flows.len() as u32, |before| before.own_connections.0 + before.own_connections.1);
+        let first = self.middleboxes.last().map_or(self.connection_flows.len() as u32, |before| {
+            before.own_connections.0 + before.own_connections.1
+        });
+        let connections = flows.iter().map(|flow| self.flows[*flow].connections).sum();
         self.middleboxes.push(MiddleboxInstance {
             name: spec.name().to_string(),
             spec: index,
             nodes,
-            own_connections: (first, spec.own_connections(flows.len())),
+            own_connections: (first, spec.own_connections(connections)),
             flows,
             between,
         });
@@ -183,17 +198,24 @@ impl Network {
 
     /// Connections of flows and of middleboxes.
     pub fn connections(&self) -> usize {
-        self.middleboxes
-            .last()
-            .map_or(self.flows.len(), |last| (last.own_connections.0 + last.own_connections.1) as usize)
+        self.middleboxes.last().map_or(self.connection_flows.len(), |last| {
+            (last.own_connections.0 + last.own_connections.1) as usize
+        })
+    }
+
+    /// The flow whose endpoint this is: twice the number of the connection, and 1 more for the passive opener's end.
+    pub fn flow_of(&self, endpoint: usize) -> usize {
+        self.connection_flows[endpoint / 2] as usize
     }
 
     /// All ways that packets may go.
     pub fn ways(&self) -> Vec<Way> {
         let mut ways = vec![];
         for (index, flow) in self.flows.iter().enumerate() {
-            ways.extend(self.ways_of(index, &flow.forward, 2 * index + 1, false));
-            ways.extend(self.ways_of(index, &flow.reverse, 2 * index, true));
+            for connection in flow.first_connection..flow.first_connection + flow.connections {
+                ways.extend(self.ways_of(index, &flow.forward, 2 * connection + 1, false));
+                ways.extend(self.ways_of(index, &flow.reverse, 2 * connection, true));
+            }
         }
         for (index, middlebox) in self.middleboxes.iter().enumerate() {
             let (first, count) = middlebox.own_connections;
@@ -388,7 +410,7 @@ impl Network {
         core: (Vec<usize>, Vec<usize>),
         access: Option<&AccessSpec>,
     ) {
-        let Transfer { name, group, streams, start, stop } = transfer;
+        let Transfer { name, group, streams, connections, start, stop } = transfer;
         let mut nodes = ends.map(|name| self.node(name));
         let (mut forward, mut reverse) = core;
         if let Some(access) = access {
@@ -411,6 +433,8 @@ impl Network {
         }
         let number = self.flows.last().map_or(0, |last| last.transfer + 1);
         for stream in 0..streams {
+            let first_connection = self.connection_flows.len();
+            self.connection_flows.resize(first_connection + connections, self.flows.len() as u32);
             self.flows.push(FlowInstance {
                 name: if streams == 1 { name.clone() } else { format!("{name}.stream[{stream}]") },
                 group,
@@ -422,6 +446,8 @@ impl Network {
                 stream,
                 forward: forward.clone(),
                 reverse: reverse.clone(),
+                first_connection,
+                connections,
             });
         }
     }

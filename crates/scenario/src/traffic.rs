@@ -1,6 +1,6 @@
 //! The document's tables for flows: where, when, what.
 
-use crate::{AccessSpec, TcpSpec, TimesSpec};
+use crate::{AccessSpec, Count, Draw, TcpSpec, TimesSpec, Volume};
 use longhaul_units::{Duration, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,9 +98,9 @@ fn one() -> u32 {
 pub enum AppSpec {
     /// Sends as fast as the connection allows.
     Bulk {
-        /// Bytes to send, then the connection closes; without it there is always more.
+        /// What is to be sent, then the connection closes; without it there is always more.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        size: Option<Size>,
+        size: Option<Draw<Volume>>,
     },
     /// Writes messages at a constant rate.
     Cbr {
@@ -109,6 +109,44 @@ pub enum AppSpec {
         /// Bytes written at a time.
         #[serde(default = "one_kilobyte")]
         message: Size,
+    },
+    /// Bursts at a constant rate with silence between them, beginning with a silence. As in ns-2 a burst is a whole number of
+    /// messages, at least one.
+    OnOff {
+        /// Rate of the application's data within a burst.
+        rate: Rate,
+        /// Bytes written at a time.
+        #[serde(default = "one_kilobyte")]
+        message: Size,
+        /// Length of a burst.
+        on: Draw<Duration>,
+        /// Length of a silence.
+        off: Draw<Duration>,
+    },
+    /// A person who reads pages: each page is a number of objects, each fetched by the active side from the passive side over a
+    /// connection; then time to read it.
+    Web {
+        /// Number of pages; without it there is no end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pages: Option<u64>,
+        /// Time from the end of a page to the beginning of the next.
+        think: Draw<Duration>,
+        /// Objects on a page.
+        objects: Draw<Count>,
+        /// Time between the requests for two objects of a page.
+        #[serde(default = "at_once")]
+        spacing: Draw<Duration>,
+        /// Size of an object: `"packets"` are full-sized segments.
+        object: Draw<Volume>,
+        /// Bytes of a request.
+        #[serde(default = "small_request")]
+        request: Size,
+        /// Most connections at a time, 1 to 1000; what has to wait is asked for as soon as one is free.
+        #[serde(default = "six")]
+        parallel: u32,
+        /// Connections stay open and fetch one object after the other (HTTP/1.1); without it each object has its own (HTTP/1.0).
+        #[serde(default)]
+        persistent: bool,
     },
     /// The active side asks, the passive side answers, again and again on one connection.
     Request {
@@ -126,6 +164,17 @@ pub enum AppSpec {
     },
 }
 
+impl AppSpec {
+    /// Pairs of endpoints that one flow takes: those of the web are used again and again, and twice as many as may be busy, so
+    /// that connections that are closing do not keep others waiting.
+    pub fn connections(&self) -> usize {
+        match self {
+            AppSpec::Web { parallel, .. } => 2 * *parallel as usize,
+            _ => 1,
+        }
+    }
+}
+
 impl Default for AppSpec {
     fn default() -> Self {
         AppSpec::Bulk { size: None }
@@ -134,6 +183,12 @@ impl Default for AppSpec {
 
 fn one_kilobyte() -> Size {
     Size::from_bytes(1000)
+}
+fn at_once() -> Draw<Duration> {
+    Draw::Constant(Duration::ZERO)
+}
+fn six() -> u32 {
+    6
 }
 fn small_request() -> Size {
     Size::from_bytes(300)

@@ -2,9 +2,9 @@
 
 use crate::error::nearest;
 use crate::{
-    AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, DumbbellSpec, Ending, FlowSpec,
-    InitialWindowSpec, LocalRecoverySpec, MiddleboxSpec, Network, PrematureAckSpec, Scenario, TcpSpec,
-    TimesSpec, WatermarkSpec,
+    AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec,
+    InitialWindowSpec, LocalRecoverySpec, MiddleboxSpec, Network, PrematureAckSpec, Quantity, Scenario,
+    TcpSpec, TimesSpec, Volume, WatermarkSpec,
 };
 use longhaul_units::{Duration, Limit, Rate};
 use std::collections::BTreeSet;
@@ -290,7 +290,9 @@ impl Checker {
             self.problem(&["streams"], "a transfer has at least 1 stream, a group at most 1,000,000 in all");
         }
         match &flow.app {
-            AppSpec::Bulk { size: Some(size) } if size.as_bytes() < u64::from(flow.streams) => {
+            AppSpec::Bulk { size: Some(Draw::Constant(Volume(Limit::Bytes(size)))) }
+                if size.as_bytes() < u64::from(flow.streams) =>
+            {
                 self.problem(&["streams"], format!("{size} cannot be split over {} streams", flow.streams));
             }
             AppSpec::Bulk { .. } => {}
@@ -301,6 +303,7 @@ impl Checker {
         }
         self.life(scenario, flow);
         self.app(&flow.app);
+        self.web(flow);
         self.within("tcp", None, |check| check.tcp(&flow.tcp));
     }
 
@@ -368,16 +371,16 @@ impl Checker {
 
     fn app(&mut self, app: &AppSpec) {
         match app {
-            AppSpec::Bulk { size: Some(size) } if size.as_bytes() == 0 => {
+            AppSpec::Bulk { size: Some(size) } if size.least().amount() == 0.0 => {
                 self.problem(
                     &["app", "size"],
                     "a transfer has at least 1 B; leave the size out to send without end",
                 );
             }
-            AppSpec::Cbr { rate, .. } if rate.is_zero() || *rate > FASTEST => {
+            AppSpec::Cbr { rate, .. } | AppSpec::OnOff { rate, .. } if rate.is_zero() || *rate > FASTEST => {
                 self.problem(&["app", "rate"], "the rate is from 1 bit/s to 1000 Tbit/s");
             }
-            AppSpec::Cbr { message, .. } if message.as_bytes() == 0 => {
+            AppSpec::Cbr { message, .. } | AppSpec::OnOff { message, .. } if message.as_bytes() == 0 => {
                 self.problem(&["app", "message"], "a message has at least 1 B");
             }
             AppSpec::Request { request, .. } if request.as_bytes() == 0 => {
@@ -390,6 +393,31 @@ impl Checker {
                 self.problem(&["app", "requests"], "at least 1 request; leave it out to go on without end");
             }
             _ => {}
+        }
+    }
+
+    fn web(&mut self, flow: &FlowSpec) {
+        let AppSpec::Web { pages, objects, object, request, parallel, think, .. } = &flow.app else { return };
+        if *pages == Some(0) {
+            self.problem(&["app", "pages"], "at least 1 page; leave it out to go on without end");
+        }
+        if objects.least().0 == 0 {
+            self.problem(&["app", "objects"], "a page has at least 1 object");
+        }
+        if object.least().amount() == 0.0 {
+            self.problem(&["app", "object"], "an object has at least 1 B");
+        }
+        if request.as_bytes() == 0 {
+            self.problem(&["app", "request"], "a request has at least 1 B");
+        }
+        if *parallel == 0 || *parallel > 1000 {
+            self.problem(&["app", "parallel"], "between 1 and 1000 connections at a time");
+        }
+        if pages.is_none() && *think == Draw::Constant(Duration::ZERO) {
+            self.problem(&["app", "think"], "pages without end need some time between them");
+        }
+        if flow.trace {
+            self.problem(&["trace"], "a trace is of one connection; a web session has many");
         }
     }
 

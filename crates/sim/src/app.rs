@@ -1,9 +1,11 @@
 //! Applications: what is written to a connection, and when. One for each flow; it knows both ends.
 
-use longhaul_path::Histogram;
+use longhaul_path::{Histogram, Random};
 use longhaul_scenario::{AppSpec, Ending, FlowInstance, FlowSpec};
 use longhaul_tcp::Connection;
-use longhaul_units::{Instant, Size};
+use longhaul_units::{Duration, Instant, Size};
+
+use crate::web::Session;
 
 /// Which end of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,16 +19,11 @@ pub(crate) enum Side {
 /// Never reached: the application does not wait for data.
 pub(crate) const NO_GOAL: u64 = u64::MAX;
 
-/// What one of `streams` does: its part of the transfer's bytes, the first ones one more where they cannot be divided.
-fn share(app: &AppSpec, streams: u32, stream: u32) -> AppSpec {
-    match app {
-        AppSpec::Bulk { size: Some(size) } => {
-            let (all, streams) = (size.as_bytes(), u64::from(streams));
-            let part = all / streams + u64::from(u64::from(stream) < all % streams);
-            AppSpec::Bulk { size: Some(Size::from_bytes(part)) }
-        }
-        other => other.clone(),
-    }
+/// Messages of a burst of this length: rounded to the nearest whole number, at least 1, as ns-2 does
+/// (`Application/Traffic/Exponential` and `Pareto`).
+fn messages_in(burst: Duration, interval: Duration) -> u64 {
+    let interval = interval.as_nanos().max(1);
+    (burst.as_nanos().saturating_add(interval / 2) / interval).max(1)
 }
 
 /// An application's state.
@@ -47,14 +44,36 @@ pub(crate) struct App {
     asked_at: Instant,
     pub responses: Histogram,
     answered: u64,
+    /// Bytes of a transfer of given size: of a stream its part.
+    size: u64,
+    /// Messages of the present burst that are still to come.
+    burst: u64,
+    random: Option<Box<Random>>,
+    /// The session, if it is one of web pages. Then `responses` are objects.
+    pub web: Option<Box<Session>>,
 }
 
 impl App {
-    /// The application of one flow of the group `spec`.
-    pub fn new(spec: &FlowSpec, flow: &FlowInstance) -> Self {
+    /// The application of one flow of the group `spec`, in a run with `seed`.
+    pub fn new(spec: &FlowSpec, flow: &FlowInstance, seed: u64) -> Self {
         let start = flow.start;
+        let stream = |what| Random::stream(seed, &format!("{} {what}", flow.transfer_name()));
+        let draws = matches!(spec.app, AppSpec::OnOff { .. });
         App {
-            spec: share(&spec.app, spec.streams, flow.stream),
+            spec: spec.app.clone(),
+            size: match &spec.app {
+                AppSpec::Bulk { size: Some(size) } => {
+                    let all = size.next(&mut stream("size")).bytes(spec.tcp.mss);
+                    let streams = u64::from(spec.streams);
+                    // The first streams take one more where bytes cannot be divided.
+                    all / streams + u64::from(u64::from(flow.stream) < all % streams)
+                }
+                _ => 0,
+            },
+            burst: 0,
+            random: draws.then(|| Box::new(stream("bursts"))),
+            web: matches!(spec.app, AppSpec::Web { .. })
+                .then(|| Box::new(Session::new(spec, &flow.name, seed))),
             goals: [NO_GOAL; 2],
             wake: start,
             started: false,
@@ -87,8 +106,8 @@ impl App {
     /// The end that would send the bulk of the data.
     pub fn data_sender_of(spec: &AppSpec) -> Side {
         match spec {
-            AppSpec::Bulk { .. } | AppSpec::Cbr { .. } => Side::Client,
-            AppSpec::Request { .. } => Side::Server,
+            AppSpec::Bulk { .. } | AppSpec::Cbr { .. } | AppSpec::OnOff { .. } => Side::Client,
+            AppSpec::Request { .. } | AppSpec::Web { .. } => Side::Server,
         }
     }
 
@@ -97,18 +116,44 @@ impl App {
         match self.spec {
             AppSpec::Bulk { .. } => "bulk",
             AppSpec::Cbr { .. } => "cbr",
+            AppSpec::OnOff { .. } => "on_off",
+            AppSpec::Web { .. } => "web",
             AppSpec::Request { .. } => "request",
         }
     }
 
     /// True for a transfer that ends by itself.
     pub fn has_end(&self) -> bool {
-        matches!(self.spec, AppSpec::Bulk { size: Some(_) } | AppSpec::Request { requests: Some(_), .. })
+        matches!(
+            self.spec,
+            AppSpec::Bulk { size: Some(_) }
+                | AppSpec::Request { requests: Some(_), .. }
+                | AppSpec::Web { pages: Some(_), .. }
+        )
+    }
+
+    /// Forgets the times of answers and pages.
+    pub fn clear_times(&mut self) {
+        self.responses.clear();
+        if let Some(session) = &mut self.web {
+            session.pages.clear();
+            session.failed = 0;
+        }
+    }
+
+    /// True if it is time to stop.
+    pub fn is_due_to_stop(&self, now: Instant) -> bool {
+        now >= self.stop
+    }
+
+    /// Wants to act again at `time`, or when it has to stop.
+    pub fn wake_at(&mut self, time: Instant) {
+        self.wake = time.min(self.stop);
     }
 
     /// Acts at [`App::wake`]: starts, writes the next message, asks again, or stops. Acts on the client's end.
     pub fn act(&mut self, now: Instant, client: &mut Connection) {
-        if now >= self.stop {
+        if self.is_due_to_stop(now) {
             self.wake = Instant::FAR_FUTURE;
             if self.finished.is_none() {
                 self.stopped = true;
@@ -122,24 +167,37 @@ impl App {
         let first = !std::mem::replace(&mut self.started, true);
         match &self.spec {
             AppSpec::Bulk { size: None } if first => client.write_unlimited(),
-            AppSpec::Bulk { size: Some(size) } if first => {
-                client.write(size.as_bytes());
-                self.goals[Side::Server as usize] = size.as_bytes();
+            AppSpec::Bulk { size: Some(_) } if first => {
+                client.write(self.size);
+                self.goals[Side::Server as usize] = self.size;
             }
-            AppSpec::Bulk { .. } => {}
+            AppSpec::Bulk { .. } | AppSpec::Web { .. } => {}
             AppSpec::Cbr { rate, message } => {
                 client.write(message.as_bytes());
                 self.next_action += rate.transmission_time(*message);
+            }
+            AppSpec::OnOff { rate, message, on, off } => {
+                if !first {
+                    client.write(message.as_bytes());
+                }
+                let interval = rate.transmission_time(*message);
+                self.next_action += interval;
+                if self.burst == 0 {
+                    let Some(random) = &mut self.random else { return };
+                    self.burst = messages_in(on.next(random), interval);
+                    self.next_action += off.next(random);
+                }
+                self.burst -= 1;
             }
             AppSpec::Request { request, .. } => {
                 let request = *request;
                 self.ask(now, client, request);
             }
         }
-        if !matches!(self.spec, AppSpec::Cbr { .. }) {
+        if !matches!(self.spec, AppSpec::Cbr { .. } | AppSpec::OnOff { .. }) {
             self.next_action = Instant::FAR_FUTURE;
         }
-        self.wake = self.next_action.min(self.stop);
+        self.wake_at(self.next_action);
     }
 
     /// The connection is established. Closing it earlier would give it up (RFC 9293 section 3.10.4, CLOSE in SYN-SENT).
@@ -172,7 +230,7 @@ impl App {
                     connection.close();
                 } else {
                     self.next_action = now + *think;
-                    self.wake = self.next_action.min(self.stop);
+                    self.wake_at(self.next_action);
                 }
             }
             _ => {}

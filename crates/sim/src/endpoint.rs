@@ -22,9 +22,27 @@ pub(crate) struct Endpoint {
     pub overhead: Option<Box<SendOverhead>>,
     /// Weight of its packets.
     pub weight: u8,
-    /// True if segments are traced here.
-    pub trace: bool,
+    pub watch: Watch,
     pub connection: Connection,
+}
+
+/// What is done with a packet that arrives, beside handing it over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Watch {
+    Nothing,
+    /// Segments are traced here.
+    Trace,
+    /// The endpoint has one connection after the other: a packet may be of one that is no more.
+    Ports,
+}
+
+impl Endpoint {
+    /// Takes a new connection in the place of the old one.
+    pub fn renew(&mut self, connection: Connection) {
+        self.connection = connection;
+        self.goal = u64::MAX;
+        self.due = Instant::FAR_FUTURE;
+    }
 }
 
 /// A random delay before each transmission; packets keep their order.

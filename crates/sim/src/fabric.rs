@@ -393,7 +393,7 @@ impl Ways {
 
     /// How far ahead packets may be handed to `endpoint`: it must have a link to itself on which to send.
     fn delivery_to(&self, endpoint: usize, network: &Network, links: &[Link<Packet>]) -> Delivery {
-        let flow = &network.flows[endpoint / 2];
+        let flow = &network.flows[network.flow_of(endpoint)];
         let first = if endpoint % 2 == 0 { flow.forward[0] } else { flow.reverse[0] };
         let alone = self.successors[first].len() == 1 && links[first].is_fifo();
         match (alone, network.links[first].declared) {

@@ -13,6 +13,7 @@ mod summary;
 mod timeline;
 mod totals;
 mod warnings;
+mod web;
 mod world;
 
 pub use longhaul_cc::closed_form;

@@ -46,7 +46,8 @@ fn established(scenario: &Scenario, network: &Network) -> Established {
             flow.tcp.established.then_some([KnownEnd { first: SeqNumber(1), window, shift }; 2])
         })
         .collect();
-    Established(network.flows.iter().map(|flow| of_group[flow.group]).collect())
+    let group_of = |flow: &u32| network.flows[*flow as usize].group;
+    Established(network.connection_flows.iter().map(|flow| of_group[group_of(flow)]).collect())
 }
 
 impl World<'_> {
@@ -99,7 +100,8 @@ impl World<'_> {
                 let departure = inner.transmit_into(*now, segment)?;
                 port = departure.port;
                 let passive_end = u32::from(departure.direction == Direction::Forward);
-                let group = network.flows[departure.connection as usize].group;
+                let flow = network.flow_of(2 * departure.connection as usize);
+                let group = network.flows[flow].group;
                 Some((2 * departure.connection + passive_end, scenario.flow[group].weight, departure.ecn))
             });
             let Some(packet) = packet else { break };

@@ -36,6 +36,8 @@ pub(crate) struct Recorder {
     pub tables: Tables,
     /// Data packets of each flow that were dropped anywhere.
     pub lost: Vec<u64>,
+    /// The flow of each pair of endpoints.
+    flow_of: Vec<u32>,
     /// Position in the summary's list of links, for links of the scenario file.
     pub declared: Vec<Option<u32>>,
     pub captured: Vec<Captured>,
@@ -52,11 +54,14 @@ struct TraceState {
 }
 
 impl Recorder {
-    pub fn new(recording: bool, flows: usize, declared: Vec<Option<u32>>) -> Self {
+    /// `flow_of` names the flow of each pair of endpoints, in ascending order.
+    pub fn new(recording: bool, flow_of: Vec<u32>, declared: Vec<Option<u32>>) -> Self {
+        let flows = flow_of.last().map_or(0, |last| *last as usize + 1);
         Recorder {
             recording,
             tables: Tables::default(),
             lost: vec![0; flows],
+            flow_of,
             declared,
             captured: vec![],
             drop_events: 0,
@@ -126,10 +131,10 @@ impl Recorder {
         link: Option<u32>,
         wire_len: u32,
     ) {
-        let flow = self.lost.get_mut(connection).map(|lost| {
-            *lost += u64::from(payload_len > 0);
-            connection
-        });
+        let flow = self.flow_of.get(connection).map(|flow| *flow as usize);
+        if let Some(flow) = flow {
+            self.lost[flow] += u64::from(payload_len > 0);
+        }
         if self.recording {
             self.drop_events += 1;
             if self.drop_events <= MOST_DROP_EVENTS {
@@ -248,7 +253,7 @@ mod tests {
     /// be written, and are counted.
     #[test]
     fn packets_that_cannot_be_written_are_counted() {
-        let mut recorder = Recorder::new(true, 1, vec![Some(0)]);
+        let mut recorder = Recorder::new(true, vec![0], vec![Some(0)]);
         let mut segments = Segments::default();
         let mut capture = |flags, payload_len| {
             let packet = segments.packet(0, 1, |segment| {

@@ -1,5 +1,6 @@
 //! From counters to metrics. What each metric means is defined in `longhaul_results::DEFINITIONS`.
 
+use crate::app::App;
 use crate::totals::{HEADERS, ReductionTimes, Totals};
 use crate::warnings;
 use crate::world::World;
@@ -9,13 +10,15 @@ use longhaul_results::{
     DEFINITIONS, FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Work,
 };
 use longhaul_scenario::{FlowInstance, Network, TcpSpec, VERSION, run_id};
-use longhaul_tcp::{Limit, LimitedTime};
+use longhaul_tcp::{Limit, LimitedTime, State};
 use longhaul_units::{Duration, Instant, Size};
 
 /// What a flow did while measured.
 struct Measured {
     /// Active time in seconds.
     active_s: f64,
+    /// Time in which there was something to send, in seconds; of several connections the sum.
+    sending_s: f64,
     totals: Totals,
     /// Share of the slowest link on its way that its data packets took.
     utilisation: Option<f64>,
@@ -90,8 +93,21 @@ fn core_nodes(network: &Network) -> Vec<NodeSummary> {
 }
 
 fn work(world: &World<'_>) -> Work {
-    let received = world.endpoints.iter().map(|endpoint| endpoint.connection.stats().data_segments_received);
-    Work { data_packets_delivered: received.sum() }
+    let sessions = world.apps.iter().filter_map(|app| app.web.as_ref()).map(|session| session.ended_received);
+    // What is in `ended_received` may still stand in an endpoint that waits for its next connection.
+    let counted = (0..world.apps.len()).flat_map(|flow| open_endpoints(world, flow));
+    let received =
+        counted.map(|endpoint| world.endpoints[endpoint].connection.stats().data_segments_received);
+    Work { data_packets_delivered: received.sum::<u64>() + sessions.sum::<u64>() }
+}
+
+/// The endpoints of a flow that have a connection.
+fn open_endpoints(world: &World<'_>, flow: usize) -> Vec<usize> {
+    let first = 2 * world.first_connection(flow);
+    match &world.apps[flow].web {
+        None => vec![first, first + 1],
+        Some(session) => session.open().flat_map(|pair| [first + 2 * pair, first + 2 * pair + 1]).collect(),
+    }
 }
 
 fn measure(world: &mut World<'_>, flow: usize, end: Instant) -> Measured {
@@ -100,10 +116,15 @@ fn measure(world: &mut World<'_>, flow: usize, end: Instant) -> Measured {
     let until = app.finished.or(world.network.flows[flow].stop).unwrap_or(end).min(end);
     let active_s = until.since(begin).as_secs_f64();
     let totals = Totals::of(world, flow).since(&world.flow_baseline[flow]);
+    let before = world.flow_baseline[flow].limited;
+    let idle = |limit| matches!(limit, Limit::Application | Limit::Closed | Limit::Handshake);
+    let sending = totals.limited.iter().filter(|(limit, _)| !idle(*limit));
+    let sending_s = sending.map(|(limit, time)| (time - before.get(limit)).as_secs_f64()).sum();
     let capacity = bottleneck_capacity(world, flow);
     let rtt = base_rtt(world, flow).as_secs_f64();
     Measured {
         active_s,
+        sending_s,
         utilisation: ratio(totals.arrived.wire_bytes as f64 * 8.0, capacity),
         packets_per_rtt: ratio(totals.arrived.packets as f64 * rtt, active_s),
         totals,
@@ -141,7 +162,6 @@ fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
 fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured, sharing: &[f64]) -> FlowSummary {
     let instance = &world.network.flows[flow];
     let spec = &world.scenario.flow[instance.group];
-    let sender = world.data_sender(flow);
     FlowSummary {
         id: flow,
         name: instance.name.clone(),
@@ -158,7 +178,7 @@ fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured, sharing: &[
         ack_path: declared_links(world, world.ack_path(flow)),
         access_rate_bps: access_rate(world, flow),
         base_rtt_s: base_rtt(world, flow).as_secs_f64(),
-        state: format!("{:?}", sender.connection.state()),
+        state: format!("{:?}", flow_state(world, flow)),
         metrics: flow_metrics(world, flow, measured),
         limited: limited_shares(&measured.totals.limited, &world.flow_baseline[flow].limited),
         predicted: predictions(world, flow, &spec.tcp, measured, sharing),
@@ -178,11 +198,7 @@ fn flow_metrics(world: &World<'_>, flow: usize, measured: &Measured) -> Metrics 
     metrics.set("delivered_bytes", totals.delivered as f64);
     let took = app.finished.filter(|_| app.has_end()).map(|at| at - world.network.flows[flow].start);
     metrics.set("completion_time_s", took.map(Duration::as_secs_f64));
-    if app.name() == "request" {
-        metrics.set("response_time_mean_s", app.responses.mean().map(Duration::as_secs_f64));
-        metrics.set("response_time_max_s", app.responses.max().map(Duration::as_secs_f64));
-        metrics.set("responses", app.responses.count() as f64);
-    }
+    set_response_metrics(&mut metrics, std::slice::from_ref(app));
     metrics.set("rtt_mean_s", measured.totals.mean_rtt().map(Duration::as_secs_f64));
     metrics.set("rtt_min_s", seen.then(|| stats.rtt_min.as_secs_f64()));
     metrics.set("rtt_max_s", seen.then(|| stats.rtt_max.as_secs_f64()));
@@ -208,6 +224,44 @@ fn flow_metrics(world: &World<'_>, flow: usize, measured: &Measured) -> Metrics 
     metrics.set("utilisation", measured.utilisation);
     metrics.set("packets_per_rtt", measured.packets_per_rtt);
     metrics
+}
+
+/// State of the sender's connection; of a web session, whether any is open.
+fn flow_state(world: &World<'_>, flow: usize) -> State {
+    match &world.apps[flow].web {
+        None => world.data_sender(flow).connection.state(),
+        Some(session) if session.open().next().is_none() => State::Closed,
+        Some(_) => State::Established,
+    }
+}
+
+/// Times of answers, objects and pages, where there are applications that ask.
+fn set_response_metrics<'a>(metrics: &mut Metrics, apps: impl IntoIterator<Item = &'a App>) {
+    let (mut responses, mut pages, mut failed) = (Histogram::default(), Histogram::default(), 0);
+    let (mut asks, mut reads) = (false, false);
+    for app in apps {
+        asks |= matches!(app.name(), "request" | "web");
+        responses.merge(&app.responses);
+        if let Some(session) = &app.web {
+            reads = true;
+            pages.merge(&session.pages);
+            failed += session.failed;
+        }
+    }
+    let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
+    if asks {
+        metrics.set("responses", responses.count() as f64);
+        metrics.set("response_time_mean_s", seconds(responses.mean()));
+        metrics.set("response_time_p95_s", seconds(responses.quantile(0.95)));
+        metrics.set("response_time_max_s", seconds(responses.max()));
+    }
+    if reads {
+        metrics.set("pages", pages.count() as f64);
+        metrics.set("page_time_mean_s", seconds(pages.mean()));
+        metrics.set("page_time_p95_s", seconds(pages.quantile(0.95)));
+        metrics.set("page_time_max_s", seconds(pages.max()));
+        metrics.set("failed_responses", failed as f64);
+    }
 }
 
 /// Shares of the time in which the connection was open, by what limited its sender.
@@ -267,11 +321,11 @@ fn predictions(
     predicted
 }
 
-/// For each link, how many flows send their data over it: the mean number that are active at a time, at least 1.
+/// For each link, how many flows want to send their data over it: the mean number at a time, at least 1.
 fn flows_on_links(world: &World<'_>, measured: &[Measured], measured_s: f64) -> Vec<f64> {
     let mut counts = vec![0.0; world.network.links.len()];
     for (flow, measured) in measured.iter().enumerate() {
-        let presence = ratio(measured.active_s, measured_s).unwrap_or(1.0);
+        let presence = ratio(measured.sending_s, measured_s).map_or(0.0, |share| share.min(1.0));
         world.data_path(flow).iter().for_each(|link| counts[*link] += presence);
     }
     counts.into_iter().map(|count| f64::max(count, 1.0)).collect()
@@ -408,6 +462,7 @@ fn group_metrics(
     metrics.set("last_congestion_event_s", reductions(|t| t.last).reduce(f64::max));
     metrics.set("congestion_signals", signals);
     metrics.set("congestion_signal_rate", ratio(signals, arrived));
+    set_response_metrics(&mut metrics, members.iter().map(|flow| &world.apps[*flow]));
     if members.iter().any(|flow| world.apps[*flow].has_end()) {
         metrics.set("completed_flows", times.len() as f64);
         metrics.set("completion_time_mean_s", ratio(times.iter().sum(), times.len() as f64));

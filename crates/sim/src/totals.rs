@@ -33,14 +33,54 @@ pub(crate) struct Totals {
 impl Totals {
     /// Counters of a flow from its start to now.
     pub fn of(world: &World<'_>, flow: usize) -> Totals {
-        let (sender, receiver) = (&world.data_sender(flow).connection, &world.data_receiver(flow).connection);
+        let first = 2 * world.first_connection(flow);
+        let mut totals = match &world.apps[flow].web {
+            None => {
+                let sender = world.apps[flow].data_sender() as usize;
+                Totals::of_connection(world, first + sender, first + 1 - sender)
+            }
+            Some(session) => {
+                let open = session.open().map(|pair| first + 2 * pair);
+                open.fold(session.ended.clone(), |mut sum, client| {
+                    sum.add(&Totals::of_connection(world, client + 1, client));
+                    sum
+                })
+            }
+        };
+        totals.lost = world.recorder.lost[flow];
+        totals
+    }
+
+    /// Counters of one connection, without what was lost.
+    pub fn of_connection(world: &World<'_>, sender: usize, receiver: usize) -> Totals {
+        let (sender, receiver) = (&world.endpoints[sender].connection, &world.endpoints[receiver].connection);
         Totals {
             sender: sender.stats().clone(),
             delivered: receiver.received_bytes(),
             arrived: Arrived::at(receiver),
-            lost: world.recorder.lost[flow],
+            lost: 0,
             limited: sender.limited_time(world.now),
         }
+    }
+
+    /// Adds the counters of another connection.
+    pub fn add(&mut self, other: &Totals) {
+        let (sum, sender) = (&mut self.sender, &other.sender);
+        sum.data_segments_sent += sender.data_segments_sent;
+        sum.data_bytes_sent += sender.data_bytes_sent;
+        sum.retransmitted_segments += sender.retransmitted_segments;
+        sum.fast_retransmits += sender.fast_retransmits;
+        sum.timeouts += sender.timeouts;
+        sum.ecn_reductions += sender.ecn_reductions;
+        sum.rtt_samples += sender.rtt_samples;
+        sum.rtt_sum += sender.rtt_sum;
+        sum.rtt_min = sum.rtt_min.min(sender.rtt_min);
+        sum.rtt_max = sum.rtt_max.max(sender.rtt_max);
+        self.delivered += other.delivered;
+        self.arrived.packets += other.arrived.packets;
+        self.arrived.wire_bytes += other.arrived.wire_bytes;
+        self.arrived.marked += other.arrived.marked;
+        self.limited += other.limited;
     }
 
     /// What was added since `then`. Smallest and largest RTT and times under limits are of the whole run.

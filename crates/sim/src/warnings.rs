@@ -128,7 +128,8 @@ fn receive_buffer_message(world: &World<'_>, flow: &FlowSummary) -> String {
 
 fn gave_up(world: &World<'_>, flow: &FlowSummary) -> bool {
     let app = &world.apps[flow.id];
-    app.finished.is_none()
+    app.web.is_none()
+        && app.finished.is_none()
         && !app.stopped
         && app.started
         && world.data_sender(flow.id).connection.state() == State::Closed

@@ -1,13 +1,14 @@
 //! The world of a run: fabric, endpoints, applications, and the loop that takes event after event.
 
 use crate::app::{App, NO_GOAL, Side};
-use crate::endpoint::{Endpoint, SendOverhead};
+use crate::endpoint::{Endpoint, SendOverhead, Watch};
 use crate::fabric::{Arrival, Delivery, Fabric};
 use crate::middleboxes::Node;
 use crate::packet::{Hosts, Packet};
 use crate::recorder::{Capture, Recorder};
 use crate::timeline::Timeline;
 use crate::totals::{ReductionTimes, Totals};
+use crate::web::Session;
 use longhaul_path::{LinkStats, Random};
 use longhaul_results::{FlowRow, LinkRow};
 use longhaul_scenario::{Network, Scenario};
@@ -24,8 +25,8 @@ pub(crate) struct CwndMean {
 }
 
 impl CwndMean {
-    fn add(&mut self, cwnd: u64) {
-        self.sum += cwnd as f64;
+    fn add(&mut self, cwnd_bytes: f64) {
+        self.sum += cwnd_bytes;
         self.samples += 1;
     }
 }
@@ -90,10 +91,11 @@ impl<'a> World<'a> {
         });
         let captured: Vec<bool> = captured.collect();
         let bound = |endpoint: usize| {
-            let flow = &network.flows[endpoint / 2];
+            let flow = &network.flows[network.flow_of(endpoint)];
             let spec = &scenario.flow[flow.group];
             let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
             match side {
+                _ if spec.app.connections() > 1 => Delivery::OnTime,
                 Side::Client if !App::is_passive(&spec.app) || flow.stop.is_some() => Delivery::OnTime,
                 // The window of a sender is looked at whenever the world stops, if the flow has not ended by then.
                 _ if side == App::data_sender_of(&spec.app) && !App::is_endless(&spec.app) => {
@@ -103,16 +105,16 @@ impl<'a> World<'a> {
             }
         };
         let flows = network.flows.len();
-        let fabric =
-            Fabric::new(network, seed, serve_ahead, &captured, bound, 3 * flows + network.middleboxes.len());
+        let others = 2 * network.connection_flows.len() + flows + network.middleboxes.len();
+        let fabric = Fabric::new(network, seed, serve_ahead, &captured, bound, others);
         let mut world = World {
             scenario,
             network,
             fabric,
-            endpoints: Vec::with_capacity(2 * flows),
+            endpoints: Vec::with_capacity(2 * network.connection_flows.len()),
             apps: Vec::with_capacity(flows),
             middleboxes: vec![],
-            recorder: Recorder::new(recording, flows, position),
+            recorder: Recorder::new(recording, network.connection_flows.clone(), position),
             now: Instant::ZERO,
             events: 0,
             flow_baseline: vec![Totals::default(); flows],
@@ -159,44 +161,57 @@ impl<'a> World<'a> {
     fn add_flow(&mut self, flow: usize, seed: u64) {
         let instance = &self.network.flows[flow];
         let spec = &self.scenario.flow[instance.group];
-        let app = App::new(spec, instance);
+        let app = App::new(spec, instance, seed);
         let data_side = app.data_sender();
         self.fabric.timeline.set(self.app_component(flow), app.wake);
         self.apps.push(app);
         let config = spec.tcp.config();
         let client_port = 1024 + (flow % 60_000) as u16;
-        for side in [Side::Client, Side::Server] {
-            let cc = spec.tcp.congestion_control().expect("the scenario was validated");
-            let isn =
-                || SeqNumber(Random::stream(seed, &format!("{} isn {side:?}", instance.name)).bits() as u32);
-            let (local, remote) = if side == Side::Client { (client_port, 80) } else { (80, client_port) };
-            let ports = Ports { local, remote };
-            let connection = match side {
-                _ if spec.tcp.established => Connection::established(config.clone(), cc, ports),
-                Side::Client => Connection::connect(config.clone(), cc, isn(), ports),
-                Side::Server => Connection::listen(config.clone(), cc, isn(), ports),
-            };
-            let path = if side == Side::Client { &instance.forward } else { &instance.reverse };
-            let overhead = (!spec.send_overhead.is_zero()).then(|| {
-                let random = Random::stream(seed, &format!("{} overhead {side:?}", instance.name));
-                Box::new(SendOverhead { most: spec.send_overhead, random, last: Instant::ZERO })
-            });
-            self.endpoints.push(Endpoint {
-                connection,
-                first_link: path[0] as u32,
-                peer: (2 * flow + 1 - side as usize) as u32,
-                goal: NO_GOAL,
-                due: Instant::FAR_FUTURE,
-                wake: Instant::FAR_FUTURE,
-                next_sample: Instant::FAR_FUTURE,
-                weight: spec.weight,
-                trace: spec.trace && side == data_side,
-                overhead,
-            });
+        let reused = spec.app.connections() > 1;
+        for pair in 0..spec.app.connections() {
+            for side in [Side::Client, Side::Server] {
+                let cc = spec.tcp.congestion_control().expect("the scenario was validated");
+                let isn = || {
+                    SeqNumber(Random::stream(seed, &format!("{} isn {side:?}", instance.name)).bits() as u32)
+                };
+                let (local, remote) =
+                    if side == Side::Client { (client_port, 80) } else { (80, client_port) };
+                let ports = Ports { local, remote };
+                let connection = match side {
+                    // There is no connection before it is opened.
+                    _ if reused => Connection::listen(config.clone(), cc, SeqNumber(0), ports),
+                    _ if spec.tcp.established => Connection::established(config.clone(), cc, ports),
+                    Side::Client => Connection::connect(config.clone(), cc, isn(), ports),
+                    Side::Server => Connection::listen(config.clone(), cc, isn(), ports),
+                };
+                let path = if side == Side::Client { &instance.forward } else { &instance.reverse };
+                let overhead = (!spec.send_overhead.is_zero()).then(|| {
+                    let number = if pair == 0 { String::new() } else { format!(" {pair}") };
+                    let random =
+                        Random::stream(seed, &format!("{} overhead{number} {side:?}", instance.name));
+                    Box::new(SendOverhead { most: spec.send_overhead, random, last: Instant::ZERO })
+                });
+                self.endpoints.push(Endpoint {
+                    connection,
+                    first_link: path[0] as u32,
+                    peer: (self.endpoints.len() ^ 1) as u32,
+                    goal: NO_GOAL,
+                    due: Instant::FAR_FUTURE,
+                    wake: Instant::FAR_FUTURE,
+                    next_sample: Instant::FAR_FUTURE,
+                    weight: spec.weight,
+                    watch: match side {
+                        _ if reused => Watch::Ports,
+                        side if spec.trace && side == data_side => Watch::Trace,
+                        _ => Watch::Nothing,
+                    },
+                    overhead,
+                });
+            }
         }
         if spec.tcp.established && spec.trace {
-            self.recorder
-                .assume_window_shift(flow, self.endpoints[2 * flow].connection.config().window_shift());
+            let shift = self.data_sender(flow).connection.config().window_shift();
+            self.recorder.assume_window_shift(flow, shift);
         }
     }
 
@@ -204,16 +219,20 @@ impl<'a> World<'a> {
         self.fabric.len() + endpoint
     }
     fn app_component(&self, flow: usize) -> usize {
-        self.fabric.len() + 2 * self.network.flows.len() + flow
+        self.fabric.len() + 2 * self.network.connection_flows.len() + flow
     }
 
     pub(crate) fn middlebox_component(&self, middlebox: usize) -> usize {
-        self.fabric.len() + 3 * self.network.flows.len() + middlebox
+        self.app_component(self.network.flows.len()) + middlebox
     }
 
+    /// Number of a flow's first connection: its endpoints are twice this, and the next.
+    pub fn first_connection(&self, flow: usize) -> usize {
+        self.network.flows[flow].first_connection
+    }
     /// The endpoint that sends the bulk of a flow's data.
     pub fn data_sender(&self, flow: usize) -> &Endpoint {
-        &self.endpoints[2 * flow + self.apps[flow].data_sender() as usize]
+        &self.endpoints[2 * self.first_connection(flow) + self.apps[flow].data_sender() as usize]
     }
     /// Links on the way of a flow's data.
     pub fn data_path(&self, flow: usize) -> &[usize] {
@@ -233,12 +252,12 @@ impl<'a> World<'a> {
     }
     /// The endpoint that receives it.
     pub fn data_receiver(&self, flow: usize) -> &Endpoint {
-        &self.endpoints[2 * flow + 1 - self.apps[flow].data_sender() as usize]
+        &self.endpoints[2 * self.first_connection(flow) + 1 - self.apps[flow].data_sender() as usize]
     }
 
     /// Addresses of a packet that goes to `endpoint`.
     pub fn hosts(&self, endpoint: u32) -> Hosts {
-        let flow = &self.network.flows[endpoint as usize / 2];
+        let flow = &self.network.flows[self.network.flow_of(endpoint as usize)];
         let address = |node: usize| {
             let [_, high, middle, low] = (node as u32 + 1).to_be_bytes();
             IpAddr::V4(Ipv4Addr::new(10, high, middle, low))
@@ -343,7 +362,7 @@ impl<'a> World<'a> {
         endpoint.next_sample += self.scenario.run.sample;
         // The sample that ends the warm-up belongs to it.
         if at > Instant::ZERO + self.scenario.run.warmup {
-            self.cwnd_mean[index / 2].add(endpoint.connection.cwnd());
+            self.cwnd_mean[self.network.flow_of(index)].add(endpoint.connection.cwnd() as f64);
         }
     }
 
@@ -351,19 +370,37 @@ impl<'a> World<'a> {
     #[inline]
     fn receive(&mut self, packet: Packet, hand_over: bool) {
         let index = packet.to as usize;
-        let endpoint = &mut self.endpoints[index];
-        let segment = self.fabric.segments.get(&packet);
+        let endpoint = &self.endpoints[index];
         if endpoint.connection.state() == State::Closed {
-            let segment = *segment;
+            let segment = *self.fabric.segments.get(&packet);
             self.fabric.segments.release(packet);
             return self.refuse(index, &segment);
         }
-        if endpoint.trace {
-            self.recorder.trace_received(self.now, index / 2, segment);
+        if endpoint.watch != Watch::Nothing && self.is_stray(index, &packet) {
+            return;
         }
-        endpoint.connection.handle_segment(self.now, segment, packet.ecn);
+        let segment = self.fabric.segments.get(&packet);
+        self.endpoints[index].connection.handle_segment(self.now, segment, packet.ecn);
         self.fabric.segments.release(packet);
         self.serve(index, hand_over);
+    }
+
+    /// Traces a packet that arrives at a watched endpoint. True if it belongs to another connection: it is answered as such.
+    #[cold]
+    fn is_stray(&mut self, index: usize, packet: &Packet) -> bool {
+        let (endpoint, segment) = (&self.endpoints[index], self.fabric.segments.get(packet));
+        if endpoint.watch == Watch::Trace {
+            self.recorder.trace_received(self.now, self.network.flow_of(index), segment);
+            return false;
+        }
+        let ports = endpoint.connection.ports();
+        let stray = (segment.src_port, segment.dst_port) != (ports.remote, ports.local);
+        if stray {
+            let segment = *segment;
+            self.fabric.segments.release(*packet);
+            self.refuse(index, &segment);
+        }
+        stray
     }
 
     /// Answers a segment for a connection that is no more (RFC 9293 section 3.10.7.1).
@@ -396,10 +433,11 @@ impl<'a> World<'a> {
     }
 
     fn act(&mut self, flow: usize) {
-        let client = 2 * flow;
         if !self.apps[flow].started {
             self.recorder.event(self.now, "start", Some(flow), None, 0.0);
         }
+        let client = 2 * self.first_connection(flow);
+        let web = self.apps[flow].web.is_some();
         if !self.apps[flow].started
             && App::is_endless(&self.scenario.flow[self.network.flows[flow].group].app)
         {
@@ -407,26 +445,38 @@ impl<'a> World<'a> {
             let next = (self.now.as_nanos() / sample + 1) * sample;
             self.endpoints[client].next_sample = Instant::from_nanos(next);
         }
-        self.apps[flow].act(self.now, &mut self.endpoints[client].connection);
+        if web {
+            self.act_web(flow);
+        } else {
+            self.apps[flow].act(self.now, &mut self.endpoints[client].connection);
+        }
         if self.apps[flow].stopped {
             self.recorder.event(self.now, "stop", Some(flow), None, 0.0);
         }
-        self.take_orders(flow);
-        self.serve(client, true);
+        if !web {
+            self.take_orders(flow);
+            self.serve(client, true);
+        }
+    }
+
+    /// The application of a flow wants to act at `wake`.
+    pub fn set_wake(&mut self, flow: usize, wake: Instant) {
+        self.fabric.timeline.set(self.app_component(flow), wake);
     }
 
     /// Takes over when an application wants to act again and what it waits for.
     fn take_orders(&mut self, flow: usize) {
+        let first = 2 * self.first_connection(flow);
         let app = &self.apps[flow];
         for (side, goal) in app.goals.into_iter().enumerate() {
-            self.endpoints[2 * flow + side].goal = goal;
+            self.endpoints[first + side].goal = goal;
         }
         self.fabric.timeline.set(self.app_component(flow), app.wake);
     }
 
     /// Does all that an endpoint wants after an input: sends, tells the application, sets the timer.
     #[inline]
-    fn serve(&mut self, index: usize, hand_over: bool) {
+    pub fn serve(&mut self, index: usize, hand_over: bool) {
         loop {
             self.transmit(index, hand_over);
             let connection = &mut self.endpoints[index].connection;
@@ -457,9 +507,9 @@ impl<'a> World<'a> {
                 Some(departure.ecn)
             });
             let Some(packet) = next else { break };
-            if endpoint.trace {
+            if endpoint.watch == Watch::Trace {
                 let segment = self.fabric.segments.get(&packet);
-                self.recorder.trace_sent(self.now, index / 2, segment, retransmission);
+                self.recorder.trace_sent(self.now, self.network.flow_of(index), segment, retransmission);
             }
             let departure = match &mut endpoint.overhead {
                 None => self.now,
@@ -474,13 +524,19 @@ impl<'a> World<'a> {
 
     #[cold]
     fn tell_application(&mut self, index: usize, event: Option<Event>, reached: bool) {
-        let flow = index / 2;
+        let flow = self.network.flow_of(index);
+        let web = self.apps[flow].web.is_some();
         if let Some(event) = event {
-            let data_sender = 2 * flow + self.apps[flow].data_sender() as usize;
-            if index == data_sender {
+            let sends_data = index % 2 == self.apps[flow].data_sender() as usize;
+            if sends_data && !(web && matches!(event, Event::Connected | Event::Closed)) {
                 self.recorder.connection_event(self.now, flow, event);
                 self.reductions[flow].note(self.now, event);
             }
+        }
+        if web {
+            return self.tell_session(index, event, reached);
+        }
+        if let Some(event) = event {
             if event == Event::Connected && index % 2 == 0 {
                 self.apps[flow].connected(&mut self.endpoints[index].connection);
             }
@@ -506,7 +562,7 @@ impl<'a> World<'a> {
         for flow in 0..self.apps.len() {
             self.flow_baseline[flow] = Totals::of(self, flow);
             self.reductions[flow] = ReductionTimes::default();
-            self.apps[flow].responses.clear();
+            self.apps[flow].clear_times();
         }
         for (position, link) in self.declared.iter().enumerate() {
             let bits = self.fabric.link(*link).transmitted_bits(self.now);
@@ -569,47 +625,76 @@ impl<'a> World<'a> {
         }
         // A receiver that was served ahead may have finished at a time that is still to come.
         let ended = app.stopped || app.finished.is_some_and(|at| at < self.now);
-        let received = self.data_receiver(flow).connection.received_bytes();
-        let cwnd = self.data_sender(flow).connection.cwnd();
-        let index = 2 * flow + app.data_sender() as usize;
+        let index = 2 * self.first_connection(flow) + app.data_sender() as usize;
+        let (sample, state) = match &app.web {
+            None => self.connection_sample(flow),
+            Some(session) => self.session_sample(flow, session),
+        };
         let next_sample = &mut self.endpoints[index].next_sample;
         let following = self.now + self.scenario.run.sample;
         // A sender that was served ahead has taken this sample already.
         if measuring && !ended && *next_sample != following {
-            self.cwnd_mean[flow].add(cwnd);
+            self.cwnd_mean[flow].add(state.cwnd_bytes);
         }
         if *next_sample == self.now {
             *next_sample = following;
         }
-        let sender = &self.data_sender(flow).connection;
         if !self.recorder.recording || span.is_zero() {
             return;
         }
-        let stats = sender.stats();
-        let sample = FlowSample {
-            sent_bytes: stats.data_bytes_sent,
-            received,
-            retransmitted: stats.retransmitted_segments,
-        };
         let before = self.flow_samples[flow];
         let per_second = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64();
         let row = FlowRow {
             time_s: self.now.as_secs_f64(),
             flow: flow as u32,
-            cwnd_bytes: cwnd as f64,
-            ssthresh_bytes: Some(sender.ssthresh())
-                .filter(|bytes| *bytes < u64::MAX)
-                .map(|bytes| bytes as f64),
+            throughput_bps: per_second(sample.sent_bytes - before.sent_bytes),
+            goodput_bps: per_second(sample.received - before.received),
+            retransmits: (sample.retransmitted - before.retransmitted) as u32,
+            ..state
+        };
+        self.flow_samples[flow] = sample;
+        self.recorder.tables.flows.push(row);
+    }
+
+    /// Counters and state of a flow that is one connection.
+    fn connection_sample(&self, flow: usize) -> (FlowSample, FlowRow) {
+        let sender = &self.data_sender(flow).connection;
+        let stats = sender.stats();
+        let sample = FlowSample {
+            sent_bytes: stats.data_bytes_sent,
+            received: self.data_receiver(flow).connection.received_bytes(),
+            retransmitted: stats.retransmitted_segments,
+        };
+        let ssthresh = Some(sender.ssthresh()).filter(|bytes| *bytes < u64::MAX);
+        let state = FlowRow {
+            cwnd_bytes: sender.cwnd() as f64,
+            ssthresh_bytes: ssthresh.map(|bytes| bytes as f64),
             flight_bytes: sender.flight_size() as f64,
             srtt_s: (stats.rtt_samples > 0).then(|| sender.srtt().as_secs_f64()),
             rto_s: sender.rto().as_secs_f64(),
             peer_window_bytes: sender.peer_window() as f64,
-            throughput_bps: per_second(sample.sent_bytes - before.sent_bytes),
-            goodput_bps: per_second(received - before.received),
-            retransmits: (sample.retransmitted - before.retransmitted) as u32,
+            ..FlowRow::default()
         };
-        self.flow_samples[flow] = sample;
-        self.recorder.tables.flows.push(row);
+        (sample, state)
+    }
+
+    /// The same of a web session: windows and flights are sums over the servers' open connections.
+    fn session_sample(&self, flow: usize, session: &Session) -> (FlowSample, FlowRow) {
+        let totals = Totals::of(self, flow);
+        let sample = FlowSample {
+            sent_bytes: totals.sender.data_bytes_sent,
+            received: totals.delivered,
+            retransmitted: totals.sender.retransmitted_segments,
+        };
+        let mut state = FlowRow::default();
+        for pair in session.open() {
+            let server = &self.endpoints[2 * (self.first_connection(flow) + pair) + 1].connection;
+            state.cwnd_bytes += server.cwnd() as f64;
+            state.flight_bytes += server.flight_size() as f64;
+            state.peer_window_bytes += server.peer_window() as f64;
+            state.rto_s = state.rto_s.max(server.rto().as_secs_f64());
+        }
+        (sample, state)
     }
 }
 

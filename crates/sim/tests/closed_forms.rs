@@ -353,3 +353,45 @@ fn congestion_events_have_a_first_and_a_last_time() {
     assert!(last > first && last < 38.5, "last at {last} s");
     assert_eq!(summary.groups[0].metrics.get("first_congestion_event_s"), Some(first));
 }
+
+#[test]
+fn bursts_are_whole_messages_with_silence_between_them() {
+    // 1000 B at 1 Mbit/s: one each 8 ms. 500 ms are 62.5, rounded to 63 messages; then 500 ms of silence. From 0 s: a silence,
+    // a burst of 504 ms, a silence, ...: (63 x 8000 bit) / 1.004 s = 501,992 bit/s.
+    let summary = one_flow(
+        "duration = \"210 s\"\nwarmup = \"9.2 s\"",
+        "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"",
+        "app = { kind = \"on_off\", rate = \"1 Mbit/s\", message = \"1000 B\", on = \"500 ms\", off = \"500 ms\" }",
+        "established = true",
+    );
+    close(metric(&summary.flows[0], "goodput_bps"), 501_992.0, 0.003);
+}
+
+#[test]
+fn pareto_bursts_have_their_mean_rate() {
+    // Bursts and silences of 500 ms in the mean: half of the time, 32 kbit/s. With shape 1.5 means converge slowly: 400 flows
+    // of 400 s. A burst of at least 1 message and the rounding of bursts add little: the shortest burst is 167 ms, 6 messages.
+    let summary = run(
+        "[run]\nduration = \"400 s\"\nwarmup = \"20 s\"\n[dumbbell]\nbottleneck = { rate = \"1 Gbit/s\", delay = \"10 ms\" }\n\
+         [[flow]]\ncount = 400\ntcp = { nagle = false }\n\
+         app = { kind = \"on_off\", rate = \"64 kbit/s\", message = \"210 B\", on = { pareto = \"500 ms\", shape = 1.5 }, \
+         off = { pareto = \"500 ms\", shape = 1.5 } }\n",
+    );
+    close(summary.groups[0].metrics.get("goodput_bps").unwrap(), 400.0 * 32_000.0, 0.06);
+}
+
+#[test]
+fn transfers_of_drawn_sizes_are_delivered_whole() {
+    let summary = run(
+        "[run]\nduration = \"200 s\"\n[dumbbell]\nbottleneck = { rate = \"100 Mbit/s\", delay = \"10 ms\" }\n[[flow]]\ncount = 1000\n\
+         start = { exponential = \"100 ms\" }\napp = { kind = \"bulk\", size = { exponential = \"50 kB\" } }\n",
+    );
+    let group = &summary.groups[0].metrics;
+    assert_eq!(group.get("completed_flows"), Some(1000.0));
+    // Four standard errors of the mean of 1000 exponential sizes are 12.6 %.
+    close(group.get("delivered_bytes").unwrap(), 1000.0 * 50_000.0, 0.126);
+    assert_ne!(
+        summary.flows[0].metrics.get("delivered_bytes"),
+        summary.flows[1].metrics.get("delivered_bytes")
+    );
+}

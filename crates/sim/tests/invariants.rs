@@ -46,7 +46,7 @@ fn random_network() -> impl Strategy<Value = RandomNetwork> {
     let link = (1u32..100, 0u32..60, 2u32..60, 0u8..5);
     let links = proptest::collection::vec(link, 1..5);
     let flows =
-        proptest::collection::vec((0usize..6, 0usize..6, 0u8..5, any::<bool>(), 0u32..3, 0u32..4), 1..7);
+        proptest::collection::vec((0usize..6, 0usize..6, 0u8..5, any::<bool>(), 0u32..6, 0u32..4), 1..7);
     let middleboxes = proptest::collection::vec((0usize..6, 0usize..MIDDLEBOXES.len()), 0..3);
     (links, flows, middleboxes, any::<u64>()).prop_map(|(links, flows, middleboxes, seed)| RandomNetwork {
         links,
@@ -99,8 +99,21 @@ impl RandomNetwork {
             let app = match app {
                 0 => "app = { kind = \"bulk\" }",
                 1 => "app = { kind = \"bulk\", size = \"200 kB\" }",
+                2 => {
+                    "app = { kind = \"web\", think = { exponential = \"300 ms\" }, objects = { exponential = 5 }, \
+                     spacing = { exponential = \"10 ms\" }, object = { lomax = \"10 packets\", shape = 1.2 }, parallel = 3 }"
+                }
+                3 => {
+                    "app = { kind = \"web\", think = \"100 ms\", objects = { uniform = [1, 9] }, object = { pareto = \"9 kB\", \
+                     shape = 1.5 }, parallel = 2, persistent = true, pages = 7 }"
+                }
+                4 => {
+                    "app = { kind = \"on_off\", rate = \"1 Mbit/s\", on = { pareto = \"500 ms\", shape = 1.5 }, \
+                     off = { exponential = \"500 ms\" } }"
+                }
                 _ => "app = { kind = \"request\", response = \"30 kB\", think = \"200 ms\" }",
             };
+            let trace = !app.contains("web");
             let life = match (life, app.starts_with("app = { kind = \"bulk\"")) {
                 (0, _) => "duration = \"6 s\"",
                 (1, _) => "stop = { uniform = [\"5 s\", \"15 s\"] }\nending = \"reset\"",
@@ -110,7 +123,7 @@ impl RandomNetwork {
             let (ecn, weight) = (index % 2 == 0, index % 3 + 1);
             text += &format!(
                 "[[flow]]\nname = \"f{index}\"\ncount = 2\nfrom = \"n{from}\"\nto = \"n{to}\"\n{access}\n{app}\n{life}\n\
-                 start = {{ uniform = [\"0 s\", \"2 s\"] }}\ntrace = true\nweight = {weight}\n\
+                 start = {{ uniform = [\"0 s\", \"2 s\"] }}\ntrace = {trace}\nweight = {weight}\n\
                  tcp = {{ variant = \"{variant}\", ecn = {ecn} }}\n"
             );
         }

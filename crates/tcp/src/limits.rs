@@ -52,6 +52,12 @@ impl LimitedTime {
     }
 }
 
+impl std::ops::AddAssign for LimitedTime {
+    fn add_assign(&mut self, other: LimitedTime) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, time)| *sum += time);
+    }
+}
+
 /// Adds up the time under each limit; costs one compare while the limit stays the same.
 #[derive(Clone, Debug)]
 #[repr(C)]

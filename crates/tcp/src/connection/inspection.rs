@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::sender::Phase;
-use crate::{Config, Limit, LimitedTime, State, Stats};
+use crate::{Config, Limit, LimitedTime, Ports, State, Stats};
 use longhaul_cc::CongestionControl;
 use longhaul_units::{Duration, Instant};
 
@@ -10,6 +10,10 @@ impl Connection {
     /// Bytes in order and not read yet.
     pub fn readable(&self) -> u64 {
         self.receiver.readable()
+    }
+    /// Both ports.
+    pub fn ports(&self) -> Ports {
+        self.ports
     }
     /// State of the connection.
     pub fn state(&self) -> State {
