@@ -22,7 +22,9 @@ pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, 
 pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario,
 };
-pub use tcp::{BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RtoSpec, TcpSpec, Variant};
+pub use tcp::{
+    BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RateReduction, RtoSpec, TcpSpec, Variant,
+};
 pub use times::TimesSpec;
 pub use traffic::{AppSpec, Ending, FlowSpec};
 

@@ -1,7 +1,7 @@
 //! The document's table for a connection's settings, and how it becomes a connection.
 
 use longhaul_cc::{Algorithm, CongestionControl, Pacing, Setup, SlowStartKind};
-use longhaul_tcp::{Config, InitialWindow, Keepalive, Reading, Recovery, RttSampling};
+use longhaul_tcp::{Config, InitialWindow, Keepalive, Reading, Recovery, ReductionBound, RttSampling};
 use longhaul_units::{Duration, Limit, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,32 @@ impl Variant {
             Variant::Newreno => Recovery::NewReno,
             Variant::Sack => Recovery::Sack,
             Variant::Fack => Recovery::Fack,
+        }
+    }
+}
+
+/// How the window comes down in fast recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateReduction {
+    /// Nothing is sent until the pipe has sunk to the new window (RFC 6675).
+    #[default]
+    Off,
+    /// In proportion to what is delivered; once below the new window, no more than is delivered (RFC 6937, PRR-CRB).
+    Conservative,
+    /// The same, but as slow start once below the new window (RFC 6937, PRR-SSRB).
+    SlowStart,
+    /// The same, but as slow start only on ACKs that advance and tell of no further loss (RFC 6937bis, Linux).
+    SafeAck,
+}
+
+impl RateReduction {
+    fn bound(self) -> Option<ReductionBound> {
+        match self {
+            RateReduction::Off => None,
+            RateReduction::Conservative => Some(ReductionBound::Conservative),
+            RateReduction::SlowStart => Some(ReductionBound::SlowStart),
+            RateReduction::SafeAck => Some(ReductionBound::SafeAck),
         }
     }
 }
@@ -299,6 +325,8 @@ pub struct TcpSpec {
     pub limited_transmit: bool,
     /// Duplicate ACKs that mean a loss.
     pub duplicate_threshold: u32,
+    /// Proportional rate reduction in fast recovery (RFC 6937). Needs SACK; congestion controls that set a rate (BBR) do without.
+    pub rate_reduction: RateReduction,
     /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8).
     pub clear_sack_on_timeout: bool,
     /// Entering loss recovery restarts the retransmission timer, as 4.4BSD, Linux and ns-2 do; RFC 6298 is silent.
@@ -357,6 +385,7 @@ impl Default for TcpSpec {
             dsack: config.dsack,
             limited_transmit: config.limited_transmit,
             duplicate_threshold: config.duplicate_threshold,
+            rate_reduction: RateReduction::default(),
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
             nagle: config.nagle,
@@ -385,6 +414,7 @@ impl TcpSpec {
             recovery: self.variant.recovery(),
             duplicate_threshold: self.duplicate_threshold,
             limited_transmit: self.limited_transmit,
+            rate_reduction: self.rate_reduction.bound(),
             clear_sack_on_timeout: self.clear_sack_on_timeout,
             restart_timer_on_fast_retransmit: self.restart_timer_on_fast_retransmit,
             dsack: self.dsack,

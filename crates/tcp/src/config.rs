@@ -1,5 +1,6 @@
 //! Everything about a connection that can be set. Names and defaults follow the RFCs named at each field.
 
+use crate::ReductionBound;
 use longhaul_units::{Duration, Rate};
 
 /// How losses are found and repaired.
@@ -95,6 +96,9 @@ pub struct Config {
     pub duplicate_threshold: u32,
     /// Send new data on the first duplicate ACKs (RFC 3042; with SACK, RFC 6675 section 5 step 3).
     pub limited_transmit: bool,
+    /// Bring the window down in proportion to what is delivered during fast recovery (RFC 6937) instead of waiting until the
+    /// pipe has sunk to it (RFC 6675). With SACK only, and not for congestion controls that set a rate.
+    pub rate_reduction: Option<ReductionBound>,
     /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8); otherwise keep it
     /// (RFC 6675 section 5.1).
     pub clear_sack_on_timeout: bool,
@@ -173,6 +177,7 @@ impl Default for Config {
             recovery: Recovery::Sack,
             duplicate_threshold: 3,
             limited_transmit: true,
+            rate_reduction: None,
             clear_sack_on_timeout: false,
             slow_but_steady: false,
             restart_timer_on_fast_retransmit: true,

@@ -263,7 +263,14 @@ impl Connection {
     /// True if the payload is to be processed.
     #[inline]
     fn on_ack_field(&mut self, now: Instant, segment: &Segment, seq: u64) -> bool {
-        let Some(ack) = segment.ack.unwrap(self.isn, self.sender.una) else { return true };
+        let Some(ack) = segment.ack.unwrap(self.isn, self.sender.una) else {
+            // A number from outside the stream: nothing new, but in SYN-RECEIVED it refuses our SYN.
+            if self.state == State::SynReceived {
+                self.reply = reset_for(segment).map(Box::new);
+                return false;
+            }
+            return true;
+        };
         if self.state == State::SynReceived && !self.complete_passive_open(now, segment, ack) {
             return false;
         }

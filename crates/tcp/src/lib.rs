@@ -46,6 +46,7 @@ mod handshake;
 mod intervals;
 mod limits;
 mod pacing;
+mod prr;
 mod receiver;
 mod rtt;
 mod scoreboard;
@@ -59,6 +60,7 @@ pub use config::{Config, InitialWindow, Keepalive, Reading, Recovery, RttSamplin
 pub use connection::{Connection, reset_for};
 pub use event::{Departure, Event, Ports, Transmit};
 pub use limits::{Limit, LimitedTime};
+pub use prr::ReductionBound;
 pub use rtt::RttEstimator;
 pub use state::State;
 pub use stats::Stats;

@@ -14,11 +14,11 @@ pub(crate) struct Scoreboard {
     /// HighRxt: un-SACKed data below this offset has been retransmitted in this recovery.
     high_rxt: u64,
     sacked_total: u64,
+    /// Bytes ever marked lost.
+    lost: u64,
     sacked: IntervalSet,
     sacked_below_lost: u64,
     sacked_below_rxt: u64,
-    /// Bytes ever marked lost.
-    lost: u64,
     /// The blocks of the last ACK: most of the next one's are the same.
     last_blocks: SackBlocks,
 }
@@ -40,6 +40,11 @@ impl Scoreboard {
     #[inline]
     pub fn lost_edge(&self) -> u64 {
         self.lost_edge
+    }
+    /// Bytes that are SACKed and not yet acknowledged.
+    #[inline]
+    pub fn sacked(&self) -> u64 {
+        self.sacked_total
     }
     /// Bytes found lost so far.
     #[inline]

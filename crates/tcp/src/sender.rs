@@ -7,11 +7,12 @@ mod transmission;
 
 use crate::delivery::DeliveryRate;
 use crate::pacing::Pacer;
+use crate::prr::ProportionalRateReduction;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_log::SendLog;
 use crate::transmissions::Transmissions;
-use crate::{Config, Recovery, RttSampling};
+use crate::{Config, Recovery, ReductionBound, RttSampling};
 use longhaul_cc::CongestionControl;
 use longhaul_segment::{SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant};
@@ -64,13 +65,11 @@ pub(crate) struct Acknowledgment<'a> {
 pub(crate) struct Measured {
     transmissions: Transmissions,
     rate: DeliveryRate,
-    /// `board.lost()` before the ACK under way.
-    prior_lost: u64,
 }
 
 impl Measured {
     fn new() -> Self {
-        Measured { transmissions: Transmissions::new(1), rate: DeliveryRate::default(), prior_lost: 0 }
+        Measured { transmissions: Transmissions::new(1), rate: DeliveryRate::default() }
     }
     /// The ACK under way delivers `[start, end)`.
     fn delivers(&mut self, start: u64, end: u64) {
@@ -167,6 +166,9 @@ pub(crate) struct Sender {
     clear_sack_on_timeout: bool,
     impatient: bool,
     restart_timer_on_fast_retransmit: bool,
+    rate_reduction: Option<ReductionBound>,
+    /// The rate reduction of this recovery, from the end of its first ACK on.
+    prr: Option<ProportionalRateReduction>,
     persist_interval: Duration,
     duplicate_threshold: u32,
     max_retransmissions: u32,
@@ -178,6 +180,7 @@ impl Sender {
     /// Before the handshake: offset 0 is the SYN, data begins at offset 1.
     pub fn new(config: &Config, cc: Box<dyn CongestionControl>) -> Self {
         let mss = u64::from(config.mss.max(1));
+        let rate_based = cc.sets_rate();
         Sender {
             una: 0,
             max: 0,
@@ -216,7 +219,7 @@ impl Sender {
             sampled_round: u64::MAX,
             delivered: 0,
             sacked_unreported: 0,
-            rate_based: cc.sets_rate(),
+            rate_based,
             measured: cc.needs_delivery_rate().then(|| Box::new(Measured::new())),
             cc,
             persist_deadline: Instant::FAR_FUTURE,
@@ -234,6 +237,8 @@ impl Sender {
             cwr_due: false,
             restart_window: config.restart_after_idle.then(|| config.initial_window.bytes(config.mss)),
             clear_sack_on_timeout: config.clear_sack_on_timeout,
+            rate_reduction: config.rate_reduction.filter(|_| !rate_based),
+            prr: None,
             every_ack_sampled: config.rtt_sampling == RttSampling::EveryAck,
             impatient: !config.slow_but_steady,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,

@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
-use longhaul_tcp::{Config, Connection, InitialWindow, Reading, Recovery, State};
+use longhaul_tcp::{Config, Connection, InitialWindow, Reading, Recovery, ReductionBound, State};
 use longhaul_units::{Duration, Instant, Rate};
 use proptest::prelude::*;
 
@@ -21,6 +21,9 @@ prop_compose! {
     fn config()(
         recovery in recovery(),
         bits in any::<u16>(),
+        rate_reduction in prop::option::of(prop_oneof![
+            Just(ReductionBound::Conservative), Just(ReductionBound::SlowStart), Just(ReductionBound::SafeAck),
+        ]),
         buffer in prop_oneof![Just(None), (500u64..200_000).prop_map(Some)],
         mss in prop_oneof![Just(1000u32), 100u32..1500],
         ack_every in 1u32..4,
@@ -30,6 +33,7 @@ prop_compose! {
         Config {
             mss,
             recovery,
+            rate_reduction,
             receive_buffer: buffer,
             reading: rate.map_or(Reading::Immediate, |bps| Reading::Rate(Rate::from_bps(bps))),
             ack_every,

@@ -112,6 +112,23 @@ fn simultaneous_open() {
     assert_eq!((world.b.received_bytes(), world.a.received_bytes()), (3_000, 4_000));
 }
 
+/// RFC 9293 section 3.10.7.4, fifth check: in SYN-RECEIVED an ACK of what was never sent is answered by RST, whatever its
+/// distance; the segment's FIN must not close a connection that was never opened.
+#[test]
+fn an_impossible_ack_does_not_complete_a_handshake() {
+    let mut a = Connection::connect(plain(), Reno::new(2), SeqNumber(0), ports(End::A));
+    assert!(a.poll_transmit(at_ms(0)).is_some());
+    let syn =
+        Segment { src_port: 80, dst_port: 4000, seq: SeqNumber(3172), flags: SYN, ..Segment::default() };
+    a.handle_segment(at_ms(10), &syn, Ecn::NotEct);
+    assert_eq!(a.state(), State::SynReceived);
+    let flags = Flags::FIN | Flags::ACK;
+    let fin = Segment { seq: SeqNumber(3173), ack: SeqNumber(1 << 31), flags, ..syn };
+    a.handle_segment(at_ms(20), &fin, Ecn::NotEct);
+    assert_eq!(a.state(), State::SynReceived);
+    assert!(a.poll_transmit(at_ms(20)).is_some_and(|sent| sent.segment.flags.contains(Flags::RST)));
+}
+
 /// RFC 9293 figure 12: one end closes, the other goes on sending; then it closes too.
 #[test]
 fn half_close() {

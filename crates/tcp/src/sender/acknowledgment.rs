@@ -3,6 +3,7 @@
 
 use super::{Acknowledgment, Phase, Sender};
 use crate::event::Events;
+use crate::prr::{Progress, ProportionalRateReduction};
 use crate::{Event, Recovery, Stats};
 use longhaul_cc::{Ack, Congestion, CongestionKind, Delivery};
 use longhaul_segment::SeqNumber;
@@ -50,9 +51,7 @@ impl Sender {
         let prior_flight_size = self.flight_size();
         let prior_in_flight = self.pipe();
         let prior_phase = self.phase;
-        if let Some(measured) = &mut self.measured {
-            measured.prior_lost = self.board.lost();
-        }
+        let prior_lost = self.board.lost();
         let window_changed = match a.window_edge {
             Some(edge) => self.update_window(a.ack, edge),
             None => false,
@@ -93,11 +92,20 @@ impl Sender {
         self.delivered += newly_acked + newly_sacked;
         let tells = |sender: &Self| prior_phase == Phase::FastRecovery || sender.measured.is_some();
         if a.ack > prior_una || (newly_sacked > 0 && tells(self)) {
-            let delivery =
-                if self.measured.is_some() { self.measure_delivery(a.now, &mut rtt, stats) } else { None };
+            let delivery = if self.measured.is_some() {
+                self.measure_delivery(a.now, prior_lost, &mut rtt, stats)
+            } else {
+                None
+            };
             let report =
                 Report { now: a.now, prior_una, prior_in_flight, prior_phase, newly_acked, rtt, delivery };
             self.tell_congestion_control(&report);
+        }
+        if self.phase == Phase::FastRecovery
+            && self.rate_reduction.is_some()
+            && newly_acked + newly_sacked > 0
+        {
+            self.reduce_in_proportion(a.ack - prior_una, newly_acked, newly_sacked, prior_lost, stats);
         }
         if a.ecn_echo {
             self.on_ecn_echo(a.now, prior_flight_size, stats, events);
@@ -136,18 +144,44 @@ impl Sender {
     fn measure_delivery(
         &mut self,
         now: Instant,
+        prior_lost: u64,
         rtt: &mut Option<Duration>,
         stats: &mut Stats,
     ) -> Option<Delivery> {
         let measured = self.measured.as_mut()?;
         let lost = self.board.lost();
-        let newly_lost = lost - measured.prior_lost;
+        let newly_lost = lost - prior_lost;
         let delivery = measured.rate.sample(now, self.delivered, lost, newly_lost, self.rtt.min)?;
         if let (None, Some(sample)) = (*rtt, delivery.rtt) {
             *rtt = Some(sample);
             self.take_rtt(sample, sample, stats);
         }
         Some(delivery)
+    }
+
+    /// RFC 6937 section 3: the window until the next ACK is what is in the network and what this ACK lets go.
+    #[cold]
+    #[inline(never)]
+    fn reduce_in_proportion(
+        &mut self,
+        advanced: u64,
+        newly_acked: u64,
+        newly_sacked: u64,
+        prior_lost: u64,
+        stats: &Stats,
+    ) {
+        let Some(bound) = self.rate_reduction.filter(|_| self.recovery.uses_sack()) else { return };
+        let sent = stats.data_bytes_sent;
+        let (pipe, target, mss) = (self.pipe(), self.cwnd, self.mss);
+        let prr = self.prr.get_or_insert_with(|| {
+            // What was SACKed before recovery began will not be delivered in it (RFC 6937bis).
+            let sacked_before = self.board.sacked() + (advanced - newly_acked) - newly_sacked;
+            let recover_fs = self.max - self.una + advanced - sacked_before;
+            ProportionalRateReduction::new(bound, recover_fs, sent)
+        });
+        let safe = advanced > 0 && self.board.lost() == prior_lost;
+        self.cwnd =
+            prr.window(&Progress { delivered: newly_acked + newly_sacked, pipe, target, sent, mss, safe });
     }
 
     /// SND.WND of RFC 9293; true if it changed.
@@ -316,6 +350,7 @@ impl Sender {
             self.recovery_point = self.max;
         }
         self.retransmit_now = true;
+        self.prr = None;
         self.rescued = false;
         self.partial_ack_seen = false;
         self.board.restart_retransmission();
