@@ -104,7 +104,7 @@ fn disciplines() -> impl Strategy<Value = QueueSpec> {
             _ => QueueSpec::Red(RedSpec {
                 min_threshold: Some(Limit::Packets(2)),
                 max_threshold: Some(Limit::Packets(6)),
-                weight: Some(0.3),
+                queue_weight: Some(0.3),
                 max_p: Probability::new(0.2).unwrap(),
                 measure: if bytes { Measure::Bytes } else { Measure::Packets },
                 size_dependent: bytes,

@@ -241,7 +241,7 @@ fn classic_without_wait() {
         adaptive: false,
         gentle: false,
         wait: false,
-        weight: Some(0.002),
+        queue_weight: Some(0.002),
         min_threshold: Some(Limit::Packets(10)),
         max_threshold: Some(Limit::Packets(40)),
         max_p: Probability::new(0.02).expect("a probability"),

@@ -244,6 +244,9 @@ impl Checker {
                 self.problem(&["queue", field], message);
             }
         }
+        if let Some(Err((field, message))) = link.loss.map(|loss| loss.check()) {
+            self.problem(&["loss", field], message);
+        }
         for (index, change) in link.changes.iter().flatten().enumerate() {
             self.within("changes", Some(index), |check| {
                 if change.rate.is_none() && change.delay.is_none() {

@@ -93,6 +93,8 @@ fn absurd_values_are_refused() {
         let text = format!("delay = \"250 ms\"\nqueue = {{ kind = {queue} }}");
         says(&refusal("delay = \"250 ms\"", &text), &["geo.toml:8", part]);
     }
+    let never = "delay = \"250 ms\"\nloss = { kind = \"periodic\", every = 0 }";
+    says(&refusal("delay = \"250 ms\"", never), &["geo.toml:8", "at least 1 packet"]);
     says(&with_override("flow.download.weight", "0"), &["weight", "from 1 to 255"]);
     says(&with_override("flow.download.tcp.initial_window", "0"), &["initial_window", "at least 1 packet"]);
     let never = "to = \"remote\"\nstart = \"11 s\"";

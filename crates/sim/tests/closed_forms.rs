@@ -102,6 +102,23 @@ fn reno_under_random_loss_follows_the_square_root_formula() {
 }
 
 #[test]
+fn reno_under_periodic_loss_is_a_regular_sawtooth() {
+    // Mathis et al. 1997: if each 1000th packet is lost, the window goes from W / 2 to W = sqrt(8 n / 3) = 51.6 packets, and the
+    // mean is sqrt(3 n / 2) = 38.73. A cycle takes 26 round trips, and one more in recovery, at W / 2 instead of 3/4 W.
+    let summary = one_flow(
+        "duration = \"300 s\"\nwarmup = \"20 s\"",
+        "rate = \"1 Gbit/s\"\ndelay = \"50 ms\"\nforward = { loss = { kind = \"periodic\", every = 1000 } }",
+        "",
+        "congestion = \"reno\", established = true, delayed_ack = \"off\"",
+    );
+    let flow = &summary.flows[0];
+    let window = metric(flow, "goodput_bps") * metric(flow, "rtt_mean_s") / 8000.0;
+    close(window, 38.73, 0.03);
+    close(metric(flow, "loss_rate"), 0.001, 0.01);
+    assert_eq!(metric(flow, "timeouts"), 0.0);
+}
+
+#[test]
 fn vegas_flows_keep_alpha_to_beta_packets_each_in_the_queue() {
     // Four flows, 10 Mbit/s of 1040 bytes = 1201.9 packets/s; the RTT without a queue is 101.7 ms, which holds 122.2 packets.
     // Brakmo and Peterson 1995: each keeps 1 to 3 packets waiting. The base RTT of a flow that never saw the queue empty is

@@ -18,7 +18,7 @@ const DISCIPLINES: [&str; 9] = [
     "\"droptail\"",
     "\"head_drop\"",
     "\"red\"",
-    "\"red\", overflow = \"random\", weight = 0.05",
+    "\"red\", overflow = \"random\", queue_weight = 0.05",
     "\"codel\", interval = \"50 ms\"",
     "\"fq_codel\"",
     "\"pie\", max_burst = \"30 ms\"",

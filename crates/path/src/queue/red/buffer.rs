@@ -111,7 +111,7 @@ mod tests {
         let spec = RedSpec {
             min_threshold: Some(Limit::Packets(2)),
             max_threshold: Some(Limit::Packets(40)),
-            weight: Some(1.0),
+            queue_weight: Some(1.0),
             max_p: Probability::new(0.1).unwrap(),
             ..RedSpec::automatic(limit)
         };

@@ -249,7 +249,7 @@ mod tests {
         RedSpec {
             min_threshold: Some(Limit::Packets(5)),
             max_threshold: Some(Limit::Packets(15)),
-            weight: Some(0.002),
+            queue_weight: Some(0.002),
             max_p: Probability::new(0.02).unwrap(),
             adaptive: false,
             gentle: false,
@@ -281,7 +281,7 @@ mod tests {
     /// makes the average L + 1 + ((1 - w)^(L+1) - 1) / w; with w = 0.001 and L = 100 about 4.88.
     #[test]
     fn average_after_a_burst() {
-        let mut red = red(RedSpec { weight: Some(0.001), ..classic() });
+        let mut red = red(RedSpec { queue_weight: Some(0.001), ..classic() });
         // The i-th packet of the burst is taken in as a queue of i packets.
         for packets in 1..=100 {
             red.admit(at(0.0), &waiting(packets), 500);

@@ -58,7 +58,7 @@ pub struct RedSpec {
     /// Weight of an arriving packet's queue in the moving average, above 0 and at most 1; if not given 1 - exp(-1/C), where
     /// C is the link's rate in packets of the mean size per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weight: Option<f64>,
+    pub queue_weight: Option<f64>,
     /// Queueing delay that automatic thresholds aim at.
     #[serde(default = "five_ms")]
     pub target_delay: Duration,
@@ -162,7 +162,7 @@ impl RedSpec {
             limit,
             min_threshold: None,
             max_threshold: None,
-            weight: None,
+            queue_weight: None,
             target_delay: five_ms(),
             mean_packet: mean_packet(),
             max_p: one_tenth(),
@@ -202,7 +202,7 @@ impl RedSpec {
         RedSettings {
             min_threshold: min * unit,
             max_threshold: max * unit,
-            weight: self.weight.unwrap_or_else(|| -libm::expm1(-1.0 / packet_rate)),
+            weight: self.queue_weight.unwrap_or_else(|| -libm::expm1(-1.0 / packet_rate)),
             packet_rate,
             bottom: self.bottom.map_or_else(|| inverse_of_bdp.min(0.01), Probability::get),
         }
@@ -217,8 +217,8 @@ impl RedSpec {
         if size == 0 || size > 65_535 {
             return Err(("mean_packet", "packets have from 1 B to 65,535 B".to_string()));
         }
-        if self.weight.is_some_and(|weight| !(weight > 0.0 && weight <= 1.0)) {
-            return Err(("weight", "the weight of the average is above 0 and at most 1".to_string()));
+        if self.queue_weight.is_some_and(|weight| !(weight > 0.0 && weight <= 1.0)) {
+            return Err(("queue_weight", "the weight of the average is above 0 and at most 1".to_string()));
         }
         if self.max_p.get() == 0.0 {
             return Err(("max_p", "max_p is above 0".to_string()));
@@ -293,7 +293,7 @@ mod tests {
         let spec = RedSpec {
             min_threshold: Some(Limit::Bytes(Size::from_bytes(10_000))),
             max_threshold: Some(Limit::Packets(60)),
-            weight: Some(0.002),
+            queue_weight: Some(0.002),
             ..automatic()
         };
         let rate = Rate::from_bps(45_000_000);
@@ -309,8 +309,8 @@ mod tests {
         let rate = Rate::from_bps(10_000_000);
         let field = |spec: RedSpec| spec.check(rate).unwrap_err().0;
         assert_eq!(automatic().check(rate), Ok(()));
-        assert_eq!(field(RedSpec { weight: Some(0.0), ..automatic() }), "weight");
-        assert_eq!(field(RedSpec { weight: Some(f64::NAN), ..automatic() }), "weight");
+        assert_eq!(field(RedSpec { queue_weight: Some(0.0), ..automatic() }), "queue_weight");
+        assert_eq!(field(RedSpec { queue_weight: Some(f64::NAN), ..automatic() }), "queue_weight");
         assert_eq!(field(RedSpec { max_p: Probability::ZERO, ..automatic() }), "max_p");
         assert_eq!(field(RedSpec { mean_packet: Size::ZERO, ..automatic() }), "mean_packet");
         assert_eq!(field(RedSpec { max_threshold: Some(Limit::Packets(2)), ..automatic() }), "max_threshold");
