@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from . import outputs
 from .document import Document
 from .errors import LonghaulError, RunCancelled, RunError, ScenarioError
 
@@ -83,6 +85,7 @@ def run(
 ) -> dict[str, Any]:
     """Runs a scenario to its end and returns the summary; writes the result files into `out`, if given."""
     core = _core()
+    began = time.thread_time()
     try:
         summary = core.run(document.text, document.source, list(overrides), out, tables, progress)
     except core.ScenarioError as error:
@@ -91,6 +94,8 @@ def run(
         raise RunCancelled(str(error)) from None
     except core.RunError as error:
         raise RunError(str(error)) from None
+    if out is not None:
+        outputs.add_timing(out, cpu_s=time.thread_time() - began)
     result: dict[str, Any] = json.loads(summary)
     return result
 

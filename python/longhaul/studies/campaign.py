@@ -93,7 +93,7 @@ class Campaign:
                 run_id=run.run_id,
                 path=self.store.run_path(run),
                 metrics=measured.get(run.run_id),
-                wall_s=seconds.get(run.run_id, 0.0),
+                cpu_s=seconds.get(run.run_id, 0.0),
                 weight=run.weight,
             )
             for run in self.plan.runs

@@ -1,4 +1,4 @@
-"""What a study costs: wall-clock time of one core for the runs that were made, and from them for the whole."""
+"""What a study costs: CPU time of the runs that were made, and from them for the whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .results import Results, Row
 
 @dataclass(frozen=True)
 class Cost:
-    """Runs and core seconds of one experiment; runs that several experiments share count with the first."""
+    """Runs and CPU seconds of one experiment; runs that several experiments share count with the first."""
 
     experiment: str
     runs: int
@@ -33,7 +33,7 @@ def costs(results: Results, experiments: Sequence[str]) -> list[Cost]:
 
 def _cost(experiment: str, rows: Sequence[Row], overall: float | None) -> Cost:
     done = [row for row in rows if row.metrics is not None]
-    seconds = sum(row.wall_s for row in done)
+    seconds = sum(row.cpu_s for row in done)
     rate = _rate(done) or overall
     missing = sum(row.weight for row in rows if row.metrics is None)
     whole = seconds if not missing else None if rate is None else seconds + missing * rate
@@ -43,4 +43,4 @@ def _cost(experiment: str, rows: Sequence[Row], overall: float | None) -> Cost:
 def _rate(done: Sequence[Row]) -> float | None:
     """Seconds per unit of weight."""
     weight = sum(row.weight for row in done)
-    return sum(row.wall_s for row in done) / weight if weight else None
+    return sum(row.cpu_s for row in done) / weight if weight else None

@@ -28,8 +28,8 @@ class Row:
     path: Path
     #: `None` while the run is not done.
     metrics: Mapping[str, float | None] | None
-    #: Wall-clock time of the run in seconds, if it is done.
-    wall_s: float = 0.0
+    #: CPU time of the run in seconds, if it is done.
+    cpu_s: float = 0.0
     weight: float = 1.0
 
     def __getitem__(self, name: str) -> float:

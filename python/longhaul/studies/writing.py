@@ -167,7 +167,7 @@ def _reasons(outcomes: Sequence[Outcome]) -> str:
 
 def _cost_table(outcomes: Sequence[Outcome]) -> str:
     lines = [
-        "## What it costs\n\nWall-clock time of one core; what is missing is reckoned from what was run. "
+        "## What it costs\n\nCPU time; what is missing is reckoned from what was run. "
         "Runs that experiments share count once.\n",
         "| scale | experiment | runs | done | time of those | all |",
         "|---|---|---:|---:|---:|---:|",

@@ -39,7 +39,7 @@ _N, _P, _LOSS = "number of flows", "number of perturbations", "link loss rate"
 _OF = {HSTCP: 0, REGTCP: 1, "total": 2, PERTURBATIONS: 3, "other": 5}
 
 
-def _axes(axes: Axes, x: str, y: str | None, *, log_x: bool = False, log_y: bool = False) -> None:
+def _axes(axes: Axes, x: str, y: str | None, *, log_x: bool = False, log_y: bool = False, legend: bool = True) -> None:
     axes.set_xlabel(x)
     if y:
         axes.set_ylabel(y)
@@ -47,8 +47,17 @@ def _axes(axes: Axes, x: str, y: str | None, *, log_x: bool = False, log_y: bool
         axes.set_xscale("log")
     if log_y:
         axes.set_yscale("log")
-    if axes.get_legend_handles_labels()[0]:
+    if legend and axes.get_legend_handles_labels()[0]:
         axes.legend(handlelength=3)
+
+
+def _legend(figure: Drawing, all_axes: Sequence[Axes]) -> None:
+    """One legend for all panels, beside them, where it hides nothing."""
+    found: dict[str, Any] = {}
+    for axes in all_axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    figure.legend(list(found.values()), list(found), loc="outside right upper", handlelength=3)
 
 
 def _both_queues(
@@ -64,8 +73,9 @@ def _both_queues(
             axes.set_title(_PANEL[queue])
         if limits:
             axes.set_ylim(*limits)
-        _axes(axes, x, None if number else y, log_x=log_x, log_y=log_y)
+        _axes(axes, x, None if number else y, log_x=log_x, log_y=log_y, legend=False)
     need(drawn, "none of its runs")
+    _legend(figure, all_axes)
     return figure
 
 
@@ -76,7 +86,10 @@ def _one_panel(
     figure, (axes,) = panels()
     drawn = [try_line(axes, values, label, number) for number, (label, values) in enumerate(curves.items())]
     need(drawn, "none of its runs")
-    _axes(axes, x, y, log_x=log_x, log_y=log_y)
+    few = len(curves) <= 3
+    _axes(axes, x, y, log_x=log_x, log_y=log_y, legend=few)
+    if not few:
+        _legend(figure, [axes])
     return figure
 
 
