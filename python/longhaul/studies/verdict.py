@@ -175,5 +175,7 @@ def _graded(distance: float, within: float, partly: float) -> Verdict:
 
 
 def _shown(value: float, unit: str) -> str:
+    if not math.isfinite(value):
+        return "∞" if value > 0 else "–∞" if value < 0 else "undefined"
     text = place(value) if 0 < abs(value) < 0.001 else significant(value, 3)
     return f"{text} {unit}".strip()

@@ -18,6 +18,8 @@ RTT = 0.1
 #: Packets that the bottleneck carries in a second, and in a round trip: the study's 8333, which is also the buffer.
 PACKETS_PER_S = RATE / (8 * PACKET)
 PIPE = 8333
+#: Web sessions in each direction (decision A8).
+WEB_SESSIONS = 10
 #: Runs of 300 s, of which the second half is reported.
 DURATION = 300
 QUEUES = ("red", "droptail")
@@ -118,6 +120,17 @@ def _noise(built: Scenario, duration: int) -> Scenario:
             access={"rate": "100 Gbit/s", "from": {"delay": "13 ms"}, "to": {"delay": "37 ms"}},
             start={"uniform": ["0 s", f"{third:g} s"]}, stop={"uniform": [f"{2 * third:g} s", f"{duration} s"]},
             tcp=_tcp(REGTCP, "standard", window=8),
+        )  # fmt: skip
+    # Responses go where the data of interest go: the servers of the forward pool are at N1, and its clients ask from N2.
+    for name, ends in (("web_forward", ("n2", "n1")), ("web_backward", ("n1", "n2"))):
+        built = built.flow(
+            *ends, name=name, count=WEB_SESSIONS,
+            access={"rate": "10 Gbit/s", "from": {"delay": "25 ms"}, "to": {"delay": "25 ms"}},
+            app={
+                "kind": "web", "pages": 1000, "think": {"exponential": "4 s"}, "objects": 10, "spacing": {"exponential": "10 ms"},
+                "object": {"lomax": "10 packets", "shape": 1.2}, "request": "1460 B", "parallel": 10,
+            },
+            tcp=_tcp(REGTCP, _slow_start(100)) | {"variant": "reno"},
         )  # fmt: skip
     return built
 

@@ -7,7 +7,7 @@ from functools import partial
 from ...model import Target
 from ...results import NotRun, Points, Results
 from ...verdict import Judgement, band, both, flat, holds, listed, place, trend
-from ..measures import HSTCP, PERTURBATIONS, REGTCP, event_rate, events, total_utilisation, utilisation
+from ..measures import HSTCP, PERTURBATIONS, REGTCP, event_rate, events, noise, total_utilisation, utilisation
 from ..scenarios import QUEUES
 from .sets import FULL, SHORT, fairness, rates, series, share, stolen
 
@@ -132,6 +132,18 @@ def nothing_stolen(results: Results) -> Judgement:
     return holds(checks, listed(values, "points"))
 
 
+def _noise(results: Results) -> Judgement:
+    table = results["E3"]
+    values = {
+        p: table.median(noise, set=REGTCP, queue="red", loss=p)
+        for p in table.points("loss", set=REGTCP, queue="red")
+        if p <= 1e-3
+    }
+    return holds(
+        {place(p): 0 < value < 1 for p, value in values.items()}, f"{listed(values, '%')} of the link, forward"
+    )
+
+
 # --- E4
 
 
@@ -236,6 +248,7 @@ def _bursty_stolen(results: Results) -> Judgement:
 
 E3, E4 = ("E3",), ("E4",)
 TARGETS = (
+    Target("E0.4", "section 5.2.2", "background traffic takes less than 1 % of the link", "band", _noise, E3),
     Target("E3.1", "section 6.3, figure 6.8", "REGTCP loses strongly as loss grows; HSTCP is consistently higher", "trend", _loses, E3),
     Target("E3.2", "section 6.3, figure 6.8", "REGTCP cannot fill the link above 1e-6, HSTCP only above 1e-5", "band", _fills, E3),
     Target("E3.3", "section 6.3, figure 6.8", "HSTCP is better from 1e-6 to 1e-3, and equal beyond", "band", _equal_beyond, E3),
