@@ -109,6 +109,8 @@ def _constant_when_full(results: Results) -> Judgement:
 def _takes_more(results: Results) -> Judgement:
     table = results["E9"]
     low = min(table.points("loss", queue="droptail"))
+    if low > 1e-6:
+        raise NotRun("E9 has no point below 1e-5 at this scale, where ten flows leave bandwidth spare")
     red, tail = (table.median(utilisation(REGTCP), competitor="hstcp", queue=queue, loss=low) for queue in QUEUES)
     return holds(
         {"DT < RED": tail < red},
