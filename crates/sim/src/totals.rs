@@ -123,13 +123,14 @@ impl Totals {
 }
 
 impl Arrived {
-    /// Every payload byte that arrives is in order, above a gap, a duplicate, or beyond the window.
+    /// Every payload byte that arrives is in order, above a gap, too far above one, a duplicate, or beyond the window.
     fn at(receiver: &Connection) -> Arrived {
         let stats = receiver.stats();
         let payload = receiver.received_bytes()
             + receiver.out_of_order_bytes()
             + stats.duplicate_bytes_received
-            + stats.beyond_window_bytes;
+            + stats.beyond_window_bytes
+            + stats.not_reassembled_bytes;
         let headers = if receiver.config().timestamps { HEADERS + TIMESTAMPS } else { HEADERS };
         Arrived {
             packets: stats.data_segments_received,
