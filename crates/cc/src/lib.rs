@@ -36,7 +36,7 @@ mod window;
 pub use counting::Counting;
 pub use events::{Ack, Congestion, CongestionKind, Delivery, Sent};
 pub use policy::{Avoidance, Cut, Growth, SlowStart};
-pub use registry::{Algorithm, Entry, Parameter, Role, SlowStartKind, build, registry};
+pub use registry::{Algorithm, Entry, Parameter, Role, SlowStartKind, build, build_checked, registry};
 pub use round_rtt::{RttOfRound, queued_segments};
 pub use setup::{Pacing, Setup};
 pub use window::{Window, WindowBased};

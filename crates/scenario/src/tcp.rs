@@ -457,18 +457,26 @@ impl TcpSpec {
         }
     }
 
-    /// A congestion controller for an endpoint.
+    /// A congestion controller for an endpoint, with parameters that [`TcpSpec::check_congestion_control`] has accepted.
+    pub fn congestion_control(&self) -> Box<dyn CongestionControl> {
+        longhaul_cc::build_checked(&self.congestion, &self.slow_start, &self.congestion_setup())
+    }
+
+    /// Whether there can be a congestion controller with these parameters.
     ///
     /// # Errors
     /// A text that names the parameter which is out of its range.
-    pub fn congestion_control(&self) -> Result<Box<dyn CongestionControl>, String> {
+    pub fn check_congestion_control(&self) -> Result<(), String> {
+        longhaul_cc::build(&self.congestion, &self.slow_start, &self.congestion_setup()).map(drop)
+    }
+
+    fn congestion_setup(&self) -> Setup {
         let mss = self.mss.as_bytes();
-        let setup = Setup {
+        Setup {
             mss,
             initial_window: self.initial_window.window().bytes(mss as u32),
             initial_ssthresh: self.initial_ssthresh.map(|limit| in_bytes(limit, self.mss)),
             pacing: self.pacing,
-        };
-        longhaul_cc::build(&self.congestion, &self.slow_start, &setup)
+        }
     }
 }

@@ -491,7 +491,7 @@ impl Checker {
             self.problem(&["slow_start"], message);
         }
         if self.problems.is_empty() {
-            if let Err(message) = tcp.congestion_control() {
+            if let Err(message) = tcp.check_congestion_control() {
                 self.problem(&["congestion"], message);
             }
         }

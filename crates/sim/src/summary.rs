@@ -84,10 +84,13 @@ fn core_nodes(network: &Network) -> Vec<NodeSummary> {
     let hosts =
         network.links.iter().filter(|link| !link.declared).map(|link| link.from.min(link.to).max(link.from));
     let first_host = hosts.min().unwrap_or(network.nodes.len());
-    let is_end_of_declared =
-        |node: usize| network.links.iter().any(|l| l.declared && (l.from == node || l.to == node));
+    let mut is_end_of_declared = vec![false; network.nodes.len()];
+    for link in network.links.iter().filter(|link| link.declared) {
+        is_end_of_declared[link.from] = true;
+        is_end_of_declared[link.to] = true;
+    }
     (0..network.nodes.len())
-        .filter(|node| *node < first_host || is_end_of_declared(*node))
+        .filter(|node| *node < first_host || is_end_of_declared[*node])
         .map(|node| NodeSummary { name: network.nodes[node].clone() })
         .collect()
 }

@@ -170,7 +170,7 @@ impl<'a> World<'a> {
         let reused = spec.app.connections() > 1;
         for pair in 0..spec.app.connections() {
             for side in [Side::Client, Side::Server] {
-                let cc = spec.tcp.congestion_control().expect("the scenario was validated");
+                let cc = spec.tcp.congestion_control();
                 let isn = || {
                     SeqNumber(Random::stream(seed, &format!("{} isn {side:?}", instance.name)).bits() as u32)
                 };
