@@ -53,7 +53,8 @@ impl ProportionalRateReduction {
         let banked = self.delivered.saturating_sub(out);
         let allowed = if pipe > target {
             let share = u128::from(self.delivered) * u128::from(target);
-            let due = share.div_ceil(u128::from(self.recover_fs));
+            // The RFC rounds up to what can be sent: whole segments.
+            let due = share.div_ceil(u128::from(self.recover_fs)).next_multiple_of(u128::from(mss.max(1)));
             u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(out)
         } else {
             let limit = match self.bound {
