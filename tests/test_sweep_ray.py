@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import longhaul
@@ -48,25 +49,67 @@ def test_resume_makes_on_ray_what_is_missing(cluster, command, sweep_file, tmp_p
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
+def waits_at_half(seen: Path):
+    """What a worker does that stands at half of its first run until `seen` exists, so that somebody can look."""
+
+    def make(order, board):
+        import time
+
+        from longhaul.sweep.cluster import make_run
+        from longhaul.sweep.engine import Standing
+
+        board.tell.remote(order.run_id, Standing(0.5, 7))
+        deadline = time.monotonic() + 60
+        while not seen.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return make_run(order, board)
+
+    return make
+
+
 def test_progress_counts_runs_and_their_simulated_time(cluster, sweep_file, tmp_path):
-    seen = []
-    changes = {"run.duration": "5000 s"}
-    longhaul.sweep(
-        sweep_file,
-        tmp_path / "s",
-        set=changes,
-        engine="ray",
-        observer=lambda p: seen.append((p.finished, p.fraction, len(p.running), p.events)),
+    from longhaul.sweep.cluster import RayEngine
+
+    document, looked, seen = read(sweep_file), tmp_path / "looked", []
+
+    def observe(progress):
+        seen.append((progress.finished, progress.fraction, len(progress.running), progress.events))
+        if progress.fraction > 0:
+            looked.touch()
+
+    run_plan(
+        document, make_plan(document), tmp_path / "s", engine=RayEngine(make=waits_at_half(looked)), observer=observe
     )
     assert {0, 8} <= {finished for finished, *_ in seen}
-    fractions = [fraction for _, fraction, *_ in seen]
-    assert fractions[-1] == 1.0
-    # Shares of running runs show: values other than eighths.
-    assert any(0 < fraction * 8 % 1 < 1 for fraction in fractions)
-    # Two CPUs; one more may be counted whose end is not yet known.
+    # Two CPUs: a run at its half is a sixteenth of all eight, and what it simulated counts before any has ended.
+    first = next(progress for progress in seen if progress[1] > 0)
+    assert first[0] == 0
+    assert first[1] in (1 / 16, 2 / 16)
+    assert first[3] in (7, 14)
+    assert seen[-1][:2] == (8, 1.0)
+    # One more may be counted whose end is not yet known.
     assert 1 <= max(running for _, _, running, _ in seen) <= 4
-    events = [events for *_, events in seen]
-    assert 0 < events[len(events) // 2] < events[-1]
+
+
+def test_a_worker_tells_how_far_its_run_is_in_steps_of_a_hundredth(sweep_file, monkeypatch):
+    from types import SimpleNamespace
+
+    from longhaul.sweep import cluster as on_ray
+
+    def run(document, overrides, out, tables, progress):
+        for now in range(10_001):
+            progress(now, 10_000, 3 * now)
+
+    told = []
+    board = SimpleNamespace(tell=SimpleNamespace(remote=lambda run_id, standing: told.append((run_id, standing))))
+    monkeypatch.setattr(on_ray.core, "run", run)
+    answer = on_ray.make_run(on_ray.Order(read(sweep_file), (), "a", False, longhaul.core.program()), board)
+    assert answer.events == 30_000
+    assert {run_id for run_id, _ in told} == {"a"}
+    assert 99 <= len(told) <= 102
+    shares = [standing.share for _, standing in told]
+    assert shares[0] == 0
+    assert all(0.0099 < later - share < 0.011 for share, later in pairwise(shares))
 
 
 def killed_once(marks: Path, times: int):
@@ -137,7 +180,7 @@ def test_a_run_that_fails_is_not_tried_again(cluster, sweep_file, tmp_path):
 
 def test_ctrl_c_stops_ray_and_resume_completes(command, sweep_file, tmp_path):
     """With a Ray of the command's own, all processes of its group interrupted, as a terminal does it."""
-    arguments = ["sweep", str(sweep_file), "--engine", "ray", "--jobs", "2", "--set", "run.duration=5000 s"]
+    arguments = ["sweep", str(sweep_file), "--engine", "ray", "--jobs", "2", "--set", "run.duration=10000 s"]
     arguments += ["--out", str(tmp_path / "s")]
     code = "from longhaul.cli import main; main()"
     own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
