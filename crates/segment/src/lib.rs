@@ -9,6 +9,7 @@ pub mod flags;
 pub mod ip;
 pub mod options;
 pub mod seq;
+pub mod vj;
 pub mod wire;
 
 pub use error::{DecodeError, EncodeError, Field};
