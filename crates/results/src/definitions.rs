@@ -440,4 +440,31 @@ pub const DEFINITIONS: &[Definition] = &[
         "CUBIC",
         "CUBIC's response function (RFC 9438 section 5.1; at least that of Reno) at the measured mean RTT and congestion event rate.",
     ),
+    define(
+        "highspeed_bps",
+        "bit/s",
+        "HighSpeed TCP",
+        "HighSpeed TCP's response function (RFC 3649 section 5) at the measured mean RTT and congestion event rate.",
+    ),
+    define(
+        "scalable_bps",
+        "bit/s",
+        "Scalable TCP",
+        "Scalable TCP's response function, MSS/RTT a/(b p) (Kelly 2003), Reno's up to the legacy window, at the measured mean RTT and \
+         congestion event rate.",
+    ),
+    define(
+        "hybla_bps",
+        "bit/s",
+        "Hybla",
+        "Hybla's response function, rho times Reno's window, rho = least RTT / RTT_0 (Caini and Firrincieli 2004), at the measured \
+         mean RTT and congestion event rate.",
+    ),
+    define(
+        "compound_bps",
+        "bit/s",
+        "Compound",
+        "Compound's response function while its queue is short (Tan et al. 2006; at least that of Reno) at the measured mean RTT and \
+         congestion event rate.",
+    ),
 ];

@@ -311,6 +311,7 @@ fn predictions(
     let Some(p) = measured.congestion_event_rate().filter(|p| *p > 0.0) else { return predicted };
     let mss = tcp.mss.as_bytes();
     let rate = |segments| closed_form::rate_of_window(segments, mss, rtt).as_bps() as f64;
+    let reno = closed_form::mathis_window(p, 1.0);
     match &tcp.congestion {
         Algorithm::Reno(params) if params.a == 1.0 && params.b == 0.5 => {
             let per_ack = if params.counting == Counting::Bytes { 1.0 } else { f64::from(tcp.ack_every) };
@@ -318,6 +319,22 @@ fn predictions(
         }
         Algorithm::Cubic(params) => {
             predicted.set("cubic_bps", rate(closed_form::cubic_response(params.c, params.beta, rtt, p)));
+        }
+        Algorithm::HighSpeed(params) => predicted.set("highspeed_bps", rate(params.response().window(p))),
+        Algorithm::Scalable(params) => {
+            let window = closed_form::scalable_window(params.a, params.b, p);
+            predicted.set("scalable_bps", rate(if window > params.legacy_window { window } else { reno }));
+        }
+        Algorithm::Hybla(params) => {
+            // rho goes by the least RTT.
+            let share = rtt.as_secs_f64() / measured.totals.sender.rtt_min.as_secs_f64();
+            predicted.set("hybla_bps", rate(closed_form::hybla_window(rtt, params.rtt0, p) / share));
+        }
+        Algorithm::Compound(params) => {
+            predicted.set(
+                "compound_bps",
+                rate(closed_form::compound_response(params.alpha, params.beta, params.k, p)),
+            );
         }
         _ => {}
     }

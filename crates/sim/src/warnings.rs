@@ -153,9 +153,10 @@ fn far_from_formula(flow: &FlowSummary) -> Option<String> {
         return None;
     }
     let measured = flow.metrics.get("goodput_bps")?;
-    let (name, formula) = ["mathis_bps", "cubic_bps"]
-        .iter()
-        .find_map(|name| Some((name.trim_end_matches("_bps"), flow.predicted.get(name)?)))?;
+    let (name, formula) =
+        ["mathis_bps", "cubic_bps", "highspeed_bps", "scalable_bps", "hybla_bps", "compound_bps"]
+            .iter()
+            .find_map(|name| Some((name.trim_end_matches("_bps"), flow.predicted.get(name)?)))?;
     let factor = measured / formula;
     (!(1.0 / FAR..=FAR).contains(&factor)).then(|| {
         format!(

@@ -18,6 +18,10 @@ _LIMITS = {
     "window_limit_bps": "window / RTT",
     "mathis_bps": "Mathis et al. (1997)",
     "cubic_bps": "CUBIC (RFC 9438, 5)",
+    "highspeed_bps": "HighSpeed TCP (RFC 3649, 5)",
+    "scalable_bps": "Scalable TCP (Kelly 2003)",
+    "hybla_bps": "Hybla (Caini and Firrincieli 2004)",
+    "compound_bps": "Compound (Tan et al. 2006)",
 }
 
 
