@@ -327,8 +327,8 @@ fn predictions(
         }
         Algorithm::Hybla(params) => {
             // rho goes by the least RTT.
-            let share = rtt.as_secs_f64() / measured.totals.sender.rtt_min.as_secs_f64();
-            predicted.set("hybla_bps", rate(closed_form::hybla_window(rtt, params.rtt0, p) / share));
+            let rtt_min = measured.totals.sender.rtt_min;
+            predicted.set("hybla_bps", rate(closed_form::hybla_window(rtt_min, params.rtt0, p)));
         }
         Algorithm::Compound(params) => {
             predicted.set(

@@ -102,20 +102,20 @@ fn reno_under_random_loss_follows_the_square_root_formula() {
 }
 
 /// The response functions that papers print, at their own event rate: what a lossy path shows of them. In recovery the window
-/// stands still for a round trip, which the formulas leave out.
+/// stands still for a round trip, which the formulas leave out. For Scalable that is always one round trip in 14: its logarithm grows
+/// by a = 0.01 in each of the others and falls by -ln(1 - b) = 0.1335 in an event (b = 0.125), so that there are
+/// p W = a / (0.1335 + a) = 0.0697 events in a round trip, where the formula a / (b p) has 0.08: W is 0.87 of it.
 #[test]
 fn algorithms_follow_their_response_functions_under_random_loss() {
-    for (congestion, formula, loss) in [
-        ("\"highspeed\"", "highspeed_bps", 1e-4),
-        ("\"scalable\"", "scalable_bps", 1e-3),
-        ("\"hybla\"", "hybla_bps", 1e-3),
-        ("\"compound\"", "compound_bps", 1e-4),
+    for (congestion, formula, share, tolerance) in [
+        ("\"highspeed\"", "highspeed_bps", 1.0, 0.05),
+        ("\"scalable\"", "scalable_bps", 0.87, 0.04),
+        ("\"hybla\"", "hybla_bps", 1.0, 0.12),
+        ("\"compound\"", "compound_bps", 1.0, 0.12),
     ] {
         let summary = one_flow(
-            "duration = \"1000 s\"\nwarmup = \"100 s\"",
-            &format!(
-                "rate = \"1 Gbit/s\"\ndelay = \"50 ms\"\nforward = {{ loss = {{ kind = \"random\", probability = {loss} }} }}"
-            ),
+            "duration = \"600 s\"\nwarmup = \"60 s\"",
+            "rate = \"1 Gbit/s\"\ndelay = \"50 ms\"\nforward = { loss = { kind = \"random\", probability = 1e-4 } }",
             "",
             &format!(
                 "congestion = {congestion}, established = true, initial_ssthresh = \"500 packets\", delayed_ack = \"off\""
@@ -123,7 +123,7 @@ fn algorithms_follow_their_response_functions_under_random_loss() {
         );
         let flow = &summary.flows[0];
         let predicted = flow.predicted.get(formula).unwrap_or_else(|| panic!("no {formula}"));
-        close(metric(flow, "goodput_bps"), predicted, 0.15);
+        close(metric(flow, "goodput_bps"), share * predicted, tolerance);
     }
 }
 
