@@ -6,10 +6,11 @@ array set opt {
     queue red  rate 1000e6  delay 0.050  limit 8333  loss 0.0
     duration 300.0  spread 15.0  max_ssthresh 100
     low_window 31  high_window 83000  high_p 1e-7  high_decrease 0.1
-    min_rto 1.0  overhead 0.000008  seed 1  trace ""
+    min_rto 1.0  overhead 0.000008  seed 1  trace ""  starts ""  bursts ""
 }
-# counts of flows; rate in bit/s; delay and duration in s; limit in packets; starts are uniform from 0 to `spread`; `trace` names a
-# file for time and cwnd of all long flows every 0.05 s.
+# Counts of flows; rate in bit/s; delay and duration in s; limit in
+# packets. Long flows start uniformly from 0 to `spread`, perturbations uniformly over the run, or when `starts` and `bursts` say: lists of
+# times in s with commas. `trace` names a file for time and cwnd of all long flows every 0.05 s.
 foreach arg $argv {
     if {![regexp {^([a-z_]+)=(.*)$} $arg -> key value] || ![info exists opt($key)]} {
         puts stderr "highspeed.tcl: unknown argument '$arg'; known keys: [lsort [array names opt]]"
@@ -110,11 +111,15 @@ proc flow {name kind start} {
 }
 foreach kind {hstcp regtcp} {
     for {set i 0} {$i < $opt($kind)} {incr i} {
-        flow $kind,$i $kind [expr {[$uniform value] * $opt(spread)}]
+        set drawn [expr {[$uniform value] * $opt(spread)}]
+        set given [lindex [split $opt(starts) ,] [expr {$i + ($kind eq "regtcp") * $opt(hstcp)}]]
+        flow $kind,$i $kind [expr {$given eq "" ? $drawn : $given}]
     }
 }
 for {set i 0} {$i < $opt(perturbations)} {incr i} {
-    flow perturbation,$i perturbation [expr {[$uniform value] * $opt(duration)}]
+    set drawn [expr {[$uniform value] * $opt(duration)}]
+    set given [lindex [split $opt(bursts) ,] $i]
+    flow perturbation,$i perturbation [expr {$given eq "" ? $drawn : $given}]
 }
 
 proc total {kind variable} {

@@ -11,7 +11,7 @@ DECISIONS = (
     Decision("A4", "Long flows start in the first tenth (text) or twentieth (script) of the run.", "Uniformly in the first twentieth. E1, E11 and E12, which are looked at over time, start at 0."),
     Decision("A5", "Are the long flows at end nodes of different delay (text) or at the routers (script)?", "At the routers: base RTT 100 ms for all; phase effects are broken by the random start and the send overhead of up to 8 µs."),
     Decision("A6", "Is a packet 1500 bytes with or without headers?", "1500 bytes on the wire; windows count packets."),
-    Decision("A7", "Access links of the web hosts: 100,000 or 10,000 Mbit/s.", "10,000 Mbit/s; it makes no difference. Their delays, drawn up to 50 ms at each side, all have the mean, 25 ms."),
+    Decision("A7", "Access links of the web hosts: 100,000 or 10,000 Mbit/s.", "10,000 Mbit/s; it makes no difference."),
     Decision("A8", "The number of web sessions is not given.", "10 each way; all noise together stays below 1 % of the link (checked by a target)."),
     Decision("A9", "RED's thresholds are automatic and not printed.", "min_th 625, max_th 1875, weight 4e-6: ns-2's rules with its mean packet of 500 bytes; table 6.1 agrees with no other."),
     Decision("A10", "RED's gentle part ends at the buffer (text) or at twice max_th (slope, script).", "At twice max_th."),
@@ -39,5 +39,5 @@ DECISIONS = (
     Decision("A32", "Median of ratios or ratio of medians?", "The ratio in each run, then the median."),
     Decision("A33", "Do perturbations and noise count in CER?", "Not in that of a class; in that of the link."),
     Decision("B1", "Parallel streams start together, or each at its own time?", "Each at its own time in the first twentieth: the script takes the HSTCP flows and switches HSTCP off."),
-    Decision("B2", "Small flows draw their end nodes at random (RTT 104 to 296 ms).", "All have the mean, 200 ms: half a per cent of the link's traffic, whose window of 8 packets reacts to nothing."),
+    Decision("B2", "Small flows (RTT 104 to 296 ms) and web sessions draw their end nodes at random in each run.", "Drawn once, the same in all runs. With bursts (E4, E10) single seeds differ much, whatever the draw."),
 )  # fmt: skip

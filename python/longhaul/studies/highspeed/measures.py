@@ -11,8 +11,8 @@ from ..results import Row
 
 #: Names of the groups of flows in the scenarios.
 HSTCP, REGTCP, STREAMS, PERTURBATIONS = "hstcp", "regtcp", "streams", "perturbations"
-#: Groups of background traffic.
-NOISE = ("small_forward", "small_backward", "web_forward", "web_backward")
+#: Beginnings of the names of groups whose data go where those of the long flows go.
+NOISE = ("small_forward", "web_forward")
 _LINK = "link.bottleneck.forward"
 
 
@@ -63,4 +63,5 @@ def sending_rate(group: str) -> Callable[[Row], float]:
 
 def noise(row: Row) -> float:
     """Utilisation by all background traffic with data in the forward direction, in per cent."""
-    return sum(utilisation(group)(row) for group in NOISE if group.endswith("forward"))
+    groups = {name.split(".")[1] for name in row.metrics or {} if name.startswith("group.")}
+    return sum(utilisation(group)(row) for group in groups if group.startswith(NOISE))

@@ -18,8 +18,15 @@ RTT = 0.1
 #: Packets that the bottleneck carries in a second, and in a round trip: the study's 8333, which is also the buffer.
 PACKETS_PER_S = RATE / (8 * PACKET)
 PIPE = 8333
-#: Web sessions in each direction (decision A8).
+#: Access delays in ms of the small flows, at the sending and the receiving side: drawn once from the study's (i + 1) ms and (3 i + 1) ms,
+#: i from 0 to 24, the same in all runs (decision B2).
+END_NODES = {
+    "forward": ((3, 22), (19, 49), (9, 73), (16, 1), (24, 37), (12, 61), (5, 28), (21, 13), (1, 43), (14, 58)),
+    "backward": ((7, 34), (23, 4), (2, 64), (18, 19), (11, 52), (25, 40), (6, 10), (15, 70), (20, 31), (10, 46)),
+}
+#: Web sessions in each direction (decision A8), and the access delays in ms of their clients and servers: from the study's 0 to 50 ms.
 WEB_SESSIONS = 10
+WEB_NODES = ((5, 35), (15, 5), (25, 45), (35, 15), (45, 25))
 #: Runs of 300 s, of which the second half is reported.
 DURATION = 300
 QUEUES = ("red", "droptail")
@@ -59,11 +66,15 @@ def scenario(
         if count:
             built = _flows(built, name, count, start=begin, tcp=_tcp(congestion, slow_start) | receiver)
     if perturbations:
-        built = _flows(
-            built, "perturbations", perturbations, start={"uniform": ["0 s", f"{duration - 0.1:g} s"]}, duration="1.6 s", ending="reset",
-            tcp=_tcp(REGTCP, "standard"),
-        )  # fmt: skip
+        built = perturbed(built, {"uniform": ["0 s", f"{duration - 0.1:g} s"]}, perturbations)
     return _noise(built, duration) if noise else built
+
+
+def perturbed(built: Scenario, start: Any, count: int) -> Scenario:
+    """With so many perturbations (section 5.2.3 of the study): standard flows that double for 1.6 s and are gone."""
+    return _flows(
+        built, "perturbations", count, start=start, duration="1.6 s", ending="reset", tcp=_tcp(REGTCP, "standard")
+    )
 
 
 #: Section 1.1 and table 5.3 with decision A25; ns-2's rules where the study says nothing.
@@ -113,19 +124,32 @@ def _flows(built: Scenario, name: str, count: int, **settings: Any) -> Scenario:
 
 def _noise(built: Scenario, duration: int) -> Scenario:
     """Section 5.2.2: ten small TCP flows each way, and web sessions each way; below 1 % of the link."""
+    for way, ends in (("forward", ("n1", "n2")), ("backward", ("n2", "n1"))):
+        built = _small_flows(built, way, ends, duration)
+        built = _web(built, way, ends)
+    return built
+
+
+def _small_flows(built: Scenario, way: str, ends: tuple[str, str], duration: int) -> Scenario:
+    """Ten flows with a window of 8 packets, each between end nodes of its own delay (decision B2)."""
     third = duration / 3
-    for name, ends in (("small_forward", ("n1", "n2")), ("small_backward", ("n2", "n1"))):
+    for number, (near, far) in enumerate(END_NODES[way]):
         built = built.flow(
-            *ends, name=name, count=10, send_overhead="8 us",
-            access={"rate": "100 Gbit/s", "from": {"delay": "13 ms"}, "to": {"delay": "37 ms"}},
+            *ends, name=f"small_{way}_{number}", send_overhead="8 us",
+            access={"rate": "100 Gbit/s", "from": {"delay": f"{near} ms"}, "to": {"delay": f"{far} ms"}},
             start={"uniform": ["0 s", f"{third:g} s"]}, stop={"uniform": [f"{2 * third:g} s", f"{duration} s"]},
             tcp=_tcp(REGTCP, "standard", window=8),
         )  # fmt: skip
-    # Responses go where the data of interest go: the servers of the forward pool are at N1, and its clients ask from N2.
-    for name, ends in (("web_forward", ("n2", "n1")), ("web_backward", ("n1", "n2"))):
+    return built
+
+
+def _web(built: Scenario, way: str, ends: tuple[str, str]) -> Scenario:
+    """Web sessions whose responses go from the first to the second end: clients there ask servers here."""
+    servers, clients = ends
+    for number, (client, server) in enumerate(WEB_NODES):
         built = built.flow(
-            *ends, name=name, count=WEB_SESSIONS,
-            access={"rate": "10 Gbit/s", "from": {"delay": "25 ms"}, "to": {"delay": "25 ms"}},
+            clients, servers, name=f"web_{way}_{number}", count=WEB_SESSIONS // len(WEB_NODES),
+            access={"rate": "10 Gbit/s", "from": {"delay": f"{client} ms"}, "to": {"delay": f"{server} ms"}},
             app={
                 "kind": "web", "pages": 1000, "think": {"exponential": "4 s"}, "objects": 10, "spacing": {"exponential": "10 ms"},
                 "object": {"lomax": "10 packets", "shape": 1.2}, "request": "1460 B", "parallel": 10,
