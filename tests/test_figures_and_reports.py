@@ -94,6 +94,20 @@ def test_explanations_say_what_helps():
     assert "slow start" not in text
 
 
+def test_a_starved_flow_is_not_compared_with_an_equal_share():
+    # 12 kbit/s x 0.5 s / 8 = 750 B: three quarters of a packet of 1000 B in a round trip.
+    flow = {
+        "limited": {"cwnd": 0.8, "recovery": 0.2},
+        "metrics": {"goodput_bps": 30e3, "rtt_mean_s": 0.5, "delivered_bytes": 90e3, "received_packets": 90},
+        "predicted": {"fair_share_bps": 12e3},
+    }
+    text = explain(flow)
+    assert "The link is overloaded: an equal share of it is 0.75 packets in a round trip of 500 ms." in text
+    assert "congestion control at work" not in text
+    # With four packets in a round trip it is an ordinary flow.
+    assert "overloaded" not in explain({**flow, "predicted": {"fair_share_bps": 64e3}})
+
+
 #: 8 Mbit/s, from 20 s 2 Mbit/s, nothing from 30 to 35 s, from 40 s again 8 Mbit/s and 300 ms instead of 100 ms.
 SCRIPT = [
     "--set",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from .units import counted, quantity
@@ -20,6 +20,8 @@ NAMES = {
 }
 #: Shares below this are not worth a sentence.
 _WORTH = 0.15
+#: With an equal share of fewer packets in a round trip, a flow is starved: below one segment there is no window.
+_STARVED = 1.0
 
 
 def limit_names(flows: list[dict[str, Any]]) -> list[str]:
@@ -37,8 +39,8 @@ def main_limit(flow: dict[str, Any]) -> tuple[str, float]:
     return name, float(limited[name] or 0.0)
 
 
-def explain(flow: dict[str, Any]) -> str:
-    """A few sentences about one flow.
+def explain(flow: dict[str, Any], warned_of: Collection[str] = ()) -> str:
+    """A few sentences about one flow; what a warning says of the limits in `warned_of` is not said again.
 
     >>> flow = {"limited": {"receiver_window": 0.9, "slow_start": 0.1}, "base_rtt_s": 0.5,
     ...         "metrics": {"goodput_bps": 1e6, "rtt_mean_s": 0.52}, "predicted": {"window_limit_bps": 1.05e6, "fair_share_bps": 1e7}}
@@ -46,11 +48,15 @@ def explain(flow: dict[str, Any]) -> str:
     Waited for the receiver's window 90 % of its time. A window of 68.2 kB cannot carry more than 1.05 Mbit/s over a round trip of 520 ms; 650 kB would fill its share of the link.
     """
     limited = {key: float(value or 0.0) for key, value in (flow.get("limited") or {}).items()}
+    worth = {name: share for name, share in limited.items() if share >= _WORTH and name in _SENTENCES}
     sentences = [
-        _SENTENCES[name](flow, share)
-        for name, share in sorted(limited.items(), key=lambda item: -item[1])
-        if share >= _WORTH and name in _SENTENCES
+        f"Waited for the receiver's window {quantity(share, 'share', 2)} of its time: see the warning."
+        if name in warned_of
+        else _SENTENCES[name](flow, share)
+        for name, share in sorted(worth.items(), key=lambda item: -item[1])
     ]
+    if _is_starved(flow) and worth.keys() & {"cwnd", "recovery", "slow_start"}:
+        sentences.append(_starved(flow))
     if not any(limited.values()):
         return "It was not active in the measured time."
     return " ".join(sentences) or "Nothing limited it for long."
@@ -91,6 +97,8 @@ def _receiver(flow: dict[str, Any], share: float) -> str:
 def _cwnd(flow: dict[str, Any], share: float) -> str:
     text = f"Limited by the congestion window {quantity(share, 'share', 2)} of its time."
     goodput, fair = _value(flow, "metrics", "goodput_bps"), _value(flow, "predicted", "fair_share_bps")
+    if _is_starved(flow):
+        return text
     if goodput is not None and fair:
         part = goodput / fair
         if part >= 0.9:
@@ -105,6 +113,29 @@ def _cwnd(flow: dict[str, Any], share: float) -> str:
                 else "; its window had no time to grow."
             )
     return text
+
+
+def _share_in_packets(flow: dict[str, Any]) -> float | None:
+    """The window, in packets, that an equal share of the link would be at the RTT that the flow saw."""
+    fair, rtt = _value(flow, "predicted", "fair_share_bps"), _value(flow, "metrics", "rtt_mean_s")
+    delivered, received = _value(flow, "metrics", "delivered_bytes"), _value(flow, "metrics", "received_packets")
+    if not (fair and rtt and delivered and received):
+        return None
+    return fair * rtt / 8 / (delivered / received)
+
+
+def _is_starved(flow: dict[str, Any]) -> bool:
+    window = _share_in_packets(flow)
+    return window is not None and window < _STARVED
+
+
+def _starved(flow: dict[str, Any]) -> str:
+    """More flows than the link has packets for: shares mean nothing then."""
+    return (
+        f"The link is overloaded: an equal share of it is {_share_in_packets(flow):.2g} packets in a round trip of"
+        f" {quantity(_value(flow, 'metrics', 'rtt_mean_s'), 's')}. A window cannot be less than one segment, and with fewer than"
+        " four a loss is repaired by a timeout, not by duplicate ACKs: it takes fewer flows, or a faster link."
+    )
 
 
 def _slow_start(flow: dict[str, Any], share: float) -> str:

@@ -20,6 +20,12 @@ pub fn load(
     source_name: &str,
     overrides: &[(String, String)],
 ) -> Result<Scenario, ScenarioError> {
+    if toml::from_str::<Table>(text).is_ok_and(|table| table.is_empty()) {
+        let message =
+            "the scenario is empty: it needs a [run], a network ([[link]] or [dumbbell]) and a [[flow]]";
+        let help = "begin with a copy of one of examples/, or see docs/reference/scenario.md";
+        return Err(ScenarioError::new(source_name, message).with_help(Some(help.to_string())));
+    }
     let mut scenario: Scenario =
         toml::from_str(text).map_err(|error| syntax_error(&error, text, source_name))?;
     if !overrides.is_empty() {
@@ -33,13 +39,13 @@ pub fn load(
                 })
                 .map_err(|message| {
                     let help = suggestion(&message);
-                    ScenarioError::new(&name, message).with_help(help)
+                    ScenarioError::new(&name, in_plain_words(&message)).with_help(help)
                 })?;
         }
     }
     match validate(&scenario).into_iter().next() {
         None => Ok(scenario),
-        Some(problem) => Err(semantic_error(&problem, text, source_name, overrides)),
+        Some(problem) => Err(semantic_error(&problem, &scenario, text, source_name, overrides)),
     }
 }
 
@@ -67,11 +73,33 @@ fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> Scena
     let error = closer.as_ref().unwrap_or(error);
     let message = error.message().trim().to_string();
     let help = suggestion(&message);
+    let message = in_plain_words(&message);
     let error = match error.span() {
         Some(span) => ScenarioError::at(source_name, text, span.start, message),
         None => ScenarioError::new(source_name, message),
     };
     error.with_help(help)
+}
+
+/// What the parser calls by the names of Rust types, in the words of scenario files.
+fn in_plain_words(message: &str) -> String {
+    const WORDS: [(&str, &str); 8] = [
+        ("internally tagged enum LossSpec", "a table, as in { kind = \"random\", probability = \"1 %\" }"),
+        (
+            "internally tagged enum QueueSpec",
+            "a table, as in { kind = \"droptail\", limit = \"1000 packets\" }",
+        ),
+        ("internally tagged enum AppSpec", "a table, as in { kind = \"bulk\", size = \"1 MB\" }"),
+        ("internally tagged enum", "a table with a `kind`"),
+        ("struct", "a table"),
+        ("u64", "a whole number from 0 to 9223372036854775807"),
+        ("u32", "a whole number from 0 to 4294967295"),
+        ("u8", "a whole number from 0 to 255"),
+    ];
+    let Some((found, expected)) = message.split_once(", expected ") else { return message.to_string() };
+    let plain =
+        WORDS.iter().find(|(rust, _)| expected.starts_with(rust)).map_or(expected, |(_, plain)| plain);
+    format!("{found}, expected {plain}")
 }
 
 /// What is wrong inside a `[[middlebox]]`. Tables that are told apart by their `kind` lose the places of what is in them when
@@ -134,8 +162,9 @@ fn element<'a>(list: &'a mut [Value], key: &str, chosen: &str) -> Result<&'a mut
         .position(|name| name == chosen)
         .or_else(|| chosen.parse().ok().filter(|n| *n < list.len()));
     let Some(Value::Table(table)) = position.map(|position| &mut list[position]) else {
-        let hint = nearest(chosen, names.iter().map(String::as_str)).unwrap_or_default();
-        return Err(format!("there is no {key} \"{chosen}\"; there are: {}. {hint}", names.join(", ")));
+        let hint = nearest(chosen, names.iter().map(String::as_str));
+        let hint = hint.map_or_else(String::new, |hint| format!(". {hint}"));
+        return Err(format!("there is no {key} \"{chosen}\"; there are: {}{hint}", names.join(", ")));
     };
     Ok(table)
 }
@@ -157,17 +186,14 @@ fn read_value(text: &str) -> Value {
 /// Finds where in the text a problem lies. What an override has set is reported at the override.
 fn semantic_error(
     problem: &Problem,
+    scenario: &Scenario,
     text: &str,
     source_name: &str,
     overrides: &[(String, String)],
 ) -> ScenarioError {
     let path = problem.path.iter().map(Key::to_string).collect::<Vec<_>>().join(".");
     let message = format!("{path}: {}", problem.message);
-    let leaf = problem.path.iter().rev().find_map(|key| match key {
-        Key::Field(name) => Some(*name),
-        Key::Index(_) => None,
-    });
-    let blamed = overrides.iter().rev().find(|(over, _)| over.rsplit('.').next() == leaf);
+    let blamed = overrides.iter().rev().find(|(over, _)| leads_to(over, &problem.path, scenario));
     let error = if let Some((over, value)) = blamed {
         ScenarioError::new(&format!("--set {over}={value}"), message)
     } else if let Some(offset) = locate(text, &problem.path) {
@@ -176,6 +202,31 @@ fn semantic_error(
         ScenarioError::new(source_name, message)
     };
     error.with_help(problem.help.clone())
+}
+
+/// True if an override sets what is at `place`, or a table around it, or something inside it. What is missing in a whole link or
+/// flow is nobody's fault who has set another thing in it.
+fn leads_to(over: &str, place: &[Key], scenario: &Scenario) -> bool {
+    let inside = over.split('.').count() > place.len();
+    if inside && matches!(place.last(), Some(Key::Index(_))) {
+        return false;
+    }
+    let name_of = |list: &str, index: usize| match list {
+        "link" => scenario.link.get(index).map(|link| link.name.as_str()),
+        "flow" => scenario.flow.get(index).map(|flow| flow.name.as_str()),
+        "node" => scenario.node.get(index).map(|node| node.name.as_str()),
+        "middlebox" => scenario.middlebox.get(index).map(|middlebox| middlebox.name()),
+        _ => None,
+    };
+    let mut list = "";
+    !place.is_empty()
+        && over.split('.').map(str::trim).zip(place).all(|(part, key)| match key {
+            Key::Field(name) => {
+                list = name;
+                part == *name
+            }
+            Key::Index(index) => part.parse() == Ok(*index) || name_of(list, *index) == Some(part),
+        })
 }
 
 /// Byte offset of the deepest part of `path` that the text has.

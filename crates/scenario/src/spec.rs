@@ -64,7 +64,12 @@ fn first_seed() -> u64 {
     1
 }
 fn one_second() -> Duration {
-    Duration::from_secs(1)
+    RunSpec::DEFAULT_SAMPLE
+}
+
+impl RunSpec {
+    /// Interval of the time series where none is given.
+    pub(crate) const DEFAULT_SAMPLE: Duration = Duration::from_secs(1);
 }
 
 /// A node that is only named.
@@ -130,6 +135,21 @@ impl DirectionSpec {
             reordering: own.reordering.or(common.reordering),
             outages: own.outages.or(common.outages),
             changes: own.changes.or(common.changes),
+        }
+    }
+
+    /// True if a setting is given here.
+    pub(crate) fn gives(&self, setting: &str) -> bool {
+        match setting {
+            "rate" => self.rate.is_some(),
+            "delay" => self.delay.is_some(),
+            "queue" => self.queue.is_some(),
+            "loss" => self.loss.is_some(),
+            "jitter" => self.jitter.is_some(),
+            "reordering" => self.reordering.is_some(),
+            "outages" => self.outages.is_some(),
+            "changes" => self.changes.is_some(),
+            _ => false,
         }
     }
 

@@ -3,8 +3,8 @@
 use crate::error::nearest;
 use crate::{
     AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec,
-    InitialWindowSpec, LocalRecoverySpec, MiddleboxSpec, Network, PrematureAckSpec, Quantity, Scenario,
-    TcpSpec, TimesSpec, Volume, WatermarkSpec,
+    InitialWindowSpec, LocalRecoverySpec, MiddleboxSpec, Network, PrematureAckSpec, Quantity, RunSpec,
+    Scenario, TcpSpec, TimesSpec, Volume, WatermarkSpec,
 };
 use longhaul_units::{Duration, Limit, Rate};
 use std::collections::BTreeSet;
@@ -39,6 +39,8 @@ const LONGEST_DELAY: Duration = Duration::from_secs(3_600);
 const FASTEST: Rate = Rate::from_bps(1_000_000_000_000_000);
 const MOST_SAMPLES: u64 = 10_000_000;
 const MOST_FLOWS: u32 = 1_000_000;
+/// Room for 40 B of options and 8 B of data, as Linux has it (`TCP_MIN_SND_MSS`).
+const SMALLEST_MSS: u64 = 48;
 const LARGEST_MSS: u64 = 65_495;
 const MOST_COPIES: usize = 1_000_000;
 
@@ -112,6 +114,12 @@ impl Checker {
                 "the sampling interval must give between 1 and 10,000,000 samples",
             );
         }
+        // The default is for everyone, also for runs that are shorter.
+        if run.sample > run.duration && run.sample != RunSpec::DEFAULT_SAMPLE {
+            let message =
+                format!("the sampling interval ({}) is longer than the run ({})", run.sample, run.duration);
+            self.problem(&["run", "sample"], message);
+        }
         let links = Network::declared_links(scenario);
         for (index, name) in run.capture.iter().enumerate() {
             if !links.iter().any(|link| link == name) {
@@ -130,7 +138,11 @@ impl Checker {
             self.within("dumbbell", None, |check| {
                 let link = &dumbbell.bottleneck;
                 check.within("bottleneck", None, |check| {
-                    check.directions(&link.directions());
+                    check.directions(
+                        &link.directions(),
+                        [&link.forward, &link.reverse],
+                        ["forward", "reverse"],
+                    );
                     check.hidden(&link.common(), [&link.forward, &link.reverse], ["forward", "reverse"]);
                 });
                 if let Some(access) = &dumbbell.access {
@@ -140,7 +152,7 @@ impl Checker {
         }
         for (index, link) in scenario.link.iter().enumerate() {
             self.within("link", Some(index), |check| {
-                check.directions(&link.directions());
+                check.directions(&link.directions(), [&link.forward, &link.reverse], ["forward", "reverse"]);
                 check.hidden(&link.common(), [&link.forward, &link.reverse], ["forward", "reverse"]);
                 if link.ends[0] == link.ends[1] {
                     check.problem(
@@ -188,15 +200,32 @@ impl Checker {
         }
     }
 
-    fn directions(&mut self, directions: &[DirectionSpec; 2]) {
-        self.direction(&directions[0]);
-        if directions[0] != directions[1] && self.problems.is_empty() {
-            self.direction(&directions[1]);
+    /// Both directions of a link, as they are in force, and what each has `own` under its name.
+    fn directions(
+        &mut self,
+        directions: &[DirectionSpec; 2],
+        own: [&Option<DirectionSpec>; 2],
+        names: [&'static str; 2],
+    ) {
+        for side in 0..2 {
+            if side == 1 && (directions[0] == directions[1] || !self.problems.is_empty()) {
+                return;
+            }
+            let (depth, known) = (self.path.len(), self.problems.len());
+            self.direction(&directions[side]);
+            // The place of a setting is where it was given.
+            for problem in &mut self.problems[known..] {
+                if let (Some(Key::Field(field)), Some(own)) = (problem.path.get(depth), own[side]) {
+                    if own.gives(field) {
+                        problem.path.insert(depth, Key::Field(names[side]));
+                    }
+                }
+            }
         }
     }
 
     fn access(&mut self, access: &AccessSpec) {
-        self.directions(&access.directions());
+        self.directions(&access.directions(), [&access.from, &access.to], ["from", "to"]);
         self.hidden(&access.common(), [&access.from, &access.to], ["from", "to"]);
     }
 
@@ -426,8 +455,8 @@ impl Checker {
 
     fn tcp(&mut self, tcp: &TcpSpec) {
         let mss = tcp.mss.as_bytes();
-        if mss == 0 || mss > LARGEST_MSS {
-            self.problem(&["mss"], "an MSS is from 1 B to 65,495 B");
+        if !(SMALLEST_MSS..=LARGEST_MSS).contains(&mss) {
+            self.problem(&["mss"], "an MSS is from 48 B, of which options may take 40, to 65,495 B");
             return;
         }
         if let BufferSpec::Limited(limit) = tcp.receive_buffer {

@@ -291,3 +291,79 @@ fn a_middlebox_that_makes_no_sense_is_refused() {
         &["geo.toml:22", "must not exceed max_rto"],
     );
 }
+
+/// What a first user ran into: messages in the words of scenario files, blamed on who has said it.
+mod first_steps {
+    use super::{refusal, refusal_of, says, with_override};
+    use longhaul_scenario::load;
+
+    #[test]
+    fn a_number_that_is_too_large_is_said_in_plain_words() {
+        let message = with_override("run.seed", "9223372036854775808");
+        says(&message, &["--set run.seed=9223372036854775808", "from 0 to 9223372036854775807"]);
+        assert!(!message.contains("u64"), "{message}");
+    }
+
+    #[test]
+    fn a_value_where_a_table_is_wanted_is_answered_with_an_example() {
+        let message = with_override("link.satellite.loss", "1.5");
+        says(&message, &["--set link.satellite.loss=1.5", "{ kind = \"random\", probability = \"1 %\" }"]);
+        assert!(!message.contains("enum"), "{message}");
+        let message = refusal("to = \"remote\"", "to = \"remote\"\napp = \"bulk\"");
+        says(&message, &["geo.toml:12", "{ kind = \"bulk\", size = \"1 MB\" }"]);
+        assert!(!message.contains("enum"), "{message}");
+        let message = with_override("run", "5");
+        says(&message, &["--set run=5", "expected a table"]);
+        assert!(!message.contains("Spec"), "{message}");
+    }
+
+    #[test]
+    fn what_an_override_says_of_one_direction_is_blamed_on_it() {
+        let zero = with_override("link.satellite.forward.rate", "0 bit/s");
+        says(
+            &zero,
+            &["--set link.satellite.forward.rate=0 bit/s", "link.0.forward.rate", "not a link's rate"],
+        );
+        let queue = "{ kind = \"droptail\", limit = \"0 packets\" }";
+        let message = with_override("link.satellite.reverse.queue", queue);
+        says(
+            &message,
+            &["--set link.satellite.reverse.queue=", "link.0.reverse.queue", "lets nothing through"],
+        );
+    }
+
+    #[test]
+    fn a_mistake_in_the_file_is_not_blamed_on_an_override_of_another_name() {
+        let text = super::GOOD.replace("\"50 Mbit/s\"", "\"0 bit/s\"").replace("[[flow]]", "[[link]]\nname = \"other\"\nends = [\"remote\", \"far\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flow]]");
+        let overrides = [("link.other.rate".to_string(), "2 Mbit/s".to_string())];
+        let message = load(&text, "geo.toml", &overrides).expect_err("must be refused").to_string();
+        says(&message, &["geo.toml:6", "link.0.rate"]);
+    }
+
+    #[test]
+    fn names_end_without_a_dangling_dot() {
+        let message = with_override("flow.zzzzzzzzz.count", "2");
+        assert!(message.ends_with("there are: download"), "{message:?}");
+    }
+
+    #[test]
+    fn an_empty_file_is_said_to_be_empty() {
+        for text in ["", "\n\n", "# nothing yet\n"] {
+            says(&refusal_of(text), &["geo.toml: the scenario is empty", "[run]", "[[flow]]", "examples/"]);
+        }
+    }
+
+    #[test]
+    fn a_segment_has_room_for_options_and_data() {
+        let flow = |mss: &str| format!("to = \"remote\"\ntcp = {{ mss = \"{mss}\" }}");
+        says(&refusal("to = \"remote\"", &flow("1 B")), &["geo.toml:12", "an MSS is from 48 B"]);
+        load(&super::GOOD.replace("to = \"remote\"", &flow("48 B")), "geo.toml", &[]).unwrap();
+    }
+
+    #[test]
+    fn samples_are_not_longer_than_the_run() {
+        let message = refusal("duration = \"10 s\"", "duration = \"10 s\"\nsample = \"11 s\"");
+        says(&message, &["geo.toml:3", "the sampling interval (11 s) is longer than the run (10 s)"]);
+        load(&super::GOOD.replace("\"10 s\"", "\"500 ms\""), "geo.toml", &[]).unwrap();
+    }
+}

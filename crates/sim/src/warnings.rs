@@ -2,6 +2,7 @@
 //! from their formula, flows that did not do what was asked.
 
 use crate::recorder::Capture;
+use crate::totals::HEADERS;
 use crate::world::World;
 use longhaul_results::{FlowSummary, LinkSummary, Warning};
 use longhaul_tcp::State;
@@ -89,9 +90,11 @@ fn round_trip(world: &World<'_>, flow: &FlowSummary) -> f64 {
     measured.unwrap_or(flow.base_rtt_s)
 }
 
+/// What fills the path, in bytes of payload: windows count payload, links carry headers too.
 fn bandwidth_delay_product(world: &World<'_>, flow: &FlowSummary) -> Option<f64> {
     let rate = world.network.bottleneck_rate(world.data_path(flow.id))?;
-    Some(rate.as_bps() as f64 * round_trip(world, flow) / 8.0)
+    let mss = world.scenario.flow[world.network.flows[flow.id].group].tcp.mss.as_bytes() as f64;
+    Some(rate.as_bps() as f64 * round_trip(world, flow) / 8.0 * mss / (mss + HEADERS as f64))
 }
 
 fn is_window_limited(world: &World<'_>, flow: &FlowSummary) -> bool {
@@ -117,13 +120,18 @@ fn receive_buffer_message(world: &World<'_>, flow: &FlowSummary) -> String {
     let (buffer, product) =
         (window_bytes(tcp).unwrap_or_default(), bandwidth_delay_product(world, flow).unwrap_or_default());
     format!(
-        "the receive window of {:.0} kB is smaller than the path's bandwidth-delay product of {:.0} kB and limits the flow \
-         to {:.2} Mbit/s (window/RTT); raise receive_buffer{}",
-        buffer / 1e3,
-        product / 1e3,
+        "the receive window of {} is smaller than the {} of payload that fill the path (bandwidth-delay product) and \
+         limits the flow to {:.2} Mbit/s (window/RTT); raise receive_buffer{}",
+        amount(buffer),
+        amount(product),
         buffer * 8.0 / round_trip(world, flow) / 1e6,
         if tcp.window_scaling { "" } else { " and turn window_scaling on" },
     )
+}
+
+/// An amount of data in kB or MB, as tables and figures write it.
+fn amount(bytes: f64) -> String {
+    if bytes < 1e6 { format!("{:.1} kB", bytes / 1e3) } else { format!("{:.2} MB", bytes / 1e6) }
 }
 
 fn gave_up(world: &World<'_>, flow: &FlowSummary) -> bool {

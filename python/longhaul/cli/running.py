@@ -26,7 +26,9 @@ SET = typer.Option(
     metavar="PATH=VALUE",
     help='Override a setting, as in --set link.satellite.rate="50 Mbit/s".',
 )
-SEED = typer.Option(None, "--seed", min=0, help="Seed of all random streams (of a sweep: of the first replication).")
+SEED = typer.Option(
+    None, "--seed", min=0, max=2**63 - 1, help="Seed of all random streams (of a sweep: of the first replication)."
+)
 OUT = typer.Option(None, "--out", "-o", help="Result directory  [default: results/NAME-ID]", show_default=False)
 FORCE = typer.Option(False, "--force", help="Replace another Longhaul result in the result directory.")
 JSON = typer.Option(False, "--json", help="Print JSON instead of tables.")

@@ -41,7 +41,7 @@ def print_run(console: Console, result: Result) -> None:
     chosen = "Flows" if not tables.is_selection(result) else f"Flows (slowest, median and fastest of {len(s['flows'])})"
     _print(console, tables.object_table(result, "flows", short=True), chosen)
     for called, flow in slowest_and_fastest(s["flows"]):
-        print_explanation(console, flow, called)
+        print_explanation(console, flow, called, result.warnings)
     for warning in result.warnings[:10]:
         console.print(
             f"[yellow]warning:[/yellow] {escape(tables.warning_text(warning))}",
@@ -51,11 +51,22 @@ def print_run(console: Console, result: Result) -> None:
         console.print(f"[yellow]and {counted(len(result.warnings) - 10, 'more warning')}[/yellow], see summary.json")
 
 
-def print_explanation(console: Console, flow: dict[str, Any], called: str = "") -> None:
-    """One paragraph: which flow, how fast it was, and why it was not faster."""
+def print_explanation(
+    console: Console, flow: dict[str, Any], called: str = "", warnings: Sequence[dict[str, str]] = ()
+) -> None:
+    """One paragraph: which flow, how fast it was, and why it was not faster; `warnings` are printed beside it."""
     goodput = quantity(flow["metrics"].get("goodput_bps"), "bit/s")
     head = f"{flow['name']} ({f'{called}, ' if called else ''}{goodput})"
-    console.print(f"[bold]{escape(head)}[/bold]: {escape(explain(flow))}", highlight=False)
+    warned = any(w["code"] == "receive_buffer" and w["object"] == flow["group"] for w in warnings)
+    # The warning speaks of the path as it is when empty: of a longer round trip it does not tell all.
+    text = explain(flow, ("receiver_window",) if warned and not _queued(flow) else ())
+    console.print(f"[bold]{escape(head)}[/bold]: {escape(text)}", highlight=False)
+
+
+def _queued(flow: dict[str, Any]) -> bool:
+    """True if a flow's round trip was mostly made of queues."""
+    rtt, base = flow["metrics"].get("rtt_mean_s"), flow.get("base_rtt_s")
+    return bool(rtt and base and rtt > 2 * base)
 
 
 def print_sweep(console: Console, sweep: SweepResult, metrics: Sequence[str] | None = None) -> None:
