@@ -11,6 +11,7 @@ pub mod packet;
 pub mod queue;
 pub mod random;
 pub mod schedule;
+pub mod serial;
 
 pub use histogram::Histogram;
 pub use link::{DropCause, Fate, Link, LinkConfig, LinkStats, Reordering};
@@ -19,3 +20,4 @@ pub use packet::Packet;
 pub use queue::QueueSpec;
 pub use random::Random;
 pub use schedule::{Change, Outage, OutageMode};
+pub use serial::{Framing, LineCoder, SerialSpec, VjSpec};

@@ -6,7 +6,10 @@
 use crate::backlog::Backlog;
 use crate::queue::{Admission, Discipline, Found, Occupancy, Report, Verdict};
 use crate::schedule::Schedule;
-use crate::{Change, Histogram, LossModel, LossPlace, LossSpec, Outage, Packet, QueueSpec, Random};
+use crate::serial::{LineCoder, Plain};
+use crate::{
+    Change, Histogram, LossModel, LossPlace, LossSpec, Outage, Packet, QueueSpec, Random, SerialSpec,
+};
 use longhaul_units::{Duration, Instant, Probability, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,12 +29,20 @@ pub enum DropCause {
     Loss = 3,
     /// It was transmitted during an outage.
     Outage = 4,
+    /// The far end of a line could not make out its compressed header.
+    Unreadable = 5,
 }
 
 impl DropCause {
     /// All causes, in the order of [`LinkStats::dropped`].
-    pub const ALL: [DropCause; 5] =
-        [DropCause::QueueFull, DropCause::Early, DropCause::Forced, DropCause::Loss, DropCause::Outage];
+    pub const ALL: [DropCause; 6] = [
+        DropCause::QueueFull,
+        DropCause::Early,
+        DropCause::Forced,
+        DropCause::Loss,
+        DropCause::Outage,
+        DropCause::Unreadable,
+    ];
 
     /// The causes that lie with a queue.
     pub const OF_QUEUES: [DropCause; 3] = [DropCause::QueueFull, DropCause::Early, DropCause::Forced];
@@ -44,6 +55,7 @@ impl DropCause {
             DropCause::Forced => "forced",
             DropCause::Loss => "loss",
             DropCause::Outage => "outage",
+            DropCause::Unreadable => "unreadable",
         }
     }
 }
@@ -61,7 +73,7 @@ pub struct Reordering {
 /// Everything that makes a link.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
-    /// Rate of the transmitter.
+    /// Rate of the transmitter; of a serial line, that at which it carries bytes of 8 bits.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Duration,
@@ -77,6 +89,15 @@ pub struct LinkConfig {
     pub jitter: Duration,
     /// Random overtaking.
     pub reordering: Option<Reordering>,
+    /// Framing and the like. With header compression, packets are offered by [`Link::offer_coded`].
+    pub serial: Option<SerialSpec>,
+}
+
+impl LinkConfig {
+    /// Bytes that a packet of `len` bytes takes on the link where nothing is lost.
+    pub fn usual_len(&self, len: u32) -> u32 {
+        self.serial.map_or(len, |serial| serial.usual_len(len))
+    }
 }
 
 /// What happened on a link since it was made. `arrivals` is the sum of all drops, `delivered`, and what is inside.
@@ -85,12 +106,12 @@ pub struct LinkStats {
     /// Packets offered to the link.
     pub arrivals: u64,
     /// Packets dropped, by [`DropCause`].
-    pub dropped: [u64; 5],
+    pub dropped: [u64; 6],
     /// Packets marked with congestion experienced.
     pub marked: u64,
     /// Packets whose transmission has ended, lost ones included.
     pub transmitted: u64,
-    /// Their bytes.
+    /// Their bytes; on a serial line, as they are there.
     pub transmitted_bytes: u64,
     /// Packets handed over at the far end.
     pub delivered: u64,
@@ -151,7 +172,7 @@ pub struct Link<P> {
     last_len: u32,
     /// Departures are known on arrival, and the order of packets never changes.
     fifo: bool,
-    /// Neither changes nor loss, fades, jitter or reordering.
+    /// Neither changes nor loss, fades, jitter, reordering or framing.
     plain: bool,
     /// Neither rate nor propagation delay ever change.
     constant: bool,
@@ -176,12 +197,13 @@ struct Rest<P> {
     schedule: Schedule,
     before_queue: Option<LossModel>,
     on_wire: Option<LossModel>,
+    serial: Option<SerialSpec>,
     jitter: Duration,
     reordering: Option<Reordering>,
     /// For jitter and reordering.
     random: Option<Random>,
     last_arrival: Instant,
-    dropped: [u64; 5],
+    dropped: [u64; 6],
     /// Packet in transmission and its arrival in the queue (other disciplines).
     in_service: Option<(Instant, P)>,
     /// What the discipline has done to packets that it had taken in, and all marks.
@@ -203,6 +225,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             && config.outages.is_empty()
             && config.jitter.is_zero()
             && config.reordering.is_none()
+            && config.serial.is_none()
             && schedule.is_constant();
         let draws = !config.jitter.is_zero() || config.reordering.is_some();
         Link {
@@ -226,11 +249,12 @@ impl<P: Packet + Send + 'static> Link<P> {
                 schedule,
                 before_queue: model(LossPlace::BeforeQueue),
                 on_wire: model(LossPlace::Wire),
+                serial: config.serial,
                 jitter: config.jitter,
                 reordering: config.reordering,
                 random: draws.then(|| Random::stream(seed, &format!("{name} jitter"))),
                 last_arrival: Instant::ZERO,
-                dropped: [0; 5],
+                dropped: [0; 6],
                 in_service: None,
                 report: Report::default(),
                 transmitted: Occupancy::default(),
@@ -267,10 +291,16 @@ impl<P: Packet + Send + 'static> Link<P> {
             self.backlog.begin(self.free_at, self.last_time, len);
             return Fate::Arrives(self.free_at + self.delay);
         }
-        self.offer_to_queue(now, packet)
+        self.offer_to_queue(now, packet, &mut Plain)
     }
 
-    fn offer_to_queue(&mut self, now: Instant, packet: &mut P) -> Fate {
+    /// The same on a line that compresses headers. Only for FIFO links: packets are transmitted in the order in which they are
+    /// let in, so that the coder, which compresses what leaves the queue, can be asked when they come.
+    pub fn offer_coded(&mut self, now: Instant, packet: &mut P, coder: &mut impl LineCoder<P>) -> Fate {
+        self.offer_to_queue(now, packet, coder)
+    }
+
+    fn offer_to_queue(&mut self, now: Instant, packet: &mut P, coder: &mut impl LineCoder<P>) -> Fate {
         let len = packet.wire_len();
         if !self.plain && self.rest.before_queue.as_mut().is_some_and(|model| model.is_lost(len)) {
             return self.drop_for(DropCause::Loss);
@@ -294,6 +324,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             Verdict::Drop(cause) => return self.drop_for(cause),
         }
         let start = if self.free_at > now { self.free_at } else { now };
+        let len = if self.plain { len } else { self.line_len(coder.encode(packet)) };
         let time = self.transmission_time(start, len);
         let departure = start + time;
         self.free_at = departure;
@@ -303,7 +334,11 @@ impl<P: Packet + Send + 'static> Link<P> {
         if let Some(waits) = &mut self.waits {
             waits.record(start - now);
         }
-        if self.plain { Fate::Arrives(departure + self.delay) } else { self.leave(departure, len) }
+        if self.plain { Fate::Arrives(departure + self.delay) } else { self.leave(departure, len, coder) }
+    }
+
+    fn line_len(&self, len: u32) -> u32 {
+        self.rest.serial.map_or(len, |serial| serial.line_len(len))
     }
 
     #[inline]
@@ -432,7 +467,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         let complete = self.stats(now).transmitted_bytes as f64 * 8.0;
         let under_way = match (&self.discipline, &self.rest.in_service) {
             (Discipline::Queue(_), service) => {
-                service.as_ref().map(|(_, packet)| (self.free_at, packet.wire_len()))
+                service.as_ref().map(|(_, packet)| (self.free_at, self.line_len(packet.wire_len())))
             }
             _ => self.backlog.in_transmission(),
         };
@@ -512,13 +547,18 @@ impl<P: Packet + Send + 'static> Link<P> {
     }
 
     /// What the wire does to a packet of `len` bytes whose transmission ends at `departure`.
-    fn leave(&mut self, departure: Instant, len: u32) -> Fate {
+    fn leave(&mut self, departure: Instant, len: u32, coder: &mut impl LineCoder<P>) -> Fate {
         let wire = &mut *self.rest;
         if wire.on_wire.as_mut().is_some_and(|model| model.is_lost(len)) {
+            coder.lost(wire.serial.is_some_and(|serial| serial.framing.notices_damage()));
             return self.drop_for(DropCause::Loss);
         }
         if wire.schedule.in_fade(departure) {
+            coder.lost(false);
             return self.drop_for(DropCause::Outage);
+        }
+        if !coder.decode() {
+            return self.drop_for(DropCause::Unreadable);
         }
         let mut arrival = departure + wire.schedule.delay_at(departure);
         if let Some(random) = wire.random.as_mut().filter(|_| !wire.jitter.is_zero()) {
@@ -546,16 +586,17 @@ impl<P: Packet + Send + 'static> Link<P> {
             if let Some(waits) = &mut self.waits {
                 waits.record(start - arrived);
             }
-            self.free_at = self.rest.schedule.transmission_end(start, packet.wire_len());
+            let len = self.line_len(packet.wire_len());
+            self.free_at = self.rest.schedule.transmission_end(start, len);
             self.rest.in_service = Some((arrived, packet));
         }
     }
 
     fn end_service(&mut self) {
         let Some((_, packet)) = self.rest.in_service.take() else { return };
-        let (departure, len) = (self.free_at, packet.wire_len());
+        let (departure, len) = (self.free_at, self.line_len(packet.wire_len()));
         self.rest.transmitted.add(len);
-        match self.leave(departure, len) {
+        match self.leave(departure, len, &mut Plain) {
             Fate::Arrives(arrival) => {
                 self.carry(arrival, packet);
             }
@@ -600,6 +641,7 @@ mod tests {
             outages: vec![],
             jitter: Duration::ZERO,
             reordering: None,
+            serial: None,
         }
     }
     fn droptail(packets: u64) -> QueueSpec {
@@ -658,7 +700,7 @@ mod tests {
             (0..4).map(|id| matches!(send(&mut link, ms(0), id), Fate::Dropped(_))).collect();
         assert_eq!(fates, [false, false, true, true]);
         assert!(matches!(send(&mut link, ms(1), 4), Fate::Arrives(_)), "room again after one has left");
-        assert_eq!(link.stats(ms(1)).dropped, [2, 0, 0, 0, 0]);
+        assert_eq!(link.stats(ms(1)).dropped, [2, 0, 0, 0, 0, 0]);
     }
 
     #[test]
@@ -716,6 +758,59 @@ mod tests {
         let ids: Vec<u64> = drain(&mut link).into_iter().map(|(_, id)| id).collect();
         assert_eq!(ids.len(), 50);
         assert!(ids.windows(2).any(|pair| pair[0] > pair[1]), "some packet was overtaken");
+    }
+
+    /// A line at 10 bits a byte with two bytes of framing: 1000 bytes take 1.2525 ms at 8 Mbit/s.
+    #[test]
+    fn a_serial_line_takes_longer() {
+        for queue in [droptail(10), QueueSpec::HeadDrop { limit: Limit::Packets(10) }] {
+            let spec = SerialSpec::default();
+            let rate = spec.data_rate(Rate::from_bps(8_000_000));
+            let mut link = Link::new(&LinkConfig { rate, serial: Some(spec), ..config(queue) }, 1, "link");
+            send_many(&mut link, 2);
+            let ends: Vec<u64> = std::iter::from_fn(|| {
+                let now = link.next_event();
+                link.poll(now).map(|_| now.as_nanos()).or((now < Instant::FAR_FUTURE).then_some(0))
+            })
+            .filter(|at| *at > 0)
+            .collect();
+            assert_eq!(ends, [11_252_500, 12_505_000]);
+            assert_eq!(link.stats(ms(20)).transmitted_bytes, 2004);
+        }
+    }
+
+    /// Headers shrink to 100 bytes; whoever follows a lost packet cannot be read.
+    struct Shrinking {
+        lost: Vec<bool>,
+    }
+    impl LineCoder<Dummy> for Shrinking {
+        fn encode(&mut self, _packet: &Dummy) -> u32 {
+            100
+        }
+        fn decode(&mut self) -> bool {
+            self.lost.is_empty()
+        }
+        fn lost(&mut self, noticed: bool) {
+            self.lost.push(noticed);
+        }
+    }
+
+    #[test]
+    fn a_coder_decides_lengths_and_learns_of_losses() {
+        for (framing, noticed) in [(crate::Framing::Slip, false), (crate::Framing::Ppp, true)] {
+            let serial = Some(SerialSpec { framing, bits_per_byte: 8, ..SerialSpec::default() });
+            let loss =
+                Some(LossSpec::Periodic { every: 3, first: None, count: Some(1), place: LossPlace::Wire });
+            let mut link = Link::new(&LinkConfig { serial, loss, ..config(droptail(10)) }, 1, "link");
+            let mut coder = Shrinking { lost: vec![] };
+            let fates: Vec<Fate> =
+                (0..4).map(|id| link.offer_coded(ms(0), &mut Dummy { id, len: 1000 }, &mut coder)).collect();
+            let len = 100 + u64::from(framing.bytes());
+            let arrives = |n: u64| Fate::Arrives(ms(10) + Duration::from_micros(n * len));
+            let unreadable = Fate::Dropped(DropCause::Unreadable);
+            assert_eq!(fates, [arrives(1), arrives(2), Fate::Dropped(DropCause::Loss), unreadable]);
+            assert_eq!(coder.lost, [noticed]);
+        }
     }
 
     #[test]

@@ -46,6 +46,7 @@ fn link(queue: QueueSpec, seed: u64) -> Link<Numbered> {
         outages: vec![],
         jitter: Duration::ZERO,
         reordering: None,
+        serial: None,
     };
     Link::new(&config, seed, "link")
 }

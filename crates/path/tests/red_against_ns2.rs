@@ -168,6 +168,7 @@ fn simulate(spec: &RedSpec, ns2: &Ns2) -> (u64, f64) {
         outages: vec![],
         jitter: Duration::ZERO,
         reordering: None,
+        serial: None,
     };
     let mut link: Link<Frame> = Link::new(&config, 1, "link");
     let mut samples = ns2.samples.iter().peekable();

@@ -267,7 +267,33 @@ pub const DEFINITIONS: &[Definition] = &[
         "drops_loss",
         "",
         "Packets lost",
-        "Packets lost on the link without congestion (loss model, outage) while measured.",
+        "Packets lost on the link without congestion (loss model, outage, header compression out of step) while measured.",
+    ),
+    define(
+        "vj_compressed_packets",
+        "",
+        "Compressed headers",
+        "Packets that crossed the line with a compressed header (RFC 1144), while measured.",
+    ),
+    define(
+        "vj_uncompressed_packets",
+        "",
+        "Headers in full",
+        "Packets that crossed a line with header compression with their header in full, while measured: duplicate ACKs, \
+         retransmissions, changed options, first packets of connections.",
+    ),
+    define(
+        "vj_tossed_packets",
+        "",
+        "Unreadable headers",
+        "Packets tossed at the end of a line since the two ends were out of step, so that the TCP checksum did not fit, while \
+         measured.",
+    ),
+    define(
+        "vj_header_mean_bytes",
+        "B",
+        "Compressed header",
+        "Mean length of the compressed headers, while measured.",
     ),
     define(
         "drop_rate",

@@ -333,7 +333,8 @@ impl Network {
     pub fn base_rtt(&self, flow: &FlowInstance, data: Size, ack: Size) -> Duration {
         let hop = |index: &usize, size| {
             let config = &self.links[*index].config;
-            config.delay + config.rate.transmission_time(size)
+            let len = config.usual_len(u32::try_from(Size::as_bytes(size)).unwrap_or(u32::MAX));
+            config.delay + config.rate.transmission_time(Size::from_bytes(u64::from(len)))
         };
         let there = flow.forward.iter().map(|link| hop(link, data));
         let back = flow.reverse.iter().map(|link| hop(link, ack));

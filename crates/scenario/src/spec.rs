@@ -1,7 +1,7 @@
 //! The document's tables for the run and the network.
 
 use crate::{FlowSpec, MiddleboxSpec};
-use longhaul_path::{Change, LinkConfig, LossSpec, Outage, QueueSpec, Reordering};
+use longhaul_path::{Change, LinkConfig, LossSpec, Outage, QueueSpec, Reordering, SerialSpec};
 use longhaul_units::{Duration, Limit, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,6 +112,10 @@ macro_rules! link_settings {
             /// Scripted changes of rate and delay.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub changes: Option<Vec<Change>>,
+            /// A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed,
+            /// start and stop bits included.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub serial: Option<SerialSpec>,
             $($after)*
         }
     };
@@ -135,6 +139,7 @@ impl DirectionSpec {
             reordering: own.reordering.or(common.reordering),
             outages: own.outages.or(common.outages),
             changes: own.changes.or(common.changes),
+            serial: own.serial.or(common.serial),
         }
     }
 
@@ -155,15 +160,17 @@ impl DirectionSpec {
 
     /// The link that these settings describe; `None` if rate or delay is missing.
     pub fn config(&self) -> Option<LinkConfig> {
+        let (rate, changes) = (self.rate?, self.changes.clone().unwrap_or_default());
         Some(LinkConfig {
-            rate: self.rate?,
+            rate: self.serial.map_or(rate, |serial| serial.data_rate(rate)),
             delay: self.delay?,
             queue: self.queue.unwrap_or(QueueSpec::Droptail { limit: Limit::Packets(1000) }),
             loss: self.loss,
-            changes: self.changes.clone().unwrap_or_default(),
+            changes: self.serial.map_or(changes.clone(), |serial| serial.data_changes(&changes)),
             outages: self.outages.clone().unwrap_or_default(),
             jitter: self.jitter.unwrap_or_default(),
             reordering: self.reordering,
+            serial: self.serial,
         })
     }
 }
@@ -196,6 +203,7 @@ macro_rules! with_directions {
                     reordering: self.reordering,
                     outages: self.outages.clone(),
                     changes: self.changes.clone(),
+                    serial: self.serial,
                 }
             }
             /// The settings in force: forward or `from` side first, reverse or `to` side second.

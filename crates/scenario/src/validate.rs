@@ -6,6 +6,7 @@ use crate::{
     InitialWindowSpec, LocalRecoverySpec, MiddleboxSpec, Network, PrematureAckSpec, Quantity, RunSpec,
     Scenario, TcpSpec, TimesSpec, Volume, WatermarkSpec,
 };
+use longhaul_path::SerialSpec;
 use longhaul_units::{Duration, Limit, Rate};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -276,6 +277,9 @@ impl Checker {
         if let Some(Err((field, message))) = link.loss.map(|loss| loss.check()) {
             self.problem(&["loss", field], message);
         }
+        if let Some(serial) = &link.serial {
+            self.serial(link, serial);
+        }
         for (index, change) in link.changes.iter().flatten().enumerate() {
             self.within("changes", Some(index), |check| {
                 if change.rate.is_none() && change.delay.is_none() {
@@ -295,6 +299,26 @@ impl Checker {
                     check.problem(&["duration"], "an outage lasts longer than 0 s");
                 });
             }
+        }
+    }
+
+    fn serial(&mut self, link: &DirectionSpec, serial: &SerialSpec) {
+        if let Err((field, message)) = serial.check() {
+            self.problem(&["serial", field], message);
+        }
+        if serial.vj.is_none() {
+            return;
+        }
+        if link.reordering.is_some() {
+            self.problem(
+                &["serial", "vj"],
+                "compressed headers must arrive in order, and there is `reordering`",
+            );
+        }
+        if link.queue.is_some_and(|queue| !queue.decides_on_arrival()) {
+            let message =
+                "header compression needs a queue that is first in, first out: droptail, red or pie";
+            self.problem(&["serial", "vj"], message);
         }
     }
 

@@ -4,6 +4,7 @@
 //! differs between IP versions and a simulation's hot path never reads them.
 
 pub mod checksum;
+pub mod compaction;
 pub mod error;
 pub mod flags;
 pub mod ip;

@@ -8,6 +8,7 @@
 //! Middleboxes stand between links. What reaches one does so in an event of its own, never ahead of time: see
 //! [`Fabric::take_for_middlebox`].
 
+use crate::line::VjLine;
 use crate::packet::{Packet, Segments};
 use crate::timeline::Timeline;
 use longhaul_path::link::Fate;
@@ -15,6 +16,7 @@ use longhaul_path::schedule::Schedule;
 use longhaul_path::{DropCause, Link, LinkStats};
 use longhaul_scenario::{Network, Step};
 use longhaul_segment::Segment;
+use longhaul_segment::vj::LineStats;
 use longhaul_units::Instant;
 use std::collections::VecDeque;
 
@@ -107,6 +109,8 @@ struct Entry {
     captured: bool,
     delivery: Delivery,
     link: Link<Packet>,
+    /// Header compression on the link.
+    vj: Option<Box<VjLine>>,
 }
 
 impl Fabric {
@@ -158,12 +162,23 @@ impl Fabric {
             })
             .collect();
         let timeline = Timeline::new(links.len() + others);
+        let vj = network.links.iter().map(|link| {
+            let spec = link.config.serial?.vj?;
+            Some(Box::new(VjLine::new(&spec, network)))
+        });
         let links = links
             .into_iter()
+            .zip(vj)
             .zip(next)
             .zip(captured)
             .zip(delivery)
-            .map(|(((link, next), captured), delivery)| Entry { link, next, captured: *captured, delivery })
+            .map(|((((link, vj), next), captured), delivery)| Entry {
+                link,
+                next,
+                captured: *captured,
+                delivery,
+                vj,
+            })
             .collect();
         Fabric {
             timeline,
@@ -192,6 +207,10 @@ impl Fabric {
     /// A link, to look at its counters.
     pub fn link(&mut self, link: usize) -> &mut Link<Packet> {
         &mut self.links[link].link
+    }
+    /// What header compression on a link has done, if there is any.
+    pub fn vj_stats(&self, link: usize) -> Option<LineStats> {
+        self.links[link].vj.as_ref().map(|line| line.stats())
     }
     /// Rate, delay and outages of a link over time.
     pub fn schedule(&self, link: usize) -> &Schedule {
@@ -223,7 +242,14 @@ impl Fabric {
             if entry.captured {
                 observer.captured(now, link, &packet, self.segments.get(&packet));
             }
-            let arrival = match entry.link.offer(now, &mut packet) {
+            let fate = match &mut entry.vj {
+                None => entry.link.offer(now, &mut packet),
+                Some(line) => {
+                    line.number(&packet);
+                    entry.link.offer_coded(now, &mut packet, &mut line.coder(&self.segments))
+                }
+            };
+            let arrival = match fate {
                 Fate::Arrives(arrival) => arrival,
                 fate => return self.keep_or_drop(observer, now, link, packet, fate),
             };

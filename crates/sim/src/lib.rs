@@ -5,6 +5,7 @@
 mod app;
 mod endpoint;
 mod fabric;
+mod line;
 mod middleboxes;
 mod packet;
 mod recorder;

@@ -225,7 +225,7 @@ impl Observer for Recorder {
     fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment, cause: DropCause) {
         let kind = match cause {
             DropCause::QueueFull | DropCause::Early | DropCause::Forced => "drop",
-            DropCause::Loss | DropCause::Outage => "loss",
+            DropCause::Loss | DropCause::Outage | DropCause::Unreadable => "loss",
         };
         self.drop(
             now,

@@ -10,6 +10,7 @@ use longhaul_results::{
     DEFINITIONS, FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Work,
 };
 use longhaul_scenario::{FlowInstance, Network, TcpSpec, VERSION, run_id};
+use longhaul_segment::vj::LineStats;
 use longhaul_tcp::{Limit, LimitedTime, State};
 use longhaul_units::{Duration, Instant, Size};
 
@@ -386,6 +387,10 @@ fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64, active_
     let bits = link.transmitted_bits(now) - bits_before;
     let empty = Histogram::default();
     let waits = link.waits().unwrap_or(&empty);
+    let mut metrics = link_metrics(&stats, &before, waits, bits, capacity, peak, measured_s);
+    if let Some(line) = world.fabric.vj_stats(index) {
+        set_vj_metrics(&line.since(&world.vj_baseline[position]), &mut metrics);
+    }
     let crossing = |flow: &&FlowInstance| flow.forward.contains(&index) || flow.reverse.contains(&index);
     LinkSummary {
         name: spec.name.clone(),
@@ -396,8 +401,16 @@ fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64, active_
         queue: format!("{} {}", spec.config.queue.name(), spec.config.queue.limit()),
         flows: network.flows.iter().filter(crossing).count(),
         active_flows,
-        metrics: link_metrics(&stats, &before, waits, bits, capacity, peak, measured_s),
+        metrics,
     }
+}
+
+fn set_vj_metrics(line: &LineStats, metrics: &mut Metrics) {
+    let compressed = line.compressed as f64;
+    metrics.set("vj_compressed_packets", compressed);
+    metrics.set("vj_uncompressed_packets", (line.uncompressed + line.unchanged) as f64);
+    metrics.set("vj_tossed_packets", line.tossed as f64);
+    metrics.set("vj_header_mean_bytes", ratio(line.header_bytes as f64, compressed));
 }
 
 fn link_metrics(

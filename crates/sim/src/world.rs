@@ -12,6 +12,7 @@ use crate::web::Session;
 use longhaul_path::{LinkStats, Random};
 use longhaul_results::{FlowRow, LinkRow};
 use longhaul_scenario::{Network, Scenario};
+use longhaul_segment::vj::LineStats;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Connection, Event, Ports, State, reset_for};
 use longhaul_units::{Duration, Instant};
@@ -57,6 +58,8 @@ pub(crate) struct World<'a> {
     /// When windows were reduced while measured.
     pub reductions: Vec<ReductionTimes>,
     pub link_baseline: Vec<(LinkStats, f64)>,
+    /// Header compression on each declared link by then.
+    pub vj_baseline: Vec<LineStats>,
     /// Largest queue of each declared link while measured.
     pub queue_peak: Vec<u64>,
     pub cwnd_mean: Vec<CwndMean>,
@@ -120,6 +123,7 @@ impl<'a> World<'a> {
             flow_baseline: vec![Totals::default(); flows],
             reductions: vec![ReductionTimes::default(); flows],
             link_baseline: vec![(LinkStats::default(), 0.0); declared.len()],
+            vj_baseline: vec![LineStats::default(); declared.len()],
             queue_peak: vec![0; declared.len()],
             cwnd_mean: vec![CwndMean::default(); flows],
             flow_samples: vec![FlowSample::default(); flows],
@@ -567,6 +571,7 @@ impl<'a> World<'a> {
         for (position, link) in self.declared.iter().enumerate() {
             let bits = self.fabric.link(*link).transmitted_bits(self.now);
             self.link_baseline[position] = (self.fabric.stats(*link, self.now), bits);
+            self.vj_baseline[position] = self.fabric.vj_stats(*link).unwrap_or_default();
             self.fabric.link(*link).measure_waits();
             self.fabric.link(*link).take_peak(self.now);
             self.queue_peak[position] = 0;

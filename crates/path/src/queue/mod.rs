@@ -221,6 +221,15 @@ impl QueueSpec {
         }
     }
 
+    /// True if the fate of a packet is decided when it arrives, and packets leave in the order in which they came.
+    pub fn decides_on_arrival(&self) -> bool {
+        match self {
+            QueueSpec::Droptail { .. } | QueueSpec::Pie(_) => true,
+            QueueSpec::Red(spec) => spec.overflow == Overflow::Arriving,
+            _ => false,
+        }
+    }
+
     /// The discipline's name in scenario files.
     pub fn name(&self) -> &'static str {
         match self {

@@ -13,12 +13,23 @@ pub struct LineStats {
     pub uncompressed: u64,
     /// Packets that passed as they were.
     pub unchanged: u64,
-    /// Bytes of header and data of the compressed ones, before.
-    pub bytes_in: u64,
-    /// The same, after.
-    pub bytes_out: u64,
+    /// Bytes of the compressed headers.
+    pub header_bytes: u64,
     /// Frames that the far end could not read.
     pub tossed: u64,
+}
+
+impl LineStats {
+    /// What has crossed since `before`.
+    pub fn since(&self, before: &LineStats) -> LineStats {
+        LineStats {
+            compressed: self.compressed - before.compressed,
+            uncompressed: self.uncompressed - before.uncompressed,
+            unchanged: self.unchanged - before.unchanged,
+            header_bytes: self.header_bytes - before.header_bytes,
+            tossed: self.tossed - before.tossed,
+        }
+    }
 }
 
 /// One direction of a line. What is sent is received, lost or reported as an error before the next is sent.
@@ -60,21 +71,19 @@ impl Line {
         wire::encode_headers(ip, segment, &mut self.packet)?;
         let compressed = self.compressor.compress_headers(&self.packet, &mut self.frame);
         (self.frame_type, self.data_len) = (compressed.frame_type, segment.payload_len);
-        let before = self.packet.len() as u32 + segment.payload_len;
-        let len = match (compressed.frame_type, self.fixed) {
+        let header = match (compressed.frame_type, self.fixed) {
             (FrameType::Compressed, Some(fixed)) => fixed,
             _ => self.frame.len() as u32,
-        } + segment.payload_len;
+        };
         match compressed.frame_type {
             FrameType::Compressed => {
                 self.stats.compressed += 1;
-                self.stats.bytes_in += u64::from(before);
-                self.stats.bytes_out += u64::from(len);
+                self.stats.header_bytes += u64::from(header);
             }
             FrameType::Uncompressed => self.stats.uncompressed += 1,
             FrameType::Ip => self.stats.unchanged += 1,
         }
-        Ok(len)
+        Ok(header + segment.payload_len)
     }
 
     /// What was sent last has crossed the line: true if the far end can make a packet of it. One that it cannot read it
@@ -93,7 +102,7 @@ impl Line {
         self.decompressor.line_error();
     }
 
-    /// What has crossed it.
+    /// What has crossed it since it was made.
     pub fn stats(&self) -> LineStats {
         self.stats
     }
