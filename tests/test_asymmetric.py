@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from longhaul import asymmetric
+from longhaul import asymmetric, cli, designs
 from longhaul.asymmetric import KB, Line
 
 #: Table 5.1: speed of the line, limit in kB/s and in Mbit/s of 2^20, plain and with header compression.
@@ -71,3 +73,53 @@ def test_worked_values_of_chapters_6_and_8() -> None:
 def test_a_line_without_a_speed_is_refused() -> None:
     with pytest.raises(ValueError, match="a line has a speed"):
         Line(0)
+
+
+# --- designs
+
+
+def test_designs_have_the_thesis_numbers() -> None:
+    """Specification, section 11.0: rates, windows, serial speeds, queue and clearing times of chapter 8."""
+    path = designs.Path(54e6, 28_800, 0.6)
+    throttled, unthrottled = designs.throttled(path, 96 * KB), designs.unthrottled(path, 192 * KB)
+    shared, dedicated = designs.shared(designs.Path(54e6, 14_400, 0.6)), designs.dedicated(path)
+    assert [
+        design.rate / KB for design in (designs.baseline(path), throttled, unthrottled, shared, dedicated)
+    ] == pytest.approx([53.3, 96, 192, 356.4, 417.3], abs=0.06)
+    assert [design.window / KB for design in (throttled, unthrottled, shared, dedicated)] == pytest.approx(
+        [57.6, 115.2, 213.84, 250.38], abs=0.04
+    )
+    assert [designs.gain(design, path) for design in (throttled, unthrottled, shared, dedicated)] == pytest.approx(
+        [1.8, 3.6, 6.7, 7.8], abs=0.05
+    )
+    assert shared.least_baud == pytest.approx(11_250)
+    assert throttled.least_baud is not None
+    assert throttled.least_baud <= 28_800
+    assert dedicated.clearing == pytest.approx(5)
+    assert (dedicated.queue, dedicated.min_rto) == (200, 5)
+
+
+def test_a_design_is_simulated_as_predicted() -> None:
+    path = designs.Path(54e6, 28_800, 0.6)
+    for design in (designs.baseline(path), designs.dedicated(path)):
+        simulated = designs.simulated_rate(designs.simulate(design, path, duration=100, warmup=60))
+        assert simulated == pytest.approx(design.rate, rel=0.03)
+
+
+def test_the_command_prints_every_design(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["design", "asymmetric", "--down", "54Mbit/s", "--up", "28800baud", "--rtt", "600ms", "--no-run"]
+    assert cli.run([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [design["id"] for design in found] == ["8.1", "8.2", "8.3", "8.4", "8.5", "8.6", "8.7"]
+    assert found[4]["predicted_bytes_per_s"] == pytest.approx(427_317, abs=1)
+    assert cli.run(arguments) == 0
+    assert "clearing time (s)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--down", "54"), ("--up", "fast"), ("--rtt", "0 s"), ("--rtt", "600 packets")]
+)
+def test_the_command_names_what_is_wrong(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = {"--down": "54Mbit/s", "--up": "28800baud", "--rtt": "600ms"} | {option: value}
+    assert cli.run(["design", "asymmetric", "--no-run", *(part for pair in given.items() for part in pair)]) == 2
+    assert f"{option} '{value}'" in capsys.readouterr().err

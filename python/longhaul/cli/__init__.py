@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from ..errors import LonghaulError, RunError, explain_os_error
-from . import inspecting, reproducing, running, showing
+from . import designing, inspecting, reproducing, running, showing
 
 app = typer.Typer(
     name="longhaul",
@@ -44,6 +44,7 @@ def _main(
 app.command("run")(running.run)
 app.command("sweep")(running.sweep)
 app.command("reproduce")(reproducing.reproduce)
+app.command("design")(designing.design)
 app.command("plot")(showing.plot)
 app.command("report")(showing.report)
 app.command("explain")(inspecting.explain)

@@ -1,0 +1,286 @@
+"""Designs of an asymmetric satellite path by the rules of the thesis's chapter 8: what to set, and what comes of it by formula.
+
+Source: C. Coetzee, On Optimizing High-Latency Asymmetric Satellite TCP/IP, Stellenbosch 1999. Rates in bytes per second of data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from . import asymmetric
+from .asymmetric import COMPRESSED_HEADER, KB, LONGEST_HEADER, MSS, Line
+from .results import Result
+from .running import run
+from .scenario import Scenario
+
+#: Bytes of a data packet, and of IP and TCP header.
+_PACKET, _HEADERS = MSS + 40, 40
+#: Serial queue of Linux 2.2 (section 6.4.2), and what is added to a long one for outgoing traffic (section 8.5).
+_QUEUE, _ROOM = 10, 24
+#: The least RTO of Linux 2.2 in seconds (section 6.4.2).
+_MIN_RTO = 0.2
+#: Share of the asymmetric limit that design 8.3 takes: 192 of 195.5 kB/s.
+_MARGIN = 0.98
+
+
+@dataclass(frozen=True)
+class Path:
+    """What is given: the satellite's rate in bit/s, the return line's speed in baud, the round trip without load in s."""
+
+    down_bps: float
+    up_baud: float
+    rtt: float
+    #: Section 8.4: what the return backbone gives each client, bytes per second.
+    backbone: float = 5000.0
+    #: Section 8.5: the longest silence that is bearable, in s; the least RTO.
+    dormancy: float = 5.0
+    framing: int = 2
+
+    @property
+    def line(self) -> Line:
+        """The return line with plain ACKs."""
+        return Line(self.up_baud, framing=self.framing)
+
+    @property
+    def capacity(self) -> float:
+        """Data that the satellite carries."""
+        return self.down_bps / 8 * MSS / _PACKET
+
+
+@dataclass(frozen=True)
+class Design:
+    """One of the designs of chapter 8, for one client with one connection."""
+
+    id: str
+    name: str
+    #: Predicted by formula; limits of what was chosen.
+    rate: float
+    #: Window of the client's receive buffer and the proxy's send buffer, in bytes.
+    window: float
+    compression: bool = False
+    #: Rate that the client is throttled to, over all its connections; `None` for none.
+    throttle: float | None = None
+    #: Serial queue in packets, and least RTO in seconds.
+    queue: int = _QUEUE
+    min_rto: float = _MIN_RTO
+    congestion: str = "reno"
+    #: Time that a full serial queue of ACKs needs, with the longest headers (equation 6.3).
+    clearing: float | None = None
+    #: The least speed of the line in baud for this rate.
+    least_baud: float | None = None
+    #: Whether the simulator can run it.
+    simulated: bool = True
+    note: str = ""
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the window needs window scaling: stacks with signed arithmetic end at 32,767 bytes (section 5.1)."""
+        return self.window > 32_768
+
+
+def baseline(path: Path) -> Design:
+    """8.1: a window of 32 kB and nothing else.
+
+    >>> round(baseline(Path(54e6, 28_800, 0.6)).rate / KB, 1)
+    53.3
+    """
+    window = 32 * KB
+    limits = asymmetric.window_limit(window, path.rtt), asymmetric.asymmetric_limit(path.line), path.capacity
+    return Design(
+        "8.1", "baseline: plain TCP", min(limits), window, note="several connections can pass half the asymmetric limit"
+    )
+
+
+def throttled(path: Path, rate: float | None = None) -> Design:
+    """8.2: plain ACKs, each client throttled to half of what the line allows, so that an ACK for every segment still passes.
+
+    >>> round(throttled(Path(54e6, 28_800, 0.6)).rate / KB, 1)
+    97.8
+    """
+    limit = asymmetric.asymmetric_limit(path.line)
+    chosen = min(rate or limit / 2, path.capacity)
+    return Design(
+        "8.2", "plain ACKs, client throttled", chosen, asymmetric.bandwidth_delay_product(chosen, path.rtt),
+        throttle=chosen, congestion="vegas", least_baud=2 * asymmetric.line_for(chosen, path.line),
+        note="the queue stays empty while duplicate ACKs carry no SACK blocks",
+    )  # fmt: skip
+
+
+def unthrottled(path: Path, rate: float | None = None) -> Design:
+    """8.3: plain ACKs, no throttle, windows for almost the whole line.
+
+    >>> design = unthrottled(Path(54e6, 28_800, 0.6), 192 * KB)
+    >>> round(design.window / KB, 1), round(design.clearing, 2)
+    (115.2, 2.3)
+    """
+    chosen = min(rate or _MARGIN * asymmetric.asymmetric_limit(path.line), path.capacity)
+    longest = path.line.with_header(LONGEST_HEADER)
+    return Design(
+        "8.3", "plain ACKs, no throttle", chosen, asymmetric.bandwidth_delay_product(chosen, path.rtt), congestion="vegas",
+        clearing=asymmetric.clearing_time(path.rtt * chosen / MSS, longest),
+        least_baud=asymmetric.line_for(chosen, path.line), note="header compression must be off; losses fill the short queue",
+    )  # fmt: skip
+
+
+def shared(path: Path, rate: float | None = None) -> Design:
+    """8.4: header compression on a dial-up plant shared with others: throttled to what its backbone gives for ACKs.
+
+    >>> design = shared(Path(54e6, 14_400, 0.6))
+    >>> round(design.rate / KB, 1), round(design.least_baud), round(design.window / KB, 2)
+    (356.4, 11250, 213.87)
+    """
+    line = path.line.with_header(COMPRESSED_HEADER)
+    chosen = min(
+        rate or asymmetric.rate_for_backbone_load(path.backbone), asymmetric.asymmetric_limit(line), path.capacity
+    )
+    longest = path.line.with_header(LONGEST_HEADER)
+    return Design(
+        "8.4", "header compression, shared dial-up", chosen, asymmetric.bandwidth_delay_product(chosen, path.rtt),
+        compression=True, throttle=chosen, congestion="vegas",
+        clearing=asymmetric.clearing_time(path.rtt * chosen / MSS, longest), least_baud=asymmetric.line_for(chosen, line),
+        note=f"the return backbone carries {asymmetric.ack_backbone_load(chosen):,.0f} B/s of ACKs",
+    )  # fmt: skip
+
+
+def dedicated(path: Path, rate: float | None = None) -> Design:
+    """8.5: header compression on a plant of one's own: a long queue, and a least RTO that outlasts it.
+
+    >>> design = dedicated(Path(54e6, 28_800, 0.6))
+    >>> round(design.rate / KB, 1), round(design.window / KB, 2), design.queue, design.min_rto
+    (417.3, 250.38, 200, 5.0)
+    """
+    longest = path.line.with_header(LONGEST_HEADER)
+    line = path.line.with_header(COMPRESSED_HEADER)
+    by_dormancy = asymmetric.rate_for_clearing_time(path.dormancy, path.rtt, longest)
+    chosen = min(rate or by_dormancy, asymmetric.asymmetric_limit(line), path.capacity)
+    return Design(
+        "8.5", "header compression, dial-up of one's own", chosen, asymmetric.bandwidth_delay_product(chosen, path.rtt),
+        compression=True, throttle=chosen, congestion="vegas", queue=asymmetric.queue_of_all(path.rtt, chosen) + _ROOM,
+        min_rto=path.dormancy, clearing=asymmetric.clearing_time(path.rtt * chosen / MSS, longest),
+        least_baud=asymmetric.line_for(chosen, line), note="silent for up to the least RTO after a fade",
+    )  # fmt: skip
+
+
+#: ACKs of one connection that gather in the thesis's 50 to 100 ms of waiting (specification, section 8.13).
+_BATCH = 10
+
+
+def compacted(path: Path, rate: float | None = None) -> Design:
+    """8.6: ACK compaction; the thesis gives no numbers. By formula, with ten ACKs to a packet and records of 2 bytes."""
+    chosen = min(rate or asymmetric.compaction_limit(_BATCH, path.line), path.capacity)
+    return Design(
+        "8.6", "ACK compaction", chosen, asymmetric.bandwidth_delay_product(chosen, path.rtt), min_rto=2 * _MIN_RTO,
+        simulated=False, note="the thesis saw 100 to 200 kB/s at 9600 baud; not simulated yet",
+    )  # fmt: skip
+
+
+def paced(path: Path, rate: float | None = None) -> Design:
+    """8.7: the custom paced protocol: the satellite's capacity, whatever the return line."""
+    chosen = min(rate or path.capacity, path.capacity)
+    return Design(
+        "8.7", "custom paced protocol", chosen, 0.0, simulated=False,
+        note="block acknowledgments over TCP, data delayed by 2 RTT for repair; not simulated yet",
+    )  # fmt: skip
+
+
+DESIGNS: dict[str, Callable[[Path, float | None], Design]] = {
+    "8.1": lambda path, _rate: baseline(path),
+    "8.2": throttled,
+    "8.3": unthrottled,
+    "8.4": shared,
+    "8.5": dedicated,
+    "8.6": compacted,
+    "8.7": paced,
+}
+
+
+def all_designs(path: Path) -> list[Design]:
+    """Every design of chapter 8 for a path."""
+    return [make(path, None) for make in DESIGNS.values()]
+
+
+def gain(design: Design, path: Path) -> float:
+    """Rate over that of the baseline.
+
+    >>> round(gain(dedicated(Path(54e6, 28_800, 0.6)), Path(54e6, 28_800, 0.6)), 1)
+    7.8
+    """
+    return design.rate / baseline(path).rate
+
+
+def scenario(design: Design, path: Path, *, duration: float = 120.0, warmup: float = 60.0) -> Scenario:
+    """One connection that downloads without end under a design.
+
+    Satellite and propagation are one link, the throttle another before it, with a queue of one window (the thesis's throttler is left
+    open; this one is a shaper). The round trip without load is the path's: what transmission takes is taken off the delay.
+    """
+    serial: dict[str, object] = {"framing": _framing(path.framing)}
+    header = _HEADERS
+    if design.compression:
+        serial["vj"] = {"header": f"{COMPRESSED_HEADER} B"}
+        header = COMPRESSED_HEADER
+    transmission = _PACKET * 8 / path.down_bps + replace(path.line, header=header).ack_time
+    if design.throttle is not None:
+        transmission += _PACKET * MSS / (design.throttle * _PACKET)
+    delay = max(0.0, path.rtt - transmission)
+    built = Scenario(f"design {design.id}: {design.name}", duration=f"{duration:g} s", warmup=f"{warmup:g} s")
+    source = "proxy"
+    if design.throttle is not None:
+        source = "shaper"
+        built = built.link(
+            "throttle", "proxy", source, delay="0 s",
+            forward={"rate": _bits(design.throttle * _PACKET / MSS * 8), "queue": _droptail(math.ceil(design.window / MSS) + 1)},
+            reverse={"rate": "1 Gbit/s"},
+        )  # fmt: skip
+    built = built.link(
+        "satellite", source, "client", forward={"rate": _bits(path.down_bps), "delay": "0 s"},
+        reverse={
+            "rate": _bits(path.up_baud), "delay": f"{delay * 1e6:.0f} us", "queue": _droptail(design.queue), "serial": serial,
+        },
+    )  # fmt: skip
+    return built.flow(
+        "proxy", "client", name="download",
+        tcp={
+            "variant": "sack", "congestion": _congestion(design.congestion), "mss": f"{MSS} B", "delayed_ack": "200 ms",
+            "initial_window": "2 packets", "receive_buffer": f"{design.window:.0f} B", "slow_start": {"kind": "standard", "limit": 2},
+            "rto": {"min": f"{design.min_rto:g} s"},
+        },
+    )  # fmt: skip
+
+
+def simulate(design: Design, path: Path, **settings: float) -> Result:
+    """Runs `scenario`."""
+    return run(scenario(design, path, **settings))
+
+
+def simulated_rate(result: Result) -> float:
+    """Goodput in bytes per second."""
+    return float(result.summary["flows"][0]["metrics"]["goodput_bps"]) / 8
+
+
+#: Vegas as the Linux implementation that the thesis used has it (section 7.1.3): alpha 1, beta 3, gamma 1.
+VEGAS: dict[str, object] = {
+    "kind": "vegas", "alpha": 1, "beta": 3, "gamma": 1, "growth": "every_rtt", "exit": "actual_rate", "rtt": "least",
+    "left_on_loss": 0.5,
+}  # fmt: skip
+
+
+def _congestion(name: str) -> object:
+    return VEGAS if name == "vegas" else name
+
+
+def _framing(spf: int) -> str:
+    names = {0: "none", 1: "slip_single", 2: "slip", 4: "ppp_compressed", 7: "ppp"}
+    if spf not in names:
+        raise ValueError(f"no framing of {spf} bytes; there are {', '.join(map(str, names))}")
+    return names[spf]
+
+
+def _bits(rate: float) -> str:
+    return f"{round(rate)} bit/s"
+
+
+def _droptail(packets: int) -> dict[str, object]:
+    return {"kind": "droptail", "limit": f"{packets} packets"}
