@@ -9,7 +9,7 @@ OUT    ?= out/demo
 PROFILE ?= release
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
-.PHONY: help demo test test-rust test-python bench validate bench-program install check-tools clean
+.PHONY: help demo test test-rust test-python bench validate bench-program install emu check-tools clean
 .DELETE_ON_ERROR:
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make bench     speed and memory beside ns-2 (if installed: scripts/install-packages)"
 	@echo "make validate  results beside ns-2's (if installed)"
 	@echo "make install   set up .venv with the longhaul command"
+	@echo "make emu       build the emulator, target/$(PROFILE)/longhaul-emu (Linux; it wants root to run)"
 	@echo "make clean     remove what was built"
 
 demo: install
@@ -48,6 +49,9 @@ bench-program: check-tools
 	cargo build --release --locked -p longhaul-sim --example bench_run
 
 install: $(STAMPS)/longhaul
+
+emu: check-tools
+	cargo build --profile $(PROFILE) --locked -p longhaul-emu
 
 # The compiled module is rebuilt when a Rust source changes; Python sources are used where they are.
 $(STAMPS)/longhaul: $(STAMPS)/packages pyproject.toml $(RUST_SOURCES)

@@ -349,9 +349,18 @@ impl Network {
     /// Links from one node of the document to another; `None` if there is no way.
     pub(crate) fn core_path(&self, from: &str, to: &str) -> Option<Vec<usize>> {
         let position = |name: &str| self.nodes.iter().position(|node| node == name);
-        let (from, to) = (position(from)?, position(to)?);
-        let declared = self.links.iter().enumerate().filter(|(_, link)| link.declared);
-        let links: Vec<(usize, &DirectedLink)> = declared.collect();
+        self.shortest(position(from)?, position(to)?, |link| link.declared)
+    }
+
+    /// Links from any node to any other, private access links among them; `None` if there is no way.
+    pub fn path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+        self.shortest(from, to, |_| true)
+    }
+
+    /// The links of least propagation delay, then fewest hops, then the order of the document.
+    fn shortest(&self, from: usize, to: usize, usable: impl Fn(&DirectedLink) -> bool) -> Option<Vec<usize>> {
+        let links: Vec<(usize, &DirectedLink)> =
+            self.links.iter().enumerate().filter(|(_, link)| usable(link)).collect();
         // Bellman-Ford over (delay, hops): networks of the document are small.
         let mut best: Vec<Option<(Duration, usize, Option<usize>)>> = vec![None; self.nodes.len()];
         best[from] = Some((Duration::ZERO, 0, None));

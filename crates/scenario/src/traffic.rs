@@ -1,6 +1,7 @@
 //! The document's tables for flows: where, when, what.
 
-use crate::{AccessSpec, Count, Draw, TcpSpec, TimesSpec, Volume};
+use crate::{AccessSpec, Count, Draw, FlowInstance, TcpSpec, TimesSpec, Volume};
+use longhaul_path::Random;
 use longhaul_units::{Duration, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,19 @@ pub struct FlowSpec {
     /// The connection's settings, at both ends.
     #[serde(default)]
     pub tcp: TcpSpec,
+}
+
+impl FlowSpec {
+    /// Bytes that one of its flows sends in a run with `seed`: of a transfer of given size, split over streams, its part;
+    /// `None` for whatever has no given size.
+    pub fn transfer_bytes(&self, flow: &FlowInstance, seed: u64) -> Option<u64> {
+        let AppSpec::Bulk { size: Some(size) } = &self.app else { return None };
+        let mut random = Random::stream(seed, &format!("{} size", flow.transfer_name()));
+        let all = size.next(&mut random).bytes(self.tcp.mss);
+        let streams = u64::from(self.streams);
+        // The first streams take one more where bytes cannot be divided.
+        Some(all / streams + u64::from(u64::from(flow.stream) < all % streams))
+    }
 }
 
 fn unit_weight() -> u8 {

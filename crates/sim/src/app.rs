@@ -61,15 +61,7 @@ impl App {
         let draws = matches!(spec.app, AppSpec::OnOff { .. });
         App {
             spec: spec.app.clone(),
-            size: match &spec.app {
-                AppSpec::Bulk { size: Some(size) } => {
-                    let all = size.next(&mut stream("size")).bytes(spec.tcp.mss);
-                    let streams = u64::from(spec.streams);
-                    // The first streams take one more where bytes cannot be divided.
-                    all / streams + u64::from(u64::from(flow.stream) < all % streams)
-                }
-                _ => 0,
-            },
+            size: spec.transfer_bytes(flow, seed).unwrap_or(0),
             burst: 0,
             random: draws.then(|| Box::new(stream("bursts"))),
             web: matches!(spec.app, AppSpec::Web { .. })

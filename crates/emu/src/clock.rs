@@ -1,0 +1,26 @@
+//! The wall clock as time since the start of the run.
+
+use longhaul_units::Instant;
+use std::time;
+
+/// A clock that stood at zero when it was made. It never goes back (CLOCK_MONOTONIC).
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(time::Instant);
+
+impl Clock {
+    /// A clock that starts now.
+    pub fn start() -> Self {
+        Clock(time::Instant::now())
+    }
+
+    /// Time since the start.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(self.0.elapsed().as_nanos() as u64)
+    }
+
+    /// How long it is until `then`; zero if that is over.
+    pub fn until(&self, then: Instant) -> time::Duration {
+        time::Duration::from_nanos(then.since(self.now()).as_nanos())
+    }
+}

@@ -1,0 +1,64 @@
+//! What can go wrong, said so that a person can mend it, with a short constant code for programs.
+
+use longhaul_scenario::ScenarioError;
+
+/// Why the emulator did not do what it was told.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The scenario is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The scenario is right, but not for the emulator.
+    #[error("{0}")]
+    Unsupported(String),
+    /// Privileges are missing.
+    #[error("the emulator needs {}: run it as root, or give it these capabilities", .0.join(" and "))]
+    Capabilities(Vec<&'static str>),
+    /// A program that is needed did not do its work.
+    #[error("`{command}` failed: {why}")]
+    Command {
+        /// What was run.
+        command: String,
+        /// What it said.
+        why: String,
+    },
+    /// The system refused something.
+    #[error("cannot {what}: {why}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// The system's reason.
+        why: String,
+    },
+    /// The result could not be written.
+    #[error(transparent)]
+    Write(#[from] longhaul_results::WriteError),
+    /// Stopped by a signal.
+    #[error("stopped by a signal")]
+    Interrupted,
+}
+
+impl Error {
+    /// The system refused to do `what`.
+    pub fn system(what: impl Into<String>, why: impl ToString) -> Error {
+        Error::System { what: what.into(), why: why.to_string() }
+    }
+
+    /// A short constant name.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Scenario(_) => "scenario",
+            Error::Unsupported(_) => "unsupported",
+            Error::Capabilities(_) => "capabilities",
+            Error::Command { .. } => "command",
+            Error::System { .. } => "system",
+            Error::Write(_) => "write",
+            Error::Interrupted => "interrupted",
+        }
+    }
+
+    /// The error as one line of JSON, for programs.
+    pub fn to_json(&self) -> String {
+        serde_json::json!({ "error": self.code(), "message": self.to_string() }).to_string()
+    }
+}

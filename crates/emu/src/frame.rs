@@ -1,0 +1,244 @@
+//! A real packet on its way: its bytes, and the little that links and routing need to know of them. Headers: RFC 791 (IPv4),
+//! RFC 8200 (IPv6), ECN as in RFC 3168 section 5.
+
+use longhaul_segment::{Ecn, checksum};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// IP protocol number of UDP.
+const PROTOCOL_UDP: u8 = 17;
+pub use longhaul_segment::ip::PROTOCOL_TCP;
+
+/// What the headers of an IP packet say to a router, and a little beyond.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Source address.
+    pub src: IpAddr,
+    /// Destination address.
+    pub dst: IpAddr,
+    /// IPv4 protocol or IPv6 next header.
+    pub protocol: u8,
+    /// Source and destination port, where it is TCP or UDP, not a fragment, and long enough.
+    pub ports: Option<(u16, u16)>,
+    /// TCP payload in bytes: 0 for everything else.
+    pub payload: u32,
+    /// TCP flags: 0 for everything else.
+    pub tcp_flags: u8,
+}
+
+impl Shape {
+    /// Looks at a packet; `None` if it has not even the addresses of an IPv4 or IPv6 packet.
+    pub fn of(packet: &[u8]) -> Option<Shape> {
+        match packet.first()? >> 4 {
+            4 => Shape::of_v4(packet),
+            6 => Shape::of_v6(packet),
+            _ => None,
+        }
+    }
+
+    fn of_v4(packet: &[u8]) -> Option<Shape> {
+        let fixed = packet.first_chunk::<20>()?;
+        let address =
+            |at: usize| Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]).into();
+        let header_len = usize::from(fixed[0] & 0x0f) * 4;
+        let total_len = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+        let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
+        let inside = packet.get(header_len..total_len).filter(|_| header_len >= 20 && !fragment);
+        Some(Shape::with_transport(address(12), address(16), fixed[9], inside))
+    }
+
+    fn of_v6(packet: &[u8]) -> Option<Shape> {
+        let fixed = packet.first_chunk::<40>()?;
+        let address = |at: usize| {
+            let mut octets = [0; 16];
+            octets.copy_from_slice(&fixed[at..at + 16]);
+            Ipv6Addr::from(octets).into()
+        };
+        let end = 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+        Some(Shape::with_transport(address(8), address(24), fixed[6], packet.get(40..end)))
+    }
+
+    fn with_transport(src: IpAddr, dst: IpAddr, protocol: u8, inside: Option<&[u8]>) -> Shape {
+        let mut shape = Shape { src, dst, protocol, ports: None, payload: 0, tcp_flags: 0 };
+        let Some(inside) = inside else { return shape };
+        let least = match protocol {
+            PROTOCOL_TCP => 20,
+            PROTOCOL_UDP => 8,
+            _ => return shape,
+        };
+        if inside.len() < least {
+            return shape;
+        }
+        shape.ports =
+            Some((u16::from_be_bytes([inside[0], inside[1]]), u16::from_be_bytes([inside[2], inside[3]])));
+        if protocol == PROTOCOL_TCP {
+            let header_len = usize::from(inside[12] >> 4) * 4;
+            shape.payload = inside.len().saturating_sub(header_len.max(20)) as u32;
+            shape.tcp_flags = inside[13];
+        }
+        shape
+    }
+
+    /// A number for the flow in this direction: FNV-1a over addresses, protocol and ports.
+    pub fn flow_hash(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        let mut mix = |bytes: &[u8]| {
+            for byte in bytes {
+                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+        };
+        for address in [self.src, self.dst] {
+            match address {
+                IpAddr::V4(address) => mix(&address.octets()),
+                IpAddr::V6(address) => mix(&address.octets()),
+            }
+        }
+        let (src, dst) = self.ports.unwrap_or_default();
+        mix(&[self.protocol]);
+        mix(&src.to_be_bytes());
+        mix(&dst.to_be_bytes());
+        hash
+    }
+}
+
+/// The ECN field of an IP packet.
+pub fn ecn(packet: &[u8]) -> Ecn {
+    match packet {
+        [first, second, ..] if first >> 4 == 4 => Ecn::from_bits(*second),
+        [_, second, ..] => Ecn::from_bits(second >> 4),
+        _ => Ecn::NotEct,
+    }
+}
+
+/// Changes the ECN field of an IP packet, and with it the IPv4 header's checksum (RFC 1624).
+pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
+    match packet {
+        [first, second, ..] if *first >> 4 == 6 => *second = *second & 0xcf | (ecn as u8) << 4,
+        header if header.len() >= 20 => {
+            let old = u16::from_be_bytes([header[0], header[1]]);
+            header[1] = header[1] & 0xfc | ecn as u8;
+            let new = u16::from_be_bytes([header[0], header[1]]);
+            let sum = checksum::update(u16::from_be_bytes([header[10], header[11]]), old, new);
+            header[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        _ => {}
+    }
+}
+
+/// A packet in the world.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// What precedes the IP packet on the wire (Ethernet's header on a bridge), and the packet.
+    pub bytes: Vec<u8>,
+    /// Where the IP packet begins.
+    pub network: u16,
+    /// Which step of its way it is at.
+    pub step: u16,
+    /// Its way through the network.
+    pub way: u32,
+    /// The scenario's flow that it belongs to, or [`Frame::NO_FLOW`].
+    pub flow: u32,
+    /// TCP payload in bytes.
+    pub payload: u32,
+    /// Number of the flow in this direction, for queues that keep flows apart.
+    pub hash: u64,
+    /// The flow's share in queues that serve by weight.
+    pub weight: u8,
+}
+
+impl Frame {
+    /// It belongs to no flow of the scenario.
+    pub const NO_FLOW: u32 = u32::MAX;
+
+    /// The IP packet.
+    pub fn packet(&self) -> &[u8] {
+        &self.bytes[usize::from(self.network)..]
+    }
+    /// The IP packet, to be changed.
+    pub fn packet_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[usize::from(self.network)..]
+    }
+}
+
+impl longhaul_path::Packet for Frame {
+    #[inline]
+    fn wire_len(&self) -> u32 {
+        (self.bytes.len() - usize::from(self.network)) as u32
+    }
+    fn mark_congestion(&mut self) -> bool {
+        if ecn(self.packet()) == Ecn::NotEct {
+            return false;
+        }
+        set_ecn(self.packet_mut(), Ecn::Ce);
+        true
+    }
+    fn flow(&self) -> u64 {
+        self.hash
+    }
+    fn weight(&self) -> u8 {
+        self.weight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_segment::{Flags, Segment, ip, wire};
+
+    fn tcp_packet(src: &str, dst: &str, payload: &[u8], ecn: Ecn) -> Vec<u8> {
+        let ip = ip::Header { ecn, ..ip::Header::new(src.parse().unwrap(), dst.parse().unwrap()) };
+        let segment = Segment {
+            src_port: 40_000,
+            dst_port: 80,
+            flags: Flags::ACK,
+            payload_len: payload.len() as u32,
+            ..Segment::default()
+        };
+        let mut bytes = vec![];
+        wire::encode(&ip, &segment, payload, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn ports_and_payload_of_both_versions() {
+        for (src, dst) in [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")] {
+            let shape = Shape::of(&tcp_packet(src, dst, b"hello", Ecn::NotEct)).unwrap();
+            assert_eq!(shape.src, src.parse::<IpAddr>().unwrap());
+            assert_eq!(shape.dst, dst.parse::<IpAddr>().unwrap());
+            assert_eq!((shape.ports, shape.payload), (Some((40_000, 80)), 5));
+        }
+    }
+
+    #[test]
+    fn a_fragment_has_no_ports() {
+        let mut packet = tcp_packet("10.0.0.1", "10.0.0.2", b"hello", Ecn::NotEct);
+        packet[6] = 0x20; // more fragments
+        assert_eq!(Shape::of(&packet).unwrap().ports, None);
+        packet[6..8].copy_from_slice(&[0, 1]); // offset 8 bytes
+        assert_eq!(Shape::of(&packet).unwrap().ports, None);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic() {
+        let whole = tcp_packet("10.0.0.1", "10.0.0.2", b"hello", Ecn::NotEct);
+        for len in 0..whole.len() {
+            for (at, value) in [(0, 0x4f), (0, 0x40), (0, 0x60), (2, 0xff), (3, 0), (32, 0xf0), (32, 0)] {
+                let mut packet = whole[..len].to_vec();
+                if let Some(byte) = packet.get_mut(at) {
+                    *byte = value;
+                }
+                let _ = Shape::of(&packet).map(|shape| shape.flow_hash());
+                set_ecn(&mut packet, Ecn::Ce);
+            }
+        }
+    }
+
+    #[test]
+    fn a_marked_packet_still_has_its_checksum() {
+        for (src, dst) in [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")] {
+            let mut packet = tcp_packet(src, dst, b"hello", Ecn::Ect0);
+            assert_eq!(ecn(&packet), Ecn::Ect0);
+            set_ecn(&mut packet, Ecn::Ce);
+            assert_eq!(wire::decode(&packet).unwrap().ip.ecn, Ecn::Ce);
+        }
+    }
+}

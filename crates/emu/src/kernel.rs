@@ -1,0 +1,138 @@
+//! How the kernel of each host is set up, so that it is as close to the scenario's TCP as kernels get: sysctls of its
+//! namespace (ip-sysctl in the kernel's documentation) and attributes of its route (ip-route(8)).
+
+use crate::Error;
+use longhaul_scenario::{DelayedAck, TcpSpec, Variant};
+use longhaul_units::Duration;
+use std::fs;
+use std::io::ErrorKind;
+
+/// Most bytes of a socket's buffers: more than any window of scenarios that a kernel can carry.
+const LARGEST_BUFFER: &str = "1073741823";
+
+/// Settings of one host's kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Sysctls below `/proc/sys/net`, and their values.
+    pub sysctls: Vec<(&'static str, String)>,
+    /// Attributes of the route.
+    pub route: String,
+    /// MTU of the device.
+    pub mtu: u64,
+}
+
+/// IP and TCP header without options.
+const HEADERS: u64 = 40;
+/// The MTU of Ethernet: less would shrink the packets of programs in a shell.
+const LEAST_MTU: u64 = 1500;
+/// RTO_MIN of the kernel.
+const KERNEL_MIN_RTO: Duration = Duration::from_millis(200);
+
+impl Settings {
+    /// The settings for a host whose connections are like `tcp`.
+    pub fn new(tcp: &TcpSpec) -> Settings {
+        let yes = |on: bool| if on { "1" } else { "0" }.to_string();
+        let buffers = |initial: u64| format!("4096 {initial} {LARGEST_BUFFER}");
+        let selective = matches!(tcp.variant, Variant::Sack | Variant::Fack);
+        let mut sysctls = vec![
+            // A duplicate ACK for each packet, as every TCP but Linux since 4.18 sends them.
+            ("ipv4/tcp_comp_sack_nr", "0".to_string()),
+            // Nothing learnt from one connection is carried over to the next.
+            ("ipv4/tcp_no_metrics_save", "1".to_string()),
+            ("ipv4/tcp_rmem", buffers(131_072)),
+            ("ipv4/tcp_wmem", buffers(16_384)),
+            ("ipv4/tcp_timestamps", yes(tcp.timestamps)),
+            ("ipv4/tcp_window_scaling", yes(tcp.window_scaling)),
+            ("ipv4/tcp_sack", yes(selective)),
+            ("ipv4/tcp_dsack", yes(selective && tcp.dsack)),
+            ("ipv4/tcp_ecn", yes(tcp.ecn)),
+            ("ipv4/tcp_slow_start_after_idle", yes(tcp.restart_after_idle)),
+            ("ipv4/conf/all/rp_filter", "0".to_string()),
+            ("ipv4/conf/default/rp_filter", "0".to_string()),
+        ];
+        if let Some(name) = congestion(tcp) {
+            sysctls.push(("ipv4/tcp_congestion_control", name.to_string()));
+        }
+        let mss = tcp.mss.as_bytes();
+        let window = tcp.config().initial_window.bytes(mss as u32);
+        let mut route = format!("initcwnd {}", window.div_ceil(mss).max(1));
+        if tcp.rto.min > KERNEL_MIN_RTO {
+            route += &format!(" rto_min {}ms", tcp.rto.min.as_nanos() / 1_000_000);
+        }
+        if tcp.delayed_ack == DelayedAck::Off || tcp.ack_every == 1 {
+            route += " quickack 1";
+        }
+        Settings { sysctls, route, mtu: (mss + HEADERS).max(LEAST_MTU) }
+    }
+
+    /// Sets the sysctls of the network namespace that the thread is in.
+    ///
+    /// # Errors
+    /// A setting that this kernel has and refuses. One that it does not have, or does not let namespaces change (congestion
+    /// controls that are not for everyone), is returned with the reason.
+    pub fn apply(&self) -> Result<Vec<String>, Error> {
+        let mut missing = vec![];
+        for (name, value) in &self.sysctls {
+            let path = format!("/proc/sys/net/{name}");
+            match fs::write(&path, value) {
+                Ok(()) => {}
+                Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
+                    missing.push(format!("{name} is not {value} in namespaces: {why}"));
+                }
+                Err(why) => return Err(Error::system(format!("set {path} to {value}"), why)),
+            }
+        }
+        Ok(missing)
+    }
+}
+
+/// The scenario's congestion control, if this kernel has it.
+pub fn congestion(tcp: &TcpSpec) -> Option<&'static str> {
+    let name = tcp.congestion.name();
+    available().iter().any(|known| known == name).then_some(name)
+}
+
+/// Congestion controls that this kernel has.
+pub fn available() -> Vec<String> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    text.split_whitespace().map(str::to_string).collect()
+}
+
+/// The kernel's version.
+pub fn release() -> String {
+    fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(text: &str) -> TcpSpec {
+        let document = format!(
+            "[run]\nduration = \"1 s\"\n[[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\ntcp = {{ {text} }}\n"
+        );
+        longhaul_scenario::load(&document, "test", &[]).unwrap().flow.remove(0).tcp
+    }
+
+    #[test]
+    fn the_scenario_s_tcp_becomes_route_and_sysctls() {
+        let settings = Settings::new(&tcp(
+            "initial_window = 3, delayed_ack = \"off\", timestamps = false, variant = \"newreno\", rto = { min = \"5 s\" }",
+        ));
+        assert_eq!(settings.route, "initcwnd 3 rto_min 5000ms quickack 1");
+        assert_eq!(settings.mtu, 1500);
+        let value =
+            |name| settings.sysctls.iter().find(|(known, _)| *known == name).map(|(_, value)| &value[..]);
+        assert_eq!(value("ipv4/tcp_timestamps"), Some("0"));
+        assert_eq!(value("ipv4/tcp_sack"), Some("0"));
+        assert_eq!(value("ipv4/tcp_comp_sack_nr"), Some("0"));
+    }
+
+    #[test]
+    fn the_initial_window_is_counted_in_segments() {
+        assert!(Settings::new(&tcp("initial_window = \"rfc3390\"")).route.starts_with("initcwnd 3"));
+        assert!(Settings::new(&tcp("initial_window = 10")).route.starts_with("initcwnd 10"));
+        assert_eq!(Settings::new(&tcp("mss = \"8960 B\"")).mtu, 9000);
+    }
+}

@@ -1,0 +1,22 @@
+//! The wall-clock world: real packets of real kernels over the very links and through the very middleboxes that the
+//! simulator has. [`world::World`] knows no clock: whoever drives it says what time it is, [`driver`] by the wall clock.
+//!
+//! Hosts are network namespaces with a TUN device each ([`testbed`]); all that is made carries the project's prefix, is
+//! registered before it is made, and is removed at the end or by the next start ([`registry`]).
+
+mod agenda;
+pub mod clock;
+pub mod driver;
+pub mod error;
+pub mod frame;
+pub mod kernel;
+pub mod lateness;
+pub mod namespace;
+pub mod priority;
+pub mod registry;
+pub mod shell;
+mod sys;
+pub mod testbed;
+pub mod world;
+
+pub use error::Error;

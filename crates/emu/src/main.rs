@@ -1,0 +1,137 @@
+//! `longhaul-emu`: real packets through a scenario's path.
+
+use clap::{Args, Parser, Subcommand};
+use longhaul_emu::{Error, driver, kernel, priority, registry, shell};
+use longhaul_scenario::{Scenario, ScenarioError};
+use longhaul_units::Duration;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Puts a scenario's path between real network stacks: the links and middleboxes of Longhaul's simulator, on the wall clock.
+#[derive(Parser)]
+#[command(name = "longhaul-emu", version)]
+struct Cli {
+    /// Errors as one line of JSON on standard error.
+    #[arg(long, global = true)]
+    json_errors: bool,
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Runs a shell, or one command, whose network lies behind the scenario's path.
+    Shell(ShellArguments),
+    /// Removes what killed emulators have left behind. Every start does this too.
+    Clean,
+}
+
+#[derive(Args)]
+struct ScenarioArguments {
+    /// The scenario file.
+    file: PathBuf,
+    /// Puts another value into the scenario, as in link.satellite.rate="50 Mbit/s".
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    overrides: Vec<String>,
+    /// No real-time priority.
+    #[arg(long)]
+    no_real_time: bool,
+    /// Do not sleep when a packet is due within this time: less late, one processor busy.
+    #[arg(long, value_name = "TIME", default_value = "0 us")]
+    spin: Duration,
+}
+
+#[derive(Args)]
+struct ShellArguments {
+    #[command(flatten)]
+    scenario: ScenarioArguments,
+    /// The node at which the command runs; without it, the one that the first flow's data goes to.
+    #[arg(long, value_name = "NODE")]
+    at: Option<String>,
+    /// Runs a command at another node meanwhile, as in server="python3 -m http.server".
+    #[arg(long, value_name = "NODE=COMMAND")]
+    serve: Vec<String>,
+    /// Does not say what happened at the end.
+    #[arg(long, short)]
+    quiet: bool,
+    /// The command and its arguments, after `--`.
+    #[arg(last = true)]
+    command: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match &cli.command {
+        Action::Shell(arguments) => run_shell(arguments),
+        Action::Clean => {
+            registry::clean_up().iter().for_each(|name| println!("removed {name}"));
+            Ok(ExitCode::SUCCESS)
+        }
+    };
+    result.unwrap_or_else(|error| {
+        if cli.json_errors {
+            eprintln!("{}", error.to_json());
+        } else {
+            eprintln!("error: {error}");
+        }
+        ExitCode::from(2)
+    })
+}
+
+/// A flag that Ctrl-C, a hang-up or a request to end sets.
+fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, flag.clone())
+            .map_err(|why| Error::system("watch for signals", why))?;
+    }
+    Ok(flag)
+}
+
+impl ScenarioArguments {
+    fn load(&self) -> Result<Scenario, Error> {
+        let name = self.file.display().to_string();
+        let text = std::fs::read_to_string(&self.file)
+            .map_err(|why| ScenarioError::new(&name, format!("cannot be read: {why}")))?;
+        let pairs =
+            self.overrides.iter().map(|pair| split_pair("--set", pair)).collect::<Result<Vec<_>, _>>()?;
+        Ok(longhaul_scenario::load(&text, &name, &pairs)?)
+    }
+    fn driver(&self) -> driver::Options {
+        driver::Options { real_time: !self.no_real_time, spin: self.spin }
+    }
+}
+
+fn split_pair(option: &str, pair: &str) -> Result<(String, String), Error> {
+    let (name, value) = pair
+        .split_once('=')
+        .ok_or_else(|| Error::Unsupported(format!("{option} {pair}: there is no \"=\" in it")))?;
+    Ok((name.trim().to_string(), value.trim().to_string()))
+}
+
+fn run_shell(arguments: &ShellArguments) -> Result<ExitCode, Error> {
+    let scenario = arguments.scenario.load()?;
+    priority::check_capabilities()?;
+    let serve =
+        arguments.serve.iter().map(|pair| split_pair("--serve", pair)).collect::<Result<Vec<_>, _>>()?;
+    let options = shell::Options {
+        at: arguments.at.clone(),
+        command: arguments.command.clone(),
+        serve,
+        driver: arguments.scenario.driver(),
+    };
+    let outcome = shell::run(&scenario, &options, &*stop_flag()?)?;
+    if !arguments.quiet {
+        for warning in &outcome.warnings {
+            eprintln!("warning: {warning}");
+        }
+        eprintln!("longhaul-emu: {} (kernel {})", outcome.lateness, kernel::release());
+        if outcome.device_drops > 0 {
+            eprintln!("warning: {} packets were lost by the emulator's own devices", outcome.device_drops);
+        }
+    }
+    let code = outcome.status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}

@@ -1,0 +1,183 @@
+//! `longhaul-emu shell`: a command whose network lies behind a scenario's path.
+
+use crate::clock::Clock;
+use crate::driver::{self, Driven, Port};
+use crate::lateness::Figures;
+use crate::testbed::{Host, Testbed, hosts_of};
+use crate::world::World;
+use crate::{Error, namespace, sys};
+use longhaul_scenario::{AppSpec, Network, Scenario};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::os::fd::AsFd;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What to run, and where.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Name of the node where the command runs; without it, where the first flow's data goes.
+    pub at: Option<String>,
+    /// The command and its arguments; without it, the user's shell.
+    pub command: Vec<String>,
+    /// Commands that run at other nodes meanwhile, by `sh -c`: name of the node and command.
+    pub serve: Vec<(String, String)>,
+    /// How packets are moved.
+    pub driver: driver::Options,
+}
+
+/// What a command in a shell leaves.
+pub struct Outcome {
+    /// How the command ended.
+    pub status: ExitStatus,
+    /// How late packets were.
+    pub lateness: Figures,
+    /// Counts of packets.
+    pub counters: crate::world::Counters,
+    /// Packets that devices have lost.
+    pub device_drops: u64,
+    /// What a user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Runs a command behind a scenario's path, until it ends or `stop` is set.
+///
+/// # Errors
+/// An unknown node, and what the system refuses.
+pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<Outcome, Error> {
+    let network = Network::new(scenario);
+    let mut nodes = hosts_of(&network);
+    let find = |name: &String| {
+        network.nodes.iter().position(|node| node == name).ok_or_else(|| {
+            let known = network.nodes.join(", ");
+            Error::Unsupported(format!("there is no node \"{name}\" in the scenario; there are {known}"))
+        })
+    };
+    let named = options.at.iter().chain(options.serve.iter().map(|(node, _)| node));
+    for name in named {
+        let node = find(name)?;
+        if !nodes.contains(&node) {
+            nodes.push(node);
+        }
+    }
+    let at = match &options.at {
+        Some(name) => find(name)?,
+        None => network.flows.first().map_or(nodes[0], |flow| match scenario.flow[flow.group].app {
+            AppSpec::Request { .. } | AppSpec::Web { .. } => flow.from,
+            _ => flow.to,
+        }),
+    };
+    let testbed = Testbed::new(scenario, &network, &nodes)?;
+    let world = World::new(scenario, &network, &testbed.addresses());
+    let mut ports = ports(&testbed)?;
+    let done = AtomicBool::new(false);
+    let clock = Clock::start();
+    let (driven, status) = std::thread::scope(|scope| {
+        let driver = scope.spawn(|| driver::drive(clock, world, (), &mut ports, options.driver, &done));
+        let status = serve_and_run(&testbed, at, options, stop);
+        done.store(true, Ordering::Relaxed);
+        (driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), status)
+    });
+    let Driven { world, lateness, refused, warnings, .. } = driven;
+    let device_drops = testbed.hosts.iter().map(Host::device_drops).sum::<u64>() + refused;
+    Ok(Outcome {
+        status: status?,
+        lateness: lateness.figures(),
+        counters: world.counters,
+        device_drops,
+        warnings: testbed.warnings.iter().cloned().chain(warnings).collect(),
+    })
+}
+
+/// The devices of all hosts.
+///
+/// # Errors
+/// If there are too many open files.
+pub fn ports(testbed: &Testbed) -> Result<Vec<Port>, Error> {
+    let copy = |host: &Host| {
+        let file = host.tun.try_clone().map_err(|why| Error::system("copy a file descriptor", why))?;
+        Ok(Port::new(file, 0))
+    };
+    testbed.hosts.iter().map(copy).collect()
+}
+
+fn serve_and_run(
+    testbed: &Testbed,
+    at: usize,
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<ExitStatus, Error> {
+    let over = AtomicBool::new(false);
+    let over = &over;
+    std::thread::scope(|scope| {
+        for (node, command) in &options.serve {
+            let host = testbed.hosts.iter().find(|host| host.name == *node).expect("it was looked up before");
+            let arguments = ["sh".to_string(), "-c".to_string(), command.clone()];
+            scope.spawn(move || {
+                namespace::within(&host.namespace, || {
+                    let ended = || over.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
+                    run_until(start(testbed, host, &arguments, true)?, ended)
+                })
+            });
+        }
+        let host = testbed.host_at(at).expect("it is among the nodes");
+        let shell = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string())];
+        let command = if options.command.is_empty() { shell() } else { options.command.clone() };
+        let status = namespace::within(&host.namespace, || {
+            run_until(start(testbed, host, &command, false)?, || stop.load(Ordering::Relaxed))
+        });
+        over.store(true, Ordering::Relaxed);
+        status
+    })
+}
+
+/// Starts a command in the namespace that the thread is in. It ends with the thread, even if that is killed.
+/// What one in the background says goes to standard error.
+fn start(testbed: &Testbed, host: &Host, arguments: &[String], background: bool) -> Result<Child, Error> {
+    let mut command = Command::new(&arguments[0]);
+    command.args(&arguments[1..]);
+    if background {
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned();
+        let stderr = stderr.map_err(|why| Error::system("copy a file descriptor", why))?;
+        command.stdin(Stdio::null()).stdout(stderr);
+    }
+    command.env("LONGHAUL_HERE", host.v4.to_string());
+    for other in &testbed.hosts {
+        let name: String = other
+            .name
+            .to_uppercase()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        command.env(format!("LONGHAUL_{name}"), other.v4.to_string());
+        command.env(format!("LONGHAUL_{name}_V6"), other.v6.to_string());
+    }
+    if let Some(peer) = testbed.hosts.iter().find(|other| other.node != host.node) {
+        command.env("LONGHAUL_PEER", peer.v4.to_string());
+    }
+    sys::die_with_parent(&mut command, libc::SIGKILL);
+    command.spawn().map_err(|why| Error::Command { command: arguments.join(" "), why: why.to_string() })
+}
+
+/// Waits for a command; ends it when `ended` says so.
+fn run_until(mut child: Child, ended: impl Fn() -> bool) -> Result<ExitStatus, Error> {
+    let waiting = |why: std::io::Error| Error::system("wait for a command", why);
+    loop {
+        if let Some(status) = child.try_wait().map_err(waiting)? {
+            return Ok(status);
+        }
+        if ended() {
+            let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
+            for _ in 0..50 {
+                std::thread::sleep(Duration::from_millis(20));
+                if let Some(status) = child.try_wait().map_err(waiting)? {
+                    return Ok(status);
+                }
+            }
+            child.kill().map_err(waiting)?;
+            return child.wait().map_err(waiting);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,57 @@
+//! The only unsafe code of the project: calls of the kernel for which the libraries in use have no safe form. Each function
+//! is one call, checks its result, and is safe to use.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Turns 0 into success and anything else into the kernel's error.
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// A zeroed `ifreq` with the name of an interface.
+fn interface_request(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: `ifreq` consists of integers and pointers, for which zeros are a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{name}: too long for an interface"),
+        ));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// Makes `file`, an open `/dev/net/tun`, a TUN device of this name in the thread's network namespace: whole IP packets
+/// without any header before them. The device lives as long as the file is open.
+pub(crate) fn make_tun(file: &File, name: &str) -> io::Result<()> {
+    let mut request = interface_request(name)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes an `ifreq`, which lives throughout the call.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) })
+}
+
+/// Gives the thread real-time priority: it runs before every ordinary process.
+pub(crate) fn set_fifo_priority(priority: i32) -> io::Result<()> {
+    // SAFETY: `sched_param` consists of integers; the call reads it and applies to the calling thread.
+    check(unsafe {
+        let mut parameters: libc::sched_param = std::mem::zeroed();
+        parameters.sched_priority = priority;
+        libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters)
+    })
+}
+
+/// Has the kernel send `signal` to the command when the thread that starts it ends.
+pub(crate) fn die_with_parent(command: &mut Command, signal: libc::c_int) {
+    // SAFETY: between fork and exec only one call that POSIX and Linux allow there is made; it touches no memory.
+    unsafe {
+        command.pre_exec(move || check(libc::prctl(libc::PR_SET_PDEATHSIG, signal as libc::c_ulong)));
+    }
+}

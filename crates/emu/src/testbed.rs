@@ -1,0 +1,212 @@
+//! Hosts as network namespaces: each has a TUN device named [`DEVICE`] whose other end the emulator holds, an IPv4 and an IPv6
+//! address, and a default route into it. Nothing else is in the namespace, so nothing gets out but through the emulator.
+
+use crate::kernel::Settings;
+use crate::registry::Registration;
+use crate::{Error, namespace, registry, sys};
+use longhaul_scenario::{Network, Scenario, TcpSpec};
+use std::fs::{File, OpenOptions};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// The interface of each host.
+pub const DEVICE: &str = "lh0";
+
+/// Packets that the kernel keeps for the emulator on a device; what comes when they are full is lost and counted.
+const DEVICE_QUEUE: u32 = 20_000;
+
+/// A host.
+pub struct Host {
+    /// Index of its node in the network.
+    pub node: usize,
+    /// The node's name.
+    pub name: String,
+    /// Its network namespace.
+    pub namespace: String,
+    /// Its IPv4 address.
+    pub v4: Ipv4Addr,
+    /// Its IPv6 address.
+    pub v6: Ipv6Addr,
+    /// The emulator's end of its device.
+    pub tun: File,
+}
+
+impl Host {
+    /// All of its addresses.
+    pub fn addresses(&self) -> Vec<IpAddr> {
+        vec![self.v4.into(), self.v6.into()]
+    }
+
+    /// Packets that its device has dropped, in either direction: what the emulator did not take or could not give in time.
+    pub fn device_drops(&self) -> u64 {
+        let count = || -> Result<u64, Error> {
+            let text = std::fs::read_to_string("/proc/thread-self/net/dev")
+                .map_err(|why| Error::system("read the counters of a device", why))?;
+            Ok(drops_in(&text))
+        };
+        namespace::within(&self.namespace, count).unwrap_or(0)
+    }
+}
+
+/// Receive and transmit drops of [`DEVICE`] in `/proc/net/dev`: the fourth of eight receive and of eight transmit columns.
+fn drops_in(table: &str) -> u64 {
+    let line = table.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'));
+    let columns: Vec<u64> =
+        line.unwrap_or("").split_whitespace().filter_map(|column| column.parse().ok()).collect();
+    [3, 11].iter().filter_map(|column| columns.get(*column)).sum()
+}
+
+/// All hosts. Dropped, it removes everything.
+pub struct Testbed {
+    /// The hosts, in the order in which they were asked for.
+    pub hosts: Vec<Host>,
+    /// What a user should know.
+    pub warnings: Vec<String>,
+    _registration: Registration,
+}
+
+impl Testbed {
+    /// Makes a namespace for each of the nodes. What killed emulators have left behind is removed first.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn new(scenario: &Scenario, network: &Network, nodes: &[usize]) -> Result<Testbed, Error> {
+        let mut warnings = vec![];
+        let left = registry::clean_up();
+        if !left.is_empty() {
+            warnings.push(format!("removed what an earlier run has left behind: {}", left.join(", ")));
+        }
+        let id = std::process::id().to_string();
+        let name = |node: &usize| {
+            let plain: String = network.nodes[*node]
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+                .collect();
+            format!("{}{id}-{node}-{plain}", namespace::PREFIX)
+        };
+        let names: Vec<String> = nodes.iter().map(name).collect();
+        let registration = Registration::new(&id, names.clone())?;
+        let mut hosts = vec![];
+        for (node, namespace) in nodes.iter().zip(names) {
+            let tcp = tcp_of(scenario, network, *node);
+            let (host, missing) = make_host(network, *node, namespace, &Settings::new(&tcp))?;
+            warnings.extend(missing.into_iter().filter(|_| hosts.is_empty()));
+            hosts.push(host);
+        }
+        Ok(Testbed { hosts, warnings, _registration: registration })
+    }
+
+    /// Nodes and addresses of the hosts, as [`crate::world::World`] wants them.
+    pub fn addresses(&self) -> Vec<(usize, Vec<IpAddr>)> {
+        self.hosts.iter().map(|host| (host.node, host.addresses())).collect()
+    }
+
+    /// The host at a node.
+    pub fn host_at(&self, node: usize) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.node == node)
+    }
+}
+
+/// The settings of the first flow that has an end at this node, of the scenario's first if none has.
+fn tcp_of(scenario: &Scenario, network: &Network, node: usize) -> TcpSpec {
+    let touching = network.flows.iter().find(|flow| flow.from == node || flow.to == node);
+    let group = touching.map_or(0, |flow| flow.group);
+    scenario.flow.get(group).map(|flow| flow.tcp.clone()).unwrap_or_default()
+}
+
+/// Nodes at which flows begin or end, in the order of the flows; those of the document without neighbours behind them, if
+/// there is no flow.
+pub fn hosts_of(network: &Network) -> Vec<usize> {
+    let mut nodes = vec![];
+    for node in network.flows.iter().flat_map(|flow| [flow.from, flow.to]) {
+        if !nodes.contains(&node) {
+            nodes.push(node);
+        }
+    }
+    if nodes.is_empty() {
+        let degree = |node: &usize| network.links.iter().filter(|link| link.from == *node).count();
+        nodes = (0..network.nodes.len()).filter(|node| degree(node) == 1).collect();
+    }
+    nodes
+}
+
+/// Addresses of a node: 10.0.0.1 and fd6c:6f6e:6768::1 for the first, and so on; in private ranges (RFC 1918, RFC 4193).
+fn addresses_of(node: usize) -> (Ipv4Addr, Ipv6Addr) {
+    let number = node as u32 + 1;
+    let [_, high, middle, low] = number.to_be_bytes();
+    let v6 = Ipv6Addr::new(0xfd6c, 0x6f6e, 0x6768, 0, 0, 0, (number >> 16) as u16, number as u16);
+    (Ipv4Addr::new(10, high, middle, low), v6)
+}
+
+fn make_host(
+    network: &Network,
+    node: usize,
+    namespace: String,
+    settings: &Settings,
+) -> Result<(Host, Vec<String>), Error> {
+    namespace::add(&namespace)?;
+    let (tun, missing) = namespace::within(&namespace, || {
+        let tun = open_tun()?;
+        Ok((tun, settings.apply()?))
+    })?;
+    let (v4, v6) = addresses_of(node);
+    let Settings { route, mtu, .. } = settings;
+    // One packet at a time goes to the device (gso_max_segs), and no IPv6 housekeeping disturbs the path (addrgenmode).
+    let commands = format!(
+        "link set dev lo up\n\
+         link set dev {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} gso_max_segs 1\n\
+         link set dev {DEVICE} addrgenmode none\n\
+         link set dev {DEVICE} up\n\
+         address add {v4}/32 dev {DEVICE}\n\
+         route add default dev {DEVICE} src {v4} {route}\n\
+         -6 address add {v6}/128 dev {DEVICE} nodad\n\
+         -6 route add default dev {DEVICE} src {v6} {route}\n"
+    );
+    let commands: String = commands
+        .lines()
+        .filter(|line| !line.starts_with("-6") || ipv6_is_there())
+        .map(|l| format!("{l}\n"))
+        .collect();
+    namespace::configure(&namespace, &commands.replace("-6 ", ""))?;
+    Ok((Host { node, name: network.nodes[node].clone(), namespace, v4, v6, tun }, missing))
+}
+
+fn ipv6_is_there() -> bool {
+    std::path::Path::new("/proc/sys/net/ipv6").exists()
+}
+
+/// Makes the device in the namespace that the thread is in.
+fn open_tun() -> Result<File, Error> {
+    let opening = |why: std::io::Error| {
+        let hint =
+            if why.kind() == std::io::ErrorKind::NotFound { "; is the module `tun` loaded?" } else { "" };
+        Error::system("open /dev/net/tun", format!("{why}{hint}"))
+    };
+    let tun = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open("/dev/net/tun")
+        .map_err(opening)?;
+    sys::make_tun(&tun, DEVICE).map_err(|why| Error::system("make a TUN device", why))?;
+    Ok(tun)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_the_fourth_and_the_twelfth_column() {
+        let table = "Inter-|   Receive  |  Transmit\n    lo: 1 1 0 9 0 0 0 0 1 1 0 9 0 0 0 0\n   lh0: 840 10 0 3 0 0 0 0 840 10 0 4 0 0 0 0\n";
+        assert_eq!(drops_in(table), 7);
+        assert_eq!(drops_in("nothing"), 0);
+    }
+
+    #[test]
+    fn addresses_are_private_and_count_from_one() {
+        assert_eq!(addresses_of(0).0.to_string(), "10.0.0.1");
+        assert_eq!(addresses_of(299).0.to_string(), "10.0.1.44");
+        assert_eq!(addresses_of(0).1.to_string(), "fd6c:6f6e:6768::1");
+    }
+}

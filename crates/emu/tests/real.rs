@@ -1,0 +1,196 @@
+//! The emulator with real packets of this machine's kernel. Needs root and Linux; says so where it does not run. Nothing here
+//! depends on how fast the machine is: times are only bounded from below, or generously from above.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const EMULATOR: &str = env!("CARGO_BIN_EXE_longhaul-emu");
+
+/// 30 ms there, 20 ms back.
+const PATH: &str = "[run]\nduration = \"60 s\"\n[[link]]\nname = \"link\"\nends = [\"near\", \"far\"]\nrate = \"20 Mbit/s\"\n\
+                    forward = { delay = \"30 ms\" }\nreverse = { delay = \"20 ms\" }\n[[flow]]\nfrom = \"near\"\nto = \"far\"\n";
+
+/// True if these programs are there and the emulator may work; says why not.
+fn can_run(programs: &[&str]) -> bool {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|of| std::os::unix::fs::MetadataExt::uid(&of) == 0);
+    let found = |program: &&&str| {
+        std::env::var_os("PATH")
+            .is_some_and(|path| std::env::split_paths(&path).any(|d| d.join(program).exists()))
+    };
+    let missing: Vec<_> = programs.iter().chain(&["ip"]).filter(|program| !found(program)).collect();
+    let why = match (root, Path::new("/dev/net/tun").exists(), missing.as_slice()) {
+        (false, ..) => "this is not root".to_string(),
+        (_, false, _) => "there is no /dev/net/tun".to_string(),
+        (.., [_, ..]) => format!("{missing:?} are not installed (scripts/install-packages)"),
+        _ => return true,
+    };
+    eprintln!("skipped: {why}");
+    false
+}
+
+fn scenario(name: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("longhaul-emu-test-{}-{name}.toml", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn shell(file: &Path, options: &[&str], command: &str) -> Command {
+    let mut emulator = Command::new(EMULATOR);
+    emulator.arg("shell").arg(file).args(options).args(["--", "sh", "-c", command]);
+    emulator.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    emulator
+}
+
+fn run(name: &str, text: &str, options: &[&str], command: &str) -> Output {
+    let file = scenario(name, text);
+    let output = shell(&file, options, command).output().unwrap();
+    std::fs::remove_file(file).unwrap();
+    output
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Namespaces of the emulator with this process id.
+fn namespaces(pid: u32) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir("/run/netns") else { return vec![] };
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(&format!("lh-{pid}-"))).collect()
+}
+
+/// Waits until something is so, for as long as a busy machine may need.
+fn wait_for(what: &str, condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}: not within a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_ping_takes_the_round_trip_of_the_path() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    let output =
+        run("ping", PATH, &[], "ping -c 5 -i 0.2 $LONGHAUL_NEAR && ping -c 2 -i 0.2 $LONGHAUL_NEAR_V6");
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said} {}", text(&output.stderr));
+    assert_eq!(said.matches(" 0% packet loss").count(), 2, "{said}");
+    // 50 ms of propagation, and 84 bytes (IPv6: 104) at 20 Mbit/s twice: 67 us (83 us).
+    let least = said.lines().filter_map(|line| line.strip_prefix("rtt min/avg/max/mdev = "));
+    for line in least {
+        let min: f64 = line.split('/').next().unwrap().parse().unwrap();
+        assert!((50.06..250.0).contains(&min), "{line}");
+    }
+}
+
+#[test]
+fn the_command_s_status_is_the_emulator_s_and_nothing_is_left() {
+    if !can_run(&[]) {
+        return;
+    }
+    let file = scenario("status", PATH);
+    let child = shell(&file, &[], "exit 7").spawn().unwrap();
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    assert_eq!(namespaces(pid), Vec::<String>::new());
+    assert!(!Path::new(&format!("/run/longhaul-emu/{pid}")).exists());
+    std::fs::remove_file(file).unwrap();
+}
+
+/// An emulator whose namespaces are there and whose command sleeps.
+fn sleeping(file: &Path) -> Child {
+    let child = shell(file, &["--quiet"], "echo begun; exec sleep 1000").spawn().unwrap();
+    wait_for("two namespaces", || namespaces(child.id()).len() == 2);
+    child
+}
+
+#[test]
+fn a_signal_ends_it_and_nothing_is_left() {
+    if !can_run(&[]) {
+        return;
+    }
+    let file = scenario("signal", PATH);
+    let mut child = sleeping(&file);
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::SIGINT).unwrap();
+    child.wait().unwrap();
+    assert_eq!(namespaces(child.id()), Vec::<String>::new());
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn the_next_start_removes_what_a_killed_one_has_left() {
+    if !can_run(&[]) {
+        return;
+    }
+    let file = scenario("killed", PATH);
+    let mut killed = sleeping(&file);
+    let alive = sleeping(&file);
+    let other = "lh-not-registered";
+    assert!(Command::new("ip").args(["netns", "add", other]).status().unwrap().success());
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let output = run("after", PATH, &[], "true");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(namespaces(killed.id()), Vec::<String>::new());
+    assert!(!Path::new(&format!("/run/longhaul-emu/{}", killed.id())).exists());
+    assert_eq!(namespaces(alive.id()).len(), 2, "what belongs to one that lives is not touched");
+    assert!(Path::new("/run/netns").join(other).exists(), "nor is what nobody has registered");
+    assert!(Command::new("ip").args(["netns", "delete", other]).status().unwrap().success());
+    let mut alive = alive;
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(alive.id() as i32), nix::sys::signal::SIGTERM).unwrap();
+    alive.wait().unwrap();
+    assert_eq!(namespaces(alive.id()), Vec::<String>::new());
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_file_comes_over_http() {
+    if !can_run(&["python3", "curl"]) {
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("longhaul-emu-http-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("page"), vec![b'x'; 300_000]).unwrap();
+    let serve = format!("near=exec python3 -m http.server --directory {} 8000", directory.display());
+    let fetch = "curl --silent --fail --retry 50 --retry-connrefused --retry-delay 1 http://$LONGHAUL_NEAR:8000/page | wc -c";
+    let output = run("http", PATH, &["--serve", &serve], fetch);
+    std::fs::remove_dir_all(directory).unwrap();
+    assert_eq!(text(&output.stdout).trim(), "300000", "{}", text(&output.stderr));
+}
+
+#[test]
+fn iperf3_gets_no_more_than_the_link_s_rate() {
+    if !can_run(&["iperf3"]) {
+        return;
+    }
+    // Until the server listens, connections are refused.
+    let measure =
+        "for i in $(seq 100); do iperf3 -c $LONGHAUL_NEAR -t 3 -J && exit 0; sleep 0.2; done; exit 1";
+    let output = run("iperf", PATH, &["--serve", "near=exec iperf3 -s"], measure);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let document = said.rfind("\n{").map_or(&said[..], |at| &said[at..]);
+    let result: serde_json::Value = serde_json::from_str(document).unwrap();
+    let rate = result["end"]["sum_received"]["bits_per_second"].as_f64().unwrap();
+    // 1448 bytes of payload in 1500: at most 19.31 Mbit/s. How much less depends on slow start and on the machine.
+    assert!((2e6..19.4e6).contains(&rate), "{rate} bit/s");
+}
+
+#[test]
+fn mistakes_are_errors_that_programs_can_read() {
+    if !can_run(&[]) {
+        return;
+    }
+    let output = run("node", PATH, &["--json-errors", "--at", "nowhere"], "true");
+    let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(error["error"], "unsupported");
+    assert!(error["message"].as_str().unwrap().contains("near, far"), "{error}");
+    assert_eq!(output.status.code(), Some(2));
+    let output = run("syntax", "[run]\nduration = 5\n", &[], "true");
+    assert!(text(&output.stderr).contains("syntax.toml:2"), "{}", text(&output.stderr));
+}

@@ -1,0 +1,113 @@
+//! The world of the emulator with a hand-held clock: no device, no privileges.
+
+use longhaul_emu::world::World;
+use longhaul_scenario::{Network, load};
+use longhaul_segment::{Ecn, Flags, Segment, ip, wire};
+use longhaul_units::{Duration, Instant};
+use std::net::IpAddr;
+
+const HOSTS: [&str; 2] = ["10.0.0.1", "10.0.0.3"];
+
+/// a - r - b: 8 Mbit/s and 10 ms, then 4 Mbit/s and 20 ms.
+fn world(queue: &str) -> World {
+    let text = format!(
+        "[run]\nduration = \"1 s\"\n\
+         [[link]]\nname = \"one\"\nends = [\"a\", \"r\"]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n\
+         [[link]]\nname = \"two\"\nends = [\"r\", \"b\"]\nrate = \"4 Mbit/s\"\ndelay = \"20 ms\"\nqueue = {queue}\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\n"
+    );
+    let scenario = load(&text, "test", &[]).unwrap();
+    let network = Network::new(&scenario);
+    let address = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
+    World::new(&scenario, &network, &[(0, address(HOSTS[0])), (2, address(HOSTS[1]))])
+}
+
+/// A TCP packet of 1000 bytes to the first flow's port.
+fn packet(from: &str, to: &str, ecn: Ecn) -> Vec<u8> {
+    let ip = ip::Header { ecn, ..ip::Header::new(from.parse().unwrap(), to.parse().unwrap()) };
+    let segment = Segment {
+        src_port: 40_000,
+        dst_port: 10_000,
+        flags: Flags::ACK,
+        payload_len: 960,
+        ..Segment::default()
+    };
+    let mut bytes = vec![];
+    wire::encode(&ip, &segment, &[7; 960], &mut bytes).unwrap();
+    bytes
+}
+
+fn us(us: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(us)
+}
+
+const DROPTAIL: &str = "{ kind = \"droptail\", limit = \"2 packets\" }";
+
+#[test]
+fn a_packet_is_due_after_both_links_however_late_the_caller_is() {
+    let mut world = world(DROPTAIL);
+    let sent = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
+    world.inject(&mut (), us(5), 0, 0, &sent);
+    assert_eq!(world.next_event(), Some(us(11_005)), "1 ms for 1000 bytes at 8 Mbit/s, and 10 ms");
+    // Nobody looks for a second: the second link was entered in time all the same.
+    world.advance(&mut (), us(1_000_000));
+    let arrival = world.arrivals.pop().unwrap();
+    assert_eq!((arrival.due, arrival.host), (us(33_005), 1), "2 ms at 4 Mbit/s, and 20 ms");
+    assert_eq!(arrival.frame.bytes, sent, "every byte as it was");
+    assert_eq!((world.flows[0].arrived, world.flows[0].arrived_bytes), (1, 1000));
+}
+
+#[test]
+fn every_packet_is_accounted_for() {
+    let mut world = world(DROPTAIL);
+    let sent = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
+    for _ in 0..20 {
+        world.inject(&mut (), us(0), 0, 0, &sent);
+    }
+    world.inject(&mut (), us(1), 0, 0, &packet(HOSTS[0], "224.0.0.1", Ecn::NotEct));
+    world.inject(&mut (), us(1), 0, 0, &packet(HOSTS[0], HOSTS[0], Ecn::NotEct));
+    for nonsense in [&[][..], &[0x45; 19], &[0x60; 39], &[0x10; 100]] {
+        world.inject(&mut (), us(1), 0, 0, nonsense);
+    }
+    world.advance(&mut (), us(1_000_000));
+    let counters = world.counters;
+    assert_eq!((counters.injected, counters.no_route, counters.unreadable), (26, 2, 4));
+    let dropped = world.link(2).stats(us(1_000_000)).total_dropped();
+    assert!(dropped > 0, "a queue of two packets overflows");
+    assert_eq!(counters.arrived + dropped, 20);
+    assert_eq!(world.flows[0].lost, dropped);
+    assert_eq!(world.arrivals.len() as u64, counters.arrived);
+    assert!(world.arrivals.windows(2).all(|pair| pair[0].due < pair[1].due), "in order of time");
+}
+
+#[test]
+fn queues_that_hold_packets_and_mark_them_work_on_real_ones() {
+    let mut world = world("{ kind = \"codel\", limit = \"100 packets\", ecn = true }");
+    let sent = packet(HOSTS[0], HOSTS[1], Ecn::Ect0);
+    for number in 0..400 {
+        world.inject(&mut (), us(1000 * number), 0, 0, &sent);
+    }
+    world.advance(&mut (), us(10_000_000));
+    assert!(world.flows[0].marked > 0, "a queue that stands for longer than 100 ms is marked");
+    for arrival in &world.arrivals {
+        wire::decode(&arrival.frame.bytes).expect("checksums are right after marking");
+    }
+}
+
+#[test]
+fn what_is_no_tcp_passes_untouched() {
+    let mut world = world(DROPTAIL);
+    let mut fragment = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
+    fragment[6..8].copy_from_slice(&[0x20, 0x01]);
+    let mut unknown = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
+    unknown[9] = 99;
+    let mut lying = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
+    lying[2..4].copy_from_slice(&[0xff, 0xff]);
+    for (number, odd) in [&fragment, &unknown, &lying].into_iter().enumerate() {
+        world.inject(&mut (), us(100_000 * number as u64), 0, 0, odd);
+    }
+    world.advance(&mut (), us(1_000_000));
+    let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
+    assert_eq!(arrived, [&fragment, &unknown, &lying]);
+    assert_eq!(world.flows[0].arrived, 0, "and counts for no flow");
+}
