@@ -266,6 +266,7 @@ def _write_tables(out, times, cwnd, ssthresh, rtt, throughput, goodput, retransm
                     "throughput_bps": throughput.sum(axis=0) * factor,
                     "arrivals": (throughput.sum(axis=0) / 8 / PACKET).astype(np.uint64),
                     "drops_queue": (drops * (link == 0)).astype(np.uint64),
+                    "queue_average_packets": np.full(steps, np.nan),
                     "drops_loss": np.zeros(steps, dtype=np.uint64),
                     "marks": np.zeros(steps, dtype=np.uint64),
                 }

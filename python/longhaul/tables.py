@@ -31,7 +31,11 @@ _LINK = (
     "throughput_bps",
     "drop_rate",
     "drops_queue",
+    "drops_early",
+    "drops_forced",
     "drops_loss",
+    "mark_rate",
+    "marks",
     "queue_mean_packets",
     "queue_max_packets",
     "queue_delay_mean_s",
@@ -47,6 +51,8 @@ SWEEP_METRICS = (
     "completion_time_mean_s",
     "timeouts",
 )
+#: Counts that most links do not have: shown where they are not zero.
+_RARE = ("drops_early", "drops_forced", "drops_loss", "mark_rate", "marks")
 _FEW = 12
 
 
@@ -83,6 +89,7 @@ _SHORT = (
     "jain_index",
     "utilisation",
     "drop_rate",
+    "mark_rate",
     "queue_mean_packets",
     "queue_delay_p95_s",
 )
@@ -97,7 +104,7 @@ def object_table(result: Result, kind: str, short: bool = False) -> Table:
     }[kind]
     wanted = _LINK if kind == "links" else _FLOW + (("jain_index",) if kind == "groups" else ())
     wanted = tuple(n for n in wanted if n in _SHORT) if short else wanted
-    names = [n for n in wanted if any(item["metrics"].get(n) is not None for item in items)]
+    names = [n for n in wanted if any(_is_worth_a_column(n, item["metrics"].get(n)) for item in items)]
     headings = [({"flows": "Flow", "groups": "Group", "links": "Link"}[kind], "")]
     headings += [
         (result.definitions.get(n, {}).get("title", n), result.definitions.get(n, {}).get("definition", ""))
@@ -113,6 +120,10 @@ def object_table(result: Result, kind: str, short: bool = False) -> Table:
             row.append(f"{NAMES.get(limit, limit)} ({quantity(share, 'share', 2)})" if limit else "–")
         rows.append(row)
     return Table(headings, rows)
+
+
+def _is_worth_a_column(metric: str, value: float | None) -> bool:
+    return value is not None and (metric not in _RARE or value > 0)
 
 
 def predictions(result: Result) -> Table:

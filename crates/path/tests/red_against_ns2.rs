@@ -10,6 +10,9 @@ use std::process::Command;
 
 const RATE: Rate = Rate::from_bps(1_000_000);
 const SECONDS: &str = "1000";
+/// While the first windows of TCP open, the queue is empty time and again, and each of its idle times may differ (see `compare_under`):
+/// averages are compared from here on.
+const START: Instant = Instant::from_nanos(1_000_000_000);
 /// Everything in packets, automatic weight and thresholds, no marks.
 const COMMON: &str =
     "setbit_ false use_mark_p_ false bytes_ false queue_in_bytes_ false q_weight_ 0 bottom_ 0.01";
@@ -19,6 +22,8 @@ struct Traced {
     kind: char,
     at: Instant,
     len: u32,
+    /// It has met congestion (ns-2's flag E).
+    marked: bool,
 }
 
 struct Sample {
@@ -37,14 +42,18 @@ fn instant(seconds: &str) -> Instant {
 }
 
 /// Runs ns-2 with variables of `Queue/RED`; `None` if it is not installed.
-fn ns2(name: &str, variables: &str) -> Option<Ns2> {
+fn ns2(name: &str, variables: &str, traffic: &str) -> Option<Ns2> {
     let directory = std::env::temp_dir().join(format!("longhaul-red-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a directory for ns-2's files");
     let (trace, averages) = (directory.join("trace"), directory.join("averages"));
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ns2/red.tcl");
     let variables = format!("{COMMON} {variables}");
-    let run =
-        Command::new("ns").arg(script).arg(&trace).arg(&averages).args([SECONDS, "7", &variables]).output();
+    let run = Command::new("ns")
+        .arg(script)
+        .arg(&trace)
+        .arg(&averages)
+        .args([SECONDS, "7", &variables, traffic])
+        .output();
     let Ok(output) = run else {
         eprintln!("skipped: ns-2 is not installed");
         return None;
@@ -58,6 +67,7 @@ fn ns2(name: &str, variables: &str) -> Option<Ns2> {
         kind: fields[0].chars().next().expect("a kind of event"),
         at: instant(&fields[1]),
         len: fields[5].parse().expect("a length"),
+        marked: fields[6].contains('E'),
     });
     let samples = rows(&averages).into_iter().map(|fields| Sample {
         at: instant(&fields[0]),
@@ -81,6 +91,7 @@ struct Replayed {
     arrivals: u64,
     early: Drops,
     forced: Drops,
+    marks: Drops,
     /// Largest and mean difference of the average queue, and the largest of max_p, relative to ns-2's.
     average_error: f64,
     mean_error: f64,
@@ -102,7 +113,7 @@ fn replay(spec: &RedSpec, ns2: &Ns2) -> Replayed {
     let mut result = Replayed::default();
     for event in &ns2.events {
         while let Some(sample) = samples.next_if(|sample| sample.at <= event.at) {
-            if sample.average > 1e-3 {
+            if sample.average > 1e-3 && sample.at > START {
                 let error = (red.average_packets() * unit / sample.average - 1.0).abs();
                 result.average_error = result.average_error.max(error);
                 result.mean_error += error / ns2.samples.len() as f64;
@@ -124,13 +135,14 @@ fn replay(spec: &RedSpec, ns2: &Ns2) -> Replayed {
                     Verdict::Drop(DropCause::Early) => result.early.ours += 1,
                     Verdict::Drop(_) => result.forced.ours += 1,
                     Verdict::Accept => {}
-                    Verdict::Mark => panic!("marks are off"),
+                    Verdict::Mark => result.marks.ours += 1,
                 }
                 waiting = Occupancy { packets: waiting.packets + 1, bytes: waiting.bytes + len };
             }
             'd' | '-' => {
                 waiting = Occupancy { packets: waiting.packets - 1, bytes: waiting.bytes - len };
                 if event.kind == '-' {
+                    result.marks.ns2 += u64::from(event.marked);
                     in_service = (event.len, event.at + RATE.transmission_time(Size::from_bytes(len)));
                 } else if red.average_packets() * unit >= end {
                     result.forced.ns2 += 1;
@@ -144,20 +156,21 @@ fn replay(spec: &RedSpec, ns2: &Ns2) -> Replayed {
     result
 }
 
-struct Frame(u32);
+/// A packet of some length, perhaps ECN-capable.
+struct Frame(u32, bool);
 impl Packet for Frame {
     fn wire_len(&self) -> u32 {
         self.0
     }
     fn mark_congestion(&mut self) -> bool {
-        false
+        self.1
     }
     fn flow(&self) -> u64 {
         0
     }
 }
 
-/// A link with our RED under the same arrivals, deciding for itself: drops, and mean of the average queue at ns-2's times.
+/// A link with our RED under the same arrivals, deciding for itself: drops and marks, and mean of the average queue at ns-2's times.
 fn simulate(spec: &RedSpec, ns2: &Ns2) -> (u64, f64) {
     let config = LinkConfig {
         rate: RATE,
@@ -177,14 +190,14 @@ fn simulate(spec: &RedSpec, ns2: &Ns2) -> (u64, f64) {
         while samples.next_if(|sample| sample.at <= event.at).is_some() {
             sum += link.average_queue().expect("RED has one");
         }
-        let mut frame = Frame(event.len);
+        let mut frame = Frame(event.len, spec.ecn);
         if let Fate::Arrives(at) = link.offer(event.at, &mut frame) {
             link.carry(at, frame);
         }
         while link.poll(event.at).is_some() {}
     }
     let end = ns2.events.last().map_or(Instant::ZERO, |event| event.at);
-    (link.stats(end).total_dropped(), sum / ns2.samples.len() as f64)
+    (link.stats(end).total_dropped() + link.stats(end).marked, sum / ns2.samples.len() as f64)
 }
 
 fn automatic() -> RedSpec {
@@ -192,16 +205,20 @@ fn automatic() -> RedSpec {
 }
 
 fn compare(name: &str, variables: &str, spec: RedSpec) {
-    let Some(ns2) = ns2(name, variables) else { return };
+    compare_under("udp", name, variables, spec);
+}
+
+fn compare_under(traffic: &str, name: &str, variables: &str, spec: RedSpec) {
+    let Some(ns2) = ns2(name, variables, traffic) else { return };
     let replayed = replay(&spec, &ns2);
     let (dropped, average) = simulate(&spec, &ns2);
     let unit = if spec.measure == Measure::Bytes { 500.0 } else { 1.0 };
     let ns2_average =
         ns2.samples.iter().map(|sample| sample.average).sum::<f64>() / ns2.samples.len() as f64 / unit;
-    let ns2_dropped = replayed.early.ns2 + replayed.forced.ns2;
+    let ns2_dropped = replayed.early.ns2 + replayed.forced.ns2 + replayed.marks.ns2;
     println!(
         "{name}: {} arrivals; on ns-2's queue: average within {:.1e} (mean {:.1e}), max_p within {:.1e}, early drops {} / {}, forced {} / \
-         {}; on its own: drops {ns2_dropped} / {dropped}, mean of the average queue {ns2_average:.2} / {average:.2}",
+         {}, marks {} / {}; on its own: drops and marks {ns2_dropped} / {dropped}, mean of the average queue {ns2_average:.2} / {average:.2}",
         replayed.arrivals,
         replayed.average_error,
         replayed.mean_error,
@@ -210,6 +227,8 @@ fn compare(name: &str, variables: &str, spec: RedSpec) {
         replayed.early.ours,
         replayed.forced.ns2,
         replayed.forced.ours,
+        replayed.marks.ns2,
+        replayed.marks.ours,
     );
     assert!(replayed.arrivals > 200_000);
     // The trace has times to the microsecond, so that now and then an idle time is a packet longer or shorter: one or two
@@ -221,7 +240,9 @@ fn compare(name: &str, variables: &str, spec: RedSpec) {
     // Gaps are more regular than Poisson's, so that four times the root of the count is generous.
     let close = |a: u64, b: u64| (a as f64 - b as f64).abs() <= 4.0 * (a as f64).sqrt();
     assert!(close(replayed.early.ns2, replayed.early.ours));
-    assert!(close(ns2_dropped, dropped), "drops {ns2_dropped} and {dropped}");
+    assert!(close(replayed.marks.ns2, replayed.marks.ours));
+    assert_eq!(replayed.marks.ns2 > 0, spec.ecn);
+    assert!(close(ns2_dropped, dropped), "drops and marks {ns2_dropped} and {dropped}");
     assert!((average / ns2_average - 1.0).abs() < 0.02, "average queue {ns2_average} and {average}");
 }
 
@@ -265,4 +286,15 @@ fn byte_mode() {
         ..automatic()
     };
     compare("bytes", "adaptive_ 0 gentle_ true queue_in_bytes_ true bytes_ true", spec);
+}
+
+#[test]
+fn marks() {
+    let spec = RedSpec {
+        ecn: true,
+        mark_limit: Probability::new(1.0).expect("a probability"),
+        form: RedForm::Ns2,
+        ..automatic()
+    };
+    compare_under("tcp", "marks", "adaptive_ 1 gentle_ true setbit_ true", spec);
 }

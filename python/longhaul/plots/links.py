@@ -43,7 +43,7 @@ def draw_utilisation(result: Result, view: View) -> Figure:
 
 
 def draw_queue(result: Result, view: View) -> Figure:
-    """Queue length (line: at the sampling times, band: up to the most between them) and packets dropped per sample."""
+    """Queue length (line: at the sampling times, band: up to the most between them), RED's average, packets dropped per sample."""
     chosen, remark = _chosen(result)
     frame = view.cut(result.links, result)
     chosen = _queueing(chosen, frame)[:2]
@@ -67,6 +67,9 @@ def draw_queue(result: Result, view: View) -> Figure:
             label=f"{_label(link)}: most between them",
         )
         queue.plot(time, length, color=colour, linestyle=dashes, label=f"{_label(link)}: at sampling times")
+        average = rows["queue_average_packets"].to_numpy().astype(float)
+        if not np.isnan(average).all():
+            queue.plot(time, average, color=style.AVERAGE, linestyle=dashes, label=f"{_label(link)}: RED's average")
         longest = max(longest, float(np.nanmax(peak, initial=0)))
         for column, marker, name in (
             ("drops_queue", "v", "queue"),

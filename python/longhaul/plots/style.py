@@ -29,6 +29,8 @@ DASHES: tuple[Any, ...] = (
 )
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++", "oo")
 LIMIT = "#444444"
+#: What a queue discipline goes by, over what is in the queue.
+AVERAGE = "#000000"
 _LIMIT_DASHES: tuple[Any, ...] = (
     (0, (4, 3)),
     (0, (12, 4)),
