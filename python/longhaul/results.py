@@ -83,6 +83,16 @@ class Result:
         return self._table("links.parquet")
 
     @cached_property
+    def middleboxes(self) -> pl.DataFrame:
+        """Time series per middlebox and sample: its buffer, and what it has acknowledged and not delivered."""
+        return self._table("middleboxes.parquet")
+
+    @cached_property
+    def long_hops(self) -> pl.DataFrame:
+        """Time series per end of a connection between the two nodes of a middlebox: cwnd, flight, throughput."""
+        return self._table("long_hops.parquet")
+
+    @cached_property
     def events(self) -> pl.DataFrame:
         """What happened when: starts, recoveries, timeouts, drops, changes of a link."""
         return self._table("events.parquet")
@@ -118,12 +128,12 @@ class Result:
     def table(self, objects: str = "flows") -> pl.DataFrame:
         """One row per flow, link or group with its metrics (base units).
 
-        `objects` is "flows", "links" or "groups".
+        `objects` is "flows", "links", "groups" or "middleboxes".
         """
         import polars as pl
 
-        if objects not in ("flows", "links", "groups"):
-            raise ValueError(f'a table is of "flows", "links" or "groups", not {objects!r}')
+        if objects not in ("flows", "links", "groups", "middleboxes"):
+            raise ValueError(f'a table is of "flows", "links", "groups" or "middleboxes", not {objects!r}')
         rows = []
         for item in self.summary.get(objects, []):
             row = {key: value for key, value in item.items() if not isinstance(value, dict | list)}

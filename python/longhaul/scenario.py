@@ -131,6 +131,10 @@ class Scenario:
         known = {"from": source, "to": destination, "count": count}
         return self._append("flow", {**_given(known), **settings})
 
+    def middlebox(self, at: str, kind: str, *, name: str | None = None, **settings: Any) -> Scenario:
+        """A middlebox at a node: `premature_ack`, `split` or `snoop`. Further settings: `flows`, `fail_at`, and those of its kind."""
+        return self._append("middlebox", {**_given({"name": name}), "at": at, "kind": kind, **settings})
+
     def sweep(
         self,
         grid: Mapping[str, Sequence[Any]] | None = None,

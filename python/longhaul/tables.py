@@ -126,6 +126,24 @@ def _is_worth_a_column(metric: str, value: float | None) -> bool:
     return value is not None and (metric not in _RARE or value > 0)
 
 
+def middlebox_table(result: Result, short: bool = False) -> Table:
+    """Every metric of the middleboxes and of their connections over long hops; `short` leaves out what is zero."""
+    rows = []
+    for box in result.summary.get("middleboxes", []):
+        places = " and ".join(box["at"])
+        parts = [(f"{box['name']} ({box['kind']} at {places})", box["metrics"])]
+        parts += [
+            (f"{box['name']}: {hop['from']} → {hop['to']}, connection {hop['connection']}", hop["metrics"])
+            for hop in box.get("long_hop", [])[:_FEW]
+        ]
+        for name, metrics in parts:
+            kept = {k: v for k, v in metrics.items() if v is not None and (v or not short)}
+            for number, (metric, value) in enumerate(kept.items()):
+                title = result.definitions.get(metric, {}).get("title", metric)
+                rows.append([name if number == 0 else "", title, show(result, metric, value)])
+    return Table([("Middlebox", ""), ("Metric", ""), ("Value", "")], rows)
+
+
 def predictions(result: Result) -> Table:
     """Measured goodput beside the closed forms."""
     flows = chosen_flows(result)

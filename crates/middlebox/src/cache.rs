@@ -24,6 +24,11 @@ pub(crate) fn number(position: u64) -> SeqNumber {
     SeqNumber::wrap(SeqNumber(0), position)
 }
 
+/// The later of two timestamps; they wrap (RFC 7323 section 5.2).
+pub(crate) fn later(known: Option<u32>, value: u32) -> u32 {
+    known.filter(|known| (known.wrapping_sub(value) as i32) > 0).unwrap_or(value)
+}
+
 /// How losses beyond the middlebox are found and repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LocalRecovery {
@@ -114,6 +119,8 @@ pub(crate) struct Cache<B> {
     payload: u64,
     /// What the receiver has acknowledged; unknown where the beginning was not seen and no ACK has come yet.
     pub acked: Option<u64>,
+    /// Where the connection begins, if that was seen.
+    pub first: Option<u64>,
     /// End of the highest data seen.
     pub highest: u64,
     duplicates: u32,
@@ -122,6 +129,8 @@ pub(crate) struct Cache<B> {
     rtt: RttEstimator,
     deadline: Instant,
     settings: LocalRecovery,
+    /// The sender's latest timestamp.
+    timestamp: Option<u32>,
     /// Positions in `copies` that are to be sent again, in order.
     to_resend: Vec<usize>,
 }
@@ -132,17 +141,20 @@ impl<B> Cache<B> {
             copies: VecDeque::new(),
             payload: 0,
             acked: None,
+            first: None,
             highest: 0,
             duplicates: 0,
             recovery_point: 0,
             rtt: settings.estimator(),
             deadline: Instant::FAR_FUTURE,
             settings,
+            timestamp: None,
             to_resend: vec![],
         }
     }
     /// The next byte of the connection stands at `start`.
     pub fn begin(&mut self, start: u64) {
+        self.first = Some(start);
         self.acked = Some(start);
         self.highest = start;
     }
@@ -306,13 +318,26 @@ impl<B> Cache<B> {
         }
     }
 
-    /// The next packet that is to be sent again from here.
+    /// Takes note of the sender's clock.
+    pub fn note_timestamp(&mut self, segment: &Segment) {
+        if let Some(sent) = segment.options.timestamps {
+            self.timestamp = Some(later(self.timestamp, sent.value));
+        }
+    }
+
+    /// The next packet that is to be sent again from here. It has the sender's latest timestamp, as if the sender had sent
+    /// it: with the one that it came with, a receiver that has seen later ones would take it for an old duplicate (PAWS, RFC
+    /// 7323 section 5).
     pub fn poll_resend(&mut self, now: Instant) -> Option<&Copy<B>> {
         if self.to_resend.is_empty() {
             return None;
         }
         let index = self.to_resend.remove(0);
+        let timestamp = self.timestamp;
         let copy = self.copies.get_mut(index)?;
+        if let (Some(own), Some(latest)) = (&mut copy.segment.options.timestamps, timestamp) {
+            own.value = latest;
+        }
         copy.resent = true;
         copy.sent_at = now;
         Some(copy)

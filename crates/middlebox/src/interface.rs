@@ -3,6 +3,7 @@
 
 use crate::levels::Levels;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
+use longhaul_tcp::Connection;
 use longhaul_units::Instant;
 
 /// Which way a packet goes, seen from the end that opened its connection.
@@ -115,6 +116,21 @@ pub trait Middlebox<B: Body>: Send {
     fn levels(&self) -> &Levels;
     /// Mean and largest values are of the time from now on.
     fn begin_measuring(&mut self, now: Instant);
+    /// Its connections between its own nodes.
+    fn own_connections(&self) -> Vec<OwnConnection<'_>> {
+        vec![]
+    }
+}
+
+/// One end of a connection between the two nodes of a middlebox.
+#[derive(Clone, Copy)]
+pub struct OwnConnection<'a> {
+    /// Which of its connections.
+    pub index: usize,
+    /// At which node.
+    pub port: usize,
+    /// The connection.
+    pub connection: &'a Connection,
 }
 
 /// One end of a connection whose handshake is not seen.

@@ -9,9 +9,15 @@ mod interface;
 mod levels;
 mod outbox;
 pub mod premature_ack;
+pub mod snoop;
+pub mod split;
 mod timers;
 
 pub use cache::LocalRecovery;
-pub use interface::{Body, Departure, Direction, Established, Event, KnownEnd, Middlebox, Passing, Verdict};
+pub use interface::{
+    Body, Departure, Direction, Established, Event, KnownEnd, Middlebox, OwnConnection, Passing, Verdict,
+};
 pub use levels::{Gauge, Levels};
 pub use premature_ack::PrematureAck;
+pub use snoop::Snoop;
+pub use split::{DistributedSplit, SingleSplit};

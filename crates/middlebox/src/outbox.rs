@@ -16,7 +16,19 @@ impl<B> Default for Outbox<B> {
 
 impl<B: Body> Outbox<B> {
     pub fn push(&mut self, connection: u32, direction: Direction, segment: Segment, ecn: Ecn, body: B) {
-        self.0.push_back((segment, Departure { port: 0, connection, direction, ecn, body }));
+        self.push_at(0, connection, direction, segment, ecn, body);
+    }
+    /// The same for one of two nodes.
+    pub fn push_at(
+        &mut self,
+        port: usize,
+        connection: u32,
+        direction: Direction,
+        segment: Segment,
+        ecn: Ecn,
+        body: B,
+    ) {
+        self.0.push_back((segment, Departure { port, connection, direction, ecn, body }));
     }
     pub fn pop_into(&mut self, segment: &mut Segment) -> Option<Departure<B>> {
         let (next, departure) = self.0.pop_front()?;

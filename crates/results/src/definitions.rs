@@ -36,6 +36,13 @@ pub const DEFINITIONS: &[Definition] = &[
          filled when the warm-up ended counts when it is delivered, so that a short time can show more than the link carries.",
     ),
     define(
+        "goodput_max_bps",
+        "bit/s",
+        "Largest goodput of an interval",
+        "Payload that arrived in order, in bits, in one interval of `run.sample`, over its length: the largest of the intervals \
+         that lie after the warm-up. Only where `run.peak_goodput` asks for it.",
+    ),
+    define(
         "throughput_bps",
         "bit/s",
         "Throughput",
@@ -434,6 +441,31 @@ pub const DEFINITIONS: &[Definition] = &[
         "Data packets that a middlebox sent again from its buffer.",
     ),
     define("local_timeouts", "", "Local timeouts", "Expirations of a middlebox's retransmission timers."),
+    define(
+        "uncached_packets",
+        "",
+        "Packets without a copy",
+        "Data packets that a snoop agent forwarded without a copy, since its cache was full.",
+    ),
+    define(
+        "local_queue_drops",
+        "",
+        "Local queue drops",
+        "Data packets that the queue before a split connection dropped, while measured.",
+    ),
+    define("long_hop_packets", "", "Long hop packets", "Data segments that a split sent over its long hop."),
+    define(
+        "long_hop_retransmissions",
+        "",
+        "Long hop retransmissions",
+        "Data segments that a split sent again over its long hop.",
+    ),
+    define(
+        "long_hop_timeouts",
+        "",
+        "Long hop timeouts",
+        "Expirations of the retransmission timers of connections over a long hop.",
+    ),
     define(
         "through_packets",
         "",

@@ -53,6 +53,11 @@ impl ResultFiles<'_> {
                     tables.write_middleboxes(file).map_err(io::Error::other)
                 })?;
             }
+            if !tables.long_hops.is_empty() {
+                put(&directory.join("long_hops.parquet"), |file| {
+                    tables.write_long_hops(file).map_err(io::Error::other)
+                })?;
+            }
             if !tables.segments.is_empty() {
                 put(&directory.join("segments.parquet"), |file| {
                     tables.write_segments(file).map_err(io::Error::other)

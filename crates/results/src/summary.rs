@@ -178,6 +178,22 @@ pub struct MiddleboxSummary {
     pub flows: usize,
     /// Its metrics.
     pub metrics: Metrics,
+    /// Its connections between its two nodes, those ends that have sent data.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub long_hop: Vec<LongHopSummary>,
+}
+
+/// One end of a connection over a long hop.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LongHopSummary {
+    /// Which of the middlebox's connections, from 0.
+    pub connection: usize,
+    /// Node that sends.
+    pub from: String,
+    /// Node that receives.
+    pub to: String,
+    /// Its metrics.
+    pub metrics: Metrics,
 }
 
 /// A node.

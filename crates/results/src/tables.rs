@@ -81,6 +81,33 @@ pub struct MiddleboxRow {
     pub undelivered_bytes: u64,
 }
 
+/// State of one end of a connection over a long hop at a sampling time; rates and counts are over the interval before it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LongHopRow {
+    /// Time in seconds.
+    pub time_s: f64,
+    /// Position in the summary's list of middleboxes.
+    pub middlebox: u32,
+    /// Which of its connections, from 0.
+    pub connection: u32,
+    /// The node that sends: 0 for the middlebox's first, 1 for its second.
+    pub port: u32,
+    /// Congestion window in bytes.
+    pub cwnd_bytes: f64,
+    /// Slow start threshold in bytes; `None` while there is none.
+    pub ssthresh_bytes: Option<f64>,
+    /// Bytes sent and not acknowledged.
+    pub flight_bytes: f64,
+    /// Bytes that wait to be sent.
+    pub unsent_bytes: f64,
+    /// Smoothed round trip time in seconds; `None` before the first sample.
+    pub srtt_s: Option<f64>,
+    /// Payload sent, in bit/s.
+    pub throughput_bps: f64,
+    /// Segments sent again.
+    pub retransmits: u32,
+}
+
 /// Something that happened.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EventRow {
@@ -134,6 +161,8 @@ pub struct Tables {
     pub links: Vec<LinkRow>,
     /// Middleboxes.
     pub middleboxes: Vec<MiddleboxRow>,
+    /// Connections over long hops.
+    pub long_hops: Vec<LongHopRow>,
     /// Events.
     pub events: Vec<EventRow>,
     /// Traced segments.
@@ -206,6 +235,27 @@ impl Tables {
                 column!(rows, optional buffer_packets),
                 column!(rows, UInt64Array, buffer_bytes),
                 column!(rows, UInt64Array, undelivered_bytes),
+            ],
+        )
+    }
+
+    /// Writes `long_hops.parquet`.
+    pub fn write_long_hops(&self, to: impl Write + Send) -> Result<(), ParquetError> {
+        let rows = &self.long_hops;
+        write(
+            to,
+            vec![
+                column!(rows, Float64Array, time_s),
+                column!(rows, UInt32Array, middlebox),
+                column!(rows, UInt32Array, connection),
+                column!(rows, UInt32Array, port),
+                column!(rows, Float64Array, cwnd_bytes),
+                column!(rows, optional ssthresh_bytes),
+                column!(rows, Float64Array, flight_bytes),
+                column!(rows, Float64Array, unsent_bytes),
+                column!(rows, optional srtt_s),
+                column!(rows, Float64Array, throughput_bps),
+                column!(rows, UInt32Array, retransmits),
             ],
         )
     }

@@ -10,6 +10,7 @@ mod middlebox;
 mod network;
 mod spec;
 mod tcp;
+mod tcp_changes;
 mod times;
 mod traffic;
 mod validate;
@@ -17,7 +18,10 @@ mod validate;
 pub use draw::{Count, Draw, Quantity, Volume};
 pub use error::ScenarioError;
 pub use load::{load, resolved_toml, run_id, schema_json};
-pub use middlebox::{Common, GuardSpec, LocalRecoverySpec, MiddleboxSpec, PrematureAckSpec, WatermarkSpec};
+pub use middlebox::{
+    Common, ConnectionsSpec, FramingSpec, GuardSpec, LocalQueueSpec, LocalRecoverySpec, MiddleboxSpec,
+    PrematureAckSpec, SnoopSpec, SplitSpec, TowardsSpec, WatermarkSpec,
+};
 pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, Way};
 pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario,
@@ -25,6 +29,7 @@ pub use spec::{
 pub use tcp::{
     BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RateReduction, RtoSpec, TcpSpec, Variant,
 };
+pub use tcp_changes::TcpChanges;
 pub use times::TimesSpec;
 pub use traffic::{AppSpec, Ending, FlowSpec};
 

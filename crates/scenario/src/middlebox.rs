@@ -1,8 +1,12 @@
 //! The document's tables for middleboxes: where they stand and what they do.
 
 use crate::tcp::text_setting;
-use longhaul_middlebox::{LocalRecovery, premature_ack};
-use longhaul_units::{Duration, Limit, Size};
+use crate::{BufferSpec, TcpChanges, TcpSpec};
+use longhaul_middlebox::split::LocalQueueSettings;
+use longhaul_middlebox::split::record::Framing;
+use longhaul_middlebox::{Direction, LocalRecovery, premature_ack, snoop};
+use longhaul_path::QueueSpec;
+use longhaul_units::{Duration, Limit, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +19,12 @@ pub enum MiddleboxSpec {
     /// (Okayama, 2005).
     #[serde(alias = "premature-ack")]
     PrematureAck(PrematureAckSpec),
+    /// Ends the connections of the hosts and has connections of its own beyond: at one node, or at two with a long hop between
+    /// them.
+    Split(Box<SplitSpec>),
+    /// Keeps copies of data packets for a lossy last hop and sends lost ones again, out of the sender's sight (Balakrishnan et
+    /// al. 1995).
+    Snoop(SnoopSpec),
 }
 
 impl MiddleboxSpec {
@@ -25,6 +35,8 @@ impl MiddleboxSpec {
     ) -> Option<toml::de::Error> {
         match kind {
             "premature_ack" | "premature-ack" => PrematureAckSpec::deserialize(table).err(),
+            "split" => SplitSpec::deserialize(table).err(),
+            "snoop" => SnoopSpec::deserialize(table).err(),
             _ => None,
         }
     }
@@ -32,6 +44,8 @@ impl MiddleboxSpec {
     pub fn common(&self) -> Common<'_> {
         match self {
             MiddleboxSpec::PrematureAck(spec) => spec.common(),
+            MiddleboxSpec::Split(spec) => spec.common(),
+            MiddleboxSpec::Snoop(spec) => spec.common(),
         }
     }
     /// Its name, or that of its kind.
@@ -41,20 +55,32 @@ impl MiddleboxSpec {
     }
     /// Names of the nodes where it stands, one or two, each with its key.
     pub(crate) fn node_fields(&self) -> Vec<(&'static str, &str)> {
-        vec![("at", self.common().at)]
+        let mut fields = vec![("at", self.common().at)];
+        if let MiddleboxSpec::Split(spec) = self {
+            fields.extend(spec.peer.as_deref().map(|peer| ("peer", peer)));
+        }
+        fields
     }
     /// Names of the nodes where it stands: one or two.
     pub fn nodes(&self) -> Vec<&str> {
         self.node_fields().into_iter().map(|(_, name)| name).collect()
     }
     /// Connections of its own between its two nodes, where it acts on so many flows.
-    pub(crate) fn own_connections(&self, _flows: usize) -> u32 {
-        0
+    pub(crate) fn own_connections(&self, connections: usize) -> u32 {
+        match self {
+            MiddleboxSpec::Split(spec) if spec.peer.is_some() => match spec.connections {
+                ConnectionsSpec::Shared(count) => u32::try_from(count).unwrap_or(u32::MAX),
+                ConnectionsSpec::PerFlow => connections as u32,
+            },
+            _ => 0,
+        }
     }
     /// The kind's name in scenario files.
     pub fn kind(&self) -> &'static str {
         match self {
             MiddleboxSpec::PrematureAck(_) => "premature_ack",
+            MiddleboxSpec::Split(_) => "split",
+            MiddleboxSpec::Snoop(_) => "snoop",
         }
     }
 }
@@ -239,6 +265,234 @@ impl LocalRecoverySpec {
             initial_rto: self.initial_rto,
             min_rto: self.min_rto,
             max_rto: self.max_rto,
+        }
+    }
+}
+
+middlebox! {
+    /// A split connection proxy. Without `peer` it stands at one node; with it, at two, with a long hop between them.
+    SplitSpec {
+        /// Name of the second node. The first is the one of `at`; it makes no difference which is which.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub peer: Option<String>,
+        /// What differs from the flow's own settings in the connection to the active opener.
+        #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
+        pub near: TcpChanges,
+        /// What differs from the flow's own settings in the connection to the passive opener.
+        #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
+        pub far: TcpChanges,
+        /// What differs from the default settings on the long hop. There, connections are `established` from the start and
+        /// without Nagle's algorithm unless said otherwise; their MSS is the largest of the flows.
+        #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
+        pub long: TcpChanges,
+        /// Receive buffer of each connection to a host: its window closes as it fills. With a local queue it is not limited.
+        #[serde(default = "one_megabyte")]
+        pub buffer: Size,
+        /// Connections over the long hop: a number that the flows share, or `"per_flow"`.
+        #[serde(default)]
+        pub connections: ConnectionsSpec,
+        /// How the flows' data are told apart on the long hop.
+        #[serde(default)]
+        pub framing: FramingSpec,
+        /// A queue before the split that drops; without it windows keep the hosts back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub local_queue: Option<LocalQueueSpec>,
+    }
+}
+
+fn one_megabyte() -> Size {
+    Size::from_bytes(1_000_000)
+}
+
+impl SplitSpec {
+    /// Settings of the connections to the active opener of a flow with these settings.
+    pub fn near_tcp(&self, flow: &TcpSpec) -> TcpSpec {
+        self.host_tcp(&self.near, flow)
+    }
+    /// Settings of the connections to its passive opener.
+    pub fn far_tcp(&self, flow: &TcpSpec) -> TcpSpec {
+        self.host_tcp(&self.far, flow)
+    }
+    fn host_tcp(&self, changes: &TcpChanges, flow: &TcpSpec) -> TcpSpec {
+        let receive_buffer = match self.local_queue {
+            None => BufferSpec::Limited(Limit::Bytes(self.buffer)),
+            Some(_) => BufferSpec::Unlimited,
+        };
+        // A proxy has no more to say at once than what has come: waiting for more would add a round trip to it.
+        changes.over(&TcpSpec { receive_buffer, reading_rate: None, nagle: false, ..flow.clone() })
+    }
+    /// Settings of the connections over the long hop, for flows of which the largest has this MSS.
+    pub fn long_tcp(&self, mss: Size) -> TcpSpec {
+        let base = TcpSpec {
+            mss,
+            established: true,
+            nagle: false,
+            // A connection that all flows share is not given up.
+            max_retransmissions: u32::MAX,
+            ..TcpSpec::default()
+        };
+        self.long.over(&base)
+    }
+}
+
+/// How many connections cross the long hop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectionsSpec {
+    /// So many, which the flows share.
+    Shared(u64),
+    /// One for each connection of a host.
+    PerFlow,
+}
+
+impl Default for ConnectionsSpec {
+    fn default() -> Self {
+        ConnectionsSpec::Shared(1)
+    }
+}
+
+impl ConnectionsSpec {
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "per_flow" => Ok(ConnectionsSpec::PerFlow),
+            _ => match text.parse() {
+                Ok(count) => Ok(ConnectionsSpec::Shared(count)),
+                Err(_) => Err(format!("\"{text}\" is not a number of connections")),
+            },
+        }
+    }
+    fn from_count(count: i64) -> Option<Self> {
+        u64::try_from(count).ok().map(ConnectionsSpec::Shared)
+    }
+}
+impl std::fmt::Display for ConnectionsSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ConnectionsSpec::Shared(count) => count.fmt(f),
+            ConnectionsSpec::PerFlow => f.write_str("per_flow"),
+        }
+    }
+}
+text_setting!(
+    ConnectionsSpec,
+    "a number of connections as in 1, or \"per_flow\"",
+    "Connections over the long hop: a number, or \"per_flow\".",
+    ["1", "per_flow"]
+);
+
+/// How the flows' data are told apart on the long hop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FramingSpec {
+    /// A header of 8 bytes before each piece of data.
+    #[default]
+    Header,
+    /// The paper's field in the packet, which takes no room; only openings, ends and resets take 8 bytes.
+    Pepid,
+}
+
+impl FramingSpec {
+    /// As the split wants it.
+    pub fn framing(self) -> Framing {
+        match self {
+            FramingSpec::Header => Framing::Header,
+            FramingSpec::Pepid => Framing::Field,
+        }
+    }
+}
+
+/// The paper's flow control: a queue before the split start.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LocalQueueSpec {
+    /// Its discipline.
+    pub queue: QueueSpec,
+    /// Bytes, headers included, that may be let in ahead of what the long hop has sent, for each connection over it.
+    #[serde(default = "two_hundred_packets")]
+    pub buffer_start: Size,
+    /// Headers of each segment's worth of data that counts against it.
+    #[serde(default = "forty_bytes")]
+    pub header_size: Size,
+    /// How often is looked whether a packet can be let in; without it, whenever something has changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_check_interval: Option<Duration>,
+    /// The rate for which automatic parameters of the discipline are made; without it, that of the slowest link between the
+    /// two nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+}
+
+fn two_hundred_packets() -> Size {
+    Size::from_bytes(200 * 1040)
+}
+fn forty_bytes() -> Size {
+    Size::from_bytes(40)
+}
+
+impl LocalQueueSpec {
+    /// As the split wants it, where the slowest link between its nodes has this rate.
+    pub fn settings(&self, rate: Rate) -> LocalQueueSettings {
+        LocalQueueSettings {
+            queue: self.queue,
+            rate: self.rate.unwrap_or(rate),
+            buffer_start: self.buffer_start.as_bytes(),
+            header_size: self.header_size.as_bytes() as u32,
+            check_interval: self.send_check_interval,
+        }
+    }
+}
+
+middlebox! {
+    /// A snoop agent before a lossy last hop.
+    SnoopSpec {
+        /// Data packets of each connection that it may keep a copy of.
+        #[serde(default = "hundred_packets")]
+        pub cache: Limit,
+        /// The side of the lossy hop: that of the flows' `to` or of their `from`.
+        #[serde(default)]
+        pub towards: TowardsSpec,
+        /// Retransmission over the lossy hop.
+        #[serde(default = "snoop_recovery")]
+        pub recovery: LocalRecoverySpec,
+    }
+}
+
+/// One of the two ends of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TowardsSpec {
+    /// The passive opener's.
+    #[default]
+    To,
+    /// The active opener's.
+    From,
+}
+
+fn hundred_packets() -> Limit {
+    Limit::Packets(100)
+}
+fn snoop_recovery() -> LocalRecoverySpec {
+    let LocalRecovery { enabled, duplicate_threshold, initial_rto, min_rto, max_rto } =
+        snoop::Settings::recovery();
+    LocalRecoverySpec { enabled, duplicate_threshold, initial_rto, min_rto, max_rto }
+}
+
+impl SnoopSpec {
+    /// The cache in packets; 0 where it is not given in packets.
+    pub(crate) fn cache_packets(&self) -> usize {
+        match self.cache {
+            Limit::Packets(packets) => usize::try_from(packets).unwrap_or(usize::MAX),
+            Limit::Bytes(_) => 0,
+        }
+    }
+    /// As the agent wants them.
+    pub fn settings(&self) -> snoop::Settings {
+        snoop::Settings {
+            cache: self.cache_packets(),
+            towards: match self.towards {
+                TowardsSpec::To => Direction::Forward,
+                TowardsSpec::From => Direction::Reverse,
+            },
+            recovery: self.recovery.settings(),
         }
     }
 }

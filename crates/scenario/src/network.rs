@@ -208,6 +208,20 @@ impl Network {
         self.connection_flows[endpoint / 2] as usize
     }
 
+    /// Nodes of the active and the passive opener of a connection: a flow's, or a middlebox's own.
+    pub fn ends_of_connection(&self, connection: usize) -> [usize; 2] {
+        if let Some(flow) = self.connection_flows.get(connection) {
+            let flow = &self.flows[*flow as usize];
+            return [flow.from, flow.to];
+        }
+        let owns = |middlebox: &&MiddleboxInstance| {
+            let (first, count) = middlebox.own_connections;
+            (first as usize..(first + count) as usize).contains(&connection)
+        };
+        let owner = self.middleboxes.iter().find(owns);
+        owner.map_or([0, 0], |middlebox| [middlebox.nodes[0], middlebox.nodes[1]])
+    }
+
     /// All ways that packets may go.
     pub fn ways(&self) -> Vec<Way> {
         let mut ways = vec![];
@@ -263,6 +277,26 @@ impl Network {
             }
         }
         pieces
+    }
+
+    /// A middlebox that flows do not meet since they are on the long hop of another one there: it, and the other.
+    pub(crate) fn hidden_middlebox(&self) -> Option<(usize, usize)> {
+        for (index, flow) in self.flows.iter().enumerate() {
+            for (links, reverse) in [(&flow.forward, false), (&flow.reverse, true)] {
+                let mut inside = None;
+                for link in links.iter().take(links.len().saturating_sub(1)) {
+                    for (middlebox, _) in self.middleboxes_at(self.links[*link].to, index, reverse) {
+                        match inside {
+                            Some(other) if other != middlebox => return Some((middlebox, other)),
+                            Some(_) => inside = None,
+                            None if self.middleboxes[middlebox].nodes.len() == 2 => inside = Some(middlebox),
+                            None => {}
+                        }
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// Middleboxes at a node that act on a flow, each with its port there, in the order in which packets meet them.
@@ -344,6 +378,12 @@ impl Network {
     /// Rate of the slowest link of a path.
     pub fn bottleneck_rate(&self, path: &[usize]) -> Option<Rate> {
         path.iter().map(|link| self.links[*link].config.rate).min()
+    }
+
+    /// Rate of the slowest link between the two nodes of a middlebox; zero if it stands at one.
+    pub fn rate_between(&self, middlebox: &MiddleboxInstance) -> Rate {
+        let rates = middlebox.between.iter().filter_map(|path| self.bottleneck_rate(path));
+        rates.min().unwrap_or(Rate::ZERO)
     }
 
     /// Links from one node of the document to another; `None` if there is no way.

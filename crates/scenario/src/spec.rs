@@ -55,6 +55,9 @@ pub struct RunSpec {
     /// Interval of the time series.
     #[serde(default = "one_second")]
     pub sample: Duration,
+    /// Whether the largest goodput of one sampling interval is looked for in each flow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub peak_goodput: bool,
     /// Links whose packets are captured to `packets.pcapng` as they enter the queue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capture: Vec<String>,

@@ -2,9 +2,10 @@
 
 use crate::error::nearest;
 use crate::{
-    AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec,
-    InitialWindowSpec, LocalRecoverySpec, MiddleboxSpec, Network, PrematureAckSpec, Quantity, RunSpec,
-    Scenario, TcpSpec, TimesSpec, Volume, WatermarkSpec,
+    AccessSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck, DirectionSpec, Draw, DumbbellSpec, Ending,
+    FlowSpec, FramingSpec, InitialWindowSpec, LocalRecoverySpec, MiddleboxInstance, MiddleboxSpec, Network,
+    PrematureAckSpec, Quantity, RunSpec, Scenario, SnoopSpec, SplitSpec, TcpSpec, TimesSpec, Volume,
+    WatermarkSpec,
 };
 use longhaul_path::SerialSpec;
 use longhaul_units::{Duration, Limit, Rate};
@@ -44,6 +45,7 @@ const MOST_FLOWS: u32 = 1_000_000;
 const SMALLEST_MSS: u64 = 48;
 const LARGEST_MSS: u64 = 65_495;
 const MOST_COPIES: usize = 1_000_000;
+const MOST_LONG_CONNECTIONS: u64 = 100_000;
 
 /// All problems, in the order of the document.
 pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
@@ -570,6 +572,8 @@ impl Checker {
         }
         match middlebox {
             MiddleboxSpec::PrematureAck(spec) => self.premature_ack(spec),
+            MiddleboxSpec::Split(spec) => self.split(scenario, spec),
+            MiddleboxSpec::Snoop(spec) => self.snoop(spec),
         }
     }
 
@@ -594,6 +598,94 @@ impl Checker {
         self.local_recovery(&spec.recovery);
     }
 
+    fn split(&mut self, scenario: &Scenario, spec: &SplitSpec) {
+        if spec.peer.as_deref() == Some(spec.at.as_str()) {
+            self.problem(
+                &["peer"],
+                format!("both nodes are \"{}\"; without `peer` it stands at one", spec.at),
+            );
+        }
+        if spec.peer.is_none() {
+            for (field, given) in [
+                ("long", !spec.long.is_empty()),
+                ("connections", spec.connections != ConnectionsSpec::default()),
+                ("framing", spec.framing != FramingSpec::default()),
+                ("local_queue", spec.local_queue.is_some()),
+            ] {
+                if given {
+                    let help = "name the second node, as in peer = \"remote\"".to_string();
+                    let message = "is for a split at two nodes";
+                    self.problem_with_help(&[field], message, Some(help));
+                }
+            }
+        }
+        if let ConnectionsSpec::Shared(count) = spec.connections {
+            if count == 0 || count > MOST_LONG_CONNECTIONS {
+                let message = format!("from 1 to {MOST_LONG_CONNECTIONS} connections, or \"per_flow\"");
+                self.problem(&["connections"], message);
+            }
+        }
+        for (field, changes) in [("near", &spec.near), ("far", &spec.far)] {
+            if changes.established.is_some() {
+                let message = "connections to hosts are opened as the hosts open theirs";
+                self.problem(&[field, "established"], message);
+            }
+        }
+        if let Some(queue) = &spec.local_queue {
+            self.within("local_queue", None, |check| {
+                if queue.send_check_interval.is_some_and(Duration::is_zero) {
+                    check.problem(
+                        &["send_check_interval"],
+                        "more than 0 s; leave it out to look at every change",
+                    );
+                }
+                if queue.rate.is_some_and(Rate::is_zero) {
+                    check.problem(&["rate"], "a rate of 0 bit/s has no automatic parameters");
+                }
+            });
+        }
+        let groups =
+            scenario.flow.iter().filter(|flow| spec.flows.is_empty() || spec.flows.contains(&flow.name));
+        for flow in groups {
+            if flow.tcp.established && flow.app.connections() > 1 {
+                let message = format!(
+                    "\"{}\" opens connections during the run without a handshake (`established`), which nobody on the way \
+                     can see",
+                    flow.name
+                );
+                self.problem(&["flows"], message);
+            }
+            if spec.local_queue.is_none() && spec.buffer.as_bytes() < spec.near_tcp(&flow.tcp).mss.as_bytes()
+            {
+                self.problem(&["buffer"], "a receive buffer holds at least one segment");
+                return;
+            }
+            let step = 1 << flow.tcp.config().window_shift();
+            if flow.tcp.established && spec.local_queue.is_none() && spec.buffer.as_bytes() < 2 * step {
+                let message = format!(
+                    "without a handshake (`established`) \"{}\" scales windows as for its own receive buffer, in steps of {step} B: the \
+                     buffer holds at least two of them; or leave out `established`",
+                    flow.name
+                );
+                self.problem(&["buffer"], message);
+                return;
+            }
+            self.within("near", None, |check| check.tcp(&spec.near_tcp(&flow.tcp)));
+            self.within("far", None, |check| check.tcp(&spec.far_tcp(&flow.tcp)));
+            self.within("long", None, |check| check.tcp(&spec.long_tcp(flow.tcp.mss)));
+        }
+    }
+
+    fn snoop(&mut self, spec: &SnoopSpec) {
+        let cache = spec.cache_packets();
+        if cache == 0 || cache > MOST_COPIES {
+            let message =
+                format!("the cache is given in packets, as in \"100 packets\", from 1 to {MOST_COPIES}");
+            self.problem(&["cache"], message);
+        }
+        self.local_recovery(&spec.recovery);
+    }
+
     fn local_recovery(&mut self, spec: &LocalRecoverySpec) {
         self.within("recovery", None, |check| {
             if spec.duplicate_threshold == 0 {
@@ -611,6 +703,14 @@ impl Checker {
     /// Every middlebox has flows that pass it, and every flow that it names does.
     fn middleboxes_are_passed(&mut self, scenario: &Scenario) {
         let network = Network::new(scenario);
+        if let Some((hidden, other)) = network.hidden_middlebox() {
+            let other = scenario.middlebox[other].name();
+            self.within("middlebox", Some(hidden), |check| {
+                let message =
+                    format!("it stands on the long hop of \"{other}\", where no packets of its flows pass");
+                check.problem(&["at"], message);
+            });
+        }
         for (index, spec) in scenario.middlebox.iter().enumerate() {
             let instance = &network.middleboxes[index];
             let nodes = spec.nodes().join("\" and \"");
@@ -619,6 +719,7 @@ impl Checker {
             };
             let missing = spec.common().flows.iter().find(|group| !has(group));
             self.within("middlebox", Some(index), |check| {
+                check.split_queue(&network, instance, spec);
                 if let Some(group) = missing {
                     check.problem(
                         &["flows"],
@@ -631,6 +732,16 @@ impl Checker {
                     check.problem_with_help(&["at"], format!("no flow passes \"{nodes}\""), Some(help));
                 }
             });
+        }
+    }
+
+    /// The discipline of a local queue goes with the rate that it is made for.
+    fn split_queue(&mut self, network: &Network, instance: &MiddleboxInstance, spec: &MiddleboxSpec) {
+        let MiddleboxSpec::Split(spec) = spec else { return };
+        let Some(queue) = &spec.local_queue else { return };
+        let rate = queue.settings(network.rate_between(instance)).rate;
+        if let Err((field, message)) = queue.queue.check(rate) {
+            self.problem(&["local_queue", "queue", field], message);
         }
     }
 

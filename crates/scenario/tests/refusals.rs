@@ -367,3 +367,42 @@ mod first_steps {
         load(&super::GOOD.replace("\"10 s\"", "\"500 ms\""), "geo.toml", &[]).unwrap();
     }
 }
+
+/// A split at the hub.
+fn split_refusal(settings: &str) -> String {
+    middlebox_refusal(
+        "kind = \"premature_ack\"\nat = \"hub\"\nbuffer = \"50 packets\"\nwatermark = 25\n",
+        settings,
+    )
+}
+
+#[test]
+fn a_split_that_makes_no_sense_is_refused() {
+    let split = "kind = \"split\"\nat = \"hub\"\n";
+    for (settings, parts) in [
+        ("peer = \"hub\"\n", ["both nodes are \"hub\"", "geo.toml:21"]),
+        ("peer = \"remot\"\n", ["no node \"remot\"", "did you mean \"remote\""]),
+        ("framing = \"pepid\"\n", ["is for a split at two nodes", "peer = \"remote\""]),
+        (
+            "local_queue = { queue = { kind = \"droptail\", limit = \"9 packets\" } }\n",
+            ["is for a split at two nodes", "geo.toml:21"],
+        ),
+        ("buffer = \"100 B\"\n", ["holds at least one segment", "geo.toml:21"]),
+        ("near = { established = true }\n", ["are opened as the hosts open theirs", "geo.toml:21"]),
+        ("far = { congestion = \"cubicc\" }\n", ["did you mean \"cubic\"", "geo.toml:21"]),
+    ] {
+        says(&split_refusal(&format!("{split}{settings}")), &parts);
+    }
+}
+
+#[test]
+fn a_snoop_agent_that_makes_no_sense_is_refused() {
+    says(
+        &split_refusal("kind = \"snoop\"\nat = \"hub\"\ncache = \"9 kB\"\n"),
+        &["geo.toml:21", "given in packets"],
+    );
+    says(
+        &split_refusal("kind = \"snoop\"\nat = \"hub\"\ntowards = \"too\"\n"),
+        &["geo.toml:21", "did you mean \"to\""],
+    );
+}

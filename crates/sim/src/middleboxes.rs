@@ -4,13 +4,20 @@
 use crate::fabric::Port;
 use crate::packet::Packet;
 use crate::world::World;
+use longhaul_middlebox::split::{FlowControl, LongHop, MakeCongestionControl, Plan, Plans, Side};
 use longhaul_middlebox::{
-    Direction, Established, Event, KnownEnd, Levels, Middlebox, Passing, PrematureAck, Verdict,
+    Direction, DistributedSplit, Established, Event, KnownEnd, Levels, Middlebox, OwnConnection, Passing,
+    PrematureAck, SingleSplit, Snoop, Verdict,
 };
-use longhaul_results::{Metrics, MiddleboxRow, MiddleboxSummary};
-use longhaul_scenario::{MiddleboxSpec, Network, Scenario};
+use longhaul_path::Random;
+use longhaul_results::{LongHopRow, LongHopSummary, Metrics, MiddleboxRow, MiddleboxSummary};
+use longhaul_scenario::{
+    BufferSpec, MiddleboxInstance, MiddleboxSpec, Network, Scenario, SplitSpec, TcpSpec,
+};
 use longhaul_segment::SeqNumber;
-use longhaul_units::Instant;
+use longhaul_tcp::{Config, Reading, Stats};
+use longhaul_units::{Duration, Instant, Size};
+use std::sync::Arc;
 
 /// A middlebox at work.
 pub(crate) struct Node {
@@ -19,16 +26,93 @@ pub(crate) struct Node {
     fails_at: Instant,
     /// Its counters at the end of the warm-up.
     baseline: Vec<(&'static str, u64)>,
+    /// What was seen of its own connections before: those of the first node, then those of the second.
+    ends: Vec<LongHopEnd>,
+}
+
+/// What was seen of one end of a connection over a long hop.
+#[derive(Clone, Default)]
+struct LongHopEnd {
+    /// Its counters at the end of the warm-up.
+    baseline: Stats,
+    /// Bytes sent and segments sent again, at the last sample.
+    sampled: (u64, u64),
+    cwnd_sum: f64,
+    cwnd_samples: u64,
 }
 
 /// A middlebox as the scenario says.
 fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middlebox<()>> {
-    let spec = &scenario.middlebox[network.middleboxes[index].spec];
-    match spec {
+    let instance = &network.middleboxes[index];
+    match &scenario.middlebox[instance.spec] {
         MiddleboxSpec::PrematureAck(spec) => {
             Box::new(PrematureAck::new(spec.settings(), established(scenario, network)))
         }
+        MiddleboxSpec::Snoop(spec) => Box::new(Snoop::new(spec.settings())),
+        MiddleboxSpec::Split(spec) if instance.nodes.len() == 1 => {
+            let random = Random::stream(scenario.run.seed, &format!("middlebox {} isn", instance.name));
+            Box::new(SingleSplit::new(plans(scenario, network, spec), random))
+        }
+        MiddleboxSpec::Split(spec) => Box::new(distributed(scenario, network, instance, spec)),
     }
+}
+
+fn side(tcp: &TcpSpec, reading: Reading) -> Side {
+    let maker = Arc::new(tcp.clone());
+    let congestion: MakeCongestionControl = Arc::new(move || maker.congestion_control());
+    Side { config: Config { reading, ..tcp.config() }, congestion }
+}
+
+/// How a split makes the connections of each flow.
+fn plans(scenario: &Scenario, network: &Network, spec: &SplitSpec) -> Plans {
+    let plan = |flow: &TcpSpec| Plan {
+        near: side(&spec.near_tcp(flow), Reading::Manual),
+        far: side(&spec.far_tcp(flow), Reading::Manual),
+        established: flow.established.then(|| flow.config()),
+    };
+    Plans {
+        plans: scenario.flow.iter().map(|flow| plan(&flow.tcp)).collect(),
+        of: network.connection_flows.iter().map(|flow| network.flows[*flow as usize].group as u32).collect(),
+    }
+}
+
+fn distributed(
+    scenario: &Scenario,
+    network: &Network,
+    instance: &MiddleboxInstance,
+    spec: &SplitSpec,
+) -> DistributedSplit {
+    let mss = |flow: &usize| scenario.flow[network.flows[*flow].group].tcp.mss;
+    let largest = instance.flows.iter().map(mss).max().unwrap_or(Size::from_bytes(1460));
+    let tcp = spec.long_tcp(largest);
+    let limit = match tcp.receive_buffer {
+        BufferSpec::Limited(_) => Some(spec.buffer.as_bytes()),
+        BufferSpec::Unlimited => None,
+    };
+    let (control, reading) = match &spec.local_queue {
+        Some(queue) => {
+            (FlowControl::LocalQueue(queue.settings(network.rate_between(instance))), Reading::Immediate)
+        }
+        None if limit.is_some() => (FlowControl::Window(limit), Reading::Manual),
+        None => (FlowControl::Window(None), Reading::Immediate),
+    };
+    let mut positions = vec![0; network.connection_flows.len()];
+    let acted_on = (0..positions.len()).filter(|connection| {
+        instance.flows.binary_search(&(network.connection_flows[*connection] as usize)).is_ok()
+    });
+    for (position, connection) in acted_on.collect::<Vec<_>>().into_iter().enumerate() {
+        positions[connection] = position as u32;
+    }
+    let long_hop = LongHop {
+        side: side(&tcp, reading),
+        established: tcp.established,
+        connections: instance.own_connections.1,
+        framing: spec.framing.framing(),
+        first_number: instance.own_connections.0,
+        positions,
+    };
+    let name = format!("middlebox {}", instance.name);
+    DistributedSplit::new(plans(scenario, network, spec), long_hop, control, scenario.run.seed, &name)
 }
 
 /// What the two ends of flows without a handshake offer from the start.
@@ -57,7 +141,13 @@ impl World<'_> {
             let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
             let inner = build(self.scenario, self.network, index);
             let baseline = inner.counters();
-            self.middleboxes.push(Node { inner, fails_at, baseline });
+            let ends = 2 * self.network.middleboxes[index].own_connections.1 as usize;
+            self.middleboxes.push(Node {
+                inner,
+                fails_at,
+                baseline,
+                ends: vec![LongHopEnd::default(); ends],
+            });
             self.set_middlebox_timer(index);
         }
     }
@@ -100,9 +190,10 @@ impl World<'_> {
                 let departure = inner.transmit_into(*now, segment)?;
                 port = departure.port;
                 let passive_end = u32::from(departure.direction == Direction::Forward);
-                let flow = network.flow_of(2 * departure.connection as usize);
-                let group = network.flows[flow].group;
-                Some((2 * departure.connection + passive_end, scenario.flow[group].weight, departure.ecn))
+                // A connection of its own is none of a flow.
+                let flow = network.connection_flows.get(departure.connection as usize);
+                let weight = flow.map_or(1, |flow| scenario.flow[network.flows[*flow as usize].group].weight);
+                Some((2 * departure.connection + passive_end, weight, departure.ecn))
             });
             let Some(packet) = packet else { break };
             let port = Port { middlebox: index as u16, port: port as u16 };
@@ -146,22 +237,34 @@ impl World<'_> {
         for node in &mut self.middleboxes {
             node.baseline = node.inner.counters();
             node.inner.begin_measuring(self.now);
+            let connections = node.ends.len() / 2;
+            for OwnConnection { index, port, connection } in node.inner.own_connections() {
+                node.ends[port * connections + index].baseline = connection.stats().clone();
+            }
         }
     }
 
-    pub(crate) fn sample_middleboxes(&mut self) {
-        if !self.recorder.recording {
-            return;
-        }
-        for (index, node) in self.middleboxes.iter().enumerate() {
-            let levels = node.inner.levels();
-            self.recorder.tables.middleboxes.push(MiddleboxRow {
-                time_s: self.now.as_secs_f64(),
-                middlebox: index as u32,
-                buffer_packets: levels.packets.map(|gauge| gauge.level() as f64),
-                buffer_bytes: levels.bytes.level(),
-                undelivered_bytes: levels.undelivered.level(),
-            });
+    pub(crate) fn sample_middleboxes(&mut self, span: Duration, measuring: bool) {
+        let (now, recording) = (self.now, self.recorder.recording && !span.is_zero());
+        let tables = &mut self.recorder.tables;
+        for (middlebox, node) in self.middleboxes.iter_mut().enumerate() {
+            if recording {
+                let levels = node.inner.levels();
+                tables.middleboxes.push(MiddleboxRow {
+                    time_s: now.as_secs_f64(),
+                    middlebox: middlebox as u32,
+                    buffer_packets: levels.packets.map(|gauge| gauge.level() as f64),
+                    buffer_bytes: levels.bytes.level(),
+                    undelivered_bytes: levels.undelivered.level(),
+                });
+            }
+            let connections = node.ends.len() / 2;
+            for own in node.inner.own_connections() {
+                let end = &mut node.ends[own.port * connections + own.index];
+                if let Some(row) = end.sample(now, span, measuring, middlebox, &own).filter(|_| recording) {
+                    tables.long_hops.push(row);
+                }
+            }
         }
     }
 
@@ -180,7 +283,25 @@ impl World<'_> {
             at: instance.nodes.iter().map(|node| self.network.nodes[*node].clone()).collect(),
             flows: instance.flows.len(),
             metrics,
+            long_hop: self.long_hop_summaries(node, instance),
         }
+    }
+
+    fn long_hop_summaries(&self, node: &Node, instance: &MiddleboxInstance) -> Vec<LongHopSummary> {
+        let measured = self.scenario.run.duration - self.scenario.run.warmup;
+        let connections = node.ends.len() / 2;
+        let mut ends = node.inner.own_connections();
+        ends.retain(|own| own.connection.stats().data_segments_sent > 0);
+        ends.sort_by_key(|own| (own.index, own.port));
+        let name = |port: usize| self.network.nodes[instance.nodes[port]].clone();
+        ends.iter()
+            .map(|own| LongHopSummary {
+                connection: own.index,
+                from: name(own.port),
+                to: name(1 - own.port),
+                metrics: node.ends[own.port * connections + own.index].metrics(own, measured),
+            })
+            .collect()
     }
 
     fn set_levels(&self, levels: &Levels, metrics: &mut Metrics) {
@@ -192,5 +313,64 @@ impl World<'_> {
         metrics.set("buffer_max_bytes", levels.bytes.max() as f64);
         metrics.set("undelivered_mean_bytes", levels.undelivered.mean(self.now));
         metrics.set("undelivered_max_bytes", levels.undelivered.max() as f64);
+    }
+}
+
+impl LongHopEnd {
+    /// Adds to the means; a row for an end that has sent data.
+    fn sample(
+        &mut self,
+        now: Instant,
+        span: Duration,
+        measuring: bool,
+        middlebox: usize,
+        own: &OwnConnection<'_>,
+    ) -> Option<LongHopRow> {
+        let connection = own.connection;
+        let stats = connection.stats();
+        if stats.data_segments_sent == 0 {
+            return None;
+        }
+        if measuring {
+            self.cwnd_sum += connection.cwnd() as f64;
+            self.cwnd_samples += 1;
+        }
+        let sampled = (stats.data_bytes_sent, stats.retransmitted_segments);
+        let before = std::mem::replace(&mut self.sampled, sampled);
+        Some(LongHopRow {
+            time_s: now.as_secs_f64(),
+            middlebox: middlebox as u32,
+            connection: own.index as u32,
+            port: own.port as u32,
+            cwnd_bytes: connection.cwnd() as f64,
+            ssthresh_bytes: Some(connection.ssthresh())
+                .filter(|bytes| *bytes < u64::MAX)
+                .map(|bytes| bytes as f64),
+            flight_bytes: connection.flight_size() as f64,
+            unsent_bytes: connection.unsent() as f64,
+            srtt_s: (stats.rtt_samples > 0).then(|| connection.srtt().as_secs_f64()),
+            throughput_bps: (sampled.0 - before.0) as f64 * 8.0 / span.as_secs_f64(),
+            retransmits: (sampled.1 - before.1) as u32,
+        })
+    }
+
+    fn metrics(&self, own: &OwnConnection<'_>, measured: Duration) -> Metrics {
+        let (now, then) = (own.connection.stats(), &self.baseline);
+        let sent = now.data_segments_sent - then.data_segments_sent;
+        let retransmitted = now.retransmitted_segments - then.retransmitted_segments;
+        let samples = now.rtt_samples - then.rtt_samples;
+        let ratio = |numerator: f64, denominator: f64| (denominator > 0.0).then(|| numerator / denominator);
+        let bits = (now.data_bytes_sent - then.data_bytes_sent) as f64 * 8.0;
+        let mut metrics = Metrics::default();
+        metrics.set("throughput_bps", ratio(bits, measured.as_secs_f64()));
+        metrics.set("cwnd_mean_bytes", ratio(self.cwnd_sum, self.cwnd_samples as f64));
+        metrics
+            .set("rtt_mean_s", (samples > 0).then(|| ((now.rtt_sum - then.rtt_sum) / samples).as_secs_f64()));
+        metrics.set("sent_packets", sent as f64);
+        metrics.set("retransmitted_packets", retransmitted as f64);
+        metrics.set("retransmission_rate", ratio(retransmitted as f64, sent as f64));
+        metrics.set("fast_retransmits", (now.fast_retransmits - then.fast_retransmits) as f64);
+        metrics.set("timeouts", (now.timeouts - then.timeouts) as f64);
+        metrics
     }
 }

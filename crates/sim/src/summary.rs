@@ -198,6 +198,9 @@ fn flow_metrics(world: &World<'_>, flow: usize, measured: &Measured) -> Metrics 
     let cwnd = world.cwnd_mean[flow];
     let mut metrics = Metrics::default();
     metrics.set("goodput_bps", measured.goodput_bps());
+    if world.scenario.run.peak_goodput {
+        metrics.set("goodput_max_bps", world.goodput_max[flow]);
+    }
     metrics.set("throughput_bps", ratio(stats.data_bytes_sent as f64 * 8.0, measured.active_s));
     metrics.set("delivered_bytes", totals.delivered as f64);
     let took = app.finished.filter(|_| app.has_end()).map(|at| at - world.network.flows[flow].start);

@@ -64,6 +64,8 @@ pub(crate) struct World<'a> {
     pub queue_peak: Vec<u64>,
     pub cwnd_mean: Vec<CwndMean>,
     flow_samples: Vec<FlowSample>,
+    /// Largest goodput of one measured interval in bit/s, by flow, where it is asked for.
+    pub goodput_max: Vec<Option<f64>>,
     link_samples: Vec<(LinkStats, f64)>,
     last_sample: Instant,
 }
@@ -127,6 +129,7 @@ impl<'a> World<'a> {
             queue_peak: vec![0; declared.len()],
             cwnd_mean: vec![CwndMean::default(); flows],
             flow_samples: vec![FlowSample::default(); flows],
+            goodput_max: vec![None; flows],
             link_samples: vec![(LinkStats::default(), 0.0); declared.len()],
             declared,
             last_sample: Instant::ZERO,
@@ -261,12 +264,11 @@ impl<'a> World<'a> {
 
     /// Addresses of a packet that goes to `endpoint`.
     pub fn hosts(&self, endpoint: u32) -> Hosts {
-        let flow = &self.network.flows[self.network.flow_of(endpoint as usize)];
         let address = |node: usize| {
             let [_, high, middle, low] = (node as u32 + 1).to_be_bytes();
             IpAddr::V4(Ipv4Addr::new(10, high, middle, low))
         };
-        let (client, server) = (address(flow.from), address(flow.to));
+        let [client, server] = self.network.ends_of_connection(endpoint as usize / 2).map(address);
         if endpoint % 2 == 0 {
             Hosts { src: server, dst: client }
         } else {
@@ -589,7 +591,7 @@ impl<'a> World<'a> {
         for flow in 0..self.apps.len() {
             self.sample_flow(flow, span, measuring);
         }
-        self.sample_middleboxes();
+        self.sample_middleboxes(span, measuring);
     }
 
     fn sample_link(&mut self, position: usize, span: Duration) {
@@ -644,20 +646,27 @@ impl<'a> World<'a> {
         if *next_sample == self.now {
             *next_sample = following;
         }
-        if !self.recorder.recording || span.is_zero() {
+        if !(self.recorder.recording || self.scenario.run.peak_goodput) || span.is_zero() {
             return;
         }
-        let before = self.flow_samples[flow];
+        let before = std::mem::replace(&mut self.flow_samples[flow], sample);
         let per_second = |bytes: u64| bytes as f64 * 8.0 / span.as_secs_f64();
+        let goodput_bps = per_second(sample.received - before.received);
+        if self.scenario.run.peak_goodput && measuring && span == self.scenario.run.sample {
+            let largest = &mut self.goodput_max[flow];
+            *largest = Some(largest.map_or(goodput_bps, |most| most.max(goodput_bps)));
+        }
+        if !self.recorder.recording {
+            return;
+        }
         let row = FlowRow {
             time_s: self.now.as_secs_f64(),
             flow: flow as u32,
             throughput_bps: per_second(sample.sent_bytes - before.sent_bytes),
-            goodput_bps: per_second(sample.received - before.received),
+            goodput_bps,
             retransmits: (sample.retransmitted - before.retransmitted) as u32,
             ..state
         };
-        self.flow_samples[flow] = sample;
         self.recorder.tables.flows.push(row);
     }
 

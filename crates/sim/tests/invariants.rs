@@ -36,10 +36,18 @@ struct RandomNetwork {
 }
 
 /// Settings of middleboxes, each for the node that it is given.
-const MIDDLEBOXES: [&str; 3] = [
+const MIDDLEBOXES: [&str; 10] = [
     "kind = \"premature_ack\"\nbuffer = \"20 packets\"\nwatermark = 15",
     "kind = \"premature_ack\"\nbuffer = \"200 packets\"\nwindow = \"64 kB\"",
     "kind = \"premature_ack\"\nwatermark = 0\nfail_at = \"7 s\"",
+    "kind = \"snoop\"\ncache = \"20 packets\"",
+    "kind = \"snoop\"\ntowards = \"from\"",
+    "kind = \"split\"\nbuffer = \"30 kB\"\nfar = { congestion = \"cubic\" }",
+    "kind = \"split\"\npeer = PEER\nconnections = 2\nlong = { congestion = \"cubic\", receive_buffer = \"100 kB\" }",
+    "kind = \"split\"\npeer = PEER\nconnections = \"per_flow\"\nframing = \"pepid\"\nlong = { established = false }",
+    "kind = \"split\"\npeer = PEER\nlocal_queue = { queue = { kind = \"red\", limit = \"30 packets\" } }",
+    "kind = \"split\"\npeer = PEER\nfail_at = \"7 s\"\nlocal_queue = { queue = { kind = \"fq_codel\", limit = \"30 packets\" }, \
+     buffer_start = \"20 kB\", send_check_interval = \"3 ms\" }",
 ];
 
 fn random_network() -> impl Strategy<Value = RandomNetwork> {
@@ -63,18 +71,20 @@ impl RandomNetwork {
         let (from, to) = (from % nodes, to % nodes);
         (from, if from == to { (to + 1) % nodes } else { to })
     }
-    /// True if a flow passes a node without beginning or ending there.
-    fn is_passed(&self, node: usize) -> bool {
+    /// True if a flow passes all nodes from one to another without beginning or ending there.
+    fn are_passed(&self, first: usize, last: usize) -> bool {
         self.flows.iter().any(|(from, to, _, access, ..)| {
             let (from, to) = self.ends(*from, *to);
             let (low, high) = (from.min(to), from.max(to));
-            if *access { low <= node && node <= high } else { low < node && node < high }
+            if *access { low <= first && last <= high } else { low < first && last < high }
         })
     }
     fn toml(&self) -> String {
         let seed = self.seed >> 1;
-        let mut text =
-            format!("[run]\nduration = \"20 s\"\nwarmup = \"3 s\"\nseed = {seed}\nsample = \"1 s\"\n");
+        let mut text = format!(
+            "[run]\nduration = \"20 s\"\nwarmup = \"3 s\"\nseed = {seed}\nsample = \"1 s\"\npeak_goodput = {}\n",
+            seed % 2 == 0
+        );
         for (index, (mbit, ms, packets, kind)) in self.links.iter().enumerate() {
             let impairment = match kind {
                 0 => "loss = { kind = \"random\", probability = \"1 %\" }",
@@ -127,13 +137,16 @@ impl RandomNetwork {
                  tcp = {{ variant = \"{variant}\", ecn = {ecn} }}\n"
             );
         }
+        let mut taken: Vec<(usize, usize)> = vec![];
         for (index, (node, kind)) in self.middleboxes.iter().enumerate() {
             let node = node % (self.links.len() + 1);
-            if self.is_passed(node) {
-                text += &format!(
-                    "[[middlebox]]\nname = \"m{index}\"\nat = \"n{node}\"\n{}\n",
-                    MIDDLEBOXES[*kind]
-                );
+            let last = if MIDDLEBOXES[*kind].contains("PEER") { node + 1 } else { node };
+            let is_free =
+                |(from, to): &(usize, usize)| last < *from || *to < node || (node == last && from == to);
+            if last <= self.links.len() && self.are_passed(node, last) && taken.iter().all(is_free) {
+                taken.push((node, last));
+                let settings = MIDDLEBOXES[*kind].replace("PEER", &format!("\"n{last}\""));
+                text += &format!("[[middlebox]]\nname = \"m{index}\"\nat = \"n{node}\"\n{settings}\n");
             }
         }
         text
@@ -167,6 +180,7 @@ proptest! {
         prop_assert_eq!(&outcome.tables.flows, &plain.tables.flows);
         prop_assert_eq!(&outcome.tables.links, &plain.tables.links);
         prop_assert_eq!(&outcome.tables.middleboxes, &plain.tables.middleboxes);
+        prop_assert_eq!(&outcome.tables.long_hops, &plain.tables.long_hops);
         prop_assert_eq!(&outcome.tables.events, &plain.tables.events);
         prop_assert_eq!(&outcome.tables.segments, &plain.tables.segments);
     }

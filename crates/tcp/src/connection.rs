@@ -123,7 +123,8 @@ impl Connection {
         let peer = config.clone();
         Self::established_with(config, &peer, cc, ports)
     }
-    /// The same with a peer whose configuration differs.
+    /// The same with a peer whose configuration differs and which takes this end to be of its own: it scales windows, and has
+    /// options, as two ends of its configuration do.
     pub fn established_with(
         config: Config,
         peer: &Config,
@@ -133,7 +134,9 @@ impl Connection {
         let mut connection = Self::new(config, cc, SeqNumber(0), ports, State::Established);
         let offer = Offer::of_config(peer);
         connection.ecn = connection.config.ecn && peer.ecn;
-        connection.agreed = Offer::of_config(&connection.config).agree(&offer);
+        let mss = Offer::of_config(&connection.config).agree(&offer).mss;
+        connection.agreed = offer.agree(&offer);
+        connection.agreed.mss = connection.agreed.mss.min(mss);
         let agreed = connection.agreed;
         connection.receiver.synchronize(agreed.receive_shift, agreed.sack);
         connection.receiver.open_window();

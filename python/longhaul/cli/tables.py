@@ -22,7 +22,7 @@ _BESIDE = 3
 
 
 def print_run(console: Console, result: Result) -> None:
-    """Key numbers, links, groups, flows, warnings."""
+    """Key numbers, links, middleboxes, groups, flows, warnings."""
     s = result.summary
     console.print(
         f"[bold]{escape(result.name)}[/bold]  seed {s['seed']}, {quantity(s['duration_s'], 's', 4)} simulated, run {result.run_id[:12]}"
@@ -36,6 +36,8 @@ def print_run(console: Console, result: Result) -> None:
     for title, value in tables.key_numbers(result):
         console.print(f"  {escape(title):<28}[bold]{value}[/bold]")
     _print(console, tables.object_table(result, "links", short=True), "Links")
+    if s.get("middleboxes"):
+        _print(console, tables.middlebox_table(result, short=True), "Middleboxes")
     if tables.groups_differ_from_flows(result):
         _print(console, tables.object_table(result, "groups", short=True), "Groups")
     chosen = "Flows" if not tables.is_selection(result) else f"Flows (slowest, median and fastest of {len(s['flows'])})"

@@ -57,6 +57,7 @@ def write_run_report(result: Result, path: Path) -> Path:
         "figures": figures,
         "run": tables.run_table(result),
         "links": tables.object_table(result, "links"),
+        "middleboxes": tables.middlebox_table(result) if result.summary.get("middleboxes") else None,
         "groups": tables.object_table(result, "groups") if tables.groups_differ_from_flows(result) else None,
         "flows": tables.object_table(result, "flows"),
         "selection": tables.is_selection(result),

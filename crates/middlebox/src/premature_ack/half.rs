@@ -3,7 +3,7 @@
 
 use super::watermark::WatermarkControl;
 use super::{Counts, Guard, Settings};
-use crate::cache::{Cache, Copy, number, position};
+use crate::cache::{Cache, Copy, later, number, position};
 use crate::{Body, Direction, Verdict};
 use longhaul_segment::{Ecn, Flags, Options, Segment, Timestamps};
 use longhaul_units::Instant;
@@ -281,7 +281,7 @@ impl<B: Body> Half<B> {
         destination.next = destination.next.max(Some(next));
         destination.ecn_echo = segment.flags.contains(Flags::ECE);
         if let Some(timestamps) = segment.options.timestamps {
-            destination.timestamp = Some(timestamps.value);
+            destination.timestamp = Some(later(destination.timestamp, timestamps.value));
         }
         destination.window.replace(segment.window)
     }

@@ -8,6 +8,7 @@ mod fifo;
 mod flows;
 mod fq_codel;
 mod head_drop;
+mod held;
 mod pie;
 pub mod red;
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub use drop_tail::DropTail;
 pub use drr::{Drr, DrrSpec};
 pub use fq_codel::{FqCodel, FqCodelSpec};
 pub use head_drop::HeadDrop;
+pub use held::HeldQueue;
 pub use pie::{Pie, PieSpec};
 pub use red::{Red, RedSpec};
 pub use wfq::{Wfq, WfqSpec};

@@ -1,0 +1,700 @@
+//! A split at two nodes with a long hop between them: split start and split end of "A split connection PEP in ns-2"
+//! (Innsbruck, 2009). Either node serves the hosts on its side, so that flows may be opened, and data sent, both ways.
+//!
+//! Flows share connections over the long hop by records (see [`super::record`]); a flow keeps to one of them. Flow control is
+//! either the paper's (a local queue that drops, see [`LocalQueueSettings`]) or that of TCP: data waits in the receive
+//! buffers of the hosts' connections, which take turns on the long hop, segment by segment; their windows close as the
+//! buffers fill, and nothing is dropped. At the far end a slow host holds back all that share its connection over the long
+//! hop, if [`FlowControl::Window`] says so; else its data waits there without limit.
+//!
+//! Both nodes are one object here, as in the paper; what one of them knows of the other comes to it in records alone.
+
+use super::half::{Half, LongEnd, Owner};
+use super::local::{Broken, Local};
+use super::local_queue::{LocalQueue, LocalQueueSettings, Waiting};
+use super::record::{Framing, MOST_DATA, Record, RecordKind, RecordLine};
+use super::{Counts, Plans, READY_SEGMENTS, Side};
+use crate::levels::Levels;
+use crate::outbox::Outbox;
+use crate::{Departure, Direction, Event, Middlebox, OwnConnection, Passing, Verdict};
+use longhaul_path::Random;
+use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
+use longhaul_tcp::{Connection, Ports, Reading, reset_for};
+use longhaul_units::Instant;
+use std::collections::VecDeque;
+
+/// What keeps hosts from sending more than the long hop takes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum FlowControl {
+    /// The windows that the split offers to the hosts. With a limit, the far end takes nothing more from the long hop while
+    /// a host has not acknowledged so many bytes.
+    Window(Option<u64>),
+    /// A queue before the split, which drops.
+    LocalQueue(LocalQueueSettings),
+}
+
+/// The connections over the long hop.
+#[derive(Clone)]
+pub struct LongHop {
+    /// Their settings at both ends.
+    pub side: Side,
+    /// They are there from the start; otherwise each is opened when it is first needed.
+    pub established: bool,
+    /// How many there are. A flow keeps to one of them.
+    pub connections: u32,
+    /// How records are told apart.
+    pub framing: Framing,
+    /// Number of the first of them as a connection.
+    pub first_number: u32,
+    /// Position of each flow among those that take turns on these connections, by its number.
+    pub positions: Vec<u32>,
+}
+
+impl LongHop {
+    fn of(&self, flow: u32) -> usize {
+        let position = self.positions.get(flow as usize).copied().unwrap_or(flow);
+        (position % self.connections.max(1)) as usize
+    }
+}
+
+/// A split connection proxy at two nodes. Port 0 is the first, port 1 the second.
+pub struct DistributedSplit {
+    plans: Plans,
+    long_hop: LongHop,
+    control: FlowControl,
+    halves: [Half; 2],
+    /// Records under way on each long connection, by the node that sends them.
+    lines: Vec<[RecordLine; 2]>,
+    /// Bytes of each flow that were acknowledged to one host and not by the other.
+    undelivered: Vec<u64>,
+    outbox: Outbox<()>,
+    events: VecDeque<Event>,
+    levels: Levels,
+    counts: Counts,
+    /// For initial sequence numbers.
+    random: Random,
+    failed: bool,
+}
+
+impl DistributedSplit {
+    /// A split. Random streams follow from seed and name.
+    pub fn new(plans: Plans, long_hop: LongHop, control: FlowControl, seed: u64, name: &str) -> Self {
+        let longs = long_hop.connections as usize;
+        let half = |side: usize| {
+            let queue = match control {
+                FlowControl::Window(_) => None,
+                FlowControl::LocalQueue(settings) => {
+                    Some(LocalQueue::new(settings, seed, &format!("{name} queue {side}")))
+                }
+            };
+            Half::new(longs, queue)
+        };
+        let queues = matches!(control, FlowControl::LocalQueue(_));
+        DistributedSplit {
+            halves: [half(0), half(1)],
+            plans,
+            long_hop,
+            control,
+            lines: (0..longs).map(|_| Default::default()).collect(),
+            undelivered: vec![],
+            outbox: Outbox::default(),
+            events: VecDeque::new(),
+            levels: if queues { Levels::of_packets() } else { Levels::default() },
+            counts: Counts::default(),
+            random: Random::stream(seed, &format!("{name} isn")),
+            failed: false,
+        }
+    }
+
+    // Packets of the hosts.
+
+    fn on_host_packet(&mut self, now: Instant, side: usize, packet: Waiting) {
+        let carries = packet.segment.payload_len > 0 || packet.segment.flags.contains(Flags::FIN);
+        match &mut self.halves[side].queue {
+            Some(queue) if carries => {
+                queue.enqueue(now, packet);
+                self.note_drops(side);
+                if self.is_event_driven() {
+                    self.let_in(now, side);
+                }
+                self.note_queues(now);
+            }
+            _ => self.reach_local(now, side, packet),
+        }
+    }
+
+    fn is_event_driven(&self) -> bool {
+        self.halves[0].queue.as_ref().is_some_and(LocalQueue::is_event_driven)
+    }
+
+    fn note_drops(&mut self, side: usize) {
+        let Some(queue) = &mut self.halves[side].queue else { return };
+        for (packet, _) in queue.packets.take_dropped() {
+            self.counts.drops += u64::from(packet.segment.payload_len > 0);
+            self.events.push_back(Event::Dropped {
+                connection: packet.connection,
+                direction: packet.direction,
+                payload_len: packet.segment.payload_len,
+                wire_len: packet.segment.ipv4_len(),
+            });
+        }
+    }
+
+    fn note_queues(&mut self, now: Instant) {
+        let queues = self.halves.iter().filter_map(|half| half.queue.as_ref());
+        let packets = queues.map(|queue| queue.occupancy().packets).sum();
+        if let Some(gauge) = &mut self.levels.packets {
+            gauge.set(now, packets);
+        }
+    }
+
+    /// Lets packets of the local queue in, as long as there is credit. True if there was any.
+    fn let_in(&mut self, now: Instant, side: usize) -> bool {
+        let mss = u64::from(self.long_hop.side.config.mss);
+        let mut any = false;
+        loop {
+            let half = &mut self.halves[side];
+            let head = half.queue.as_ref().and_then(|queue| queue.packets.head());
+            let Some(flow) = head.map(|packet| packet.connection) else { break };
+            let unsent = half.unsent(self.long_hop.of(flow));
+            let Some(packet) = half.queue.as_mut().and_then(|queue| queue.let_in(now, unsent, mss)) else {
+                break;
+            };
+            self.reach_local(now, side, packet);
+            any = true;
+        }
+        if any {
+            self.note_drops(side);
+            self.note_queues(now);
+        }
+        any
+    }
+
+    /// A packet reaches the connection that stands in for the other host.
+    fn reach_local(&mut self, now: Instant, side: usize, packet: Waiting) {
+        let Waiting { connection: flow, direction, ecn, segment } = packet;
+        if self.local_for(side, flow, direction, &segment).is_none_or(|local| local.is_closed()) {
+            return self.refuse(side, flow, direction, &segment);
+        }
+        if let Some(local) = self.halves[side].local(flow) {
+            local.connection.handle_segment(now, &segment, ecn);
+        }
+        self.settle_local(now, side, flow);
+    }
+
+    fn refuse(&mut self, side: usize, flow: u32, direction: Direction, segment: &Segment) {
+        if let Some(reset) = reset_for(segment) {
+            self.outbox.push_at(side, flow, direction.opposite(), reset, Ecn::NotEct, ());
+        }
+    }
+
+    fn local_for(
+        &mut self,
+        side: usize,
+        flow: u32,
+        direction: Direction,
+        segment: &Segment,
+    ) -> Option<&mut Local> {
+        let opens = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        // A late copy of the SYN that opened the last connection opens none.
+        let gone = |half: &mut Half| {
+            half.local(flow).is_none_or(|local| local.is_over() && local.syn != Some(segment.seq))
+        };
+        let ports = Ports { local: segment.dst_port, remote: segment.src_port };
+        let towards = direction.opposite();
+        let long_works = self.long_end(side, flow).is_some();
+        if opens && long_works && gone(&mut self.halves[side]) && gone(&mut self.halves[1 - side]) {
+            self.retire(flow);
+            let isn = self.isn();
+            let mut local = Local::accept(self.side_towards(flow, towards), isn, ports, towards);
+            local.syn = Some(segment.seq);
+            self.halves[side].put_local(flow, local);
+            self.send_record(side, Record { flow, kind: RecordKind::Open, len: 0 });
+        } else if self.halves[side].local(flow).is_none() {
+            self.halves[side].put_local(flow, self.established(flow, towards, ports)?);
+        }
+        self.halves[side].local(flow)
+    }
+
+    fn isn(&mut self) -> SeqNumber {
+        SeqNumber(self.random.bits() as u32)
+    }
+    /// The settings of a connection whose packets go in this direction.
+    fn side_towards(&self, flow: u32, direction: Direction) -> &Side {
+        let plan = self.plans.of(flow);
+        match direction {
+            Direction::Reverse => &plan.near,
+            Direction::Forward => &plan.far,
+        }
+    }
+    fn established(&self, flow: u32, direction: Direction, ports: Ports) -> Option<Local> {
+        let host = self.plans.of(flow).established.as_ref()?;
+        Some(Local::established(self.side_towards(flow, direction), host, ports, direction))
+    }
+
+    /// Forgets both connections of a flow, which are closed.
+    fn retire(&mut self, flow: u32) {
+        for half in &mut self.halves {
+            if let Some(local) = half.locals.get_mut(flow as usize).and_then(Option::take) {
+                self.counts.local_retransmissions += local.connection.stats().retransmitted_segments;
+                self.counts.local_timeouts += local.connection.stats().timeouts;
+            }
+        }
+    }
+
+    /// Does what has become possible at a connection to a host.
+    fn settle_local(&mut self, now: Instant, side: usize, flow: u32) {
+        let Some(local) = self.halves[side].local(flow) else { return };
+        let broken = local.take_events();
+        if let Some(why) = broken {
+            self.on_broken(side, flow, why);
+        }
+        let Some(local) = self.halves[side].local(flow) else { return };
+        let waits = local.connection.readable() > 0 || local.has_end_to_pass();
+        if waits && !local.broken && !std::mem::replace(&mut local.ready, true) {
+            let long = self.long_hop.of(flow);
+            if let Some(end) = self.long_end(side, flow) {
+                end.ready.push_back(flow);
+            }
+            self.halves[side].touch(Owner::Long(long));
+            if matches!(self.control, FlowControl::LocalQueue(_)) {
+                // What was let in is the long hop's at once.
+                self.fill(now, side, long);
+            }
+        }
+        self.halves[side].touch(Owner::Local(flow));
+        let long = self.long_hop.of(flow);
+        if self.halves[side].long(long).is_some_and(|end| end.blocked) {
+            self.take_records(now, side, long);
+        }
+    }
+
+    /// A host has ended its connection before its time; the other host's ends too.
+    fn on_broken(&mut self, side: usize, flow: u32, why: Broken) {
+        let to_it = self.undelivered_from(1 - side, flow);
+        let from_it = self.undelivered_from(side, flow);
+        self.counts.lost_acknowledged_bytes += to_it;
+        if why == Broken::TimedOut {
+            // A host that resets gives up what it had sent; one that is silent does not.
+            self.counts.lost_acknowledged_bytes += from_it;
+        }
+        self.send_record(side, Record { flow, kind: RecordKind::Reset, len: 0 });
+    }
+
+    /// Bytes that the host on one side has sent and the other has not acknowledged.
+    fn undelivered_from(&mut self, side: usize, flow: u32) -> u64 {
+        let received = self.halves[side].local(flow).map_or(0, |local| local.connection.received_bytes());
+        let acked = self.halves[1 - side].local(flow).map_or(0, |local| local.connection.acked_bytes());
+        received.saturating_sub(acked)
+    }
+
+    fn account(&mut self, now: Instant, flow: u32) {
+        let index = flow as usize;
+        if index >= self.undelivered.len() {
+            self.undelivered.resize(index + 1, 0);
+        }
+        let broken = (0..2).any(|side| self.halves[side].local(flow).is_some_and(|local| local.broken));
+        let undelivered =
+            if broken { 0 } else { self.undelivered_from(0, flow) + self.undelivered_from(1, flow) };
+        let before = std::mem::replace(&mut self.undelivered[index], undelivered);
+        let level = self.levels.undelivered.level() + undelivered - before;
+        self.levels.undelivered.set(now, level);
+        self.levels.bytes.set(now, level);
+    }
+
+    // The long hop.
+
+    /// The end of a flow's long connection at a node, opened if it is needed for the first time; `None` if it has broken.
+    fn long_end(&mut self, side: usize, flow: u32) -> Option<&mut LongEnd> {
+        let index = self.long_hop.of(flow);
+        if self.halves[side].longs[index].is_none() {
+            self.open_long(side, index, true);
+        }
+        self.halves[side].long(index).filter(|end| !end.broken)
+    }
+
+    fn open_long(&mut self, side: usize, index: usize, active: bool) {
+        let isn = self.isn();
+        let Side { config, congestion } = &self.long_hop.side;
+        // Any ports will do, as long as each connection has its own.
+        let port = |side: usize| 10_000 + 2 * (index as u16 % 20_000) + side as u16;
+        let ports = Ports { local: port(side), remote: port(1 - side) };
+        let connection = if self.long_hop.established {
+            Connection::established(config.clone(), congestion(), ports)
+        } else if active {
+            Connection::connect(config.clone(), congestion(), isn, ports)
+        } else {
+            Connection::listen(config.clone(), congestion(), isn, ports)
+        };
+        self.halves[side].longs[index] = Some(Box::new(LongEnd::new(connection)));
+    }
+
+    fn send_record(&mut self, side: usize, record: Record) {
+        let long = self.long_hop.of(record.flow);
+        let framing = self.long_hop.framing;
+        if self.long_end(side, record.flow).is_none() {
+            return;
+        }
+        let bytes = self.lines[long][side].push(record, framing);
+        if let Some(end) = self.halves[side].long(long) {
+            end.connection.write(bytes);
+        }
+        self.halves[side].touch(Owner::Long(long));
+    }
+
+    /// Moves data of the flows whose turn it is to a long connection, as much as it can soon send. True if there was any.
+    fn fill(&mut self, now: Instant, side: usize, long: usize) -> bool {
+        let framing = self.long_hop.framing;
+        let without_limit = matches!(self.control, FlowControl::LocalQueue(_));
+        let mut any = false;
+        loop {
+            let half = &mut self.halves[side];
+            let Some(end) = half.longs[long].as_deref_mut().filter(|end| !end.broken) else { return any };
+            let segment = u64::from(end.connection.effective_mss());
+            if !without_limit && end.connection.unsent() >= READY_SEGMENTS * segment {
+                return any;
+            }
+            let Some(flow) = end.ready.pop_front() else { return any };
+            let Some(local) = half.local(flow) else { continue };
+            local.ready = false;
+            if local.broken {
+                continue;
+            }
+            let most = if without_limit { MOST_DATA } else { segment };
+            let taken = local.connection.read(now, most.min(MOST_DATA));
+            let ends = local.has_end_to_pass();
+            local.end_passed |= ends;
+            let again = local.connection.readable() > 0;
+            local.ready = again;
+            let mut bytes = 0;
+            if taken > 0 {
+                let record = Record { flow, kind: RecordKind::Data, len: taken as u32 };
+                bytes += self.lines[long][side].push(record, framing);
+            }
+            if ends {
+                let record = Record { flow, kind: RecordKind::Close, len: 0 };
+                bytes += self.lines[long][side].push(record, framing);
+            }
+            // Reading may have opened the window.
+            half.touch(Owner::Local(flow));
+            let Some(end) = half.long(long) else { return any };
+            if bytes > 0 {
+                end.connection.write(bytes);
+            }
+            if again {
+                end.ready.push_back(flow);
+            }
+            half.touch(Owner::Long(long));
+            any = true;
+        }
+    }
+
+    /// Takes the records that have arrived at a node.
+    fn take_records(&mut self, now: Instant, side: usize, long: usize) {
+        loop {
+            let Some(end) = self.halves[side].long(long) else { return };
+            let received = end.connection.received_bytes();
+            let Some(record) = self.lines[long][1 - side].next(received) else {
+                end.blocked = false;
+                return;
+            };
+            let limit = match self.control {
+                FlowControl::Window(limit) if record.kind == RecordKind::Data => limit,
+                _ => None,
+            };
+            let host = self.halves[side].local(record.flow).filter(|local| !local.broken);
+            let backlog = host.map_or(0, |local| local.backlog());
+            let full = limit.is_some_and(|limit| backlog > 0 && backlog + u64::from(record.len) > limit);
+            let Some(end) = self.halves[side].long(long) else { return };
+            end.blocked = full;
+            if full {
+                return;
+            }
+            if end.connection.config().reading == Reading::Manual {
+                end.connection.read(now, self.long_hop.framing.wire_len(&record));
+            }
+            self.lines[long][1 - side].pop();
+            self.halves[side].touch(Owner::Long(long));
+            self.on_record(now, side, record);
+        }
+    }
+
+    fn on_record(&mut self, now: Instant, side: usize, record: Record) {
+        let flow = record.flow;
+        if self.halves[side].local(flow).is_none() {
+            self.answer_first_record(side, record);
+        }
+        let Some(local) = self.halves[side].local(flow) else { return };
+        match record.kind {
+            RecordKind::Open => {}
+            RecordKind::Data if local.broken => {}
+            RecordKind::Data => local.connection.write(u64::from(record.len)),
+            RecordKind::Close => local.close(),
+            RecordKind::Reset => {
+                if !local.broken {
+                    local.break_off();
+                }
+            }
+        }
+        self.settle_local(now, side, flow);
+    }
+
+    /// The first record of a flow: a connection to its host on this side.
+    fn answer_first_record(&mut self, side: usize, record: Record) {
+        let flow = record.flow;
+        // Ports are part of what the open record would carry on real packets; there, addresses too.
+        let Some(other) = self.halves[1 - side].local(flow) else { return };
+        let (towards, ports) = (other.direction.opposite(), other.connection.ports());
+        let ports = Ports { local: ports.remote, remote: ports.local };
+        let local = if record.kind == RecordKind::Open {
+            let isn = self.isn();
+            Some(Local::connect(self.side_towards(flow, towards), isn, ports, towards))
+        } else {
+            self.established(flow, towards, ports)
+        };
+        if let Some(local) = local {
+            self.halves[side].put_local(flow, local);
+        }
+    }
+
+    /// A long connection has broken: all its flows end before their time.
+    fn on_long_broken(&mut self, now: Instant, long: usize) {
+        for half in &mut self.halves {
+            if let Some(end) = half.long(long) {
+                end.broken = true;
+                end.connection.abort();
+                end.ready.clear();
+            }
+        }
+        self.lines[long] = Default::default();
+        let flows = self.halves.iter().map(|half| half.locals.len()).max().unwrap_or(0) as u32;
+        for flow in 0..flows {
+            if self.long_hop.of(flow) != long {
+                continue;
+            }
+            let at_stake = (0..2).all(|side| self.halves[side].local(flow).is_none_or(|local| !local.broken));
+            if at_stake {
+                let lost = self.undelivered_from(0, flow) + self.undelivered_from(1, flow);
+                self.counts.lost_acknowledged_bytes += lost;
+            }
+            for side in [0, 1] {
+                if let Some(local) = self.halves[side].local(flow).filter(|local| !local.broken) {
+                    local.break_off();
+                    self.halves[side].touch(Owner::Local(flow));
+                }
+            }
+            self.account(now, flow);
+        }
+    }
+
+    fn on_long_packet(&mut self, now: Instant, side: usize, packet: Passing<'_, ()>) {
+        let index = (packet.connection - self.long_hop.first_number) as usize;
+        if self.halves[side].longs[index].is_none() {
+            self.open_long(side, index, false);
+        }
+        let Some(end) = self.halves[side].long(index) else { return };
+        end.connection.handle_segment(now, packet.segment, *packet.ecn);
+        self.settle_long(now, side, index);
+    }
+
+    fn settle_long(&mut self, now: Instant, side: usize, index: usize) {
+        let broke = self.halves[side].long(index).is_some_and(LongEnd::take_events);
+        if broke {
+            return self.on_long_broken(now, index);
+        }
+        self.take_records(now, side, index);
+        self.halves[side].touch(Owner::Long(index));
+    }
+
+    /// The next packet of a node.
+    fn transmit_from(&mut self, now: Instant, side: usize, segment: &mut Segment) -> Option<Departure<()>> {
+        while let Some(&owner) = self.halves[side].dirty.front() {
+            loop {
+                let departure = self.halves[side]
+                    .connection(owner)
+                    .and_then(|connection| connection.transmit_into(now, segment));
+                if let Some(departure) = departure {
+                    let (connection, direction) = match owner {
+                        Owner::Long(index) => {
+                            (self.long_hop.first_number + index as u32, Direction::BOTH[side])
+                        }
+                        Owner::Local(flow) => {
+                            (flow, self.halves[side].local(flow).map_or(Direction::Forward, |l| l.direction))
+                        }
+                    };
+                    return Some(Departure {
+                        port: side,
+                        connection,
+                        direction,
+                        ecn: departure.ecn,
+                        body: (),
+                    });
+                }
+                if !self.go_on(now, side, owner) {
+                    break;
+                }
+            }
+            self.leave(now, side, owner);
+            self.halves[side].dirty.pop_front();
+        }
+        None
+    }
+
+    /// A connection has no more to send for now. True if that was changed.
+    fn go_on(&mut self, now: Instant, side: usize, owner: Owner) -> bool {
+        match owner {
+            Owner::Long(index) => {
+                let filled = self.fill(now, side, index);
+                let let_in = self.is_event_driven() && self.let_in(now, side);
+                filled || let_in
+            }
+            Owner::Local(_) => false,
+        }
+    }
+
+    /// A connection has had its turn.
+    fn leave(&mut self, now: Instant, side: usize, owner: Owner) {
+        let half = &mut self.halves[side];
+        let due = half.connection(owner).and_then(|connection| connection.poll_timeout());
+        let timer = half.timer_of(owner);
+        half.timers.set(timer, due);
+        match owner {
+            Owner::Long(index) => {
+                if let Some(end) = half.long(index) {
+                    end.dirty = false;
+                }
+            }
+            Owner::Local(flow) => {
+                if let Some(local) = half.local(flow) {
+                    local.dirty = false;
+                }
+                self.account(now, flow);
+            }
+        }
+    }
+}
+
+impl Middlebox<()> for DistributedSplit {
+    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, ()>) -> Verdict {
+        let is_long = packet.connection >= self.long_hop.first_number;
+        if self.failed {
+            if !is_long {
+                self.refuse(port, packet.connection, packet.direction, packet.segment);
+            }
+        } else if is_long {
+            self.on_long_packet(now, port, packet);
+        } else {
+            let Passing { connection, direction, ecn, segment, .. } = packet;
+            let packet = Waiting { connection, direction, ecn: *ecn, segment: *segment };
+            self.on_host_packet(now, port, packet);
+        }
+        Verdict::Taken
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        for side in [0, 1] {
+            while let Some(timer) = self.halves[side].timers.expired(now) {
+                let owner = self.halves[side].owner_of(timer);
+                let Some(connection) = self.halves[side].connection(owner) else { continue };
+                match connection.poll_timeout() {
+                    Some(due) if due <= now => connection.handle_timeout(now),
+                    due => {
+                        self.halves[side].timers.set(timer, due);
+                        continue;
+                    }
+                }
+                match owner {
+                    Owner::Long(index) => self.settle_long(now, side, index),
+                    Owner::Local(flow) => self.settle_local(now, side, flow),
+                }
+            }
+            if self.halves[side].queue.as_mut().is_some_and(|queue| queue.is_checked(now)) {
+                self.let_in(now, side);
+                if let Some(queue) = &mut self.halves[side].queue {
+                    queue.set_timer(now);
+                }
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let of_half = |half: &Half| {
+            let check = half.queue.as_ref().and_then(LocalQueue::next_check);
+            [half.timers.next(), check].into_iter().flatten().min()
+        };
+        self.halves.iter().filter_map(of_half).min()
+    }
+
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
+        if let Some(departure) = self.outbox.pop_into(segment) {
+            return Some(departure);
+        }
+        // What one node does can give the other nothing to do but over the long hop, except where all breaks.
+        (0..2).find_map(|side| self.transmit_from(now, side, segment))
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn fail(&mut self, now: Instant) {
+        self.counts.lost_acknowledged_bytes += self.undelivered.iter().sum::<u64>();
+        let flows = self.halves.iter().map(|half| half.locals.len()).max().unwrap_or(0) as u32;
+        (0..flows).for_each(|flow| self.retire(flow));
+        self.undelivered.clear();
+        for half in &mut self.halves {
+            for end in half.longs.iter().flatten() {
+                let stats = end.connection.stats();
+                self.counts.long_hop_packets += stats.data_segments_sent;
+                self.counts.long_hop_retransmissions += stats.retransmitted_segments;
+                self.counts.long_hop_timeouts += stats.timeouts;
+            }
+            *half = Half::new(half.longs.len(), None);
+        }
+        self.outbox.clear();
+        self.levels.undelivered.set(now, 0);
+        self.levels.bytes.set(now, 0);
+        self.note_queues(now);
+        self.failed = true;
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let locals = || self.halves.iter().flat_map(|half| half.locals.iter().flatten());
+        let of_locals = |value: fn(&longhaul_tcp::Stats) -> u64| -> u64 {
+            locals().map(|local| value(local.connection.stats())).sum()
+        };
+        let longs = || self.halves.iter().flat_map(|half| half.longs.iter().flatten());
+        let of_longs = |value: fn(&longhaul_tcp::Stats) -> u64| -> u64 {
+            longs().map(|long| value(long.connection.stats())).sum()
+        };
+        vec![
+            ("local_queue_drops", self.counts.drops),
+            (
+                "local_retransmissions",
+                self.counts.local_retransmissions + of_locals(|s| s.retransmitted_segments),
+            ),
+            ("local_timeouts", self.counts.local_timeouts + of_locals(|s| s.timeouts)),
+            ("long_hop_packets", self.counts.long_hop_packets + of_longs(|s| s.data_segments_sent)),
+            (
+                "long_hop_retransmissions",
+                self.counts.long_hop_retransmissions + of_longs(|s| s.retransmitted_segments),
+            ),
+            ("long_hop_timeouts", self.counts.long_hop_timeouts + of_longs(|s| s.timeouts)),
+            ("lost_acknowledged_bytes", self.counts.lost_acknowledged_bytes),
+        ]
+    }
+    fn levels(&self) -> &Levels {
+        &self.levels
+    }
+    fn begin_measuring(&mut self, now: Instant) {
+        self.levels.restart(now);
+    }
+    fn own_connections(&self) -> Vec<OwnConnection<'_>> {
+        let mut all = vec![];
+        for (port, half) in self.halves.iter().enumerate() {
+            let ends = half.longs.iter().enumerate().filter_map(|(index, end)| Some((index, end.as_ref()?)));
+            all.extend(ends.map(|(index, end)| OwnConnection { index, port, connection: &end.connection }));
+        }
+        all
+    }
+}

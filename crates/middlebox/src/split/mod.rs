@@ -1,0 +1,92 @@
+//! Split connections: a proxy ends the connection of each host and has connections of its own beyond.
+//!
+//! * [`SingleSplit`] stands at one node, as I-TCP and PEPsal do: host, proxy, host.
+//! * [`DistributedSplit`] stands at two, at the ends of a long hop: host, split start, split end, host. The flows share one
+//!   connection over the long hop, or several, or have one each ("A split connection PEP in ns-2", Innsbruck, 2009).
+//!
+//! Hosts are answered with the address of the other host, so that they notice nothing; the paper's hosts address the PEP.
+//!
+//! **Keep:** every byte once and in order to the right host; half-close; a reset or a host that no longer answers ends the
+//! connection at the other host too. Within a flow the order of data and its end is kept over the long hop.
+//!
+//! **Break:** the handshake is answered before the other host has been asked; an ACK says that the data has reached the proxy,
+//! not the host; a FIN is acknowledged before the other host has it. So the hosts no longer share one fate: what the proxy
+//! has acknowledged and not delivered is lost if the proxy breaks down, if the receiving host resets the connection, or
+//! no longer answers (counted as `lost_acknowledged_bytes`). Sequence numbers differ on both sides of the proxy, so that a
+//! connection cannot go on without it. Round trips measured by hosts end at the proxy.
+//!
+//! After [`fail`](crate::Middlebox::fail) every connection is unknown: hosts that send are answered with a reset, new
+//! connections are refused, and the long hop is silent.
+
+mod distributed;
+mod half;
+mod local;
+mod local_queue;
+pub mod record;
+mod single;
+
+pub use distributed::{DistributedSplit, FlowControl, LongHop};
+pub use local_queue::LocalQueueSettings;
+pub use single::SingleSplit;
+
+use longhaul_cc::CongestionControl;
+use longhaul_tcp::Config;
+use std::sync::Arc;
+
+/// Makes the congestion control of a new connection.
+pub type MakeCongestionControl = Arc<dyn Fn() -> Box<dyn CongestionControl> + Send + Sync>;
+
+/// The proxy's connections on one side.
+#[derive(Clone)]
+pub struct Side {
+    /// Their settings.
+    pub config: Config,
+    /// Their congestion control.
+    pub congestion: MakeCongestionControl,
+}
+
+/// How the connections of a flow are made.
+#[derive(Clone)]
+pub struct Plan {
+    /// Towards the active opener.
+    pub near: Side,
+    /// Towards the passive opener.
+    pub far: Side,
+    /// The settings of the hosts, if their connections are established from the start.
+    pub established: Option<Config>,
+}
+
+/// Plans for all connections.
+#[derive(Clone)]
+pub struct Plans {
+    /// All that there are; at least one.
+    pub plans: Vec<Plan>,
+    /// Which of them each connection has, by its number; those beyond the end have the first.
+    pub of: Vec<u32>,
+}
+
+impl Plans {
+    fn of(&self, connection: u32) -> &Plan {
+        let index = self.of.get(connection as usize).copied().unwrap_or(0);
+        &self.plans[index as usize]
+    }
+}
+
+/// Unsent data that the proxy keeps ready at a connection, in segments: enough that it never waits for more, and little, so
+/// that data waits where flow control sees it.
+const READY_SEGMENTS: u64 = 2;
+
+/// What splits count.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// Data segments sent again to hosts, by connections that are gone.
+    local_retransmissions: u64,
+    local_timeouts: u64,
+    lost_acknowledged_bytes: u64,
+    /// Data packets that a local queue dropped.
+    drops: u64,
+    /// What was sent over the long hop by connections that are gone.
+    long_hop_packets: u64,
+    long_hop_retransmissions: u64,
+    long_hop_timeouts: u64,
+}

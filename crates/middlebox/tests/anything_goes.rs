@@ -1,0 +1,333 @@
+//! Whatever every hop of the path does, and in whatever order the hosts close: through every middlebox each byte arrives once
+//! and in order, unless a host resets the connection or the middlebox breaks down; what is lost then is counted.
+
+mod common;
+use common::*;
+use longhaul_middlebox::premature_ack::{self, Guard, PrematureAck, Watermark};
+use longhaul_middlebox::snoop::{self, Snoop};
+use longhaul_middlebox::split::record::Framing;
+use longhaul_middlebox::split::{DistributedSplit, FlowControl, LocalQueueSettings, LongHop, SingleSplit};
+use longhaul_middlebox::{Direction, Established, LocalRecovery, Middlebox};
+use longhaul_path::{QueueSpec, Random};
+use longhaul_tcp::{Config, Reading, Recovery, State};
+use longhaul_units::{Limit, Rate};
+use proptest::prelude::*;
+
+const FLOWS: u32 = 3;
+
+type Boxes = Vec<Box<dyn Middlebox<()>>>;
+
+/// Which middleboxes stand on the path.
+#[derive(Clone, Debug)]
+enum Kind {
+    PrematureAck {
+        buffer: usize,
+        watermark: usize,
+        automatic: bool,
+        window: Option<u64>,
+    },
+    TwoPrematureAcks,
+    Snoop {
+        cache: usize,
+    },
+    Single {
+        buffer: u64,
+    },
+    Distributed {
+        connections: u32,
+        buffer: Option<u64>,
+        hold_back: bool,
+        header: bool,
+        established: bool,
+        queue: Option<u64>,
+    },
+    SingleAndSnoop,
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop_oneof![
+        (1usize..30, any::<u8>(), any::<bool>(), prop::option::of(2000u64..60_000)).prop_map(
+            |(buffer, level, automatic, window)| Kind::PrematureAck {
+                buffer,
+                watermark: usize::from(level) % (buffer + 1),
+                automatic,
+                window
+            }
+        ),
+        Just(Kind::TwoPrematureAcks),
+        (1usize..40).prop_map(|cache| Kind::Snoop { cache }),
+        (2000u64..60_000).prop_map(|buffer| Kind::Single { buffer }),
+        (
+            1u32..4,
+            prop::option::of(2000u64..60_000),
+            any::<bool>(),
+            any::<bool>(),
+            any::<bool>(),
+            prop::option::of(1u64..30)
+        )
+            .prop_map(|(connections, buffer, hold_back, header, established, queue)| {
+                Kind::Distributed { connections, buffer, hold_back, header, established, queue }
+            }),
+        Just(Kind::SingleAndSnoop),
+    ]
+}
+
+fn premature_ack(buffer: usize, watermark: Watermark, window: Option<u64>) -> Box<dyn Middlebox<()>> {
+    let settings = premature_ack::Settings {
+        buffer,
+        watermark,
+        window,
+        guard: Guard::Strict,
+        recovery: LocalRecovery { max_rto: ms(8000), ..LocalRecovery::default() },
+    };
+    Box::new(PrematureAck::new(settings, Established::default()))
+}
+
+fn snoop_agent(cache: usize) -> Box<dyn Middlebox<()>> {
+    let recovery = LocalRecovery { max_rto: ms(8000), ..snoop::Settings::recovery() };
+    Box::new(Snoop::new(snoop::Settings { cache, towards: Direction::Forward, recovery }))
+}
+
+fn single(config: &Config, buffer: u64) -> Box<dyn Middlebox<()>> {
+    Box::new(SingleSplit::new(plans(config, Some(buffer)), Random::stream(1, "split")))
+}
+
+impl Kind {
+    /// Middleboxes and where they stand.
+    fn build(&self, config: &Config, seed: u64) -> (Boxes, Vec<(usize, usize)>) {
+        match self {
+            Kind::PrematureAck { buffer, watermark, automatic, window } => {
+                let watermark = if *automatic { Watermark::Automatic } else { Watermark::Fixed(*watermark) };
+                (vec![premature_ack(*buffer, watermark, *window)], vec![(0, 0)])
+            }
+            Kind::TwoPrematureAcks => {
+                let boxes = vec![
+                    premature_ack(20, Watermark::Fixed(10), None),
+                    premature_ack(5, Watermark::Fixed(5), None),
+                ];
+                (boxes, vec![(0, 0), (1, 0)])
+            }
+            Kind::Snoop { cache } => (vec![snoop_agent(*cache)], vec![(0, 0)]),
+            Kind::Single { buffer } => (vec![single(config, *buffer)], vec![(0, 0)]),
+            Kind::SingleAndSnoop => (vec![single(config, 20_000), snoop_agent(20)], vec![(0, 0), (1, 0)]),
+            Kind::Distributed { connections, buffer, hold_back, header, established, queue } => {
+                let control = match queue {
+                    Some(packets) => FlowControl::LocalQueue(LocalQueueSettings {
+                        queue: QueueSpec::Droptail { limit: Limit::Packets(*packets) },
+                        rate: Rate::from_bps(10_000_000),
+                        buffer_start: 5200,
+                        header_size: 40,
+                        check_interval: hold_back.then_some(ms(3)),
+                    }),
+                    None => FlowControl::Window(hold_back.then_some(10_000)),
+                };
+                let reading = match control {
+                    FlowControl::Window(Some(_)) => Reading::Manual,
+                    _ => Reading::Immediate,
+                };
+                let long = Config {
+                    reading,
+                    receive_buffer: (reading == Reading::Manual).then_some(50_000),
+                    nagle: false,
+                    max_retransmissions: u32::MAX,
+                    time_wait: ms(1000),
+                    ..config.clone()
+                };
+                let long_hop = LongHop {
+                    side: side(&long),
+                    established: *established,
+                    connections: *connections,
+                    framing: if *header { Framing::Header } else { Framing::Field },
+                    first_number: FLOWS,
+                    positions: (0..FLOWS).collect(),
+                };
+                let buffer = if queue.is_some() { None } else { *buffer };
+                let split = DistributedSplit::new(plans(config, buffer), long_hop, control, seed, "split");
+                (vec![Box::new(split)], vec![(0, 0), (0, 1)])
+            }
+        }
+    }
+    fn hops(&self) -> usize {
+        match self {
+            Kind::PrematureAck { .. } | Kind::Snoop { .. } | Kind::Single { .. } => 2,
+            Kind::TwoPrematureAcks | Kind::SingleAndSnoop | Kind::Distributed { .. } => 3,
+        }
+    }
+}
+
+fn hop() -> impl Strategy<Value = Hop> {
+    (1u64..60, 0u64..20, 0u64..10, 0u64..10, 0u64..20_000, 0u64..4000).prop_map(
+        |(delay_ms, loss_percent, reorder_percent, double_percent, begin, length)| Hop {
+            delay_ms,
+            loss_percent,
+            reorder_percent,
+            double_percent,
+            outage: (begin, begin + length),
+        },
+    )
+}
+
+/// What hosts do, one after the other: pause in ms, flow, whether the client does it, what.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Write(u64),
+    Close,
+}
+
+fn deeds() -> impl Strategy<Value = Vec<(u64, usize, bool, Deed)>> {
+    let deed = prop_oneof![4 => (1u64..40_000).prop_map(Deed::Write), 1 => Just(Deed::Close)];
+    prop::collection::vec((0u64..2000, 0..FLOWS as usize, any::<bool>(), deed), 1..12)
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let recovery = prop_oneof![Just(Recovery::Reno), Just(Recovery::NewReno), Just(Recovery::Sack)];
+    (recovery, any::<u8>(), prop::option::of(3000u64..100_000)).prop_map(
+        |(recovery, bits, receive_buffer)| Config {
+            recovery,
+            timestamps: bits & 1 != 0,
+            window_scaling: bits & 2 != 0,
+            delayed_ack: (bits & 4 != 0).then_some(ms(100)),
+            ecn: bits & 8 != 0,
+            nagle: bits & 16 != 0,
+            offer_sack: bits & 32 != 0,
+            receive_buffer,
+            ..patient()
+        },
+    )
+}
+
+/// Does all deeds; then both ends of every flow are open, or have been told to close.
+fn act(path: &mut Path, deeds: &[(u64, usize, bool, Deed)]) {
+    // A passive end has nothing to say before it is asked, and nobody closes what is not open.
+    let mut closed = [[false; 2]; FLOWS as usize];
+    let mut time = 0;
+    while !path.hosts.iter().all(|h| h.client.state().is_synchronized() && h.server.state().is_synchronized())
+    {
+        assert!(path.step(at_ms(10_000_000)), "not all connections open");
+    }
+    let begin = path.now;
+    for &(pause, flow, client, deed) in deeds {
+        time += pause;
+        path.run_until(begin + ms(time));
+        let hosts = &mut path.hosts[flow];
+        let host = if client { &mut hosts.client } else { &mut hosts.server };
+        match deed {
+            Deed::Write(bytes) if !closed[flow][usize::from(client)] && can_write(host) => {
+                path.write(flow, client, bytes);
+            }
+            Deed::Write(_) => {}
+            Deed::Close => {
+                host.close();
+                closed[flow][usize::from(client)] = true;
+            }
+        }
+    }
+}
+
+/// A host that has heard the other's end closes its own side; it writes nothing after that.
+fn can_write(host: &longhaul_tcp::Connection) -> bool {
+    host.state() == State::Established
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_byte_arrives_once_and_all_close(
+        kind in kind(),
+        config in config(),
+        hop_settings in prop::collection::vec(hop(), 3),
+        deeds in deeds(),
+        seed in any::<u64>(),
+    ) {
+        let (boxes, stations) = kind.build(&config, seed);
+        let flows = (0..FLOWS).map(|number| hosts(number, &config)).collect();
+        let hops = hop_settings[..kind.hops()].to_vec();
+        let mut path = Path::new(flows, boxes, stations, hops, seed);
+        act(&mut path, &deeds);
+        for hosts in &mut path.hosts {
+            hosts.client.close();
+            hosts.server.close();
+        }
+        let closed = path.run_until_closed(at_ms(100_000_000));
+        for (flow, hosts) in path.hosts.iter().enumerate() {
+            prop_assert_eq!(hosts.server.received_bytes(), hosts.written[0], "to the server, flow {}", flow);
+            prop_assert_eq!(hosts.client.received_bytes(), hosts.written[1], "to the client, flow {}", flow);
+        }
+        let states: Vec<_> = path.hosts.iter().map(|h| (h.client.state(), h.server.state())).collect();
+        prop_assert!(closed, "{:?}", states);
+        for inner in &path.boxes {
+            prop_assert_eq!(inner.levels().undelivered.level(), 0, "at stake when all is over");
+            let lost = inner.counters().into_iter().find(|(name, _)| *name == "lost_acknowledged_bytes");
+            prop_assert_eq!(lost.map_or(0, |(_, bytes)| bytes), 0, "counted as lost");
+        }
+    }
+
+    /// Senders may be told of no more bytes that never arrive than the middlebox counts as lost.
+    #[test]
+    fn what_a_broken_middlebox_loses_is_counted(
+        kind in kind(),
+        config in config(),
+        hop_settings in prop::collection::vec(hop(), 3),
+        deeds in deeds(),
+        seed in any::<u64>(),
+        fails_at in 100u64..10_000,
+    ) {
+        let (boxes, stations) = kind.build(&config, seed);
+        let flows = (0..FLOWS).map(|number| hosts(number, &config)).collect();
+        let hops = hop_settings[..kind.hops()].to_vec();
+        let mut path = Path::new(flows, boxes, stations, hops, seed);
+        act(&mut path, &deeds);
+        path.fails[0] = Some(path.now + ms(fails_at));
+        path.run_until(path.now + ms(300_000));
+        let mut missing = 0;
+        for hosts in &path.hosts {
+            missing += hosts.client.acked_bytes().saturating_sub(hosts.server.received_bytes());
+            missing += hosts.server.acked_bytes().saturating_sub(hosts.client.received_bytes());
+        }
+        // One that is still at work will deliver what it holds.
+        let at_stake: u64 = path.boxes.iter().map(|inner| inner.levels().undelivered.level()).sum();
+        let counted: u64 = path
+            .boxes
+            .iter()
+            .flat_map(|inner| inner.counters())
+            .filter(|(name, _)| *name == "lost_acknowledged_bytes")
+            .map(|(_, bytes)| bytes)
+            .sum();
+        prop_assert!(
+            missing <= counted + at_stake,
+            "{} bytes are missing, {} were counted, {} at stake", missing, counted, at_stake
+        );
+        if matches!(kind, Kind::Snoop { .. }) {
+            prop_assert_eq!(missing, 0);
+        }
+    }
+
+    /// A reset ends the connection; nothing arrives that was not written, and other flows are not disturbed.
+    #[test]
+    fn a_reset_disturbs_no_other_flow(
+        kind in kind(),
+        config in config(),
+        hop_settings in prop::collection::vec(hop(), 3),
+        deeds in deeds(),
+        seed in any::<u64>(),
+        by_client in any::<bool>(),
+    ) {
+        let (boxes, stations) = kind.build(&config, seed);
+        let flows = (0..FLOWS).map(|number| hosts(number, &config)).collect();
+        let hops = hop_settings[..kind.hops()].to_vec();
+        let mut path = Path::new(flows, boxes, stations, hops, seed);
+        act(&mut path, &deeds);
+        let hosts = &mut path.hosts[0];
+        if by_client { hosts.client.abort() } else { hosts.server.abort() }
+        for hosts in &mut path.hosts[1..] {
+            hosts.client.close();
+            hosts.server.close();
+        }
+        path.run_until(path.now + ms(3_000_000));
+        for hosts in &path.hosts[1..] {
+            prop_assert_eq!(hosts.server.received_bytes(), hosts.written[0], "to the server");
+            prop_assert_eq!(hosts.client.received_bytes(), hosts.written[1], "to the client");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Hosts at both ends of a path with middleboxes on it, a clock held by hand, and on each hop a script that loses, delays,
+//! doubles packets or lets nothing through.
+#![allow(dead_code)]
+
+use longhaul_cc::{Algorithm, CongestionControl, Setup, SlowStartKind};
+use longhaul_middlebox::split::{Plan, Plans, Side};
+use longhaul_middlebox::{Direction, Middlebox, Passing, Verdict};
+use longhaul_segment::{Ecn, Segment, SeqNumber};
+use longhaul_tcp::{Config, Connection, Event, Ports, Reading, State};
+use longhaul_units::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub const MSS: u32 = 1000;
+
+pub fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+pub fn at_ms(millis: u64) -> Instant {
+    Instant::ZERO + ms(millis)
+}
+
+pub fn reno() -> Box<dyn CongestionControl> {
+    let setup = Setup { mss: u64::from(MSS), initial_window: 4 * u64::from(MSS), ..Setup::default() };
+    longhaul_cc::build(&Algorithm::default(), &SlowStartKind::default(), &setup).unwrap()
+}
+
+/// Patient hosts: what is lost again and again is sent again and again.
+pub fn patient() -> Config {
+    Config {
+        mss: MSS,
+        max_retransmissions: 100,
+        max_syn_retransmissions: 100,
+        max_rto: Duration::from_secs(8),
+        time_wait: Duration::from_secs(600),
+        ..Config::default()
+    }
+}
+
+pub fn side(config: &Config) -> Side {
+    Side { config: config.clone(), congestion: Arc::new(reno) }
+}
+
+/// Splits with a receive buffer of this size, if any.
+pub fn plans(config: &Config, buffer: Option<u64>) -> Plans {
+    let config = Config { reading: Reading::Manual, receive_buffer: buffer, nagle: false, ..config.clone() };
+    Plans { plans: vec![Plan { near: side(&config), far: side(&config), established: None }], of: vec![] }
+}
+
+/// SplitMix64: the same on every run.
+#[derive(Clone)]
+pub struct Dice(pub u64);
+impl Dice {
+    pub fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+    pub fn percent(&mut self, chance: u64) -> bool {
+        self.roll() % 100 < chance
+    }
+}
+
+/// What a hop does to packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop {
+    pub delay_ms: u64,
+    pub loss_percent: u64,
+    pub reorder_percent: u64,
+    pub double_percent: u64,
+    /// Nothing passes from the first to the second time in ms.
+    pub outage: (u64, u64),
+}
+
+impl Hop {
+    pub const CLEAN: Hop =
+        Hop { delay_ms: 10, loss_percent: 0, reorder_percent: 0, double_percent: 0, outage: (0, 0) };
+
+    /// Delays of the copies that arrive.
+    fn fate(&self, now: Instant, dice: &mut Dice) -> Vec<Duration> {
+        if at_ms(self.outage.0) <= now && now < at_ms(self.outage.1) {
+            return vec![];
+        }
+        let mut copies = vec![];
+        let mut copy = |dice: &mut Dice| {
+            let late = if dice.percent(self.reorder_percent) { dice.roll() % 30 } else { 0 };
+            if !dice.percent(self.loss_percent) {
+                copies.push(ms(self.delay_ms + late));
+            }
+        };
+        copy(dice);
+        if dice.percent(self.double_percent) {
+            copy(dice);
+        }
+        copies
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    connection: u32,
+    direction: Direction,
+    hop: usize,
+    segment: Segment,
+    ecn: Ecn,
+}
+
+/// The two hosts of a connection.
+pub struct Hosts {
+    pub client: Connection,
+    pub server: Connection,
+    pub written: [u64; 2],
+}
+
+pub struct Path {
+    pub now: Instant,
+    pub hosts: Vec<Hosts>,
+    pub boxes: Vec<Box<dyn Middlebox<()>>>,
+    /// Middlebox and port, in order from the clients to the servers.
+    stations: Vec<(usize, usize)>,
+    hops: Vec<Hop>,
+    dice: Dice,
+    wire: BTreeMap<(Instant, u64), Flying>,
+    counter: u64,
+    /// When each middlebox breaks down.
+    pub fails: Vec<Option<Instant>>,
+}
+
+impl Path {
+    /// `stations` are ports of `boxes`; there is one hop more than stations.
+    pub fn new(
+        hosts: Vec<Hosts>,
+        boxes: Vec<Box<dyn Middlebox<()>>>,
+        stations: Vec<(usize, usize)>,
+        hops: Vec<Hop>,
+        seed: u64,
+    ) -> Self {
+        assert_eq!(hops.len(), stations.len() + 1);
+        let fails = vec![None; boxes.len()];
+        Path {
+            now: Instant::ZERO,
+            hosts,
+            boxes,
+            stations,
+            hops,
+            dice: Dice(seed),
+            wire: BTreeMap::new(),
+            counter: 0,
+            fails,
+        }
+    }
+
+    fn fly(&mut self, packet: Flying) {
+        for delay in self.hops[packet.hop].fate(self.now, &mut self.dice) {
+            self.counter += 1;
+            self.wire.insert((self.now + delay, self.counter), packet);
+        }
+    }
+
+    /// The hop that begins behind a station in a direction.
+    fn hop_after(&self, station: usize, direction: Direction) -> usize {
+        match direction {
+            Direction::Forward => station + 1,
+            Direction::Reverse => station,
+        }
+    }
+
+    /// Hosts send all that they have.
+    fn flush_hosts(&mut self) {
+        for index in 0..self.hosts.len() {
+            for direction in Direction::BOTH {
+                loop {
+                    let hosts = &mut self.hosts[index];
+                    let host =
+                        if direction == Direction::Forward { &mut hosts.client } else { &mut hosts.server };
+                    while let Some(event) = host.poll_event() {
+                        if event == Event::PeerClosed {
+                            host.close();
+                        }
+                    }
+                    let Some(sent) = host.poll_transmit(self.now) else { break };
+                    let hop = if direction == Direction::Forward { 0 } else { self.hops.len() - 1 };
+                    let (segment, ecn) = (sent.segment, sent.ecn);
+                    self.fly(Flying { connection: index as u32, direction, hop, segment, ecn });
+                }
+            }
+        }
+    }
+
+    fn flush_box(&mut self, index: usize) {
+        let mut segment = Segment::default();
+        while let Some(departure) = self.boxes[index].transmit_into(self.now, &mut segment) {
+            let station = self.stations.iter().position(|at| *at == (index, departure.port)).unwrap();
+            let hop = self.hop_after(station, departure.direction);
+            self.fly(Flying {
+                connection: departure.connection,
+                direction: departure.direction,
+                hop,
+                segment,
+                ecn: departure.ecn,
+            });
+        }
+        while self.boxes[index].poll_event().is_some() {}
+    }
+
+    fn arrive(&mut self, mut packet: Flying) {
+        let station = match packet.direction {
+            Direction::Forward if packet.hop + 1 == self.hops.len() => None,
+            Direction::Forward => Some(packet.hop),
+            Direction::Reverse => packet.hop.checked_sub(1),
+        };
+        let Some(station) = station else {
+            let hosts = &mut self.hosts[packet.connection as usize];
+            let host = match packet.direction {
+                Direction::Forward => &mut hosts.server,
+                Direction::Reverse => &mut hosts.client,
+            };
+            host.handle_segment(self.now, &packet.segment, packet.ecn);
+            return;
+        };
+        let (index, port) = self.stations[station];
+        let passing = Passing {
+            connection: packet.connection,
+            direction: packet.direction,
+            ecn: &mut packet.ecn,
+            segment: &mut packet.segment,
+            body: &(),
+        };
+        let verdict = self.boxes[index].handle_packet(self.now, port, passing);
+        if verdict == Verdict::Forward {
+            let hop = self.hop_after(station, packet.direction);
+            self.fly(Flying { hop, ..packet });
+        }
+        self.flush_box(index);
+    }
+
+    fn timers(&self) -> Option<Instant> {
+        let hosts =
+            self.hosts.iter().flat_map(|hosts| [hosts.client.poll_timeout(), hosts.server.poll_timeout()]);
+        let boxes = self.boxes.iter().map(|inner| inner.poll_timeout());
+        hosts.chain(boxes).chain(self.fails.iter().copied()).flatten().min()
+    }
+
+    /// One step: the next arrival or timer. False when nothing is left to happen by `until`.
+    pub fn step(&mut self, until: Instant) -> bool {
+        self.flush_hosts();
+        let arrival = self.wire.keys().next().map(|key| key.0);
+        let Some(next) = [arrival, self.timers()].into_iter().flatten().min().filter(|next| *next <= until)
+        else {
+            self.now = self.now.max(until);
+            return false;
+        };
+        self.now = self.now.max(next);
+        let now = self.now;
+        if let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= now) {
+            let packet = entry.remove();
+            self.arrive(packet);
+        } else {
+            for hosts in &mut self.hosts {
+                for host in [&mut hosts.client, &mut hosts.server] {
+                    if host.poll_timeout().is_some_and(|due| due <= now) {
+                        host.handle_timeout(now);
+                    }
+                }
+            }
+            for index in 0..self.boxes.len() {
+                if self.fails[index].is_some_and(|at| at <= now) {
+                    self.fails[index] = None;
+                    self.boxes[index].fail(now);
+                }
+                if self.boxes[index].poll_timeout().is_some_and(|due| due <= now) {
+                    self.boxes[index].handle_timeout(now);
+                }
+                self.flush_box(index);
+            }
+        }
+        self.flush_hosts();
+        for hosts in &self.hosts {
+            assert!(hosts.server.received_bytes() <= hosts.written[0], "more arrives than was written");
+            assert!(hosts.client.received_bytes() <= hosts.written[1], "more arrives than was written");
+        }
+        true
+    }
+
+    pub fn run_until(&mut self, until: Instant) {
+        while self.step(until) {}
+    }
+
+    /// Runs until all hosts are closed; false if they are not by then.
+    pub fn run_until_closed(&mut self, until: Instant) -> bool {
+        let closed = |path: &Path| {
+            let is_closed = |host: &Connection| host.state() == State::Closed;
+            path.hosts.iter().all(|hosts| is_closed(&hosts.client) && is_closed(&hosts.server))
+        };
+        while !closed(self) {
+            if !self.step(until) {
+                return closed(self);
+            }
+        }
+        true
+    }
+
+    pub fn write(&mut self, flow: usize, from_client: bool, bytes: u64) {
+        let hosts = &mut self.hosts[flow];
+        if from_client {
+            hosts.client.write(bytes);
+            hosts.written[0] += bytes;
+        } else {
+            hosts.server.write(bytes);
+            hosts.written[1] += bytes;
+        }
+    }
+}
+
+pub fn hosts(number: u32, config: &Config) -> Hosts {
+    let client = Ports { local: 1000 + number as u16, remote: 80 };
+    let server = Ports { local: 80, remote: 1000 + number as u16 };
+    Hosts {
+        client: Connection::connect(config.clone(), reno(), SeqNumber(7_000_000 * number), client),
+        server: Connection::listen(config.clone(), reno(), SeqNumber(u32::MAX - 5000 * number), server),
+        written: [0, 0],
+    }
+}

@@ -1,0 +1,84 @@
+//! Changes to a connection's settings, where one connection is to be like another but for a few things.
+
+use crate::{BufferSpec, DelayedAck, InitialWindowSpec, RtoSpec, TcpSpec, Variant};
+use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
+use longhaul_units::{Limit, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+macro_rules! changes {
+    ($($(#[$doc:meta])* $field:ident: $type:ty,)*) => {
+        /// Settings of a connection that differ from those of another. What is not given is as there.
+        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct TcpChanges {
+            $(
+                $(#[$doc])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $field: Option<$type>,
+            )*
+            /// Slow start threshold at the start.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub initial_ssthresh: Option<Limit>,
+            /// At most so many segments leave in answer to one arriving segment.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub max_burst: Option<u32>,
+        }
+
+        impl TcpChanges {
+            /// True if nothing differs.
+            pub fn is_empty(&self) -> bool {
+                *self == TcpChanges::default()
+            }
+            /// The settings `base` with these changes.
+            pub fn over(&self, base: &TcpSpec) -> TcpSpec {
+                let mut tcp = base.clone();
+                $(
+                    if let Some(value) = &self.$field {
+                        tcp.$field = value.clone();
+                    }
+                )*
+                tcp.initial_ssthresh = self.initial_ssthresh.or(tcp.initial_ssthresh);
+                tcp.max_burst = self.max_burst.or(tcp.max_burst);
+                tcp
+            }
+        }
+    };
+}
+
+changes! {
+    /// Loss recovery.
+    variant: Variant,
+    /// Payload of a full segment without options, 1 to 65,495 bytes.
+    mss: Size,
+    /// Congestion control.
+    congestion: Algorithm,
+    /// Slow start.
+    slow_start: SlowStartKind,
+    /// Pacing for congestion controls that know only a window.
+    pacing: Pacing,
+    /// Initial window.
+    initial_window: InitialWindowSpec,
+    /// Receive buffer.
+    receive_buffer: BufferSpec,
+    /// Longest delay of an ACK.
+    delayed_ack: DelayedAck,
+    /// Acknowledge at least every so many full-sized segments.
+    ack_every: u32,
+    /// Skip the handshake: the connection is there from the start.
+    established: bool,
+    /// Timestamps option (RFC 7323).
+    timestamps: bool,
+    /// Explicit congestion notification (RFC 3168).
+    ecn: bool,
+    /// Nagle's algorithm.
+    nagle: bool,
+    /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
+    restart_after_idle: bool,
+    /// When segments are paced: how many may leave back to back.
+    pacing_burst: u32,
+    /// Give up after so many retransmissions of one segment.
+    max_retransmissions: u32,
+    /// Retransmission timer.
+    rto: RtoSpec,
+}

@@ -1,0 +1,129 @@
+//! What split connections and snoop do to a path, seen from the ends: costs of records, flow control with and without drops,
+//! what is lost with a proxy, what a last hop's losses no longer cost.
+
+use longhaul_results::Summary;
+use longhaul_sim::{RunOptions, load, simulate};
+
+fn run(text: &str) -> Summary {
+    let scenario = load(text, "test", &[]).unwrap_or_else(|error| panic!("{error}"));
+    simulate(&scenario, RunOptions::default()).unwrap().summary
+}
+
+/// Four hosts on either side of a satellite link of 20 Mbit/s, with access links of 100 Mbit/s.
+fn satellite(app: &str, middlebox: &str) -> Summary {
+    measured_from(20, app, middlebox)
+}
+
+fn measured_from(seconds: u32, app: &str, middlebox: &str) -> Summary {
+    run(&format!(
+        "[run]\nduration = \"60 s\"\nwarmup = \"{seconds} s\"\n\
+         [[link]]\nname = \"satellite\"\nends = [\"hub\", \"terminal\"]\nrate = \"20 Mbit/s\"\ndelay = \"250 ms\"\n\
+         queue = {{ kind = \"droptail\", limit = \"500 packets\" }}\n\
+         [[flow]]\ncount = 4\nfrom = \"hub\"\nto = \"terminal\"\napp = {app}\n\
+         access = {{ rate = \"100 Mbit/s\", delay = \"5 ms\" }}\n\
+         tcp = {{ variant = \"sack\", congestion = \"cubic\", mss = \"1000 B\", timestamps = false, established = true }}\n\
+         {middlebox}\n"
+    ))
+}
+
+fn pep(settings: &str) -> String {
+    format!(
+        "[[middlebox]]\nname = \"pep\"\nkind = \"split\"\nat = \"hub\"\npeer = \"terminal\"\n\
+         long = {{ congestion = \"cubic\", timestamps = false }}\n{settings}\n"
+    )
+}
+
+fn of_pep(summary: &Summary, metric: &str) -> f64 {
+    summary.middleboxes[0].metrics.get(metric).unwrap()
+}
+
+/// Four transfers of 1,000,000 bytes. A field in the packet costs nothing for data, and 8 bytes for the end of each flow; headers
+/// cost 8 bytes for each record, which holds a segment of 1000 bytes at most.
+#[test]
+fn records_cost_what_the_documentation_says() {
+    let bytes = |framing: &str| {
+        let text = pep(&format!("framing = \"{framing}\""));
+        let summary = measured_from(0, "{ kind = \"bulk\", size = \"1 MB\" }", &text);
+        let forward = &summary.middleboxes[0].long_hop[0];
+        (forward.metrics.get("throughput_bps").unwrap() * 60.0 / 8.0).round()
+    };
+    assert_eq!(bytes("pepid"), 4.0 * 1_000_000.0 + 4.0 * 8.0);
+    assert_eq!(bytes("header"), 4.0 * 1_008_000.0 + 4.0 * 8.0);
+}
+
+/// Windows hold hosts back without a loss; a local queue drops. Both fill the link, and flows share it.
+#[test]
+fn flow_control_by_windows_drops_nothing() {
+    let windows = satellite("{ kind = \"bulk\" }", &pep("buffer = \"80 kB\""));
+    let queue = satellite(
+        "{ kind = \"bulk\" }",
+        &pep("local_queue = { queue = { kind = \"droptail\", limit = \"100 packets\" } }"),
+    );
+    let total = |summary: &Summary, metric: &str| -> f64 {
+        summary.flows.iter().map(|flow| flow.metrics.get(metric).unwrap()).sum()
+    };
+    assert_eq!(total(&windows, "retransmitted_packets"), 0.0);
+    assert_eq!(of_pep(&windows, "local_queue_drops"), 0.0);
+    assert!(of_pep(&queue, "local_queue_drops") > 10.0);
+    assert!(total(&queue, "retransmitted_packets") > 10.0);
+    // 20 Mbit/s less headers of 40 in 1040 bytes, and of records, 8 in 1008: 19.08 Mbit/s.
+    for summary in [&windows, &queue] {
+        let goodput = total(summary, "goodput_bps");
+        assert!((12e6..19.08e6 * 1.001).contains(&goodput), "{goodput}");
+        let shares = summary.flows.iter().map(|flow| flow.metrics.get("goodput_bps").unwrap());
+        assert!(
+            shares.clone().fold(f64::MAX, f64::min) > 0.6 * goodput / 4.0,
+            "{:?}",
+            shares.collect::<Vec<_>>()
+        );
+    }
+}
+
+/// Without the proxy's acknowledgements nothing is at stake; with them, what it holds when it breaks down is lost and counted.
+#[test]
+fn what_a_broken_proxy_loses_is_reported() {
+    let whole = satellite("{ kind = \"bulk\" }", &pep("buffer = \"80 kB\""));
+    assert_eq!(of_pep(&whole, "lost_acknowledged_bytes"), 0.0);
+    let broken = satellite("{ kind = \"bulk\" }", &pep("buffer = \"80 kB\"\nfail_at = \"40 s\""));
+    // A bandwidth-delay product one way at least: 20 Mbit/s in 250 ms.
+    assert!(of_pep(&broken, "lost_acknowledged_bytes") > 625_000.0);
+    assert!(of_pep(&broken, "lost_acknowledged_bytes") <= of_pep(&broken, "undelivered_max_bytes"));
+}
+
+/// A last hop of 2 Mbit/s that loses one packet in 30, behind 60 ms of wire.
+#[test]
+fn snoop_hides_the_losses_of_the_last_hop() {
+    let summary = |middlebox: &str| {
+        run(&format!(
+            "[run]\nduration = \"120 s\"\nwarmup = \"20 s\"\n\
+             [[link]]\nname = \"wire\"\nends = [\"server\", \"base\"]\nrate = \"10 Mbit/s\"\ndelay = \"30 ms\"\n\
+             [[link]]\nname = \"radio\"\nends = [\"base\", \"mobile\"]\nrate = \"2 Mbit/s\"\ndelay = \"2 ms\"\n\
+             queue = {{ kind = \"droptail\", limit = \"50 packets\" }}\n\
+             forward = {{ loss = {{ kind = \"random\", probability = \"3.3 %\" }} }}\n\
+             [[flow]]\nfrom = \"server\"\nto = \"mobile\"\n\
+             tcp = {{ variant = \"sack\", congestion = \"reno\", mss = \"1000 B\" }}\n{middlebox}"
+        ))
+    };
+    let plain = summary("");
+    let snoop = summary("[[middlebox]]\nkind = \"snoop\"\nat = \"base\"\n");
+    let goodput = |summary: &Summary| summary.flows[0].metrics.get("goodput_bps").unwrap();
+    assert!(goodput(&snoop) > 2.0 * goodput(&plain), "{} and {}", goodput(&snoop), goodput(&plain));
+    let retransmitted = |summary: &Summary| summary.flows[0].metrics.get("retransmission_rate").unwrap();
+    assert!(
+        retransmitted(&snoop) < 0.2 * retransmitted(&plain),
+        "{} and {}",
+        retransmitted(&snoop),
+        retransmitted(&plain)
+    );
+    assert!(of_pep(&snoop, "local_retransmissions") > 100.0);
+}
+
+/// A window of 10 packets of 1000 bytes over a round trip of 200 ms and its transmission: 50 packets a second, in any second.
+#[test]
+fn the_largest_goodput_of_an_interval_is_that_of_a_steady_flow() {
+    let summary = run("[run]\nduration = \"20 s\"\nwarmup = \"5 s\"\npeak_goodput = true\n\
+         [[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\nrate = \"1 Gbit/s\"\ndelay = \"100 ms\"\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\ntcp = { mss = \"1000 B\", receive_buffer = \"10 packets\", delayed_ack = \"off\" }\n");
+    let largest = summary.flows[0].metrics.get("goodput_max_bps").unwrap();
+    assert!((392_000.0..=408_000.0).contains(&largest), "{largest}");
+}
