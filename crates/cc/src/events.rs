@@ -57,6 +57,25 @@ pub struct Delivery {
     pub in_flight_when_sent: Bytes,
 }
 
+/// Data found lost that had left together: the packet P of draft-ietf-ccwg-bbr-06 section 5.5.10.
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    /// Time of detection.
+    pub now: Instant,
+    /// Where in the stream it begins.
+    pub start: Bytes,
+    /// Its length.
+    pub bytes: Bytes,
+    /// Bytes lost since its departure, itself included.
+    pub lost: Bytes,
+    /// P.tx_in_flight: bytes in flight right after its departure.
+    pub in_flight_when_sent: Bytes,
+    /// P.is_app_limited: the application had left the window unused when it departed.
+    pub app_limited: bool,
+    /// All bytes delivered so far.
+    pub delivered: Bytes,
+}
+
 /// Kinds of congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CongestionKind {

@@ -22,6 +22,7 @@ pub mod algorithms;
 pub mod closed_form;
 mod counting;
 mod events;
+mod hash;
 mod max_filter;
 mod params;
 mod policy;
@@ -34,14 +35,14 @@ mod testing;
 mod window;
 
 pub use counting::Counting;
-pub use events::{Ack, Congestion, CongestionKind, Delivery, Sent};
+pub use events::{Ack, Congestion, CongestionKind, Delivery, Lost, Sent};
 pub use policy::{Avoidance, Cut, Growth, SlowStart};
 pub use registry::{Algorithm, Entry, Parameter, Role, SlowStartKind, build, build_checked, registry};
 pub use round_rtt::{RttOfRound, queued_segments};
 pub use setup::{Pacing, Setup};
 pub use window::{Window, WindowBased};
 
-use longhaul_units::{Duration, Rate};
+use longhaul_units::{Duration, Instant, Rate};
 
 /// Bytes of payload. Windows are counted in it; a policy whose source counts packets divides by the MSS.
 pub type Bytes = u64;
@@ -62,7 +63,7 @@ pub struct Allowance {
 /// It has no clock: every event carries the time. Windows never fall below one MSS.
 pub trait CongestionControl: Send {
     /// The handshake is complete; its round trip, if one could be measured (Karn's rule).
-    fn on_established(&mut self, _rtt: Option<Duration>) {}
+    fn on_established(&mut self, _now: Instant, _rtt: Option<Duration>) {}
     /// New data was acknowledged (cumulatively or by SACK).
     fn on_ack(&mut self, ack: &Ack);
     /// Congestion was found; at most once per window of data, save for a timeout.
@@ -96,6 +97,8 @@ pub trait CongestionControl: Send {
             pacing_rate: self.pacing_rate(),
         }
     }
+    /// Data were found lost; comes before the ACK that told of it. Only if [`CongestionControl::needs_delivery_rate`].
+    fn on_lost(&mut self, _lost: &Lost) {}
     /// Loss recovery, fast or after a timeout, is complete; the ACK that completes it follows.
     fn on_recovery_end(&mut self) {}
     /// True if [`Ack::delivery`] is wanted; the connection does not measure it otherwise.

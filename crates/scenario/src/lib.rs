@@ -27,7 +27,8 @@ pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario,
 };
 pub use tcp::{
-    BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RateReduction, RtoSpec, TcpSpec, Variant,
+    BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RateReduction, RtoSpec, SpuriousDetectionSpec,
+    TcpSpec, Variant,
 };
 pub use tcp_changes::TcpChanges;
 pub use times::TimesSpec;

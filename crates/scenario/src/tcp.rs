@@ -1,7 +1,9 @@
 //! The document's table for a connection's settings, and how it becomes a connection.
 
 use longhaul_cc::{Algorithm, CongestionControl, Pacing, Setup, SlowStartKind};
-use longhaul_tcp::{Config, InitialWindow, Keepalive, Reading, Recovery, ReductionBound, RttSampling};
+use longhaul_tcp::{
+    Config, InitialWindow, Keepalive, Reading, Recovery, ReductionBound, RttSampling, SpuriousDetection,
+};
 use longhaul_units::{Duration, Limit, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,8 @@ pub enum Variant {
     Sack,
     /// Forward acknowledgment (Mathis and Mahdavi 1996).
     Fack,
+    /// Selective acknowledgment with losses found by time, lost retransmissions too (RFC 8985).
+    Rack,
 }
 
 impl Variant {
@@ -32,6 +36,7 @@ impl Variant {
             Variant::Newreno => "newreno",
             Variant::Sack => "sack",
             Variant::Fack => "fack",
+            Variant::Rack => "rack",
         }
     }
     fn recovery(self) -> Recovery {
@@ -41,8 +46,21 @@ impl Variant {
             Variant::Newreno => Recovery::NewReno,
             Variant::Sack => Recovery::Sack,
             Variant::Fack => Recovery::Fack,
+            Variant::Rack => Recovery::Rack,
         }
     }
+}
+
+/// How a sender finds out that a reduction of the window was for nothing; it then takes it back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpuriousDetectionSpec {
+    /// The timestamp of the original transmission comes back (Eifel, RFC 3522); needs `timestamps`.
+    pub eifel: bool,
+    /// After a timeout, new data before further retransmissions: F-RTO (RFC 5682).
+    pub f_rto: bool,
+    /// The receiver reports all retransmissions as duplicates (RFC 3708); needs `dsack` and SACK.
+    pub dsack: bool,
 }
 
 /// How the window comes down in fast recovery.
@@ -327,6 +345,10 @@ pub struct TcpSpec {
     pub duplicate_threshold: u32,
     /// Proportional rate reduction in fast recovery (RFC 6937). Needs SACK; congestion controls that set a rate (BBR) do without.
     pub rate_reduction: RateReduction,
+    /// With variant "rack", probe for losses at the tail after two round trips without an ACK (RFC 8985 section 7).
+    pub tail_loss_probe: bool,
+    /// Ways to find out that a reduction of the window was for nothing, upon which it is taken back.
+    pub spurious_detection: SpuriousDetectionSpec,
     /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8).
     pub clear_sack_on_timeout: bool,
     /// Entering loss recovery restarts the retransmission timer, as 4.4BSD, Linux and ns-2 do; RFC 6298 is silent.
@@ -386,6 +408,8 @@ impl Default for TcpSpec {
             limited_transmit: config.limited_transmit,
             duplicate_threshold: config.duplicate_threshold,
             rate_reduction: RateReduction::default(),
+            tail_loss_probe: config.tail_loss_probe,
+            spurious_detection: SpuriousDetectionSpec::default(),
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
             nagle: config.nagle,
@@ -415,6 +439,12 @@ impl TcpSpec {
             duplicate_threshold: self.duplicate_threshold,
             limited_transmit: self.limited_transmit,
             rate_reduction: self.rate_reduction.bound(),
+            tail_loss_probe: self.tail_loss_probe,
+            spurious_detection: SpuriousDetection {
+                eifel: self.spurious_detection.eifel,
+                f_rto: self.spurious_detection.f_rto,
+                dsack: self.spurious_detection.dsack,
+            },
             clear_sack_on_timeout: self.clear_sack_on_timeout,
             restart_timer_on_fast_retransmit: self.restart_timer_on_fast_retransmit,
             dsack: self.dsack,

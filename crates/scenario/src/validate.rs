@@ -4,8 +4,8 @@ use crate::error::nearest;
 use crate::{
     AccessSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck, DirectionSpec, Draw, DumbbellSpec, Ending,
     FlowSpec, FramingSpec, InitialWindowSpec, LocalRecoverySpec, MiddleboxInstance, MiddleboxSpec, Network,
-    PrematureAckSpec, Quantity, RunSpec, Scenario, SnoopSpec, SplitSpec, TcpSpec, TimesSpec, Volume,
-    WatermarkSpec,
+    PrematureAckSpec, Quantity, RateReduction, RunSpec, Scenario, SnoopSpec, SplitSpec,
+    SpuriousDetectionSpec, TcpSpec, TimesSpec, Variant, Volume, WatermarkSpec,
 };
 use longhaul_path::SerialSpec;
 use longhaul_units::{Duration, Limit, Rate};
@@ -523,6 +523,7 @@ impl Checker {
                 self.problem(&[field], "at least 1");
             }
         }
+        self.spurious_detection(tcp);
         if tcp.timestamp_tick.is_zero() || tcp.timestamp_tick > Duration::from_secs(1) {
             self.problem(
                 &["timestamp_tick"],
@@ -549,6 +550,30 @@ impl Checker {
             if let Err(message) = tcp.check_congestion_control() {
                 self.problem(&["congestion"], message);
             }
+        }
+    }
+
+    /// Settings that would silently do nothing.
+    fn spurious_detection(&mut self, tcp: &TcpSpec) {
+        let SpuriousDetectionSpec { eifel, dsack, .. } = tcp.spurious_detection;
+        if eifel && !tcp.timestamps {
+            self.problem(
+                &["spurious_detection", "eifel"],
+                "Eifel detection needs timestamps = true (RFC 3522)",
+            );
+        }
+        let selective = matches!(tcp.variant, Variant::Sack | Variant::Fack | Variant::Rack);
+        if dsack && !(tcp.dsack && selective) {
+            self.problem(
+                &["spurious_detection", "dsack"],
+                "detection by D-SACK needs dsack = true and variant \"sack\", \"fack\" or \"rack\" (RFC 3708)",
+            );
+        }
+        if tcp.rate_reduction != RateReduction::Off && !selective {
+            self.problem(
+                &["rate_reduction"],
+                "proportional rate reduction needs variant \"sack\", \"fack\" or \"rack\" (RFC 6937)",
+            );
         }
     }
 

@@ -292,6 +292,23 @@ fn a_middlebox_that_makes_no_sense_is_refused() {
     );
 }
 
+#[test]
+fn settings_that_would_do_nothing_are_refused() {
+    let refusal = |tcp: &str| refusal_of(&format!("{GOOD}tcp = {{ {tcp} }}\n"));
+    says(
+        &refusal("spurious_detection = { eifel = true }"),
+        &["geo.toml:12", "eifel", "needs timestamps = true"],
+    );
+    says(
+        &refusal("variant = \"newreno\", spurious_detection = { dsack = true }"),
+        &["geo.toml:12", "variant \"sack\", \"fack\" or \"rack\""],
+    );
+    says(
+        &refusal("variant = \"reno\", rate_reduction = \"safe_ack\""),
+        &["geo.toml:12", "proportional rate reduction", "variant \"sack\""],
+    );
+}
+
 /// What a first user ran into: messages in the words of scenario files, blamed on who has said it.
 mod first_steps {
     use super::{refusal, refusal_of, says, with_override};

@@ -113,6 +113,7 @@ impl Recorder {
             Event::Timeout { backoff, .. } => ("timeout", f64::from(backoff)),
             Event::RecoveryEnd => ("recovery_end", 0.0),
             Event::EcnReduction => ("ecn_reduction", 0.0),
+            Event::ReductionUndone => ("reduction_undone", 0.0),
             Event::Closed => ("closed", 0.0),
             Event::Reset => ("reset", 0.0),
             Event::TimedOut => ("gave_up", 0.0),

@@ -31,7 +31,7 @@ proptest! {
         flows in 1u32..6,
         mbit in 5u32..20,
         ms in 5u32..60,
-        variant in prop_oneof![Just("reno"), Just("newreno"), Just("sack"), Just("fack"), Just("tahoe")],
+        variant in prop_oneof![Just("reno"), Just("newreno"), Just("sack"), Just("fack"), Just("rack"), Just("tahoe")],
         congestion in prop_oneof![Just("reno"), Just("cubic")],
         established: bool,
         seed: u64,

@@ -1,6 +1,6 @@
 //! Everything about a connection that can be set. Names and defaults follow the RFCs named at each field.
 
-use crate::ReductionBound;
+use crate::{ReductionBound, SpuriousDetection};
 use longhaul_units::{Duration, Rate};
 
 /// How losses are found and repaired.
@@ -17,12 +17,14 @@ pub enum Recovery {
     Sack,
     /// Forward acknowledgment: what lies below the highest SACK has left the network (Mathis and Mahdavi 1996).
     Fack,
+    /// By SACK, with losses found by time, of retransmissions too (RFC 8985).
+    Rack,
 }
 
 impl Recovery {
     /// True for the variants that use the SACK option.
     pub const fn uses_sack(self) -> bool {
-        matches!(self, Recovery::Sack | Recovery::Fack)
+        matches!(self, Recovery::Sack | Recovery::Fack | Recovery::Rack)
     }
 }
 
@@ -99,6 +101,10 @@ pub struct Config {
     /// Bring the window down in proportion to what is delivered during fast recovery (RFC 6937) instead of waiting until the
     /// pipe has sunk to it (RFC 6675). With SACK only, and not for congestion controls that set a rate.
     pub rate_reduction: Option<ReductionBound>,
+    /// With `Recovery::Rack`, probe for losses at the tail (RFC 8985 section 7).
+    pub tail_loss_probe: bool,
+    /// How to find out that a reduction of the window was for nothing, upon which it is taken back.
+    pub spurious_detection: SpuriousDetection,
     /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8); otherwise keep it
     /// (RFC 6675 section 5.1).
     pub clear_sack_on_timeout: bool,
@@ -178,6 +184,8 @@ impl Default for Config {
             duplicate_threshold: 3,
             limited_transmit: true,
             rate_reduction: None,
+            tail_loss_probe: true,
+            spurious_detection: SpuriousDetection::default(),
             clear_sack_on_timeout: false,
             slow_but_steady: false,
             restart_timer_on_fast_retransmit: true,

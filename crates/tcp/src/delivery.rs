@@ -56,6 +56,11 @@ impl DeliveryRate {
         }
     }
 
+    /// The round trip of what this ACK delivers, unless it was sent twice.
+    pub fn round_trip(&self, now: Instant) -> Option<Duration> {
+        self.newest.filter(|newest| !newest.retransmitted).map(|newest| now.since(newest.sent_at))
+    }
+
     /// The ACK is taken up: `delivered` and `lost` bytes in all, `newly_lost` by this ACK. The rate is that over the longer
     /// of the interval of sending and the interval of acknowledging; none over less than the smallest round trip.
     pub fn sample(
@@ -123,11 +128,11 @@ mod tests {
                 let idle = self.end == self.una;
                 self.end += 1000;
                 let then = self.rate.snapshot(now, self.delivered, 0, self.end - self.una, idle);
-                self.log.sent(Run { end: self.end, sent_at: now, retransmitted: false, then });
+                self.log.sent(Run { end: self.end, sent_at: now, order: 0, retransmitted: false, then });
             }
         }
         fn acknowledge(&mut self, now: Instant) -> Option<Delivery> {
-            for run in self.log.within(self.una, self.una + 1000) {
+            for (_, _, run) in self.log.within(self.una, self.una + 1000) {
                 self.rate.delivers(run);
             }
             self.una += 1000;
@@ -190,7 +195,7 @@ mod tests {
         let mut sender = Sender::new();
         sender.send(ms(0), 2);
         let then = sender.rate.snapshot(ms(150), 0, 0, 1000, false);
-        sender.log.resent(0, Run { end: 1000, sent_at: ms(150), retransmitted: true, then });
+        sender.log.resent(0, Run { end: 1000, sent_at: ms(150), order: 0, retransmitted: true, then });
         let sample = sender.acknowledge(ms(260)).unwrap();
         assert_eq!(sample.rtt, None);
         assert_eq!(sample.rate, Some(Rate::from_bps(8000 * 1000 / 260)));

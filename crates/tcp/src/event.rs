@@ -37,6 +37,8 @@ pub enum Event {
     RecoveryEnd,
     /// The window was reduced on an ECN echo.
     EcnReduction,
+    /// The last reduction of the window proved to be for nothing and was taken back.
+    ReductionUndone,
 }
 
 /// A segment to be sent.
@@ -82,7 +84,11 @@ impl Events {
     pub fn push(&mut self, event: Event) {
         let notice = matches!(
             event,
-            Event::FastRetransmit { .. } | Event::Timeout { .. } | Event::RecoveryEnd | Event::EcnReduction
+            Event::FastRetransmit { .. }
+                | Event::Timeout { .. }
+                | Event::RecoveryEnd
+                | Event::EcnReduction
+                | Event::ReductionUndone
         );
         if !notice || self.queue.len() < Self::MOST_NOTICES {
             self.queue.push_back(event);

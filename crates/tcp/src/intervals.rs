@@ -139,6 +139,37 @@ impl IntervalSet {
         }
     }
 
+    /// Removes `[start, end)`; returns the length of what was there.
+    pub fn remove(&mut self, start: u64, end: u64) -> u64 {
+        let mut removed = 0;
+        if start >= end {
+            return removed;
+        }
+        let mut index = self.index_ending_above(start);
+        while let Some(&(a, b)) = self.intervals.get(index) {
+            if a >= end {
+                break;
+            }
+            removed += b.min(end) - a.max(start);
+            match (a < start, b > end) {
+                (false, false) => drop(self.intervals.remove(index)),
+                (true, false) => {
+                    self.intervals[index].1 = start;
+                    index += 1;
+                }
+                (false, true) => self.intervals[index].0 = end,
+                (true, true) => {
+                    self.intervals[index].1 = start;
+                    self.intervals.insert(index + 1, (end, b));
+                }
+            }
+            if b >= end {
+                break;
+            }
+        }
+        removed
+    }
+
     /// The first part of `[position, limit)` that is not in the set.
     pub fn first_gap(&self, position: u64, limit: u64) -> Option<(u64, u64)> {
         let mut start = position;
@@ -213,7 +244,7 @@ mod tests {
     proptest! {
         #[test]
         fn equals_a_set_of_single_offsets(
-            operations in prop::collection::vec((0u8..4, 0u64..120, 0u64..20), 1..60),
+            operations in prop::collection::vec((0u8..5, 0u64..120, 0u64..20), 1..60),
         ) {
             let mut naive = std::collections::BTreeSet::new();
             let mut intervals = IntervalSet::default();
@@ -225,6 +256,11 @@ mod tests {
                     intervals.remove_below(floor, |a, b| removed += b - a);
                     let before = naive.len();
                     naive.retain(|&offset| offset >= floor);
+                    prop_assert_eq!(removed as usize, before - naive.len());
+                } else if operation == 4 {
+                    let removed = intervals.remove(start, start + len);
+                    let before = naive.len();
+                    naive.retain(|offset| !(start..start + len).contains(offset));
                     prop_assert_eq!(removed as usize, before - naive.len());
                 } else {
                     let start = start.max(floor);

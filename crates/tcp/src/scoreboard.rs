@@ -9,7 +9,7 @@ use longhaul_segment::SackBlocks;
 #[repr(C)]
 pub(crate) struct Scoreboard {
     floor: u64,
-    /// Un-SACKed data below this offset is lost. Never moves down.
+    /// Un-SACKed data below this offset is lost. Moves down only when nothing was lost after all.
     lost_edge: u64,
     /// HighRxt: un-SACKed data below this offset has been retransmitted in this recovery.
     high_rxt: u64,
@@ -21,6 +21,11 @@ pub(crate) struct Scoreboard {
     sacked_below_rxt: u64,
     /// The blocks of the last ACK: most of the next one's are the same.
     last_blocks: SackBlocks,
+    /// Where losses are found by time, any data may be lost, a retransmission too: what is, and has not been sent again.
+    awaiting: IntervalSet,
+    awaiting_total: u64,
+    /// What has been marked lost since it was last asked for, if anyone asks.
+    journal: Option<Vec<(u64, u64)>>,
 }
 
 /// Length of the part of `[start, end)` below `edge`.
@@ -77,8 +82,12 @@ impl Scoreboard {
     pub fn sack(&mut self, start: u64, end: u64, mut news: impl FnMut(u64, u64)) -> u64 {
         let (lost_edge, high_rxt) = (self.lost_edge, self.high_rxt);
         let (mut total, mut below_lost, mut below_rxt) = (0, 0, 0);
+        let (awaiting, mut arrived) = (&mut self.awaiting, 0);
         self.sacked.insert(start.max(self.floor), end, |a, b| {
             news(a, b);
+            if !awaiting.is_empty() {
+                arrived += awaiting.remove(a, b);
+            }
             total += b - a;
             below_lost += below(lost_edge, a, b);
             below_rxt += below(high_rxt, a, b);
@@ -86,6 +95,7 @@ impl Scoreboard {
         self.sacked_total += total;
         self.sacked_below_lost += below_lost;
         self.sacked_below_rxt += below_rxt;
+        self.awaiting_total -= arrived;
         total
     }
 
@@ -114,11 +124,62 @@ impl Scoreboard {
     /// Everything not SACKed below `edge` is lost from now on.
     pub fn mark_lost_below(&mut self, edge: u64) {
         if edge > self.lost_edge {
-            let sacked = self.sacked.covered(self.lost_edge, edge);
-            self.lost += edge - self.lost_edge - sacked;
-            self.sacked_below_lost += sacked;
-            self.lost_edge = edge;
+            if let Some(journal) = &mut self.journal {
+                journal.push((self.lost_edge, edge));
+            }
+            let unsacked = edge - self.lost_edge;
+            self.lost += unsacked - self.raise_lost_edge(edge);
         }
+    }
+    /// Returns how much is SACKed between the old edge and the new.
+    fn raise_lost_edge(&mut self, edge: u64) -> u64 {
+        if edge <= self.lost_edge {
+            return 0;
+        }
+        let sacked = self.sacked.covered(self.lost_edge, edge);
+        self.sacked_below_lost += sacked;
+        self.lost_edge = edge;
+        sacked
+    }
+
+    /// Loss detection by time: what is not SACKed of `[start, end)` is lost, be it for the first time or again.
+    pub fn mark_lost(&mut self, start: u64, end: u64) {
+        let gaps: Vec<_> = self.gaps(start.max(self.floor), end).collect();
+        for (a, b) in gaps {
+            let mut marked = 0;
+            self.awaiting.insert(a, b, |a, b| marked += b - a);
+            self.awaiting_total += marked;
+            self.lost += marked;
+            self.raise_lost_edge(b);
+            if let Some(journal) = self.journal.as_mut().filter(|_| marked > 0) {
+                journal.push((a, b));
+            }
+        }
+    }
+    /// From now on `take_journal` tells what was marked lost.
+    pub fn keep_journal(&mut self) {
+        self.journal = Some(vec![]);
+    }
+    /// What has been marked lost since the last call; in part it may be SACKed.
+    pub fn take_journal(&mut self) -> Vec<(u64, u64)> {
+        self.journal.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+    /// What is below `una` is not to be sent again.
+    pub fn stop_awaiting_below(&mut self, una: u64) {
+        let awaiting_total = &mut self.awaiting_total;
+        self.awaiting.remove_below(una, |a, b| *awaiting_total -= b - a);
+    }
+    /// The first of what is lost and was not sent again.
+    pub fn first_awaiting(&self) -> Option<(u64, u64)> {
+        self.awaiting.first()
+    }
+    /// `[start, end)` has been sent again.
+    pub fn resent(&mut self, start: u64, end: u64) {
+        self.awaiting_total -= self.awaiting.remove(start, end);
+    }
+    /// All but what is SACKed or waits to be sent again.
+    pub fn pipe_by_time(&self, snd_max: u64) -> u64 {
+        (snd_max - self.floor) - self.sacked_total - self.awaiting_total
     }
 
     /// IsLost() of RFC 6675: moves `lost_edge` up to the start of the block above which, itself included, there are
@@ -138,6 +199,14 @@ impl Scoreboard {
         self.mark_lost_below(edge);
     }
 
+    /// Nothing was lost after all.
+    pub fn unmark_lost(&mut self) {
+        self.lost_edge = self.floor;
+        self.sacked_below_lost = 0;
+        self.awaiting.clear();
+        self.awaiting_total = 0;
+        self.restart_retransmission();
+    }
     /// A new recovery begins: nothing has been retransmitted in it.
     pub fn restart_retransmission(&mut self) {
         self.high_rxt = self.floor;

@@ -2,17 +2,20 @@
 //! sent next (RFC 9293 section 3.8, RFC 5681, RFC 6298, RFC 6582, RFC 6675).
 
 mod acknowledgment;
+mod by_time;
+mod taking_back;
 mod timers;
 mod transmission;
 
-use crate::delivery::DeliveryRate;
 use crate::pacing::Pacer;
 use crate::prr::ProportionalRateReduction;
+use crate::rack::Rack;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_log::SendLog;
-use crate::transmissions::Transmissions;
+use crate::undo::Undo;
 use crate::{Config, Recovery, ReductionBound, RttSampling};
+use by_time::Measured;
 use longhaul_cc::CongestionControl;
 use longhaul_segment::{SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant};
@@ -59,24 +62,6 @@ pub(crate) struct Acknowledgment<'a> {
     pub ecn_echo: bool,
     /// Age of the timestamp echoed, if the option is in use.
     pub timestamp_rtt: Option<Duration>,
-}
-
-/// What is kept about each transmission for those who ask for it.
-pub(crate) struct Measured {
-    transmissions: Transmissions,
-    rate: DeliveryRate,
-}
-
-impl Measured {
-    fn new() -> Self {
-        Measured { transmissions: Transmissions::new(1), rate: DeliveryRate::default() }
-    }
-    /// The ACK under way delivers `[start, end)`.
-    fn delivers(&mut self, start: u64, end: u64) {
-        for run in self.transmissions.within(start, end) {
-            self.rate.delivers(run);
-        }
-    }
 }
 
 #[repr(C)]
@@ -157,6 +142,8 @@ pub(crate) struct Sender {
     recovery_point: u64,
     /// End of the data in flight at the last window reduction: no other before it is acknowledged.
     reduction_point: u64,
+    /// When the window was last reduced.
+    reduced_at: Instant,
     /// ECN echoes below this are answers to marks that have been acted upon: end of the segment that carried CWR.
     ecn_point: u64,
     /// RFC 6675 rule 4 has been used in this recovery.
@@ -169,6 +156,8 @@ pub(crate) struct Sender {
     rate_reduction: Option<ReductionBound>,
     /// The rate reduction of this recovery, from the end of its first ACK on.
     prr: Option<ProportionalRateReduction>,
+    /// The longest that the peer may hold back an ACK, which is taken to be as long as at this end.
+    max_ack_delay: Option<Duration>,
     persist_interval: Duration,
     duplicate_threshold: u32,
     max_retransmissions: u32,
@@ -181,6 +170,11 @@ impl Sender {
     pub fn new(config: &Config, cc: Box<dyn CongestionControl>) -> Self {
         let mss = u64::from(config.mss.max(1));
         let rate_based = cc.sets_rate();
+        let samples = cc.needs_delivery_rate();
+        let rack = (config.recovery == Recovery::Rack)
+            .then(|| Rack::new(config.tail_loss_probe, config.timestamp_tick));
+        let ways = config.spurious_detection;
+        let undo = ways.any().then(|| Undo::new(ways, config.timestamp_tick));
         Sender {
             una: 0,
             max: 0,
@@ -198,6 +192,7 @@ impl Sender {
             recovery_point: 0,
             reduction_point: 0,
             ecn_point: 0,
+            reduced_at: Instant::ZERO,
             retransmit_now: false,
             rescued: false,
             partial_ack_seen: false,
@@ -220,7 +215,9 @@ impl Sender {
             delivered: 0,
             sacked_unreported: 0,
             rate_based,
-            measured: cc.needs_delivery_rate().then(|| Box::new(Measured::new())),
+            measured: (samples || rack.is_some() || undo.is_some())
+                .then(|| Box::new(Measured::new(samples, rack, undo))),
+            max_ack_delay: config.delayed_ack,
             cc,
             persist_deadline: Instant::FAR_FUTURE,
             persist_interval: Duration::ZERO,
@@ -253,18 +250,24 @@ impl Sender {
         self.mss = u64::from(mss.max(1));
         if !sack && self.recovery.uses_sack() {
             self.recovery = Recovery::NewReno;
+            if let Some(measured) = &mut self.measured {
+                measured.rack = None;
+            }
         }
         self.window_edge = 1 + window;
         self.max_window = window;
         self.board = Scoreboard::new(1);
+        if self.samples_rate() {
+            self.board.keep_journal();
+        }
         self.round_end = 1;
         self.last_progress = now;
         self.last_sent = now;
         self.refresh();
     }
     /// Congestion control hears of the handshake.
-    pub fn after_handshake(&mut self, rtt: Option<Duration>) {
-        self.cc.on_established(rtt);
+    pub fn after_handshake(&mut self, now: Instant, rtt: Option<Duration>) {
+        self.cc.on_established(now, rtt);
         self.refresh();
     }
     /// RFC 5681 section 3.1: after a lost SYN the initial window is one segment.
@@ -326,6 +329,12 @@ impl Sender {
         self.burst_left = self.max_burst;
     }
 
+    /// The first data that are lost and have not been sent again.
+    #[inline]
+    fn next_lost(&self) -> Option<(u64, u64)> {
+        if self.recovery == Recovery::Rack { self.board.first_awaiting() } else { self.board.next_lost() }
+    }
+
     // How much is in flight.
 
     #[inline]
@@ -344,6 +353,8 @@ impl Sender {
         if self.recovery.uses_sack() {
             if self.phase == Phase::Open && !self.limited_transmit {
                 self.flight_size()
+            } else if self.recovery == Recovery::Rack {
+                self.board.pipe_by_time(self.max)
             } else if self.recovery == Recovery::Fack {
                 self.board.fack_pipe(self.max)
             } else {

@@ -58,6 +58,10 @@ pub struct Stats {
     pub dsacks_received: u64,
     /// Times that the receiver seems to have thrown away what it had SACKed (RFC 2018 section 8).
     pub reneging: u64,
+    /// Reductions of the window that proved to be for nothing.
+    pub reductions_undone: u64,
+    /// Tail loss probes sent (RFC 8985).
+    pub tail_loss_probes: u64,
 }
 
 impl Default for Stats {
@@ -85,6 +89,8 @@ impl Default for Stats {
             paws_rejected: 0,
             dsacks_received: 0,
             reneging: 0,
+            reductions_undone: 0,
+            tail_loss_probes: 0,
             rtt_samples: 0,
             rtt_sum: Duration::ZERO,
             rtt_min: Duration::MAX,

@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 pub(crate) struct Run {
     pub end: u64,
     pub sent_at: Instant,
+    /// Its place in the order of departures, for loss detection by time; else 0.
+    pub order: u64,
     /// Sent before: no round trip is measured by it (Karn's rule).
     pub retransmitted: bool,
     pub then: Snapshot,
@@ -47,7 +49,11 @@ impl Transmissions {
     /// New data up to `run.end` leaves.
     pub fn sent(&mut self, run: Run) {
         match self.runs.back_mut() {
-            Some(last) if last.sent_at == run.sent_at && last.then.delivered == run.then.delivered => {
+            Some(last)
+                if last.sent_at == run.sent_at
+                    && last.order == run.order
+                    && last.then.delivered == run.then.delivered =>
+            {
                 last.end = run.end;
                 last.then.in_flight = run.then.in_flight;
             }
@@ -93,14 +99,14 @@ impl Transmissions {
         }
     }
 
-    /// The runs that hold bytes of `[start, end)`, in the order of the stream.
-    pub fn within(&self, start: u64, end: u64) -> impl Iterator<Item = &Run> {
+    /// The parts of runs that lie in `[start, end)`, in the order of the stream: their start, their end, the run.
+    pub fn within(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, &Run)> {
         let first = self.index_of(start);
         let mut begin = if first == 0 { self.floor } else { self.runs[first - 1].end };
-        self.runs.range(first..).take_while(move |run| {
-            let inside = begin < end;
+        self.runs.range(first..).map_while(move |run| {
+            let part = (begin.max(start), run.end.min(end), run);
             begin = run.end;
-            inside
+            (part.0 < end).then_some(part)
         })
     }
 
@@ -121,10 +127,10 @@ mod tests {
     fn run(end: u64, at: u64, retransmitted: bool) -> Run {
         // Counters that differ keep runs apart that leave at the same time.
         let then = Snapshot { delivered: at, ..Snapshot::default() };
-        Run { end, sent_at: Instant::from_nanos(at), retransmitted, then }
+        Run { end, sent_at: Instant::from_nanos(at), order: 0, retransmitted, then }
     }
     fn times(log: &Transmissions, start: u64, end: u64) -> Vec<(u64, u64)> {
-        log.within(start, end).map(|run| (run.end, run.sent_at.as_nanos())).collect()
+        log.within(start, end).map(|(_, end, run)| (end, run.sent_at.as_nanos())).collect()
     }
 
     #[test]
@@ -136,7 +142,7 @@ mod tests {
         assert_eq!(times(&log, 1, 31), [(21, 5), (31, 7)]);
         log.resent(6, run(16, 9, true));
         assert_eq!(times(&log, 1, 31), [(6, 5), (16, 9), (21, 5), (31, 7)]);
-        assert_eq!(times(&log, 16, 17), [(21, 5)]);
+        assert_eq!(times(&log, 16, 17), [(17, 5)]);
         log.acknowledge(12);
         assert_eq!(times(&log, 12, 31), [(16, 9), (21, 5), (31, 7)]);
         log.resent(12, run(31, 11, true));
@@ -169,11 +175,12 @@ mod tests {
                     }
                 }
                 let mut position = una;
-                for run in log.within(una, bytes.len() as u64) {
-                    for byte in position..run.end {
+                for (start, end, run) in log.within(una, bytes.len() as u64) {
+                    prop_assert_eq!(start, position);
+                    for byte in start..end {
                         prop_assert_eq!(bytes[byte as usize], run.sent_at.as_nanos());
                     }
-                    position = run.end;
+                    position = end;
                 }
                 prop_assert_eq!(position, bytes.len() as u64);
             }

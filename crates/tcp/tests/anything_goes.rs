@@ -3,7 +3,9 @@
 mod common;
 use common::*;
 use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
-use longhaul_tcp::{Config, Connection, InitialWindow, Reading, Recovery, ReductionBound, State};
+use longhaul_tcp::{
+    Config, Connection, InitialWindow, Reading, Recovery, ReductionBound, SpuriousDetection, State,
+};
 use longhaul_units::{Duration, Instant, Rate};
 use proptest::prelude::*;
 
@@ -14,6 +16,7 @@ fn recovery() -> impl Strategy<Value = Recovery> {
         Just(Recovery::NewReno),
         Just(Recovery::Sack),
         Just(Recovery::Fack),
+        Just(Recovery::Rack),
     ]
 }
 
@@ -34,6 +37,8 @@ prop_compose! {
             mss,
             recovery,
             rate_reduction,
+            tail_loss_probe: bit(13),
+            spurious_detection: SpuriousDetection { eifel: bit(14), f_rto: bit(15), dsack: bit(14) },
             receive_buffer: buffer,
             reading: rate.map_or(Reading::Immediate, |bps| Reading::Rate(Rate::from_bps(bps))),
             ack_every,

@@ -282,7 +282,7 @@ impl Bbr {
     /// BBREnterProbeBW, section 4.3.4.3: any phase but that which drains, so that flows do not probe together. The draw is a
     /// hash of the time, at which no two flows receive an ACK.
     fn enter_probe_bw(&mut self, now: Instant) {
-        let drawn = hash(now.as_nanos()) % (CYCLE_LENGTH - 1);
+        let drawn = crate::hash::mix(now.as_nanos()) % (CYCLE_LENGTH - 1);
         let phase = (CYCLE_LENGTH - drawn) % CYCLE_LENGTH;
         self.state = State::ProbeBw { phase, since: now };
     }
@@ -462,7 +462,7 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn on_established(&mut self, rtt: Option<Duration>) {
+    fn on_established(&mut self, _: Instant, rtt: Option<Duration>) {
         if let Some(rtt) = rtt.filter(|rtt| !rtt.is_zero()) {
             self.init_pacing_rate(rtt);
         }
@@ -495,14 +495,6 @@ impl CongestionControl for Bbr {
     fn needs_delivery_rate(&self) -> bool {
         true
     }
-}
-
-/// SplitMix64's finaliser: every bit of the result hangs on every bit of `x`.
-fn hash(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]
@@ -578,7 +570,7 @@ mod tests {
         // Section 4.2.1: 2.89 * 10 segments of 8000 bits per 1 ms; per 100 ms.
         let mut path = Path::new();
         assert!((path.pacing_mbit() - 231.2).abs() < 1e-3);
-        path.bbr.on_established(Some(Duration::from_millis(RTT_MS)));
+        path.bbr.on_established(Instant::ZERO, Some(Duration::from_millis(RTT_MS)));
         assert!((path.pacing_mbit() - 2.312).abs() < 1e-5);
         assert!(path.bbr.in_slow_start());
     }
@@ -587,7 +579,7 @@ mod tests {
     fn startup_doubles_and_ends_after_three_rounds_without_a_quarter_more() {
         // Section 4.3.2.2: 25 % in each of three rounds.
         let mut path = Path::new();
-        path.bbr.on_established(Some(Duration::from_millis(RTT_MS)));
+        path.bbr.on_established(Instant::ZERO, Some(Duration::from_millis(RTT_MS)));
         for (rate, paced) in [(1.0, 2.89), (2.0, 5.78), (4.0, 11.56), (8.0, 23.12)] {
             path.round(rate);
             assert!((path.pacing_mbit() - paced).abs() < 1e-4, "{}", path.pacing_mbit());
@@ -782,7 +774,7 @@ mod tests {
     fn the_margin_of_later_versions_can_be_set() {
         let params = BbrParams { pacing_margin: 0.01, ..BbrParams::default() };
         let mut path = Path { bbr: Bbr::new(params, &setup(10 * MSS, None)), ..Path::new() };
-        path.bbr.on_established(Some(Duration::from_millis(RTT_MS)));
+        path.bbr.on_established(Instant::ZERO, Some(Duration::from_millis(RTT_MS)));
         path.round(10.0);
         assert!((path.pacing_mbit() - 28.9 * 0.99).abs() < 1e-4);
     }

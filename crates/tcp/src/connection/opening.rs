@@ -100,11 +100,11 @@ impl Connection {
                 self.sender.rtt.observe(rtt);
                 self.sender.rtt.sample(rtt);
                 self.stats.rtt_sample(rtt);
-                self.sender.after_handshake(Some(rtt));
+                self.sender.after_handshake(now, Some(rtt));
             }
             _ => {
                 self.sender.after_syn_loss();
-                self.sender.after_handshake(None);
+                self.sender.after_handshake(now, None);
             }
         }
         self.events.push(Event::Connected);

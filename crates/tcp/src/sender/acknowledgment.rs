@@ -4,6 +4,7 @@
 use super::{Acknowledgment, Phase, Sender};
 use crate::event::Events;
 use crate::prr::{Progress, ProportionalRateReduction};
+use crate::undo::ForwardRto;
 use crate::{Event, Recovery, Stats};
 use longhaul_cc::{Ack, Congestion, CongestionKind, Delivery};
 use longhaul_segment::SeqNumber;
@@ -52,13 +53,17 @@ impl Sender {
         let prior_in_flight = self.pipe();
         let prior_phase = self.phase;
         let prior_lost = self.board.lost();
+        if self.measured.is_some() {
+            self.begin_measured_ack(a);
+        }
         let window_changed = match a.window_edge {
             Some(edge) => self.update_window(a.ack, edge),
             None => false,
         };
         let mut newly_sacked = 0;
+        let mut duplicate = None;
         if !a.sack.is_empty() && self.recovery.uses_sack() {
-            newly_sacked = self.on_sack(a, stats);
+            (newly_sacked, duplicate) = self.on_sack(a, stats);
         }
 
         let mut rtt = None;
@@ -71,6 +76,7 @@ impl Sender {
                     measured.delivers(start, end);
                 }
                 measured.transmissions.acknowledge(a.ack);
+                self.board.stop_awaiting_below(a.ack);
             }
             let was_sacked = self.board.acknowledge(a.ack);
             newly_acked = advanced - was_sacked;
@@ -84,19 +90,22 @@ impl Sender {
                 self.duplicate_acks += 1;
             }
         }
+        if duplicate.is_some() && self.measured.is_some() {
+            self.hear_of_duplicate();
+        }
+        let measures = self.measured.is_some() && newly_acked + newly_sacked > 0;
+        if measures {
+            self.take_up_delivery(a.now, &mut rtt, stats);
+        }
         if self.phase == Phase::Open && (self.duplicate_acks != 0 || !self.board.is_empty()) {
             self.enter_recovery_if_lost(a.now, stats, events);
         }
 
         self.sacked_unreported += newly_sacked;
         self.delivered += newly_acked + newly_sacked;
-        let tells = |sender: &Self| prior_phase == Phase::FastRecovery || sender.measured.is_some();
+        let delivery = if measures { self.sample_delivery(a.now, prior_lost) } else { None };
+        let tells = |sender: &Self| prior_phase == Phase::FastRecovery || sender.samples_rate();
         if a.ack > prior_una || (newly_sacked > 0 && tells(self)) {
-            let delivery = if self.measured.is_some() {
-                self.measure_delivery(a.now, prior_lost, &mut rtt, stats)
-            } else {
-                None
-            };
             let report =
                 Report { now: a.now, prior_una, prior_in_flight, prior_phase, newly_acked, rtt, delivery };
             self.tell_congestion_control(&report);
@@ -106,6 +115,10 @@ impl Sender {
             && newly_acked + newly_sacked > 0
         {
             self.reduce_in_proportion(a.ack - prior_una, newly_acked, newly_sacked, prior_lost, stats);
+        }
+        if self.measured.is_some() {
+            self.end_measured_ack(a, prior_una, duplicate);
+            self.reconsider_reduction(a, prior_una, newly_sacked, duplicate, stats, events);
         }
         if a.ecn_echo {
             self.on_ecn_echo(a.now, prior_flight_size, stats, events);
@@ -136,27 +149,6 @@ impl Sender {
             in_recovery: report.prior_phase == Phase::FastRecovery || self.phase == Phase::FastRecovery,
         });
         self.refresh();
-    }
-
-    /// The rate sample. Its round trip is one for the RTO as well where the cumulative ACK gave none: SACKed data that were
-    /// sent once are as unambiguous (Karn's rule).
-    #[inline(never)]
-    fn measure_delivery(
-        &mut self,
-        now: Instant,
-        prior_lost: u64,
-        rtt: &mut Option<Duration>,
-        stats: &mut Stats,
-    ) -> Option<Delivery> {
-        let measured = self.measured.as_mut()?;
-        let lost = self.board.lost();
-        let newly_lost = lost - prior_lost;
-        let delivery = measured.rate.sample(now, self.delivered, lost, newly_lost, self.rtt.min)?;
-        if let (None, Some(sample)) = (*rtt, delivery.rtt) {
-            *rtt = Some(sample);
-            self.take_rtt(sample, sample, stats);
-        }
-        Some(delivery)
     }
 
     /// RFC 6937 section 3: the window until the next ACK is what is in the network and what this ACK lets go.
@@ -202,8 +194,8 @@ impl Sender {
         a.bare && self.max > self.una && !self.recovery.uses_sack()
     }
 
-    /// Takes up the SACK blocks; returns the bytes that are news.
-    pub(super) fn on_sack(&mut self, a: &Acknowledgment<'_>, stats: &mut Stats) -> u64 {
+    /// Takes up the SACK blocks; returns the bytes that are news, and what is reported as received twice (D-SACK).
+    pub(super) fn on_sack(&mut self, a: &Acknowledgment<'_>, stats: &mut Stats) -> (u64, Option<(u64, u64)>) {
         let blocks = a.sack.as_slice();
         let offsets = |block: &(SeqNumber, SeqNumber)| {
             let start = block.0.unwrap(a.isn, self.una)?;
@@ -211,13 +203,13 @@ impl Sender {
             (start < end && end <= self.max).then_some((start, end))
         };
         // RFC 2883 section 4: the first block is a D-SACK if it is acknowledged already or within the second.
-        let duplicate = offsets(&blocks[0]).is_some_and(|(start, end)| {
+        let duplicate = offsets(&blocks[0]).filter(|&(start, end)| {
             end <= a.ack
                 || blocks.get(1).and_then(offsets).is_some_and(|second| second.0 <= start && end <= second.1)
         });
-        stats.dsacks_received += u64::from(duplicate);
+        stats.dsacks_received += u64::from(duplicate.is_some());
         let mut news = 0;
-        for block in &blocks[usize::from(duplicate)..] {
+        for block in &blocks[usize::from(duplicate.is_some())..] {
             if self.board.last_blocks().as_slice().contains(block) {
                 continue;
             }
@@ -236,14 +228,16 @@ impl Sender {
         }
         self.board.set_last_blocks(*a.sack);
         if news > 0 {
-            if self.recovery == Recovery::Fack {
+            if self.recovery == Recovery::Rack {
+                // By time, once the ACK is taken up.
+            } else if self.recovery == Recovery::Fack {
                 let tolerated = u64::from(self.duplicate_threshold) * self.mss;
                 self.board.mark_lost_below(self.board.highest_sacked().saturating_sub(tolerated));
             } else {
                 self.board.detect_losses(self.duplicate_threshold, self.mss);
             }
         }
-        news
+        (news, duplicate)
     }
 
     /// RTT measurement by Karn's rule, else by timestamps (RFC 7323 section 4).
@@ -268,7 +262,7 @@ impl Sender {
 
     /// `newest` is the path's round trip, `oldest` what the RTO has to cover.
     #[inline]
-    fn take_rtt(&mut self, oldest: Duration, newest: Duration, stats: &mut Stats) {
+    pub(super) fn take_rtt(&mut self, oldest: Duration, newest: Duration, stats: &mut Stats) {
         self.rtt.observe(newest);
         stats.rtt_sample(newest);
         if self.every_ack_sampled || self.sampled_round != self.round {
@@ -320,12 +314,13 @@ impl Sender {
         self.retransmit_now = false;
         self.board.restart_retransmission();
         self.cc.on_recovery_end();
+        self.recovery_ends_by_time();
         events.push(Event::RecoveryEnd);
     }
 
     /// RFC 5681 section 3.2, RFC 6582 section 3.2 step 2, RFC 6675 section 5 steps 1 to 4.
     pub(super) fn enter_recovery_if_lost(&mut self, now: Instant, stats: &mut Stats, events: &mut Events) {
-        let enough = self.duplicate_acks >= self.duplicate_threshold;
+        let enough = self.duplicate_acks >= self.duplicate_threshold && self.recovery != Recovery::Rack;
         let sack = self.recovery.uses_sack();
         let lost = enough || (sack && self.board.lost_edge() > self.una);
         // Without SACK duplicate ACKs may come from data sent twice: wait until new data is acknowledged.
@@ -345,6 +340,9 @@ impl Sender {
         if self.una >= self.reduction_point || tahoe {
             let kind = if tahoe { CongestionKind::Timeout } else { CongestionKind::Loss };
             self.reduce(now, kind, flight_size);
+            if !tahoe {
+                self.reduction_may_be_spurious(ForwardRto::Off);
+            }
         }
         if self.recovery != Recovery::Reno {
             self.recovery_point = self.max;
@@ -360,7 +358,9 @@ impl Sender {
         } else {
             self.phase = Phase::FastRecovery;
             self.inflation = i64::from(self.duplicate_acks) * self.mss as i64;
-            self.board.mark_lost_below((self.una + self.mss).min(self.max));
+            if self.recovery != Recovery::Rack {
+                self.board.mark_lost_below((self.una + self.mss).min(self.max));
+            }
         }
         self.duplicate_acks = 0;
         // The first lost segment leaves now.
@@ -371,6 +371,7 @@ impl Sender {
 
     pub(super) fn reduce(&mut self, now: Instant, kind: CongestionKind, flight_size: u64) {
         self.reduction_point = self.max;
+        self.reduced_at = now;
         self.cwr_due = true;
         self.ecn_point = u64::MAX;
         self.cc.on_congestion(&Congestion { now, kind, flight_size });

@@ -2,7 +2,7 @@
 
 use super::{Phase, Sender};
 use crate::event::Events;
-use crate::{Event, Stats};
+use crate::{Event, Recovery, Stats};
 use longhaul_cc::CongestionKind;
 use longhaul_units::Instant;
 
@@ -15,8 +15,12 @@ impl Sender {
         stats: &mut Stats,
         events: &mut Events,
     ) -> bool {
+        if self.measured.is_some() && self.on_timer_by_time(now, stats, events) {
+            return true;
+        }
         self.rto_deadline = Instant::FAR_FUTURE;
         if self.max == self.una {
+            self.after_timeout_by_time(now);
             return true;
         }
         let waited = now.since(self.last_progress);
@@ -45,17 +49,29 @@ impl Sender {
         } else if self.clear_sack_on_timeout {
             self.board.clear();
         }
-        self.phase = Phase::AfterTimeout;
+        let prior_phase = std::mem::replace(&mut self.phase, Phase::AfterTimeout);
         self.recovery_point = self.max;
         self.duplicate_acks = 0;
         self.inflation = 0;
         self.limited_transmitted = 0;
         self.retransmit_now = true;
-        self.board.restart_retransmission();
-        self.board.mark_lost_below(self.max);
+        if !self.wait_for_spurious_timeout(prior_phase) {
+            self.mark_all_lost_on_timeout(now);
+        }
         self.rtt.back_off();
         self.rto_deadline = now + self.rtt.rto();
+        self.after_timeout_by_time(now);
         true
+    }
+
+    /// What a timeout says to be lost: by time, what is overdue; else all that is not SACKed.
+    pub(super) fn mark_all_lost_on_timeout(&mut self, now: Instant) {
+        if self.recovery == Recovery::Rack {
+            self.mark_losses_on_timeout(now);
+        } else {
+            self.board.restart_retransmission();
+            self.board.mark_lost_below(self.recovery_point);
+        }
     }
 
     /// RFC 9293 section 3.8.6.1: the window has been closed for long. False: the peer has fallen silent, give up.

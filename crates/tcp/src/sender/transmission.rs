@@ -2,8 +2,7 @@
 //! (RFC 9293 sections 3.7.4 and 3.8.6.2.1), restart after idle (RFC 5681 section 4.1).
 
 use super::{Chunk, Phase, Sender};
-use crate::transmissions::Run;
-use crate::{Limit, Stats};
+use crate::{Limit, Recovery, Stats};
 use longhaul_cc::Sent;
 use longhaul_units::Instant;
 
@@ -30,8 +29,17 @@ impl Sender {
                 Ok(chunk)
             }
             Err(limit) => {
-                if self.measured.is_some() && matches!(limit, Limit::Application | Limit::Recovery) {
-                    self.mark_application_limited();
+                if self.measured.is_some() {
+                    if matches!(limit, Limit::Application | Limit::Recovery) {
+                        self.mark_application_limited();
+                    }
+                    let forced = self
+                        .take_tail_probe(limit, segment_size, stats)
+                        .or_else(|| self.take_new_segment_after_timeout(segment_size));
+                    if let Some(chunk) = forced {
+                        self.record_forced(now, &chunk, stats);
+                        return Ok(chunk);
+                    }
                 }
                 let full = !matches!(limit, Limit::Application | Limit::ReceiverWindow);
                 if full || self.pipe() + self.mss > self.cwnd {
@@ -61,7 +69,7 @@ impl Sender {
         let paced = if self.rate_based { Limit::Pacing } else { Limit::Recovery };
         let recovering = |limit| if limit == Limit::Pacing { paced } else { Limit::Recovery };
         // Rule 1.
-        if let Some(hole) = self.board.next_lost() {
+        if let Some(hole) = self.next_lost() {
             let chunk = self.piece(hole.0, hole.1.min(hole.0 + segment_size));
             self.check_room(chunk).map_err(recovering)?;
             return self.release(now, chunk).map_err(recovering);
@@ -73,7 +81,8 @@ impl Sender {
             Err(Limit::Cwnd) => return Err(Limit::Recovery),
             Err(_) => {}
         }
-        if self.phase == Phase::FastRecovery && self.recovery.uses_sack() {
+        let holes_too = self.recovery.uses_sack() && self.recovery != Recovery::Rack;
+        if self.phase == Phase::FastRecovery && holes_too {
             // Rule 3.
             if let Some(hole) = self.board.next_hole() {
                 let chunk = self.piece(hole.0, hole.1.min(hole.0 + segment_size));
@@ -165,6 +174,19 @@ impl Sender {
         Ok(chunk)
     }
 
+    /// As much of a new segment as there is data for, and room at the receiver.
+    pub(super) fn new_payload(&self, segment_size: u64) -> u64 {
+        let (unsent, room) =
+            (self.data_end.saturating_sub(self.max), self.window_edge.saturating_sub(self.max));
+        segment_size.min(unsent).min(room)
+    }
+    /// A new segment of so much.
+    pub(super) fn new_chunk(&self, payload: u64) -> Chunk {
+        let last = self.max + payload == self.data_end;
+        let fin = last && self.fin_queued;
+        Chunk { start: self.max, payload, fin, retransmission: false, push: last, rescue: false }
+    }
+
     /// Nothing but the FIN is left, or not even that.
     pub(super) fn choose_fin(&self, start: u64) -> Result<Chunk, Limit> {
         if !self.fin_queued {
@@ -188,13 +210,15 @@ impl Sender {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn record_forced(&mut self, now: Instant, chunk: &Chunk, stats: &mut Stats) {
+        self.record(now, chunk, stats);
+    }
     /// The segment leaves.
-    #[inline]
-    pub(super) fn record(&mut self, now: Instant, chunk: &Chunk, stats: &mut Stats) {
+    #[inline(always)]
+    fn record(&mut self, now: Instant, chunk: &Chunk, stats: &mut Stats) {
         let end = chunk.start + chunk.payload + u64::from(chunk.fin);
-        if self.measured.is_some() {
-            self.remember(now, chunk, end);
-        }
         if chunk.payload > 0 {
             stats.data_segments_sent += 1;
             stats.data_bytes_sent += chunk.payload;
@@ -205,6 +229,8 @@ impl Sender {
             self.retransmitted_below = self.retransmitted_below.max(end);
             if chunk.rescue {
                 self.rescued = true;
+            } else if self.recovery == Recovery::Rack {
+                self.board.resent(chunk.start, end);
             } else {
                 self.board.retransmitted_up_to(end);
             }
@@ -231,35 +257,11 @@ impl Sender {
         self.pacer.sent(now, chunk.payload);
         let in_flight = self.pipe();
         self.cc.on_sent(&Sent { now, bytes: chunk.payload, in_flight, retransmission: chunk.retransmission });
-        if in_flight <= chunk.payload && self.measured.is_some() {
-            // A policy that knows the path's rate may pace a restart otherwise.
-            self.refresh();
-        }
-    }
-
-    /// What the measurement of rates has to know of a segment that leaves.
-    #[inline(never)]
-    fn remember(&mut self, now: Instant, chunk: &Chunk, end: u64) {
-        let in_flight = self.pipe() + chunk.payload;
-        let (idle, delivered, lost) = (self.una == self.max, self.delivered, self.board.lost());
-        let Some(measured) = &mut self.measured else { return };
-        let then = measured.rate.snapshot(now, delivered, lost, in_flight, idle);
-        let run = Run { end, sent_at: now, retransmitted: chunk.retransmission, then };
-        if chunk.retransmission {
-            measured.transmissions.resent(chunk.start, run);
-        } else {
-            measured.transmissions.sent(run);
-        }
-    }
-
-    /// Nothing stops the next segment but that there is none.
-    #[cold]
-    #[inline(never)]
-    fn mark_application_limited(&mut self) {
-        let in_flight = self.pipe();
-        if in_flight < self.cwnd && self.unsent() == 0 && self.board.next_lost().is_none() {
-            if let Some(measured) = &mut self.measured {
-                measured.rate.limited_by_application(self.delivered, in_flight);
+        if self.measured.is_some() {
+            self.remember(now, chunk, end, in_flight);
+            if in_flight <= chunk.payload {
+                // A policy that knows the path's rate may pace a restart otherwise.
+                self.refresh();
             }
         }
     }

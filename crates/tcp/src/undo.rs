@@ -1,0 +1,208 @@
+//! Was the last reduction of the window for nothing? Three ways to tell: the timestamp of the original transmission comes
+//! back (Eifel, RFC 3522), new data are acknowledged although only one segment was sent again (F-RTO, RFC 5682), or the
+//! receiver reports all retransmissions as duplicates (D-SACK, RFC 3708).
+
+use longhaul_units::{Duration, Instant};
+
+/// Which ways are used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SpuriousDetection {
+    /// By timestamps (RFC 3522); needs the timestamps option.
+    pub eifel: bool,
+    /// Forward RTO recovery (RFC 5682): after a timeout new data before more retransmissions.
+    pub f_rto: bool,
+    /// By D-SACK (RFC 3708).
+    pub dsack: bool,
+}
+
+impl SpuriousDetection {
+    pub(crate) fn any(self) -> bool {
+        self.eifel || self.f_rto || self.dsack
+    }
+}
+
+/// Where F-RTO stands (RFC 5682 section 2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ForwardRto {
+    Off,
+    /// Step 2: the first segment has been sent again, nothing else is done before an ACK.
+    FirstAck,
+    /// Step 3: it advanced, and up to two new segments may go; so many are left.
+    SecondAck {
+        new_segments: u32,
+    },
+}
+
+/// A reduction of the window that may prove to be for nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Episode {
+    /// SND.UNA and SND.MAX when it began.
+    pub start: u64,
+    pub end: u64,
+    /// RetransmitTS of RFC 3522: when the first retransmission left, until the first ACK that advances has come.
+    first_retransmission: Option<Instant>,
+    awaits_retransmission: bool,
+    /// Retransmitted bytes that have not been reported as duplicates.
+    unreported: u64,
+    retransmitted: bool,
+    pub forward: ForwardRto,
+}
+
+/// What an ACK says about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    pub now: Instant,
+    /// The ACK advances SND.UNA; it acknowledges all that is outstanding.
+    pub advances: bool,
+    pub acknowledges_all: bool,
+    /// Age of the timestamp that it echoes.
+    pub echo_age: Option<Duration>,
+    /// What it reports as received twice.
+    pub duplicate: Option<(u64, u64)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Undo {
+    pub ways: SpuriousDetection,
+    timestamp_tick: Duration,
+    /// A D-SACK has been received on this connection: the receiver would send one.
+    dsack_seen: bool,
+    pub episode: Option<Episode>,
+}
+
+impl Undo {
+    pub fn new(ways: SpuriousDetection, timestamp_tick: Duration) -> Self {
+        Undo { ways, timestamp_tick, dsack_seen: false, episode: None }
+    }
+
+    /// The window is reduced; retransmissions follow.
+    pub fn begin(&mut self, start: u64, end: u64, forward: ForwardRto) {
+        self.episode = Some(Episode {
+            start,
+            end,
+            first_retransmission: None,
+            awaits_retransmission: true,
+            unreported: 0,
+            retransmitted: false,
+            forward,
+        });
+    }
+
+    /// `bytes` are sent again.
+    pub fn retransmitted(&mut self, now: Instant, bytes: u64) {
+        let Some(episode) = &mut self.episode else { return };
+        if std::mem::take(&mut episode.awaits_retransmission) {
+            episode.first_retransmission = Some(now);
+        }
+        episode.unreported += bytes;
+        episode.retransmitted = true;
+    }
+
+    /// True if timestamps or D-SACK prove the reduction to be for nothing.
+    pub fn is_disproved(&mut self, evidence: &Evidence) -> bool {
+        self.dsack_seen |= evidence.duplicate.is_some();
+        self.all_were_duplicates(evidence) || self.original_is_acknowledged(evidence)
+    }
+
+    /// RFC 3522 section 3.2 steps 4 and 5, for the first ACK that advances after the first retransmission. An ACK of all that
+    /// is outstanding may be one whose predecessors were lost, for then the retransmission was needed: only a receiver known
+    /// to send D-SACK, which has not sent one, rules that out.
+    fn original_is_acknowledged(&mut self, evidence: &Evidence) -> bool {
+        let tick = self.timestamp_tick.as_nanos().max(1);
+        let Some(episode) = self.episode.as_mut().filter(|_| evidence.advances) else { return false };
+        let Some(sent_at) = episode.first_retransmission.take().filter(|_| self.ways.eifel) else {
+            return false;
+        };
+        let Some(echo_age) = evidence.echo_age else { return false };
+        let age = echo_age.as_nanos() / tick;
+        let since = evidence.now.as_nanos() / tick - sent_at.as_nanos() / tick;
+        // An age of one tick stands for less, too.
+        let older = age > since.max(1);
+        older && evidence.duplicate.is_none() && (self.dsack_seen || !evidence.acknowledges_all)
+    }
+
+    /// RFC 3708 section 2: each retransmission has been reported as received twice.
+    fn all_were_duplicates(&mut self, evidence: &Evidence) -> bool {
+        let Some((start, end)) = evidence.duplicate.filter(|_| self.ways.dsack) else { return false };
+        let Some(episode) = &mut self.episode else { return false };
+        if end <= episode.start || start >= episode.end || !episode.retransmitted {
+            return false;
+        }
+        episode.unreported = episode.unreported.saturating_sub(end - start);
+        episode.unreported == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: SpuriousDetection = SpuriousDetection { eifel: true, f_rto: true, dsack: true };
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + ms(millis)
+    }
+    /// A segment of 1000 bytes is sent again at 1000 ms.
+    fn undo() -> Undo {
+        let mut undo = Undo::new(ALL, ms(1));
+        undo.begin(1, 10_001, ForwardRto::Off);
+        undo.retransmitted(at(1000), 1000);
+        undo
+    }
+    fn ack(now: u64, echo_age: u64) -> Evidence {
+        Evidence {
+            now: at(now),
+            advances: true,
+            acknowledges_all: false,
+            echo_age: Some(ms(echo_age)),
+            duplicate: None,
+        }
+    }
+
+    /// RFC 3522 section 3.2 step 4: the echo is smaller than RetransmitTS.
+    #[test]
+    fn an_echo_from_before_the_retransmission_disproves_it() {
+        assert!(undo().is_disproved(&ack(1020, 120)));
+        assert!(undo().is_disproved(&ack(1020, 21)));
+        assert!(!undo().is_disproved(&ack(1100, 100)));
+        // Only the first ACK that advances counts.
+        let mut second = undo();
+        assert!(!second.is_disproved(&Evidence { advances: false, ..ack(1010, 120) }));
+        assert!(!second.is_disproved(&ack(1100, 100)));
+        assert!(!second.is_disproved(&ack(1101, 200)));
+    }
+
+    /// Step 5: an ACK of everything may follow others that were lost.
+    #[test]
+    fn an_ack_of_everything_says_nothing_of_a_receiver_without_dsack() {
+        let all = Evidence { acknowledges_all: true, ..ack(1020, 120) };
+        assert!(!undo().is_disproved(&all));
+        let mut known = Undo { dsack_seen: true, ..undo() };
+        assert!(known.is_disproved(&all));
+        let mut lost_acks =
+            Undo { dsack_seen: true, ways: SpuriousDetection { dsack: false, ..ALL }, ..undo() };
+        assert!(!lost_acks.is_disproved(&Evidence { duplicate: Some((1, 1001)), ..all }));
+    }
+
+    #[test]
+    fn retransmissions_that_are_all_duplicates_were_for_nothing() {
+        let mut undo = undo();
+        undo.retransmitted(at(1001), 1000);
+        let report = |start| Evidence { duplicate: Some((start, start + 1000)), ..ack(1100, 100) };
+        assert!(!undo.is_disproved(&report(1)));
+        assert!(!undo.is_disproved(&report(20_001))); // of another time
+        assert!(undo.is_disproved(&report(1001)));
+    }
+
+    #[test]
+    fn ways_that_are_off_prove_nothing() {
+        let off = SpuriousDetection::default();
+        assert!(!off.any());
+        let mut undo = Undo { ways: off, ..undo() };
+        assert!(!undo.is_disproved(&ack(1020, 120)));
+        assert!(!undo.is_disproved(&Evidence { duplicate: Some((1, 1001)), ..ack(1100, 100) }));
+    }
+}
