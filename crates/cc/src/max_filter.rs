@@ -14,6 +14,11 @@ impl MaxFilter {
     pub fn new(rounds: u64) -> Self {
         MaxFilter { rounds, samples: VecDeque::new() }
     }
+    /// The same with another length from now on.
+    pub fn update_within(&mut self, round: u64, value: f64, rounds: u64) {
+        self.rounds = rounds;
+        self.update(round, value);
+    }
     pub fn update(&mut self, round: u64, value: f64) {
         while self.samples.back().is_some_and(|sample| sample.1 <= value) {
             self.samples.pop_back();

@@ -2,6 +2,7 @@
 //! To add one, write its file and add its line to the table below.
 
 use crate::algorithms::bbr::BbrParams;
+use crate::algorithms::bbr3::Bbr3Params;
 use crate::algorithms::bic::BicParams;
 use crate::algorithms::compound::CompoundParams;
 use crate::algorithms::cubic::CubicParams;
@@ -172,6 +173,7 @@ kinds! {
     Compound(CompoundParams) = "compound",
     Yeah(YeahParams) = "yeah",
     Bbr(BbrParams) = "bbr",
+    Bbr3(Bbr3Params) = "bbr3",
 }
 
 kinds! {

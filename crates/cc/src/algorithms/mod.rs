@@ -1,6 +1,7 @@
 //! Congestion avoidance rules, one file each, and policies that need no slow start.
 
 pub mod bbr;
+pub mod bbr3;
 pub mod bic;
 pub mod compound;
 pub mod cubic;
