@@ -11,6 +11,7 @@ from .model import Study
 
 #: Every study with the module that defines it as `STUDY`; imported when asked for.
 STUDIES = {
+    "asymmetric": "longhaul.studies.asymmetric",
     "highspeed": "longhaul.studies.highspeed",
 }
 

@@ -1,0 +1,27 @@
+"""The asymmetric satellite thesis of C. Coetzee (Stellenbosch, 1999): a fast satellite down, a serial line of 9600 baud up."""
+
+from __future__ import annotations
+
+from ..model import Study
+from .decisions import DECISIONS
+from .figures import FIGURES
+from .findings import FINDINGS
+from .grids import EXPERIMENTS, SCALES
+from .targets import TARGETS
+
+STUDY = Study(
+    name="asymmetric",
+    title="Asymmetric satellite TCP",
+    source="C. Coetzee: On Optimizing High-Latency Asymmetric Satellite TCP/IP, M.Sc.Eng. thesis, University of Stellenbosch, October 1999",
+    about=(
+        "TCP over a fast satellite with a return line of 9600 baud: what the ACKs' way back allows, what header compression gains and what it"
+        " costs when something is lost, long and short serial queues, Vegas, and designs for such paths. The thesis measured on Linux 2.2; this is"
+        " simulated. kB are 1024 bytes."
+    ),
+    scales=SCALES,
+    experiments=EXPERIMENTS,
+    targets=TARGETS,
+    figures=FIGURES,
+    decisions=DECISIONS,
+    findings=FINDINGS,
+)

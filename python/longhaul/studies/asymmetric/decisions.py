@@ -1,0 +1,51 @@
+"""What the thesis leaves open, and what was decided; the numbers are those of its specification (section 14)."""
+
+from __future__ import annotations
+
+from ..model import Decision
+
+DECISIONS = (
+    Decision("A2", "Framing of 1 or 2 bytes?", "2 everywhere, as in table 5.1. SLIP's escapes are not modelled."),
+    Decision(
+        "A3",
+        "A compressed header has 5 to 7 bytes.",
+        "7, with the real compressor and decompressor behind it. Counted byte by byte, an ACK of two segments has 6: our receiver's window stays the same, that of Linux 2.2 did not.",
+    ),
+    Decision(
+        "A4",
+        "Where does header compression sit?",
+        "Behind the queue: dropped packets put nothing out of step; the queue counts packets.",
+    ),
+    Decision("A5", "Initial window and delayed ACK timer?", "Both 1 and 2 packets for table 5.2, else 2; 200 ms."),
+    Decision(
+        "A6",
+        "Lengths of cable pulls and stalls?",
+        "50 to 500 ms at three moments (full scale). The stall loses what leaves the line in it: F6.1 shows that bytes were lost.",
+    ),
+    Decision(
+        "A7",
+        "Where in the 12 MB file is the loss?",
+        "One fade at a quarter, half and three quarters of the time without loss; the median is judged.",
+    ),
+    Decision(
+        "A8",
+        "Chapter 7's queue, RTO and header compression?",
+        "200 packets, 200 ms, compression on, 250 kB for each flow.",
+    ),
+    Decision("A9", "Where is the delay?", "All on the way back."),
+    Decision(
+        "A11", "FACK of Linux 2.2?", "FACK with the window halved at once, not over a round trip; new data by pipe."
+    ),
+    Decision(
+        "A12",
+        "The throttle's algorithm?",
+        "A shaper: a link of R x 1500/1460 with a queue of one window (A13: payload counts).",
+    ),
+    Decision("A14", "What does 600 ms consist of?", "600 ms without load, transmission included."),
+    Decision(
+        "A21",
+        "Windows of 250, 256 and 260 kB.",
+        "260,002 bytes, as advertised, for table 5.2; 250 kB in chapters 6 and 7.",
+    ),
+    Decision("X-01", "Ping.", "There is no ping; N-01 is by formula. N-02 is the spacing of ACKs that fill the line."),
+)

@@ -1,0 +1,91 @@
+"""The thesis's test bed (its chapter 4) as scenarios: 10 Mbit/s forward, a SLIP line of 9600 baud back, all delay on the way back.
+
+Sizes and windows in bytes; the thesis's kB is 1024 bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...asymmetric import COMPRESSED_HEADER, KB, MSS
+from ...designs import VEGAS
+from ...scenario import Scenario
+
+#: Section 6.1: the system of chapters 6 and 7. Section 5.5.2: the window of the improved steady state, as it was advertised.
+WINDOW, ADVERTISED = 250 * KB, 260_002
+#: Section 5.5.2: the file of table 5.2. Sections 6.4.4 and 7.1.3: 12, 13 and 14 MB.
+FILE = 14_850_814
+MEGABYTE = 1024 * 1024
+#: Section 6.4: serial queue in packets, least RTO in seconds. P4 is only argued (section 6.4.3).
+POLICIES = {"P1": (10, 0.2), "P2": (10, 20.0), "P3": (200, 20.0), "P4": (200, 0.2)}
+#: When a fade begins: far into the steady state.
+FADE_AT = 60.0
+
+
+def network(
+    name: str,
+    *,
+    duration: float,
+    warmup: float = 0.0,
+    sample: str = "250 ms",
+    baud: int = 9600,
+    forward: str = "10 Mbit/s",
+    delay: float = 1.0,
+    queue: int = 10,
+    vj: int | None = COMPRESSED_HEADER,
+    fade: float = 0.0,
+    stall: float = 0.0,
+    at: float = FADE_AT,
+) -> Scenario:
+    """The two links. `vj`: `None` without header compression, 0 with real lengths, else bytes that each compressed header counts.
+
+    `fade` is an outage of the forward link, `stall` one of the line back (what is on it is lost), in seconds from `at` on.
+    """
+    serial: dict[str, Any] = {"framing": "slip", "mtu": "1500 B"}
+    if vj is not None:
+        serial["vj"] = {"header": f"{vj} B"} if vj else {}
+    back: dict[str, Any] = {
+        "rate": f"{baud} bit/s", "delay": f"{round(delay * 1e6)} us", "serial": serial,
+        "queue": {"kind": "droptail", "limit": f"{queue} packets"},
+    }  # fmt: skip
+    there: dict[str, Any] = {"rate": forward, "delay": "0 s"}
+    if fade:
+        there["outages"] = [_outage(at, fade)]
+    if stall:
+        back["outages"] = [_outage(at, stall)]
+    built = Scenario(name, duration=f"{duration:g} s", warmup=f"{warmup:g} s", sample=sample)
+    return built.link("path", "server", "client", forward=there, reverse=back)
+
+
+def _outage(at: float, length: float) -> dict[str, str]:
+    return {"start": f"{round(at * 1e6)} us", "duration": f"{round(length * 1e6)} us"}
+
+
+def tcp(
+    *,
+    window: float = WINDOW,
+    mss: int = MSS,
+    initial: int = 2,
+    min_rto: float = 0.2,
+    congestion: str = "reno",
+    variant: str = "fack",
+    timestamps: bool = False,
+    every_segment: bool = False,
+) -> dict[str, Any]:
+    """Linux 2.2 as far as the thesis tells: FACK, an ACK for two segments, slow start by ACKs (decisions A5, A11)."""
+    return {
+        "variant": variant, "congestion": VEGAS if congestion == "vegas" else {"kind": "reno", "counting": "acks"}, "mss": f"{mss} B",
+        "slow_start": {"kind": "standard", "counting": "acks"}, "initial_window": f"{initial} packets",
+        "receive_buffer": f"{round(window)} B", "timestamps": timestamps, "nagle": False,
+        "delayed_ack": "off" if every_segment else "200 ms", "ack_every": 1 if every_segment else 2,
+        "rto": {"min": f"{min_rto:g} s", "initial": f"{max(3.0, min_rto):g} s"},
+    }  # fmt: skip
+
+
+def download(
+    built: Scenario, *, size: int | None = None, name: str = "download", count: int = 1, **settings: Any
+) -> Scenario:
+    """A transfer from the server; endless without a size."""
+    trace = settings.pop("trace", False)
+    app = {"kind": "bulk"} if size is None else {"kind": "bulk", "size": f"{size} B"}
+    return built.flow("server", "client", name=name, count=count, app=app, trace=trace, tcp=tcp(**settings))
