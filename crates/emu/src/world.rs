@@ -225,7 +225,7 @@ impl World {
                 self.agenda.set(link, queue.next_event());
                 self.note_dropped(observer, link);
             }
-            Fate::Dropped(cause) => {
+            Fate::Dropped(cause) | Fate::Lost(cause, _) => {
                 count_lost(&mut self.flows, &frame);
                 observer.dropped(now, link, &frame, cause);
             }

@@ -153,6 +153,8 @@ pub enum Fate {
     Arrives(Instant),
     /// It is gone.
     Dropped(DropCause),
+    /// It is let in and transmitted, and lost at the end of its transmission, at this time.
+    Lost(DropCause, Instant),
     /// The discipline wants the packet itself: pass it to [`Link::enqueue`].
     Queue,
 }
@@ -204,6 +206,8 @@ struct Rest<P> {
     random: Option<Random>,
     last_arrival: Instant,
     dropped: [u64; 6],
+    /// When the packets leave that are counted as lost but are still in the backlog.
+    to_be_lost: VecDeque<Instant>,
     /// Packet in transmission and its arrival in the queue (other disciplines).
     in_service: Option<(Instant, P)>,
     /// What the discipline has done to packets that it had taken in, and all marks.
@@ -255,6 +259,7 @@ impl<P: Packet + Send + 'static> Link<P> {
                 random: draws.then(|| Random::stream(seed, &format!("{name} jitter"))),
                 last_arrival: Instant::ZERO,
                 dropped: [0; 6],
+                to_be_lost: VecDeque::new(),
                 in_service: None,
                 report: Report::default(),
                 transmitted: Occupancy::default(),
@@ -462,6 +467,16 @@ impl<P: Packet + Send + 'static> Link<P> {
         }
     }
 
+    /// Packets that [`Link::stats`] counts as lost already, since what becomes of them is known, but whose transmission has not
+    /// ended by `now`.
+    pub fn lost_to_come(&mut self, now: Instant) -> u64 {
+        let to_be_lost = &mut self.rest.to_be_lost;
+        while to_be_lost.front().is_some_and(|departure| *departure <= now) {
+            to_be_lost.pop_front();
+        }
+        to_be_lost.len() as u64
+    }
+
     /// Bits transmitted by `now`, the begun part of the packet in transmission included.
     pub fn transmitted_bits(&mut self, now: Instant) -> f64 {
         let complete = self.stats(now).transmitted_bytes as f64 * 8.0;
@@ -540,6 +555,20 @@ impl<P: Packet + Send + 'static> Link<P> {
         Fate::Dropped(cause)
     }
 
+    #[cold]
+    fn lose_for(&mut self, cause: DropCause, departure: Instant) -> Fate {
+        self.rest.dropped[cause as usize] += 1;
+        if !matches!(self.discipline, Discipline::Queue(_)) {
+            let to_be_lost = &mut self.rest.to_be_lost;
+            to_be_lost.push_back(departure);
+            // What is not in the backlog any more has left.
+            while to_be_lost.len() as u64 > self.backlog.occupancy().packets {
+                to_be_lost.pop_front();
+            }
+        }
+        Fate::Lost(cause, departure)
+    }
+
     fn count_discarded(&mut self, from: usize) {
         for (_, cause) in &self.rest.report.dropped[from..] {
             self.rest.dropped[*cause as usize] += 1;
@@ -551,14 +580,14 @@ impl<P: Packet + Send + 'static> Link<P> {
         let wire = &mut *self.rest;
         if wire.on_wire.as_mut().is_some_and(|model| model.is_lost(len)) {
             coder.lost(wire.serial.is_some_and(|serial| serial.framing.notices_damage()));
-            return self.drop_for(DropCause::Loss);
+            return self.lose_for(DropCause::Loss, departure);
         }
         if wire.schedule.in_fade(departure) {
             coder.lost(false);
-            return self.drop_for(DropCause::Outage);
+            return self.lose_for(DropCause::Outage, departure);
         }
         if !coder.decode() {
-            return self.drop_for(DropCause::Unreadable);
+            return self.lose_for(DropCause::Unreadable, departure);
         }
         let mut arrival = departure + wire.schedule.delay_at(departure);
         if let Some(random) = wire.random.as_mut().filter(|_| !wire.jitter.is_zero()) {
@@ -600,7 +629,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             Fate::Arrives(arrival) => {
                 self.carry(arrival, packet);
             }
-            Fate::Dropped(cause) => self.rest.report.drop(packet, cause),
+            Fate::Dropped(cause) | Fate::Lost(cause, _) => self.rest.report.drop(packet, cause),
             Fate::Queue => unreachable!("the wire does not queue"),
         }
         self.serve_next(departure);
@@ -660,7 +689,7 @@ mod tests {
                 link.carry(at, packet);
             }
             Fate::Queue => link.enqueue(now, packet),
-            Fate::Dropped(_) => {}
+            Fate::Dropped(_) | Fate::Lost(..) => {}
         }
         fate
     }
@@ -807,10 +836,27 @@ mod tests {
                 (0..4).map(|id| link.offer_coded(ms(0), &mut Dummy { id, len: 1000 }, &mut coder)).collect();
             let len = 100 + u64::from(framing.bytes());
             let arrives = |n: u64| Fate::Arrives(ms(10) + Duration::from_micros(n * len));
-            let unreadable = Fate::Dropped(DropCause::Unreadable);
-            assert_eq!(fates, [arrives(1), arrives(2), Fate::Dropped(DropCause::Loss), unreadable]);
+            let gone = |cause, n: u64| Fate::Lost(cause, ms(0) + Duration::from_micros(n * len));
+            let (lost, unreadable) = (gone(DropCause::Loss, 3), gone(DropCause::Unreadable, 4));
+            assert_eq!(fates, [arrives(1), arrives(2), lost, unreadable]);
             assert_eq!(coder.lost, [noticed]);
         }
+    }
+
+    /// A packet that waits when a fade begins is lost in the fade, and one that has left before is not.
+    #[test]
+    fn losses_are_those_of_the_end_of_transmission() {
+        let outages = vec![Outage {
+            start: Duration::from_millis(2),
+            duration: Duration::from_millis(2),
+            mode: OutageMode::Drop,
+        }];
+        let mut link = Link::new(&LinkConfig { outages, ..config(droptail(10)) }, 1, "link");
+        let fates: Vec<Fate> = (0..5).map(|id| send(&mut link, ms(0), id)).collect();
+        let lost = |at| Fate::Lost(DropCause::Outage, ms(at));
+        assert_eq!(fates[1..4], [lost(2), lost(3), Fate::Arrives(ms(14))]);
+        assert_eq!([ms(1), ms(2), ms(3)].map(|now| link.lost_to_come(now)), [2, 1, 0]);
+        assert_eq!(link.stats(ms(1)).dropped_for(DropCause::Outage), 2);
     }
 
     #[test]

@@ -159,7 +159,7 @@ fn run(queue: QueueSpec, arrivals: &[(u64, u32, bool)], seed: u64) -> Result<Out
                 link.carry(at, packet);
             }
             Fate::Queue => link.enqueue(now, packet),
-            Fate::Dropped(_) => outcome.dropped.push(packet),
+            Fate::Dropped(_) | Fate::Lost(..) => outcome.dropped.push(packet),
         }
         outcome.dropped.extend(link.take_dropped().map(|(packet, _)| packet));
         prop_assert!(within(queue.limit(), &mut link, now), "limit {}", queue.limit());

@@ -78,7 +78,7 @@ pub(crate) struct Arrival {
 
 /// Who wants to know what happens to packets.
 pub(crate) trait Observer {
-    /// A packet was dropped.
+    /// A packet was dropped, or will be lost on the wire at a time still to come.
     fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment, cause: DropCause);
     /// A packet is offered to a link that is captured.
     fn captured(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment);
@@ -300,8 +300,10 @@ impl Fabric {
         packet: Packet,
         fate: Fate,
     ) {
-        if let Fate::Dropped(cause) = fate {
-            observer.dropped(now, link, &packet, self.segments.get(&packet), cause);
+        if let Fate::Dropped(cause) | Fate::Lost(cause, _) = fate {
+            // A loss on the wire is known before it happens.
+            let at = if let Fate::Lost(_, departure) = fate { departure } else { now };
+            observer.dropped(at, link, &packet, self.segments.get(&packet), cause);
             return self.segments.release(packet);
         }
         let queue = &mut self.links[link].link;

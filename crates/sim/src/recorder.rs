@@ -70,8 +70,11 @@ impl Recorder {
     }
 
     /// Takes the time series out. What endpoints did ahead of time comes into its place.
-    pub fn finish(&mut self) -> Tables {
+    /// What is lost after the `end` is not in it.
+    pub fn finish(&mut self, end: Instant) -> Tables {
         let mut tables = std::mem::take(&mut self.tables);
+        let end_s = end.as_secs_f64();
+        tables.events.retain(|event| event.kind != "loss" || event.time_s <= end_s);
         tables.events.sort_by(|a, b| {
             a.time_s.total_cmp(&b.time_s).then(a.flow.cmp(&b.flow)).then(a.link.cmp(&b.link))
         });

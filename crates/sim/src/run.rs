@@ -89,7 +89,7 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
     play(&mut world, &mut options)?;
     let mut summary = summarise(&mut world);
     let wall_s = began.elapsed().as_secs_f64();
-    let tables = world.recorder.finish();
+    let tables = world.recorder.finish(world.now);
     let capture = world.capture_file();
     summary.warnings.extend(capture.as_ref().and_then(warnings::left_out_of_capture));
     if let Some(directory) = options.out {

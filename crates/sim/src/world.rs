@@ -66,7 +66,7 @@ pub(crate) struct World<'a> {
     flow_samples: Vec<FlowSample>,
     /// Largest goodput of one measured interval in bit/s, by flow, where it is asked for.
     pub goodput_max: Vec<Option<f64>>,
-    link_samples: Vec<(LinkStats, f64)>,
+    link_samples: Vec<(LinkStats, u64, f64)>,
     last_sample: Instant,
 }
 
@@ -130,7 +130,7 @@ impl<'a> World<'a> {
             cwnd_mean: vec![CwndMean::default(); flows],
             flow_samples: vec![FlowSample::default(); flows],
             goodput_max: vec![None; flows],
-            link_samples: vec![(LinkStats::default(), 0.0); declared.len()],
+            link_samples: vec![(LinkStats::default(), 0, 0.0); declared.len()],
             declared,
             last_sample: Instant::ZERO,
         };
@@ -604,7 +604,9 @@ impl<'a> World<'a> {
             return;
         }
         let (stats, occupancy, sent) = (link.stats(now), link.occupancy(now), link.transmitted_bits(now));
-        let (before, sent_before) = std::mem::replace(&mut self.link_samples[position], (stats, sent));
+        let lost = stats.total_dropped() - stats.dropped_by_queue() - link.lost_to_come(now);
+        let (before, lost_before, sent_before) =
+            std::mem::replace(&mut self.link_samples[position], (stats, lost, sent));
         let bits = sent - sent_before;
         let start = Instant::from_nanos(now.as_nanos() - span.as_nanos());
         let capacity = link.schedule().capacity_bits(start, now);
@@ -620,7 +622,7 @@ impl<'a> World<'a> {
             queue_average_packets: link.average_queue(),
             arrivals: new.arrivals as u32,
             drops_queue: new.dropped_by_queue() as u32,
-            drops_loss: (new.total_dropped() - new.dropped_by_queue()) as u32,
+            drops_loss: (lost - lost_before) as u32,
             marks: new.marked as u32,
         });
     }

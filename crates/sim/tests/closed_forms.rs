@@ -292,6 +292,32 @@ fn a_rain_fade_slows_a_flow_down_and_lets_it_recover() {
     close(mean(95.0, 120.0), 10e6, 0.1);
 }
 
+/// What waits in the queue when a fade begins is lost when it is transmitted: neither the time series nor the list of events
+/// has a loss outside the fade.
+#[test]
+fn losses_of_a_fade_are_within_it() {
+    let scenario = load(
+        "[run]\nduration = \"60 s\"\nsample = \"100 ms\"\n[[link]]\nname = \"link\"\nends = [\"a\", \"b\"]\nrate = \"2 Mbit/s\"\n\
+         delay = \"50 ms\"\noutages = [{ start = \"30 s\", duration = \"1 s\" }]\nqueue = { kind = \"droptail\", limit = \"200 packets\" }\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\n",
+        "test",
+        &[],
+    )
+    .unwrap();
+    let tables = simulate(&scenario, RunOptions::default()).unwrap().tables;
+    let lost = |from: f64, to: f64| -> u32 {
+        let within = tables.links.iter().filter(|row| row.time_s > from + 1e-9 && row.time_s <= to + 1e-9);
+        within.map(|row| row.drops_loss).sum()
+    };
+    // 2 Mbit/s are 167 packets of 1500 B in a second; the ACKs' direction loses some too.
+    assert!((150..=250).contains(&lost(30.0, 31.0)), "{} lost", lost(30.0, 31.0));
+    assert_eq!((lost(0.0, 30.0), lost(31.0, 60.0)), (0, 0));
+    let events: Vec<f64> =
+        tables.events.iter().filter(|event| event.kind == "loss").map(|event| event.time_s).collect();
+    assert_eq!(events.len(), lost(30.0, 31.0) as usize);
+    assert!(events.iter().all(|time| (30.0..31.0).contains(time)), "{events:?}");
+}
+
 #[test]
 fn a_transfer_that_cannot_finish_is_named() {
     let summary = one_flow(
