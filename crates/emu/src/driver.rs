@@ -12,7 +12,7 @@ use nix::sys::time::TimeSpec;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Packets read from one device before what is due is handed over.
 const BATCH: usize = 32;
@@ -65,6 +65,21 @@ pub trait Watcher: Observer {
 
 impl Watcher for () {}
 
+/// Counters that others may look at while the loop runs.
+#[derive(Default, Debug)]
+pub struct Live {
+    moved: AtomicU64,
+    latest_ns: AtomicU64,
+}
+
+impl Live {
+    /// Packets handed over, and how late the latest was.
+    pub fn read(&self) -> (u64, Duration) {
+        let latest = Duration::from_nanos(self.latest_ns.load(Ordering::Relaxed));
+        (self.moved.load(Ordering::Relaxed), latest)
+    }
+}
+
 /// What the loop leaves.
 pub struct Driven<W> {
     /// The world as it is at the end.
@@ -88,6 +103,7 @@ struct Loop<'a, W> {
     world: World,
     watcher: W,
     ports: &'a mut [Port],
+    live: &'a Live,
     lateness: Lateness,
     refused: u64,
     buffer: Vec<u8>,
@@ -100,6 +116,7 @@ pub fn drive<W: Watcher>(
     watcher: W,
     ports: &mut [Port],
     options: Options,
+    live: &Live,
     stop: &AtomicBool,
 ) -> Driven<W> {
     let mut warnings = vec![];
@@ -111,6 +128,7 @@ pub fn drive<W: Watcher>(
         world,
         watcher,
         ports,
+        live,
         lateness: Lateness::default(),
         refused: 0,
         buffer: vec![0; LONGEST_PACKET],
@@ -187,7 +205,12 @@ impl<W: Watcher> Loop<'_, W> {
             let bytes = &arrival.frame.bytes;
             match port.file.write(bytes) {
                 // Devices take a packet or refuse it.
-                Ok(len) if len == bytes.len() => self.lateness.record(self.clock.now().since(arrival.due)),
+                Ok(len) if len == bytes.len() => {
+                    let late = self.clock.now().since(arrival.due);
+                    self.lateness.record(late);
+                    self.live.moved.fetch_add(1, Ordering::Relaxed);
+                    self.live.latest_ns.fetch_max(late.as_nanos(), Ordering::Relaxed);
+                }
                 _ => self.refused += 1,
             }
         }

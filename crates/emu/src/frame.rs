@@ -137,8 +137,8 @@ pub struct Frame {
     pub way: u32,
     /// The scenario's flow that it belongs to, or [`Frame::NO_FLOW`].
     pub flow: u32,
-    /// TCP payload in bytes.
-    pub payload: u32,
+    /// It carries that flow's data, not its ACKs or requests.
+    pub is_data: bool,
     /// Number of the flow in this direction, for queues that keep flows apart.
     pub hash: u64,
     /// The flow's share in queues that serve by weight.

@@ -5,17 +5,23 @@
 //! registered before it is made, and is removed at the end or by the next start ([`registry`]).
 
 mod agenda;
+pub mod capture;
 pub mod clock;
 pub mod driver;
 pub mod error;
+pub mod flows;
 pub mod frame;
 pub mod kernel;
 pub mod lateness;
 pub mod namespace;
 pub mod priority;
+pub mod recorder;
 pub mod registry;
+pub mod run;
 pub mod shell;
+mod summary;
 mod sys;
+pub mod tcp_info;
 pub mod testbed;
 pub mod world;
 

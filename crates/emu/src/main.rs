@@ -1,9 +1,10 @@
 //! `longhaul-emu`: real packets through a scenario's path.
 
 use clap::{Args, Parser, Subcommand};
-use longhaul_emu::{Error, driver, kernel, priority, registry, shell};
+use longhaul_emu::{Error, driver, kernel, priority, registry, run, shell};
 use longhaul_scenario::{Scenario, ScenarioError};
 use longhaul_units::Duration;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ struct Cli {
 enum Action {
     /// Runs a shell, or one command, whose network lies behind the scenario's path.
     Shell(ShellArguments),
+    /// Runs the scenario's flows between real kernels, and writes a result as the simulator does.
+    Run(RunArguments),
     /// Removes what killed emulators have left behind. Every start does this too.
     Clean,
 }
@@ -41,6 +44,27 @@ struct ScenarioArguments {
     /// Do not sleep when a packet is due within this time: less late, one processor busy.
     #[arg(long, value_name = "TIME", default_value = "0 us")]
     spin: Duration,
+}
+
+#[derive(Args)]
+struct RunArguments {
+    #[command(flatten)]
+    scenario: ScenarioArguments,
+    /// The result directory  [default: results/NAME-emulated]
+    #[arg(long, short)]
+    out: Option<PathBuf>,
+    /// The run is marked INVALID if 1 % of the packets are later than this.
+    #[arg(long, value_name = "TIME", default_value = "1 ms")]
+    max_lateness: Duration,
+    /// End when all transfers of given size are done.
+    #[arg(long)]
+    until_done: bool,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but errors.
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 #[derive(Args)]
@@ -65,6 +89,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match &cli.command {
         Action::Shell(arguments) => run_shell(arguments),
+        Action::Run(arguments) => run_scenario(arguments),
         Action::Clean => {
             registry::clean_up().iter().for_each(|name| println!("removed {name}"));
             Ok(ExitCode::SUCCESS)
@@ -134,4 +159,78 @@ fn run_shell(arguments: &ShellArguments) -> Result<ExitCode, Error> {
     }
     let code = outcome.status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// The exit status of a run that is not to be believed.
+const INVALID: u8 = 3;
+
+fn run_scenario(arguments: &RunArguments) -> Result<ExitCode, Error> {
+    let scenario = arguments.scenario.load()?;
+    priority::check_capabilities()?;
+    let stem = arguments.scenario.file.file_stem().unwrap_or_default().to_string_lossy();
+    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/{stem}-emulated")));
+    let live = !arguments.quiet && !arguments.json && std::io::stderr().is_terminal();
+    let options = run::Options {
+        out: out.clone(),
+        driver: arguments.scenario.driver(),
+        most_late: arguments.max_lateness,
+        until_done: arguments.until_done,
+        progress: live.then_some(tell as fn(&run::Status)),
+    };
+    let summary = run::run(&scenario, &options, &*stop_flag()?)?;
+    if live {
+        eprintln!();
+    }
+    if arguments.json {
+        let json =
+            serde_json::to_string_pretty(&summary).map_err(|why| Error::system("print the summary", why))?;
+        println!("{json}");
+    } else if !arguments.quiet {
+        print_summary(&summary);
+        println!("result: {}", out.display());
+    }
+    let invalid = summary.emulation.as_ref().is_some_and(|emulation| !emulation.invalid.is_empty());
+    Ok(if invalid { ExitCode::from(INVALID) } else { ExitCode::SUCCESS })
+}
+
+/// Live counters on one line of the terminal.
+fn tell(status: &run::Status) {
+    let run::Status { now, delivered, moved, latest } = status;
+    let (seconds, megabytes) = (now.as_secs_f64(), *delivered as f64 / 1e6);
+    let latest = latest.as_secs_f64() * 1e6;
+    eprint!("\r{seconds:6.0} s  {megabytes:9.2} MB delivered  {moved:9} packets  latest {latest:6.0} us ");
+}
+
+fn print_summary(summary: &longhaul_results::Summary) {
+    let text = |value: Option<f64>, scale: f64, unit: &str| match value {
+        Some(value) => format!("{:.4} {unit}", value * scale),
+        None => "-".to_string(),
+    };
+    println!("{:<24} {:>18} {:>14} {:>14} {:>10}", "flow", "goodput", "completion", "mean RTT", "resent");
+    for flow in &summary.flows {
+        let metric = |name| flow.metrics.get(name);
+        println!(
+            "{:<24} {:>18} {:>14} {:>14} {:>10}",
+            flow.name,
+            text(metric("goodput_bps"), 1e-6, "Mbit/s"),
+            text(metric("completion_time_s"), 1.0, "s"),
+            text(metric("rtt_mean_s"), 1e3, "ms"),
+            metric("retransmitted_packets").unwrap_or(0.0),
+        );
+    }
+    if let Some(emulation) = &summary.emulation {
+        let us = |name| emulation.metrics.get(name).unwrap_or(0.0) * 1e6;
+        println!(
+            "kernel {}: {} packets, late by {:.1} us on average, p99 {:.0} us, p99.9 {:.0} us, at most {:.0} us",
+            emulation.kernel,
+            emulation.metrics.get("moved_packets").unwrap_or(0.0),
+            us("lateness_mean_s"),
+            us("lateness_p99_s"),
+            us("lateness_p999_s"),
+            us("lateness_max_s"),
+        );
+    }
+    for warning in &summary.warnings {
+        eprintln!("warning: {}", warning.message);
+    }
 }

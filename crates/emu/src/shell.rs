@@ -1,7 +1,7 @@
 //! `longhaul-emu shell`: a command whose network lies behind a scenario's path.
 
 use crate::clock::Clock;
-use crate::driver::{self, Driven, Port};
+use crate::driver::{self, Driven, Live, Port};
 use crate::lateness::Figures;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::World;
@@ -74,7 +74,8 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     let done = AtomicBool::new(false);
     let clock = Clock::start();
     let (driven, status) = std::thread::scope(|scope| {
-        let driver = scope.spawn(|| driver::drive(clock, world, (), &mut ports, options.driver, &done));
+        let driver = scope
+            .spawn(|| driver::drive(clock, world, (), &mut ports, options.driver, &Live::default(), &done));
         let status = serve_and_run(&testbed, at, options, stop);
         done.store(true, Ordering::Relaxed);
         (driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), status)

@@ -55,3 +55,28 @@ pub(crate) fn die_with_parent(command: &mut Command, signal: libc::c_int) {
         command.pre_exec(move || check(libc::prctl(libc::PR_SET_PDEATHSIG, signal as libc::c_ulong)));
     }
 }
+
+/// Sets an integer option of a TCP socket.
+pub(crate) fn set_tcp_option(socket: &impl AsRawFd, option: libc::c_int, value: i32) -> io::Result<()> {
+    let len = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: the pointer is to an integer of the stated length, which lives throughout the call.
+    check(unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, option, (&raw const value).cast(), len)
+    })
+}
+
+/// What TCP_INFO says of a socket: as many bytes of the kernel's `struct tcp_info` as the kernel has; the rest of `buffer` is 0.
+pub(crate) fn tcp_info(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<()> {
+    buffer.fill(0);
+    let mut len = buffer.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes, which is the buffer's length.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            buffer.as_mut_ptr().cast(),
+            &mut len,
+        )
+    })
+}

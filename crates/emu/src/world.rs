@@ -9,7 +9,7 @@ use crate::agenda::Agenda;
 use crate::frame::{self, Frame, Shape};
 use longhaul_path::link::Fate;
 use longhaul_path::{DropCause, Link};
-use longhaul_scenario::{Network, Scenario, Step};
+use longhaul_scenario::{AppSpec, FlowSpec, Network, Scenario, Step};
 use longhaul_units::Instant;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -64,6 +64,13 @@ impl Observer for () {}
 /// Server ports of the scenario's flows begin here: the port tells the flow.
 pub const FIRST_PORT: u16 = 10_000;
 
+/// What is known of a flow beforehand.
+struct Known {
+    weight: u8,
+    /// Its data comes from the passive opener.
+    server_sends: bool,
+}
+
 /// Links, and packets in them.
 pub struct World {
     links: Vec<Link<Frame>>,
@@ -72,8 +79,8 @@ pub struct World {
     ways: Vec<Vec<Step>>,
     hosts: usize,
     addresses: HashMap<IpAddr, usize>,
-    /// Weight of each of the scenario's flows, in the order of their ports.
-    weights: Vec<u8>,
+    /// The scenario's flows, in the order of their ports.
+    known: Vec<Known>,
     /// What has arrived, in order of time; to be taken away.
     pub arrivals: Vec<Arrival>,
     /// Counts of packets.
@@ -112,7 +119,7 @@ impl World {
             ways: ways.collect(),
             hosts: hosts.len(),
             addresses: addresses.collect(),
-            weights: network.flows.iter().map(|flow| scenario.flow[flow.group].weight).collect(),
+            known: network.flows.iter().map(|flow| Known::new(&scenario.flow[flow.group])).collect(),
             arrivals: vec![],
             counters: Counters::default(),
             flows: vec![FlowCounters::default(); network.flows.len()],
@@ -163,29 +170,35 @@ impl World {
             self.counters.no_route += 1;
             return;
         }
-        let flow = self.flow_of(&shape);
+        let (flow, is_data) = self.flow_of(&shape);
         let frame = Frame {
             bytes: bytes.to_vec(),
             network,
             step: 0,
             way: way as u32,
             flow,
-            payload: shape.payload,
+            is_data,
             hash: shape.flow_hash(),
-            weight: self.weights.get(flow as usize).copied().unwrap_or(1),
+            weight: self.known.get(flow as usize).map_or(1, |known| known.weight),
         };
         self.go(observer, frame);
     }
 
-    /// The scenario's flow that a packet belongs to: servers listen on a port of their own for each.
-    fn flow_of(&self, shape: &Shape) -> u32 {
-        let number = |port: u16| {
-            port.checked_sub(FIRST_PORT).map(u32::from).filter(|flow| (*flow as usize) < self.flows.len())
+    /// The scenario's flow that a packet belongs to, and whether it carries its data: servers listen on a port of their own for
+    /// each.
+    fn flow_of(&self, shape: &Shape) -> (u32, bool) {
+        let flow = |port: u16| {
+            let number = port.checked_sub(FIRST_PORT)?;
+            self.known.get(usize::from(number)).map(|known| (u32::from(number), known))
         };
         let Some((src, dst)) = shape.ports.filter(|_| shape.protocol == frame::PROTOCOL_TCP) else {
-            return Frame::NO_FLOW;
+            return (Frame::NO_FLOW, false);
         };
-        number(dst).or_else(|| number(src)).unwrap_or(Frame::NO_FLOW)
+        match (flow(dst), flow(src)) {
+            (Some((number, known)), _) => (number, !known.server_sends && shape.payload > 0),
+            (_, Some((number, known))) => (number, known.server_sends && shape.payload > 0),
+            _ => (Frame::NO_FLOW, false),
+        }
     }
 
     /// Takes a packet to the step of its way that it is at.
@@ -201,7 +214,7 @@ impl World {
 
     fn arrive(&mut self, frame: Frame) {
         self.counters.arrived += 1;
-        if let Some(flow) = self.flows.get_mut(frame.flow as usize).filter(|_| frame.payload > 0) {
+        if let Some(flow) = self.flows.get_mut(frame.flow as usize).filter(|_| frame.is_data) {
             flow.arrived += 1;
             flow.arrived_bytes += frame.packet().len() as u64;
             flow.marked += u64::from(frame::ecn(frame.packet()) == longhaul_segment::Ecn::Ce);
@@ -252,8 +265,15 @@ impl World {
     }
 }
 
+impl Known {
+    fn new(spec: &FlowSpec) -> Known {
+        let server_sends = matches!(spec.app, AppSpec::Request { .. } | AppSpec::Web { .. });
+        Known { weight: spec.weight, server_sends }
+    }
+}
+
 fn count_lost(flows: &mut [FlowCounters], frame: &Frame) {
-    if let Some(flow) = flows.get_mut(frame.flow as usize).filter(|_| frame.payload > 0) {
+    if let Some(flow) = flows.get_mut(frame.flow as usize).filter(|_| frame.is_data) {
         flow.lost += 1;
     }
 }

@@ -181,6 +181,86 @@ fn iperf3_gets_no_more_than_the_link_s_rate() {
     assert!((2e6..19.4e6).contains(&rate), "{rate} bit/s");
 }
 
+/// 300 kB there at 8 Mbit/s and 20 ms each way, and five answers of 10 kB the other way.
+const FLOWS: &str = "name = \"two flows\"\n[run]\nduration = \"60 s\"\nsample = \"100 ms\"\ncapture = [\"link\"]\n\
+    [[link]]\nname = \"link\"\nends = [\"near\", \"far\"]\nrate = \"8 Mbit/s\"\ndelay = \"20 ms\"\n\
+    [[flow]]\nname = \"put\"\nfrom = \"near\"\nto = \"far\"\napp = { kind = \"bulk\", size = \"300 kB\" }\n\
+    tcp = { congestion = \"reno\" }\n\
+    [[flow]]\nname = \"ask\"\nfrom = \"near\"\nto = \"far\"\n\
+    app = { kind = \"request\", response = \"10 kB\", requests = 5, think = \"10 ms\" }\ntcp = { congestion = \"reno\" }\n";
+
+fn run_scenario(file: &Path, out: &Path, options: &[&str]) -> Output {
+    let mut emulator = Command::new(EMULATOR);
+    emulator.arg("run").arg(file).arg("--out").arg(out).args(["--json", "--until-done"]).args(options);
+    emulator.output().unwrap()
+}
+
+#[test]
+fn a_scenario_s_flows_are_connections_of_the_kernel() {
+    if !can_run(&[]) {
+        return;
+    }
+    let file = scenario("flows", FLOWS);
+    let out = std::env::temp_dir().join(format!("longhaul-emu-result-{}", std::process::id()));
+    // Whether the machine is too busy to be believed is not what is tested here.
+    let output = run_scenario(&file, &out, &["--max-lateness", "10 s"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let written = std::fs::read_to_string(out.join("summary.json")).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&written).unwrap(), summary);
+    let metric = |flow: usize, name: &str| summary["flows"][flow]["metrics"][name].as_f64().unwrap();
+    assert_eq!(metric(0, "delivered_bytes"), 300_000.0);
+    // The handshake takes 40 ms; 300,000 bytes take 300 ms at 8 Mbit/s without any header; the first takes 20 ms to arrive.
+    assert!(metric(0, "completion_time_s") > 0.36, "{}", metric(0, "completion_time_s"));
+    assert!(metric(0, "rtt_min_s") > 0.04);
+    // Segments of 1448 bytes with timestamps (RFC 7323), 1460 without: at least 206 packets.
+    assert!(metric(0, "sent_packets") >= 206.0);
+    assert_eq!((metric(1, "responses"), metric(1, "delivered_bytes")), (5.0, 50_000.0));
+    assert!(metric(1, "response_time_mean_s") > 0.04);
+    let link = &summary["links"][0]["metrics"];
+    assert!(link["utilisation"].as_f64().unwrap() <= 1.0);
+    let packets =
+        link["arrivals"].as_f64().unwrap() + summary["links"][1]["metrics"]["arrivals"].as_f64().unwrap();
+    for name in ["flows.parquet", "links.parquet", "events.parquet", "scenario.toml", "timing.json"] {
+        assert!(out.join(name).exists(), "{name}");
+    }
+    // Enhanced packet blocks (type 6) of the capture: one for each packet that was offered to the link.
+    let capture = std::fs::read(out.join("packets.pcapng")).unwrap();
+    let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap());
+    let (mut at, mut blocks) = (0, 0);
+    while at < capture.len() {
+        blocks += u32::from(word(at) == 6);
+        at += word(at + 4) as usize;
+    }
+    assert!(f64::from(blocks) >= packets, "{blocks} captured of {packets}");
+    std::fs::remove_dir_all(out).unwrap();
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_run_whose_packets_are_late_is_invalid() {
+    if !can_run(&[]) {
+        return;
+    }
+    let file = scenario("invalid", FLOWS);
+    let out = std::env::temp_dir().join(format!("longhaul-emu-invalid-{}", std::process::id()));
+    let output = run_scenario(&file, &out, &["--max-lateness", "1 ns"]);
+    assert_eq!(output.status.code(), Some(3));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let warnings = summary["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|w| w["code"] == "emulation_invalid"), "{warnings:?}");
+    // What was set to be captured and what kernels cannot do are refused before anything is made.
+    let refused = run_scenario(&file, &out, &["--set", "flow.put.tcp.congestion=\"scalable\""]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        text(&refused.stderr).contains("no congestion control \"scalable\""),
+        "{}",
+        text(&refused.stderr)
+    );
+    std::fs::remove_dir_all(out).unwrap();
+    std::fs::remove_file(file).unwrap();
+}
+
 #[test]
 fn mistakes_are_errors_that_programs_can_read() {
     if !can_run(&[]) {

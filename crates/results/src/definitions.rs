@@ -525,4 +525,38 @@ pub const DEFINITIONS: &[Definition] = &[
         "Compound's response function while its queue is short (Tan et al. 2006; at least that of Reno) at the measured mean RTT and \
          congestion event rate.",
     ),
+    define(
+        "moved_packets",
+        "",
+        "Packets moved",
+        "Emulator: packets handed to the kernels of hosts, over the whole run.",
+    ),
+    define(
+        "lateness_mean_s",
+        "s",
+        "Mean lateness",
+        "Emulator: mean time between when a packet was due at its host, by rates, delays and queues, and when it was handed to \
+         the kernel there, over the whole run.",
+    ),
+    define("lateness_p99_s", "s", "99 % lateness", "99 % of the packets were no later; to within 3 %."),
+    define("lateness_p999_s", "s", "99.9 % lateness", "99.9 % of the packets were no later; to within 3 %."),
+    define("lateness_max_s", "s", "Largest lateness", "The latest packet."),
+    define(
+        "device_drops",
+        "",
+        "Device drops",
+        "Emulator: packets that its own devices lost, since it did not take them in time or a kernel did not take them.",
+    ),
+    define(
+        "unreadable_packets",
+        "",
+        "Unreadable packets",
+        "Emulator: packets refused since not even the addresses of an IP packet could be read.",
+    ),
+    define(
+        "unrouted_packets",
+        "",
+        "Unrouted packets",
+        "Emulator: packets refused since no host has the address that they go to.",
+    ),
 ];

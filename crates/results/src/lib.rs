@@ -5,14 +5,16 @@
 
 mod definitions;
 mod directory;
+mod links;
 pub mod pcapng;
 mod summary;
 mod tables;
 
 pub use definitions::{DEFINITIONS, Definition};
 pub use directory::{ResultFiles, WriteError};
+pub use links::{LinkSnapshot, jain_index, link_metrics, ratio};
 pub use summary::{
-    FlowSummary, GroupSummary, LinkSummary, LongHopSummary, Metrics, MiddleboxSummary, NodeSummary, Summary,
-    Warning, Work,
+    Emulation, FlowSummary, GroupSummary, LinkSummary, LongHopSummary, Metrics, MiddleboxSummary,
+    NodeSummary, Summary, Warning, Work,
 };
 pub use tables::{EventRow, FlowRow, LinkRow, LongHopRow, MiddleboxRow, SegmentKind, SegmentRow, Tables};

@@ -66,6 +66,9 @@ pub struct Summary {
     pub warnings: Vec<Warning>,
     /// How much was computed.
     pub work: Work,
+    /// How well it was emulated, if real packets were moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub emulation: Option<Emulation>,
     /// Unit, title and definition of every metric.
     #[serde(serialize_with = "as_map")]
     pub definitions: &'static [crate::Definition],
@@ -192,6 +195,19 @@ pub struct LongHopSummary {
     pub from: String,
     /// Node that receives.
     pub to: String,
+    /// Its metrics.
+    pub metrics: Metrics,
+}
+
+/// How well an emulation was done.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Emulation {
+    /// Version of the kernel whose TCP it was.
+    pub kernel: String,
+    /// Packets were moved with real-time priority.
+    pub real_time: bool,
+    /// Why the run is not to be believed; nothing if it is.
+    pub invalid: Vec<String>,
     /// Its metrics.
     pub metrics: Metrics,
 }

@@ -5,9 +5,10 @@ use crate::totals::{HEADERS, ReductionTimes, Totals};
 use crate::warnings;
 use crate::world::World;
 use longhaul_cc::{Algorithm, Counting, closed_form};
-use longhaul_path::{DropCause, Histogram, LinkStats};
+use longhaul_path::Histogram;
 use longhaul_results::{
-    DEFINITIONS, FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Work,
+    DEFINITIONS, FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Work, jain_index,
+    link_metrics, ratio,
 };
 use longhaul_scenario::{FlowInstance, Network, TcpSpec, VERSION, run_id};
 use longhaul_segment::vj::LineStats;
@@ -77,6 +78,7 @@ pub(crate) fn summarise(world: &mut World<'_>) -> Summary {
         nodes: core_nodes(world.network),
         warnings,
         work: work(world),
+        emulation: None,
         definitions: DEFINITIONS,
     }
 }
@@ -157,10 +159,6 @@ impl Measured {
     fn goodput_bps(&self) -> Option<f64> {
         ratio(self.totals.delivered as f64 * 8.0, self.active_s)
     }
-}
-
-fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
-    (denominator > 0.0).then(|| numerator / denominator)
 }
 
 fn flow_summary(world: &World<'_>, flow: usize, measured: &Measured, sharing: &[f64]) -> FlowSummary {
@@ -390,7 +388,7 @@ fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64, active_
     let bits = link.transmitted_bits(now) - bits_before;
     let empty = Histogram::default();
     let waits = link.waits().unwrap_or(&empty);
-    let mut metrics = link_metrics(&stats, &before, waits, bits, capacity, peak, measured_s);
+    let mut metrics = link_metrics(&stats.since(&before), waits, bits, capacity, peak, measured_s);
     if let Some(line) = world.fabric.vj_stats(index) {
         set_vj_metrics(&line.since(&world.vj_baseline[position]), &mut metrics);
     }
@@ -414,43 +412,6 @@ fn set_vj_metrics(line: &LineStats, metrics: &mut Metrics) {
     metrics.set("vj_uncompressed_packets", (line.uncompressed + line.unchanged) as f64);
     metrics.set("vj_tossed_packets", line.tossed as f64);
     metrics.set("vj_header_mean_bytes", ratio(line.header_bytes as f64, compressed));
-}
-
-fn link_metrics(
-    stats: &LinkStats,
-    before: &LinkStats,
-    waits: &Histogram,
-    bits: f64,
-    capacity: f64,
-    peak: u64,
-    measured_s: f64,
-) -> Metrics {
-    let new = stats.since(before);
-    let (arrivals, transmitted) = (new.arrivals as f64, new.transmitted as f64);
-    let (dropped, marks) = (new.total_dropped() as f64, new.marked as f64);
-    let delay = |q| waits.quantile(q).map(Duration::as_secs_f64);
-    let mut metrics = Metrics::default();
-    metrics.set("utilisation", ratio(bits, capacity));
-    metrics.set("throughput_bps", ratio(bits, measured_s));
-    metrics.set("arrivals", arrivals);
-    metrics.set("transmitted_packets", transmitted);
-    metrics.set("drops_queue", new.dropped_by_queue() as f64);
-    metrics.set("drops_overflow", new.dropped_for(DropCause::QueueFull) as f64);
-    metrics.set("drops_early", new.dropped_for(DropCause::Early) as f64);
-    metrics.set("drops_forced", new.dropped_for(DropCause::Forced) as f64);
-    metrics.set("drops_loss", dropped - new.dropped_by_queue() as f64);
-    metrics.set("drop_rate", ratio(dropped, arrivals));
-    metrics.set("marks", marks);
-    metrics.set("mark_rate", ratio(marks, arrivals));
-    metrics.set("congestion_signals", dropped + marks);
-    metrics.set("congestion_signal_rate", ratio(dropped + marks, transmitted));
-    metrics.set("queue_mean_packets", ratio(waits.sum_secs(), measured_s));
-    metrics.set("queue_max_packets", peak as f64);
-    metrics.set("queue_delay_mean_s", waits.mean().map(Duration::as_secs_f64));
-    metrics.set("queue_delay_p50_s", delay(0.5));
-    metrics.set("queue_delay_p95_s", delay(0.95));
-    metrics.set("queue_delay_p99_s", delay(0.99));
-    metrics
 }
 
 fn group_metrics(
@@ -519,23 +480,4 @@ fn completion_times(world: &World<'_>, members: &[usize], flows: &[FlowSummary])
     let mut times: Vec<f64> = streams.filter_map(time).collect();
     times.sort_by(f64::total_cmp);
     times
-}
-
-/// (sum x)^2 / (n sum x^2) (Jain, Chiu, Hawe 1984); `None` if nothing was delivered.
-fn jain_index(goodputs: &[f64]) -> Option<f64> {
-    let sum: f64 = goodputs.iter().sum();
-    let squares: f64 = goodputs.iter().map(|x| x * x).sum();
-    ratio(sum * sum, goodputs.len() as f64 * squares)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn jain_index_is_one_for_equals_and_one_over_n_for_one() {
-        assert_eq!(jain_index(&[3.0, 3.0, 3.0, 3.0]), Some(1.0));
-        assert_eq!(jain_index(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
-        assert_eq!(jain_index(&[0.0, 0.0]), None);
-    }
 }

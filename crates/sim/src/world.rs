@@ -10,7 +10,7 @@ use crate::timeline::Timeline;
 use crate::totals::{ReductionTimes, Totals};
 use crate::web::Session;
 use longhaul_path::{LinkStats, Random};
-use longhaul_results::{FlowRow, LinkRow};
+use longhaul_results::{FlowRow, LinkSnapshot};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_segment::vj::LineStats;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
@@ -66,7 +66,7 @@ pub(crate) struct World<'a> {
     flow_samples: Vec<FlowSample>,
     /// Largest goodput of one measured interval in bit/s, by flow, where it is asked for.
     pub goodput_max: Vec<Option<f64>>,
-    link_samples: Vec<(LinkStats, u64, f64)>,
+    link_samples: Vec<LinkSnapshot>,
     last_sample: Instant,
 }
 
@@ -130,7 +130,7 @@ impl<'a> World<'a> {
             cwnd_mean: vec![CwndMean::default(); flows],
             flow_samples: vec![FlowSample::default(); flows],
             goodput_max: vec![None; flows],
-            link_samples: vec![(LinkStats::default(), 0, 0.0); declared.len()],
+            link_samples: vec![LinkSnapshot::default(); declared.len()],
             declared,
             last_sample: Instant::ZERO,
         };
@@ -586,7 +586,7 @@ impl<'a> World<'a> {
         let span = self.now.since(self.last_sample);
         self.last_sample = self.now;
         for position in 0..self.declared.len() {
-            self.sample_link(position, span);
+            self.sample_link(position);
         }
         for flow in 0..self.apps.len() {
             self.sample_flow(flow, span, measuring);
@@ -594,37 +594,19 @@ impl<'a> World<'a> {
         self.sample_middleboxes(span, measuring);
     }
 
-    fn sample_link(&mut self, position: usize, span: Duration) {
+    fn sample_link(&mut self, position: usize) {
         let index = self.declared[position];
         let now = self.now;
         let link = self.fabric.link(index);
         let peak = link.take_peak(now);
         self.queue_peak[position] = self.queue_peak[position].max(peak);
-        if !self.recorder.recording || span.is_zero() {
+        if !self.recorder.recording {
             return;
         }
-        let (stats, occupancy, sent) = (link.stats(now), link.occupancy(now), link.transmitted_bits(now));
-        let lost = stats.total_dropped() - stats.dropped_by_queue() - link.lost_to_come(now);
-        let (before, lost_before, sent_before) =
-            std::mem::replace(&mut self.link_samples[position], (stats, lost, sent));
-        let bits = sent - sent_before;
-        let start = Instant::from_nanos(now.as_nanos() - span.as_nanos());
-        let capacity = link.schedule().capacity_bits(start, now);
-        let new = stats.since(&before);
-        self.recorder.tables.links.push(LinkRow {
-            time_s: now.as_secs_f64(),
-            link: position as u32,
-            queue_packets: occupancy.packets as u32,
-            queue_bytes: occupancy.bytes,
-            queue_max_packets: peak as u32,
-            utilisation: if capacity > 0.0 { bits / capacity } else { 0.0 },
-            throughput_bps: bits / span.as_secs_f64(),
-            queue_average_packets: link.average_queue(),
-            arrivals: new.arrivals as u32,
-            drops_queue: new.dropped_by_queue() as u32,
-            drops_loss: (lost - lost_before) as u32,
-            marks: new.marked as u32,
-        });
+        if let Some(row) = self.link_samples[position].row(link, now, position, peak) {
+            self.link_samples[position] = LinkSnapshot::of(link, now);
+            self.recorder.tables.links.push(row);
+        }
     }
 
     fn sample_flow(&mut self, flow: usize, span: Duration, measuring: bool) {

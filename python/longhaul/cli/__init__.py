@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from ..errors import LonghaulError, RunError, explain_os_error
-from . import designing, inspecting, reproducing, running, showing
+from . import comparing, designing, inspecting, reproducing, running, showing
 
 app = typer.Typer(
     name="longhaul",
@@ -47,6 +47,7 @@ app.command("reproduce")(reproducing.reproduce)
 app.command("design")(designing.design)
 app.command("plot")(showing.plot)
 app.command("report")(showing.report)
+app.command("compare")(comparing.compare)
 app.command("explain")(inspecting.explain)
 app.command("verify")(inspecting.verify)
 app.command("list")(inspecting.list_)

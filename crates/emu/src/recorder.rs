@@ -1,0 +1,129 @@
+//! What is written down while packets move: time series of links, drops, what was on the links when the warm-up ended, and
+//! captured packets.
+
+use crate::capture::Capture;
+use crate::driver::Watcher;
+use crate::frame::Frame;
+use crate::lateness::Lateness;
+use crate::world::{FlowCounters, Observer, World};
+use longhaul_path::DropCause;
+use longhaul_results::{EventRow, LinkSnapshot, Tables};
+use longhaul_scenario::{Network, Scenario};
+use longhaul_units::{Duration, Instant};
+
+/// Single drops are listed up to this number; counters have all of them.
+const MOST_DROP_EVENTS: usize = 200_000;
+
+/// See above.
+pub struct Recorder {
+    /// Time series.
+    pub tables: Tables,
+    /// Links of the document.
+    pub declared: Vec<usize>,
+    /// Counters of the links at the end of the warm-up.
+    pub links_before: Vec<LinkSnapshot>,
+    /// Counters of the flows at the end of the warm-up.
+    pub flows_before: Vec<FlowCounters>,
+    /// Most packets in the queue of each link while measured.
+    pub peaks: Vec<u64>,
+    /// Captured packets.
+    pub capture: Option<Capture>,
+    position: Vec<Option<usize>>,
+    samples: Vec<LinkSnapshot>,
+    interval: Duration,
+    next_sample: Instant,
+    /// `None` once it is over.
+    warmup_end: Option<Instant>,
+    drop_events: usize,
+}
+
+impl Recorder {
+    /// A recorder for a run of the scenario.
+    pub fn new(scenario: &Scenario, network: &Network, capture: Option<Capture>) -> Self {
+        let declared: Vec<usize> =
+            (0..network.links.len()).filter(|link| network.links[*link].declared).collect();
+        let mut position = vec![None; network.links.len()];
+        declared.iter().enumerate().for_each(|(number, link)| position[*link] = Some(number));
+        Recorder {
+            tables: Tables::default(),
+            links_before: vec![LinkSnapshot::default(); declared.len()],
+            flows_before: vec![FlowCounters::default(); network.flows.len()],
+            peaks: vec![0; declared.len()],
+            samples: vec![LinkSnapshot::default(); declared.len()],
+            declared,
+            position,
+            capture,
+            interval: scenario.run.sample,
+            next_sample: Instant::ZERO + scenario.run.sample,
+            warmup_end: Some(Instant::ZERO + scenario.run.warmup),
+            drop_events: 0,
+        }
+    }
+
+    fn end_warmup(&mut self, now: Instant, world: &mut World) {
+        self.warmup_end = None;
+        self.flows_before.clone_from(&world.flows);
+        for (number, link) in self.declared.iter().enumerate() {
+            let link = world.link(*link);
+            link.measure_waits();
+            self.peaks[number] = 0;
+            self.links_before[number] = LinkSnapshot::of(link, now);
+        }
+    }
+
+    /// Takes a sample of all links.
+    pub fn sample(&mut self, now: Instant, world: &mut World) {
+        for (number, link) in self.declared.iter().enumerate() {
+            let link = world.link(*link);
+            let peak = link.take_peak(now);
+            self.peaks[number] = self.peaks[number].max(peak);
+            self.tables.links.extend(self.samples[number].row(link, now, number, peak));
+            self.samples[number] = LinkSnapshot::of(link, now);
+        }
+    }
+}
+
+impl Observer for Recorder {
+    fn offered(&mut self, now: Instant, link: usize, frame: &Frame) {
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now, link, frame);
+        }
+    }
+
+    fn dropped(&mut self, now: Instant, link: usize, frame: &Frame, cause: DropCause) {
+        self.drop_events += 1;
+        if self.drop_events > MOST_DROP_EVENTS {
+            return;
+        }
+        let kind = match cause {
+            DropCause::QueueFull | DropCause::Early | DropCause::Forced => "drop",
+            DropCause::Loss | DropCause::Outage | DropCause::Unreadable => "loss",
+        };
+        self.tables.events.push(EventRow {
+            time_s: now.as_secs_f64(),
+            kind,
+            flow: if frame.flow == Frame::NO_FLOW { -1 } else { frame.flow as i32 },
+            link: self.position[link].map_or(-1, |number| number as i32),
+            value: frame.packet().len() as f64,
+        });
+    }
+}
+
+impl Watcher for Recorder {
+    fn next(&self) -> Instant {
+        self.warmup_end.map_or(self.next_sample, |end| end.min(self.next_sample))
+    }
+
+    fn look(&mut self, now: Instant, world: &mut World, _lateness: &Lateness) {
+        if self.warmup_end.is_some_and(|end| end <= now) {
+            self.end_warmup(now, world);
+        }
+        if self.next_sample <= now {
+            self.sample(now, world);
+            // A sample that was missed is not made up for.
+            while self.next_sample <= now {
+                self.next_sample += self.interval;
+            }
+        }
+    }
+}

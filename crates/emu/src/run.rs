@@ -1,0 +1,360 @@
+//! `longhaul-emu run`: the scenario's flows as connections of real kernels, and a result as the simulator writes it.
+
+use crate::Error;
+use crate::capture::{Capture, Captured};
+use crate::clock::Clock;
+use crate::driver::{self, Driven, Live};
+use crate::flows::{self, Flow, Progress, Run, Work};
+use crate::recorder::Recorder;
+use crate::shell::ports;
+use crate::summary;
+use crate::tcp_info::TcpInfo;
+use crate::testbed::{Host, Testbed, hosts_of};
+use crate::world::{FIRST_PORT, World};
+use longhaul_results::{FlowRow, ResultFiles, Summary};
+use longhaul_scenario::{FlowSpec, Network, Scenario, resolved_toml};
+use longhaul_units::{Duration, Instant};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time;
+
+/// Most flows: each takes two threads.
+const MOST_FLOWS: usize = 2000;
+/// How often those who wait look up.
+const TICK: Duration = Duration::from_millis(5);
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The result directory.
+    pub out: PathBuf,
+    /// How packets are moved.
+    pub driver: driver::Options,
+    /// The 99th percentile of lateness above which a run is not to be believed.
+    pub most_late: Duration,
+    /// Ends when all transfers of given size are done, and not only after the run's duration.
+    pub until_done: bool,
+    /// Called about once a second.
+    pub progress: Option<fn(&Status)>,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// Time since its start.
+    pub now: Instant,
+    /// Bytes delivered to applications.
+    pub delivered: u64,
+    /// Packets handed to kernels.
+    pub moved: u64,
+    /// The latest of them.
+    pub latest: Duration,
+}
+
+/// What is known of a flow at the end.
+pub(crate) struct Measured {
+    pub work: Work,
+    /// At the end of the warm-up.
+    pub info_before: TcpInfo,
+    pub delivered_before: u64,
+    /// Samples of cwnd and smoothed RTT while measured.
+    pub cwnds: Vec<f64>,
+    pub rtts: Vec<f64>,
+}
+
+/// Everything that a summary is made of.
+pub(crate) struct Finished<'a> {
+    pub scenario: &'a Scenario,
+    pub network: &'a Network,
+    pub driven: Driven<Recorder>,
+    pub progress: &'a [Progress],
+    pub measured: Vec<Measured>,
+    pub device_drops: u64,
+    pub real_time: bool,
+    pub most_late: Duration,
+    pub captured: Option<Captured>,
+    pub warnings: Vec<String>,
+}
+
+/// Runs the scenario's flows and writes the result.
+///
+/// # Errors
+/// What the emulator does not do, what the system refuses, a signal, the file that cannot be written.
+pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<Summary, Error> {
+    let network = Network::new(scenario);
+    let works = works(scenario, &network)?;
+    let testbed = Testbed::new(scenario, &network, &hosts_of(&network))?;
+    std::fs::create_dir_all(&options.out)
+        .map_err(|why| Error::system(format!("make the directory {}", options.out.display()), why))?;
+    // Not a result until it is complete.
+    let _ = std::fs::remove_file(options.out.join("summary.json"));
+    let capture = Capture::new(scenario, &network, &options.out.join("packets.pcapng"))?;
+    let progress: Vec<Progress> = works.iter().map(|_| Progress::default()).collect();
+    let flows = flows_of(scenario, &network, &testbed, &works, &progress);
+    let began = time::Instant::now();
+    let (driven, measured) = play(scenario, &network, &testbed, &flows, capture, options, stop)?;
+    let wall_s = began.elapsed().as_secs_f64();
+    let mut driven = driven;
+    let captured = driven.watcher.capture.take().map(Capture::finish);
+    let device_drops = testbed.hosts.iter().map(Host::device_drops).sum::<u64>() + driven.refused;
+    // Every socket has its congestion control set: what namespaces use without does not matter.
+    let matters = |warning: &&String| !warning.contains("tcp_congestion_control");
+    let mut warnings: Vec<String> = testbed.warnings.iter().filter(matters).cloned().collect();
+    warnings.append(&mut driven.warnings);
+    drop(flows);
+    let mut finished = Finished {
+        scenario,
+        network: &network,
+        real_time: options.driver.real_time && !warnings.iter().any(|w| w.contains("SCHED_FIFO")),
+        driven,
+        progress: &progress,
+        measured,
+        device_drops,
+        most_late: options.most_late,
+        captured,
+        warnings,
+    };
+    let summary = summary::summarise(&mut finished);
+    let timing = serde_json::json!({
+        "program": format!("longhaul-emu {}", longhaul_scenario::VERSION),
+        "wall_s": wall_s,
+        "data_packets_per_wall_s": summary.work.data_packets_delivered as f64 / wall_s,
+    });
+    let files = ResultFiles {
+        scenario_toml: &resolved_toml(scenario),
+        summary: &summary,
+        tables: Some(&finished.driven.watcher.tables),
+        packets: None,
+        timing_json: &format!("{timing:#}\n"),
+    };
+    files.write(&options.out)?;
+    Ok(summary)
+}
+
+/// What each flow does; refuses what cannot be run.
+fn works(scenario: &Scenario, network: &Network) -> Result<Vec<Work>, Error> {
+    if network.flows.is_empty() {
+        return Err(Error::Unsupported(
+            "the scenario has no flow; `shell` runs commands behind its path".into(),
+        ));
+    }
+    if network.flows.len() > MOST_FLOWS.min(usize::from(u16::MAX - FIRST_PORT)) {
+        let count = network.flows.len();
+        return Err(Error::Unsupported(format!(
+            "{count} flows are too many: the emulator runs {MOST_FLOWS}"
+        )));
+    }
+    if let Some(flow) = scenario.flow.iter().find(|flow| flow.tcp.established) {
+        return Err(Error::Unsupported(format!(
+            "flow \"{}\": kernels cannot skip the handshake; leave out `established`",
+            flow.name
+        )));
+    }
+    flows::check_congestion(&scenario.flow)?;
+    let seed = scenario.run.seed;
+    let work = |flow: &longhaul_scenario::FlowInstance| {
+        let spec = &scenario.flow[flow.group];
+        Work::new(spec, spec.transfer_bytes(flow, seed))
+    };
+    network.flows.iter().map(work).collect()
+}
+
+fn flows_of<'a>(
+    scenario: &'a Scenario,
+    network: &'a Network,
+    testbed: &'a Testbed,
+    works: &[Work],
+    progress: &'a [Progress],
+) -> Vec<Flow<'a>> {
+    let host = |node| testbed.host_at(node).expect("every end of a flow is a host");
+    network
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(number, instance)| Flow {
+            number,
+            spec: spec_of(scenario, instance),
+            instance,
+            work: works[number],
+            namespaces: [&host(instance.from).namespace, &host(instance.to).namespace],
+            server: host(instance.to).v4,
+            progress: &progress[number],
+        })
+        .collect()
+}
+
+fn spec_of<'a>(scenario: &'a Scenario, instance: &longhaul_scenario::FlowInstance) -> &'a FlowSpec {
+    &scenario.flow[instance.group]
+}
+
+/// Starts all threads, watches, and stops them.
+fn play(
+    scenario: &Scenario,
+    network: &Network,
+    testbed: &Testbed,
+    flows: &[Flow<'_>],
+    capture: Option<Capture>,
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<(Driven<Recorder>, Vec<Measured>), Error> {
+    let listeners = flows.iter().map(Flow::listen).collect::<Result<Vec<_>, Error>>()?;
+    let world = World::new(scenario, network, &testbed.addresses());
+    let recorder = Recorder::new(scenario, network, capture);
+    let mut ports = ports(testbed)?;
+    let (over, driven_enough) = (AtomicBool::new(false), AtomicBool::new(false));
+    let live = Live::default();
+    let clock = Clock::start();
+    let run = Run { clock, stop: &over };
+    std::thread::scope(|scope| {
+        let driver = scope.spawn(|| {
+            driver::drive(clock, world, recorder, &mut ports, options.driver, &live, &driven_enough)
+        });
+        let mut workers = vec![];
+        for (flow, listener) in flows.iter().zip(&listeners) {
+            // A socket belongs to the namespace in which it was made; threads that make none need not enter it.
+            workers.push(scope.spawn(move || flow.serve(listener, run)));
+            workers.push(scope.spawn(move || match namespace_of(flow) {
+                Ok(()) => flow.ask(run),
+                Err(why) => {
+                    flow.progress.shared().error = Some(why.to_string());
+                }
+            }));
+        }
+        let mut watch = Watch::new(scenario, flows);
+        let watched = watch.until_the_end(clock, &live, options, stop);
+        // Links stand still when the time is over: what the connections' ends do to them does not count.
+        driven_enough.store(true, Ordering::Relaxed);
+        over.store(true, Ordering::Relaxed);
+        let driven = driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        while !workers.iter().all(|worker| worker.is_finished()) {
+            flows.iter().for_each(|flow| flow.progress.abort());
+            std::thread::sleep(time::Duration::from_nanos(TICK.as_nanos()));
+        }
+        watched?;
+        let mut driven = driven;
+        driven.watcher.tables.flows = watch.rows;
+        Ok((driven, watch.measured))
+    })
+}
+
+fn namespace_of(flow: &Flow<'_>) -> Result<(), Error> {
+    crate::namespace::enter(flow.namespaces[0])
+}
+
+/// Samples of the senders while the run goes on.
+struct Watch<'a> {
+    scenario: &'a Scenario,
+    flows: &'a [Flow<'a>],
+    rows: Vec<FlowRow>,
+    measured: Vec<Measured>,
+    before: Vec<(TcpInfo, u64, Instant)>,
+    measuring: bool,
+}
+
+impl<'a> Watch<'a> {
+    fn new(scenario: &'a Scenario, flows: &'a [Flow<'a>]) -> Self {
+        let measured = |flow: &Flow<'_>| Measured {
+            work: flow.work,
+            info_before: TcpInfo::default(),
+            delivered_before: 0,
+            cwnds: vec![],
+            rtts: vec![],
+        };
+        Watch {
+            scenario,
+            flows,
+            rows: vec![],
+            measured: flows.iter().map(measured).collect(),
+            before: vec![(TcpInfo::default(), 0, Instant::ZERO); flows.len()],
+            measuring: false,
+        }
+    }
+
+    fn until_the_end(
+        &mut self,
+        clock: Clock,
+        live: &Live,
+        options: &Options,
+        stop: &AtomicBool,
+    ) -> Result<(), Error> {
+        let run = &self.scenario.run;
+        let (end, warmup) = (Instant::ZERO + run.duration, Instant::ZERO + run.warmup);
+        let (mut next_sample, mut next_told) = (Instant::ZERO + run.sample, Instant::ZERO);
+        loop {
+            let now = clock.now();
+            if !self.measuring && now >= warmup {
+                self.begin_measuring();
+            }
+            if now >= next_sample {
+                self.sample(now);
+                while next_sample <= now {
+                    next_sample += run.sample;
+                }
+            }
+            if let Some(tell) = options.progress.filter(|_| now >= next_told) {
+                let (moved, latest) = live.read();
+                tell(&Status { now, delivered: self.delivered(), moved, latest });
+                next_told += Duration::from_secs(1);
+            }
+            if now >= end || options.until_done && self.is_done() {
+                self.sample(now);
+                return Ok(());
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            let until = next_sample.min(end).since(now).min(TICK);
+            std::thread::sleep(time::Duration::from_nanos(until.as_nanos()));
+        }
+    }
+
+    fn delivered(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.progress.delivered.load(Ordering::Relaxed)).sum()
+    }
+
+    /// All that ends by itself has ended.
+    fn is_done(&self) -> bool {
+        let mut ending = self.flows.iter().filter(|flow| flow.work.has_end()).peekable();
+        ending.peek().is_some() && ending.all(|flow| flow.progress.over.load(Ordering::Relaxed))
+    }
+
+    fn begin_measuring(&mut self) {
+        self.measuring = true;
+        for (flow, measured) in self.flows.iter().zip(&mut self.measured) {
+            measured.info_before = flow.progress.sample().unwrap_or_default();
+            measured.delivered_before = flow.progress.delivered.load(Ordering::Relaxed);
+        }
+    }
+
+    fn sample(&mut self, now: Instant) {
+        for (number, flow) in self.flows.iter().enumerate() {
+            let Some(info) = flow.progress.sample() else { continue };
+            let delivered = flow.progress.delivered.load(Ordering::Relaxed);
+            let (before, delivered_before, then) =
+                std::mem::replace(&mut self.before[number], (info, delivered, now));
+            let span = now.since(then).as_secs_f64();
+            if span <= 0.0 {
+                continue;
+            }
+            let over = flow.progress.over.load(Ordering::Relaxed);
+            let rate = |bytes: u64| bytes as f64 * 8.0 / span;
+            self.rows.push(FlowRow {
+                time_s: now.as_secs_f64(),
+                flow: number as u32,
+                cwnd_bytes: info.cwnd as f64,
+                ssthresh_bytes: info.ssthresh.map(|bytes| bytes as f64),
+                flight_bytes: if over { 0.0 } else { info.flight as f64 },
+                srtt_s: (!info.srtt.is_zero()).then(|| info.srtt.as_secs_f64()),
+                rto_s: info.rto.as_secs_f64(),
+                peer_window_bytes: info.peer_window as f64,
+                throughput_bps: rate(info.bytes_sent.saturating_sub(before.bytes_sent)),
+                goodput_bps: rate(delivered - delivered_before),
+                retransmits: info.retransmitted.saturating_sub(before.retransmitted) as u32,
+            });
+            if self.measuring && !over {
+                self.measured[number].cwnds.push(info.cwnd as f64);
+                self.measured[number].rtts.extend((!info.srtt.is_zero()).then(|| info.srtt.as_secs_f64()));
+            }
+        }
+    }
+}

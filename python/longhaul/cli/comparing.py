@@ -1,0 +1,68 @@
+"""`longhaul compare`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from .. import compare as comparing
+from .. import plots
+from ..errors import ResultError
+from ..results import Result, load_run
+from ..units import quantity
+from . import options
+
+
+def compare(
+    first: Path = typer.Argument(..., help="Result directory of a run, for instance simulated.", show_default=False),
+    second: Path = typer.Argument(..., help="Result directory of a run, for instance emulated.", show_default=False),
+    figure: Path | None = typer.Option(
+        None, "--figure", "-f", help="Draw goodput, cwnd and SRTT of both into this file (png, pdf, svg)."
+    ),
+    flows: str | None = typer.Option(None, "--flows", metavar="0,3,7-9", help="Only these flows in the figure."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
+) -> None:
+    """Show two results of one scenario side by side: simulated and emulated."""
+    results = load_run(first), load_run(second)
+    rows = comparing.compare(*results)
+    if as_json:
+        listed = [asdict(row) | {"difference": row.difference} for row in rows]
+        typer.echo(json.dumps({"rows": listed, "invalid": [comparing.invalid(result) for result in results]}, indent=1))
+    else:
+        _print(Console(), results, rows)
+    if figure is not None:
+        if not all(result.has_tables for result in results):
+            raise ResultError("a figure needs the time series of both results")
+        from ..plots.compare import draw
+
+        typer.echo(str(plots.save(draw(*results, flows=options.numbers(flows)), figure)))
+
+
+def _print(console: Console, results: tuple[Result, Result], rows: list[comparing.Row]) -> None:
+    console.print(f"[bold]{escape(results[0].name)}[/bold]")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("", "", *comparing.labels(*results), "Difference"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    definitions = results[0].definitions | results[1].definitions
+    before = ""
+    for row in rows:
+        definition = definitions.get(row.metric, {"title": row.metric, "unit": ""})
+        values = [_value(value, definition["unit"]) for value in (row.first, row.second)]
+        difference = "–" if row.difference is None else f"{100 * row.difference:+.1f} %"
+        table.add_row(escape(row.object) if row.object != before else "", definition["title"], *values, difference)
+        before = row.object
+    console.print(table)
+    for result in results:
+        for why in comparing.invalid(result):
+            console.print(f"[yellow]warning:[/yellow] {comparing.label(result)} is INVALID: {escape(why)}", soft_wrap=True)
+
+
+def _value(value: float | None, unit: str) -> str:
+    return quantity(value, unit, 4) if unit or value is None else f"{value:,.4g}"

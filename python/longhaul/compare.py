@@ -1,0 +1,78 @@
+"""Two results of one scenario side by side: the simulator's and the emulator's, or any two others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import ResultError
+from .results import Result
+
+#: What is compared of flows, in this order.
+FLOW_METRICS = (
+    "goodput_bps", "completion_time_s", "response_time_mean_s", "rtt_mean_s", "rtt_min_s", "cwnd_mean_bytes", "sent_packets",
+    "retransmitted_packets", "lost_packets", "timeouts",
+)  # fmt: skip
+#: What is compared of links.
+LINK_METRICS = ("utilisation", "drops_queue", "drops_loss", "queue_mean_packets", "queue_delay_mean_s")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of one flow or link in both results, in base units; `None` where a result does not have it."""
+
+    object: str
+    metric: str
+    first: float | None
+    second: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """(second - first) / first; `None` if there is nothing to divide by.
+
+        >>> Row("download", "goodput_bps", 10e6, 9e6).difference
+        -0.1
+        """
+        if self.first is None or self.second is None or not self.first:
+            return None
+        return (self.second - self.first) / self.first
+
+
+def compare(first: Result, second: Result) -> list[Row]:
+    """Every metric that at least one of both results has, flow by flow and link by link.
+
+    Raises `ResultError` if the results are not of the same flows and links.
+    """
+    rows = []
+    for objects, metrics in (("flows", FLOW_METRICS), ("links", LINK_METRICS)):
+        ours, theirs = _by_name(first, objects), _by_name(second, objects)
+        if ours.keys() != theirs.keys():
+            only = sorted(ours.keys() ^ theirs.keys())[0]
+            raise ResultError(f"these are not results of one scenario: {objects[:-1]} {only!r} is in one of them only")
+        for name, item in ours.items():
+            for metric in metrics:
+                row = Row(name, metric, item["metrics"].get(metric), theirs[name]["metrics"].get(metric))
+                if row.first or row.second:
+                    rows.append(row)
+    return rows
+
+
+def label(result: Result) -> str:
+    """What to call a result: the kernel that was emulated with, or the simulator."""
+    emulation = result.summary.get("emulation")
+    return f"Linux {emulation['kernel'].split('-')[0]}" if emulation else "simulated"
+
+
+def labels(first: Result, second: Result) -> tuple[str, str]:
+    """Names of both results that differ."""
+    names = label(first), label(second)
+    return names if names[0] != names[1] else (f"{names[0]} (1)", f"{names[1]} (2)")
+
+
+def invalid(result: Result) -> list[str]:
+    """Why an emulated result is not to be believed; empty for those that are, and for simulated ones."""
+    return list((result.summary.get("emulation") or {}).get("invalid", []))
+
+
+def _by_name(result: Result, objects: str) -> dict[str, dict[str, Any]]:
+    return {str(item["name"]): item for item in result.summary[objects]}

@@ -1,0 +1,60 @@
+"""Two results side by side: `longhaul compare`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Outcome
+from longhaul.compare import compare, labels
+from longhaul.errors import ResultError
+from longhaul.results import load_run
+from synthetic import write_result
+
+
+def _change(directory: Path, change: dict[str, object]) -> None:
+    file = directory / "summary.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """A result, and another one of the same flows that says it was emulated."""
+    for number, name in enumerate(["one", "two"]):
+        write_result(tmp_path / name, flows=2, duration=20.0, seed=number)
+    _change(tmp_path / "two", {"emulation": {"kernel": "6.1.0-x", "real_time": True, "invalid": ["it was late"], "metrics": {}}})
+    return tmp_path / "one", tmp_path / "two"
+
+
+def test_every_metric_of_both_is_a_row(pair: tuple[Path, Path]) -> None:
+    first, second = (load_run(path) for path in pair)
+    rows = {(row.object, row.metric): row for row in compare(first, second)}
+    flow = first.summary["flows"][0]
+    row = rows[flow["name"], "goodput_bps"]
+    assert row.first == flow["metrics"]["goodput_bps"]
+    assert row.second == second.summary["flows"][0]["metrics"]["goodput_bps"]
+    assert (flow["name"], "completion_time_s") not in rows  # neither has one
+    assert (first.summary["links"][0]["name"], "utilisation") in rows
+    assert labels(first, second) == ("simulated", "Linux 6.1.0")
+    assert labels(first, first) == ("simulated (1)", "simulated (2)")
+
+
+def test_results_of_other_flows_are_refused(tmp_path: Path) -> None:
+    for name, flows in (("one", 2), ("two", 3)):
+        write_result(tmp_path / name, flows=flows, duration=20.0)
+    with pytest.raises(ResultError, match="not results of one scenario"):
+        compare(load_run(tmp_path / "one"), load_run(tmp_path / "two"))
+
+
+def test_the_command_prints_a_table_and_draws_a_figure(
+    pair: tuple[Path, Path], command: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    done = command("compare", *pair, "--figure", tmp_path / "both.png")
+    assert done.code == 0, done.err
+    assert "Goodput" in done.out and "Linux 6.1.0" in done.out and "INVALID: it was late" in done.out
+    assert (tmp_path / "both.png").stat().st_size > 10_000
+    listed = json.loads(command("compare", *pair, "--json").out)
+    assert listed["invalid"] == [[], ["it was late"]]
+    assert {"object", "metric", "first", "second", "difference"} == set(listed["rows"][0])
