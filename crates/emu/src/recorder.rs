@@ -62,6 +62,7 @@ impl Recorder {
 
     fn end_warmup(&mut self, now: Instant, world: &mut World) {
         self.warmup_end = None;
+        world.begin_measuring(now);
         self.flows_before.clone_from(&world.flows);
         for (number, link) in self.declared.iter().enumerate() {
             let link = world.link(*link);

@@ -198,7 +198,7 @@ fn play(
     stop: &AtomicBool,
 ) -> Result<(Driven<Recorder>, Vec<Measured>), Error> {
     let listeners = flows.iter().map(Flow::listen).collect::<Result<Vec<_>, Error>>()?;
-    let world = World::new(scenario, network, &testbed.addresses());
+    let world = World::new(scenario, network, &testbed.addresses())?;
     let recorder = Recorder::new(scenario, network, capture);
     let mut ports = ports(testbed)?;
     let (over, driven_enough) = (AtomicBool::new(false), AtomicBool::new(false));

@@ -69,7 +69,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         }),
     };
     let testbed = Testbed::new(scenario, &network, &nodes)?;
-    let world = World::new(scenario, &network, &testbed.addresses());
+    let world = World::new(scenario, &network, &testbed.addresses())?;
     let mut ports = ports(&testbed)?;
     let done = AtomicBool::new(false);
     let clock = Clock::start();

@@ -83,7 +83,7 @@ pub(crate) fn summarise(run: &mut Finished<'_>) -> Summary {
         links,
         groups,
         flows: flow_summaries,
-        middleboxes: vec![],
+        middleboxes: run.driven.world.middleboxes(scenario, network, end),
         nodes: network.nodes.iter().map(|name| NodeSummary { name: name.clone() }).collect(),
         warnings,
         work: Work { data_packets_delivered: run.driven.world.flows.iter().map(|flow| flow.arrived).sum() },

@@ -5,11 +5,21 @@
 //! Time within is that of the path: a packet enters its second link at the moment at which it was due at the end of the first,
 //! however late the caller is. So being late does not add up over hops.
 
+use crate::Error;
 use crate::agenda::Agenda;
+use crate::connections::{Connections, Seen};
 use crate::frame::{self, Frame, Shape};
+use crate::line::VjLine;
+use crate::rewrite::{Read, rewrite};
+use crate::stage::{Payload, Stage};
+use longhaul_middlebox::{Departure, Event, Passing, Verdict};
 use longhaul_path::link::Fate;
 use longhaul_path::{DropCause, Link};
-use longhaul_scenario::{AppSpec, FlowSpec, Network, Scenario, Step};
+use longhaul_results::MiddleboxSummary;
+use longhaul_scenario::{
+    AppSpec, DirectedLink, FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step,
+};
+use longhaul_segment::{Segment, ip, wire};
 use longhaul_units::Instant;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -24,7 +34,8 @@ pub struct Arrival {
     pub frame: Frame,
 }
 
-/// Packets that were injected are the sum of those that arrived, were refused, were dropped on links, and are inside.
+/// Packets that were injected and originated are the sum of those that arrived, were refused, taken in, dropped on links, and
+/// are inside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Packets injected.
@@ -35,6 +46,12 @@ pub struct Counters {
     pub unreadable: u64,
     /// Refused: to an address that no host has (multicast among them).
     pub no_route: u64,
+    /// Packets that middleboxes have taken in, and packets that they have sent by themselves.
+    pub taken: u64,
+    /// See above.
+    pub originated: u64,
+    /// Packets that have passed a middlebox unseen: not TCP, fragments, wrong lengths or checksums, too many connections.
+    pub unseen: u64,
 }
 
 /// What became of the data packets of one of the scenario's flows.
@@ -74,6 +91,10 @@ struct Known {
 /// Links, and packets in them.
 pub struct World {
     links: Vec<Link<Frame>>,
+    /// Header compression on those links that have it.
+    lines: Vec<Option<VjLine>>,
+    stages: Vec<Stage>,
+    connections: Connections,
     agenda: Agenda,
     /// Steps of the ways, one way for each ordered pair of hosts: from host `a` to `b` it is `a * hosts + b`.
     ways: Vec<Vec<Step>>,
@@ -92,7 +113,14 @@ pub struct World {
 
 impl World {
     /// The links of a scenario. `hosts` are nodes with their addresses, in the order of their numbers.
-    pub fn new(scenario: &Scenario, network: &Network, hosts: &[(usize, Vec<IpAddr>)]) -> Self {
+    ///
+    /// # Errors
+    /// A middlebox that is not for real packets.
+    pub fn new(
+        scenario: &Scenario,
+        network: &Network,
+        hosts: &[(usize, Vec<IpAddr>)],
+    ) -> Result<Self, Error> {
         let seed = scenario.run.seed;
         let links: Vec<Link<Frame>> = network
             .links
@@ -103,19 +131,22 @@ impl World {
                 made
             })
             .collect();
-        let ways = hosts.iter().flat_map(|(from, _)| {
-            hosts.iter().map(|(to, _)| {
-                let links = network.path(*from, *to).unwrap_or_default();
-                links.into_iter().map(Step::Link).collect()
-            })
-        });
+        let ways =
+            hosts.iter().flat_map(|(from, _)| hosts.iter().map(|(to, _)| way(scenario, network, *from, *to)));
+        let vj = |link: &DirectedLink| link.config.serial.and_then(|serial| serial.vj);
+        let lines = network.links.iter().map(|link| vj(link).map(|spec| VjLine::new(&spec))).collect();
+        let stages = network.middleboxes.iter().map(|instance| Stage::new(scenario, instance));
+        let stages = stages.collect::<Result<Vec<_>, Error>>()?;
         let addresses = hosts
             .iter()
             .enumerate()
             .flat_map(|(number, (_, addresses))| addresses.iter().map(move |address| (*address, number)));
-        World {
-            agenda: Agenda::new(links.len()),
+        let mut world = World {
+            agenda: Agenda::new(links.len() + stages.len()),
             links,
+            lines,
+            stages,
+            connections: Connections::default(),
             ways: ways.collect(),
             hosts: hosts.len(),
             addresses: addresses.collect(),
@@ -124,7 +155,9 @@ impl World {
             counters: Counters::default(),
             flows: vec![FlowCounters::default(); network.flows.len()],
             now: Instant::ZERO,
-        }
+        };
+        (0..world.stages.len()).for_each(|stage| world.set_timer(stage));
+        Ok(world)
     }
 
     /// A link, to look at its counters.
@@ -141,7 +174,13 @@ impl World {
     pub fn advance(&mut self, observer: &mut impl Observer, now: Instant) {
         while let Some((time, component)) = self.agenda.take_due(now) {
             self.now = self.now.max(time);
-            self.link_event(observer, component);
+            match component.checked_sub(self.links.len()) {
+                None => self.link_event(observer, component),
+                Some(stage) => {
+                    self.stages[stage].wake(self.now);
+                    self.serve(observer, stage);
+                }
+            }
         }
         self.now = self.now.max(now);
     }
@@ -170,18 +209,22 @@ impl World {
             self.counters.no_route += 1;
             return;
         }
-        let (flow, is_data) = self.flow_of(&shape);
-        let frame = Frame {
-            bytes: bytes.to_vec(),
+        let (flow, _) = self.flow_of(&shape);
+        let frame = self.frame(bytes.to_vec(), network, way as u32, &shape, flow);
+        self.go(observer, frame);
+    }
+
+    fn frame(&self, bytes: Vec<u8>, network: u16, way: u32, shape: &Shape, flow: u32) -> Frame {
+        Frame {
+            bytes,
             network,
             step: 0,
-            way: way as u32,
+            way,
             flow,
-            is_data,
+            is_data: self.flow_of(shape).1,
             hash: shape.flow_hash(),
             weight: self.known.get(flow as usize).map_or(1, |known| known.weight),
-        };
-        self.go(observer, frame);
+        }
     }
 
     /// The scenario's flow that a packet belongs to, and whether it carries its data: servers listen on a port of their own for
@@ -208,8 +251,103 @@ impl World {
         match step {
             None => self.arrive(frame),
             Some(Step::Link(link)) => self.offer(observer, link, frame),
-            Some(Step::Middlebox { .. }) => self.go(observer, frame),
+            Some(Step::Middlebox { middlebox, .. }) => self.pass(observer, middlebox, frame),
         }
+    }
+
+    /// A packet has reached a middlebox.
+    fn pass(&mut self, observer: &mut impl Observer, stage: usize, mut frame: Frame) {
+        match self.show(stage, &mut frame) {
+            None => {
+                self.counters.unseen += 1;
+                self.go(observer, frame);
+            }
+            Some(Verdict::Taken) => {
+                self.counters.taken += 1;
+                self.serve(observer, stage);
+            }
+            Some(Verdict::Forward) => {
+                self.go(observer, frame);
+                self.serve(observer, stage);
+            }
+        }
+    }
+
+    /// Shows a packet to a middlebox; `None` if it is none that middleboxes read.
+    fn show(&mut self, stage: usize, frame: &mut Frame) -> Option<Verdict> {
+        let (read, payload) = Read::of(frame.packet())?;
+        let payload: Payload = payload.into();
+        let before = read.before;
+        let seen = Seen {
+            src: (read.ip.src, before.src_port),
+            dst: (read.ip.dst, before.dst_port),
+            tcp_flags: before.flags.0 as u8,
+            way: frame.way,
+            flow: frame.flow,
+        };
+        let (connection, direction) = self.connections.of(self.now, &seen)?;
+        let (mut segment, mut ecn) = (before, read.ip.ecn);
+        let passing = Passing { connection, direction, ecn: &mut ecn, segment: &mut segment, body: &payload };
+        let verdict = self.stages[stage].inner.handle_packet(self.now, 0, passing);
+        if verdict == Verdict::Forward {
+            if segment != before {
+                let mut packet = frame.bytes.split_off(usize::from(frame.network));
+                rewrite(&mut packet, &read, &segment);
+                frame.bytes.append(&mut packet);
+            }
+            if ecn != read.ip.ecn {
+                frame::set_ecn(frame.packet_mut(), ecn);
+            }
+        }
+        Some(verdict)
+    }
+
+    /// Does all that a middlebox wants after an input.
+    fn serve(&mut self, observer: &mut impl Observer, stage: usize) {
+        let mut segment = Segment::default();
+        while let Some(departure) = self.stages[stage].inner.transmit_into(self.now, &mut segment) {
+            if let Some(frame) = self.made(stage, &segment, &departure) {
+                self.counters.originated += 1;
+                self.go(observer, frame);
+            }
+        }
+        while let Some(Event::Dropped { connection, direction, payload_len, .. }) =
+            self.stages[stage].inner.poll_event()
+        {
+            let flow = self.connections.leaving(connection, direction).map(|(.., flow)| flow as usize);
+            if let Some(flow) = flow.and_then(|flow| self.flows.get_mut(flow)).filter(|_| payload_len > 0) {
+                flow.lost += 1;
+            }
+        }
+        self.set_timer(stage);
+    }
+
+    /// A packet that a middlebox sends by itself.
+    fn made(&self, stage: usize, segment: &Segment, departure: &Departure<Payload>) -> Option<Frame> {
+        let (src, dst, way, flow) = self.connections.leaving(departure.connection, departure.direction)?;
+        let header = ip::Header { ecn: departure.ecn, ..ip::Header::new(src.0, dst.0) };
+        let segment = Segment { src_port: src.1, dst_port: dst.1, ..*segment };
+        let mut bytes = vec![];
+        wire::encode(&header, &segment, &departure.body, &mut bytes).ok()?;
+        let shape = Shape::of(&bytes)?;
+        let here = |step: &Step| matches!(step, Step::Middlebox { middlebox, .. } if *middlebox == stage);
+        let step = self.ways[way as usize].iter().position(here)? + 1;
+        Some(Frame { step: step as u16, ..self.frame(bytes, 0, way, &shape, flow) })
+    }
+
+    fn set_timer(&mut self, stage: usize) {
+        self.agenda.set(self.links.len() + stage, self.stages[stage].due());
+    }
+
+    /// Averages of middleboxes are of the time from now on.
+    pub fn begin_measuring(&mut self, now: Instant) {
+        self.stages.iter_mut().for_each(|stage| stage.begin_measuring(now));
+    }
+
+    /// What middleboxes have done.
+    pub fn middleboxes(&self, scenario: &Scenario, network: &Network, now: Instant) -> Vec<MiddleboxSummary> {
+        let summary = |(index, stage): (usize, &Stage)| stage.summary(scenario, network, index, now);
+        self.stages.iter().enumerate().map(summary).collect()
     }
 
     fn arrive(&mut self, frame: Frame) {
@@ -227,7 +365,11 @@ impl World {
         let now = self.now;
         observer.offered(now, link, &frame);
         let queue = &mut self.links[link];
-        match queue.offer(now, &mut frame) {
+        let fate = match &mut self.lines[link] {
+            None => queue.offer(now, &mut frame),
+            Some(line) => queue.offer_coded(now, &mut frame, line),
+        };
+        match fate {
             Fate::Arrives(arrival) => {
                 if queue.carry(arrival, frame) {
                     self.agenda.set(link, arrival);
@@ -263,6 +405,38 @@ impl World {
             observer.dropped(self.now, link, &frame, cause);
         }
     }
+}
+
+/// The way from one node to another: links, and the middleboxes at the nodes between them that act on flows of these ends.
+fn way(scenario: &Scenario, network: &Network, from: usize, to: usize) -> Vec<Step> {
+    let joins = |flow: &FlowInstance, a: usize, b: usize| flow.from == a && flow.to == b;
+    let any = |a: usize, b: usize| network.flows.iter().any(|flow| joins(flow, a, b));
+    // Forward packets meet the middleboxes at a node in the order of the document, others in the opposite one.
+    let reverse = any(to, from) && !any(from, to);
+    let acts = |instance: &MiddleboxInstance| {
+        let chosen = |flow: &usize| {
+            let flow = &network.flows[*flow];
+            joins(flow, from, to) || joins(flow, to, from)
+        };
+        scenario.middlebox[instance.spec].common().flows.is_empty() || instance.flows.iter().any(chosen)
+    };
+    let links = network.path(from, to).unwrap_or_default();
+    let mut steps = vec![];
+    for (position, link) in links.iter().enumerate() {
+        steps.push(Step::Link(*link));
+        if position + 1 == links.len() {
+            break;
+        }
+        let node = network.links[*link].to;
+        let here = network.middleboxes.iter().enumerate();
+        let here = here.filter(|(_, instance)| instance.nodes.contains(&node) && acts(instance));
+        let mut here: Vec<Step> = here.map(|(middlebox, _)| Step::Middlebox { middlebox, port: 0 }).collect();
+        if reverse {
+            here.reverse();
+        }
+        steps.append(&mut here);
+    }
+    steps
 }
 
 impl Known {

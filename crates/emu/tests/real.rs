@@ -87,6 +87,34 @@ fn a_ping_takes_the_round_trip_of_the_path() {
     }
 }
 
+/// The thesis's test bed (Coetzee 1999, sections 4.3 and 4.4): 10 Mbit/s to the client, 9600 baud and 1000 ms back.
+const THESIS: &str = "[run]\nduration = \"60 s\"\n[[link]]\nname = \"path\"\nends = [\"server\", \"client\"]\n\
+    forward = { rate = \"10 Mbit/s\", delay = \"0 ms\" }\n\
+    reverse = { rate = \"9600 bit/s\", delay = \"1000 ms\", serial = { framing = \"slip\" } }\n\
+    [[flow]]\nfrom = \"server\"\nto = \"client\"\n";
+
+#[test]
+fn pings_over_9600_baud_take_what_the_thesis_says() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    // 84 bytes: 10 x (2 + 84) / 9600 = 89.58 ms, 1000 ms of delay, and 67 us forward.
+    let output = run("x01", THESIS, &["--at", "client"], "ping -c 2 $LONGHAUL_SERVER");
+    let said = text(&output.stdout);
+    let line = said.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = ")).expect("a summary");
+    let min: f64 = line.split('/').next().unwrap().parse().unwrap();
+    assert!((1089.6..1300.0).contains(&min), "{line}");
+    // Eight of 44 bytes at once (with fewer, `ping` cannot measure): each waits for those before it, and takes
+    // 10 x (2 + 44) / 9600 = 47.917 ms.
+    let output = run("x02", THESIS, &["--at", "client"], "ping -q -c 8 -l 8 -s 16 $LONGHAUL_SERVER");
+    let said = text(&output.stdout);
+    let line = said.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = ")).expect("a summary");
+    let values: Vec<f64> = line.split('/').map_while(|value| value.parse().ok()).collect();
+    let (min, max) = (values[0], values[2]);
+    assert!((1047.9..1300.0).contains(&min), "{line}");
+    assert!((1383.3..1700.0).contains(&max), "the last comes 7 x 47.917 ms after the first: {line}");
+}
+
 #[test]
 fn the_command_s_status_is_the_emulator_s_and_nothing_is_left() {
     if !can_run(&[]) {
@@ -233,6 +261,40 @@ fn a_scenario_s_flows_are_connections_of_the_kernel() {
         at += word(at + 4) as usize;
     }
     assert!(f64::from(blocks) >= packets, "{blocks} captured of {packets}");
+    std::fs::remove_dir_all(out).unwrap();
+    std::fs::remove_file(file).unwrap();
+}
+
+/// 200 kB over a line that loses packets behind a PEP that acknowledges prematurely, and ACKs over a serial line with compressed
+/// headers.
+const CHAIN: &str = "name = \"chain\"\n[run]\nduration = \"60 s\"\nsample = \"100 ms\"\n\
+    [[link]]\nname = \"first\"\nends = [\"near\", \"pep\"]\nrate = \"8 Mbit/s\"\ndelay = \"20 ms\"\n\
+    [[link]]\nname = \"second\"\nends = [\"pep\", \"far\"]\nrate = \"8 Mbit/s\"\ndelay = \"20 ms\"\n\
+    forward = { loss = { kind = \"random\", probability = \"1 %\" } }\n\
+    reverse = { rate = \"56 kbit/s\", serial = { framing = \"slip\", vj = {} } }\n\
+    [[middlebox]]\nkind = \"premature_ack\"\nat = \"pep\"\nwatermark = \"20 packets\"\n\
+    [[flow]]\nname = \"put\"\nfrom = \"near\"\nto = \"far\"\napp = { kind = \"bulk\", size = \"200 kB\" }\n\
+    tcp = { congestion = \"reno\", timestamps = false }\n";
+
+#[test]
+fn middleboxes_and_header_compression_work_on_real_packets() {
+    if !can_run(&[]) {
+        return;
+    }
+    let file = scenario("chain", CHAIN);
+    let out = std::env::temp_dir().join(format!("longhaul-emu-chain-{}", std::process::id()));
+    let output = run_scenario(&file, &out, &["--max-lateness", "10 s"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["flows"][0]["metrics"]["delivered_bytes"], 200_000.0);
+    let pep = &summary["middleboxes"][0]["metrics"];
+    assert!(pep["premature_acks"].as_f64().unwrap() > 0.0, "{pep}");
+    // Behind the PEP, ACKs of 40 bytes take at most 19 (RFC 1144) and 2 of framing; the SYN's ACK and a few others are in full.
+    let link =
+        summary["links"].as_array().unwrap().iter().find(|link| link["name"] == "second.reverse").unwrap();
+    let bits = link["metrics"]["throughput_bps"].as_f64().unwrap() * summary["measured_s"].as_f64().unwrap();
+    let per_packet = bits / 8.0 / link["metrics"]["transmitted_packets"].as_f64().unwrap();
+    assert!(per_packet < 40.0, "{per_packet} bytes a packet");
     std::fs::remove_dir_all(out).unwrap();
     std::fs::remove_file(file).unwrap();
 }

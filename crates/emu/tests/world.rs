@@ -19,7 +19,7 @@ fn world(queue: &str) -> World {
     let scenario = load(&text, "test", &[]).unwrap();
     let network = Network::new(&scenario);
     let address = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
-    World::new(&scenario, &network, &[(0, address(HOSTS[0])), (2, address(HOSTS[1]))])
+    World::new(&scenario, &network, &[(0, address(HOSTS[0])), (2, address(HOSTS[1]))]).unwrap()
 }
 
 /// A TCP packet of 1000 bytes to the first flow's port.

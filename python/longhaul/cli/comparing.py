@@ -61,7 +61,9 @@ def _print(console: Console, results: tuple[Result, Result], rows: list[comparin
     console.print(table)
     for result in results:
         for why in comparing.invalid(result):
-            console.print(f"[yellow]warning:[/yellow] {comparing.label(result)} is INVALID: {escape(why)}", soft_wrap=True)
+            console.print(
+                f"[yellow]warning:[/yellow] {comparing.label(result)} is INVALID: {escape(why)}", soft_wrap=True
+            )
 
 
 def _value(value: float | None, unit: str) -> str:

@@ -1,0 +1,184 @@
+//! TCP connections as middleboxes know them: by number, with a direction that counts from the end that opened them.
+//! Whoever sends the first packet seen counts as the opener, unless it answers a SYN (SYN with ACK, RFC 9293 section 3.5).
+
+use longhaul_middlebox::Direction;
+use longhaul_units::{Duration, Instant};
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// One end of a connection.
+pub(crate) type End = (IpAddr, u16);
+
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const ACK: u8 = 0x10;
+
+/// Connections at a time; packets of more pass middleboxes untouched.
+const MOST: usize = 65_536;
+/// Numbers of closed connections are given away after this time.
+const LINGER: Duration = Duration::from_secs(60);
+/// So are those of connections that have been silent for so long.
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// A connection.
+struct Entry {
+    /// The end that opened it, and the other.
+    ends: [End; 2],
+    last: Instant,
+    /// FINs seen from each end, or a reset.
+    fins: [bool; 2],
+    reset: bool,
+    /// Anything but a SYN was seen.
+    begun: bool,
+    /// What it was numbered for: see [`Connections::number`].
+    way: [u32; 2],
+    flow: u32,
+}
+
+impl Entry {
+    fn is_over(&self, now: Instant) -> bool {
+        let closed = self.reset || self.fins == [true; 2] || !self.begun;
+        now.since(self.last) > if closed { LINGER } else { IDLE }
+    }
+}
+
+/// What a packet says of itself.
+pub(crate) struct Seen {
+    pub src: End,
+    pub dst: End,
+    pub tcp_flags: u8,
+    pub way: u32,
+    pub flow: u32,
+}
+
+/// All connections that were seen.
+#[derive(Default)]
+pub(crate) struct Connections {
+    numbers: HashMap<[End; 2], u32>,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    swept: Instant,
+}
+
+impl Connections {
+    /// The number of a packet's connection and the packet's direction; `None` if there are too many connections.
+    pub fn of(&mut self, now: Instant, seen: &Seen) -> Option<(u32, Direction)> {
+        let number = match self.numbers.get(&key(seen.src, seen.dst)) {
+            Some(number) => *number,
+            None => self.begin(now, seen)?,
+        };
+        let entry = &mut self.entries[number as usize];
+        if seen.tcp_flags & (SYN | ACK) == SYN && entry.is_finished() {
+            // The same ports again: whoever opens it now is the opener.
+            entry.ends = [seen.src, seen.dst];
+            (entry.fins, entry.reset, entry.begun) = ([false; 2], false, false);
+        }
+        let end = usize::from(entry.ends[0] != seen.src);
+        entry.last = now;
+        entry.begun |= seen.tcp_flags & SYN == 0;
+        entry.fins[end] |= seen.tcp_flags & FIN != 0;
+        entry.reset |= seen.tcp_flags & RST != 0;
+        entry.way[end] = seen.way;
+        entry.flow = seen.flow;
+        Some((number, Direction::BOTH[end]))
+    }
+
+    fn begin(&mut self, now: Instant, seen: &Seen) -> Option<u32> {
+        if self.free.is_empty() && self.entries.len() >= MOST {
+            self.sweep(now);
+            if self.free.is_empty() {
+                return None;
+            }
+        }
+        let answers = seen.tcp_flags & (SYN | ACK) == SYN | ACK;
+        let ends = if answers { [seen.dst, seen.src] } else { [seen.src, seen.dst] };
+        let entry = Entry {
+            ends,
+            last: now,
+            fins: [false; 2],
+            reset: false,
+            begun: false,
+            way: [seen.way; 2],
+            flow: seen.flow,
+        };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.entries[number as usize] = entry;
+                number
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+        };
+        self.numbers.insert(key(seen.src, seen.dst), number);
+        Some(number)
+    }
+
+    /// Takes the numbers of connections that are over; at most once a second.
+    fn sweep(&mut self, now: Instant) {
+        if now.since(self.swept) < Duration::from_secs(1) {
+            return;
+        }
+        self.swept = now;
+        let Connections { numbers, entries, free, .. } = self;
+        numbers.retain(|_, number| {
+            let over = entries[*number as usize].is_over(now);
+            if over {
+                free.push(*number);
+            }
+            !over
+        });
+    }
+
+    /// Source and destination of a packet of a connection, its way and its flow.
+    pub fn leaving(&self, number: u32, direction: Direction) -> Option<(End, End, u32, u32)> {
+        let entry = self.entries.get(number as usize)?;
+        let from = direction as usize;
+        Some((entry.ends[from], entry.ends[1 - from], entry.way[from], entry.flow))
+    }
+}
+
+impl Entry {
+    fn is_finished(&self) -> bool {
+        self.reset || self.fins == [true; 2]
+    }
+}
+
+fn key(a: End, b: End) -> [End; 2] {
+    if a <= b { [a, b] } else { [b, a] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(src: u16, dst: u16, tcp_flags: u8) -> Seen {
+        let end = |port| (IpAddr::from([10, 0, 0, 1]), port);
+        Seen { src: end(src), dst: end(dst), tcp_flags, way: 0, flow: 0 }
+    }
+
+    #[test]
+    fn direction_counts_from_the_opener() {
+        let mut connections = Connections::default();
+        let mut of = |seen| connections.of(Instant::ZERO, &seen);
+        assert_eq!(of(seen(9000, 80, SYN)), Some((0, Direction::Forward)));
+        assert_eq!(of(seen(80, 9000, SYN | ACK)), Some((0, Direction::Reverse)));
+        assert_eq!(of(seen(80, 9001, SYN | ACK)), Some((1, Direction::Reverse)), "its SYN went another way");
+        // Closed, and opened again from the other end.
+        assert_eq!(of(seen(80, 9000, RST)), Some((0, Direction::Reverse)));
+        assert_eq!(of(seen(80, 9000, SYN)), Some((0, Direction::Forward)));
+    }
+
+    #[test]
+    fn a_flood_of_syns_is_forgotten_after_a_minute() {
+        let mut connections = Connections::default();
+        for port in 0..=u16::MAX {
+            assert!(connections.of(Instant::ZERO, &seen(port, 80, SYN)).is_some());
+        }
+        let later = |s| Instant::ZERO + Duration::from_secs(s);
+        assert!(connections.of(later(59), &seen(1, 81, SYN)).is_none());
+        assert!(connections.of(later(61), &seen(1, 81, SYN)).is_some());
+    }
+}
