@@ -9,13 +9,14 @@ OUT    ?= out/demo
 PROFILE ?= release
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
-.PHONY: help demo test test-rust test-python bench validate bench-program install emu check-tools clean
+.PHONY: help demo test test-rust test-python bench validate bench-program install emu bench-emu check-tools clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      simulate $(DEMO); print a table, write a report"
 	@echo "make test      all tests and checks, Rust and Python"
 	@echo "make bench     speed and memory beside ns-2 (if installed: scripts/install-packages)"
+	@echo "make bench-emu speed of the emulator, with iperf3 (wants root)"
 	@echo "make validate  results beside ns-2's (if installed)"
 	@echo "make install   set up .venv with the longhaul command"
 	@echo "make emu       build the emulator, target/$(PROFILE)/longhaul-emu (Linux; it wants root to run)"
@@ -52,6 +53,9 @@ install: $(STAMPS)/longhaul
 
 emu: check-tools
 	cargo build --profile $(PROFILE) --locked -p longhaul-emu
+
+bench-emu: emu
+	$(PYTHON) benches/bench_emu.py --emulator target/$(PROFILE)/longhaul-emu
 
 # The compiled module is rebuilt when a Rust source changes; Python sources are used where they are.
 $(STAMPS)/longhaul: $(STAMPS)/packages pyproject.toml $(RUST_SOURCES)

@@ -26,6 +26,16 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// What is no IP packet.
+    pub const UNKNOWN: Shape = Shape {
+        src: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        dst: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        protocol: 0,
+        ports: None,
+        payload: 0,
+        tcp_flags: 0,
+    };
+
     /// Looks at a packet; `None` if it has not even the addresses of an IPv4 or IPv6 packet.
     pub fn of(packet: &[u8]) -> Option<Shape> {
         match packet.first()? >> 4 {
@@ -98,6 +108,19 @@ impl Shape {
         mix(&dst.to_be_bytes());
         hash
     }
+}
+
+/// Bytes of an IP packet as it says itself, at most those at hand: on Ethernet short packets are padded.
+pub fn without_padding(packet: &[u8]) -> usize {
+    let stated = match packet {
+        [first, _, high, low, ..] if first >> 4 == 4 => usize::from(u16::from_be_bytes([*high, *low])),
+        [first, _, _, _, high, low, ..] if first >> 4 == 6 => {
+            40 + usize::from(u16::from_be_bytes([*high, *low]))
+        }
+        _ => packet.len(),
+    };
+    // A length that cannot be is left to whoever reads it.
+    if stated < 20 { packet.len() } else { stated.min(packet.len()) }
 }
 
 /// The ECN field of an IP packet.
@@ -215,6 +238,17 @@ mod tests {
         assert_eq!(Shape::of(&packet).unwrap().ports, None);
         packet[6..8].copy_from_slice(&[0, 1]); // offset 8 bytes
         assert_eq!(Shape::of(&packet).unwrap().ports, None);
+    }
+
+    #[test]
+    fn ethernet_s_padding_is_no_part_of_a_packet() {
+        for (src, dst) in [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")] {
+            let mut packet = tcp_packet(src, dst, b"", Ecn::NotEct);
+            let len = packet.len();
+            packet.extend_from_slice(&[0; 6]);
+            assert_eq!(without_padding(&packet), len);
+        }
+        assert_eq!(without_padding(&[0, 1, 8, 0, 6, 4]), 6, "ARP has none that could be told");
     }
 
     #[test]

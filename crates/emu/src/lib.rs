@@ -5,6 +5,7 @@
 //! registered before it is made, and is removed at the end or by the next start ([`registry`]).
 
 mod agenda;
+pub mod bridge;
 pub mod capture;
 pub mod clock;
 mod connections;

@@ -1,9 +1,9 @@
 //! `longhaul-emu`: real packets through a scenario's path.
 
 use clap::{Args, Parser, Subcommand};
-use longhaul_emu::{Error, driver, kernel, priority, registry, run, shell};
+use longhaul_emu::{Error, bridge, driver, kernel, priority, registry, run, shell};
 use longhaul_scenario::{Scenario, ScenarioError};
-use longhaul_units::Duration;
+use longhaul_units::{Duration, Instant};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +27,8 @@ enum Action {
     Shell(ShellArguments),
     /// Runs the scenario's flows between real kernels, and writes a result as the simulator does.
     Run(RunArguments),
+    /// Puts the scenario's path between two interfaces of this machine, until Ctrl-C.
+    Bridge(BridgeArguments),
     /// Removes what killed emulators have left behind. Every start does this too.
     Clean,
 }
@@ -68,6 +70,16 @@ struct RunArguments {
 }
 
 #[derive(Args)]
+struct BridgeArguments {
+    #[command(flatten)]
+    scenario: ScenarioArguments,
+    /// The interface that stands for the node where the first flow begins.
+    first: String,
+    /// The interface that stands for the node where it ends.
+    second: String,
+}
+
+#[derive(Args)]
 struct ShellArguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
@@ -80,6 +92,9 @@ struct ShellArguments {
     /// Does not say what happened at the end.
     #[arg(long, short)]
     quiet: bool,
+    /// Writes what happened into this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
     /// The command and its arguments, after `--`.
     #[arg(last = true)]
     command: Vec<String>,
@@ -90,6 +105,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Action::Shell(arguments) => run_shell(arguments),
         Action::Run(arguments) => run_scenario(arguments),
+        Action::Bridge(arguments) => run_bridge(arguments),
         Action::Clean => {
             registry::clean_up().iter().for_each(|name| println!("removed {name}"));
             Ok(ExitCode::SUCCESS)
@@ -148,6 +164,10 @@ fn run_shell(arguments: &ShellArguments) -> Result<ExitCode, Error> {
         driver: arguments.scenario.driver(),
     };
     let outcome = shell::run(&scenario, &options, &*stop_flag()?)?;
+    if let Some(file) = &arguments.stats {
+        std::fs::write(file, format!("{:#}\n", outcome.to_json()))
+            .map_err(|why| Error::system(format!("write {}", file.display()), why))?;
+    }
     if !arguments.quiet {
         for warning in &outcome.warnings {
             eprintln!("warning: {warning}");
@@ -159,6 +179,29 @@ fn run_shell(arguments: &ShellArguments) -> Result<ExitCode, Error> {
     }
     let code = outcome.status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+fn run_bridge(arguments: &BridgeArguments) -> Result<ExitCode, Error> {
+    let scenario = arguments.scenario.load()?;
+    priority::check_bridge_capabilities()?;
+    let tell = |now: Instant, moved: u64, latest: Duration| {
+        tell(&run::Status { now, delivered: 0, moved, latest });
+    };
+    let tell = std::io::stderr().is_terminal().then_some(tell as fn(Instant, u64, Duration));
+    let interfaces = [&arguments.first[..], &arguments.second[..]];
+    let outcome = bridge::run(&scenario, interfaces, arguments.scenario.driver(), &*stop_flag()?, tell)?;
+    for warning in &outcome.warnings {
+        eprintln!("warning: {warning}");
+    }
+    eprintln!("\nlonghaul-emu: {}", outcome.lateness);
+    if outcome.device_drops > 0 {
+        eprintln!(
+            "warning: the interfaces have lost or refused {} frames; if frames are longer than the MTU, turn off merging: \
+             ethtool -K {} gro off tso off gso off, and the same for {}",
+            outcome.device_drops, arguments.first, arguments.second
+        );
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The exit status of a run that is not to be believed.
@@ -198,7 +241,8 @@ fn tell(status: &run::Status) {
     let run::Status { now, delivered, moved, latest } = status;
     let (seconds, megabytes) = (now.as_secs_f64(), *delivered as f64 / 1e6);
     let latest = latest.as_secs_f64() * 1e6;
-    eprint!("\r{seconds:6.0} s  {megabytes:9.2} MB delivered  {moved:9} packets  latest {latest:6.0} us ");
+    let delivered = if *delivered > 0 { format!("{megabytes:9.2} MB delivered  ") } else { String::new() };
+    eprint!("\r{seconds:6.0} s  {delivered}{moved:9} packets  latest {latest:6.0} us ");
 }
 
 fn print_summary(summary: &longhaul_results::Summary) {

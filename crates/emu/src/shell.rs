@@ -41,6 +41,25 @@ pub struct Outcome {
     pub warnings: Vec<String>,
 }
 
+impl Outcome {
+    /// Lateness in seconds and counts of packets.
+    pub fn to_json(&self) -> serde_json::Value {
+        let Figures { packets, mean, p99, p999, max } = self.lateness;
+        serde_json::json!({
+            "moved_packets": packets,
+            "lateness_mean_s": mean.as_secs_f64(),
+            "lateness_p99_s": p99.as_secs_f64(),
+            "lateness_p999_s": p999.as_secs_f64(),
+            "lateness_max_s": max.as_secs_f64(),
+            "device_drops": self.device_drops,
+            "unreadable_packets": self.counters.unreadable,
+            "unrouted_packets": self.counters.no_route,
+            "kernel": crate::kernel::release(),
+            "warnings": self.warnings,
+        })
+    }
+}
+
 /// Runs a command behind a scenario's path, until it ends or `stop` is set.
 ///
 /// # Errors

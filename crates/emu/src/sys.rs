@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -79,4 +79,69 @@ pub(crate) fn tcp_info(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<(
             &mut len,
         )
     })
+}
+
+/// A socket that takes every frame that comes in at an interface, whomever it is for, and sends frames out there. What is
+/// sent there, by others or itself, it does not see.
+pub(crate) fn packet_socket(interface: &str) -> io::Result<File> {
+    let number = interface_number(interface)?;
+    let protocol = (libc::ETH_P_ALL as u16).to_be();
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: the call takes integers; its result is checked before it becomes a file, which owns it alone.
+    let socket = unsafe {
+        let fd = libc::socket(libc::AF_PACKET, kind, i32::from(protocol));
+        check(fd)?;
+        File::from_raw_fd(fd)
+    };
+    // SAFETY: `sockaddr_ll` and `packet_mreq` consist of integers; the calls read them, and they live throughout.
+    unsafe {
+        let mut address: libc::sockaddr_ll = std::mem::zeroed();
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = protocol;
+        address.sll_ifindex = number;
+        let len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        check(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len))?;
+        let mut membership: libc::packet_mreq = std::mem::zeroed();
+        membership.mr_ifindex = number;
+        membership.mr_type = libc::PACKET_MR_PROMISC as u16;
+        let yes: libc::c_int = 1;
+        let set = |option, value: *const libc::c_void, len: usize| {
+            check(libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                option,
+                value,
+                len as libc::socklen_t,
+            ))
+        };
+        let len = size_of::<libc::packet_mreq>();
+        set(libc::PACKET_ADD_MEMBERSHIP, (&raw const membership).cast(), len)?;
+        set(libc::PACKET_IGNORE_OUTGOING, (&raw const yes).cast(), size_of::<libc::c_int>())?;
+    }
+    Ok(socket)
+}
+
+/// The number of an interface of the thread's network namespace.
+fn interface_number(interface: &str) -> io::Result<libc::c_int> {
+    let name = std::ffi::CString::new(interface)?;
+    // SAFETY: the name is a string with a zero at its end.
+    let number = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    if number == 0 { Err(io::Error::last_os_error()) } else { Ok(number as libc::c_int) }
+}
+
+/// Packets that a packet socket has lost since it was last asked, since they were not read in time.
+pub(crate) fn packets_lost(socket: &File) -> u64 {
+    let mut len = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+    // SAFETY: `tpacket_stats` consists of integers; the kernel writes at most its length.
+    unsafe {
+        let mut stats: libc::tpacket_stats = std::mem::zeroed();
+        let asked = libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            (&raw mut stats).cast(),
+            &mut len,
+        );
+        if asked == 0 { u64::from(stats.tp_drops) } else { 0 }
+    }
 }

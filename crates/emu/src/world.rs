@@ -100,6 +100,8 @@ pub struct World {
     ways: Vec<Vec<Step>>,
     hosts: usize,
     addresses: HashMap<IpAddr, usize>,
+    /// There are two hosts, and whatever comes from one goes to the other.
+    bridged: bool,
     /// The scenario's flows, in the order of their ports.
     known: Vec<Known>,
     /// What has arrived, in order of time; to be taken away.
@@ -150,6 +152,7 @@ impl World {
             ways: ways.collect(),
             hosts: hosts.len(),
             addresses: addresses.collect(),
+            bridged: false,
             known: network.flows.iter().map(|flow| Known::new(&scenario.flow[flow.group])).collect(),
             arrivals: vec![],
             counters: Counters::default(),
@@ -163,6 +166,11 @@ impl World {
     /// A link, to look at its counters.
     pub fn link(&mut self, link: usize) -> &mut Link<Frame> {
         &mut self.links[link]
+    }
+
+    /// From now on, whatever comes from one of the two hosts goes to the other, whatever its address.
+    pub fn bridge(&mut self) {
+        self.bridged = true;
     }
 
     /// When something happens next by itself.
@@ -196,11 +204,18 @@ impl World {
     ) {
         self.advance(observer, now);
         self.counters.injected += 1;
-        let Some(shape) = bytes.get(usize::from(network)..).and_then(Shape::of) else {
-            self.counters.unreadable += 1;
-            return;
+        let inside = bytes.get(usize::from(network)..).unwrap_or_default();
+        let shape = match Shape::of(inside) {
+            Some(shape) => shape,
+            // ARP and the like.
+            None if self.bridged && !inside.is_empty() => Shape::UNKNOWN,
+            None => {
+                self.counters.unreadable += 1;
+                return;
+            }
         };
-        let Some(to) = self.addresses.get(&shape.dst).copied().filter(|to| *to != host) else {
+        let to = if self.bridged { Some(1 - host) } else { self.addresses.get(&shape.dst).copied() };
+        let Some(to) = to.filter(|to| *to != host) else {
             self.counters.no_route += 1;
             return;
         };
@@ -210,6 +225,8 @@ impl World {
             return;
         }
         let (flow, _) = self.flow_of(&shape);
+        let len = if self.bridged { frame::without_padding(inside) } else { inside.len() };
+        let bytes = &bytes[..usize::from(network) + len];
         let frame = self.frame(bytes.to_vec(), network, way as u32, &shape, flow);
         self.go(observer, frame);
     }
@@ -381,8 +398,10 @@ impl World {
                 self.note_dropped(observer, link);
             }
             Fate::Dropped(cause) | Fate::Lost(cause, _) => {
+                // A loss on the wire is known before it happens.
+                let at = if let Fate::Lost(_, departure) = fate { departure } else { now };
                 count_lost(&mut self.flows, &frame);
-                observer.dropped(now, link, &frame, cause);
+                observer.dropped(at, link, &frame, cause);
             }
         }
     }

@@ -176,6 +176,95 @@ fn the_next_start_removes_what_a_killed_one_has_left() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// Namespaces that a test makes for itself, and removes.
+struct Namespaces(Vec<String>);
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in &self.0 {
+            let _ = Command::new("ip").args(["netns", "delete", name]).output();
+        }
+    }
+}
+
+#[test]
+fn two_interfaces_are_bridged_arp_and_all() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    let ip = |arguments: &str| {
+        let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+        assert!(output.status.success(), "ip {arguments}: {}", text(&output.stderr));
+    };
+    let name = |what: &str| format!("lhtest-{}-{what}", std::process::id());
+    let [left, middle, right] = ["left", "middle", "right"].map(name);
+    let all = Namespaces(vec![left.clone(), middle.clone(), right.clone()]);
+    all.0.iter().for_each(|name| ip(&format!("netns add {name}")));
+    for (end, inner, address) in [(&left, "in0", "192.0.2.1"), (&right, "in1", "192.0.2.2")] {
+        ip(&format!("-n {middle} link add {inner} type veth peer name out netns {end}"));
+        ip(&format!("-n {middle} link set {inner} up"));
+        ip(&format!("-n {end} address add {address}/24 dev out"));
+        ip(&format!("-n {end} link set out up"));
+    }
+    let file = scenario("bridge", PATH);
+    let mut bridge = Command::new("ip");
+    bridge.args(["netns", "exec", &middle, EMULATOR, "bridge"]).arg(&file).args(["in0", "in1"]);
+    let mut bridge = bridge.stderr(Stdio::null()).spawn().unwrap();
+    let ping = |count: &str| {
+        let arguments = ["netns", "exec", &left, "ping", "-c", count, "-i", "0.2", "-W", "2", "192.0.2.2"];
+        Command::new("ip").args(arguments).output().unwrap()
+    };
+    wait_for("a first answer", || ping("1").status.success());
+    let said = text(&ping("5").stdout);
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(bridge.id() as i32), nix::sys::signal::SIGINT).unwrap();
+    assert!(bridge.wait().unwrap().success());
+    let line = said.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = ")).expect("a summary");
+    let min: f64 = line.split('/').next().unwrap().parse().unwrap();
+    assert!((50.0..250.0).contains(&min), "{line}");
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_device_that_vanishes_is_said_and_ends_nothing() {
+    if !can_run(&["ping"]) {
+        return;
+    }
+    let file = scenario("vanished", PATH);
+    let mut command = shell(
+        &file,
+        &[],
+        "sleep 1; while ping -c 1 -W 1 $LONGHAUL_NEAR >/dev/null; do sleep 0.1; done; exit 5",
+    );
+    let child = command.spawn().unwrap();
+    wait_for("two namespaces", || namespaces(child.id()).len() == 2);
+    let near = namespaces(child.id()).into_iter().find(|name| name.ends_with("-near")).unwrap();
+    let delete = || Command::new("ip").args(["-n", &near, "link", "delete", "dev", "lh0"]).output().unwrap();
+    wait_for("the device is deleted", || delete().status.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "the pings go on until one is not answered");
+    assert!(text(&output.stderr).contains("vanished"), "{}", text(&output.stderr));
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn hostile_packets_from_raw_sockets_change_nothing() {
+    if !can_run(&["python3", "ping"]) {
+        return;
+    }
+    // Fragments, TCP with a wrong checksum, with a data offset and options past its end, protocols that nobody knows.
+    let script = "import os,socket,struct\n\
+        s=socket.socket(socket.AF_INET,socket.SOCK_RAW,socket.IPPROTO_RAW)\n\
+        d=os.environ['LONGHAUL_NEAR']; a=socket.inet_aton\n\
+        for n in range(300):\n \
+        ip=struct.pack('>BBHHHBBH4s4s',0x45,0,0,n,[0,0x2000,0x2003][n%3],64,[6,6,6,99][n%4],0,a(os.environ['LONGHAUL_HERE']),a(d))\n \
+        s.sendto(ip+os.urandom(n),(d,0))\n";
+    let command = "python3 -c \"$SCRIPT\" && ping -c 2 -i 0.2 $LONGHAUL_NEAR";
+    let file = scenario("hostile", &CHAIN.replace("app = { kind = \"bulk\", size = \"200 kB\" }", ""));
+    let output = shell(&file, &[], command).env("SCRIPT", script).output().unwrap();
+    assert!(output.status.success(), "{} {}", text(&output.stdout), text(&output.stderr));
+    std::fs::remove_file(file).unwrap();
+}
+
 #[test]
 fn a_file_comes_over_http() {
     if !can_run(&["python3", "curl"]) {

@@ -2,19 +2,24 @@
 
 use longhaul_emu::world::World;
 use longhaul_scenario::{Network, load};
-use longhaul_segment::{Ecn, Flags, Segment, ip, wire};
+use longhaul_segment::{Ecn, Flags, Segment, SeqNumber, ip, wire};
 use longhaul_units::{Duration, Instant};
+use proptest::prelude::*;
 use std::net::IpAddr;
 
 const HOSTS: [&str; 2] = ["10.0.0.1", "10.0.0.3"];
 
 /// a - r - b: 8 Mbit/s and 10 ms, then 4 Mbit/s and 20 ms.
 fn world(queue: &str) -> World {
+    world_with(queue, "")
+}
+
+fn world_with(queue: &str, more: &str) -> World {
     let text = format!(
         "[run]\nduration = \"1 s\"\n\
          [[link]]\nname = \"one\"\nends = [\"a\", \"r\"]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n\
          [[link]]\nname = \"two\"\nends = [\"r\", \"b\"]\nrate = \"4 Mbit/s\"\ndelay = \"20 ms\"\nqueue = {queue}\n\
-         [[flow]]\nfrom = \"a\"\nto = \"b\"\n"
+         {more}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n"
     );
     let scenario = load(&text, "test", &[]).unwrap();
     let network = Network::new(&scenario);
@@ -110,4 +115,85 @@ fn what_is_no_tcp_passes_untouched() {
     let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
     assert_eq!(arrived, [&fragment, &unknown, &lying]);
     assert_eq!(world.flows[0].arrived, 0, "and counts for no flow");
+}
+
+/// A PEP, snoop, and a serial line with header compression.
+const CHAIN: &str = "serial = { framing = \"slip\", vj = {} }\n\
+    [[middlebox]]\nkind = \"premature_ack\"\nat = \"r\"\nwatermark = \"5 packets\"\n[[middlebox]]\nkind = \"snoop\"\nat = \"r\"";
+
+#[test]
+fn a_premature_ack_is_a_packet_of_the_receiver() {
+    let mut world = world_with(DROPTAIL, CHAIN);
+    let syn = |from: usize, flags, ack: u32| {
+        let ip = ip::Header::new(HOSTS[from].parse().unwrap(), HOSTS[1 - from].parse().unwrap());
+        let ports = [40_000, 10_000];
+        let segment = Segment {
+            src_port: ports[from],
+            dst_port: ports[1 - from],
+            seq: SeqNumber(100),
+            ack: SeqNumber(ack),
+            flags,
+            window: 60_000,
+            ..Segment::default()
+        };
+        let mut bytes = vec![];
+        wire::encode(&ip, &segment, b"", &mut bytes).unwrap();
+        bytes
+    };
+    world.inject(&mut (), us(0), 0, 0, &syn(0, Flags::SYN, 0));
+    world.inject(&mut (), us(100_000), 1, 0, &syn(1, Flags::SYN | Flags::ACK, 101));
+    let data = |number: u32| {
+        let whole = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
+        let read = wire::decode(&whole).unwrap();
+        let segment = Segment {
+            seq: SeqNumber(101 + 960 * number),
+            ack: SeqNumber(101),
+            window: 60_000,
+            ..read.segment
+        };
+        let mut bytes = vec![];
+        wire::encode(&read.ip, &segment, &[7; 960], &mut bytes).unwrap();
+        bytes
+    };
+    for number in 0..10 {
+        world.inject(&mut (), us(200_000 + 10_000 * u64::from(number)), 0, 0, &data(number));
+    }
+    world.advance(&mut (), us(350_000));
+    let mut acks = world.arrivals.iter().filter(|arrival| arrival.host == 0).filter_map(|arrival| {
+        let read = wire::decode(&arrival.frame.bytes).expect("every checksum is right");
+        (!read.segment.flags.contains(Flags::SYN)).then_some((read.ip, read.segment))
+    });
+    let (ip, segment) =
+        acks.next().expect("the receiver has acknowledged nothing, and still there is an ACK");
+    assert_eq!((ip.src.to_string(), ip.dst.to_string()), (HOSTS[1].into(), HOSTS[0].into()));
+    assert_eq!((segment.src_port, segment.dst_port), (10_000, 40_000));
+    assert_eq!((segment.ack.0 - 101) % 960, 0, "it acknowledges whole packets");
+    assert!(world.counters.originated > 0);
+}
+
+proptest! {
+    /// Whatever bytes come, nothing panics, and every packet is accounted for.
+    #[test]
+    fn hostile_packets_are_carried_or_refused(
+        changes in proptest::collection::vec((0usize..120, any::<u8>(), 0usize..1001, any::<bool>()), 1..60),
+    ) {
+        let mut world = world_with(DROPTAIL, CHAIN);
+        let sent = changes.len() as u64;
+        for (number, (at, value, len, twice)) in changes.into_iter().enumerate() {
+            let mut bytes = packet(HOSTS[0], HOSTS[1], Ecn::Ect0);
+            bytes[at] = value;
+            if twice {
+                bytes[(at * 7 + usize::from(value)) % 60] ^= value;
+            }
+            bytes.truncate(len);
+            world.inject(&mut (), us(5_000 * number as u64), 0, 0, &bytes);
+        }
+        let end = us(100_000_000);
+        world.advance(&mut (), end);
+        let dropped: u64 = (0..4).map(|link| world.link(link).stats(end).total_dropped()).sum();
+        let counters = world.counters;
+        let refused = counters.unreadable + counters.no_route + counters.taken;
+        prop_assert_eq!(counters.injected, sent);
+        prop_assert_eq!(sent + counters.originated, counters.arrived + dropped + refused);
+    }
 }

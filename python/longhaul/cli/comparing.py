@@ -59,6 +59,10 @@ def _print(console: Console, results: tuple[Result, Result], rows: list[comparin
         table.add_row(escape(row.object) if row.object != before else "", definition["title"], *values, difference)
         before = row.object
     console.print(table)
+    lengths = [float(result.summary["duration_s"]) for result in results]
+    if max(lengths) > 1.01 * min(lengths):
+        text = f"the results are of {quantity(lengths[0], 's')} and {quantity(lengths[1], 's')}: averages over time differ for that alone"
+        console.print(f"[yellow]warning:[/yellow] {text}", soft_wrap=True)
     for result in results:
         for why in comparing.invalid(result):
             console.print(

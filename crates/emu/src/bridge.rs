@@ -1,0 +1,76 @@
+//! `longhaul-emu bridge`: a scenario's path between two interfaces of this machine, for whatever equipment is behind them.
+//! Frames are taken in at one and leave at the other; nothing is made, and no address is looked at.
+
+use crate::clock::Clock;
+use crate::driver::{self, Driven, Live, Port};
+use crate::lateness::Figures;
+use crate::testbed::hosts_of;
+use crate::world::{Counters, World};
+use crate::{Error, sys};
+use longhaul_scenario::{Network, Scenario};
+use longhaul_units::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes of Ethernet's header.
+const ETHERNET: u16 = 14;
+
+/// What a bridge leaves.
+pub struct Outcome {
+    /// How late packets were.
+    pub lateness: Figures,
+    /// Counts of packets.
+    pub counters: Counters,
+    /// Frames that interfaces have lost or refused.
+    pub device_drops: u64,
+    /// What a user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Bridges two interfaces until `stop` is set. The first stands for the node where the first flow begins, the second for the
+/// one where it ends. `tell` is called about once a second.
+///
+/// # Errors
+/// An interface that does not exist, and what the system refuses.
+pub fn run(
+    scenario: &Scenario,
+    interfaces: [&str; 2],
+    options: driver::Options,
+    stop: &AtomicBool,
+    tell: Option<fn(Instant, u64, Duration)>,
+) -> Result<Outcome, Error> {
+    let network = Network::new(scenario);
+    let [from, to] = match hosts_of(&network)[..] {
+        [from, to, ..] => [from, to],
+        _ => return Err(Error::Unsupported("a bridge needs two nodes: the ends of a flow".to_string())),
+    };
+    let open = |name: &str| {
+        sys::packet_socket(name).map_err(|why| Error::system(format!("open the interface {name}"), why))
+    };
+    let mut ports = vec![];
+    for name in interfaces {
+        ports.push(Port::new(open(name)?, ETHERNET));
+    }
+    let mut world = World::new(scenario, &network, &[(from, vec![]), (to, vec![])])?;
+    world.bridge();
+    let (clock, live) = (Clock::start(), Live::default());
+    let driven: Driven<()> = std::thread::scope(|scope| {
+        let driver = scope.spawn(|| driver::drive(clock, world, (), &mut ports, options, &live, stop));
+        let mut next = Instant::ZERO;
+        while !stop.load(Ordering::Relaxed) && !driver.is_finished() {
+            if let Some(tell) = tell.filter(|_| clock.now() >= next) {
+                let (moved, latest) = live.read();
+                tell(clock.now(), moved, latest);
+                next += Duration::from_secs(1);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    let lost: u64 = ports.iter().map(|port| sys::packets_lost(&port.file)).sum();
+    Ok(Outcome {
+        lateness: driven.lateness.figures(),
+        counters: driven.world.counters,
+        device_drops: lost + driven.refused,
+        warnings: driven.warnings,
+    })
+}
