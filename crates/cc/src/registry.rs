@@ -18,6 +18,7 @@ use crate::algorithms::veno::VenoParams;
 use crate::algorithms::westwood::WestwoodParams;
 use crate::algorithms::yeah::YeahParams;
 use crate::params::{self, Spec};
+use crate::slow_start::hystart::HystartParams;
 use crate::slow_start::{hystart_pp::HystartPpParams, limited::LimitedParams, standard::StandardParams};
 use crate::{Avoidance, CongestionControl, Setup, SlowStart, WindowBased};
 use serde_json::{Map, Value};
@@ -186,6 +187,7 @@ kinds! {
     Standard(StandardParams) = "standard",
     Limited(LimitedParams) = "limited",
     HystartPp(HystartPpParams) = "hystart++",
+    Hystart(HystartParams) = "hystart",
 }
 
 /// All that is known, avoidance first, in the order of the tables above.

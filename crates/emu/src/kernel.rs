@@ -2,7 +2,7 @@
 //! namespace (ip-sysctl in the kernel's documentation) and attributes of its route (ip-route(8)).
 
 use crate::Error;
-use longhaul_scenario::{DelayedAck, TcpSpec, Variant};
+use longhaul_scenario::{DelayedAck, TcpSpec};
 use longhaul_units::Duration;
 use std::fs;
 use std::io::ErrorKind;
@@ -33,7 +33,7 @@ impl Settings {
     pub fn new(tcp: &TcpSpec) -> Settings {
         let yes = |on: bool| if on { "1" } else { "0" }.to_string();
         let buffers = |initial: u64| format!("4096 {initial} {LARGEST_BUFFER}");
-        let selective = matches!(tcp.variant, Variant::Sack | Variant::Fack);
+        let selective = tcp.variant.is_selective();
         let mut sysctls = vec![
             // A duplicate ACK for each packet, as every TCP but Linux since 4.18 sends them.
             ("ipv4/tcp_comp_sack_nr", "0".to_string()),

@@ -5,6 +5,7 @@
 
 mod draw;
 mod error;
+mod linux;
 mod load;
 mod middlebox;
 mod network;
@@ -27,8 +28,8 @@ pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario,
 };
 pub use tcp::{
-    BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RateReduction, RtoSpec, SpuriousDetectionSpec,
-    TcpSpec, Variant,
+    AutotuningSpec, BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RateReduction, RtoSpec,
+    SpuriousDetectionSpec, TcpSpec, Variant,
 };
 pub use tcp_changes::TcpChanges;
 pub use times::TimesSpec;

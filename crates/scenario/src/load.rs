@@ -1,6 +1,7 @@
 //! Reading a scenario: parse strictly, apply overrides, validate. Also its resolved form, identity and schema.
 
 use crate::error::nearest;
+use crate::linux;
 use crate::validate::{Key, Problem, validate};
 use crate::{MiddleboxSpec, Scenario, ScenarioError, VERSION};
 use serde::Deserialize;
@@ -28,9 +29,10 @@ pub fn load(
     }
     let mut scenario: Scenario =
         toml::from_str(text).map_err(|error| syntax_error(&error, text, source_name))?;
+    let read_table = || toml::from_str(text).map_err(|error| syntax_error(&error, text, source_name));
+    let mut table = Table::new();
     if !overrides.is_empty() {
-        let mut table: Table =
-            toml::from_str(text).map_err(|error| syntax_error(&error, text, source_name))?;
+        table = read_table()?;
         for (path, value) in overrides {
             let name = format!("--set {path}={value}");
             scenario = apply(&mut table, path, value)
@@ -42,6 +44,14 @@ pub fn load(
                     ScenarioError::new(&name, in_plain_words(&message)).with_help(help)
                 })?;
         }
+    }
+    if linux::is_wanted(&scenario) {
+        if table.is_empty() {
+            table = read_table()?;
+        }
+        linux::fill_in(&mut table);
+        scenario = Scenario::deserialize(table)
+            .map_err(|error| ScenarioError::new(source_name, in_plain_words(error.message())))?;
     }
     match validate(&scenario).into_iter().next() {
         None => Ok(scenario),

@@ -319,7 +319,14 @@ impl SplitSpec {
             Some(_) => BufferSpec::Unlimited,
         };
         // A proxy has no more to say at once than what has come: waiting for more would add a round trip to it.
-        changes.over(&TcpSpec { receive_buffer, reading_rate: None, nagle: false, ..flow.clone() })
+        let own = TcpSpec {
+            receive_buffer,
+            receive_autotuning: None,
+            reading_rate: None,
+            nagle: false,
+            ..flow.clone()
+        };
+        TcpSpec { receive_autotuning: None, ..changes.over(&own) }
     }
     /// Settings of the connections over the long hop, for flows of which the largest has this MSS.
     pub fn long_tcp(&self, mss: Size) -> TcpSpec {
@@ -331,7 +338,7 @@ impl SplitSpec {
             max_retransmissions: u32::MAX,
             ..TcpSpec::default()
         };
-        self.long.over(&base)
+        TcpSpec { receive_autotuning: None, ..self.long.over(&base) }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use longhaul_cc::{Algorithm, CongestionControl, Pacing, Setup, SlowStartKind};
 use longhaul_tcp::{
-    Config, InitialWindow, Keepalive, Reading, Recovery, ReductionBound, RttSampling, SpuriousDetection,
+    Autotuning, Config, InitialWindow, Keepalive, Reading, Recovery, ReductionBound, RttSampling,
+    SpuriousDetection,
 };
 use longhaul_units::{Duration, Limit, Rate, Size};
 use schemars::JsonSchema;
@@ -25,9 +26,15 @@ pub enum Variant {
     Fack,
     /// Selective acknowledgment with losses found by time, lost retransmissions too (RFC 8985).
     Rack,
+    /// RACK with what Linux 6.1 does by default and RFCs describe: sets the defaults of other keys too.
+    Linux,
 }
 
 impl Variant {
+    /// True if it uses selective acknowledgments.
+    pub fn is_selective(self) -> bool {
+        self.recovery().uses_sack()
+    }
     /// The name in scenario files.
     pub fn name(self) -> &'static str {
         match self {
@@ -37,6 +44,7 @@ impl Variant {
             Variant::Sack => "sack",
             Variant::Fack => "fack",
             Variant::Rack => "rack",
+            Variant::Linux => "linux",
         }
     }
     fn recovery(self) -> Recovery {
@@ -46,7 +54,7 @@ impl Variant {
             Variant::Newreno => Recovery::NewReno,
             Variant::Sack => Recovery::Sack,
             Variant::Fack => Recovery::Fack,
-            Variant::Rack => Recovery::Rack,
+            Variant::Rack | Variant::Linux => Recovery::Rack,
         }
     }
 }
@@ -61,6 +69,30 @@ pub struct SpuriousDetectionSpec {
     pub f_rto: bool,
     /// The receiver reports all retransmissions as duplicates (RFC 3708); needs `dsack` and SACK.
     pub dsack: bool,
+}
+
+/// Sizes of a receive buffer that grows with what is read in a round trip. Half of a buffer is window, as with Linux's
+/// `tcp_adv_win_scale = 1`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AutotuningSpec {
+    /// Buffer at first: the second number of `tcp_rmem`.
+    pub initial: Size,
+    /// Largest buffer, from which the window scale follows: the third number of `tcp_rmem`.
+    pub max: Size,
+}
+
+impl Default for AutotuningSpec {
+    fn default() -> Self {
+        let Autotuning { initial, max } = Autotuning::LINUX;
+        AutotuningSpec { initial: Size::from_bytes(initial), max: Size::from_bytes(max) }
+    }
+}
+
+impl AutotuningSpec {
+    fn sizes(self) -> Autotuning {
+        Autotuning { initial: self.initial.as_bytes(), max: self.max.as_bytes() }
+    }
 }
 
 /// How the window comes down in fast recovery.
@@ -318,6 +350,12 @@ pub struct TcpSpec {
     pub initial_ssthresh: Option<Limit>,
     /// Receive buffer.
     pub receive_buffer: BufferSpec,
+    /// Receive buffer that grows with what the application reads in a round trip (dynamic right-sizing, as Linux); `receive_buffer`
+    /// does not count then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_autotuning: Option<AutotuningSpec>,
+    /// Send buffer: no more than this is unacknowledged, whatever the windows.
+    pub send_buffer: BufferSpec,
     /// How far above the first missing byte the receiver keeps and SACKs data, in packets of one MSS or in bytes; what lies
     /// beyond is thrown away although the window was offered. `"unlimited"` means up to the window. `"1023 packets"` is the
     /// fault of ns-2 before 2.1b9a: losses in larger windows end in a timeout, a second cut.
@@ -329,6 +367,8 @@ pub struct TcpSpec {
     pub delayed_ack: DelayedAck,
     /// Acknowledge at least every so many full-sized segments.
     pub ack_every: u32,
+    /// So many segments are acknowledged at once when data begin to arrive; 16 in Linux.
+    pub quick_acks: u32,
     /// Skip the handshake, as one-way agents do: both ends are connected from the start.
     pub established: bool,
     /// Timestamps option (RFC 7323).
@@ -396,10 +436,13 @@ impl Default for TcpSpec {
             initial_window: InitialWindowSpec::Fixed(Limit::Packets(10)),
             initial_ssthresh: None,
             receive_buffer: BufferSpec::Unlimited,
+            receive_autotuning: None,
+            send_buffer: BufferSpec::Unlimited,
             reassembly_limit: BufferSpec::Unlimited,
             reading_rate: None,
             delayed_ack: config.delayed_ack.map_or(DelayedAck::Off, DelayedAck::After),
             ack_every: config.ack_every,
+            quick_acks: config.quick_acks,
             established: false,
             timestamps: config.timestamps,
             window_scaling: config.window_scaling,
@@ -431,6 +474,11 @@ impl Default for TcpSpec {
 }
 
 impl TcpSpec {
+    /// The largest window that the receiver can offer in bytes; `None` if it is unlimited.
+    pub fn largest_window(&self) -> Option<u64> {
+        let autotuned = self.receive_autotuning.map(|sizes| sizes.sizes().largest_window());
+        autotuned.or(self.receive_buffer.bytes(self.mss))
+    }
     /// The settings of an endpoint.
     pub fn config(&self) -> Config {
         Config {
@@ -452,9 +500,12 @@ impl TcpSpec {
             window_scaling: self.window_scaling,
             ecn: self.ecn,
             receive_buffer: self.receive_buffer.bytes(self.mss),
+            autotuning: self.receive_autotuning.map(AutotuningSpec::sizes),
+            send_buffer: self.send_buffer.bytes(self.mss),
             reassembly_limit: self.reassembly_limit.bytes(self.mss),
             reading: self.reading_rate.map_or(Reading::Immediate, Reading::Rate),
             ack_every: self.ack_every,
+            quick_acks: self.quick_acks,
             delayed_ack: match self.delayed_ack {
                 DelayedAck::Off => None,
                 DelayedAck::After(time) => Some(time),

@@ -1,5 +1,6 @@
 //! Changes to a connection's settings, where one connection is to be like another but for a few things.
 
+use crate::linux::like_linux;
 use crate::{BufferSpec, DelayedAck, InitialWindowSpec, RtoSpec, TcpSpec, Variant};
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
 use longhaul_units::{Limit, Size};
@@ -32,7 +33,10 @@ macro_rules! changes {
             }
             /// The settings `base` with these changes.
             pub fn over(&self, base: &TcpSpec) -> TcpSpec {
-                let mut tcp = base.clone();
+                let mut tcp = match self.variant {
+                    Some(Variant::Linux) => like_linux(base),
+                    _ => base.clone(),
+                };
                 $(
                     if let Some(value) = &self.$field {
                         tcp.$field = value.clone();

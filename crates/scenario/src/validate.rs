@@ -5,7 +5,7 @@ use crate::{
     AccessSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck, DirectionSpec, Draw, DumbbellSpec, Ending,
     FlowSpec, FramingSpec, InitialWindowSpec, LocalRecoverySpec, MiddleboxInstance, MiddleboxSpec, Network,
     PrematureAckSpec, Quantity, RateReduction, RunSpec, Scenario, SnoopSpec, SplitSpec,
-    SpuriousDetectionSpec, TcpSpec, TimesSpec, Variant, Volume, WatermarkSpec,
+    SpuriousDetectionSpec, TcpSpec, TimesSpec, Volume, WatermarkSpec,
 };
 use longhaul_path::SerialSpec;
 use longhaul_units::{Duration, Limit, Rate};
@@ -490,6 +490,23 @@ impl Checker {
                 self.problem(&["receive_buffer"], "a receive buffer holds at least one segment");
             }
         }
+        if let Some(sizes) = tcp.receive_autotuning {
+            if sizes.initial.as_bytes() < 2 * mss || sizes.initial > sizes.max {
+                self.problem(
+                    &["receive_autotuning"],
+                    "half of the buffer is window: initial is at least two segments, and not above max",
+                );
+            }
+            if tcp.receive_buffer != BufferSpec::Unlimited {
+                self.problem(
+                    &["receive_buffer"],
+                    "the buffer is autotuned (receive_autotuning): give its max instead",
+                );
+            }
+        }
+        if tcp.send_buffer.bytes(tcp.mss).is_some_and(|bytes| bytes < mss) {
+            self.problem(&["send_buffer"], "a send buffer holds at least one segment");
+        }
         if tcp.reassembly_limit.bytes(tcp.mss) == Some(0) {
             self.problem(&["reassembly_limit"], "a reassembly limit is at least 1 packet or 1 B");
         }
@@ -562,7 +579,7 @@ impl Checker {
                 "Eifel detection needs timestamps = true (RFC 3522)",
             );
         }
-        let selective = matches!(tcp.variant, Variant::Sack | Variant::Fack | Variant::Rack);
+        let selective = tcp.variant.is_selective();
         if dsack && !(tcp.dsack && selective) {
             self.problem(
                 &["spurious_detection", "dsack"],

@@ -307,7 +307,7 @@ fn predictions(
     let mut predicted = Metrics::default();
     predicted.set("fair_share_bps", fair_share(world, flow, tcp, sharing));
     let Some(rtt) = measured.totals.mean_rtt() else { return predicted };
-    let window = tcp.receive_buffer.bytes(tcp.mss);
+    let window = tcp.largest_window();
     let limit = window.map(|bytes| closed_form::window_limit(Size::from_bytes(bytes), rtt).as_bps() as f64);
     predicted.set("window_limit_bps", limit);
     let Some(p) = measured.congestion_event_rate().filter(|p| *p > 0.0) else { return predicted };

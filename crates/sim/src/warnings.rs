@@ -108,7 +108,7 @@ fn is_window_limited(world: &World<'_>, flow: &FlowSummary) -> bool {
 /// The largest window that the receiver can offer; `None` if it is unlimited and scaled.
 fn window_bytes(tcp: &longhaul_scenario::TcpSpec) -> Option<f64> {
     let unscaled = (!tcp.window_scaling).then_some(f64::from(u16::MAX));
-    let buffer = tcp.receive_buffer.bytes(tcp.mss).map(|bytes| bytes as f64);
+    let buffer = tcp.largest_window().map(|bytes| bytes as f64);
     match (buffer, unscaled) {
         (Some(buffer), Some(unscaled)) => Some(buffer.min(unscaled)),
         (buffer, unscaled) => buffer.or(unscaled),

@@ -54,7 +54,7 @@ fn random_network() -> impl Strategy<Value = RandomNetwork> {
     let link = (1u32..100, 0u32..60, 2u32..60, 0u8..5);
     let links = proptest::collection::vec(link, 1..5);
     let flows =
-        proptest::collection::vec((0usize..6, 0usize..6, 0u8..6, any::<bool>(), 0u32..6, 0u32..4), 1..7);
+        proptest::collection::vec((0usize..6, 0usize..6, 0u8..7, any::<bool>(), 0u32..6, 0u32..4), 1..7);
     let middleboxes = proptest::collection::vec((0usize..6, 0usize..MIDDLEBOXES.len()), 0..3);
     (links, flows, middleboxes, any::<u64>()).prop_map(|(links, flows, middleboxes, seed)| RandomNetwork {
         links,
@@ -104,7 +104,8 @@ impl RandomNetwork {
         }
         for (index, (from, to, variant, access, app, life)) in self.flows.iter().enumerate() {
             let (from, to) = self.ends(*from, *to);
-            let variant = ["tahoe", "reno", "newreno", "sack", "fack", "rack"][usize::from(*variant)];
+            let variant =
+                ["tahoe", "reno", "newreno", "sack", "fack", "rack", "linux"][usize::from(*variant)];
             let access = if *access { "access = { rate = \"20 Mbit/s\", delay = \"1 ms\" }" } else { "" };
             let app = match app {
                 0 => "app = { kind = \"bulk\" }",

@@ -1,6 +1,6 @@
 //! Everything about a connection that can be set. Names and defaults follow the RFCs named at each field.
 
-use crate::{ReductionBound, SpuriousDetection};
+use crate::{Autotuning, ReductionBound, SpuriousDetection};
 use longhaul_units::{Duration, Rate};
 
 /// How losses are found and repaired.
@@ -130,6 +130,8 @@ pub struct Config {
 
     /// Receive buffer in bytes; `None` is unlimited (the largest window that the option can express, 1 GiB).
     pub receive_buffer: Option<u64>,
+    /// Let the receive buffer grow with what the application reads in a round trip; `receive_buffer` does not count then.
+    pub autotuning: Option<Autotuning>,
     /// How far beyond the first missing byte the receiver keeps track of data, in bytes; `None` for as far as its window
     /// reaches. A segment that begins further up is acknowledged, but thrown away and never SACKed, although the window
     /// was offered. Receivers with a reassembly queue of a fixed length do this: ns-2 before 2.1b9a, whose sink remembered
@@ -141,6 +143,8 @@ pub struct Config {
     pub ack_every: u32,
     /// Longest delay of an ACK, at most 500 ms by RFC 9293; `None` acknowledges every segment at once.
     pub delayed_ack: Option<Duration>,
+    /// So many segments are acknowledged at once when data begin to arrive, so that the sender's slow start is not slowed.
+    pub quick_acks: u32,
 
     /// RTO before the first round trip was measured: 1 s (RFC 6298 section 2.1).
     pub initial_rto: Duration,
@@ -163,6 +167,8 @@ pub struct Config {
     /// Time in TIME-WAIT: 2 MSL. RFC 9293 has MSL = 2 minutes; hosts use 1 minute in all.
     pub time_wait: Duration,
 
+    /// Send buffer in bytes, of data that is not acknowledged: no more than this is in flight, whatever the windows.
+    pub send_buffer: Option<u64>,
     /// Nagle's algorithm (RFC 9293 section 3.7.4).
     pub nagle: bool,
     /// The initial window. The caller gives it to the congestion control too; the connection uses it as restart
@@ -196,10 +202,12 @@ impl Default for Config {
             window_scaling: true,
             ecn: false,
             receive_buffer: None,
+            autotuning: None,
             reassembly_limit: None,
             reading: Reading::Immediate,
             ack_every: 2,
             delayed_ack: Some(Duration::from_millis(200)),
+            quick_acks: 0,
             initial_rto: Duration::from_secs(1),
             min_rto: Duration::from_secs(1),
             max_rto: Duration::from_secs(60),
@@ -210,6 +218,7 @@ impl Default for Config {
             user_timeout: None,
             keepalive: None,
             time_wait: Duration::from_secs(1),
+            send_buffer: None,
             nagle: true,
             initial_window: InitialWindow::Segments(10),
             restart_after_idle: true,
@@ -226,14 +235,22 @@ impl Config {
     /// The largest window that is ever offered, in bytes.
     pub fn largest_window(&self) -> u64 {
         let representable = u64::from(u16::MAX) << self.window_shift();
-        self.receive_buffer.map_or(representable, |buffer| buffer.min(representable))
+        let window = self.autotuning.map(|sizes| sizes.largest_window()).or(self.receive_buffer);
+        window.map_or(representable, |window| window.min(representable))
+    }
+    /// The largest window that is offered at first.
+    pub fn first_window(&self) -> u64 {
+        let largest = self.largest_window();
+        // Less than one unit of the scaled window field would read 0.
+        let unit = 1 << self.window_shift();
+        self.autotuning.map_or(largest, |sizes| sizes.initial_window().max(unit).min(largest))
     }
     /// The smallest shift with which the receive buffer fits the window field.
     pub fn window_shift(&self) -> u8 {
         if !self.window_scaling {
             return 0;
         }
-        let buffer = self.receive_buffer.unwrap_or(u64::MAX);
+        let buffer = self.autotuning.map(|sizes| sizes.max).or(self.receive_buffer).unwrap_or(u64::MAX);
         (0..MAX_WINDOW_SHIFT).find(|shift| buffer >> shift <= u64::from(u16::MAX)).unwrap_or(MAX_WINDOW_SHIFT)
     }
     /// SACK-permitted is offered.

@@ -140,7 +140,7 @@ impl Connection {
         let agreed = connection.agreed;
         connection.receiver.synchronize(agreed.receive_shift, agreed.sack);
         connection.receiver.open_window();
-        let window = peer.largest_window().min(u64::from(u16::MAX) << agreed.send_shift);
+        let window = peer.first_window().min(u64::from(u16::MAX) << agreed.send_shift);
         connection.sender.begin(Instant::ZERO, agreed.mss, agreed.sack, window);
         connection.events.push(Event::Connected);
         connection.start_keepalive(Instant::ZERO);
@@ -344,6 +344,11 @@ impl Connection {
         if matches!(self.state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait) {
             // Nothing can follow the FIN.
             return;
+        }
+        if self.agreed.timestamps && self.receiver.wants_round_trip() {
+            if let Some(age) = self.timestamp_rtt(now, segment) {
+                self.receiver.hear_echo(age);
+            }
         }
         self.receiver.on_data(now, seq, end, fin, &mut self.stats);
         if self.receiver.fin.is_some() && self.receiver.finished() {

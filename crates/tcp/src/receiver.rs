@@ -2,6 +2,7 @@
 //! section 4.2), and which SACK blocks to report (RFC 2018, RFC 2883).
 
 use crate::intervals::IntervalSet;
+use crate::right_sizing::RightSizing;
 use crate::{Config, Reading, Stats};
 use longhaul_segment::{SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant, Rate, Size};
@@ -17,7 +18,7 @@ pub(crate) struct Receiver {
     pub ack_deadline: Instant,
     /// When reading at a rate will have opened the window enough for a window update.
     pub read_deadline: Instant,
-    /// Receive buffer, at most what the window can express.
+    /// Receive buffer, at most what the window can express; if it is autotuned, as much of it as is offered now.
     largest_window: u64,
     /// The application has read up to here.
     read: u64,
@@ -33,6 +34,10 @@ pub(crate) struct Receiver {
     ack_every: u32,
     reading: Reading,
     delayed_ack: Option<Duration>,
+    /// So many segments more are acknowledged at once.
+    quick_acks: u32,
+    /// The receive buffer grows with what is read.
+    right_sizing: Option<Box<RightSizing>>,
     /// Where the peer's FIN stands, once it is known.
     pub fin: Option<u64>,
     /// A duplicate that the next ACK reports.
@@ -61,6 +66,10 @@ impl Receiver {
             fin: None,
             ack_every: config.ack_every.max(1),
             delayed_ack: config.delayed_ack,
+            quick_acks: config.quick_acks,
+            right_sizing: config
+                .autotuning
+                .map(|sizes| Box::new(RightSizing::new(sizes, u64::from(config.mss.max(1))))),
             full_size: 1,
             queue: IntervalSet::default(),
             reassembly_limit: config.reassembly_limit.unwrap_or(u64::MAX),
@@ -68,8 +77,8 @@ impl Receiver {
             duplicate: None,
             sack: false,
             dsack: config.dsack,
-            largest_window: config.largest_window(),
-            unlimited: config.receive_buffer.is_none(),
+            largest_window: config.first_window(),
+            unlimited: config.receive_buffer.is_none() && config.autotuning.is_none(),
             shift: 0,
             mss: u64::from(config.mss.max(1)),
             edge: 0,
@@ -137,18 +146,48 @@ impl Receiver {
             Reading::Rate(rate) => self.read_at_rate(now, rate),
             Reading::Manual => {}
         }
+        if self.right_sizing.is_some() {
+            self.adjust_buffer(now, len);
+        }
+    }
+
+    /// True if the receive buffer is autotuned, which wants to know the round trip.
+    #[inline]
+    pub fn wants_round_trip(&self) -> bool {
+        self.right_sizing.is_some()
+    }
+    /// The peer echoes a timestamp of ours that is so old.
+    pub fn hear_echo(&mut self, age: Duration) {
+        if let Some(sizing) = &mut self.right_sizing {
+            sizing.hear_echo(age);
+        }
+    }
+    #[inline(never)]
+    fn adjust_buffer(&mut self, now: Instant, len: u64) {
+        let edge = self.right_edge();
+        if let Some(sizing) = &mut self.right_sizing {
+            sizing.on_data(now, len, self.next, edge, self.read, self.mss);
+            let representable = u64::from(u16::MAX) << self.shift;
+            self.largest_window = self.largest_window.max(sizing.offered.min(representable));
+        }
     }
 
     /// RFC 5681 section 4.2: for every second full-sized segment, and within the delay.
     #[inline]
     fn schedule_ack(&mut self, now: Instant) {
         match self.delayed_ack {
-            Some(delay) if self.next - self.last_acked < u64::from(self.ack_every) * self.full_size => {
+            Some(delay)
+                if self.quick_acks == 0
+                    && self.next - self.last_acked < u64::from(self.ack_every) * self.full_size =>
+            {
                 if self.ack_deadline == Instant::FAR_FUTURE {
                     self.ack_deadline = now + delay;
                 }
             }
-            _ => self.ack_now = true,
+            _ => {
+                self.ack_now = true;
+                self.quick_acks = self.quick_acks.saturating_sub(1);
+            }
         }
     }
 

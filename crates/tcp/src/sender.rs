@@ -132,6 +132,8 @@ pub(crate) struct Sender {
     log: SendLog,
     pub rtt: RttEstimator,
     pub pacer: Pacer,
+    /// The send buffer: more than this is not in flight.
+    send_buffer: u64,
     restart_window: Option<u64>,
     board: Scoreboard,
 
@@ -231,6 +233,7 @@ impl Sender {
             user_timeout: config.user_timeout,
             limited_transmit: config.limited_transmit,
             nagle: config.nagle,
+            send_buffer: config.send_buffer.map_or(u64::MAX, |bytes| bytes.max(mss)),
             cwr_due: false,
             restart_window: config.restart_after_idle.then(|| config.initial_window.bytes(config.mss)),
             clear_sack_on_timeout: config.clear_sack_on_timeout,

@@ -4,7 +4,8 @@ mod common;
 use common::*;
 use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
 use longhaul_tcp::{
-    Config, Connection, InitialWindow, Reading, Recovery, ReductionBound, SpuriousDetection, State,
+    Autotuning, Config, Connection, InitialWindow, Reading, Recovery, ReductionBound, SpuriousDetection,
+    State,
 };
 use longhaul_units::{Duration, Instant, Rate};
 use proptest::prelude::*;
@@ -23,7 +24,7 @@ fn recovery() -> impl Strategy<Value = Recovery> {
 prop_compose! {
     fn config()(
         recovery in recovery(),
-        bits in any::<u16>(),
+        bits in any::<u32>(),
         rate_reduction in prop::option::of(prop_oneof![
             Just(ReductionBound::Conservative), Just(ReductionBound::SlowStart), Just(ReductionBound::SafeAck),
         ]),
@@ -32,7 +33,7 @@ prop_compose! {
         ack_every in 1u32..4,
         rate in prop_oneof![Just(None), (100_000u64..10_000_000).prop_map(Some)],
     ) -> Config {
-        let bit = |n: u16| bits & (1 << n) != 0;
+        let bit = |n: u32| bits & (1 << n) != 0;
         Config {
             mss,
             recovery,
@@ -40,6 +41,10 @@ prop_compose! {
             tail_loss_probe: bit(13),
             spurious_detection: SpuriousDetection { eifel: bit(14), f_rto: bit(15), dsack: bit(14) },
             receive_buffer: buffer,
+            autotuning: bit(16)
+                .then_some(Autotuning { initial: 8_192, max: buffer.unwrap_or(1 << 22).max(8_192) }),
+            send_buffer: bit(17).then_some(5_000),
+            quick_acks: if bit(18) { 16 } else { 0 },
             reading: rate.map_or(Reading::Immediate, |bps| Reading::Rate(Rate::from_bps(bps))),
             ack_every,
             limited_transmit: bit(0),

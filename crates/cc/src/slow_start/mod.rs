@@ -1,5 +1,6 @@
 //! Slow start policies, one file each.
 
+pub mod hystart;
 pub mod hystart_pp;
 pub mod limited;
 pub mod standard;

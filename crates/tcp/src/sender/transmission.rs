@@ -142,6 +142,10 @@ impl Sender {
         if available == 0 {
             return self.choose_fin(start);
         }
+        if self.flight_size() + segment_size.min(available) > self.send_buffer {
+            // The application waits for room in the send buffer.
+            return Err(Limit::Application);
+        }
         let usable = self.window_edge.saturating_sub(start);
         let payload = segment_size.min(available).min(usable);
         if payload < segment_size {
@@ -178,7 +182,7 @@ impl Sender {
     pub(super) fn new_payload(&self, segment_size: u64) -> u64 {
         let (unsent, room) =
             (self.data_end.saturating_sub(self.max), self.window_edge.saturating_sub(self.max));
-        segment_size.min(unsent).min(room)
+        segment_size.min(unsent).min(room).min(self.send_buffer.saturating_sub(self.flight_size()))
     }
     /// A new segment of so much.
     pub(super) fn new_chunk(&self, payload: u64) -> Chunk {

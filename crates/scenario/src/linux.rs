@@ -1,0 +1,83 @@
+//! `variant = "linux"`: what Linux 6.1 does by default, as far as RFCs describe it or the options here do it. It only sets the
+//! defaults of other keys; docs/differences.md says what is left.
+
+use crate::{
+    AutotuningSpec, BufferSpec, DelayedAck, RateReduction, RtoSpec, Scenario, SpuriousDetectionSpec, TcpSpec,
+    Variant,
+};
+use longhaul_cc::{Algorithm, SlowStartKind};
+use longhaul_units::{Duration, Limit, Size};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+/// tcp_wmem: the send buffer grows with cwnd up to this.
+const LARGEST_SEND_BUFFER: u64 = 4_194_304;
+/// TCP_MAX_QUICKACKS.
+const QUICK_ACKS: u32 = 16;
+
+/// The settings `base`, changed to what Linux does.
+pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
+    // HyStart is a part of Linux's CUBIC; otherwise slow start counts what is acked, without a limit.
+    let slow_start = match base.congestion {
+        Algorithm::Cubic(_) => "\"hystart\"",
+        _ => r#"{"kind": "standard", "limit": 65535}"#,
+    };
+    let slow_start: SlowStartKind =
+        serde_json::from_str(slow_start).expect("a slow start that is registered");
+    TcpSpec {
+        variant: Variant::Linux,
+        timestamps: true,
+        receive_autotuning: Some(AutotuningSpec::default()),
+        send_buffer: BufferSpec::Limited(Limit::Bytes(Size::from_bytes(LARGEST_SEND_BUFFER))),
+        // TCP_ATO_MIN
+        delayed_ack: DelayedAck::After(Duration::from_millis(40)),
+        quick_acks: QUICK_ACKS,
+        rate_reduction: RateReduction::SafeAck,
+        tail_loss_probe: true,
+        spurious_detection: SpuriousDetectionSpec { eifel: true, f_rto: true, dsack: true },
+        slow_start,
+        rto: RtoSpec {
+            // TCP_RTO_MIN bounds four times the deviation, as a clock's granularity does.
+            min: Duration::from_millis(200),
+            granularity: Duration::from_millis(200),
+            max: Duration::from_secs(120),
+            ..RtoSpec::default()
+        },
+        ..base.clone()
+    }
+}
+
+/// True if a flow asks for it.
+pub(crate) fn is_wanted(scenario: &Scenario) -> bool {
+    scenario.flow.iter().any(|flow| flow.tcp.variant == Variant::Linux)
+}
+
+/// Writes the settings that follow from `variant = "linux"` into the flows of a document that has been read before. What is given
+/// stays.
+pub(crate) fn fill_in(document: &mut Table) {
+    let Some(Value::Array(flows)) = document.get_mut("flow") else { return };
+    for tcp in flows.iter_mut().filter_map(|flow| flow.get_mut("tcp")?.as_table_mut()) {
+        if tcp.get("variant").and_then(Value::as_str) == Some(Variant::Linux.name()) {
+            let Ok(given) = TcpSpec::deserialize(tcp.clone()) else { continue };
+            let base = TcpSpec { congestion: given.congestion, ..TcpSpec::default() };
+            if let (Ok(plain), Ok(linux)) = (Table::try_from(&base), Table::try_from(like_linux(&base))) {
+                add(tcp, &linux, &plain);
+            }
+        }
+    }
+}
+
+/// Adds to `table` what `wanted` has and `usual` has not, as far as it is not there.
+fn add(table: &mut Table, wanted: &Table, usual: &Table) {
+    for (key, value) in wanted.iter().filter(|(key, value)| usual.get(*key) != Some(value)) {
+        match (table.get_mut(key), value) {
+            (None, _) => drop(table.insert(key.clone(), value.clone())),
+            // A receive buffer's sizes, the timer's settings: each for itself. A slow start is one thing.
+            (Some(Value::Table(given)), Value::Table(inner)) if !inner.contains_key("kind") => {
+                let usual = usual.get(key).and_then(Value::as_table).cloned().unwrap_or_default();
+                add(given, inner, &usual);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `variant = "linux"` sets the defaults of other keys, and nothing that is given.
+
+use longhaul_scenario::{
+    BufferSpec, DelayedAck, RateReduction, Scenario, TcpSpec, Variant, load, resolved_toml,
+};
+use longhaul_units::Duration;
+
+fn flow(tcp: &str) -> String {
+    format!(
+        "[run]\nduration = \"10 s\"\n[[link]]\nname = \"satellite\"\nends = [\"hub\", \"remote\"]\nrate = \"50 Mbit/s\"\n\
+         delay = \"250 ms\"\n[[flow]]\nname = \"download\"\nfrom = \"hub\"\nto = \"remote\"\n{tcp}\n"
+    )
+}
+fn scenario(tcp: &str) -> Scenario {
+    load(&flow(tcp), "geo.toml", &[]).unwrap()
+}
+fn settings(tcp: &str) -> TcpSpec {
+    scenario(tcp).flow[0].tcp.clone()
+}
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// The numbers of Linux 6.1: TCP_ATO_MIN, TCP_MAX_QUICKACKS, TCP_RTO_MIN, TCP_RTO_MAX, tcp_rmem, tcp_wmem, TCP_INIT_CWND.
+#[test]
+fn it_is_what_linux_does() {
+    let tcp = settings(r#"tcp = { variant = "linux" }"#);
+    assert_eq!(tcp.variant, Variant::Linux);
+    assert_eq!((tcp.delayed_ack, tcp.quick_acks), (DelayedAck::After(ms(40)), 16));
+    assert_eq!((tcp.rto.min, tcp.rto.granularity), (ms(200), ms(200)));
+    assert_eq!((tcp.rto.initial, tcp.rto.max), (ms(1_000), Duration::from_secs(120)));
+    assert_eq!(tcp.rate_reduction, RateReduction::SafeAck);
+    assert!(tcp.timestamps && tcp.dsack && tcp.tail_loss_probe);
+    let undo = tcp.spurious_detection;
+    assert!(undo.eifel && undo.f_rto && undo.dsack);
+    let sizes = tcp.receive_autotuning.unwrap();
+    assert_eq!((sizes.initial.as_bytes(), sizes.max.as_bytes()), (131_072, 6_291_456));
+    assert_eq!(tcp.largest_window(), Some(3_145_728));
+    assert_eq!(tcp.send_buffer.bytes(tcp.mss), Some(4_194_304));
+    assert_eq!(tcp.config().initial_window.bytes(1448), 14_480);
+    assert_eq!((tcp.congestion.name(), tcp.slow_start.name()), ("cubic", "hystart"));
+}
+
+/// HyStart is a part of CUBIC there.
+#[test]
+fn other_congestion_controls_have_the_usual_slow_start() {
+    let tcp = settings(r#"tcp = { variant = "linux", congestion = "reno" }"#);
+    assert_eq!(tcp.slow_start.name(), "standard");
+    let tcp = settings(r#"tcp = { variant = "linux", congestion = "cubic", slow_start = "hystart++" }"#);
+    assert_eq!(tcp.slow_start.name(), "hystart++");
+}
+
+#[test]
+fn what_is_given_stays() {
+    let tcp = settings(
+        r#"tcp = { variant = "linux", delayed_ack = "off", timestamps = true, rto = { min = "1 s" }, receive_autotuning = { max = "32 MiB" } }"#,
+    );
+    assert_eq!(tcp.delayed_ack, DelayedAck::Off);
+    assert_eq!((tcp.rto.min, tcp.rto.max), (ms(1_000), Duration::from_secs(120)));
+    let sizes = tcp.receive_autotuning.unwrap();
+    assert_eq!((sizes.initial.as_bytes(), sizes.max.as_bytes()), (131_072, 32 << 20));
+}
+
+#[test]
+fn an_override_can_ask_for_it() {
+    let overrides = [("flow.download.tcp.variant".to_string(), "linux".to_string())];
+    let tcp = load(&flow(""), "geo.toml", &overrides).unwrap().flow[0].tcp.clone();
+    assert_eq!(tcp, settings(r#"tcp = { variant = "linux" }"#));
+}
+
+/// A resolved scenario is read back to the same, also where a setting has been put back to what it is without the preset.
+#[test]
+fn the_resolved_scenario_is_the_same() {
+    let scenario = scenario(r#"tcp = { variant = "linux", quick_acks = 0 }"#);
+    let again = load(&resolved_toml(&scenario), "resolved.toml", &[]).unwrap();
+    assert_eq!(again.flow[0].tcp, scenario.flow[0].tcp);
+    assert_eq!(scenario.flow[0].tcp.quick_acks, 0);
+}
+
+/// The other variants are as they were.
+#[test]
+fn nothing_of_it_is_a_default() {
+    let tcp = settings("");
+    assert_eq!((tcp.receive_autotuning, tcp.send_buffer, tcp.quick_acks), (None, BufferSpec::Unlimited, 0));
+    assert_eq!(tcp.slow_start.name(), "standard");
+}
+
+#[test]
+fn a_buffer_is_either_fixed_or_autotuned() {
+    let refusal = |tcp: &str| load(&flow(tcp), "geo.toml", &[]).unwrap_err().to_string();
+    let both = refusal(r#"tcp = { variant = "linux", receive_buffer = "64 KiB" }"#);
+    assert!(both.contains("geo.toml:12") && both.contains("receive_autotuning"), "{both}");
+    let small = refusal(r#"tcp = { receive_autotuning = { initial = "2 kB", max = "1 MB" } }"#);
+    assert!(small.contains("at least two segments"), "{small}");
+    let none = refusal(r#"tcp = { send_buffer = "100 B" }"#);
+    assert!(none.contains("holds at least one segment"), "{none}");
+}
