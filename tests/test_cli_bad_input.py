@@ -76,7 +76,7 @@ def test_line_numbers_are_those_of_the_file_also_after_a_sweep_table(command, tm
         (["sweep", "{scenario}"], ["nothing to sweep"]),
         (["sweep", "{scenario}", "--grid", "flow.users.count=3"], ["--grid"]),
         (["sweep", "{scenario}", "--grid", "flow.users.count=[1, 1]"], ["twice"]),
-        (["sweep", "{scenario}", "--grid", "flow.users.count=[0]"], ["count"]),
+        (["sweep", "{scenario}", "--grid", "flow.users.count=[0]"], ["error: sweep, at flow.users.count=0:"]),
         (["sweep", "{scenario}", "--grid", "flow.users.count=[1, 2]", "--shard", "3/2"], ["--shard"]),
         (["sweep", "{scenario}", "--grid", "run.seed=[1, 2]"], ["replications"]),
         (["sweep", "{scenario}", "--grid", "flow.users.count=[1, 2]", "--out", "{full}"], ["not empty"]),

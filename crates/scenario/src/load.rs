@@ -40,7 +40,7 @@ pub fn load(
                     Scenario::deserialize(table.clone()).map_err(|error| error.message().to_string())
                 })
                 .map_err(|message| {
-                    let help = suggestion(&message);
+                    let help = suggestion(&message).or_else(|| other_place(&message, path, &table));
                     ScenarioError::new(&name, in_plain_words(&message)).with_help(help)
                 })?;
         }
@@ -57,6 +57,40 @@ pub fn load(
         None => Ok(scenario),
         Some(problem) => Err(semantic_error(&problem, &scenario, text, source_name, overrides)),
     }
+}
+
+/// Where an override may have been meant to go that has begun a table of its own, without its `kind`.
+fn other_place(message: &str, path: &str, table: &Table) -> Option<String> {
+    let (parent, setting) = path.rsplit_once('.').filter(|_| message.starts_with("missing field `kind`"))?;
+    let (owner, key) = parent.rsplit_once('.')?;
+    let given = |direction: &str| {
+        let place = format!("{owner}.{direction}.{key}.{setting}");
+        let known = value_at(table, &format!("{owner}.{direction}.{key}.kind")).is_some();
+        known.then_some(place)
+    };
+    let places: Vec<String> = ["forward", "reverse"].into_iter().filter_map(given).collect();
+    Some(if places.is_empty() {
+        format!("the file does not set {parent}: set all of it, as in --set '{parent}={{ kind = ... }}'")
+    } else {
+        format!("the file does not set {parent}; it does so for one direction: set {}", places.join(" or "))
+    })
+}
+
+/// What stands at a path, tables of a list by name or by number.
+fn value_at<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
+    let mut parts = path.split('.');
+    let mut value = table.get(parts.next()?)?;
+    for part in parts {
+        value = match value {
+            Value::Table(table) => table.get(part)?,
+            Value::Array(list) => {
+                let named = |value: &&Value| value.get("name").and_then(Value::as_str) == Some(part);
+                list.iter().find(named).or_else(|| list.get(part.parse::<usize>().ok()?))?
+            }
+            _ => return None,
+        };
+    }
+    Some(value)
 }
 
 /// The scenario with every default written out, as TOML that [`load`] reads back to the same.

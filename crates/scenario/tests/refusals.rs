@@ -335,6 +335,25 @@ mod first_steps {
     }
 
     #[test]
+    fn a_part_of_a_table_that_the_file_does_not_set_is_told_where_it_belongs() {
+        let message = with_override("link.satellite.queue.limit", "10 packets");
+        says(
+            &message,
+            &["missing field `kind`", "set all of it, as in --set 'link.satellite.queue={ kind = ... }'"],
+        );
+        let text = super::GOOD.replace(
+            "rate = \"50 Mbit/s\"",
+            "rate = \"50 Mbit/s\"\nforward = { queue = { kind = \"red\", limit = \"9 packets\" } }",
+        );
+        let overrides = [("link.satellite.queue.limit".to_string(), "10 packets".to_string())];
+        let message = load(&text, "geo.toml", &overrides).expect_err("must be refused").to_string();
+        says(
+            &message,
+            &["missing field `kind`", "for one direction: set link.satellite.forward.queue.limit"],
+        );
+    }
+
+    #[test]
     fn what_an_override_says_of_one_direction_is_blamed_on_it() {
         let zero = with_override("link.satellite.forward.rate", "0 bit/s");
         says(

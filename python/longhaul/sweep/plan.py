@@ -92,11 +92,22 @@ def make_plan(
         point = [(path, toml.value(item)) for path, item in parameters.items()]
         for k in range(replications):
             changes = (*fixed, *point, ("run.seed", str(first + k)))
-            _, run_id = core.resolve(document, changes)
+            try:
+                _, run_id = core.resolve(document, changes)
+            except ScenarioError as error:
+                raise _blame_the_sweep(error, point) from None
             runs.append(PlannedRun(run_id, cell, dict(parameters), k, first + k, document, changes))
     names = tuple(dict.fromkeys(path for parameters in cells for path in parameters))
     _, base_id = core.resolve(document, (*fixed, ("run.seed", "0")))
     return Plan(str(resolved["name"]), names, replications, first, base_id, tuple(runs))
+
+
+def _blame_the_sweep(error: ScenarioError, point: Sequence[tuple[str, str]]) -> ScenarioError:
+    """The same message, about a value of the sweep, which nobody has given by `--set`."""
+    text = str(error)
+    for path, value in point:
+        text = text.replace(f"--set {path}={value}:", f"sweep, at {path}={value}:", 1)
+    return ScenarioError(text)
 
 
 def _settings(
