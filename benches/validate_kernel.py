@@ -3,8 +3,9 @@
 
 Each point of a grid (rate, RTT, loss, queue, congestion control, size) is run by `longhaul-emu run --until-done` and simulated;
 the table has the median and 90th percentile of the relative difference by congestion control and by loss, and the points that
-are furthest off. With random loss one transfer says little: each point is run with several seeds, and medians are compared.
-Wants root. Usage: validate_kernel.py [--emulator PATH] [--jobs N] [--json FILE] [--set PATH=VALUE ...]
+are furthest off. `--json` keeps all points, and `--kernel` takes the kernel's times from there, so that they need not be measured
+again when only the simulator has changed. With random loss one transfer says little: each point is run with several seeds, and medians are compared.
+Wants root. Usage: validate_kernel.py [--emulator PATH] [--jobs N] [--json FILE] [--kernel FILE] [--tcp SETTINGS]
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ CONTROLS = ("reno", "cubic", "bbr")
 SIZES = (1, 10)  # MB
 SEEDS = {0.0: (1,), 0.1: (1, 2, 3)}
 #: Longer transfers are given up, on both sides.
-LONGEST = 200  # s
+LONGEST = 60  # s
+#: The simulator's TCP that does what Linux does; to the emulator it says what buffers and timers the kernel is to have.
+LINUX = ', variant = "linux"'
 #: A packet of TCP over IP as it is on the wire.
 PACKET = 1500
 
@@ -85,7 +88,17 @@ def emulate(emulator: Path, text: str) -> tuple[float | None, bool]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "scenario.toml"
         file.write_text(text)
-        call = [str(emulator), "run", str(file), "--out", f"{folder}/out", "--until-done", "--json", "--max-lateness", "5 ms"]
+        call = [
+            str(emulator),
+            "run",
+            str(file),
+            "--out",
+            f"{folder}/out",
+            "--until-done",
+            "--json",
+            "--max-lateness",
+            "5 ms",
+        ]
         done = subprocess.run(call, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 3):
             sys.exit(f"error: {done.stderr}")
@@ -103,13 +116,23 @@ def simulate(text: str) -> float | None:
     return None if value is None else float(value)
 
 
-def measure(point: Point, emulator: Path, tcp: str) -> Outcome:
-    """All seeds of a point on both sides."""
-    # The settings of the simulator's TCP are not the kernel's business.
-    emulated = [emulate(emulator, point.scenario(seed, "")) for seed in SEEDS[point.loss]]
-    simulated = [simulate(point.scenario(seed, tcp)) for seed in SEEDS[point.loss]]
-    valid = [time for time, good in emulated if good]
-    return Outcome(point, _median(valid), _median(simulated), len(emulated) - len(valid))
+def measure(point: Point, emulator: Path) -> tuple[float | None, int]:
+    """The kernel's completion time, with its usual buffers and timers, and how many of the runs were INVALID."""
+    runs = [emulate(emulator, point.scenario(seed, LINUX)) for seed in SEEDS[point.loss]]
+    valid = [time for time, good in runs if good]
+    return _median(valid), len(runs) - len(valid)
+
+
+def measured_before(file: Path) -> dict[Point, tuple[float | None, int]]:
+    """The same for all points of a file that `--json` has written."""
+    rows = json.loads(file.read_text())
+    return {Point(**row["point"]): (row["kernel"], row["late"]) for row in rows}
+
+
+def outcome(point: Point, kernel: tuple[float | None, int], tcp: str) -> Outcome:
+    """The kernel's time beside the simulator's, whose TCP has the settings `tcp`."""
+    times = [simulate(point.scenario(seed, tcp)) for seed in SEEDS[point.loss]]
+    return Outcome(point, kernel[0], _median(times), kernel[1])
 
 
 def _median(times: list[float | None]) -> float | None:
@@ -149,15 +172,21 @@ def main() -> None:
     parser.add_argument("--emulator", type=Path, default=ROOT / "target/release/longhaul-emu")
     parser.add_argument("--jobs", type=int, default=4, help="emulators at once")
     parser.add_argument("--json", type=Path, help="also write all points")
-    parser.add_argument("--tcp", default="", help='more settings for the simulator, as in \', preset = "linux"\'')
+    parser.add_argument("--kernel", type=Path, help="the kernel's times from a file that --json has written")
+    parser.add_argument("--tcp", default="", help="more settings for the simulator, as in ', preset = \"linux\"'")
     parser.add_argument("--controls", default=",".join(CONTROLS))
     arguments = parser.parse_args()
-    if os.geteuid() != 0:
-        sys.exit("error: the emulator wants root")
     controls = tuple(arguments.controls.split(","))
     grid = [Point(*values) for values in itertools.product(RATES, RTTS, LOSSES, QUEUES, controls, SIZES)]
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        outcomes = list(pool.map(lambda point: measure(point, arguments.emulator, arguments.tcp), grid))
+    if arguments.kernel:
+        known = measured_before(arguments.kernel)
+        kernel = [known[point] for point in grid]
+    else:
+        if os.geteuid() != 0:
+            sys.exit("error: the emulator wants root")
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            kernel = list(pool.map(lambda point: measure(point, arguments.emulator), grid))
+    outcomes = [outcome(point, times, arguments.tcp) for point, times in zip(grid, kernel, strict=True)]
     if arguments.json:
         rows = [asdict(o) | {"error": o.error} for o in outcomes]
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::ErrorKind;
 
 /// Most bytes of a socket's buffers: more than any window of scenarios that a kernel can carry.
-const LARGEST_BUFFER: &str = "1073741823";
+const LARGEST_BUFFER: u64 = 1_073_741_823;
 
 /// Settings of one host's kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,15 +32,22 @@ impl Settings {
     /// The settings for a host whose connections are like `tcp`.
     pub fn new(tcp: &TcpSpec) -> Settings {
         let yes = |on: bool| if on { "1" } else { "0" }.to_string();
-        let buffers = |initial: u64| format!("4096 {initial} {LARGEST_BUFFER}");
+        // What the scenario says of buffers, else no limit.
+        let most = |bytes: Option<u64>| bytes.unwrap_or(LARGEST_BUFFER).min(LARGEST_BUFFER);
+        let (initial, largest) = match &tcp.receive_autotuning {
+            Some(sizes) => (sizes.initial.as_bytes(), Some(sizes.max.as_bytes())),
+            None => (131_072, None),
+        };
+        let receive = format!("4096 {initial} {}", most(largest));
+        let send = format!("4096 16384 {}", most(tcp.send_buffer.bytes(tcp.mss)));
         let selective = tcp.variant.is_selective();
         let mut sysctls = vec![
             // A duplicate ACK for each packet, as every TCP but Linux since 4.18 sends them.
             ("ipv4/tcp_comp_sack_nr", "0".to_string()),
             // Nothing learnt from one connection is carried over to the next.
             ("ipv4/tcp_no_metrics_save", "1".to_string()),
-            ("ipv4/tcp_rmem", buffers(131_072)),
-            ("ipv4/tcp_wmem", buffers(16_384)),
+            ("ipv4/tcp_rmem", receive),
+            ("ipv4/tcp_wmem", send),
             ("ipv4/tcp_timestamps", yes(tcp.timestamps)),
             ("ipv4/tcp_window_scaling", yes(tcp.window_scaling)),
             ("ipv4/tcp_sack", yes(selective)),
@@ -127,6 +134,19 @@ mod tests {
         assert_eq!(value("ipv4/tcp_timestamps"), Some("0"));
         assert_eq!(value("ipv4/tcp_sack"), Some("0"));
         assert_eq!(value("ipv4/tcp_comp_sack_nr"), Some("0"));
+    }
+
+    /// What kernels have by default (ip-sysctl: tcp_rmem, tcp_wmem) where the scenario's TCP is Linux's; else no limit.
+    #[test]
+    fn buffers_are_the_scenario_s() {
+        let value = |settings: Settings, name| {
+            settings.sysctls.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value).unwrap()
+        };
+        let linux = || Settings::new(&tcp("variant = \"linux\""));
+        assert_eq!(value(linux(), "ipv4/tcp_rmem"), "4096 131072 6291456");
+        assert_eq!(value(linux(), "ipv4/tcp_wmem"), "4096 16384 4194304");
+        assert!(!linux().route.contains("rto_min"), "200 ms is the kernel's own");
+        assert_eq!(value(Settings::new(&tcp("")), "ipv4/tcp_rmem"), "4096 131072 1073741823");
     }
 
     #[test]

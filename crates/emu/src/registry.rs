@@ -29,7 +29,7 @@ impl Registration {
     pub fn new(id: &str, names: Vec<String>) -> Result<Registration, Error> {
         let writing = |why: &dyn std::fmt::Display| Error::system(format!("write to {DIRECTORY}"), why);
         fs::create_dir_all(DIRECTORY).map_err(|why| writing(&why))?;
-        // Locked before it has its name: nobody sees it without a lock.
+        // Locked before it has its name: nobody sees it without a lock, and what begins with a dot nobody looks at.
         let partial = Path::new(DIRECTORY).join(format!(".{id}"));
         let path = Path::new(DIRECTORY).join(id);
         let mut file = File::create(&partial).map_err(|why| writing(&why))?;
@@ -52,6 +52,9 @@ pub fn clean_up() -> Vec<String> {
     let Ok(entries) = fs::read_dir(DIRECTORY) else { return vec![] };
     let mut removed = vec![];
     for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
         let Ok(file) = File::open(entry.path()) else { continue };
         // Whoever holds the lock is alive.
         let Ok(mut file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
