@@ -94,6 +94,18 @@ def test_explanations_say_what_helps():
     assert "slow start" not in text
 
 
+def test_a_flow_below_its_share_is_told_whether_queues_stand():
+    flow = {
+        "limited": {"cwnd": 0.9},
+        "base_rtt_s": 0.1,
+        "metrics": {"goodput_bps": 1e6, "rtt_mean_s": 0.36, "congestion_event_rate": 0.002},
+        "predicted": {"fair_share_bps": 2e6},
+    }
+    assert "every 500 packets: queues stand on its path" in explain(flow)
+    flow["metrics"]["rtt_mean_s"] = 0.12
+    assert "every 500 packets: the window grows back too slowly" in explain(flow)
+
+
 def test_a_starved_flow_is_not_compared_with_an_equal_share():
     # 12 kbit/s x 0.5 s / 8 = 750 B: three quarters of a packet of 1000 B in a round trip.
     flow = {

@@ -22,6 +22,8 @@ NAMES = {
 _WORTH = 0.15
 #: With an equal share of fewer packets in a round trip, a flow is starved: below one segment there is no window.
 _STARVED = 1.0
+#: A mean RTT of so many base RTTs means that queues hardly ever run empty: a reduction by half does not empty them.
+_STANDING = 2.0
 
 
 def limit_names(flows: list[dict[str, Any]]) -> list[str]:
@@ -107,12 +109,19 @@ def _cwnd(flow: dict[str, Any], share: float) -> str:
             text += f" It got {quantity(part, 'share', 2)} of an equal share of the link ({quantity(fair, 'bit/s')})"
             rate = _value(flow, "metrics", "congestion_event_rate")
             text += (
-                f", with a reduction of the window every {round(1 / rate):,} packets: the window grows back too slowly, or"
-                " the queue is too short to bridge the reduction."
+                f", with a reduction of the window every {round(1 / rate):,} packets: {_why_below(flow)}."
                 if rate
                 else "; its window had no time to grow."
             )
     return text
+
+
+def _why_below(flow: dict[str, Any]) -> str:
+    """Why a flow has less than an equal share: with a standing queue the link is full, and what is missing others have."""
+    rtt, base = _value(flow, "metrics", "rtt_mean_s"), flow.get("base_rtt_s")
+    if rtt and base and rtt > _STANDING * float(base):
+        return "queues stand on its path, so that the link is full; others have more of it"
+    return "the window grows back too slowly, or the queue is too short to bridge the reduction"
 
 
 def _share_in_packets(flow: dict[str, Any]) -> float | None:

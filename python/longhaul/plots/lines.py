@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from ..results import Result
@@ -184,6 +185,7 @@ def _heat_map(
         extent=(float(times[0]) - step, float(times[-1]), 0, len(order)),
     )
     axes.set_ylabel("flows, by mean")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(False)
     factor, name = scaled_unit(top, unit)
     bar = figure.colorbar(image, cax=axes.inset_axes((1.015, 0.0, 0.02, 1.0)), extend="max")
