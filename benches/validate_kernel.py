@@ -173,7 +173,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=4, help="emulators at once")
     parser.add_argument("--json", type=Path, help="also write all points")
     parser.add_argument("--kernel", type=Path, help="the kernel's times from a file that --json has written")
-    parser.add_argument("--tcp", default="", help="more settings for the simulator, as in ', preset = \"linux\"'")
+    parser.add_argument("--tcp", default=LINUX, help=f"settings of the simulator's TCP  [default: {LINUX}]")
     parser.add_argument("--controls", default=",".join(CONTROLS))
     arguments = parser.parse_args()
     controls = tuple(arguments.controls.split(","))
