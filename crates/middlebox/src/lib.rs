@@ -4,20 +4,26 @@
 //! A [`Middlebox`] sees the packets that pass its node in both directions. The world around it turns addresses into numbers
 //! of connections, hands it packets and the time, and sends what it wants to send.
 
+pub mod ack_compaction;
+pub mod ack_filter;
 mod cache;
 mod interface;
 mod levels;
+pub mod mss_clamp;
 mod outbox;
 pub mod premature_ack;
 pub mod snoop;
 pub mod split;
 mod timers;
 
+pub use ack_compaction::AckCompaction;
+pub use ack_filter::AckFilter;
 pub use cache::LocalRecovery;
 pub use interface::{
     Body, Departure, Direction, Established, Event, KnownEnd, Middlebox, OwnConnection, Passing, Verdict,
 };
 pub use levels::{Gauge, Levels};
+pub use mss_clamp::MssClamp;
 pub use premature_ack::PrematureAck;
 pub use snoop::Snoop;
 pub use split::{DistributedSplit, SingleSplit};

@@ -3,14 +3,20 @@
 
 mod common;
 use common::*;
+use longhaul_middlebox::ack_compaction::{self, AckCompaction, Form, Spacing};
+use longhaul_middlebox::ack_filter::{self, AckFilter};
+use longhaul_middlebox::mss_clamp::{self, MssClamp};
 use longhaul_middlebox::premature_ack::{self, Guard, PrematureAck, Watermark};
 use longhaul_middlebox::snoop::{self, Snoop};
 use longhaul_middlebox::split::record::Framing;
 use longhaul_middlebox::split::{DistributedSplit, FlowControl, LocalQueueSettings, LongHop, SingleSplit};
-use longhaul_middlebox::{Direction, Established, LocalRecovery, Middlebox};
+use longhaul_middlebox::{
+    Departure, Direction, Established, Event, Levels, LocalRecovery, Middlebox, Passing, Verdict,
+};
 use longhaul_path::{QueueSpec, Random};
+use longhaul_segment::Segment;
 use longhaul_tcp::{Config, Reading, Recovery, State};
-use longhaul_units::{Limit, Rate};
+use longhaul_units::{Instant, Limit, Rate};
 use proptest::prelude::*;
 
 const FLOWS: u32 = 3;
@@ -42,6 +48,53 @@ enum Kind {
         queue: Option<u64>,
     },
     SingleAndSnoop,
+    AckFilter {
+        every: u32,
+    },
+    MssClamp {
+        mss: u16,
+    },
+    AckCompaction {
+        traditional: bool,
+        wait: u64,
+        spacing: Spacing,
+    },
+}
+
+/// Packets the other way do not meet an ACK compactor.
+struct OneWay(AckCompaction<()>);
+
+impl Middlebox<()> for OneWay {
+    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, ()>) -> Verdict {
+        match packet.direction {
+            Direction::Forward => self.0.handle_packet(now, port, packet),
+            Direction::Reverse => Verdict::Forward,
+        }
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.0.handle_timeout(now);
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.poll_timeout()
+    }
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
+        self.0.transmit_into(now, segment)
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        self.0.poll_event()
+    }
+    fn fail(&mut self, now: Instant) {
+        self.0.fail(now);
+    }
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.0.counters()
+    }
+    fn levels(&self) -> &Levels {
+        self.0.levels()
+    }
+    fn begin_measuring(&mut self, now: Instant) {
+        self.0.begin_measuring(now);
+    }
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
@@ -69,6 +122,16 @@ fn kind() -> impl Strategy<Value = Kind> {
                 Kind::Distributed { connections, buffer, hold_back, header, established, queue }
             }),
         Just(Kind::SingleAndSnoop),
+        (1u32..6).prop_map(|every| Kind::AckFilter { every }),
+        (100u16..1500).prop_map(|mss| Kind::MssClamp { mss }),
+        (any::<bool>(), 0u64..200, 0u32..40).prop_map(|(traditional, wait, rate)| {
+            let spacing = match rate {
+                0..10 => Spacing::Even,
+                10..20 => Spacing::Immediate,
+                rate => Spacing::PerSecond(rate),
+            };
+            Kind::AckCompaction { traditional, wait, spacing }
+        }),
     ]
 }
 
@@ -108,6 +171,23 @@ impl Kind {
                 (boxes, vec![(0, 0), (1, 0)])
             }
             Kind::Snoop { cache } => (vec![snoop_agent(*cache)], vec![(0, 0)]),
+            Kind::AckFilter { every } => {
+                let settings = ack_filter::Settings { every: *every, hold: ms(50) };
+                (vec![Box::new(AckFilter::new(settings))], vec![(0, 0)])
+            }
+            Kind::MssClamp { mss } => {
+                (vec![Box::new(MssClamp::new(mss_clamp::Settings { mss: *mss, raise: false }))], vec![(0, 0)])
+            }
+            Kind::AckCompaction { traditional, wait, spacing } => {
+                let settings = ack_compaction::Settings {
+                    form: if *traditional { Form::Traditional { threshold: 2 } } else { Form::Exact },
+                    wait: ms(*wait),
+                    rate: None,
+                    most: 8,
+                    spacing: *spacing,
+                };
+                (vec![Box::new(OneWay(AckCompaction::new(settings, FLOWS)))], vec![(0, 0), (0, 1)])
+            }
             Kind::Single { buffer } => (vec![single(config, *buffer)], vec![(0, 0)]),
             Kind::SingleAndSnoop => (vec![single(config, 20_000), snoop_agent(20)], vec![(0, 0), (1, 0)]),
             Kind::Distributed { connections, buffer, hold_back, header, established, queue } => {
@@ -149,8 +229,15 @@ impl Kind {
     }
     fn hops(&self) -> usize {
         match self {
-            Kind::PrematureAck { .. } | Kind::Snoop { .. } | Kind::Single { .. } => 2,
-            Kind::TwoPrematureAcks | Kind::SingleAndSnoop | Kind::Distributed { .. } => 3,
+            Kind::PrematureAck { .. }
+            | Kind::Snoop { .. }
+            | Kind::Single { .. }
+            | Kind::AckFilter { .. }
+            | Kind::MssClamp { .. } => 2,
+            Kind::TwoPrematureAcks
+            | Kind::SingleAndSnoop
+            | Kind::Distributed { .. }
+            | Kind::AckCompaction { .. } => 3,
         }
     }
 }
@@ -298,7 +385,10 @@ proptest! {
             missing <= counted + at_stake,
             "{} bytes are missing, {} were counted, {} at stake", missing, counted, at_stake
         );
-        if matches!(kind, Kind::Snoop { .. }) {
+        if matches!(
+            kind,
+            Kind::Snoop { .. } | Kind::AckFilter { .. } | Kind::MssClamp { .. } | Kind::AckCompaction { .. }
+        ) {
             prop_assert_eq!(missing, 0);
         }
     }

@@ -423,6 +423,42 @@ pub const DEFINITIONS: &[Definition] = &[
          broke down, or the connection to the receiver was reset or given up.",
     ),
     define(
+        "compacted_acks",
+        "",
+        "Compacted ACKs",
+        "ACKs that crossed a thin link in packets with others, while measured.",
+    ),
+    define(
+        "compacted_packets",
+        "",
+        "Packets of ACKs",
+        "Packets of the tunnel that carried compacted ACKs, while measured.",
+    ),
+    define(
+        "uncompacted_packets",
+        "",
+        "Uncompacted packets",
+        "Packets that crossed the tunnel as they were, while measured: data, SYN, FIN, single ACKs of the traditional form.",
+    ),
+    define(
+        "tunnel_losses",
+        "",
+        "Tunnel losses",
+        "Packets of the tunnel that did not arrive or could not be read, noticed while measured.",
+    ),
+    define(
+        "expanded_acks",
+        "",
+        "Expanded ACKs",
+        "ACKs that the far end of a tunnel made of compacted ones, while measured.",
+    ),
+    define(
+        "changed_options",
+        "",
+        "Changed options",
+        "SYNs whose MSS option a middlebox rewrote, while measured.",
+    ),
+    define(
         "premature_acks",
         "",
         "Premature ACKs",

@@ -20,8 +20,9 @@ pub use draw::{Count, Draw, Quantity, Volume};
 pub use error::ScenarioError;
 pub use load::{load, resolved_toml, run_id, schema_json};
 pub use middlebox::{
-    Common, ConnectionsSpec, FramingSpec, GuardSpec, LocalQueueSpec, LocalRecoverySpec, MiddleboxSpec,
-    PrematureAckSpec, SnoopSpec, SplitSpec, TowardsSpec, WatermarkSpec,
+    AckCompactionSpec, AckFilterSpec, Common, CompactionFormSpec, ConnectionsSpec, FramingSpec, GuardSpec,
+    LocalQueueSpec, LocalRecoverySpec, MiddleboxSpec, MssClampSpec, PrematureAckSpec, SnoopSpec, SpacingSpec,
+    SplitSpec, TowardsSpec, WatermarkSpec,
 };
 pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, Way};
 pub use spec::{

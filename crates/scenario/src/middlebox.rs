@@ -4,7 +4,9 @@ use crate::tcp::text_setting;
 use crate::{BufferSpec, TcpChanges, TcpSpec};
 use longhaul_middlebox::split::LocalQueueSettings;
 use longhaul_middlebox::split::record::Framing;
-use longhaul_middlebox::{Direction, LocalRecovery, premature_ack, snoop};
+use longhaul_middlebox::{
+    Direction, LocalRecovery, ack_compaction, ack_filter, mss_clamp, premature_ack, snoop,
+};
 use longhaul_path::QueueSpec;
 use longhaul_units::{Duration, Limit, Rate, Size};
 use schemars::JsonSchema;
@@ -25,6 +27,15 @@ pub enum MiddleboxSpec {
     /// Keeps copies of data packets for a lossy last hop and sends lost ones again, out of the sender's sight (Balakrishnan et
     /// al. 1995).
     Snoop(SnoopSpec),
+    /// Sends the ACKs of a while over a thin link as one packet, and takes them apart behind it (Coetzee 1999).
+    #[serde(alias = "ack-compaction")]
+    AckCompaction(AckCompactionSpec),
+    /// Lets one of several pure ACKs pass (RFC 3449).
+    #[serde(alias = "ack-filter")]
+    AckFilter(AckFilterSpec),
+    /// Rewrites the MSS that connections announce.
+    #[serde(alias = "mss-clamp")]
+    MssClamp(MssClampSpec),
 }
 
 impl MiddleboxSpec {
@@ -37,6 +48,9 @@ impl MiddleboxSpec {
             "premature_ack" | "premature-ack" => PrematureAckSpec::deserialize(table).err(),
             "split" => SplitSpec::deserialize(table).err(),
             "snoop" => SnoopSpec::deserialize(table).err(),
+            "ack_compaction" | "ack-compaction" => AckCompactionSpec::deserialize(table).err(),
+            "ack_filter" | "ack-filter" => AckFilterSpec::deserialize(table).err(),
+            "mss_clamp" | "mss-clamp" => MssClampSpec::deserialize(table).err(),
             _ => None,
         }
     }
@@ -46,6 +60,9 @@ impl MiddleboxSpec {
             MiddleboxSpec::PrematureAck(spec) => spec.common(),
             MiddleboxSpec::Split(spec) => spec.common(),
             MiddleboxSpec::Snoop(spec) => spec.common(),
+            MiddleboxSpec::AckCompaction(spec) => spec.common(),
+            MiddleboxSpec::AckFilter(spec) => spec.common(),
+            MiddleboxSpec::MssClamp(spec) => spec.common(),
         }
     }
     /// Its name, or that of its kind.
@@ -58,6 +75,9 @@ impl MiddleboxSpec {
         let mut fields = vec![("at", self.common().at)];
         if let MiddleboxSpec::Split(spec) = self {
             fields.extend(spec.peer.as_deref().map(|peer| ("peer", peer)));
+        }
+        if let MiddleboxSpec::AckCompaction(spec) = self {
+            fields.push(("peer", spec.peer.as_str()));
         }
         fields
     }
@@ -72,8 +92,13 @@ impl MiddleboxSpec {
                 ConnectionsSpec::Shared(count) => u32::try_from(count).unwrap_or(u32::MAX),
                 ConnectionsSpec::PerFlow => connections as u32,
             },
+            MiddleboxSpec::AckCompaction(_) => 1,
             _ => 0,
         }
+    }
+    /// True if only packets from its first node to its second meet it, and others go by.
+    pub fn is_one_way(&self) -> bool {
+        matches!(self, MiddleboxSpec::AckCompaction(_))
     }
     /// The kind's name in scenario files.
     pub fn kind(&self) -> &'static str {
@@ -81,6 +106,9 @@ impl MiddleboxSpec {
             MiddleboxSpec::PrematureAck(_) => "premature_ack",
             MiddleboxSpec::Split(_) => "split",
             MiddleboxSpec::Snoop(_) => "snoop",
+            MiddleboxSpec::AckCompaction(_) => "ack_compaction",
+            MiddleboxSpec::AckFilter(_) => "ack_filter",
+            MiddleboxSpec::MssClamp(_) => "mss_clamp",
         }
     }
 }
@@ -501,5 +529,197 @@ impl SnoopSpec {
             },
             recovery: self.recovery.settings(),
         }
+    }
+}
+
+middlebox! {
+    /// ACK compaction over the thin link from `at` to `peer`. Other packets that way cross in the same tunnel, which adds 28 bytes.
+    AckCompactionSpec {
+        /// Name of the node behind the thin link.
+        pub peer: String,
+        /// What is kept of the ACKs of a packet.
+        #[serde(default)]
+        pub form: CompactionFormSpec,
+        /// How long ACKs gather after the first.
+        #[serde(default = "compaction_wait")]
+        pub wait: Duration,
+        /// Gather at least until the thin link has sent what was sent last.
+        #[serde(default = "yes")]
+        pub pace: bool,
+        /// Most ACKs of a packet.
+        #[serde(default = "sixty")]
+        pub most: u64,
+        /// Traditional form: so many ACKs of a connection cross each by itself.
+        #[serde(default = "four")]
+        pub threshold: u64,
+        /// When the ACKs of a packet leave.
+        #[serde(default)]
+        pub spacing: SpacingSpec,
+    }
+}
+
+/// What is kept of the ACKs of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionFormSpec {
+    /// All, in 2 bytes each, or 4 where the window changes (the thesis's appendix A.2).
+    #[default]
+    Exact,
+    /// How many, and what they acknowledge on average, in 3 bytes (its appendix A.1).
+    Traditional,
+}
+
+/// When the ACKs of a packet leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SpacingSpec {
+    /// At once.
+    Immediate,
+    /// Spread over the time since the packet before.
+    #[default]
+    Even,
+    /// At most so many of a connection in a second.
+    PerSecond(u32),
+}
+
+impl SpacingSpec {
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "immediate" => Ok(SpacingSpec::Immediate),
+            "even" => Ok(SpacingSpec::Even),
+            _ => Err(format!("\"{text}\" is no spacing")),
+        }
+    }
+    fn from_count(count: i64) -> Option<Self> {
+        u32::try_from(count).ok().filter(|count| *count > 0).map(SpacingSpec::PerSecond)
+    }
+}
+impl std::fmt::Display for SpacingSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SpacingSpec::Immediate => f.write_str("immediate"),
+            SpacingSpec::Even => f.write_str("even"),
+            SpacingSpec::PerSecond(count) => count.fmt(f),
+        }
+    }
+}
+impl Serialize for SpacingSpec {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            SpacingSpec::PerSecond(count) => serializer.serialize_u32(*count),
+            word => serializer.collect_str(word),
+        }
+    }
+}
+impl<'de> Deserialize<'de> for SpacingSpec {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        const EXPECTED: &str = "\"even\", \"immediate\", or ACKs a second as in 100";
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = SpacingSpec;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(EXPECTED)
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<SpacingSpec, E> {
+                SpacingSpec::read(text).map_err(|why| E::custom(format!("{why}; expected {EXPECTED}")))
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<SpacingSpec, E> {
+                SpacingSpec::from_count(number)
+                    .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+impl JsonSchema for SpacingSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SpacingSpec".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "When ACKs leave an expander: \"even\" (spread over the time since the packet before), \"immediate\", or so many a second.",
+            "type": ["string", "integer"],
+            "examples": ["even", "immediate", 100],
+        })
+    }
+}
+
+fn compaction_wait() -> Duration {
+    Duration::from_millis(75)
+}
+fn yes() -> bool {
+    true
+}
+fn sixty() -> u64 {
+    60
+}
+fn four() -> u64 {
+    4
+}
+
+impl AckCompactionSpec {
+    /// As the compactor wants them, where the thin link carries bytes at this rate.
+    pub fn settings(&self, rate: Rate) -> ack_compaction::Settings {
+        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        ack_compaction::Settings {
+            form: match self.form {
+                CompactionFormSpec::Exact => ack_compaction::Form::Exact,
+                CompactionFormSpec::Traditional => {
+                    ack_compaction::Form::Traditional { threshold: count(self.threshold) }
+                }
+            },
+            wait: self.wait,
+            rate: (self.pace && !rate.is_zero()).then_some(rate),
+            most: count(self.most),
+            spacing: match self.spacing {
+                SpacingSpec::Immediate => ack_compaction::Spacing::Immediate,
+                SpacingSpec::Even => ack_compaction::Spacing::Even,
+                SpacingSpec::PerSecond(rate) => ack_compaction::Spacing::PerSecond(rate),
+            },
+        }
+    }
+}
+
+middlebox! {
+    /// An ACK filter.
+    AckFilterSpec {
+        /// One of so many pure ACKs that only advance goes on; 1 lets all pass.
+        #[serde(default = "two")]
+        pub every: u32,
+        /// An ACK that was left out waits so long for one that says more, and then goes on itself.
+        #[serde(default = "filter_hold")]
+        pub hold: Duration,
+    }
+}
+
+fn two() -> u32 {
+    2
+}
+fn filter_hold() -> Duration {
+    Duration::from_millis(100)
+}
+
+impl AckFilterSpec {
+    /// As the filter wants them.
+    pub fn settings(&self) -> ack_filter::Settings {
+        ack_filter::Settings { every: self.every, hold: self.hold }
+    }
+}
+
+middlebox! {
+    /// Rewrites the MSS option of SYNs, both ways.
+    MssClampSpec {
+        /// A larger MSS is lowered to this one.
+        pub mss: Size,
+        /// A smaller one is raised to it, too: where it was announced for the wrong interface.
+        #[serde(default)]
+        pub raise: bool,
+    }
+}
+
+impl MssClampSpec {
+    /// As the middlebox wants them.
+    pub fn settings(&self) -> mss_clamp::Settings {
+        let mss = u16::try_from(self.mss.as_bytes()).unwrap_or(u16::MAX);
+        mss_clamp::Settings { mss, raise: self.raise }
     }
 }

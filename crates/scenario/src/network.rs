@@ -65,6 +65,8 @@ pub struct MiddleboxInstance {
     pub own_connections: (u32, u32),
     /// Links between its two nodes, there and back, if it stands at two.
     pub between: [Vec<usize>; 2],
+    /// Only packets from the first node to the second meet it.
+    pub one_way: bool,
 }
 
 /// One step of a way through the network.
@@ -185,6 +187,7 @@ impl Network {
             own_connections: (first, spec.own_connections(connections)),
             flows,
             between,
+            one_way: spec.is_one_way(),
         });
     }
 
@@ -258,7 +261,7 @@ impl Network {
             if position + 1 == links.len() {
                 break;
             }
-            for (middlebox, port) in self.middleboxes_at(self.links[*link].to, flow, reverse) {
+            for (middlebox, port) in self.middleboxes_at(self.links[*link].to, flow, links, reverse) {
                 let step = Step::Middlebox { middlebox, port };
                 let last = pieces.last_mut().expect("there is one");
                 match inside {
@@ -285,7 +288,7 @@ impl Network {
             for (links, reverse) in [(&flow.forward, false), (&flow.reverse, true)] {
                 let mut inside = None;
                 for link in links.iter().take(links.len().saturating_sub(1)) {
-                    for (middlebox, _) in self.middleboxes_at(self.links[*link].to, index, reverse) {
+                    for (middlebox, _) in self.middleboxes_at(self.links[*link].to, index, links, reverse) {
                         match inside {
                             Some(other) if other != middlebox => return Some((middlebox, other)),
                             Some(_) => inside = None,
@@ -300,10 +303,10 @@ impl Network {
     }
 
     /// Middleboxes at a node that act on a flow, each with its port there, in the order in which packets meet them.
-    fn middleboxes_at(&self, node: usize, flow: usize, reverse: bool) -> Vec<(usize, usize)> {
+    fn middleboxes_at(&self, node: usize, flow: usize, way: &[usize], reverse: bool) -> Vec<(usize, usize)> {
         let mut found: Vec<(usize, usize)> = vec![];
         for (index, middlebox) in self.middleboxes.iter().enumerate() {
-            if middlebox.flows.binary_search(&flow).is_ok() {
+            if middlebox.flows.binary_search(&flow).is_ok() && self.meets(middlebox, way) {
                 let port = middlebox.nodes.iter().position(|at| *at == node);
                 found.extend(port.map(|port| (index, port)));
             }
@@ -312,6 +315,15 @@ impl Network {
             found.reverse();
         }
         found
+    }
+
+    /// False where a way goes by a middlebox that looks at packets the other way only.
+    fn meets(&self, middlebox: &MiddleboxInstance, way: &[usize]) -> bool {
+        let place = |node: usize| way.iter().position(|link| self.links[*link].to == node);
+        match middlebox.nodes[..] {
+            [first, second] if middlebox.one_way => place(first) < place(second),
+            _ => true,
+        }
     }
 
     /// The nodes and links of the document, without flows.

@@ -2,10 +2,10 @@
 
 use crate::error::nearest;
 use crate::{
-    AccessSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck, DirectionSpec, Draw, DumbbellSpec, Ending,
-    FlowSpec, FramingSpec, InitialWindowSpec, LocalRecoverySpec, MiddleboxInstance, MiddleboxSpec, Network,
-    PrematureAckSpec, Quantity, RateReduction, RunSpec, Scenario, SnoopSpec, SplitSpec,
-    SpuriousDetectionSpec, TcpSpec, TimesSpec, Volume, WatermarkSpec,
+    AccessSpec, AckCompactionSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck, DirectionSpec, Draw,
+    DumbbellSpec, Ending, FlowSpec, FramingSpec, InitialWindowSpec, LocalRecoverySpec, MiddleboxInstance,
+    MiddleboxSpec, Network, PrematureAckSpec, Quantity, RateReduction, RunSpec, Scenario, SnoopSpec,
+    SplitSpec, SpuriousDetectionSpec, TcpSpec, TimesSpec, Volume, WatermarkSpec,
 };
 use longhaul_path::SerialSpec;
 use longhaul_units::{Duration, Limit, Rate};
@@ -616,6 +616,32 @@ impl Checker {
             MiddleboxSpec::PrematureAck(spec) => self.premature_ack(spec),
             MiddleboxSpec::Split(spec) => self.split(scenario, spec),
             MiddleboxSpec::Snoop(spec) => self.snoop(spec),
+            MiddleboxSpec::AckCompaction(spec) => self.ack_compaction(spec),
+            MiddleboxSpec::AckFilter(spec) => {
+                if spec.every == 0 || spec.every > 1000 {
+                    self.problem(&["every"], "one of 1 to 1000 ACKs passes");
+                }
+                if spec.hold.is_zero() {
+                    self.problem(&["hold"], "an ACK waits more than 0 s; every = 1 lets all pass");
+                }
+            }
+            MiddleboxSpec::MssClamp(spec) => {
+                if spec.mss.as_bytes() == 0 || spec.mss.as_bytes() > LARGEST_MSS {
+                    self.problem(&["mss"], format!("an MSS is from 1 to {LARGEST_MSS} B"));
+                }
+            }
+        }
+    }
+
+    fn ack_compaction(&mut self, spec: &AckCompactionSpec) {
+        if spec.peer == spec.at {
+            self.problem(&["peer"], format!("both nodes are \"{}\"; a thin link lies between two", spec.at));
+        }
+        if spec.most == 0 || spec.most > 1000 {
+            self.problem(&["most"], "a packet has from 1 to 1000 ACKs");
+        }
+        if spec.wait > Duration::from_secs(10) {
+            self.problem(&["wait"], "ACKs wait for at most 10 s");
         }
     }
 

@@ -6,8 +6,8 @@ use crate::packet::Packet;
 use crate::world::World;
 use longhaul_middlebox::split::{FlowControl, LongHop, MakeCongestionControl, Plan, Plans, Side};
 use longhaul_middlebox::{
-    Direction, DistributedSplit, Established, Event, KnownEnd, Levels, Middlebox, OwnConnection, Passing,
-    PrematureAck, SingleSplit, Snoop, Verdict,
+    AckCompaction, AckFilter, Direction, DistributedSplit, Established, Event, KnownEnd, Levels, Middlebox,
+    MssClamp, OwnConnection, Passing, PrematureAck, SingleSplit, Snoop, Verdict,
 };
 use longhaul_path::Random;
 use longhaul_results::{LongHopRow, LongHopSummary, Metrics, MiddleboxRow, MiddleboxSummary};
@@ -16,7 +16,7 @@ use longhaul_scenario::{
 };
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Config, Reading, Stats};
-use longhaul_units::{Duration, Instant, Size};
+use longhaul_units::{Duration, Instant, Rate, Size};
 use std::sync::Arc;
 
 /// A middlebox at work.
@@ -49,6 +49,12 @@ fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middle
             Box::new(PrematureAck::new(spec.settings(), established(scenario, network)))
         }
         MiddleboxSpec::Snoop(spec) => Box::new(Snoop::new(spec.settings())),
+        MiddleboxSpec::AckCompaction(spec) => {
+            let rate = network.bottleneck_rate(&instance.between[0]).unwrap_or(Rate::ZERO);
+            Box::new(AckCompaction::new(spec.settings(rate), instance.own_connections.0))
+        }
+        MiddleboxSpec::AckFilter(spec) => Box::new(AckFilter::new(spec.settings())),
+        MiddleboxSpec::MssClamp(spec) => Box::new(MssClamp::new(spec.settings())),
         MiddleboxSpec::Split(spec) if instance.nodes.len() == 1 => {
             let random = Random::stream(scenario.run.seed, &format!("middlebox {} isn", instance.name));
             Box::new(SingleSplit::new(plans(scenario, network, spec), random))
