@@ -60,6 +60,8 @@ class Design:
     #: Window of the client's receive buffer and the proxy's send buffer, in bytes.
     window: float
     compression: bool = False
+    #: ACKs travel many to a packet (appendix A.2).
+    compaction: bool = False
     #: Rate that the client is throttled to, over all its connections; `None` for none.
     throttle: float | None = None
     #: Serial queue in packets, and least RTO in seconds.
@@ -163,16 +165,36 @@ def dedicated(path: Path, rate: float | None = None) -> Design:
     )  # fmt: skip
 
 
-#: ACKs of one connection that gather in the thesis's 50 to 100 ms of waiting (specification, section 8.13).
-_BATCH = 10
+#: Appendix A.2: ACKs gather for 50 to 100 ms; a "slightly raised" least RTO. In s.
+_GATHER, _LONGEST_GATHER, _RAISED_RTO = 0.075, 0.1, 0.4
+#: Most ACKs of a packet: the high-water mark of section 5.3.3.
+_MOST = 60
 
 
 def compacted(path: Path, rate: float | None = None) -> Design:
-    """8.6: ACK compaction; the thesis gives no numbers. By formula, with ten ACKs to a packet and records of 2 bytes."""
-    chosen = min(rate or asymmetric.compaction_limit(_BATCH, path.line), path.capacity)
+    """8.6: ACK compaction; the thesis gives no numbers.
+
+    By formula: records of 2 bytes, and as many ACKs to a packet as the line carries in 100 ms, at most 60.
+
+    >>> round(compacted(Path(54e6, 9600, 0.6)).rate / KB)
+    399
+    """
+
+    def limit(acks: int) -> float:
+        return asymmetric.compaction_limit(acks, path.line)
+
+    fitting = [
+        acks
+        for acks in range(1, _MOST + 1)
+        if acks * asymmetric.SEGMENTS_PER_ACK * MSS / limit(acks) <= _LONGEST_GATHER + 1e-9
+    ]
+    acks = max(fitting, default=1)
+    chosen = min(rate or limit(acks), path.capacity)
     return Design(
-        "8.6", "ACK compaction", chosen, asymmetric.bandwidth_delay_product(chosen, path.rtt), min_rto=2 * _MIN_RTO,
-        simulated=False, note="the thesis saw 100 to 200 kB/s at 9600 baud; not simulated yet",
+        "8.6", "ACK compaction", chosen,
+        # ACKs gather before the line, and are spread out again behind it.
+        asymmetric.bandwidth_delay_product(chosen, path.rtt + 2 * _LONGEST_GATHER), min_rto=_RAISED_RTO,
+        compaction=True, note=f"packets of {acks} ACKs; the thesis saw 100 to 200 kB/s at 9600 baud",
     )  # fmt: skip
 
 
@@ -224,7 +246,10 @@ def scenario(design: Design, path: Path, *, duration: float = 120.0, warmup: flo
     transmission = _PACKET * 8 / path.down_bps + replace(path.line, header=header).ack_time
     if design.throttle is not None:
         transmission += _PACKET * MSS / (design.throttle * _PACKET)
+    if design.compaction:
+        transmission += _GATHER
     delay = max(0.0, path.rtt - transmission)
+    client = "edge" if design.compaction else "client"
     built = Scenario(f"design {design.id}: {design.name}", duration=f"{duration:g} s", warmup=f"{warmup:g} s")
     source = "proxy"
     if design.throttle is not None:
@@ -235,13 +260,20 @@ def scenario(design: Design, path: Path, *, duration: float = 120.0, warmup: flo
             reverse={"rate": "1 Gbit/s"},
         )  # fmt: skip
     built = built.link(
-        "satellite", source, "client", forward={"rate": _bits(path.down_bps), "delay": "0 s"},
+        "satellite", source, client, forward={"rate": _bits(path.down_bps), "delay": "0 s"},
         reverse={
             "rate": _bits(path.up_baud), "delay": f"{delay * 1e6:.0f} us", "queue": _droptail(design.queue), "serial": serial,
         },
     )  # fmt: skip
+    source = "proxy"
+    if design.compaction:
+        # Client and server stand a link away from the compactor and its other end.
+        for name, ends in (("client", ("edge", "client")), ("server", ("server", "proxy"))):
+            built = built.link(name, *ends, rate="1 Gbit/s", delay="0 s")
+        built = built.middlebox("edge", "ack_compaction", peer="proxy", form="exact", wait=f"{_GATHER * 1000:g} ms")
+        source = "server"
     return built.flow(
-        "proxy", "client", name="download",
+        source, "client", name="download",
         tcp={
             "variant": "sack", "congestion": _congestion(design.congestion), "mss": f"{MSS} B", "delayed_ack": "200 ms",
             "initial_window": "2 packets", "receive_buffer": f"{design.window:.0f} B", "slow_start": {"kind": "standard", "limit": 2},

@@ -132,7 +132,10 @@ class Scenario:
         return self._append("flow", {**_given(known), **settings})
 
     def middlebox(self, at: str, kind: str, *, name: str | None = None, **settings: Any) -> Scenario:
-        """A middlebox at a node: `premature_ack`, `split` or `snoop`. Further settings: `flows`, `fail_at`, and those of its kind."""
+        """A middlebox at a node: `premature_ack`, `split`, `snoop`, `ack_compaction`, `ack_filter` or `mss_clamp`.
+
+        Further settings: `flows`, `fail_at`, and those of its kind.
+        """
         return self._append("middlebox", {**_given({"name": name}), "at": at, "kind": kind, **settings})
 
     def sweep(

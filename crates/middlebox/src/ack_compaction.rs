@@ -57,6 +57,8 @@ pub struct Settings {
     pub wait: Duration,
     /// Rate of the thin link at 8 bits a byte: ACKs then gather at least as long as what was sent last takes there.
     pub rate: Option<Rate>,
+    /// Bytes that the link adds to each packet.
+    pub framing: u32,
     /// Most ACKs of a packet.
     pub most: usize,
     /// When they leave at the other end.
@@ -228,7 +230,7 @@ impl<B: Body> AckCompaction<B> {
         };
         let len = UDP_TUNNEL_HEADER + inner;
         if let Some(rate) = self.settings.rate {
-            let time = rate.transmission_time(Size::from_bytes(u64::from(len)));
+            let time = rate.transmission_time(Size::from_bytes(u64::from(len + self.settings.framing)));
             self.line_free_at = self.line_free_at.max(now) + time;
         }
         let number = self.next_number;
@@ -456,7 +458,7 @@ mod tests {
     }
     fn compaction(form: Form, spacing: Spacing) -> AckCompaction<()> {
         let wait = Duration::from_millis(50);
-        AckCompaction::new(Settings { form, wait, rate: None, most: 60, spacing }, TUNNEL)
+        AckCompaction::new(Settings { form, wait, rate: None, framing: 2, most: 60, spacing }, TUNNEL)
     }
     fn offer(middlebox: &mut AckCompaction<()>, now: Instant, mut segment: Segment, port: usize, of: u32) {
         let mut ecn = Ecn::NotEct;
@@ -541,6 +543,28 @@ mod tests {
             leaving(&mut middlebox, at(now), 1).iter().for_each(|_| times.push(now));
         }
         assert_eq!(times, [130, 150, 170, 190]);
+    }
+
+    /// Appendix A.2, "wait as long as the packets just sent take": a packet with 2 bytes of framing, 70 bytes, takes 73 ms at 960
+    /// bytes a second.
+    #[test]
+    fn the_next_packet_waits_for_the_line() {
+        let settings = Settings {
+            form: Form::Exact,
+            wait: Duration::from_millis(10),
+            rate: Some(Rate::from_bps(7680)),
+            framing: 2,
+            most: 60,
+            spacing: Spacing::Immediate,
+        };
+        let mut middlebox: AckCompaction<()> = AckCompaction::new(settings, TUNNEL);
+        offer(&mut middlebox, at(0), ack(1000), 0, 0);
+        assert_eq!(cross(&mut middlebox, at(10)), [68]);
+        offer(&mut middlebox, at(11), ack(2000), 0, 0);
+        let free = at(10) + Rate::from_bps(7680).transmission_time(Size::from_bytes(70));
+        leaving(&mut middlebox, at(11), 1);
+        assert_eq!(Middlebox::poll_timeout(&middlebox), Some(free));
+        assert_eq!(free.as_nanos() / 1_000, 82_916);
     }
 
     #[test]

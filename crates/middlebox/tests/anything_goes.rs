@@ -183,6 +183,7 @@ impl Kind {
                     form: if *traditional { Form::Traditional { threshold: 2 } } else { Form::Exact },
                     wait: ms(*wait),
                     rate: None,
+                    framing: 0,
                     most: 8,
                     spacing: *spacing,
                 };

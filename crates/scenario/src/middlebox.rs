@@ -657,8 +657,8 @@ fn four() -> u64 {
 }
 
 impl AckCompactionSpec {
-    /// As the compactor wants them, where the thin link carries bytes at this rate.
-    pub fn settings(&self, rate: Rate) -> ack_compaction::Settings {
+    /// As the compactor wants them, where the thin link carries bytes at this rate and adds so many to a packet.
+    pub fn settings(&self, rate: Rate, framing: u32) -> ack_compaction::Settings {
         let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         ack_compaction::Settings {
             form: match self.form {
@@ -669,6 +669,7 @@ impl AckCompactionSpec {
             },
             wait: self.wait,
             rate: (self.pace && !rate.is_zero()).then_some(rate),
+            framing,
             most: count(self.most),
             spacing: match self.spacing {
                 SpacingSpec::Immediate => ack_compaction::Spacing::Immediate,

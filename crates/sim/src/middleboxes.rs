@@ -50,8 +50,11 @@ fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middle
         }
         MiddleboxSpec::Snoop(spec) => Box::new(Snoop::new(spec.settings())),
         MiddleboxSpec::AckCompaction(spec) => {
-            let rate = network.bottleneck_rate(&instance.between[0]).unwrap_or(Rate::ZERO);
-            Box::new(AckCompaction::new(spec.settings(rate), instance.own_connections.0))
+            let links = instance.between[0].iter().map(|link| &network.links[*link].config);
+            let thin = links.min_by_key(|config| config.rate);
+            let rate = thin.map_or(Rate::ZERO, |config| config.rate);
+            let framing = thin.and_then(|config| config.serial).map_or(0, |serial| serial.framing.bytes());
+            Box::new(AckCompaction::new(spec.settings(rate, framing), instance.own_connections.0))
         }
         MiddleboxSpec::AckFilter(spec) => Box::new(AckFilter::new(spec.settings())),
         MiddleboxSpec::MssClamp(spec) => Box::new(MssClamp::new(spec.settings())),

@@ -67,7 +67,7 @@ def design(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for chosen, _ in rows:
         table.add_column(chosen.id, justify="right", no_wrap=True)
     for label, text in _LINES.items():
@@ -81,7 +81,9 @@ def design(
 
 #: One line of the table for each setting.
 _LINES: dict[str, Callable[[Any], str]] = {
-    "ACKs on the line": lambda d: "VJ" if d.compression else "plain" if d.simulated else "-",
+    "ACKs on the line": lambda d: (
+        "VJ" if d.compression else "batches" if d.compaction else "plain" if d.simulated else "-"
+    ),
     "least line (baud)": lambda d: f"{d.least_baud:,.0f}" if d.least_baud else "-",
     "throttle (kB/s)": lambda d: f"{d.throttle / 1024:.1f}" if d.throttle else "-",
     "window (kB)": lambda d: f"{d.window / 1024:.1f}" if d.window else "-",
@@ -117,6 +119,7 @@ def _as_json(chosen: Any, simulated: float | None, gain: float) -> dict[str, Any
         "id": chosen.id,
         "name": chosen.name,
         "compression": chosen.compression,
+        "compaction": chosen.compaction,
         "least_baud": chosen.least_baud,
         "throttle_bytes_per_s": chosen.throttle,
         "window_bytes": chosen.window,

@@ -8,6 +8,10 @@ FINDINGS: dict[str, str] = {
         " them, and the timer expires. A fade of 0.3 s and more costs so many segments that few duplicates follow, and the repair's ACK passes: the longer fade does"
         " less harm."
     ),
+    "ACK compaction": (
+        "At 9600 baud the thesis's own form carries a download of 214 kB/s with a window of 250 kB and a delay of 1 s, the traditional one about the same, where plain ACKs"
+        " allow 65 kB/s. ACKs that are spread over the time between packets do not bunch; the loss of a packet of ACKs then costs next to nothing, since ACKs are cumulative."
+    ),
     "Header compression and the ACK queue": (
         "The serial queue of 200 packets peaks at 148, as far as the thesis measured (100 to 155), and below its prediction of 176, which lets no ACK leave meanwhile."
     ),

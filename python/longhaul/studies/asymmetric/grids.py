@@ -9,7 +9,20 @@ from ... import designs
 from ...asymmetric import COMPRESSED_HEADER, KB, MSS
 from ...scenario import Scenario
 from ..model import Case, Experiment
-from .scenarios import ADVERTISED, FADE_AT, FILE, MEGABYTE, POLICIES, WINDOW, download, network
+from .scenarios import (
+    ADVERTISED,
+    FADE_AT,
+    FILE,
+    MEGABYTE,
+    POLICIES,
+    WINDOW,
+    behind_edge,
+    compaction,
+    download,
+    download_from_origin,
+    filtered,
+    network,
+)
 
 SCALES = {
     "tiny": "two lines and three designs, for continuous integration",
@@ -26,7 +39,7 @@ FADES, MOMENTS = (0.05, 0.1, 0.2, 0.3, 0.5), (0.0, 0.35, 0.7)
 STALLS, LONG_FADES = (0.02, 0.05, 0.1, 0.3, 0.5), (1.5, 2.0, 3.0)
 #: Chapter 8 as the thesis fixes it: speed of the line, and the rate where it rounds one of its own.
 LADDER: Mapping[str, tuple[int, float | None]] = {
-    "8.1": (28_800, None), "8.2": (28_800, 96 * KB), "8.3": (28_800, 192 * KB), "8.4": (14_400, None), "8.5": (28_800, None),
+    "8.1": (28_800, None), "8.2": (28_800, 96 * KB), "8.3": (28_800, 192 * KB), "8.4": (14_400, None), "8.5": (28_800, None), "8.6": (9_600, None),
 }  # fmt: skip
 
 
@@ -183,6 +196,45 @@ def argued(scale: str) -> list[Case]:
     return cases
 
 
+def compactions(scale: str) -> list[Case]:
+    """Appendix A: both forms of ACK compaction, with and without loss of the packets that carry ACKs; header compression beside."""
+    if scale == "tiny":
+        return []
+
+    def case(form: str, spacing: Any, lost: int) -> Case:
+        built = compaction(f"{form}, {spacing}, {lost}", form=form, spacing=spacing, every_lost=lost)
+        settings = {"variant": "sack", "initial": 4, "min_rto": 1.5}
+        return Case(
+            {"form": form, "spacing": str(spacing), "lost": lost}, download_from_origin(built, **settings), tables=True
+        )
+
+    cases = [case(form, spacing, 0) for form in ("exact", "traditional") for spacing in ("even", "immediate", 100)]
+    cases += [case(form, "even", 200) for form in ("exact", "traditional")]
+    plain = behind_edge(network("header compression", duration=160))
+    cases.append(
+        Case(
+            {"form": "VJ", "spacing": "none", "lost": 0},
+            download_from_origin(plain, variant="sack", initial=4),
+            tables=True,
+        )
+    )
+    return cases
+
+
+def filters(scale: str) -> list[Case]:
+    """Section 5.3.1 and S-15: ACK suppression."""
+    if scale == "tiny":
+        return []
+    return [
+        Case(
+            {"every": every},
+            download_from_origin(filtered(f"one of {every}", every), variant="sack", window=60 * KB),
+            tables=True,
+        )
+        for every in (1, 2, 4)
+    ]
+
+
 EXPERIMENTS = (
     Experiment("limits", "Asymmetric limits", "table 5.1", limits),
     Experiment("rtt", "Throughput over the round trip", "5.5.1", over_rtt),
@@ -193,5 +245,7 @@ EXPERIMENTS = (
     Experiment("two", "Two flows", "7.1.3", two_flows),
     Experiment("start", "Slow start", "7.2", slow_starts),
     Experiment("ladder", "Designs", "8", ladder),
+    Experiment("compaction", "ACK compaction", "A.1, A.2", compactions),
+    Experiment("filter", "ACK suppression", "5.3.1", filters),
     Experiment("argued", "Argued, not measured", "5.2 to 6.3", argued),
 )

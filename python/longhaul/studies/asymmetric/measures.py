@@ -84,3 +84,18 @@ def largest_burst(row: Row, after: float = FADE_AT + 0.5, within: float = 0.05) 
 def segments(window: float = WINDOW) -> float:
     """A window in segments."""
     return window / MSS
+
+
+def rate_at_end(row: Row, span: float = 60.0) -> float:
+    """Goodput of the first flow over the last part of a run."""
+    result = row.result()
+    end = float(result.flows["time_s"].max() or 0.0)  # type: ignore[arg-type]
+    return rate_between(result, 0, end - span, end)
+
+
+def time_for(row: Row, amount: float) -> float:
+    """When so many bytes had been sent for the first time."""
+    sent = row.result().segments.filter((pl.col("kind") == _NEW) & (pl.col("flow") == 0)).sort("time_s")
+    first = float(sent["start"].min() or 0)  # type: ignore[arg-type]
+    reached = sent.filter(pl.col("end") - first >= amount)
+    return float(reached["time_s"].min()) if reached.height else float("inf")  # type: ignore[arg-type]

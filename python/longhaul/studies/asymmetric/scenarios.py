@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import toml
 from ...asymmetric import COMPRESSED_HEADER, KB, MSS
 from ...designs import VEGAS
 from ...scenario import Scenario
@@ -89,3 +90,35 @@ def download(
     trace = settings.pop("trace", False)
     app = {"kind": "bulk"} if size is None else {"kind": "bulk", "size": f"{size} B"}
     return built.flow("server", "client", name=name, count=count, app=app, trace=trace, tcp=tcp(**settings))
+
+
+def behind_edge(built: Scenario) -> Scenario:
+    """The same network with the client and the server a link away from it, so that middleboxes can stand at its ends."""
+    for name, ends in (("lan", ("client", "home")), ("net", ("origin", "server"))):
+        built = built.link(name, *ends, rate="1 Gbit/s", delay="0 s")
+    return built
+
+
+def compaction(
+    name: str, *, form: str, spacing: Any = "even", every_lost: int = 0, duration: float = 160.0, wait: float = 0.075
+) -> Scenario:
+    """Appendix A.2: ACKs cross the line as the compactor makes packets of them; the line may lose each n-th of these."""
+    built = network(name, duration=duration, vj=None)
+    content = built.content
+    if every_lost:
+        content["link"][0]["reverse"]["loss"] = {"kind": "periodic", "every": every_lost, "first": 2 * every_lost}
+    built = behind_edge(Scenario.from_toml(toml.document(content)))
+    return built.middlebox(
+        "client", "ack_compaction", peer="server", form=form, spacing=spacing, wait=f"{wait * 1000:g} ms"
+    )
+
+
+def filtered(name: str, every: int, *, duration: float = 60.0) -> Scenario:
+    """Section 5.3.1: one of so many ACKs passes."""
+    built = behind_edge(network(name, duration=duration, vj=None))
+    return built.middlebox("client", "ack_filter", every=every, hold="500 ms")
+
+
+def download_from_origin(built: Scenario, **settings: Any) -> Scenario:
+    """An endless, traced transfer between the hosts of `behind_edge`."""
+    return built.flow("origin", "home", name="download", app={"kind": "bulk"}, trace=True, tcp=tcp(**settings))

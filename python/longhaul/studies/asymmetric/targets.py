@@ -17,9 +17,11 @@ from .measures import (
     kilobytes,
     largest_burst,
     queue_peak,
+    rate_at_end,
     rate_between,
     silence,
     steady_rate,
+    time_for,
     time_to_window,
 )  # fmt: skip
 from .scenarios import ADVERTISED, FILE
@@ -269,6 +271,51 @@ _VEGAS = (
 _OF_DESIGNS = {
     "8.2": "Behind the throttle the first of two segments waits 15 ms for the second one until both are acknowledged: a longer round trip than the 600 ms of the window."
 }
+
+
+def _compaction(results: Results) -> Judgement:
+    """N-23: steady rates, by form and spacing."""
+    table = results["compaction"]
+    rates = {
+        f"{form} {spacing}": rate_at_end(table.where(form=form, spacing=spacing, lost=0)[0])
+        for form in ("exact", "traditional") for spacing in ("even", "immediate", "100")
+    }  # fmt: skip
+    judged = band(rates["exact 100"], 100, 200, margin=60, unit="kB/s")
+    return Judgement(judged.verdict, "; ".join(f"{name} {rate:.0f} kB/s" for name, rate in rates.items()))
+
+
+def _compaction_loss(results: Results) -> Judgement:
+    table = results["compaction"]
+    rates = {lost: rate_at_end(table.where(form="exact", spacing="even", lost=lost)[0], span=120) for lost in (0, 200)}
+    row = table.where(form="exact", spacing="even", lost=200)[0]
+    return holds(
+        {"slower": rates[200] < 0.9 * rates[0]}, f"{rates[0]:.0f} and {rates[200]:.0f} kB/s, {row['timeouts']:.0f} RTOs"
+    )
+
+
+def _traditional(results: Results) -> Judgement:
+    table = results["compaction"]
+    times = {
+        form: time_for(table.where(form=form, spacing=spacing, lost=0)[0], 30 * KB)
+        for form, spacing in (("traditional", "even"), ("VJ", "none"))
+    }
+    text = f"30 kB after {times['traditional']:.1f} s, with VJ after {times['VJ']:.1f} s"
+    return holds({"slower than VJ at first": times["traditional"] > times["VJ"]}, text)
+
+
+def _filtered(results: Results) -> Judgement:
+    table = results["filter"]
+    rates = {every: rate_at_end(table.where(every=every)[0], span=20) for every in (1, 2, 4)}
+    times = {every: time_for(table.where(every=every)[0], 100 * KB) for every in (1, 2, 4)}
+    text = ", ".join(
+        f"one of {every}: {rates[every]:.0f} kB/s, 100 kB after {times[every]:.1f} s" for every in (1, 2, 4)
+    )
+    return holds(
+        {"more throughput is not less": rates[4] >= 0.95 * rates[1], "slower start": times[1] < times[2] < times[4]},
+        text,
+    )
+
+
 _LONGEST = Line(28_800, header=LONGEST_HEADER)
 TARGETS = (
     _t("N-01", "4.4", "a ping of 84 bytes over 1000 ms takes 1000 + 89 ms, and 31 ms of processing",
@@ -319,6 +366,10 @@ TARGETS = (
     _t("X-09", "6.4.2", "P2: without an RTO, bursts after the repair", _shrinking, "policy", kind="ordering"),
     _t("X-10", "6.4.2", "P2: sometimes an RTO all the same", _policy_p2, "policy", kind="ordering", reason="FACK here repairs all losses within a round trip, and a cumulative ACK is never the only one that is dropped."),
     _t("X-11", "6.4.3", "P3: no RTO", _timeouts("policy", 0.0, 0.0, policy="P3"), "policy", kind="band"),
+    _t("N-23b", "A.2.2", "ACK compaction with a plain shaper: 100 to 200 kB/s at 9600 baud, simulated (window 250 kB, delay 1 s)", _compaction, "compaction", kind="band", reason="The window over the round trip is the limit here, 250 kB over 1.17 s. The thesis had bunching; its window is not given."),
+    _t("X-15", "A.2.2", "losing a compacted packet slows the transfer down severely", _compaction_loss, "compaction", kind="ordering", reason="A packet holds about 7 ACKs here, not a window's: ACKs are spread evenly behind the line, and do not bunch as the thesis saw them. The ACKs of the next packet then say what the lost ones said."),
+    _t("X-16", "A.1.2", "traditional compaction: slower than header compression until it fires", _traditional, "compaction", kind="ordering"),
+    _t("S-15", "5.3.1", "ACK suppression: slower start for short transfers", _filtered, "filter", kind="ordering"),
     _t("S-10", "6.4.3", "P4, a long queue with the default RTO: RTO guaranteed", _timeouts("policy", 0.75, 1.0, policy="P4"), "policy", kind="band"),
     _t("S-01a", "5.4", "an MSS of 536: 23.9 kB/s, 111.7 with compression (specification)",
        lambda r: both(_argued("MSS 536", 23.9)(r), _argued("MSS 536, compressed", 111.7)(r)), "argued"),
