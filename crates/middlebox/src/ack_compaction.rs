@@ -323,9 +323,8 @@ impl<B: Body> AckCompaction<B> {
 
     /// Lets the ACKs go whose time has come.
     fn release(&mut self, now: Instant) {
-        while let Some((_, connection, direction, segment)) =
-            self.pending.pop_front_if(|(due, ..)| *due <= now)
-        {
+        while self.pending.front().is_some_and(|(due, ..)| *due <= now) {
+            let Some((_, connection, direction, segment)) = self.pending.pop_front() else { return };
             self.outbox.push_at(1, connection, direction, segment, Ecn::NotEct, B::default());
         }
     }
