@@ -1,0 +1,87 @@
+//! What is refused of serial lines and of the middleboxes for thin return links, and where the message points.
+
+use longhaul_scenario::load;
+
+const GOOD: &str = r#"[run]
+duration = "10 s"
+[[link]]
+name = "thin"
+ends = ["hub", "edge"]
+rate = "9600 bit/s"
+delay = "250 ms"
+queue = { kind = "droptail", limit = "10 packets" }
+serial = { framing = "slip", vj = { slots = 16 } }
+[[link]]
+name = "lan"
+ends = ["edge", "client"]
+rate = "10 Mbit/s"
+delay = "0 s"
+[[link]]
+name = "net"
+ends = ["server", "hub"]
+rate = "10 Mbit/s"
+delay = "0 s"
+[[flow]]
+name = "download"
+from = "server"
+to = "client"
+[[middlebox]]
+kind = "ack_compaction"
+at = "edge"
+peer = "hub"
+[[middlebox]]
+kind = "ack_filter"
+at = "edge"
+every = 2
+"#;
+
+fn refusal(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from:?} is not in the scenario");
+    load(&GOOD.replace(from, to), "thin.toml", &[]).expect_err("must be refused").to_string()
+}
+
+#[test]
+fn the_good_scenario_is_accepted() {
+    load(GOOD, "thin.toml", &[]).unwrap();
+}
+
+#[test]
+fn each_mistake_has_its_place_and_its_cure() {
+    for (from, to, parts) in [
+        ("slots = 16", "slots = 2", ["thin.toml:9", "from 3 to 254"]),
+        ("slots = 16", "header = \"2 B\"", ["thin.toml:9", "from 3 to 40 B"]),
+        ("framing = \"slip\"", "framing = \"slippp\"", ["thin.toml:9", "slip"]),
+        ("framing = \"slip\"", "bits_per_byte = 7", ["thin.toml:9", "from 8 to 16"]),
+        ("framing = \"slip\"", "mtu = \"40 B\"", ["thin.toml:9", "from 68 to 65535 B"]),
+        ("kind = \"droptail\"", "kind = \"head_drop\"", ["serial", "first in, first out"]),
+        (
+            "queue = {",
+            "reordering = { probability = 0.1, delay = \"1 ms\" }\nqueue = {",
+            ["serial", "in order"],
+        ),
+        ("peer = \"hub\"", "peer = \"edge\"", ["peer", "both nodes are \"edge\""]),
+        ("peer = \"hub\"", "peer = \"hubb\"", ["hubb", "hub"]),
+        ("peer = \"hub\"", "peer = \"hub\"\nmost = 0", ["most", "from 1 to 1000 ACKs"]),
+        ("peer = \"hub\"", "peer = \"hub\"\nspacing = \"odd\"", ["odd", "\"even\""]),
+        ("peer = \"hub\"", "peer = \"hub\"\nspacing = 0", ["thin.toml", "ACKs a second"]),
+        ("every = 2", "every = 0", ["every", "1 to 1000"]),
+        ("every = 2", "hold = \"0 s\"", ["hold", "more than 0 s"]),
+        (
+            "kind = \"ack_filter\"\nat = \"edge\"\nevery = 2",
+            "kind = \"mss_clamp\"\nat = \"edge\"\nmss = \"0 B\"",
+            ["mss", "from 1 to"],
+        ),
+    ] {
+        let message = refusal(from, to);
+        for part in parts {
+            assert!(message.contains(part), "{to:?}: {part:?} is missing in:\n{message}");
+        }
+    }
+}
+
+/// The ACKs of a flow that begins or ends at one of the two nodes do not pass it.
+#[test]
+fn a_compactor_needs_hosts_beyond() {
+    let message = refusal("to = \"client\"", "to = \"edge\"");
+    assert!(message.contains("no flow passes \"edge"), "{message}");
+}
