@@ -234,8 +234,8 @@ def read_table(file: Path) -> pl.DataFrame:
 def flat_metrics(summary: dict[str, Any]) -> dict[str, float | None]:
     """A run's metrics under flat names: `goodput_bps`, `link.<name>.utilisation`, `group.<name>.goodput_bps`."""
     metrics: dict[str, float | None] = dict(summary["run"])
-    for kind in ("link", "group"):
-        for item in summary[f"{kind}s"]:
+    for kind, objects in (("link", "links"), ("group", "groups"), ("middlebox", "middleboxes")):
+        for item in summary.get(objects, []):
             metrics |= {f"{kind}.{item['name']}.{key}": value for key, value in item["metrics"].items()}
     return metrics
 

@@ -124,8 +124,13 @@ pub(crate) struct Cache<B> {
     /// End of the highest data seen.
     pub highest: u64,
     duplicates: u32,
-    /// While below it, an ACK of new data that does not reach it tells of one more loss (RFC 6582).
+    /// While below it, an ACK of new data that does not reach it may tell of more losses (RFC 6582).
     recovery_point: u64,
+    /// When the latest sent of the copies that have arrived was sent. Whatever was sent before is lost, or waits above a hole
+    /// (RFC 8985 section 5).
+    arrived: Instant,
+    /// The receiver's window in bytes, where the sender may be told of more.
+    pub window: Option<u64>,
     rtt: RttEstimator,
     deadline: Instant,
     settings: LocalRecovery,
@@ -145,6 +150,8 @@ impl<B> Cache<B> {
             highest: 0,
             duplicates: 0,
             recovery_point: 0,
+            arrived: Instant::ZERO,
+            window: None,
             rtt: settings.estimator(),
             deadline: Instant::FAR_FUTURE,
             settings,
@@ -223,11 +230,18 @@ impl<B> Cache<B> {
         mut freed: impl FnMut(&Copy<B>),
     ) -> Option<Duration> {
         let mut sample = None;
+        let mut count = 0;
+        let known = self.acked;
         while let Some(copy) = self.copies.front().filter(|copy| copy.end <= ack) {
             if !copy.resent {
                 sample = Some(now.since(copy.sent_at));
             }
+            // An ACK that comes too soon for the last transmission is for an earlier one.
+            if !copy.resent || now.since(copy.sent_at) >= self.rtt.min {
+                self.arrived = self.arrived.max(copy.sent_at);
+            }
             freed(copy);
+            count += 1;
             self.payload -= copy.payload();
             self.copies.pop_front();
         }
@@ -240,11 +254,43 @@ impl<B> Cache<B> {
         }
         if self.settings.enabled {
             self.deadline = if self.copies.is_empty() { Instant::FAR_FUTURE } else { now + self.rtt.rto() };
+            let edge = known.zip(self.window).map(|(known, window)| known + window);
+            self.find_discarded(edge.unwrap_or(u64::MAX));
             if ack < self.recovery_point && self.holds_missing() {
-                self.resend(0, now);
+                self.resend_missing(edge.unwrap_or(u64::MAX), 2 * count, now);
             }
         }
         sample
+    }
+
+    /// True if a copy should have arrived with what was acknowledged just now, and did not (RFC 8985 section 5).
+    fn is_overdue(&self, index: usize) -> bool {
+        self.copies.get(index).is_some_and(|copy| copy.sent_at < self.arrived)
+    }
+
+    /// While it waited for a hole to be filled, the receiver discarded what came from beyond `edge`, the end of its window.
+    fn find_discarded(&mut self, edge: u64) {
+        let last = self.copies.len().checked_sub(1).filter(|last| self.is_overdue(*last));
+        if let Some(copy) = last.and_then(|last| self.copies.get(last)).filter(|copy| copy.end > edge) {
+            self.recovery_point = self.recovery_point.max(copy.end);
+        }
+    }
+
+    /// The oldest copy is missing, if it should have arrived; so are those that were discarded beyond `edge`, of which so many
+    /// are sent again as the window has room for: twice what was acknowledged, so that they double from round trip to round
+    /// trip.
+    fn resend_missing(&mut self, edge: u64, most: usize, now: Instant) {
+        let limit = self.acked.zip(self.window).map_or(u64::MAX, |(acked, window)| acked + window);
+        let mut left = most;
+        for index in 0..self.copies.len() {
+            let end = self.copies[index].end;
+            if left == 0 || end > limit {
+                return;
+            }
+            if (index == 0 || end > edge) && self.is_overdue(index) && self.resend(index, now) {
+                left -= 1;
+            }
+        }
     }
 
     /// True if the packet that the receiver waits for is here.
@@ -309,13 +355,15 @@ impl<B> Cache<B> {
         ours
     }
 
-    /// A copy goes out again, unless it did so within the last round trip.
-    fn resend(&mut self, index: usize, now: Instant) {
+    /// A copy goes out again, unless it did so within the last round trip. True if it does.
+    fn resend(&mut self, index: usize, now: Instant) -> bool {
         let copy = &self.copies[index];
         let under_way = copy.resent && now.since(copy.sent_at) < self.rtt.srtt;
-        if !under_way && !copy.sacked && !self.to_resend.contains(&index) {
+        let chosen = !under_way && !copy.sacked && !self.to_resend.contains(&index);
+        if chosen {
             self.to_resend.push(index);
         }
+        chosen
     }
 
     /// Takes note of the sender's clock.

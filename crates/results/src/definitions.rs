@@ -40,7 +40,8 @@ pub const DEFINITIONS: &[Definition] = &[
         "bit/s",
         "Largest goodput of an interval",
         "Payload that arrived in order, in bits, in one interval of `run.sample`, over its length: the largest of the intervals \
-         that lie after the warm-up. Only where `run.peak_goodput` asks for it.",
+         that lie after the warm-up. Of a group or a run: the largest of its flows. Only \
+         where `run.peak_goodput` asks for it.",
     ),
     define(
         "throughput_bps",

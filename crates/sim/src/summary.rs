@@ -436,6 +436,13 @@ fn group_metrics(
     let times = completion_times(world, members, flows);
     let mut metrics = Metrics::default();
     metrics.set("goodput_bps", ratio(sum(&|t| t.delivered) * 8.0, measured_s));
+    if world.scenario.run.peak_goodput {
+        let largest = members
+            .iter()
+            .filter_map(|flow| world.goodput_max[*flow])
+            .fold(None, |most: Option<f64>, value| Some(most.map_or(value, |most| most.max(value))));
+        metrics.set("goodput_max_bps", largest);
+    }
     metrics.set("delivered_bytes", sum(&|t| t.delivered));
     metrics.set("jain_index", jain_index(&goodputs));
     metrics.set("rtt_mean_s", ratio(rtt_sum, samples));

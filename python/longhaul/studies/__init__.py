@@ -54,6 +54,8 @@ def document(study: Study, out: Path, directory: Path) -> Path:
     for scale in study.scales:
         campaign = plan(study, scale, out)
         if campaign.started:
+            # Results of other builds count that were accepted after a check.
+            campaign.store.continues(resume=True, join=False, force=False)
             outcomes.append(outcome(campaign))
     path = directory / f"{study.name}.md"
     write_markdown(outcomes, path, directory / study.name)

@@ -13,6 +13,8 @@ from .model import Study
 STUDIES = {
     "asymmetric": "longhaul.studies.asymmetric",
     "highspeed": "longhaul.studies.highspeed",
+    "premature-ack": "longhaul.studies.premature_ack",
+    "split-pep": "longhaul.studies.split_pep",
 }
 
 

@@ -239,6 +239,7 @@ impl<B: Body> Half<B> {
         if known.is_some_and(|acked| ack < acked) {
             return Verdict::Forward;
         }
+        self.cache.window = window_before.map(|field| u64::from(field) << self.destination.shift);
         let news = if known == Some(ack) {
             self.on_same_ack(now, segment, pure, window_before)
         } else {

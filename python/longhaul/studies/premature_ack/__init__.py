@@ -1,0 +1,29 @@
+"""Premature ACKs with a watermark (Okayama, 2005): the throughput over W for every delay and buffer of the paper."""
+
+from __future__ import annotations
+
+from ..model import Study
+from .decisions import DECISIONS
+from .figures import FIGURES
+from .findings import FINDINGS
+from .grids import EXPERIMENTS, SCALES
+from .targets import TARGETS
+
+STUDY = Study(
+    name="premature-ack",
+    title="Premature ACKs: when to acknowledge on the destination's behalf",
+    source=(
+        "Performance Improvement of TCP using PEPs: effect of premature ACK transmission timing on throughput, Okayama University, 2005"
+    ),
+    about=(
+        "A PEP between a fast and a slow network keeps copies of the packets of a connection and acknowledges the oldest W of them to"
+        " the source. How does the throughput depend on this watermark, on the delays of both networks and on the PEP's buffer of N"
+        " packets? In class R-1 more is never worse; in class R-2 the buffer overflows from some W on, and the throughput falls."
+    ),
+    scales=SCALES,
+    experiments=EXPERIMENTS,
+    targets=TARGETS,
+    figures=FIGURES,
+    decisions=DECISIONS,
+    findings=FINDINGS,
+)

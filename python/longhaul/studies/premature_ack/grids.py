@@ -1,0 +1,121 @@
+"""What is varied, at each scale. The full scale is the paper's grid: every delay, buffer and watermark."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from ..model import Case, Experiment
+from .scenarios import BUFFERS, D_DELAYS, S_DELAYS, case
+
+SCALES = {
+    "tiny": "the watermarks around the figures' turning points, for continuous integration",
+    "quick": "every watermark of the six figures; a thinned grid of delays and watermarks",
+    "full": "the paper's 27,432 runs, and the automatic watermark at each of its 432 points",
+}
+
+#: Figures 4 to 7, 9, 10: delays of S-Net and D-Net in ms, buffer; by their targets.
+CURVES = {
+    "P1": (80, 100, 50),
+    "P2": (100, 100, 50),
+    "P3": (50, 100, 50),
+    "P4": (50, 200, 50),
+    "P5": (80, 150, 50),
+    "P6": (80, 100, 30),
+}
+_TINY = {
+    "P1": (0, 10, 20, 23, 24, 25, 26, 27, 30, 40, 50),
+    "P2": (0, 10, 19, 20, 21, 30, 40, 50),
+    "P3": (0, 10, 20, 30, 36, 37, 38, 39, 40, 50),
+    "P4": (0, 10, 20, 30, 31, 32, 33, 40, 50),
+    "P5": (0, 10, 20, 30, 36, 37, 38, 39, 40, 50),
+    "P6": (0, 10, 18, 20, 21, 22, 25, 30),
+}
+_QUICK_S, _QUICK_D, _QUICK_N = (1, 50, 80, 120, 200), (10, 50, 100, 150, 200), (30, 50, 100)
+#: Packets of the transfer by which the start is timed.
+START_UP = 100
+
+
+def curves(scale: str) -> list[Case]:
+    """Throughput over W, as in the figures."""
+    points = {name: _TINY[name] if scale == "tiny" else range(n + 1) for name, (_, _, n) in CURVES.items()}
+    return [case(*CURVES[name], w) for name, watermarks in points.items() for w in watermarks]
+
+
+def strict(scale: str) -> list[Case]:
+    """The same, and a thinned grid, with a PEP that never acknowledges what it cannot send again (decision D1)."""
+    if scale == "tiny":
+        return []
+    points = {(*curve, w) for curve in CURVES.values() for w in range(curve[2] + 1)}
+    points |= {(d_s, d_d, n, w) for d_s, d_d, n in _points(scale) for w in range(0, n + 1, 5)}
+    return [case(*point, guard="strict") for point in sorted(points)]
+
+
+def _points(scale: str) -> list[tuple[int, int, int]]:
+    if scale == "tiny":
+        return list(CURVES.values())
+    if scale == "quick":
+        return list(product(_QUICK_S, _QUICK_D, _QUICK_N))
+    return list(product(S_DELAYS, D_DELAYS, BUFFERS))
+
+
+def grid(scale: str) -> list[Case]:
+    """Every combination of delays, buffer and watermark."""
+    if scale == "tiny":
+        return []
+    step = 1 if scale == "full" else 5
+    return [case(d_s, d_d, n, w) for d_s, d_d, n in _points(scale) for w in range(0, n + 1, step)]
+
+
+def automatic(scale: str) -> list[Case]:
+    """The automatic watermark at the points of the grid."""
+    return [case(*point, "auto", guard="strict") for point in _points(scale)]
+
+
+def start_up(scale: str) -> list[Case]:
+    """How long the first packets take."""
+    step = 10 if scale == "tiny" else 5
+    return [case(*CURVES["P1"], w, packets=START_UP) for w in range(0, 51, step)]
+
+
+def windows(scale: str) -> list[Case]:
+    """Beyond the paper: a PEP that offers the source a larger window than the destination does, where 20 packets hold it up."""
+    if scale == "tiny":
+        return []
+    d_s, d_d, _ = CURVES["P2"]
+    return [
+        Case(
+            {"window": window, "w": w},
+            case(d_s, d_d, 100, w, guard="strict", pep={"window": f"{window * 960} B"}).scenario,
+        )
+        for window in (20, 30, 40)
+        for w in (*range(0, 101, 10), "auto")
+    ]
+
+
+def losses(scale: str) -> list[Case]:
+    """Beyond the paper: loss on D-Net, repaired by the PEP or by the source."""
+    if scale == "tiny":
+        return []
+    found = []
+    for loss, (name, w, pep) in product((0.001, 0.003, 0.01, 0.03), _REPAIRS):
+        built = case(*CURVES["P1"], w, guard="strict", loss=loss, variant="sack", pep=pep).scenario
+        found.append(Case({"loss": loss, "repair": name}, built, replications=5))
+    return found
+
+
+_REPAIRS: tuple[tuple[str, int | str, dict[str, Any]], ...] = (
+    ("source", 0, {"recovery": {"enabled": False}}),
+    ("PEP", 25, {}),
+    ("PEP, automatic W", "auto", {}),
+)
+
+EXPERIMENTS = (
+    Experiment("curves", "Throughput over W, the six figures", "4", curves),
+    Experiment("strict", "The same with a PEP that keeps every promise", "beyond the paper", strict),
+    Experiment("grid", "Every delay, buffer and watermark", "4.3", grid),
+    Experiment("automatic", "The automatic watermark at the same points", "beyond the paper", automatic),
+    Experiment("start", f"Time of the first {START_UP} packets", "4", start_up),
+    Experiment("windows", "A larger window", "beyond the paper", windows),
+    Experiment("loss", "Loss on D-Net", "beyond the paper", losses),
+)

@@ -1,0 +1,177 @@
+"""What the paper says, as targets: the six figures' turning points, the classes over the grid, the start; and what it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..model import Target
+from ..results import NotRun, Results, Row
+from ..verdict import Judgement, both, holds, median, number, trend
+from .grids import CURVES
+from .measures import SLACK, curve, curves, through, throughput
+from .scenarios import BUFFERS, D_DELAYS, S_DELAYS
+
+_NO_RUNS = "no curve of the grid is whole"
+
+
+def _is(name: str, expected: str) -> Callable[[Results], Judgement]:
+    def judge(results: Results) -> Judgement:
+        found = curve(results, "curves", *CURVES[name])
+        return holds({f"class {expected}": found.name == expected}, f"class {found.name}")
+
+    return judge
+
+
+def _reaches(name: str, paper: int) -> Callable[[Results], Judgement]:
+    """The first W with the largest throughput, to a packet."""
+
+    def judge(results: Results) -> Judgement:
+        return number(curve(results, "curves", *CURVES[name]).reaches_top, paper, 1, unit="packets", relative=False)
+
+    return judge
+
+
+def _last(name: str, paper: int) -> Callable[[Results], Judgement]:
+    """The last W before the fall, to a packet."""
+
+    def judge(results: Results) -> Judgement:
+        found = curve(results, "curves", *CURVES[name]).last_before_fall
+        return (
+            Judgement("not", "it never falls")
+            if found is None
+            else number(found, paper, 1, unit="packets", relative=False)
+        )
+
+    return judge
+
+
+def _top(name: str, paper: float) -> Callable[[Results], Judgement]:
+    def judge(results: Results) -> Judgement:
+        return number(curve(results, "curves", *CURVES[name]).top, paper, 0.02, unit="Mbit/s")
+
+    return judge
+
+
+def _never_full(results: Results) -> Judgement:
+    top = curve(results, "curves", *CURVES["P4"]).top
+    return holds({"below 1 Mbit/s": top < 1 - SLACK}, f"at most {top:.3f} Mbit/s")
+
+
+def _share(results: Results, place: int, values: tuple[int, ...]) -> dict[int, float]:
+    """Per cent of the curves in class R-2, by d_S, d_D or N."""
+    found = curves(results)
+    if not found:
+        raise NotRun(_NO_RUNS)
+    shares = {}
+    for value in values:
+        chosen = [one for point, one in found.items() if point[place] == value]
+        if chosen:
+            shares[value] = 100 * sum(one.falls for one in chosen) / len(chosen)
+    return shares
+
+
+def _over(place: int, values: tuple[int, ...], rising: bool) -> Callable[[Results], Judgement]:
+    return lambda results: trend(_share(results, place, values), rising=rising, unit="%")
+
+
+def _start(results: Results) -> Judgement:
+    return trend(results["start"].series("completion_time_mean_s", "w"), rising=False, unit="s")
+
+
+def shares_of_best(results: Results, experiment: str = "strict") -> dict[tuple[int, int, int], float]:
+    """Throughput with the automatic watermark over that with the best fixed one, by point."""
+    best = curves(results, experiment)
+    found = {}
+    for row in results["automatic"].rows:
+        point = _point(row)
+        if point in best and row.metrics is not None:
+            found[point] = throughput(row) / best[point].top
+    if not found:
+        raise NotRun(_NO_RUNS)
+    return found
+
+
+def _automatic(results: Results) -> Judgement:
+    shares = list(shares_of_best(results).values())
+    close = sum(share >= 0.95 for share in shares) / len(shares)
+    text = (
+        f"median {median(shares):.3f} of the throughput with the best fixed W (in steps of 5), least {min(shares):.3f}; at least 0.95 at {100 * close:.0f} %"
+        f" of {len(shares)} points"
+    )
+    return holds({"at least 0.95 at 95 % of the points": close >= 0.95}, text)
+
+
+def _no_trap(results: Results) -> Judgement:
+    found = curves(results)
+    falling = [row for row in results["automatic"].rows if _point(row) in found and found[_point(row)].falls]
+    if not falling:
+        raise NotRun("no curve of class R-2 is whole")
+    trapped = [row for row in falling if through(row) > 0]
+    return holds(
+        {"never": not trapped},
+        f"of {len(falling)} points in class R-2 the buffer overflows in the steady state at {len(trapped)}",
+    )
+
+
+def _point(row: Row) -> tuple[int, int, int]:
+    return row.parameters["d_s"], row.parameters["d_d"], row.parameters["n"]
+
+
+def _strict(results: Results) -> Judgement:
+    checks: dict[str, bool] = {}
+    text = []
+    for name, point in CURVES.items():
+        printed, kept = curve(results, "curves", *point), curve(results, "strict", *point)
+        checks[name] = printed.name == kept.name and abs(printed.top - kept.top) <= SLACK
+        text.append(f"{name} {printed.top:.2f} and {kept.top:.2f}")
+    return holds(checks, "tops in Mbit/s: " + ", ".join(text))
+
+
+def _window(results: Results) -> Judgement:
+    table = results["windows"]
+    best = {window: max(table.series(throughput, "w", window=window).values()) for window in table.points("window")}
+    return both(trend(best, rising=True, unit="Mbit/s"), holds({"above 0.95 with 30": best[30] > 0.95}))
+
+
+def _loss(results: Results) -> Judgement:
+    table = results["loss"]
+    checks: dict[str, bool] = {}
+    text = []
+    for loss in table.points("loss"):
+        values = {name: table.median("goodput_bps", loss=loss, repair=name) / 1e6 for name in table.points("repair")}
+        checks |= {
+            f"{name} at {loss:g}": value > values["source"] for name, value in values.items() if name != "source"
+        }
+        text.append(f"{loss:g}: " + ", ".join(f"{name} {value:.2f}" for name, value in values.items()))
+    return holds(checks, "Mbit/s at loss rate " + "; ".join(text))
+
+
+_C, _GRID = ("curves",), ("grid",)
+TARGETS = (
+    Target("P1", "figure 4", "d_S 80, d_D 100, N 50: the full 1 Mbit/s from W = 25", "exact", _reaches("P1", 25), _C),
+    Target("P1b", "figure 4", "the full 1 Mbit/s", "exact", _top("P1", 1.0), _C),
+    Target("P1c", "figure 4", "class R-1: never falls", "ordering", _is("P1", "R-1"), _C),
+    Target("P2", "figure 5", "d_S 100, d_D 100, N 50: saturates at about 0.8 Mbit/s", "exact", _top("P2", 0.8), _C),
+    Target("P2b", "figure 5", "class R-1", "ordering", _is("P2", "R-1"), _C),
+    Target("P3", "figure 6", "d_S 50, d_D 100, N 50: rises up to W = 38, falls from 39", "exact", _last("P3", 38), _C),
+    Target("P4", "figure 7", "d_S 50, d_D 200, N 50: rises up to W = 31, falls from 32", "exact", _last("P4", 31), _C),
+    Target("P4b", "figure 7", "never reaches 1 Mbit/s", "ordering", _never_full, _C),
+    Target("P5", "figure 9", "d_S 80, d_D 150, N 50: class R-2", "ordering", _is("P5", "R-2"), _C),
+    Target("P6", "figure 10", "d_S 80, d_D 100, N 30: class R-2", "ordering", _is("P6", "R-2"), _C),
+    Target("P7a", "section 4.3", "class R-2 is the likelier the smaller d_S", "trend", _over(0, S_DELAYS, rising=False), _GRID),
+    Target("P7b", "section 4.3", "class R-2 is the likelier the larger d_D", "trend", _over(1, D_DELAYS, rising=True), _GRID),
+    Target("P7c", "section 4.3", "class R-2 is the likelier the smaller N", "trend", _over(2, BUFFERS, rising=False), _GRID),
+    Target("P8", "section 4", "slow start is the shorter the larger W", "trend", _start, ("start",)),
+    Target(
+        "A1", "its open question", "An automatic watermark comes close to the best fixed one (ours: 95 % of it at 95 % of the points)",
+        "band", _automatic, ("automatic", "strict"),
+        "It never lets the buffer overflow, and where the buffer is small against the window (N = 30, a window of 20) the best fixed W"
+        " lies above what is safe.",
+    ),
+    Target(
+        "A2", "its open question", "and never falls into the trap of class R-2", "ordering", _no_trap, ("automatic", "grid"),
+    ),
+    Target("A3", "beyond the paper", "A PEP that never acknowledges what it cannot send again has the same classes and tops", "ordering", _strict, ("curves", "strict"), "With N = 30 the PEP as printed gains by promises that it could not keep."),
+    Target("A4", "its future work", "Where the window of 20 holds S-Net up (figure 5), a larger one offered by the PEP helps", "trend", _window, ("windows",)),
+    Target("A5", "its future work", "With loss on D-Net, repair from the PEP gives more than repair by the source", "ordering", _loss, ("loss",)),
+)  # fmt: skip

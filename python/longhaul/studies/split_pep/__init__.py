@@ -1,0 +1,26 @@
+"""A split connection PEP (Innsbruck, 2009): what a shared CUBIC or SACK connection over a satellite link gains many flows."""
+
+from __future__ import annotations
+
+from ..model import Study
+from .decisions import DECISIONS
+from .figures import FIGURES
+from .findings import FINDINGS
+from .grids import EXPERIMENTS, SCALES
+from .targets import TARGETS
+
+STUDY = Study(
+    name="split-pep",
+    title="A split connection PEP over a satellite link",
+    source="A split connection PEP in ns-2, University of Innsbruck, 2009 (ns-2)",
+    about=(
+        "Many flows over a link of 100 Mbit/s and 250 ms one way, end to end with SACK TCP, or through a proxy at either end of the link"
+        " with one connection between them that all share. How much of the link is used, how evenly, and how large must the queue be?"
+    ),
+    scales=SCALES,
+    experiments=EXPERIMENTS,
+    targets=TARGETS,
+    figures=FIGURES,
+    decisions=DECISIONS,
+    findings=FINDINGS,
+)

@@ -1,0 +1,165 @@
+"""The thesis's figures: the long run, utilisation over flows and queues, windows, Pareto traffic; flow controls side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure as Drawing
+
+from ...plots.style import COLOURS, DASHES
+from ..drawing import MARKERS, panels
+from ..model import Figure
+from ..results import Metric, NotRun, Results
+from .measures import cwnd, delivery, fairness, utilisation
+from .targets import long_hop, series_of
+
+_NAMES = {"none": "no PEP", "cubic": "PEP, CUBIC", "sack": "PEP, SACK"}
+
+
+def _lines(
+    results: Results, experiment: str, over: str, metric: Metric, by: str, *, log: bool, label: str
+) -> Callable[[str], Drawing]:
+    """A panel for each discipline; a line for each mode and value of `by`."""
+
+    def draw(y: str) -> Drawing:
+        table = results[experiment]
+        drawing, all_axes = panels(2)
+        drawn = 0
+        for axes, queue in zip(all_axes, ("red", "droptail"), strict=True):
+            axes.set_title("RED" if queue == "red" else "DropTail")
+            for mode in _NAMES:
+                try:
+                    values = table.points(by, mode=mode, queue=queue)
+                except NotRun:
+                    continue
+                for number, value in enumerate(reversed(values)):
+                    try:
+                        found: Mapping[float, list[float]] = table.spread(
+                            metric, over, mode=mode, queue=queue, **{by: value}
+                        )
+                    except NotRun:
+                        continue
+                    x = list(found)
+                    line = list(_NAMES).index(mode)
+                    axes.plot(
+                        x, [float(np.median(runs)) for runs in found.values()], color=COLOURS[number % len(COLOURS)], marker=MARKERS[line],
+                        linestyle=DASHES[line], markersize=3.5, label=f"{_NAMES[mode]}, {label.format(value)}",
+                    )  # fmt: skip
+                    drawn += 1
+            if log:
+                axes.set_xscale("log")
+            axes.set_xlabel("number of flows" if over == "flows" else "queue [packets]")
+        if not drawn:
+            raise NotRun(f"{experiment} has not been run")
+        all_axes[0].set_ylabel(y)
+        handles: dict[str, Any] = {}
+        for axes in all_axes:
+            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        drawing.legend(list(handles.values()), list(handles), loc="outside right upper")
+        return drawing
+
+    return draw
+
+
+def _hours(results: Results) -> Drawing:
+    drawing, all_axes = panels(2, share_y=False)
+    drawn = 0
+    for number, mode in enumerate(("sack", "cubic")):
+        try:
+            time, window, rate = long_hop(results["long"].where(mode=mode)[0])
+        except NotRun:
+            continue
+        step = 10
+        all_axes[0].plot(
+            time[::step], window[::step], label=_NAMES[mode], color=COLOURS[number], linestyle=DASHES[number]
+        )
+        smooth = np.convolve(rate, np.ones(20) / 20, mode="same")
+        all_axes[1].plot(
+            time[::step], smooth[::step], label=_NAMES[mode], color=COLOURS[number], linestyle=DASHES[number]
+        )
+        drawn += 1
+    if not drawn:
+        raise NotRun("long has not been run")
+    all_axes[0].set(xlabel="time [s]", ylabel="cwnd of the split connection [packets]")
+    all_axes[1].set(xlabel="time [s]", ylabel="throughput [Mbit/s]", ylim=(0, 100))
+    all_axes[0].legend()
+    return drawing
+
+
+def _ftp(results: Results) -> Drawing:
+    return _lines(results, "ftp", "flows", utilisation, "packets", log=True, label="{}")(
+        "payload on the split link [Mbit/s]"
+    )
+
+
+def _windows(results: Results) -> Drawing:
+    return _lines(results, "ftp", "packets", cwnd, "flows", log=False, label="{} flows")(
+        "mean cwnd of senders [packets]"
+    )
+
+
+def _pareto(results: Results) -> Drawing:
+    return _lines(results, "pareto", "packets", utilisation, "flows", log=False, label="{} flows")(
+        "payload on the split link [Mbit/s]"
+    )
+
+
+def _one(experiment: str, flows: int, flow: int, packets: int) -> Callable[[Results], Drawing]:
+    def draw(results: Results) -> Drawing:
+        drawing, (axes,) = panels()
+        drawn = 0
+        for number, (mode, queue) in enumerate((("none", "red"), ("cubic", "red"), ("cubic", "droptail"))):
+            try:
+                row = results[experiment].where(mode=mode, queue=queue, packets=packets, flows=flows)[0]
+            except NotRun:
+                continue
+            if not (row.path / "flows.parquet").exists():
+                continue
+            values = series_of(row, flow)[:300]
+            axes.plot(
+                300 + np.arange(len(values)),
+                values,
+                linewidth=0.9,
+                color=COLOURS[number],
+                label=f"{_NAMES[mode]}, {queue}",
+            )
+            drawn += 1
+        if not drawn:
+            raise NotRun("there are no time series at this scale")
+        axes.set(xlabel="time [s]", ylabel="throughput of one flow [Mbit/s]", ylim=(0, None))
+        axes.legend()
+        return drawing
+
+    return draw
+
+
+def _control(results: Results) -> Drawing:
+    table = results["control"]
+    names = table.points("variant")
+    drawing, all_axes = panels(3, share_y=False)
+    drawing.set_size_inches(9.5, 2.8)
+    for axes, metric, title in zip(
+        all_axes, (utilisation, fairness, delivery), ("payload [Mbit/s]", "Jain's index", "under way [s]"), strict=True
+    ):
+        values = [table.median(metric, variant=name) for name in names]
+        axes.barh(range(len(names)), values, color=COLOURS[0], height=0.6)
+        axes.set(xlabel=title, yticks=range(len(names)))
+        axes.set_yticklabels(names if axes is all_axes[0] else [""] * len(names))
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        if metric is fairness:
+            axes.set_xlim(0.9, 1)
+    return drawing
+
+
+FIGURES = (
+    Figure("4.1", "the split connection over hours", "SACK grows by half a packet a round trip: hours to fill the link. CUBIC does so in minutes.", _hours, ("long",)),
+    Figure("4.8", "payload on the split link over the number of flows", "Without the PEP the queue decides; with it, 300 packets are as good as 3000. A colour for each queue.", _ftp, ("ftp",)),
+    Figure("4.3", "throughput of flow 23 of 50, queue 600", "A stretch of 300 s.", _one("ftp", 50, 23, 600), ("ftp",)),
+    Figure("4.7", "windows of the senders over the queue", "With the PEP the senders' round trip ends at the proxy.", _windows, ("ftp",)),
+    Figure("4.10", "throughput of Pareto flow 547 of 750, queue 1500", "A stretch of 300 s.", _one("pareto", 750, 547, 1500), ("pareto",)),
+    Figure("4.12", "Pareto traffic: payload on the split link over the queue", "The thesis has a panel for each number of flows.", _pareto, ("pareto",)),
+    Figure("control", "flow controls of the PEP, 50 FTP flows", "Under way: from the sender to the receiver's application, by Little's law.", _control, ("control",)),
+)  # fmt: skip

@@ -1,0 +1,126 @@
+"""The studies of performance enhancing proxies: their grids, the judging of curves, and the small scale."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from longhaul import studies
+from longhaul.studies import NotRun, Results, Row
+from longhaul.studies.drawing import draw
+from longhaul.studies.premature_ack.measures import Curve
+from longhaul.studies.premature_ack.scenarios import scenario as premature_scenario
+from longhaul.studies.split_pep.scenarios import scenario as split_scenario
+
+
+def planned(name: str, scale: str) -> studies.Campaign:
+    """A study's runs; nothing is run."""
+    return studies.plan(studies.find(name), scale, Path("unused"))
+
+
+def test_the_grid_of_delays_is_the_papers():
+    # Specification, section 2: 12 x 9 combinations x (31 + 51 + 71 + 101) watermarks.
+    study = studies.find("premature-ack")
+    points = {
+        (case.parameters["d_s"], case.parameters["d_d"], case.parameters["n"], case.parameters["w"])
+        for case in study.experiment("grid").cases("full")
+    }
+    assert len(points) == 27_432
+    assert len(study.experiment("automatic").cases("full")) == 432
+
+
+def test_the_thesis_grids():
+    # Specification, section 2: 5 queues x 11 numbers of flows x 3 modes x 2 disciplines; 5 x 4 x 2 x 2.
+    campaign = planned("split-pep", "full")
+    runs = Counter(campaign.experiments[run.cell] for run in campaign.plan.runs)
+    assert (runs["ftp"], runs["pareto"], runs["long"]) == (330, 80, 2)
+
+
+def test_a_scenario_of_premature_acks_is_what_the_table_says():
+    text = premature_scenario(80, 100, 50, 25).resolve()
+    for part in (
+        'delay = "80 ms"', 'delay = "100 ms"', 'rate = "10 Mbit/s"', 'rate = "1 Mbit/s"', 'buffer = "50 packets"', 'watermark = "25 packets"',
+        'receive_buffer = "20 packets"', 'variant = "newreno"', 'guard = "as_printed"',
+    ):  # fmt: skip
+        assert part in text
+
+
+def test_a_scenario_of_the_thesis_is_what_its_tables_say():
+    text = split_scenario("cubic", "red", 600, 50).resolve()
+    for part in (
+        'limit = "600 packets"', 'limit = "500 packets"', 'limit = "100 packets"', 'send_check_interval = "3 ms"', 'buffer_start = "832 kB"',
+        'framing = "pepid"', 'delay = "250 ms"', "queue_weight = 0.000005333",
+    ):  # fmt: skip
+        assert part in text, part
+    pareto = split_scenario("none", "droptail", 600, 750, traffic="pareto").resolve()
+    for part in ('rate = "304.762 kbit/s"', 'pareto = "500 ms"', "shape = 1.5"):
+        assert part in pareto
+
+
+def test_a_curve_falls_where_the_buffer_overflows():
+    rising = {0: 0.4, 10: 0.8, 20: 1.0, 30: 1.0, 40: 0.8}
+    none, late = dict.fromkeys(rising, False), {w: w >= 40 for w in rising}
+    fallen = Curve(rising, late)
+    assert (fallen.reaches_top, fallen.last_before_fall, fallen.name) == (20, 30, "R-2")
+    assert Curve(rising, none).name == "R-1"
+    # Two packets a second less is no fall, and the top begins there.
+    flat = Curve({0: 0.4, 10: 0.984, 20: 1.0, 30: 0.984}, {0: False, 10: True, 20: True, 30: True})
+    assert (flat.reaches_top, flat.name) == (10, "R-1")
+
+
+def made_up(campaign: studies.Campaign) -> Results:
+    """Numbers for every run of the plan, drawn at random."""
+    draw_number = random.Random(1).uniform
+    rows = []
+    for run in campaign.plan.runs:
+        metrics: dict[str, float | None] = {
+            "goodput_max_bps": draw_number(3e5, 9.6e5), "goodput_bps": draw_number(3e5, 9.6e5), "completion_time_mean_s": draw_number(1, 4),
+            "middlebox.premature_ack.through_packets": float(draw_number(0, 1) > 0.5),
+            "link.split.forward.throughput_bps": draw_number(5e7, 1e8), "group.flows.goodput_bps": draw_number(5e7, 9.5e7),
+            "group.flows.cwnd_mean_bytes": draw_number(1e3, 1e6), "group.flows.jain_index": draw_number(0.9, 1),
+            "group.flows.retransmission_rate": draw_number(0, 0.01), "group.flows.rtt_mean_s": draw_number(0.02, 0.6),
+            "middlebox.pep.undelivered_mean_bytes": draw_number(1e6, 1e7),
+        }  # fmt: skip
+        experiment = campaign.experiments[run.cell]
+        rows.append(Row(experiment, run.parameters, run.seed, run.run_id, Path("unused"), metrics, 1.0, run.weight))
+    return Results(campaign.scale, rows)
+
+
+@pytest.mark.parametrize("name", ["premature-ack", "split-pep"])
+@pytest.mark.parametrize("scale", ["tiny", "quick"])
+def test_every_target_can_be_judged_and_every_figure_drawn(name, scale):
+    study = studies.find(name)
+    results = made_up(planned(name, scale))
+    #: What looks at time series needs real runs.
+    over_time = {"S1a", "S1b"}
+    for target in study.targets:
+        if target.id in over_time:
+            continue
+        try:
+            judgement = target.judge(results)
+        except NotRun:
+            continue
+        assert judgement.verdict in ("reproduced", "partly", "not")
+        assert judgement.measured, target.id
+    for figure in study.figures:
+        if figure.id == "4.1":
+            continue
+        drawn = draw(figure, results)
+        assert drawn.png is not None or drawn.missing, figure.id
+        assert drawn.png is None or len(drawn.png) < 60_000, figure.id
+
+
+def test_the_small_scale_reproduces_the_exact_numbers(command, tmp_path):
+    outcome = command("reproduce", "premature-ack", "--scale", "tiny", "--out", tmp_path / "out", "-q")
+    assert outcome.code == 0, outcome.err
+    targets = {t["id"]: t for t in json.loads((tmp_path / "out" / "tiny" / "targets.json").read_text())["targets"]}
+    for name in ("P1", "P1b", "P1c", "P2", "P2b", "P3", "P4", "P4b", "P5", "P6", "P8"):
+        assert targets[name]["verdict"] == "reproduced", (name, targets[name]["measured"])
+
+
+def test_the_small_scale_of_the_split_runs(command, tmp_path):
+    outcome = command("reproduce", "split-pep", "--scale", "tiny", "--out", tmp_path / "out", "-q")
+    assert outcome.code == 0, outcome.err
