@@ -23,6 +23,7 @@ _PARETO = (
 
 #: Why targets are missed, by the beginning of their names.
 REASONS = {
+    "S1a": "From the end of slow start to the first back-off the window grows by half a packet a round trip, in the thesis by some 5400 packets, here by 4300: slow start ends at a larger window. What was lost then is not given.",
     "S2a": _RED, "S2b": _RED, "S2c": _RED, "S3c": _RED, "S3d": _RED, "S4d": _TAIL, "S5": f"{_RED} {_TAIL}", "S2d": _CUBIC, "S3a": _CUBIC, "S3b": _CUBIC,
     "S4a": _CUBIC, "S4b": _CUBIC, "S5d": _CUBIC, "S6d": _CUBIC, "S6": f"{_FEW} {_TAIL}", "S8a": _TAIL, "S8b": _RED,
     "S8d": "The thesis's single flow had no loss before 2000 s with a queue of 3000; here slow start's loss comes within seconds, and the flow needs more than 2000 s to come back from it.",

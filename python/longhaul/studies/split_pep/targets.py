@@ -179,11 +179,16 @@ def _largest_queue(results: Results) -> Judgement:
 
 def _small_suffices(results: Results) -> Judgement:
     table = results["ftp"]
-    points = [n for n in table.points("flows", mode="cubic") if n in (5, 25, 50)]
+    places = [
+        (queue, flows)
+        for queue in ("red", "droptail")
+        for flows in table.points("flows", mode="cubic", queue=queue)
+        if flows in (5, 25, 50)
+    ]
     judgements = [
         flat(table.series(utilisation, "packets", mode="cubic", queue=queue, flows=flows), WITHIN, unit="Mbit/s")
-        for queue in ("red", "droptail") for flows in points
-    ]  # fmt: skip
+        for queue, flows in places
+    ]
     return both(*judgements)
 
 
