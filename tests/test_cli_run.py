@@ -35,7 +35,8 @@ def test_run_writes_a_result_and_prints_its_table(command, scenario, tmp_path):
     assert f"result: {tmp_path / 'r'}" in outcome.out
 
 
-def test_run_and_explain_say_why_a_flow_is_slow(command, scenario, tmp_path):
+def test_run_and_explain_say_why_a_flow_is_slow(command, scenario, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
     outcome = command("run", scenario, "--out", tmp_path / "r")
     for called in ("slowest", "fastest"):
         (line,) = [line for line in outcome.out.splitlines() if f"({called}, " in line]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from . import bottleneck
 from .units import counted, quantity
 
 #: How each limit is called in figures and texts; order of stacking.
@@ -20,6 +21,10 @@ NAMES = {
 }
 #: Shares below this are not worth a sentence.
 _WORTH = 0.15
+#: A segment that takes longer on the wire, in seconds, is worth saying of a flow that delivered nothing.
+_LONG_SEGMENT = 1.0
+#: IPv4 and TCP header without options.
+_HEADERS = 40
 #: With an equal share of fewer packets in a round trip, a flow is starved: below one segment there is no window.
 _STARVED = 1.0
 #: A mean RTT of so many base RTTs means that queues hardly ever run empty: a reduction by half does not empty them.
@@ -41,8 +46,10 @@ def main_limit(flow: dict[str, Any]) -> tuple[str, float]:
     return name, float(limited[name] or 0.0)
 
 
-def explain(flow: dict[str, Any], warned_of: Collection[str] = ()) -> str:
+def explain(flow: dict[str, Any], summary: dict[str, Any] | None = None, warned_of: Collection[str] = ()) -> str:
     """A few sentences about one flow; what a warning says of the limits in `warned_of` is not said again.
+
+    `summary` is that of the run: with it, what the links of the flow's path did is told first.
 
     >>> flow = {"limited": {"receiver_window": 0.9, "slow_start": 0.1}, "base_rtt_s": 0.5,
     ...         "metrics": {"goodput_bps": 1e6, "rtt_mean_s": 0.52}, "predicted": {"window_limit_bps": 1.05e6, "fair_share_bps": 1e7}}
@@ -50,18 +57,45 @@ def explain(flow: dict[str, Any], warned_of: Collection[str] = ()) -> str:
     Waited for the receiver's window 90 % of its time. A window of 68.2 kB cannot carry more than 1.05 Mbit/s over a round trip of 520 ms; 650 kB would fill its share of the link.
     """
     limited = {key: float(value or 0.0) for key, value in (flow.get("limited") or {}).items()}
-    worth = {name: share for name, share in limited.items() if share >= _WORTH and name in _SENTENCES}
-    sentences = [
-        f"Waited for the receiver's window {quantity(share, 'share', 2)} of its time: see the warning."
-        if name in warned_of
-        else _SENTENCES[name](flow, share)
-        for name, share in sorted(worth.items(), key=lambda item: -item[1])
-    ]
-    if _is_starved(flow) and worth.keys() & {"cwnd", "recovery", "slow_start"}:
-        sentences.append(_starved(flow))
     if not any(limited.values()):
         return "It was not active in the measured time."
+    if idle := _without_data(flow, summary or {}):
+        return idle
+    worth = {name: share for name, share in limited.items() if share >= _WORTH and name in _SENTENCES}
+    starved = _is_starved(flow) and bool(worth.keys() & {"cwnd", "recovery", "slow_start"})
+    cause = None if starved else bottleneck.find(flow, summary or {})
+    sentences = [cause.text] if cause else []
+    for name, share in sorted(worth.items(), key=lambda item: -item[1]):
+        if cause and name in cause.explains:
+            sentences.append(f"{_fact(name, share)}{_repairs(flow) if name == 'recovery' else ''}.")
+        elif name in warned_of:
+            sentences.append(f"{_fact(name, share)}: see the warning.")
+        else:
+            sentences.append(_SENTENCES[name](flow, share))
+    if starved:
+        sentences.append(_starved(flow))
     return " ".join(sentences) or "Nothing limited it for long."
+
+
+def _without_data(flow: dict[str, Any], summary: dict[str, Any]) -> str:
+    """What to say of a flow that had stopped before the measured time, or was never connected; else an empty text."""
+    metrics = flow.get("metrics") or {}
+    if "goodput_bps" in metrics and metrics["goodput_bps"] is None:
+        return "It had stopped before the measured time, in which it only dealt with what was left over."
+    name, share = main_limit(flow)
+    if metrics.get("delivered_bytes") != 0 or name != "handshake":
+        return ""
+    text = f"Delivered nothing: it waited for the handshake {quantity(share, 'share', 2)} of the time that it was measured."
+    link = bottleneck.slowest_link(flow, summary)
+    if link and flow.get("mss_bytes"):
+        size = flow["mss_bytes"] + _HEADERS
+        each = size * 8 / float(link["rate_bps"])
+        if each >= _LONG_SEGMENT:
+            text += (
+                f" A segment of {quantity(size, 'B')} takes {quantity(each, 's')} on {bottleneck.link_name(link)}, whose rate is"
+                f" {quantity(float(link['rate_bps']), 'bit/s')}."
+            )
+    return text
 
 
 def by_goodput(flows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -83,8 +117,22 @@ def _value(flow: dict[str, Any], part: str, key: str) -> float | None:
     return None if value is None else float(value)
 
 
+_FACTS = {
+    "cwnd": "Limited by the congestion window",
+    "receiver_window": "Waited for the receiver's window",
+    "slow_start": "Spent {} of its time in slow start",
+    "recovery": "Spent {} of its time repairing losses",
+}
+
+
+def _fact(name: str, share: float) -> str:
+    """How much of its time, without a reason or a full stop."""
+    shown = quantity(share, "share", 2)
+    return _FACTS[name].format(shown) if "{}" in _FACTS[name] else f"{_FACTS[name]} {shown} of its time"
+
+
 def _receiver(flow: dict[str, Any], share: float) -> str:
-    text = f"Waited for the receiver's window {quantity(share, 'share', 2)} of its time."
+    text = f"{_fact('receiver_window', share)}."
     limit, rtt = _value(flow, "predicted", "window_limit_bps"), _value(flow, "metrics", "rtt_mean_s")
     fair = _value(flow, "predicted", "fair_share_bps")
     if limit and rtt:
@@ -97,7 +145,7 @@ def _receiver(flow: dict[str, Any], share: float) -> str:
 
 
 def _cwnd(flow: dict[str, Any], share: float) -> str:
-    text = f"Limited by the congestion window {quantity(share, 'share', 2)} of its time."
+    text = f"{_fact('cwnd', share)}."
     goodput, fair = _value(flow, "metrics", "goodput_bps"), _value(flow, "predicted", "fair_share_bps")
     if _is_starved(flow):
         return text
@@ -150,21 +198,22 @@ def _starved(flow: dict[str, Any]) -> str:
 def _slow_start(flow: dict[str, Any], share: float) -> str:
     rtt = flow.get("base_rtt_s")
     each = f", one doubling each {quantity(float(rtt), 's')}" if rtt else ""
-    return (
-        f"Spent {quantity(share, 'share', 2)} of its time in slow start{each}; a larger initial window or a longer transfer"
-        " makes this part smaller."
-    )
+    return f"{_fact('slow_start', share)}{each}; a larger initial window or a longer transfer makes this part smaller."
 
 
 def _recovery(flow: dict[str, Any], share: float) -> str:
-    text = f"Spent {quantity(share, 'share', 2)} of its time repairing losses"
+    return f"{_fact('recovery', share)}{_repairs(flow)}."
+
+
+def _repairs(flow: dict[str, Any]) -> str:
+    """What there was to repair, in parentheses after a blank."""
     loss, timeouts = _value(flow, "metrics", "loss_rate"), _value(flow, "metrics", "timeouts")
     parts = []
     if loss is not None:
         parts.append(f"{quantity(loss, 'share')} of its packets were lost")
     if timeouts:
         parts.append(counted(int(timeouts), "timeout"))
-    return text + (f" ({', '.join(parts)})." if parts else ".")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 _SENTENCES: dict[str, Callable[[dict[str, Any], float], str]] = {

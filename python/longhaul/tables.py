@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .bottleneck import link_name
 from .explain import NAMES, main_limit
 from .results import Result, unit_of
 from .units import counted, plus_minus, quantity
@@ -237,5 +238,5 @@ def show(result: Result, metric: str, value: float | None) -> str:
 
 def _name(item: dict[str, Any], kind: str) -> str:
     if kind == "links":
-        return f"{str(item['name']).rsplit('.', 1)[0]} ({item['from']} → {item['to']})"
+        return link_name(item)
     return f"{item['name']} ({counted(item['count'], 'flow')})" if kind == "groups" else str(item["name"])

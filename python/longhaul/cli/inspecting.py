@@ -63,7 +63,8 @@ def explain(
     require_directory(result)
     if (result / "manifest.json").exists():
         raise ResultError(f"{result} is a sweep; name one of its runs, in {result / 'runs'}")
-    found = load_run(result).summary["flows"]
+    summary = load_run(result).summary
+    found = summary["flows"]
     if (wanted := options.numbers(flows)) is not None:
         if unknown := sorted(set(wanted) - {flow["id"] for flow in found}):
             raise ResultError(f"no flow {unknown[0]} in {result}; there are {counted(len(found), 'flow')}, from 0")
@@ -72,12 +73,14 @@ def explain(
     idle = [flow for flow in found if flow not in active]
     shown = [*active, *idle][:limit]
     if as_json:
-        content = [{"flow": flow["id"], "name": flow["name"], "text": explaining.explain(flow)} for flow in shown]
+        content = [
+            {"flow": flow["id"], "name": flow["name"], "text": explaining.explain(flow, summary)} for flow in shown
+        ]
         typer.echo(json_text(content), nl=False)
         return
     console = Console()
     for flow in shown:
-        tables.print_explanation(console, flow)
+        tables.print_explanation(console, flow, summary)
     if len(shown) < len(found):
         typer.echo(f"and {counted(len(found) - len(shown), 'more flow')}; --limit shows them")
 

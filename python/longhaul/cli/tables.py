@@ -43,7 +43,7 @@ def print_run(console: Console, result: Result) -> None:
     chosen = "Flows" if not tables.is_selection(result) else f"Flows (slowest, median and fastest of {len(s['flows'])})"
     _print(console, tables.object_table(result, "flows", short=True), chosen)
     for called, flow in slowest_and_fastest(s["flows"]):
-        print_explanation(console, flow, called, result.warnings)
+        print_explanation(console, flow, s, called, result.warnings)
     for warning in result.warnings[:10]:
         console.print(
             f"[yellow]warning:[/yellow] {escape(tables.warning_text(warning))}",
@@ -54,14 +54,18 @@ def print_run(console: Console, result: Result) -> None:
 
 
 def print_explanation(
-    console: Console, flow: dict[str, Any], called: str = "", warnings: Sequence[dict[str, str]] = ()
+    console: Console,
+    flow: dict[str, Any],
+    summary: dict[str, Any],
+    called: str = "",
+    warnings: Sequence[dict[str, str]] = (),
 ) -> None:
     """One paragraph: which flow, how fast it was, and why it was not faster; `warnings` are printed beside it."""
     goodput = quantity(flow["metrics"].get("goodput_bps"), "bit/s")
     head = f"{flow['name']} ({f'{called}, ' if called else ''}{goodput})"
     warned = any(w["code"] == "receive_buffer" and w["object"] == flow["group"] for w in warnings)
     # The warning speaks of the path as it is when empty: of a longer round trip it does not tell all.
-    text = explain(flow, ("receiver_window",) if warned and not _queued(flow) else ())
+    text = explain(flow, summary, ("receiver_window",) if warned and not _queued(flow) else ())
     console.print(f"[bold]{escape(head)}[/bold]: {escape(text)}", highlight=False)
 
 

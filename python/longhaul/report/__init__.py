@@ -62,7 +62,7 @@ def write_run_report(result: Result, path: Path) -> Path:
         "flows": tables.object_table(result, "flows"),
         "selection": tables.is_selection(result),
         "predictions": tables.predictions(result),
-        "limits": [_limit_row(flow) for flow in flows],
+        "limits": [_limit_row(flow, result.summary) for flow in flows],
         "legend": [_legend(name) for name in limit_names(flows)],
         "warnings": [tables.warning_text(w) for w in result.warnings],
         "scenario": result.scenario if result.path else "",
@@ -123,7 +123,7 @@ def _write(template: str, path: Path, content: dict[str, Any]) -> Path:
     return path
 
 
-def _limit_row(flow: dict[str, Any]) -> dict[str, Any]:
+def _limit_row(flow: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
     shares = [
         {
             **_legend(name),
@@ -136,7 +136,7 @@ def _limit_row(flow: dict[str, Any]) -> dict[str, Any]:
         "name": flow["name"],
         "goodput": quantity(flow["metrics"].get("goodput_bps"), "bit/s"),
         "shares": shares,
-        "text": explain(flow),
+        "text": explain(flow, summary),
     }
 
 

@@ -1,0 +1,170 @@
+"""What on its path kept a flow from being faster: a full link, a return link full of ACKs, or loss that no queue made.
+
+A link is full where it sent nearly all the time. The rate that ACKs let through is the return link's rate over the size of an
+ACK, times the data that one ACK stands for (Coetzee 1999, equation 5.6; RFC 3449 section 2), all of it as measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .units import counted, quantity
+
+#: A link with this utilisation is called full.
+_FULL = 0.95
+#: A flow with this part of its equal share has what it can expect.
+SHARE_IS_MET = 0.8
+#: Loss on the wire is the cause when it explains this part of a flow's losses.
+_MOST_LOSSES = 0.8
+#: Longest IP and TCP header with all options, in bytes: packets that are no longer on average are taken for pure ACKs.
+_LONGEST_ACK = 120.0
+#: A round trip this many times that of the empty path is mostly queueing.
+_QUEUED = 2.0
+_FORMULAS = {
+    "mathis_bps": "Mathis' formula",
+    "cubic_bps": "CUBIC's response function",
+    "highspeed_bps": "HighSpeed TCP's response function",
+    "scalable_bps": "Scalable TCP's response function",
+    "hybla_bps": "Hybla's response function",
+    "compound_bps": "Compound TCP's response function",
+}
+_BY_CONGESTION_CONTROL = {"cwnd", "slow_start", "recovery"}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What limits a flow on its path, in words, and the limits at the sender for which this is the reason."""
+
+    text: str
+    explains: frozenset[str]
+
+
+def link_name(link: dict[str, Any]) -> str:
+    """A direction of a link as people call it.
+
+    >>> link_name({"name": "satellite.forward", "from": "hub", "to": "client"})
+    'satellite (hub → client)'
+    """
+    return f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']})"
+
+
+def find(flow: dict[str, Any], summary: dict[str, Any]) -> Cause | None:
+    """The cause on the flow's path, from the summary of its run; `None` if there the flow could have been faster."""
+    data, acks = _path(flow, summary, "data_path"), _path(flow, summary, "ack_path")
+    if not data:
+        return None
+    main = _main(flow.get("limited") or {})
+    by_congestion_control = main in _BY_CONGESTION_CONTROL
+    busiest = max(data, key=_utilisation)
+    part = share_met(flow)
+    thin = max(acks, key=_utilisation, default=None)
+    if thin is not None and _utilisation(thin) >= _FULL > _utilisation(busiest):
+        waits = by_congestion_control or main == "receiver_window"
+        return _full_of_acks(flow, thin, summary) if waits else None
+    if by_congestion_control and (part or 0.0) < SHARE_IS_MET and (cause := _lossy(flow, data)):
+        return cause
+    if _utilisation(busiest) >= _FULL and part is not None and (by_congestion_control or part >= SHARE_IS_MET):
+        return _full(flow, busiest, part)
+    return None
+
+
+def slowest_link(flow: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any] | None:
+    """The link of a flow's path, there or back, with the lowest rate."""
+    links = [*_path(flow, summary, "data_path"), *_path(flow, summary, "ack_path")]
+    return min((link for link in links if link.get("rate_bps")), key=lambda link: float(link["rate_bps"]), default=None)
+
+
+def share_met(flow: dict[str, Any]) -> float | None:
+    """Goodput over an equal share of the path."""
+    goodput, fair = (flow.get("metrics") or {}).get("goodput_bps"), (flow.get("predicted") or {}).get("fair_share_bps")
+    return None if goodput is None or not fair else float(goodput) / float(fair)
+
+
+def _path(flow: dict[str, Any], summary: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    links: Sequence[dict[str, Any]] = summary.get("links") or ()
+    return [links[number] for number in flow.get(key) or () if number < len(links)]
+
+
+def _main(limited: dict[str, Any]) -> str:
+    return max(limited, key=lambda name: limited[name] or 0.0, default="")
+
+
+def _metric(item: dict[str, Any], key: str) -> float:
+    return float((item.get("metrics") or {}).get(key) or 0.0)
+
+
+def _utilisation(link: dict[str, Any]) -> float:
+    return _metric(link, "utilisation")
+
+
+def _in_use(link: dict[str, Any]) -> str:
+    return f"{quantity(_utilisation(link), 'share')} of {quantity(float(link['rate_bps']), 'bit/s')}"
+
+
+def _queueing(flow: dict[str, Any]) -> str:
+    """How much longer the round trip is than that of the empty path, if it is much longer."""
+    rtt, base = _metric(flow, "rtt_mean_s"), float(flow.get("base_rtt_s") or 0.0)
+    if not base or rtt < _QUEUED * base:
+        return ""
+    return f" The round trip is {quantity(rtt, 's')}, of the empty path {quantity(base, 's')}: the rest is queueing."
+
+
+def _full(flow: dict[str, Any], link: dict[str, Any], part: float) -> Cause:
+    sharing = round(float(link.get("active_flows") or link.get("flows") or 1))
+    fair = float(flow["predicted"]["fair_share_bps"])
+    if sharing <= 1 and part >= SHARE_IS_MET:
+        text = f"Fills {link_name(link)}: {_in_use(link)} is in use, and only a faster link would make it faster."
+    else:
+        among = f"of an equal share of the link ({quantity(fair, 'bit/s')}{f', 1/{sharing:,}' if sharing > 1 else ''})"
+        text = f"The link {link_name(link)} is full: {_in_use(link)} is in use. It got {quantity(part, 'share', 2)} {among}."
+    queueing = _queueing(flow)
+    # A larger initial window would help a flow that has less than its share, unless its window waits in the queue already.
+    starts_well = queueing or part >= SHARE_IS_MET
+    met = {"cwnd", "recovery", "receiver_window"} | ({"slow_start"} if starts_well else set())
+    return Cause(text + queueing, frozenset(met))
+
+
+def _full_of_acks(flow: dict[str, Any], link: dict[str, Any], summary: dict[str, Any]) -> Cause:
+    text = f"The return link {link_name(link)} is full: {_in_use(link)} is in use"
+    packets, measured = _metric(link, "transmitted_packets"), float(summary.get("measured_s") or 0.0)
+    size = _metric(link, "throughput_bps") * measured / 8 / packets if packets else 0.0
+    number = next(i for i, other in enumerate(summary["links"]) if other is link)
+    answered = [other for other in summary["flows"] if number in (other.get("ack_path") or ())]
+    if 0 < size <= _LONGEST_ACK:
+        each = sum(_metric(other, "delivered_bytes") for other in answered) / packets
+        rate = float(link["rate_bps"]) / (8 * size)
+        text += (
+            f", by ACKs. It lets {quantity(rate, '', 3)} ACKs of {quantity(size, 'B')} pass in a second, and each stands for"
+            f" {quantity(each, 'B')} of data: {quantity(rate * each * 8, 'bit/s')}"
+            f"{f' for {len(answered):,} flows together' if len(answered) > 1 else ''}. Fewer or shorter ACKs, or a faster return link,"
+            " would make it faster; a larger window only fills the queue there."
+        )
+    else:
+        text += ", by other data than ACKs too, and ACKs wait there. A larger window does not make it faster."
+    return Cause(text + _queueing(flow), frozenset(_BY_CONGESTION_CONTROL | {"receiver_window"}))
+
+
+def _lost_on_wire(link: dict[str, Any]) -> float:
+    sent = _metric(link, "transmitted_packets") or _metric(link, "arrivals")
+    return _metric(link, "drops_loss") / sent if sent else 0.0
+
+
+def _lossy(flow: dict[str, Any], data: Sequence[dict[str, Any]]) -> Cause | None:
+    """Loss that is not congestion, if it makes most of the flow's losses."""
+    lost = _metric(flow, "loss_rate")
+    link = max(data, key=_lost_on_wire)
+    if not lost or sum(map(_lost_on_wire, data)) < _MOST_LOSSES * lost:
+        return None
+    text = f"Random loss on {link_name(link)}, not congestion: the link loses {quantity(_lost_on_wire(link), 'share')} of the packets"
+    dropped = any(_metric(other, "drops_queue") for other in data)
+    text += "." if dropped else ", and no queue on the path dropped one, so longer queues change nothing."
+    predicted, events = flow.get("predicted") or {}, _metric(flow, "congestion_event_rate")
+    formula = next((key for key in _FORMULAS if predicted.get(key)), None)
+    if formula and events:
+        text += (
+            f" With a reduction of the window every {counted(round(1 / events), 'packet')} and a round trip of"
+            f" {quantity(_metric(flow, 'rtt_mean_s'), 's')}, {_FORMULAS[formula]} allows {quantity(float(predicted[formula]), 'bit/s')}."
+        )
+    return Cause(text, frozenset({"cwnd"}))

@@ -1,0 +1,156 @@
+"""Why a flow is not faster, for paths whose limit is known from what was configured."""
+
+import json
+import math
+import re
+
+import pytest
+from longhaul.explain import explain
+
+PATH = """
+name = "known limit"
+[run]
+duration = "{duration}"
+warmup = "{warmup}"
+seed = 1
+[[link]]
+name = "path"
+ends = ["server", "client"]
+{link}
+[[flow]]
+name = "f"
+from = "server"
+to = "client"
+{flow}
+"""
+
+
+@pytest.fixture
+def told(command, tmp_path):
+    """Runs a flow over one link and returns what is said of each flow, by its name."""
+
+    def run(link, flow="", duration="60 s", warmup="0 s"):
+        file = tmp_path / "path.toml"
+        file.write_text(PATH.format(link=link, flow=flow, duration=duration, warmup=warmup))
+        outcome = command("run", file, "--out", tmp_path / "r", "--force", "-q")
+        assert outcome.code == 0, outcome.err
+        explained = json.loads(command("explain", tmp_path / "r", "--limit", 1000, "--json").out)
+        return {flow["name"]: flow["text"] for flow in explained}
+
+    return run
+
+
+def test_one_flow_that_fills_its_link(told):
+    text = told('rate = "1 Mbit/s"\ndelay = "10 ms"', duration="5 s")["f"]
+    assert text.startswith("Fills path (server → client): 99.")
+    assert "of 1 Mbit/s is in use, and only a faster link would make it faster." in text
+    # What waits in the queue is no matter of the initial window.
+    assert "the rest is queueing" in text
+    assert "initial window" not in text
+
+
+def test_a_flow_in_slow_start_on_an_idle_link(told):
+    """A larger initial window is advice for a transfer that ends before the link is full."""
+    text = told('rate = "100 Mbit/s"\ndelay = "250 ms"', 'app = { kind = "bulk", size = "100 kB" }')["f"]
+    assert "a larger initial window" in text
+    assert "Fills" not in text
+    assert "is full" not in text
+
+
+RANDOM_LOSS = 'rate = "20 Mbit/s"\ndelay = "50 ms"\nforward = { loss = { kind = "random", probability = "1 %" } }'
+
+
+def test_random_loss_is_not_congestion(told):
+    text = told(RANDOM_LOSS, 'tcp = { congestion = "reno" }', "300 s", "20 s")["f"]
+    lost = float(re.search(r"the link loses ([0-9.]+) % of the packets", text)[1])
+    assert lost == pytest.approx(1.0, abs=0.2)
+    assert text.startswith("Random loss on path (server → client), not congestion")
+    assert "no queue on the path dropped one, so longer queues change nothing" in text
+    assert "queue is too short" not in text
+    # Mathis et al. 1997: MSS/RTT sqrt(3/2)/sqrt(p), an ACK for each segment; the p and RTT that it names itself.
+    every, allowed = re.search(r"every ([0-9]+) packets .* Mathis' formula allows ([0-9.]+) Mbit/s", text).groups()
+    once, twice = (1460 * 8 / 0.101 * math.sqrt(1.5 / b * int(every)) / 1e6 for b in (1, 2))
+    assert float(allowed) in (pytest.approx(once, rel=0.03), pytest.approx(twice, rel=0.03))
+
+
+def test_losses_in_a_queue_are_congestion(told):
+    text = told(
+        'rate = "20 Mbit/s"\ndelay = "150 ms"\nforward = { queue = { kind = "droptail", limit = "20 packets" } }',
+        'tcp = { congestion = "reno" }',
+        "200 s",
+        "50 s",
+    )["f"]
+    assert "Random loss" not in text
+    assert "the queue is too short" in text
+
+
+#: Coetzee 1999, equation 5.6 without framing: 9600 / (8 x 40) ACKs a second, each for 2 x 1460 B: 701 kbit/s.
+ASYMMETRIC = 'delay = "300 ms"\nforward = { rate = "10 Mbit/s" }\nreverse = { rate = "9600 bit/s" }'
+
+
+@pytest.mark.parametrize("buffer", ["250 kB", "4 MB"])
+def test_a_return_link_full_of_acks(told, buffer):
+    flow = f'tcp = {{ variant = "sack", congestion = "reno", receive_buffer = "{buffer}", delayed_ack = "200 ms" }}'
+    text = told(ASYMMETRIC, flow, "120 s", "30 s")["f"]
+    assert text.startswith("The return link path (client → server) is full: 100 % of 9.6 kbit/s is in use, by ACKs.")
+    assert "lets 30 ACKs of 40 B pass in a second" in text
+    assert "a larger window only fills the queue there" in text
+    assert "would fill its share" not in text
+    if buffer == "250 kB":
+        assert "each stands for 2920 B of data: 701 kbit/s." in text
+
+
+def test_a_return_link_full_of_other_data(told):
+    """ACKs behind an upload that fills the return link: no ACK rate can be told from the link's packets."""
+    upload = '[[flow]]\nname = "upload"\nfrom = "client"\nto = "server"\ntcp = { receive_buffer = "4 MB" }'
+    link = 'delay = "300 ms"\nforward = { rate = "10 Mbit/s" }\nreverse = { rate = "100 kbit/s" }'
+    text = told(link, upload, "120 s", "30 s")
+    assert "path (client → server) is full" in text["f"]
+    assert "by other data than ACKs too" in text["f"]
+    assert "ACKs of" not in text["f"]
+    assert text["upload"].startswith("Fills path (client → server)")
+
+
+def test_many_flows_share_a_full_link(told):
+    flow = 'count = 500\nstart = { uniform = ["0 s", "5 s"] }\ntcp = { congestion = "reno" }'
+    text = told('rate = "100 Mbit/s"\ndelay = "250 ms"', flow, "80 s", "40 s")
+    assert len(text) == 500
+    for one in text.values():
+        assert "The link path (server → client) is full" in one
+        # 100 Mbit/s x 1460 / 1500 / 500.
+        assert "of an equal share of the link (195 kbit/s, 1/500)" in one
+        assert "grows back too slowly" not in one
+
+
+def test_a_flow_on_a_link_too_slow_for_its_handshake(told):
+    text = told('rate = "1 bit/s"\ndelay = "10 ms"', duration="50 s")["f"]
+    assert text.startswith("Delivered nothing: it waited for the handshake 100 % of the time")
+    # 1500 B x 8 / 1 bit/s.
+    assert "A segment of 1500 B takes 12,000 s on path (server → client), whose rate is 1 bit/s." in text
+    assert "short transfer" not in text
+
+
+def test_a_flow_that_stopped_before_the_measured_time(told):
+    """An outage keeps it repeating what it had left: that is no loss rate of the measured time."""
+    link = 'rate = "1 Mbit/s"\ndelay = "10 ms"\noutages = [{ start = "5 s", duration = "25 s" }]'
+    text = told(link, 'stop = "8 s"', "30 s", "10 s")["f"]
+    assert text == "It had stopped before the measured time, in which it only dealt with what was left over."
+
+
+def _flow_and_run(loss, drops_queue, part):
+    """A flow with this loss rate and part of its share over a link that loses 1 % of 10,000 packets on the wire."""
+    metrics = {"transmitted_packets": 10_000, "drops_loss": 100, "drops_queue": drops_queue, "utilisation": 0.6}
+    link = {"name": "l.forward", "from": "a", "to": "b", "rate_bps": 1e6, "active_flows": 2.0, "metrics": metrics}
+    flow = {
+        "limited": {"cwnd": 1.0}, "data_path": [0], "ack_path": [],
+        "metrics": {"goodput_bps": part * 1e6, "loss_rate": loss, "congestion_event_rate": loss},
+        "predicted": {"fair_share_bps": 1e6},
+    }  # fmt: skip
+    return flow, {"links": [link], "flows": [flow]}
+
+
+def test_random_loss_is_blamed_only_for_most_of_the_losses():
+    assert "Random loss on l (a → b)" in explain(*_flow_and_run(0.01, 0, 0.2))
+    assert "longer queues change nothing" not in explain(*_flow_and_run(0.011, 10, 0.2))
+    assert "Random loss" not in explain(*_flow_and_run(0.05, 400, 0.2))
+    assert "Random loss" not in explain(*_flow_and_run(0.01, 0, 0.95))
