@@ -90,7 +90,7 @@ def bursty(scale: str) -> list[Case]:
 
 def one_against_many(scale: str) -> list[Case]:
     """E5, section 6.5: one HSTCP flow against n standard ones."""
-    opponents = {"tiny": (), "quick": (3, 7, 15), "full": OPPONENTS}[scale]
+    opponents = {"tiny": (), "quick": (3, 7, 15, 19), "full": OPPONENTS}[scale]
     return [
         case({"n": n}, queue, replications=_seeds(scale), hstcp=1, regtcp=n) for queue in QUEUES for n in opponents
     ]  # fmt: skip
