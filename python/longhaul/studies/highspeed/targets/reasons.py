@@ -22,7 +22,7 @@ REASONS: dict[str, str] = {
     ),
     "E2.5": _ONE_SAWTOOTH,
     "E2.13": (
-        f"{_BACKGROUND} One flow of each kind: 83 without it over three seeds, 91 to 100 in ns-2 (likewise without), 13 to 16 with it."
+        f"{_BACKGROUND} One flow of each kind: 83 without it over two seeds, 91 to 100 in ns-2 (likewise without), 13 to 16 with it."
         " The study's 20 and more lie between."
     ),
     "E4.5": _BURSTS,
