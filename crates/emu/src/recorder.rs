@@ -66,7 +66,7 @@ impl Recorder {
         self.flows_before.clone_from(&world.flows);
         for (number, link) in self.declared.iter().enumerate() {
             let link = world.link(*link);
-            link.measure_waits();
+            link.measure_waits(now);
             self.peaks[number] = 0;
             self.links_before[number] = LinkSnapshot::of(link, now);
         }

@@ -129,7 +129,7 @@ impl World {
             .iter()
             .map(|link| {
                 let mut made = Link::new(&link.config, seed, &link.name);
-                made.measure_waits();
+                made.measure_waits(Instant::ZERO);
                 made
             })
             .collect();

@@ -65,6 +65,18 @@ impl Backlog {
         }
     }
 
+    /// How long the packets will still wait from `now` on until their transmissions begin, summed over them, in
+    /// nanoseconds.
+    pub fn waiting_to_come(&self, now: Instant) -> u128 {
+        let of_run = |run: &Run| {
+            let to_come = (0..u64::from(run.count)).map(|number| run.next + run.time * number);
+            to_come
+                .map(|departure| u128::from((departure.since(now).saturating_sub(run.time)).as_nanos()))
+                .sum::<u128>()
+        };
+        of_run(&self.first) + self.others.iter().map(of_run).sum::<u128>()
+    }
+
     /// Forgets all packets: the transmitter is idle.
     #[inline]
     pub fn clear(&mut self) {

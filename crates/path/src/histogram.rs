@@ -71,9 +71,9 @@ impl Histogram {
         self.count
     }
 
-    /// Sum of all values in seconds.
-    pub fn sum_secs(&self) -> f64 {
-        self.sum as f64 / 1e9
+    /// Sum of all values in nanoseconds, exact.
+    pub fn sum_nanos(&self) -> u128 {
+        self.sum
     }
 
     /// Arithmetic mean, exact; `None` without values.

@@ -194,6 +194,16 @@ pub struct Link<P> {
     rest: Box<Rest<P>>,
 }
 
+/// The time integral of the packets that wait, without the one in transmission, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waited {
+    /// Up to `until`, for other disciplines.
+    sum: u128,
+    until: Instant,
+    /// What was still to come at the beginning, for disciplines that decide on arrival: they record a wait when it begins.
+    open_at_start: u128,
+}
+
 /// What few packets touch.
 struct Rest<P> {
     schedule: Schedule,
@@ -208,6 +218,8 @@ struct Rest<P> {
     dropped: [u64; 6],
     /// When the packets leave that are counted as lost but are still in the backlog.
     to_be_lost: VecDeque<Instant>,
+    /// How long packets have waited since [`Link::measure_waits`].
+    waited: Waited,
     /// Packet in transmission and its arrival in the queue (other disciplines).
     in_service: Option<(Instant, P)>,
     /// What the discipline has done to packets that it had taken in, and all marks.
@@ -260,6 +272,7 @@ impl<P: Packet + Send + 'static> Link<P> {
                 last_arrival: Instant::ZERO,
                 dropped: [0; 6],
                 to_be_lost: VecDeque::new(),
+                waited: Waited::default(),
                 in_service: None,
                 report: Report::default(),
                 transmitted: Occupancy::default(),
@@ -274,9 +287,35 @@ impl<P: Packet + Send + 'static> Link<P> {
     }
 
     /// Starts measuring how long packets wait, from now on.
-    pub fn measure_waits(&mut self) {
+    pub fn measure_waits(&mut self, now: Instant) {
+        self.clear_backlog(now);
+        let open_at_start = self.backlog.waiting_to_come(now);
+        self.rest.waited = Waited { sum: 0, until: now, open_at_start };
         self.waits = Some(Box::default());
         self.express = false;
+    }
+
+    /// The time in seconds that packets have waited from [`Link::measure_waits`] to `now`, summed over them: the integral of the
+    /// number that wait, without the one in transmission.
+    pub fn waited_secs(&mut self, now: Instant) -> f64 {
+        if matches!(self.discipline, Discipline::Queue(_)) {
+            self.integrate_waiting(now);
+            return self.rest.waited.sum as f64 / 1e9;
+        }
+        self.clear_backlog(now);
+        let recorded = self.waits.as_ref().map_or(0, |waits| waits.sum_nanos());
+        (recorded + self.rest.waited.open_at_start - self.backlog.waiting_to_come(now)) as f64 / 1e9
+    }
+
+    /// Adds the time since the last change of what waits; to be called before each change.
+    fn integrate_waiting(&mut self, now: Instant) {
+        let Discipline::Queue(queue) = &self.discipline else { return };
+        let waited = &mut self.rest.waited;
+        if now > waited.until {
+            waited.sum +=
+                u128::from(now.since(waited.until).as_nanos()) * u128::from(queue.waiting().packets);
+            waited.until = now;
+        }
     }
 
     /// Waiting times before transmission, since [`Link::measure_waits`].
@@ -366,6 +405,7 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     /// Takes a packet for which [`Link::offer`] said [`Fate::Queue`]. See [`Link::take_dropped`].
     pub fn enqueue(&mut self, now: Instant, packet: P) {
+        self.integrate_waiting(now);
         let Discipline::Queue(queue) = &mut self.discipline else {
             unreachable!("only a queueing discipline asks for the packet");
         };
@@ -605,6 +645,7 @@ impl<P: Packet + Send + 'static> Link<P> {
     }
 
     fn serve_next(&mut self, now: Instant) {
+        self.integrate_waiting(now);
         let Discipline::Queue(queue) = &mut self.discipline else { return };
         let before = self.rest.report.dropped.len();
         let next = queue.dequeue(now, &mut self.rest.report);
@@ -862,9 +903,23 @@ mod tests {
     #[test]
     fn waits_are_measured_until_transmission_begins() {
         let mut link = Link::new(&config(droptail(10)), 1, "link");
-        link.measure_waits();
+        link.measure_waits(ms(0));
         send_many(&mut link, 3);
         assert_eq!(link.waits().unwrap().mean(), Some(Duration::from_millis(1)), "0, 1 and 2 ms");
+    }
+
+    #[test]
+    fn what_waits_at_either_end_of_the_measurement_counts_for_its_time_within() {
+        // Six packets of 1 ms each: from 2.5 to 4.5 ms, three wait for half a millisecond, two for one, one for half.
+        for queue in [droptail(10), QueueSpec::HeadDrop { limit: Limit::Packets(10) }] {
+            let mut link = Link::new(&config(queue), 1, "link");
+            send_many(&mut link, 6);
+            let half = Duration::from_micros(500);
+            while link.poll(ms(2) + half).is_some() {}
+            link.measure_waits(ms(2) + half);
+            while link.poll(ms(4) + half).is_some() {}
+            assert_eq!(link.waited_secs(ms(4) + half), 0.0015 + 0.002 + 0.0005);
+        }
     }
 
     proptest! {

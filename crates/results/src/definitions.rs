@@ -321,8 +321,7 @@ pub const DEFINITIONS: &[Definition] = &[
         "queue_mean_packets",
         "packets",
         "Mean queue",
-        "Time average of the packets waiting, without the one in transmission: the sum of all waits over the measured \
-         time (Little's law).",
+        "Time average of the packets waiting, without the one in transmission, while measured.",
     ),
     define(
         "queue_max_packets",

@@ -65,17 +65,27 @@ impl LinkSnapshot {
     ) -> Metrics {
         let after = LinkSnapshot::of(link, now);
         let capacity = link.schedule().capacity_bits(self.at, now);
+        let waited_s = link.waited_secs(now);
         let empty = Histogram::default();
         let waits = link.waits().unwrap_or(&empty);
         let new = after.stats.since(&self.stats);
-        link_metrics(&new, waits, after.bits - self.bits, capacity, peak, now.since(self.at).as_secs_f64())
+        link_metrics(
+            &new,
+            waits,
+            waited_s,
+            after.bits - self.bits,
+            capacity,
+            peak,
+            now.since(self.at).as_secs_f64(),
+        )
     }
 }
 
-/// Metrics of a link whose counters have grown by `new`, which has transmitted `bits` where `capacity` were possible.
+/// Metrics of a link whose counters have grown by `new`, where packets waited for `waited_s` seconds in all, which has transmitted `bits` where `capacity` were possible.
 pub fn link_metrics(
     new: &LinkStats,
     waits: &Histogram,
+    waited_s: f64,
     bits: f64,
     capacity: f64,
     peak: u64,
@@ -99,7 +109,7 @@ pub fn link_metrics(
     metrics.set("mark_rate", ratio(marks, arrivals));
     metrics.set("congestion_signals", dropped + marks);
     metrics.set("congestion_signal_rate", ratio(dropped + marks, transmitted));
-    metrics.set("queue_mean_packets", ratio(waits.sum_secs(), measured_s));
+    metrics.set("queue_mean_packets", ratio(waited_s, measured_s));
     metrics.set("queue_max_packets", peak as f64);
     metrics.set("queue_delay_mean_s", waits.mean().map(Duration::as_secs_f64));
     metrics.set("queue_delay_p50_s", delay(0.5));

@@ -387,8 +387,9 @@ fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64, active_
     let capacity = link.schedule().capacity_bits(warmup, now);
     let bits = link.transmitted_bits(now) - bits_before;
     let empty = Histogram::default();
+    let waited_s = link.waited_secs(now);
     let waits = link.waits().unwrap_or(&empty);
-    let mut metrics = link_metrics(&stats.since(&before), waits, bits, capacity, peak, measured_s);
+    let mut metrics = link_metrics(&stats.since(&before), waits, waited_s, bits, capacity, peak, measured_s);
     if let Some(line) = world.fabric.vj_stats(index) {
         set_vj_metrics(&line.since(&world.vj_baseline[position]), &mut metrics);
     }

@@ -574,7 +574,7 @@ impl<'a> World<'a> {
             let bits = self.fabric.link(*link).transmitted_bits(self.now);
             self.link_baseline[position] = (self.fabric.stats(*link, self.now), bits);
             self.vj_baseline[position] = self.fabric.vj_stats(*link).unwrap_or_default();
-            self.fabric.link(*link).measure_waits();
+            self.fabric.link(*link).measure_waits(self.now);
             self.fabric.link(*link).take_peak(self.now);
             self.queue_peak[position] = 0;
         }
