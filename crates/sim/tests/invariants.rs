@@ -167,6 +167,8 @@ proptest! {
             prop_assert!(metric("utilisation").unwrap_or(0.0) <= 1.0 + 1e-9, "{} carries more than its rate", link.name);
             let limit: f64 = link.queue.split(' ').nth(1).unwrap().parse().unwrap();
             prop_assert!(metric("queue_max_packets").unwrap() <= limit, "{} holds more than its limit", link.name);
+            let (mean, largest) = (metric("queue_mean_packets").unwrap(), metric("queue_max_packets").unwrap());
+            prop_assert!(mean <= largest, "{}: mean queue {mean}, largest {largest}", link.name);
         }
         prop_assert!(outcome.tables.flows.windows(2).all(|rows| rows[0].time_s <= rows[1].time_s), "time runs back");
         prop_assert!(outcome.tables.events.windows(2).all(|rows| rows[0].time_s <= rows[1].time_s), "time runs back");
