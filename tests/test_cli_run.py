@@ -233,3 +233,21 @@ def test_the_help_of_bench_names_every_argument_of_bench_py(command):
     said = subprocess.run([sys.executable, str(script), "--help"], capture_output=True, text=True).stdout
     for option in set(re.findall(r"--[a-z0-9-]+", said)):
         assert option in shown
+
+
+@pytest.mark.parametrize(("columns", "width"), [(None, 160), ("72", 72), ("300", 300)])
+def test_a_pipe_is_as_wide_as_columns_says_or_wide(monkeypatch, columns, width):
+    from longhaul.cli import options
+
+    if columns is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", columns)
+    assert options.output().width == width
+
+
+def test_kinds_of_figures_may_be_a_list(command, scenario, tmp_path):
+    command("run", scenario, "--out", tmp_path / "r", "-q")
+    outcome = command("plot", tmp_path / "r", "-k", "cwnd,rtt", "-k", "queue")
+    assert outcome.code == 0, outcome.err
+    assert sorted(file.name for file in (tmp_path / "r" / "plots").iterdir()) == ["cwnd.png", "queue.png", "rtt.png"]

@@ -72,6 +72,23 @@ def test_an_error_in_the_callback_comes_through(scenario):
         longhaul.run(scenario, set={"run.duration": "1000000 s", "run.sample": "1000 s"}, progress=fail)
 
 
+@pytest.mark.parametrize(
+    ("given", "kind"), [({"name": "x"}, "a dict"), (5, "an int"), (None, "a NoneType"), (b"x", "a bytes")]
+)
+def test_what_is_no_scenario_is_refused(given, kind, tmp_path):
+    for settings in ({}, {"out": tmp_path / "s"}):
+        use = longhaul.sweep if settings else longhaul.run
+        with pytest.raises(longhaul.ScenarioError, match=f"the path of a scenario file, not {kind} "):
+            use(given, **settings)
+
+
+def test_the_package_shows_its_public_names():
+    assert dir(longhaul) == [
+        "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError", "RunCancelled", "RunError",
+        "Scenario", "ScenarioError", "SweepResult", "load", "run", "sweep",
+    ]  # fmt: skip
+
+
 def test_scenario_errors_are_value_errors(tmp_path):
     with pytest.raises(ValueError, match="scenario 'x'"):
         longhaul.run(longhaul.Scenario("x", duration="1 parsec"))

@@ -266,6 +266,7 @@ def test_another_result_is_not_written_over(command, tmp_path, sweep_file):
         (["fake1"], "no study is called 'fake1'; there are asymmetric, highspeed, premature-ack, split-pep, fake; did you mean 'fake'?"),
         (["fake", "--scale", "quik"], "no scale of the study fake is called 'quik'; there are tiny, quick; did you mean 'quick'?"),
         (["fake", "--figure", "F3"], "there are F1, F2, figure 1.1, figure 1.2"),
+        (["fake", "--figure", "F11"], "did you mean 'F1.1'?"),
         (["fake", "--changed", "kept"], "--changed 'kept': there are refuse, check, rerun"),
         (["fake", "--shard", "3/2"], "--shard '3/2'"),
     ],
@@ -275,6 +276,14 @@ def test_wrong_names(command, tmp_path, arguments, message):
     assert outcome.code == 2
     assert message in outcome.err
     assert not (tmp_path / "out").exists()
+
+
+def test_figures_that_are_not_drawn_are_told_in_one_line(command, tmp_path):
+    outcome = command("reproduce", "fake", "--scale", "tiny", "--figure", "F2", "--out", tmp_path / "one")
+    assert "figure 1.2 is not drawn: F2" in outcome.err
+    outcome = command("reproduce", "fake", "--scale", "quick", "--shard", "1/10", "--out", tmp_path / "two")
+    lines = [line for line in outcome.err.splitlines() if "not drawn" in line]
+    assert lines == ["2 figures not drawn, since runs that they need have not been made: 1.1, 1.2"]
 
 
 def test_lists(command, tmp_path):

@@ -42,3 +42,8 @@ def load(directory: str | Path) -> Result | SweepResult:
     neither = "not a Longhaul result: it holds neither summary.json (a run) nor manifest.json (a sweep)"
     damage = damage_of(path)
     raise ResultError(f"{path} is {f'a result whose {damage}' if damage else neither}")
+
+
+def __dir__() -> list[str]:
+    """The public names, not what they are made of."""
+    return sorted(__all__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from . import core, document, toml
 from .document import Document
+from .errors import ScenarioError
 
 
 class Scenario:
@@ -188,12 +190,21 @@ def _queue(queue: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 
 def as_document(scenario: Scenario | Document | str | Path) -> Document:
-    """A scenario, or the path of its file, as the document to run."""
+    """A scenario, or the path of its file, as the document to run; raises `ScenarioError` for anything else."""
     if isinstance(scenario, Scenario):
         return scenario.document()
     if isinstance(scenario, Document):
         return scenario
-    return document.read(Path(scenario))
+    if isinstance(scenario, str | os.PathLike):
+        return document.read(Path(scenario))
+    raise ScenarioError(
+        f"a scenario is a longhaul.Scenario or the path of a scenario file, not {_article(type(scenario).__name__)}"
+        " (Scenario.from_toml reads a text)"
+    )
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"
 
 
 def overrides(settings: Mapping[str, Any] | None = None, seed: int | None = None) -> list[tuple[str, str]]:

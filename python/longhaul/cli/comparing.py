@@ -36,7 +36,7 @@ def compare(
         listed = [asdict(row) | {"difference": row.difference} for row in rows]
         typer.echo(json.dumps({"rows": listed, "invalid": [comparing.invalid(result) for result in results]}, indent=1))
     else:
-        _print(Console(), results, rows)
+        _print(options.output(), results, rows)
     if figure is not None:
         if not all(result.has_tables for result in results):
             raise ResultError("a figure needs the time series of both results")

@@ -8,11 +8,10 @@ from typing import Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from ..outputs import json_text
-from .options import UsageError, messages, one_of
+from .options import UsageError, messages, one_of, output
 
 #: What can be designed.
 KINDS = ("asymmetric",)
@@ -74,7 +73,7 @@ def design(
         table.add_row(label, *(text(chosen) for chosen, _ in rows))
     table.add_row("simulated (kB/s)", *("-" if rate is None else f"{rate / KB:.1f}" for _, rate in rows))
     table.add_row("gain", *(f"{designs.gain(chosen, path):.1f}" for chosen, _ in rows))
-    Console().print(table)
+    output().print(table)
     for chosen, _ in rows:
         typer.echo(f"{chosen.id}  {chosen.name}: {chosen.note}")
 

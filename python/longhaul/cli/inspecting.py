@@ -9,7 +9,6 @@ from typing import Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -78,7 +77,7 @@ def explain(
         ]
         typer.echo(json_text(content), nl=False)
         return
-    console = Console()
+    console = options.output()
     for flow in shown:
         tables.print_explanation(console, flow, summary)
     if len(shown) < len(found):
@@ -100,7 +99,7 @@ def list_(
     if as_json:
         typer.echo(json_text(sections if what is None else sections[what]), nl=False)
         return
-    console = Console()
+    console = options.output()
     for name, entries in sections.items():
         table = Table(
             title=name.replace("_", " "),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import sys
 import tomllib
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +17,16 @@ from ..errors import LonghaulError
 
 #: Messages and progress; results go to standard output.
 messages = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+#: Columns of a table that goes to a file or a pipe, whose width nobody knows.
+_WIDE = 160
+
+
+def output() -> Console:
+    """Standard output: as wide as its terminal or COLUMNS says, and wide enough for tables where neither is known."""
+    unknown = not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdigit()
+    return Console(width=_WIDE) if unknown else Console()
 
 
 class UsageError(LonghaulError):
@@ -65,6 +77,8 @@ def grid(given: Sequence[str] | None) -> dict[str, list[Any]] | None:
             raise UsageError(
                 f"--grid {item!r}: write a path and a list of values, as in --grid 'flow.0.count=[1, 10, 50]'"
             )
+        if path.strip() in cells:
+            raise UsageError(f"--grid {item!r}: {path.strip()} is given twice; write all its values in one list")
         cells[path.strip()] = values
     return cells
 
@@ -78,6 +92,15 @@ def _values(text: str) -> list[Any] | None:
     if not (text.startswith("[") and text.endswith("]")):
         return None
     return [part.strip() for part in text[1:-1].split(",") if part.strip()]
+
+
+def words(given: Sequence[str] | None) -> list[str]:
+    """An option that may be repeated, and be a list with commas.
+
+    >>> words(["cwnd,rtt", "queue"])
+    ['cwnd', 'rtt', 'queue']
+    """
+    return [word.strip() for item in given or () for word in item.split(",") if word.strip()]
 
 
 def numbers(text: str | None) -> list[int] | None:

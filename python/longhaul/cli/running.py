@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from .. import core, outputs
 from ..document import Document, read
@@ -76,7 +75,7 @@ def run(
     if as_json:
         typer.echo(outputs.json_text(result.summary), nl=False)
     elif not quiet:
-        tables.print_run(Console(), result)
+        tables.print_run(options.output(), result)
         typer.echo(f"result: {out}")
         _print_report(out)
 
@@ -156,7 +155,7 @@ def sweep(
             nl=False,
         )
     elif not quiet:
-        tables.print_sweep(Console(), result, columns)
+        tables.print_sweep(options.output(), result, columns)
         if resume or part:
             typer.echo(_standing(result, bool(missing)))
         typer.echo(f"result: {out}")

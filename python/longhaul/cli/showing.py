@@ -20,7 +20,7 @@ def plot(
         None,
         "--kind",
         "-k",
-        help=f"Figures: {', '.join(plots.KINDS)}; of a sweep: names of metrics  [default: all]",
+        help=f"Figures: {', '.join(plots.KINDS)}; of a sweep: names of metrics; may be repeated, or a list with commas  [default: all]",
         show_default=False,
     ),
     png: bool = typer.Option(False, "--png", help="Save as PNG (the default)."),
@@ -37,18 +37,19 @@ def plot(
 ) -> None:
     """Draw figures of a result."""
     loaded = load(result)
+    wanted_kinds = options.words(kind)
     formats = [name for name, wanted in (("png", png), ("pdf", pdf), ("svg", svg)) if wanted] or ["png"]
     folder = out or result / "plots"
     if isinstance(loaded, SweepResult):
         loaded.check()
-        kinds = list(kind or (m for m in loaded.metrics if "." not in m))
+        kinds = list(wanted_kinds or (m for m in loaded.metrics if "." not in m))
         figures = [(name, loaded.plot(name, over)) for name in kinds]
     else:
         view = plots.View(flows=options.numbers(flows), start=start, end=end)
-        unknown = [name for name in kind or () if name not in plots.KINDS]
+        unknown = [name for name in wanted_kinds if name not in plots.KINDS]
         if unknown:
             raise PlotError(f"no figure is called {unknown[0]!r}; there are {', '.join(plots.KINDS)}")
-        figures = [(name, plots.draw(loaded, name, view)) for name in kind or plots.kinds_for(loaded)]
+        figures = [(name, plots.draw(loaded, name, view)) for name in wanted_kinds or plots.kinds_for(loaded)]
     for name, figure in figures:
         for format in formats:
             typer.echo(str(plots.save(figure, folder / f"{name}.{format}", dpi)))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -16,6 +15,7 @@ from .. import outputs, studies
 from ..errors import LonghaulError
 from ..progress import of_sweep
 from ..studies import names, writing
+from ..studies.drawing import Drawn
 from ..studies.judging import Judged
 from ..sweep import ENGINES, POLICIES, PlannedRun
 from ..units import counted
@@ -90,7 +90,7 @@ def _run(campaign: studies.Campaign, missing: Sequence[PlannedRun], request: Req
 def _print_outcome(outcome: studies.Outcome, wanted: Sequence[str] | None) -> None:
     done, total = outcome.runs
     judged = [item for item in outcome.judged if _concerns(item, wanted)]
-    console = Console()
+    console = options.output()
     title = f"{outcome.study.title}: scale {outcome.scale}, {done:,} of {counted(total, 'run')} done"
     console.print(title, style="bold", highlight=False)
     table = _table("Target", "Source", "Paper", "Measured", "Verdict")
@@ -107,9 +107,18 @@ def _print_outcome(outcome: studies.Outcome, wanted: Sequence[str] | None) -> No
         typer.echo(f"not run at this scale: {', '.join(not_run)}\n")
     typer.echo(writing.summary(judged))
     undrawn = [drawn for drawn in outcome.drawn if drawn.png is None]
-    for drawn in undrawn:
-        if wanted is None or set(drawn.figure.experiments) & set(wanted):
-            messages.print(f"figure {drawn.figure.id} is not drawn: {drawn.missing}", style="dim", markup=False)
+    _print_undrawn([drawn for drawn in undrawn if wanted is None or set(drawn.figure.experiments) & set(wanted)])
+
+
+def _print_undrawn(undrawn: Sequence[Drawn]) -> None:
+    """Which figures are not drawn: of one why, of more in one line."""
+    if len(undrawn) == 1:
+        text = f"figure {undrawn[0].figure.id} is not drawn: {undrawn[0].missing}"
+    else:
+        ids = ", ".join(drawn.figure.id for drawn in undrawn)
+        text = f"{counted(len(undrawn), 'figure')} not drawn, since runs that they need have not been made: {ids}"
+    if undrawn:
+        messages.print(text, style="dim", markup=False)
 
 
 def _concerns(item: Judged, wanted: Sequence[str] | None) -> bool:
@@ -126,7 +135,7 @@ def print_studies(as_json: bool) -> None:
     table = _table("Study", "Title", "Paper")
     for study in found:
         table.add_row(study.name, escape(study.title), escape(study.source))
-    Console().print(table)
+    options.output().print(table)
     typer.echo("longhaul reproduce STUDY --list shows what a study consists of")
 
 
@@ -152,7 +161,7 @@ def _print_contents(
         }  # fmt: skip
         typer.echo(outputs.json_text(content), nl=False)
         return
-    console = Console()
+    console = options.output()
     console.print(study.title, style="bold", highlight=False)
     for name, text in study.scales.items():
         typer.echo(f"  {name:6} {text}")

@@ -97,10 +97,10 @@ def try_line(
     return True
 
 
-def need(drawn: Sequence[bool], what: str) -> None:
+def need(drawn: Sequence[bool]) -> None:
     """Raises `NotRun` if nothing of a figure could be drawn."""
     if not any(drawn):
-        raise NotRun(f"{what} has not been run")
+        raise NotRun("none of its runs has been made")
 
 
 def png_of(drawing: Drawing) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..errors import LonghaulError
 from .model import Study
@@ -40,6 +40,8 @@ def experiments(study: Study, names: Sequence[str]) -> list[str]:
     Names may be separated by commas, and `figure 6.2` is `6.2`.
     """
     by_name: dict[str, tuple[str, ...]] = {}
+    ids = [*(t.id for t in study.targets), *(f.id for f in study.figures), *(e.id for e in study.experiments)]
+    spelled = {name.lower(): name for name in ids}
     for target in study.targets:
         by_name[target.id.lower()] = target.experiments
     for figure in study.figures:
@@ -55,13 +57,20 @@ def experiments(study: Study, names: Sequence[str]) -> list[str]:
             f"experiment, figure or target of the study {study.name}",
             given=name,
             shown=_shown(study),
+            spelled=spelled,
         )
         wanted += by_name[key]
     return [experiment.id for experiment in study.experiments if experiment.id in wanted]
 
 
 def nearest(
-    name: str, known: Sequence[str], what: str, *, given: str | None = None, shown: Sequence[str] | None = None
+    name: str,
+    known: Sequence[str],
+    what: str,
+    *,
+    given: str | None = None,
+    shown: Sequence[str] | None = None,
+    spelled: Mapping[str, str] | None = None,
 ) -> str:
     """The name itself if it is known; else the error that says what there is, and what may have been meant.
 
@@ -71,7 +80,7 @@ def nearest(
     if name in known:
         return name
     close = difflib.get_close_matches(name, known, 1, 0.5)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = f"; did you mean {(spelled or {}).get(close[0], close[0])!r}?" if close else ""
     raise UnknownName(f"no {what} is called {given or name!r}; there are {', '.join(shown or known)}{hint}")
 
 

@@ -74,7 +74,7 @@ def _both_queues(
         if limits:
             axes.set_ylim(*limits)
         _axes(axes, x, None if number else y, log_x=log_x, log_y=log_y, legend=False)
-    need(drawn, "none of its runs")
+    need(drawn)
     _legend(figure, all_axes)
     return figure
 
@@ -85,7 +85,7 @@ def _one_panel(
     """Curves in one panel, by their label."""
     figure, (axes,) = panels()
     drawn = [try_line(axes, values, label, number) for number, (label, values) in enumerate(curves.items())]
-    need(drawn, "none of its runs")
+    need(drawn)
     few = len(curves) <= 3
     _axes(axes, x, y, log_x=log_x, log_y=log_y, legend=few)
     if not few:
