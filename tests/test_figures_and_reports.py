@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 
 import longhaul
+import numpy as np
 import pytest
 from longhaul import plots
 from longhaul.explain import explain
+from longhaul.plots import links
+from longhaul.studies import drawing
+from longhaul.studies.highspeed import figures as highspeed_figures
 from synthetic import write_result
 
 CASES = {1: {"trace": True}, 3: {"receiver_limited": True}, 50: {"groups": ("reno", "cubic")}, 500: {}}
@@ -249,3 +253,38 @@ def test_intervals_are_spoken_of_only_where_there_are_some(command, sweep_file, 
     assert ("Student" in html) == said
     assert ("One run at each point" in html) != said
     assert ("95 % interval" in outcome.out) == said
+
+
+def test_averages_keep_the_mean_and_stand_at_the_end_of_their_samples():
+    time, mean = links._averaged(np.arange(1.0, 401.0), np.arange(400.0))
+    assert len(time) == 134
+    assert time[:2].tolist() == [3.0, 6.0]
+    assert time[-1] == 400.0
+    assert mean[:2].tolist() == [1.0, 4.0]
+    assert mean[-1] == 399.0
+    assert links._averaged(np.arange(150.0), np.ones(150))[0].size == 150
+
+
+def test_values_of_zero_leave_a_gap_on_a_logarithmic_axis():
+    axes = drawing.panels()[1][0]
+    drawing.line(axes, {2: [0.0], 10: [1e-6], 40: [1e-5]}, "REGTCP", 0)
+    highspeed_figures._axes(axes, "number of flows", "congestion event rate", log_y=True)
+    assert np.isnan(axes.lines[1].get_ydata()).tolist() == [True, False, False]
+    assert [text.get_text() for text in axes.texts] == ["values of 0 are not shown"]
+
+
+def test_ticks_of_counts_are_whole_numbers():
+    axes = drawing.panels()[1][0]
+    drawing.line(axes, {1: [1.0], 3: [2.0]}, "HSTCP", 0)
+    highspeed_figures._axes(axes, "number of flows", "y")
+    assert all(tick == round(tick) for tick in axes.get_xticks())
+
+
+def test_categories_of_a_sweep_are_not_joined(command, scenario, tmp_path):
+    """A line between algorithms would say that there is something between them; between rates there is."""
+    sweep = ["sweep", scenario, "-n", 1, "-q", "--set", "run.duration=5 s"]
+    command(*sweep, "--grid", 'flow.users.tcp.congestion=["reno", "cubic"]', "--out", tmp_path / "words")
+    command(*sweep, "--grid", 'link.satellite.rate=["1 Mbit/s", "2 Mbit/s"]', "--out", tmp_path / "rates")
+    words, rates = (longhaul.load(tmp_path / name).plot("goodput_bps").axes[0].lines[0] for name in ("words", "rates"))
+    assert words.get_linestyle() == "None"
+    assert rates.get_linestyle() == "-"

@@ -16,30 +16,47 @@ from .view import View
 
 #: At most so many links in one figure: the busiest.
 _MOST = 4
+#: At most so many points in a line of utilisation: bursts shorter than that make a solid block of it.
+_POINTS = 150
 
 
 def draw_utilisation(result: Result, view: View) -> Figure:
-    """Share of each link's rate in use, per sample."""
+    """Share of each link's rate in use: per sample, or of many samples averages over a few."""
     chosen, remark = _chosen(result)
     frame = view.cut(result.links, result)
     figure, (axes,) = style.new()
+    over = ""
     for number, (index, link) in enumerate(chosen):
         rows = frame.filter(pl.col("link") == index)
         style_of = {"color": style.COLOURS[number], "linestyle": style.DASHES[number]}
         mean = quantity(link["metrics"].get("utilisation"), "share")
+        samples = rows["time_s"].to_numpy()
+        time, used = _averaged(samples, rows["utilisation"].to_numpy())
+        if len(time) < len(samples):
+            over = f", averages over {quantity(time[1] - time[0], 's')}"
         axes.plot(
-            rows["time_s"].to_numpy(),
-            rows["utilisation"].to_numpy(),
+            time,
+            used,
             label=f"{_label(link)}\nmean {mean}",
             **style_of,
         )
     axes.set_ylim(0, 1.04)
     script.mark(axes, result, view, [index for index, _ in chosen])
     style.quantity_axis(axes.yaxis, 1.0, "share", "utilisation")
-    style.title(axes, f"Link utilisation{remark}", result.name)
+    style.title(axes, f"Link utilisation{over}{remark}", result.name)
     style.time_axis(axes, *view.span(result))
     style.legend_outside(axes)
     return figure
+
+
+def _averaged(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means of equally many samples each where there are more than a line can show; a mean stands at the end of its samples."""
+    each = -(-len(values) // _POINTS)
+    if each < 2:
+        return time, values
+    starts = np.arange(0, len(values), each)
+    counts = np.diff(np.append(starts, len(values)))
+    return time[starts + counts - 1], np.add.reduceat(values, starts) / counts
 
 
 def draw_queue(result: Result, view: View) -> Figure:
@@ -64,12 +81,12 @@ def draw_queue(result: Result, view: View) -> Figure:
             facecolor=colour,
             alpha=0.25,
             linewidth=0,
-            label=f"{_label(link)}: most between them",
+            label=f"{_label(link)}:\nmost between them",
         )
-        queue.plot(time, length, color=colour, linestyle=dashes, label=f"{_label(link)}: at sampling times")
+        queue.plot(time, length, color=colour, linestyle=dashes, label=f"{_label(link)}:\nat sampling times")
         average = rows["queue_average_packets"].to_numpy().astype(float)
         if not np.isnan(average).all():
-            queue.plot(time, average, color=style.AVERAGE, linestyle=dashes, label=f"{_label(link)}: RED's average")
+            queue.plot(time, average, color=style.AVERAGE, linestyle=dashes, label=f"{_label(link)}:\nRED's average")
         longest = max(longest, float(np.nanmax(peak, initial=0)))
         for column, marker, name in (
             ("drops_queue", "v", "queue"),
@@ -88,7 +105,7 @@ def draw_queue(result: Result, view: View) -> Figure:
                     color=colour,
                     markersize=3.5,
                     fillstyle="none",
-                    label=f"{kind}{name} ({link['from']} → {link['to']})",
+                    label=f"{kind}{name}\n({link['from']} → {link['to']})",
                 )
                 most = max(most, float(lost.max()))
     style.from_zero(queue, longest)

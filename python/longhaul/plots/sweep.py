@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ..sweep.result import SweepResult
 
 _LINES = 8
+#: How far the points of different lines stand from one another where the axis has categories, whose distance is 1.
+_ASIDE = 0.07
 
 
 def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
@@ -36,7 +38,9 @@ def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
     lines = list(frame.group_by(others, maintain_order=True)) if others else [((), frame)]
     largest = 0.0
     for number, (key, part) in enumerate(lines[:_LINES]):
-        x = np.array([places[value] for value in part[parameter].to_list()], dtype=float)
+        # Between categories there is nothing: no line, and the points of each group beside one another.
+        aside = 0.0 if ticks is None else _ASIDE * (number - (min(len(lines), _LINES) - 1) / 2)
+        x = np.array([places[value] + aside for value in part[parameter].to_list()], dtype=float)
         order = np.argsort(x, kind="stable")
         mean = part["mean"].to_numpy()[order]
         low = part["ci95_low"].fill_null(np.nan).to_numpy().astype(float)[order]
@@ -45,7 +49,7 @@ def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
         bars = np.nan_to_num(np.vstack([mean - low, high - mean]))
         axes.errorbar(
             x[order], mean, yerr=bars if bars.any() else None, capsize=3, marker="os^Dv<>p"[number], markersize=4,
-            color=style.COLOURS[number], linestyle=style.DASHES[number], label=label,
+            color=style.COLOURS[number], linestyle=style.DASHES[number] if ticks is None else "none", label=label,
         )  # fmt: skip
         largest = max(largest, float(np.nanmax(mean + bars[1])))
     style.from_zero(axes, largest)
@@ -92,6 +96,7 @@ def _places(values: list[Any]) -> tuple[dict[Any, float], list[str] | None, str]
 def _x_axis(axes: Axes, parameter: str, names: list[str] | None, unit: str, places: list[float]) -> None:
     if names is not None:
         axes.set_xticks(places, names)
+        axes.set_xlim(min(places) - 0.5, max(places) + 0.5)
         axes.set_xlabel(parameter)
         return
     low, high = min(places), max(places)

@@ -24,7 +24,7 @@ _CAPTIONS = {
     "goodput": "Payload that reached the receiving application in order. Above the link's rate: what waited for a lost packet"
     " counts when that has come again.",
     "cwnd": "What congestion control allows to be in flight. Dashed: what fills the path without any queue.",
-    "utilisation": "How much of each shared link's rate was in use.",
+    "utilisation": "How much of each shared link's rate was in use; of many samples averages over a few.",
     "queue": "What waited in front of the busiest links, and what was dropped there.",
     "rtt": "Round-trip time as the senders smooth it; what is above the dashed line is queueing.",
     "limits": "What each sender was waiting for, as shares of its time.",

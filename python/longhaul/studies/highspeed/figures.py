@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Circle
+from matplotlib.ticker import MaxNLocator
 
 from ...plots.style import COLOURS, DASHES
 from ..drawing import need, panels, try_line
@@ -46,9 +47,35 @@ def _axes(axes: Axes, x: str, y: str | None, *, log_x: bool = False, log_y: bool
     if log_x:
         axes.set_xscale("log")
     if log_y:
+        _leave_zeros_out(axes)
         axes.set_yscale("log")
+    if x in (_N, _P) and not log_x:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if legend and axes.get_legend_handles_labels()[0]:
         axes.legend(handlelength=3)
+
+
+def _leave_zeros_out(axes: Axes) -> None:
+    """Values of 0 have no place on a logarithmic axis: a gap instead of a line that falls off it, and a remark."""
+    found = False
+    for drawn in axes.lines:
+        y = np.asarray(drawn.get_ydata(), dtype=float)
+        found |= bool((y <= 0).any())
+        drawn.set_ydata(np.where(y > 0, y, np.nan))
+    if found:
+        axes.text(0.02, 0.03, "values of 0 are not shown", transform=axes.transAxes, fontsize=7)
+
+
+def _capacity(axes: Axes) -> None:
+    """The window that fills the link and leaves its queue empty."""
+    axes.axhline(PIPE, color="gray", linestyle=":", label=f"capacity of the link,\n{PIPE} packets")
+
+
+def _over_time(figure: Drawing, axes: Axes, y: str) -> Drawing:
+    """Axes of a single panel over time; curves go everywhere, so the legend is beside them."""
+    _axes(axes, "time (s)", y, legend=False)
+    _legend(figure, [axes])
+    return figure
 
 
 def _legend(figure: Drawing, all_axes: Sequence[Axes]) -> None:
@@ -119,7 +146,7 @@ def response_functions(_: Results) -> Drawing:
     p = np.logspace(-10, -1, 200)
     axes.plot(p, [theory.standard_window(x) for x in p], "--", color="black", label="standard TCP, 1.2/√p")
     axes.plot(p, [THEORY.window(x) for x in p], "-", color="black", label="HighSpeed TCP")
-    axes.axhline(PIPE, color="gray", linestyle=":", label="capacity of the link, 8333 packets")
+    _capacity(axes)
     _axes(axes, "loss rate p", "window W (packets)", log_x=True, log_y=True)
     return figure
 
@@ -196,7 +223,7 @@ def isolated_flows(results: Results) -> Drawing:
                 drawn.append(True)
             except NotRun:
                 drawn.append(False)
-        axes.axhline(PIPE, color="gray", linewidth=0.8)
+        _capacity(axes)
         return drawn
 
     return _both_queues(plot, "time (s)", "cwnd (packets)")
@@ -208,8 +235,7 @@ def one_hour(results: Results) -> Drawing:
     figure, (axes,) = panels()
     _trace(axes, row, "HSTCP", 0, 0)
     _trace(axes, row, "REGTCP", 1, 1)
-    _axes(axes, "time (s)", "cwnd (packets)")
-    return figure
+    return _over_time(figure, axes, "cwnd (packets)")
 
 
 def slow_start(results: Results) -> Drawing:
@@ -217,8 +243,7 @@ def slow_start(results: Results) -> Drawing:
     figure, (axes,) = panels()
     for number, threshold in enumerate((0, 10, 100, 1000)):
         _trace(axes, isolated.start(results, threshold), _threshold(threshold), number)
-    _axes(axes, "time (s)", "cwnd (packets)")
-    return figure
+    return _over_time(figure, axes, "cwnd (packets)")
 
 
 def sequence_numbers(results: Results) -> Drawing:
@@ -227,8 +252,7 @@ def sequence_numbers(results: Results) -> Drawing:
     for number, threshold in enumerate((0, 10, 100, 1000)):
         time, packets = isolated.sequence(isolated.start(results, threshold))
         axes.plot(time, packets, color=COLOURS[number], linestyle=DASHES[number], label=_threshold(threshold))
-    _axes(axes, "time (s)", "sequence number (packets)")
-    return figure
+    return _over_time(figure, axes, "sequence number (packets)")
 
 
 def _threshold(threshold: int) -> str:
@@ -240,9 +264,8 @@ def sack_defect(results: Results) -> Drawing:
     figure, (axes,) = panels()
     _trace(axes, results["E12"].where(bug=True)[0], "with the defect", 0)
     _trace(axes, results["E12"].where(bug=False)[0], "without", 1)
-    axes.axhline(PIPE, color="gray", linewidth=0.8)
-    _axes(axes, "time (s)", "cwnd (packets)")
-    return figure
+    _capacity(axes)
+    return _over_time(figure, axes, "cwnd (packets)")
 
 
 # --- sets: E2, E3, E4, E6

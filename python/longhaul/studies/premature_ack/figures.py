@@ -38,7 +38,7 @@ def _over_w(name: str) -> Callable[[Results], Drawing]:
             drawn = True
         if not drawn:
             raise NotRun("the curve has not been run")
-        axes.set(xlabel="watermark W [packets]", ylabel="throughput [Mbit/s]", ylim=(0, 1.1))
+        axes.set(xlabel="watermark W (packets)", ylabel="throughput (Mbit/s)", ylim=(0, 1.1))
         axes.legend(loc="lower right")
         return drawing
 
@@ -60,14 +60,14 @@ def _map(results: Results) -> Drawing:
         axes.set_xticks(range(len(sources)), [str(s) for s in sources], rotation=90)
         axes.set_yticks(range(len(sinks)), [str(d) for d in sinks])
         axes.grid(visible=False)
-        axes.set(title=f"N = {n}", xlabel="$d_S$ [ms]")
+        axes.set(title=f"N = {n}", xlabel="$d_S$ (ms)")
         for j, d in enumerate(sinks):
             for i, s in enumerate(sources):
                 one = found.get((s, d, n))
                 if one is not None and one.falls:
                     text = str(one.last_before_fall)
                     axes.text(i, j, text, ha="center", va="center", fontsize=5, color="white")
-    all_axes[0].set_ylabel("$d_D$ [ms]")
+    all_axes[0].set_ylabel("$d_D$ (ms)")
     return drawing
 
 
@@ -89,7 +89,7 @@ def _automatic(results: Results) -> Drawing:
     ):
         if values:
             axes.plot([(i + 0.5) / len(values) * 100 for i in range(len(values))], values, label=label)
-    axes.set(xlabel="points of the grid, in order [%]", ylabel="share of the best fixed W", ylim=(0.4, 1.1))
+    axes.set(xlabel="points of the grid, in order (%)", ylabel="share of the best fixed W", ylim=(0.4, 1.1))
     axes.legend(loc="lower right")
     return drawing
 
@@ -102,7 +102,7 @@ def _start(results: Results) -> Drawing:
     values = results["start"].series("completion_time_mean_s", "w")
     drawing, (axes,) = panels()
     axes.plot(list(values), list(values.values()), "o-", markersize=3)
-    axes.set(xlabel="watermark W [packets]", ylabel="time of the first 100 packets [s]", ylim=(0, None))
+    axes.set(xlabel="watermark W (packets)", ylabel="time of the first 100 packets (s)", ylim=(0, None))
     return drawing
 
 

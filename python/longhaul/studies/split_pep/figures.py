@@ -50,7 +50,7 @@ def _lines(
                     drawn += 1
             if log:
                 axes.set_xscale("log")
-            axes.set_xlabel("number of flows" if over == "flows" else "queue [packets]")
+            axes.set_xlabel("number of flows" if over == "flows" else "queue (packets)")
         if not drawn:
             raise NotRun(f"{experiment} has not been run")
         all_axes[0].set_ylabel(y)
@@ -82,27 +82,27 @@ def _hours(results: Results) -> Drawing:
         drawn += 1
     if not drawn:
         raise NotRun("long has not been run")
-    all_axes[0].set(xlabel="time [s]", ylabel="cwnd of the split connection [packets]")
-    all_axes[1].set(xlabel="time [s]", ylabel="throughput [Mbit/s]", ylim=(0, 100))
+    all_axes[0].set(xlabel="time (s)", ylabel="cwnd of the split connection (packets)")
+    all_axes[1].set(xlabel="time (s)", ylabel="throughput (Mbit/s)", ylim=(0, 100))
     all_axes[0].legend()
     return drawing
 
 
 def _ftp(results: Results) -> Drawing:
     return _lines(results, "ftp", "flows", utilisation, "packets", log=True, label="{}")(
-        "payload on the split link [Mbit/s]"
+        "payload on the split link (Mbit/s)"
     )
 
 
 def _windows(results: Results) -> Drawing:
     return _lines(results, "ftp", "packets", cwnd, "flows", log=False, label="{} flows")(
-        "mean cwnd of senders [packets]"
+        "mean cwnd of senders (packets)"
     )
 
 
 def _pareto(results: Results) -> Drawing:
     return _lines(results, "pareto", "packets", utilisation, "flows", log=False, label="{} flows")(
-        "payload on the split link [Mbit/s]"
+        "payload on the split link (Mbit/s)"
     )
 
 
@@ -128,7 +128,7 @@ def _one(experiment: str, flows: int, flow: int, packets: int) -> Callable[[Resu
             drawn += 1
         if not drawn:
             raise NotRun("there are no time series at this scale")
-        axes.set(xlabel="time [s]", ylabel="throughput of one flow [Mbit/s]", ylim=(0, None))
+        axes.set(xlabel="time (s)", ylabel="throughput of one flow (Mbit/s)", ylim=(0, None))
         axes.legend()
         return drawing
 
@@ -141,7 +141,7 @@ def _control(results: Results) -> Drawing:
     drawing, all_axes = panels(3, share_y=False)
     drawing.set_size_inches(9.5, 2.8)
     for axes, metric, title in zip(
-        all_axes, (utilisation, fairness, delivery), ("payload [Mbit/s]", "Jain's index", "under way [s]"), strict=True
+        all_axes, (utilisation, fairness, delivery), ("payload (Mbit/s)", "Jain's index", "under way (s)"), strict=True
     ):
         values = [table.median(metric, variant=name) for name in names]
         axes.barh(range(len(names)), values, color=COLOURS[0], height=0.6)
