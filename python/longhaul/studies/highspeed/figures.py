@@ -36,6 +36,8 @@ Values = dict[Any, list[float]]
 _PANEL = {"red": "(a) RED", "droptail": "(b) DropTail"}
 _LU, _CER = "link utilisation (%)", "congestion event rate"
 _N, _P, _LOSS = "number of flows", "number of perturbations", "link loss rate"
+#: Inches for a legend beside a single panel.
+_LEGEND = 2.0
 #: Line numbers, so that a kind of flow looks the same in every figure.
 _OF = {HSTCP: 0, REGTCP: 1, "total": 2, PERTURBATIONS: 3, "other": 5}
 
@@ -74,6 +76,7 @@ def _capacity(axes: Axes) -> None:
 def _over_time(figure: Drawing, axes: Axes, y: str) -> Drawing:
     """Axes of a single panel over time; curves go everywhere, so the legend is beside them."""
     _axes(axes, "time (s)", y, legend=False)
+    figure.set_figwidth(figure.get_figwidth() + _LEGEND)
     _legend(figure, [axes])
     return figure
 
