@@ -103,7 +103,7 @@ fn disciplines() -> impl Strategy<Value = QueueSpec> {
             }),
             6 => QueueSpec::Wfq(WfqSpec { limit, queues: gentle.then_some(3) }),
             _ => QueueSpec::Red(RedSpec {
-                min_threshold: Some(Limit::Packets(2)),
+                min_threshold: Some(Limit::Packets(if limit == Limit::Packets(1) { 1 } else { 2 })),
                 max_threshold: Some(Limit::Packets(6)),
                 queue_weight: Some(0.3),
                 max_p: Probability::new(0.2).unwrap(),

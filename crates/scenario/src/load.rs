@@ -33,17 +33,7 @@ pub fn load(
     let mut table = Table::new();
     if !overrides.is_empty() {
         table = read_table()?;
-        for (path, value) in overrides {
-            let name = format!("--set {path}={value}");
-            scenario = apply(&mut table, path, value)
-                .and_then(|()| {
-                    Scenario::deserialize(table.clone()).map_err(|error| error.message().to_string())
-                })
-                .map_err(|message| {
-                    let help = suggestion(&message).or_else(|| other_place(&message, path, &table));
-                    ScenarioError::new(&name, in_plain_words(&message)).with_help(help)
-                })?;
-        }
+        scenario = override_all(&mut table, overrides)?;
     }
     if linux::is_wanted(&scenario) {
         if table.is_empty() {
@@ -56,6 +46,31 @@ pub fn load(
     match validate(&scenario).into_iter().next() {
         None => Ok(scenario),
         Some(problem) => Err(semantic_error(&problem, &scenario, text, source_name, overrides)),
+    }
+}
+
+/// Applies all overrides, then reads the whole: two of them may make a table that neither makes alone. What is wrong is blamed on
+/// the first override from which on it stays wrong.
+fn override_all(table: &mut Table, overrides: &[(String, String)]) -> Result<Scenario, ScenarioError> {
+    let blame = |(path, value): &(String, String), message: &str, table: &Table| {
+        let help = suggestion(message).or_else(|| other_place(message, path, table));
+        ScenarioError::new(&format!("--set {path}={value}"), in_plain_words(message)).with_help(help)
+    };
+    let mut first_wrong = None;
+    let mut last_right = None;
+    for given in overrides {
+        apply(table, &given.0, &given.1).map_err(|message| blame(given, &message, table))?;
+        match Scenario::deserialize(table.clone()) {
+            Ok(scenario) => (last_right, first_wrong) = (Some(scenario), None),
+            Err(error) => {
+                first_wrong.get_or_insert_with(|| blame(given, error.message(), table));
+            }
+        }
+    }
+    match (first_wrong, last_right) {
+        (None, Some(scenario)) => Ok(scenario),
+        (Some(error), _) => Err(error),
+        (None, None) => unreachable!("there is at least one override"),
     }
 }
 

@@ -220,7 +220,7 @@ impl InitialWindowSpec {
     fn from_count(count: i64) -> Option<Self> {
         u64::try_from(count).ok().map(|count| InitialWindowSpec::Fixed(Limit::Packets(count)))
     }
-    fn window(self) -> InitialWindow {
+    pub(crate) fn window(self) -> InitialWindow {
         match self {
             InitialWindowSpec::Fixed(Limit::Packets(packets)) => {
                 InitialWindow::Segments(packets.min(u64::from(u32::MAX)) as u32)

@@ -442,3 +442,33 @@ fn a_snoop_agent_that_makes_no_sense_is_refused() {
         &["geo.toml:21", "did you mean \"to\""],
     );
 }
+
+#[test]
+fn overrides_may_make_a_table_together_in_any_order() {
+    let bare: String = GOOD
+        .lines()
+        .filter(|line| !line.starts_with("queue"))
+        .fold(String::new(), |all, line| all + line + "\n");
+    let kind = ("link.satellite.queue.kind".to_string(), "droptail".to_string());
+    let limit = ("link.satellite.queue.limit".to_string(), "77 packets".to_string());
+    for pair in [[kind.clone(), limit.clone()], [limit, kind.clone()]] {
+        let scenario = load(&bare, "geo.toml", &pair).expect("two settings make a queue");
+        assert!(longhaul_scenario::resolved_toml(&scenario).contains("limit = \"77 packets\""));
+    }
+    // What stays wrong is blamed on the one with which it began.
+    let rate = ("link.satellite.rate".to_string(), "3 Mbit/s".to_string());
+    let message =
+        load(&bare, "geo.toml", &[rate.clone(), kind, rate]).expect_err("must be refused").to_string();
+    assert!(message.contains("--set link.satellite.queue.kind=droptail"), "{message}");
+}
+
+#[test]
+fn windows_and_thresholds_that_nothing_could_reach() {
+    let refused = |path: &str, value: &str| {
+        let overrides = [(path.to_string(), value.to_string())];
+        load(GOOD, "geo.toml", &overrides).expect_err("must be refused").to_string()
+    };
+    assert!(refused("flow.0.tcp.initial_window", "1000000000000 packets").contains("at most 1 GiB"));
+    let red = "{ kind = \"red\", limit = \"10 packets\", min_threshold = \"50 packets\", max_threshold = \"90 packets\" }";
+    assert!(refused("link.satellite.queue", red).contains("RED would never act"));
+}

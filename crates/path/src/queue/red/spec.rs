@@ -236,6 +236,15 @@ impl RedSpec {
             let field = if self.min_threshold.is_some() { "min_threshold" } else { "max_threshold" };
             return Err((field, message));
         }
+        if let Some(Limit::Packets(least)) = self.min_threshold {
+            if matches!(self.limit, Limit::Packets(limit) if least > limit) {
+                let message = format!(
+                    "RED would never act: its minimum threshold is at most the limit, {}",
+                    self.limit
+                );
+                return Err(("min_threshold", message));
+            }
+        }
         if self.adaptive {
             if self.interval.is_zero() {
                 return Err(("interval", "the time between two adaptations is more than 0 s".to_string()));
