@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..errors import LonghaulError
@@ -32,6 +32,8 @@ class Judgement:
 
     verdict: Verdict
     measured: str
+    #: What counts as reproduced, where that is a matter of numbers.
+    tolerance: str = field(default="", repr=False, compare=False)
 
 
 def number(value: float, paper: float, within: float, *, unit: str = "", relative: bool = True) -> Judgement:
@@ -43,10 +45,11 @@ def number(value: float, paper: float, within: float, *, unit: str = "", relativ
     ('partly', 'not')
     """
     difference = (value - paper) / abs(paper) if relative else value - paper
+    allowed = f"within {within * 100:g} %" if relative else f"within {_shown(within, unit)}"
     if not math.isfinite(value):
-        return Judgement("not", str(value))
+        return Judgement("not", str(value), allowed)
     off = f"{difference * 100:+.1f} %" if relative else f"{difference:+.3g}"
-    return Judgement(_graded(abs(difference), within, 2 * within), f"{_shown(value, unit)} ({off})")
+    return Judgement(_graded(abs(difference), within, 2 * within), f"{_shown(value, unit)} ({off})", allowed)
 
 
 def band(value: float, low: float, high: float, *, margin: float = 0.0, unit: str = "") -> Judgement:
@@ -56,9 +59,10 @@ def band(value: float, low: float, high: float, *, margin: float = 0.0, unit: st
     ('reproduced', 'partly', 'not')
     """
     outside = max(low - value, value - high, 0.0)
+    allowed = f"{low:g} to {_shown(high, unit)}"
     if not math.isfinite(value):
-        return Judgement("not", str(value))
-    return Judgement(_graded(outside, 0.0, margin), _shown(value, unit))
+        return Judgement("not", str(value), allowed)
+    return Judgement(_graded(outside, 0.0, margin), _shown(value, unit), allowed)
 
 
 def holds(checks: Mapping[str, bool], measured: str = "") -> Judgement:
@@ -108,16 +112,18 @@ def flat(series: Series, within: float, *, unit: str = "") -> Judgement:
     """
     values = sorted(series.values())
     spread = (values[-1] - values[0]) / abs(median(values))
-    return Judgement(_graded(spread, within, 2 * within), f"{listed(series, unit)}; spread {spread * 100:.0f} %")
+    measured = f"{listed(series, unit)}; spread {spread * 100:.0f} %"
+    return Judgement(_graded(spread, within, 2 * within), measured, f"spread of {within * 100:g} %")
 
 
 def both(*judgements: Judgement) -> Judgement:
     """Several judgements as one: reproduced if all are, not if none is even partly."""
     grades = [judgement.verdict for judgement in judgements]
     text = "; ".join(judgement.measured for judgement in judgements)
+    allowed = "; ".join(dict.fromkeys(judgement.tolerance for judgement in judgements if judgement.tolerance))
     if all(grade == "reproduced" for grade in grades):
-        return Judgement("reproduced", text)
-    return Judgement("not" if all(grade == "not" for grade in grades) else "partly", text)
+        return Judgement("reproduced", text, allowed)
+    return Judgement("not" if all(grade == "not" for grade in grades) else "partly", text, allowed)
 
 
 def listed(series: Series, unit: str = "") -> str:

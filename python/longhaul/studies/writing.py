@@ -68,7 +68,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "targets": [
             {
                 "id": item.target.id, "source": item.target.source, "kind": item.target.kind, "paper": item.target.paper,
-                "measured": item.judgement.measured, "verdict": item.verdict, "reason": item.reason,
+                "measured": item.judgement.measured, "tolerance": item.judgement.tolerance, "verdict": item.verdict, "reason": item.reason,
             }
             for item in outcome.judged
         ],
@@ -152,7 +152,8 @@ def _targets(outcomes: Sequence[Outcome]) -> str:
         cells = [target.id, target.source, target.paper]
         for item in row:
             measured = "" if item.verdict == "not run" else item.judgement.measured
-            cells += [measured, _MARKS[item.verdict]]
+            allowed = f" ({item.judgement.tolerance})" if measured and item.judgement.tolerance else ""
+            cells += [measured, _MARKS[item.verdict] + allowed]
         lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -92,7 +92,7 @@ def _middle(
         found = sorted(values(results))
         judged = band(median(found), low, high, unit=unit, margin=margin)
         return (
-            Judgement(judged.verdict, f"{judged.measured} (from {found[0]:.3g} to {found[-1]:.3g})")
+            Judgement(judged.verdict, f"{judged.measured} (from {found[0]:.3g} to {found[-1]:.3g})", judged.tolerance)
             if len(found) > 1
             else judged
         )
@@ -118,7 +118,7 @@ def _timeouts(experiment: str, at_least: float, at_most: float, **parameters: ob
     def judge(results: Results) -> Judgement:
         expired, of = _with_timeouts(_hit(results[experiment].where(**parameters)))
         judged = band(expired / of, at_least, at_most, margin=0.25)
-        return Judgement(judged.verdict, f"an RTO in {expired} of {of} runs")
+        return Judgement(judged.verdict, f"an RTO in {expired} of {of} runs", judged.tolerance)
 
     return judge
 
@@ -158,14 +158,14 @@ def _policy_p2(results: Results) -> Judgement:
 def _dormancy(results: Results) -> Judgement:
     found = sorted(silence(row) for row in results["policy"].where(policy="P3") if row["fast_retransmits"] > 0)
     judged = band(median(found), 7, 13, unit="s", margin=4)
-    return Judgement(judged.verdict, f"{judged.measured} (from {found[0]:.1f} to {found[-1]:.1f} s)")
+    return Judgement(judged.verdict, f"{judged.measured} (from {found[0]:.1f} to {found[-1]:.1f} s)", judged.tolerance)
 
 
 def _peak(results: Results) -> Judgement:
     """The serial queue where the fade hit the transfer and the queue could hold all."""
     found = sorted(queue_peak(row) for row in results["policy"].where(policy="P3") if row["fast_retransmits"] > 0)
     judged = band(found[-1], 90, 176, unit="packets", margin=20)
-    return Judgement(judged.verdict, f"at most {judged.measured}; median {median(found):.0f}")
+    return Judgement(judged.verdict, f"at most {judged.measured}; median {median(found):.0f}", judged.tolerance)
 
 
 def _files(results: Results) -> Judgement:

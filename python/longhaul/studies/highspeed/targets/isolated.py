@@ -91,7 +91,8 @@ def _event_rate(results: Results) -> Judgement:
 def _share(results: Results) -> Judgement:
     row = alone(results, HSTCP, "red")
     share = number(utilisation(HSTCP)(row), 98.9, 0.5, unit="%", relative=False)
-    return Judgement(share.verdict, f"{share.measured}, {departures(row, HSTCP) * RTT / HALF:,.0f} packets/RTT")
+    measured = f"{share.measured}, {departures(row, HSTCP) * RTT / HALF:,.0f} packets/RTT"
+    return Judgement(share.verdict, measured, share.tolerance)
 
 
 def _highspeed_full(results: Results) -> Judgement:
@@ -115,7 +116,7 @@ def time_to_fill(flow: Trace) -> float:
 def _standard_full(results: Results) -> Judgement:
     flow = trace(alone(results, REGTCP, "red"))
     judged = band(time_to_fill(flow), 250, 350, margin=25, unit="s")
-    return Judgement(judged.verdict, f"{judged.measured}; {flow.cwnd[-1]:,.0f} packets at 300 s")
+    return Judgement(judged.verdict, f"{judged.measured}; {flow.cwnd[-1]:,.0f} packets at 300 s", judged.tolerance)
 
 
 def _slower(results: Results) -> Judgement:
@@ -237,7 +238,7 @@ def _row_of_table(
 def _single_events(results: Results) -> Judgement:
     counts = {threshold: lost_in_slow_start(results, threshold) for threshold in (10, 100)}
     judged = both(*(number(n, 1, 0.5, relative=False) for n in counts.values()))
-    return Judgement(judged.verdict, ", ".join(f"{n:g} with {t}" for t, n in counts.items()))
+    return Judgement(judged.verdict, ", ".join(f"{n:g} with {t}" for t, n in counts.items()), judged.tolerance)
 
 
 def _tens(results: Results) -> Judgement:
@@ -284,22 +285,24 @@ def _compromise(results: Results) -> Judgement:
 
 
 def _double_cut(results: Results) -> Judgement:
-    cuts = {}
+    cuts, timeouts = {}, {}
     for bug in (True, False):
-        flow = trace(results["E12"].where(bug=bug)[0])
+        row = results["E12"].where(bug=bug)[0]
+        flow = trace(row)
         if not len(flow.cuts):
             raise NotRun("E12 has no loss")
         pairs = int((np.diff(flow.cuts) < 1.5).sum())
-        cuts[bug] = (pairs, len(flow.cuts), flow.mean(HALF, DURATION))
+        cuts[bug] = (pairs, len(flow.cuts), utilisation(HSTCP)(row))
+        timeouts[bug] = (row.metrics or {})[f"group.{HSTCP}.timeouts"]
     (bad, bad_cuts, bad_mean), (good, good_cuts, good_mean) = cuts[True], cuts[False]
     return holds(
         {
             "double cuts with the defect": bad > 0,
             "none without": good == 0,
-            "less throughput with the defect": bad_mean < good_mean,
+            "lower utilisation with the defect": bad_mean < good_mean,
         },
-        f"with the defect {bad} of {bad_cuts} cuts within 1.5 s of the last, without {good} of {good_cuts}; mean window in the second half"
-        f" {bad_mean:,.0f} and {good_mean:,.0f} packets",
+        f"with the defect {bad} of {bad_cuts} cuts within 1.5 s of the last, without {good} of {good_cuts}; utilisation in the second half"
+        f" {bad_mean:.1f} and {good_mean:.1f} %; timeouts: {timeouts[True]:g} and {timeouts[False]:g}",
     )
 
 
