@@ -14,9 +14,9 @@
 //!
 //! After [`fail`](Middlebox::fail) every packet crosses as it is; what was waiting at either end is lost.
 
+use crate::base::{Table, counters};
 use crate::levels::Levels;
-use crate::outbox::Outbox;
-use crate::{Body, Departure, Direction, Event, Middlebox, Passing, Verdict};
+use crate::{Base, Body, Direction, Event, Middlebox, Passing, Verdict};
 use longhaul_segment::compaction::{Ack, ExactBatch, TraditionalBatch, UDP_TUNNEL_HEADER, is_compactable};
 use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER, ip};
 use longhaul_units::{Duration, Instant, Rate, Size};
@@ -70,13 +70,8 @@ const MOST_IN_TUNNEL: usize = 4096;
 /// The longest time over which the ACKs of one packet are spread.
 const LONGEST_SPREAD: Duration = Duration::from_secs(1);
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    compacted_acks: u64,
-    compacted_packets: u64,
-    uncompacted_packets: u64,
-    tunnel_losses: u64,
-    expanded_acks: u64,
+counters! {
+    struct Counts { compacted_acks, compacted_packets, uncompacted_packets, tunnel_losses, expanded_acks }
 }
 
 /// What a packet of the tunnel carries.
@@ -121,14 +116,11 @@ pub struct AckCompaction<B> {
     line_free_at: Instant,
     in_tunnel: VecDeque<Tunnelled<B>>,
     next_number: u32,
-    expanding: Vec<Expanding>,
+    expanding: Table<Expanding>,
     /// ACKs that are to leave, in order of time.
     pending: VecDeque<(Instant, u32, Direction, Segment)>,
-    outbox: Outbox<B>,
-    events: VecDeque<Event>,
-    levels: Levels,
+    base: Base<B>,
     counts: Counts,
-    failed: bool,
 }
 
 impl<B: Body> AckCompaction<B> {
@@ -142,13 +134,10 @@ impl<B: Body> AckCompaction<B> {
             line_free_at: Instant::ZERO,
             in_tunnel: VecDeque::new(),
             next_number: 0,
-            expanding: vec![],
+            expanding: Table::default(),
             pending: VecDeque::new(),
-            outbox: Outbox::default(),
-            events: VecDeque::new(),
-            levels: Levels::of_packets(),
+            base: Base::new(Levels::of_packets()),
             counts: Counts::default(),
-            failed: false,
         }
     }
 
@@ -156,7 +145,7 @@ impl<B: Body> AckCompaction<B> {
     fn enter(&mut self, now: Instant, packet: &Passing<'_, B>) {
         let (connection, direction) = (packet.connection, packet.direction);
         let header = ip::Header { ecn: *packet.ecn, ..addresses(connection) };
-        if self.failed || !is_compactable(&header, packet.segment) {
+        if self.base.failed || !is_compactable(&header, packet.segment) {
             self.flush_connection(now, connection, direction);
             self.counts.uncompacted_packets += 1;
             let content = Content::Whole(*packet.segment, *packet.ecn, packet.body.clone());
@@ -246,7 +235,7 @@ impl<B: Body> AckCompaction<B> {
             ..Segment::default()
         };
         // The way from the first node to the second is that of the tunnel's active opener.
-        self.outbox.push_at(0, self.tunnel, Direction::Forward, datagram, Ecn::NotEct, B::default());
+        self.base.outbox.push_at(0, self.tunnel, Direction::Forward, datagram, Ecn::NotEct, B::default());
     }
 
     fn lose_oldest(&mut self) {
@@ -271,7 +260,7 @@ impl<B: Body> AckCompaction<B> {
         match content {
             Content::Whole(segment, ecn, body) => {
                 self.release_all_of(connection, direction);
-                self.outbox.push_at(1, connection, direction, segment, ecn, body);
+                self.base.outbox.push_at(1, connection, direction, segment, ecn, body);
             }
             Content::Compacted(bytes) => {
                 let decoded = match self.settings.form {
@@ -290,10 +279,7 @@ impl<B: Body> AckCompaction<B> {
 
     fn expand(&mut self, now: Instant, connection: u32, direction: Direction, acks: &[Ack]) {
         let index = 2 * connection as usize + direction as usize;
-        if index >= self.expanding.len() {
-            self.expanding.resize(index + 1, Expanding::default());
-        }
-        let state = &mut self.expanding[index];
+        let state = self.expanding.get_or_insert_with(index, Expanding::default);
         let since = state.last_packet.map_or(Duration::ZERO, |before| now - before).min(LONGEST_SPREAD);
         let step = match self.settings.spacing {
             Spacing::Immediate => Duration::ZERO,
@@ -317,7 +303,9 @@ impl<B: Body> AckCompaction<B> {
             let place = self.pending.partition_point(|(at, ..)| *at <= due);
             self.pending.insert(place, (due, connection, direction, *segment));
         }
-        self.expanding[index].last_due = due;
+        if let Some(state) = self.expanding.get_mut(index) {
+            state.last_due = due;
+        }
         self.release(now);
     }
 
@@ -325,7 +313,7 @@ impl<B: Body> AckCompaction<B> {
     fn release(&mut self, now: Instant) {
         while self.pending.front().is_some_and(|(due, ..)| *due <= now) {
             let Some((_, connection, direction, segment)) = self.pending.pop_front() else { return };
-            self.outbox.push_at(1, connection, direction, segment, Ecn::NotEct, B::default());
+            self.base.outbox.push_at(1, connection, direction, segment, Ecn::NotEct, B::default());
         }
     }
 
@@ -339,13 +327,13 @@ impl<B: Body> AckCompaction<B> {
             std::mem::take(&mut self.pending).into_iter().partition(of);
         self.pending = later;
         for (_, connection, direction, segment) in now {
-            self.outbox.push_at(1, connection, direction, segment, Ecn::NotEct, B::default());
+            self.base.outbox.push_at(1, connection, direction, segment, Ecn::NotEct, B::default());
         }
     }
 
     fn note_level(&mut self, now: Instant) {
         let waiting = self.gathered.iter().map(|queue| queue.acks.len()).sum::<usize>() + self.pending.len();
-        if let Some(packets) = &mut self.levels.packets {
+        if let Some(packets) = &mut self.base.levels.packets {
             packets.set(now, waiting as u64);
         }
     }
@@ -396,14 +384,7 @@ impl<B: Body> Middlebox<B> for AckCompaction<B> {
         let pending = self.pending.front().map(|(due, ..)| *due);
         self.flush_at.into_iter().chain(pending).min()
     }
-    fn transmit_into(&mut self, _now: Instant, segment: &mut Segment) -> Option<Departure<B>> {
-        self.outbox.pop_into(segment)
-    }
-    fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-    fn fail(&mut self, now: Instant) {
-        self.failed = true;
+    fn lose_all(&mut self, now: Instant) {
         let lost: Vec<(u32, Direction, u32)> = self
             .gathered
             .drain(..)
@@ -418,28 +399,19 @@ impl<B: Body> Middlebox<B> for AckCompaction<B> {
             )
             .collect();
         for (connection, direction, wire_len) in lost {
-            self.events.push_back(Event::Dropped { connection, direction, payload_len: 0, wire_len });
+            self.base.events.push_back(Event::Dropped { connection, direction, payload_len: 0, wire_len });
         }
         self.flush_at = None;
-        self.outbox.clear();
         self.note_level(now);
     }
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let Counts { compacted_acks, compacted_packets, uncompacted_packets, tunnel_losses, expanded_acks } =
-            self.counts;
-        vec![
-            ("compacted_acks", compacted_acks),
-            ("compacted_packets", compacted_packets),
-            ("uncompacted_packets", uncompacted_packets),
-            ("tunnel_losses", tunnel_losses),
-            ("expanded_acks", expanded_acks),
-        ]
+        self.counts.list()
     }
-    fn levels(&self) -> &Levels {
-        &self.levels
+    fn base(&self) -> &Base<B> {
+        &self.base
     }
-    fn begin_measuring(&mut self, now: Instant) {
-        self.levels.restart(now);
+    fn base_mut(&mut self) -> &mut Base<B> {
+        &mut self.base
     }
 }
 

@@ -8,10 +8,9 @@
 //!
 //! After [`fail`](Middlebox::fail) it is a plain router.
 
+use crate::base::{Table, counters};
 use crate::levels::Levels;
-use crate::outbox::Outbox;
-use crate::timers::Timers;
-use crate::{Body, Departure, Direction, Middlebox, Passing, Verdict};
+use crate::{Base, Body, Direction, Middlebox, Passing, Verdict};
 use longhaul_segment::{Ecn, Flags, Segment};
 use longhaul_units::{Duration, Instant};
 
@@ -22,6 +21,10 @@ pub struct Settings {
     pub every: u32,
     /// An ACK that was left out waits so long for one that says more.
     pub hold: Duration,
+}
+
+counters! {
+    struct Counts { suppressed_acks }
 }
 
 /// One direction of a connection.
@@ -37,12 +40,9 @@ struct Flow {
 /// A filter.
 pub struct AckFilter<B> {
     settings: Settings,
-    flows: Vec<Flow>,
-    timers: Timers,
-    outbox: Outbox<B>,
-    levels: Levels,
-    filtered: u64,
-    failed: bool,
+    flows: Table<Flow>,
+    base: Base<B>,
+    counts: Counts,
 }
 
 impl<B: Body> AckFilter<B> {
@@ -50,12 +50,9 @@ impl<B: Body> AckFilter<B> {
     pub fn new(settings: Settings) -> Self {
         AckFilter {
             settings,
-            flows: vec![],
-            timers: Timers::default(),
-            outbox: Outbox::default(),
-            levels: Levels::of_packets(),
-            filtered: 0,
-            failed: false,
+            flows: Table::default(),
+            base: Base::new(Levels::of_packets()),
+            counts: Counts::default(),
         }
     }
 
@@ -76,61 +73,48 @@ fn only_advances(segment: &Segment, before: &Segment) -> bool {
 
 impl<B: Body> Middlebox<B> for AckFilter<B> {
     fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, B>) -> Verdict {
-        let index = Self::index(&packet);
-        if index >= self.flows.len() {
-            self.flows.resize(index + 1, Flow::default());
+        if self.base.failed {
+            return Verdict::Forward;
         }
-        let flow = &mut self.flows[index];
+        let index = Self::index(&packet);
+        let flow = self.flows.get_or_insert_with(index, Flow::default);
         let before = flow.last.replace(*packet.segment);
         let advances = before.is_some_and(|before| only_advances(packet.segment, &before));
-        if !self.failed && advances && flow.left_out + 1 < self.settings.every {
+        if advances && flow.left_out + 1 < self.settings.every {
             flow.left_out += 1;
             let due = flow.held.map_or(now + self.settings.hold, |(_, _, due)| due);
-            self.filtered += u64::from(flow.held.is_some());
+            self.counts.suppressed_acks += u64::from(flow.held.is_some());
             flow.held = Some((*packet.segment, *packet.ecn, due));
-            self.timers.set(index, Some(due));
+            self.base.timers.set(index, Some(due));
             return Verdict::Taken;
         }
         flow.left_out = 0;
         // An ACK that was left out is told by this one, if this one has a number at all.
         if packet.segment.flags.contains(Flags::ACK) && !packet.segment.flags.contains(Flags::RST) {
-            self.filtered += u64::from(flow.held.take().is_some());
+            self.counts.suppressed_acks += u64::from(flow.held.take().is_some());
         }
         Verdict::Forward
     }
-    fn handle_timeout(&mut self, now: Instant) {
-        while let Some(index) = self.timers.expired(now) {
-            let Some((segment, ecn, due)) = self.flows[index].held else { continue };
-            if due > now {
-                self.timers.set(index, Some(due));
-                continue;
-            }
-            let flow = &mut self.flows[index];
-            (flow.held, flow.left_out) = (None, 0);
-            let direction = Direction::BOTH[index % 2];
-            self.outbox.push((index / 2) as u32, direction, segment, ecn, B::default());
+    fn on_timer(&mut self, now: Instant, index: usize) {
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        let Some((segment, ecn, due)) = flow.held else { return };
+        if due > now {
+            return self.base.timers.set(index, Some(due));
         }
+        (flow.held, flow.left_out) = (None, 0);
+        self.base.outbox.push((index / 2) as u32, Direction::BOTH[index % 2], segment, ecn, B::default());
     }
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
-    }
-    fn transmit_into(&mut self, _now: Instant, segment: &mut Segment) -> Option<Departure<B>> {
-        self.outbox.pop_into(segment)
-    }
-    fn fail(&mut self, _now: Instant) {
-        self.failed = true;
+    fn lose_all(&mut self, _now: Instant) {
         self.flows.clear();
-        self.timers.clear();
-        self.outbox.clear();
     }
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("suppressed_acks", self.filtered)]
+        self.counts.list()
     }
-    fn levels(&self) -> &Levels {
-        &self.levels
+    fn base(&self) -> &Base<B> {
+        &self.base
     }
-    fn begin_measuring(&mut self, now: Instant) {
-        self.levels.restart(now);
+    fn base_mut(&mut self) -> &mut Base<B> {
+        &mut self.base
     }
 }
 

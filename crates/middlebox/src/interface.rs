@@ -1,6 +1,7 @@
 //! What a middlebox is: something at a node that sees packets in both directions and forwards, drops, holds, changes or
 //! originates them. It knows neither clock nor network (sans-IO).
 
+use crate::base::Base;
 use crate::levels::Levels;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::Connection;
@@ -93,29 +94,56 @@ pub enum Event {
 
 /// A middlebox. After each input its owner takes what [`Middlebox::transmit_into`] gives until it gives nothing, then
 /// asks for the next timeout.
+///
+/// One that is made new says what it does with a packet, with a timer of its own, and with what it holds when it breaks down;
+/// the rest follows from its [`Base`].
 pub trait Middlebox<B: Body>: Send {
+    /// What it has in common with all others.
+    fn base(&self) -> &Base<B>;
+    /// The same, to change it.
+    fn base_mut(&mut self) -> &mut Base<B>;
     /// A packet has reached the middlebox at `port`.
     fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, B>) -> Verdict;
-    /// Time has come to what [`Middlebox::poll_timeout`] said.
-    fn handle_timeout(&mut self, now: Instant);
-    /// When it next needs [`Middlebox::handle_timeout`].
-    fn poll_timeout(&self) -> Option<Instant>;
-    /// Writes the next packet that is to leave into `segment`, if there is one.
-    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<B>>;
-    /// What has happened, one by one.
-    fn poll_event(&mut self) -> Option<Event> {
-        None
-    }
-
-    /// It breaks down: all that it holds is lost. From then on it does what its documentation says.
-    fn fail(&mut self, now: Instant);
-
     /// Everything that it counts, by the name of the metric, from the start.
     fn counters(&self) -> Vec<(&'static str, u64)>;
+
+    /// One of the timers that it has set has expired; the next is looked for when it is done. It may have been set for a later
+    /// time meanwhile.
+    fn on_timer(&mut self, _now: Instant, _owner: usize) {}
+    /// Gives up all that it holds, since it breaks down.
+    fn lose_all(&mut self, _now: Instant) {}
+
+    /// Time has come to what [`Middlebox::poll_timeout`] said.
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(owner) = self.base_mut().timers.expired(now) {
+            self.on_timer(now, owner);
+        }
+    }
+    /// When it next needs [`Middlebox::handle_timeout`].
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.base().timers.next()
+    }
+    /// Writes the next packet that is to leave into `segment`, if there is one.
+    fn transmit_into(&mut self, _now: Instant, segment: &mut Segment) -> Option<Departure<B>> {
+        self.base_mut().outbox.pop_into(segment)
+    }
+    /// What has happened, one by one.
+    fn poll_event(&mut self) -> Option<Event> {
+        self.base_mut().events.pop_front()
+    }
+    /// It breaks down: all that it holds is lost. From then on it does what its documentation says.
+    fn fail(&mut self, now: Instant) {
+        self.lose_all(now);
+        self.base_mut().break_down();
+    }
     /// What it holds.
-    fn levels(&self) -> &Levels;
+    fn levels(&self) -> &Levels {
+        &self.base().levels
+    }
     /// Mean and largest values are of the time from now on.
-    fn begin_measuring(&mut self, now: Instant);
+    fn begin_measuring(&mut self, now: Instant) {
+        self.base_mut().levels.restart(now);
+    }
     /// Its connections between its own nodes.
     fn own_connections(&self) -> Vec<OwnConnection<'_>> {
         vec![]

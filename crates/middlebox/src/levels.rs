@@ -63,6 +63,15 @@ impl Levels {
     pub fn of_packets() -> Self {
         Levels { packets: Some(Gauge::default()), ..Levels::default() }
     }
+    /// Something in it has changed: packets, bytes and undelivered bytes that it held before, and holds after.
+    pub(crate) fn shift(&mut self, now: Instant, before: [u64; 3], after: [u64; 3]) {
+        let Levels { packets, bytes, undelivered } = self;
+        for (gauge, index) in [(packets.as_mut(), 0), (Some(bytes), 1), (Some(undelivered), 2)] {
+            if let Some(gauge) = gauge {
+                gauge.set(now, gauge.level() + after[index] - before[index]);
+            }
+        }
+    }
     /// Means and largest levels are those from now on.
     pub fn restart(&mut self, now: Instant) {
         if let Some(packets) = &mut self.packets {

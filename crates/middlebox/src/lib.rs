@@ -6,6 +6,7 @@
 
 pub mod ack_compaction;
 pub mod ack_filter;
+mod base;
 mod cache;
 mod interface;
 mod levels;
@@ -18,6 +19,7 @@ mod timers;
 
 pub use ack_compaction::AckCompaction;
 pub use ack_filter::AckFilter;
+pub use base::Base;
 pub use cache::LocalRecovery;
 pub use interface::{
     Body, Departure, Direction, Established, Event, KnownEnd, Middlebox, OwnConnection, Passing, Verdict,

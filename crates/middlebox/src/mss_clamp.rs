@@ -5,9 +5,10 @@
 //!
 //! After [`fail`](Middlebox::fail) SYNs pass as they are.
 
+use crate::base::counters;
 use crate::levels::Levels;
-use crate::{Body, Departure, Middlebox, Passing, Verdict};
-use longhaul_segment::{Flags, Segment};
+use crate::{Base, Body, Middlebox, Passing, Verdict};
+use longhaul_segment::Flags;
 use longhaul_units::Instant;
 
 /// What is done to the MSS option.
@@ -19,51 +20,44 @@ pub struct Settings {
     pub raise: bool,
 }
 
-/// Rewrites the MSS option.
-pub struct MssClamp {
-    settings: Settings,
-    levels: Levels,
-    changed: u64,
-    failed: bool,
+counters! {
+    struct Counts { changed_options }
 }
 
-impl MssClamp {
+/// Rewrites the MSS option.
+pub struct MssClamp<B> {
+    settings: Settings,
+    base: Base<B>,
+    counts: Counts,
+}
+
+impl<B: Body> MssClamp<B> {
     /// With these settings.
     pub fn new(settings: Settings) -> Self {
-        MssClamp { settings, levels: Levels::default(), changed: 0, failed: false }
+        MssClamp { settings, base: Base::new(Levels::default()), counts: Counts::default() }
     }
 }
 
-impl<B: Body> Middlebox<B> for MssClamp {
+impl<B: Body> Middlebox<B> for MssClamp<B> {
     fn handle_packet(&mut self, _now: Instant, _port: usize, packet: Passing<'_, B>) -> Verdict {
-        if packet.segment.flags.contains(Flags::SYN) && !self.failed {
+        if packet.segment.flags.contains(Flags::SYN) && !self.base.failed {
             if let Some(mss) = &mut packet.segment.options.mss {
                 let Settings { mss: wanted, raise } = self.settings;
                 if *mss > wanted || (raise && *mss < wanted) {
                     *mss = wanted;
-                    self.changed += 1;
+                    self.counts.changed_options += 1;
                 }
             }
         }
         Verdict::Forward
     }
-    fn handle_timeout(&mut self, _now: Instant) {}
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-    fn transmit_into(&mut self, _now: Instant, _segment: &mut Segment) -> Option<Departure<B>> {
-        None
-    }
-    fn fail(&mut self, _now: Instant) {
-        self.failed = true;
-    }
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("changed_options", self.changed)]
+        self.counts.list()
     }
-    fn levels(&self) -> &Levels {
-        &self.levels
+    fn base(&self) -> &Base<B> {
+        &self.base
     }
-    fn begin_measuring(&mut self, now: Instant) {
-        self.levels.restart(now);
+    fn base_mut(&mut self) -> &mut Base<B> {
+        &mut self.base
     }
 }

@@ -14,11 +14,10 @@
 //! receiver's last ACK; a duplicate ACK for what is not in the cache is passed on, since the sender must repair that. With
 //! SACK all holes are seen at once. Where the cache is full, new data passes without a copy.
 
+use crate::base::{Table, counters};
 use crate::cache::{Cache, Copy, LocalRecovery, later, number, position};
 use crate::levels::Levels;
-use crate::outbox::Outbox;
-use crate::timers::Timers;
-use crate::{Body, Departure, Direction, Middlebox, Passing, Verdict};
+use crate::{Base, Body, Direction, Middlebox, Passing, Verdict};
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_units::Instant;
 
@@ -40,23 +39,16 @@ impl Settings {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    suppressed_acks: u64,
-    local_retransmissions: u64,
-    local_timeouts: u64,
-    uncached_packets: u64,
+counters! {
+    struct Counts { suppressed_acks, local_retransmissions, local_timeouts, uncached_packets }
 }
 
 /// A snoop agent.
 pub struct Snoop<B> {
     settings: Settings,
-    connections: Vec<Option<Box<Connection<B>>>>,
-    timers: Timers,
-    outbox: Outbox<B>,
-    levels: Levels,
+    connections: Table<Connection<B>>,
+    base: Base<B>,
     counts: Counts,
-    failed: bool,
 }
 
 struct Connection<B> {
@@ -71,6 +63,11 @@ struct Connection<B> {
 impl<B: Body> Connection<B> {
     fn new(settings: &Settings) -> Self {
         Connection { cache: Cache::new(settings.recovery), last_ack: None, next: None, timestamp: None }
+    }
+
+    /// Copies and their payload; nothing is acknowledged that the receiver has not.
+    fn holds(&self) -> [u64; 3] {
+        [self.cache.len() as u64, self.cache.payload(), 0]
     }
 
     /// Data for the lossy hop. An ACK is returned if the receiver has it already.
@@ -174,48 +171,32 @@ impl<B: Body> Snoop<B> {
     pub fn new(settings: Settings) -> Self {
         Snoop {
             settings,
-            connections: vec![],
-            timers: Timers::default(),
-            outbox: Outbox::default(),
-            levels: Levels::of_packets(),
+            connections: Table::default(),
+            base: Base::new(Levels::of_packets()),
             counts: Counts::default(),
-            failed: false,
         }
     }
 
     fn connection(&mut self, number: u32) -> &mut Connection<B> {
-        let index = number as usize;
-        if index >= self.connections.len() {
-            self.connections.resize_with(index + 1, || None);
-        }
         let settings = &self.settings;
-        self.connections[index].get_or_insert_with(|| Box::new(Connection::new(settings)))
+        self.connections.get_or_insert_with(number as usize, || Connection::new(settings))
     }
 
     fn forget(&mut self, now: Instant, number: u32) {
-        let slot = self.connections.get_mut(number as usize).and_then(Option::take);
-        if let Some(connection) = slot {
-            let holds = (connection.cache.len() as u64, connection.cache.payload());
-            self.account(now, holds, (0, 0));
+        if let Some(connection) = self.connections.take(number as usize) {
+            self.base.levels.shift(now, connection.holds(), [0; 3]);
         }
-    }
-
-    fn account(&mut self, now: Instant, before: (u64, u64), after: (u64, u64)) {
-        if let Some(packets) = &mut self.levels.packets {
-            packets.set(now, packets.level() + after.0 - before.0);
-        }
-        self.levels.bytes.set(now, self.levels.bytes.level() + after.1 - before.1);
     }
 
     /// Sends what is to be sent again, and sets the timer.
     fn serve(&mut self, now: Instant, number: u32) {
-        let Snoop { connections, outbox, counts, timers, settings, .. } = self;
-        let Some(Some(connection)) = connections.get_mut(number as usize) else { return };
+        let Snoop { connections, base, counts, settings } = self;
+        let Some(connection) = connections.get_mut(number as usize) else { return };
         while let Some(copy) = connection.cache.poll_resend(now) {
             counts.local_retransmissions += 1;
-            outbox.push(number, settings.towards, copy.segment, copy.ecn, copy.body.clone());
+            base.outbox.push(number, settings.towards, copy.segment, copy.ecn, copy.body.clone());
         }
-        timers.set(number as usize, connection.cache.deadline());
+        base.timers.set(number as usize, connection.cache.deadline());
     }
 
     fn on_syn(&mut self, now: Instant, number: u32, direction: Direction, segment: &Segment) {
@@ -233,7 +214,7 @@ impl<B: Body> Snoop<B> {
 
 impl<B: Body> Middlebox<B> for Snoop<B> {
     fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, B>) -> Verdict {
-        if self.failed {
+        if self.base.failed {
             return Verdict::Forward;
         }
         let Passing { connection: number, direction, ecn, segment, body } = packet;
@@ -248,7 +229,7 @@ impl<B: Body> Middlebox<B> for Snoop<B> {
         let settings = self.settings;
         let mut counts = self.counts;
         let connection = self.connection(number);
-        let before = (connection.cache.len() as u64, connection.cache.payload());
+        let before = connection.holds();
         let mut repeat = None;
         let verdict = if direction == settings.towards {
             connection.cache.note_timestamp(segment);
@@ -263,56 +244,34 @@ impl<B: Body> Middlebox<B> for Snoop<B> {
         } else {
             Verdict::Forward
         };
-        let after = (connection.cache.len() as u64, connection.cache.payload());
+        let after = connection.holds();
         self.counts = counts;
         if let Some(ack) = repeat {
-            self.outbox.push(number, settings.towards.opposite(), ack, Ecn::NotEct, B::default());
+            self.base.outbox.push(number, settings.towards.opposite(), ack, Ecn::NotEct, B::default());
         }
-        self.account(now, before, after);
+        self.base.levels.shift(now, before, after);
         self.serve(now, number);
         verdict
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        while let Some(number) = self.timers.expired(now) {
-            let Some(Some(connection)) = self.connections.get_mut(number) else { continue };
-            if connection.cache.on_timeout(now) {
-                self.counts.local_timeouts += 1;
-            }
-            self.serve(now, number as u32);
+    fn on_timer(&mut self, now: Instant, number: usize) {
+        let Some(connection) = self.connections.get_mut(number) else { return };
+        if connection.cache.on_timeout(now) {
+            self.counts.local_timeouts += 1;
         }
+        self.serve(now, number as u32);
     }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
+    fn lose_all(&mut self, now: Instant) {
+        (0..self.connections.end()).for_each(|number| self.forget(now, number as u32));
     }
-
-    fn transmit_into(&mut self, _now: Instant, segment: &mut Segment) -> Option<Departure<B>> {
-        self.outbox.pop_into(segment)
-    }
-
-    fn fail(&mut self, now: Instant) {
-        for number in 0..self.connections.len() {
-            self.forget(now, number as u32);
-        }
-        self.outbox.clear();
-        self.timers.clear();
-        self.failed = true;
-    }
-
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![
-            ("suppressed_acks", self.counts.suppressed_acks),
-            ("local_retransmissions", self.counts.local_retransmissions),
-            ("local_timeouts", self.counts.local_timeouts),
-            ("uncached_packets", self.counts.uncached_packets),
-        ]
+        self.counts.list()
     }
-    fn levels(&self) -> &Levels {
-        &self.levels
+    fn base(&self) -> &Base<B> {
+        &self.base
     }
-    fn begin_measuring(&mut self, now: Instant) {
-        self.levels.restart(now);
+    fn base_mut(&mut self) -> &mut Base<B> {
+        &mut self.base
     }
 }
 

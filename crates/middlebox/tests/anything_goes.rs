@@ -10,11 +10,8 @@ use longhaul_middlebox::premature_ack::{self, Guard, PrematureAck, Watermark};
 use longhaul_middlebox::snoop::{self, Snoop};
 use longhaul_middlebox::split::record::Framing;
 use longhaul_middlebox::split::{DistributedSplit, FlowControl, LocalQueueSettings, LongHop, SingleSplit};
-use longhaul_middlebox::{
-    Departure, Direction, Established, Event, Levels, LocalRecovery, Middlebox, Passing, Verdict,
-};
+use longhaul_middlebox::{Base, Direction, Established, LocalRecovery, Middlebox, Passing, Verdict};
 use longhaul_path::{QueueSpec, Random};
-use longhaul_segment::Segment;
 use longhaul_tcp::{Config, Reading, Recovery, State};
 use longhaul_units::{Instant, Limit, Rate};
 use proptest::prelude::*;
@@ -77,23 +74,17 @@ impl Middlebox<()> for OneWay {
     fn poll_timeout(&self) -> Option<Instant> {
         self.0.poll_timeout()
     }
-    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
-        self.0.transmit_into(now, segment)
-    }
-    fn poll_event(&mut self) -> Option<Event> {
-        self.0.poll_event()
-    }
-    fn fail(&mut self, now: Instant) {
-        self.0.fail(now);
+    fn lose_all(&mut self, now: Instant) {
+        self.0.lose_all(now);
     }
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.0.counters()
     }
-    fn levels(&self) -> &Levels {
-        self.0.levels()
+    fn base(&self) -> &Base<()> {
+        self.0.base()
     }
-    fn begin_measuring(&mut self, now: Instant) {
-        self.0.begin_measuring(now);
+    fn base_mut(&mut self) -> &mut Base<()> {
+        self.0.base_mut()
     }
 }
 

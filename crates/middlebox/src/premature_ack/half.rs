@@ -110,7 +110,6 @@ impl<B: Body> Half<B> {
             // The source has not heard of the ACK.
             if let Some(ack) = self.ack_for(segment, settings) {
                 send(self.direction.opposite(), ack, Ecn::NotEct, B::default());
-                counts.repeated_acks += 1;
             }
             return Verdict::Taken;
         }
@@ -243,7 +242,7 @@ impl<B: Body> Half<B> {
         let news = if known == Some(ack) {
             self.on_same_ack(now, segment, pure, window_before)
         } else {
-            self.on_new_ack(now, ack, settings, counts)
+            self.on_new_ack(now, ack, settings)
         };
         if !segment.options.sack.is_empty() {
             self.cache.on_sack(now, &segment.options.sack);
@@ -288,7 +287,7 @@ impl<B: Body> Half<B> {
     }
 
     /// The destination acknowledges more than before. True if the source must hear of it.
-    fn on_new_ack(&mut self, now: Instant, ack: u64, settings: &Settings, counts: &mut Counts) -> bool {
+    fn on_new_ack(&mut self, now: Instant, ack: u64, settings: &Settings) -> bool {
         let first = self.cache.acked.is_none();
         let mut news = ack > self.promised;
         let mut acknowledged = self.acknowledged;
@@ -308,7 +307,6 @@ impl<B: Body> Half<B> {
         self.timeouts_in_a_row = 0;
         self.control.on_ack(now, sample, self.cache.min_rtt());
         self.set_w(settings);
-        counts.acks += 1;
         news || first
     }
 

@@ -25,11 +25,10 @@ mod half;
 mod tests;
 mod watermark;
 
+use crate::base::{Table, counters};
 use crate::cache::{LocalRecovery, position};
 use crate::levels::Levels;
-use crate::outbox::Outbox;
-use crate::timers::Timers;
-use crate::{Body, Departure, Direction, Established, Middlebox, Passing, Verdict};
+use crate::{Base, Body, Direction, Established, Middlebox, Passing, Verdict};
 use half::Half;
 use longhaul_segment::{Flags, Segment, SeqNumber};
 use longhaul_units::Instant;
@@ -73,29 +72,24 @@ impl Settings {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    packets: u64,
-    acks: u64,
-    premature_acks: u64,
-    repeated_acks: u64,
-    suppressed_acks: u64,
-    local_retransmissions: u64,
-    local_timeouts: u64,
-    through_packets: u64,
-    lost_acknowledged_bytes: u64,
+counters! {
+    struct Counts {
+        premature_acks,
+        suppressed_acks,
+        local_retransmissions,
+        local_timeouts,
+        through_packets,
+        lost_acknowledged_bytes,
+    }
 }
 
 /// A PEP that acknowledges prematurely.
 pub struct PrematureAck<B> {
     settings: Settings,
     established: Established,
-    connections: Vec<Option<Box<Connection<B>>>>,
-    timers: Timers,
-    outbox: Outbox<B>,
-    levels: Levels,
+    connections: Table<Connection<B>>,
+    base: Base<B>,
     counts: Counts,
-    failed: bool,
 }
 
 /// Both directions of a connection; each is listed under the way of its data.
@@ -157,24 +151,17 @@ impl<B: Body> PrematureAck<B> {
         PrematureAck {
             settings,
             established,
-            connections: vec![],
-            timers: Timers::default(),
-            outbox: Outbox::default(),
-            levels: Levels::of_packets(),
+            connections: Table::default(),
+            base: Base::new(Levels::of_packets()),
             counts: Counts::default(),
-            failed: false,
         }
     }
 
     fn connection(&mut self, number: u32) -> &mut Connection<B> {
-        let index = number as usize;
-        if index >= self.connections.len() {
-            self.connections.resize_with(index + 1, || None);
-        }
         let settings = &self.settings;
         let established = self.established.of(number);
-        self.connections[index].get_or_insert_with(|| {
-            let mut connection = Box::new(Connection::new(settings));
+        self.connections.get_or_insert_with(number as usize, || {
+            let mut connection = Connection::new(settings);
             if let Some(ends) = established {
                 for direction in Direction::BOTH {
                     let destination = ends[direction.opposite() as usize];
@@ -189,30 +176,20 @@ impl<B: Body> PrematureAck<B> {
 
     /// Forgets a connection; what it had acknowledged is lost.
     fn forget(&mut self, now: Instant, number: u32) {
-        let Some(slot) = self.connections.get_mut(number as usize) else { return };
-        if let Some(connection) = slot.take() {
+        if let Some(connection) = self.connections.take(number as usize) {
             self.counts.lost_acknowledged_bytes += connection.undelivered();
-            let holds = connection.holds();
-            self.account(now, holds, [0; 3]);
-        }
-    }
-
-    fn account(&mut self, now: Instant, before: [u64; 3], after: [u64; 3]) {
-        let Levels { packets, bytes, undelivered } = &mut self.levels;
-        for (gauge, index) in [(packets.as_mut(), 0), (Some(bytes), 1), (Some(undelivered), 2)] {
-            if let Some(gauge) = gauge {
-                gauge.set(now, gauge.level() + after[index] - before[index]);
-            }
+            self.base.levels.shift(now, connection.holds(), [0; 3]);
         }
     }
 
     fn handle_data_and_ack(&mut self, now: Instant, packet: Passing<'_, B>) -> Verdict {
         let Passing { connection: number, direction, ecn, segment, body } = packet;
         self.connection(number);
-        let PrematureAck { connections, settings, counts, outbox, timers, .. } = self;
-        let Some(connection) = connections[number as usize].as_deref_mut() else { return Verdict::Forward };
+        let PrematureAck { connections, settings, counts, base, .. } = self;
+        let Some(connection) = connections.get_mut(number as usize) else { return Verdict::Forward };
         let before = connection.holds();
-        let mut send = |direction, segment, ecn, body| outbox.push(number, direction, segment, ecn, body);
+        let mut send =
+            |direction, segment, ecn, body| base.outbox.push(number, direction, segment, ecn, body);
         let mut verdict = Verdict::Forward;
         connection.halves[direction as usize].cache.note_timestamp(segment);
         if segment.flags.contains(Flags::ACK) {
@@ -225,17 +202,16 @@ impl<B: Body> PrematureAck<B> {
         }
         let after = connection.holds();
         for half in [0, 1] {
-            timers.set(2 * number as usize + half, connection.halves[half].cache.deadline());
+            base.timers.set(2 * number as usize + half, connection.halves[half].cache.deadline());
         }
-        self.account(now, before, after);
+        base.levels.shift(now, before, after);
         verdict
     }
 }
 
 impl<B: Body> Middlebox<B> for PrematureAck<B> {
     fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, B>) -> Verdict {
-        self.counts.packets += 1;
-        if self.failed {
+        if self.base.failed {
             return Verdict::Forward;
         }
         let flags = packet.segment.flags;
@@ -256,53 +232,28 @@ impl<B: Body> Middlebox<B> for PrematureAck<B> {
         self.handle_data_and_ack(now, packet)
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        while let Some(owner) = self.timers.expired(now) {
-            let (number, half) = (owner / 2, owner % 2);
-            let PrematureAck { connections, counts, outbox, timers, .. } = self;
-            let Some(Some(connection)) = connections.get_mut(number) else { continue };
-            let mut send =
-                |direction, segment, ecn, body| outbox.push(number as u32, direction, segment, ecn, body);
-            if connection.halves[half].on_timeout(now, counts, &mut send) {
-                timers.set(owner, connection.halves[half].cache.deadline());
-            } else {
-                self.forget(now, number as u32);
-            }
-        }
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
-    }
-
-    fn transmit_into(&mut self, _now: Instant, segment: &mut Segment) -> Option<Departure<B>> {
-        self.outbox.pop_into(segment)
-    }
-
-    fn fail(&mut self, now: Instant) {
-        for number in 0..self.connections.len() {
+    fn on_timer(&mut self, now: Instant, owner: usize) {
+        let (number, half) = (owner / 2, owner % 2);
+        let PrematureAck { connections, counts, base, .. } = self;
+        let Some(connection) = connections.get_mut(number) else { return };
+        let mut send =
+            |direction, segment, ecn, body| base.outbox.push(number as u32, direction, segment, ecn, body);
+        if connection.halves[half].on_timeout(now, counts, &mut send) {
+            base.timers.set(owner, connection.halves[half].cache.deadline());
+        } else {
             self.forget(now, number as u32);
         }
-        self.outbox.clear();
-        self.timers.clear();
-        self.failed = true;
     }
-
+    fn lose_all(&mut self, now: Instant) {
+        (0..self.connections.end()).for_each(|number| self.forget(now, number as u32));
+    }
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let counts = &self.counts;
-        vec![
-            ("premature_acks", counts.premature_acks),
-            ("suppressed_acks", counts.suppressed_acks),
-            ("local_retransmissions", counts.local_retransmissions),
-            ("local_timeouts", counts.local_timeouts),
-            ("through_packets", counts.through_packets),
-            ("lost_acknowledged_bytes", counts.lost_acknowledged_bytes),
-        ]
+        self.counts.list()
     }
-    fn levels(&self) -> &Levels {
-        &self.levels
+    fn base(&self) -> &Base<B> {
+        &self.base
     }
-    fn begin_measuring(&mut self, now: Instant) {
-        self.levels.restart(now);
+    fn base_mut(&mut self) -> &mut Base<B> {
+        &mut self.base
     }
 }

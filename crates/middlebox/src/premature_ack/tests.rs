@@ -93,11 +93,11 @@ impl Bench {
         self.pass(Direction::Reverse, segment)
     }
     fn buffer(&self) -> Vec<u32> {
-        let half = &self.pep.connections[0].as_ref().unwrap().halves[0];
+        let half = &self.pep.connections.get(0).unwrap().halves[0];
         (0..).map_while(|index| half.cache.get(index)).map(|copy| copy.segment.seq.0 / SIZE).collect()
     }
     fn w(&self) -> usize {
-        self.pep.connections[0].as_ref().unwrap().halves[0].w()
+        self.pep.connections.get(0).unwrap().halves[0].w()
     }
     fn counts(&self) -> &Counts {
         &self.pep.counts

@@ -15,13 +15,11 @@ use super::local_queue::{LocalQueue, LocalQueueSettings, Waiting};
 use super::record::{Framing, MOST_DATA, Record, RecordKind, RecordLine};
 use super::{Counts, Plans, READY_SEGMENTS, Side};
 use crate::levels::Levels;
-use crate::outbox::Outbox;
-use crate::{Departure, Direction, Event, Middlebox, OwnConnection, Passing, Verdict};
+use crate::{Base, Departure, Direction, Event, Middlebox, OwnConnection, Passing, Verdict};
 use longhaul_path::Random;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Connection, Ports, Reading, reset_for};
 use longhaul_units::Instant;
-use std::collections::VecDeque;
 
 /// What keeps hosts from sending more than the long hop takes.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -67,13 +65,10 @@ pub struct DistributedSplit {
     lines: Vec<[RecordLine; 2]>,
     /// Bytes of each flow that were acknowledged to one host and not by the other.
     undelivered: Vec<u64>,
-    outbox: Outbox<()>,
-    events: VecDeque<Event>,
-    levels: Levels,
+    base: Base<()>,
     counts: Counts,
     /// For initial sequence numbers.
     random: Random,
-    failed: bool,
 }
 
 impl DistributedSplit {
@@ -97,12 +92,9 @@ impl DistributedSplit {
             control,
             lines: (0..longs).map(|_| Default::default()).collect(),
             undelivered: vec![],
-            outbox: Outbox::default(),
-            events: VecDeque::new(),
-            levels: if queues { Levels::of_packets() } else { Levels::default() },
+            base: Base::new(if queues { Levels::of_packets() } else { Levels::default() }),
             counts: Counts::default(),
             random: Random::stream(seed, &format!("{name} isn")),
-            failed: false,
         }
     }
 
@@ -131,7 +123,7 @@ impl DistributedSplit {
         let Some(queue) = &mut self.halves[side].queue else { return };
         for (packet, _) in queue.packets.take_dropped() {
             self.counts.drops += u64::from(packet.segment.payload_len > 0);
-            self.events.push_back(Event::Dropped {
+            self.base.events.push_back(Event::Dropped {
                 connection: packet.connection,
                 direction: packet.direction,
                 payload_len: packet.segment.payload_len,
@@ -143,7 +135,7 @@ impl DistributedSplit {
     fn note_queues(&mut self, now: Instant) {
         let queues = self.halves.iter().filter_map(|half| half.queue.as_ref());
         let packets = queues.map(|queue| queue.occupancy().packets).sum();
-        if let Some(gauge) = &mut self.levels.packets {
+        if let Some(gauge) = &mut self.base.levels.packets {
             gauge.set(now, packets);
         }
     }
@@ -184,7 +176,7 @@ impl DistributedSplit {
 
     fn refuse(&mut self, side: usize, flow: u32, direction: Direction, segment: &Segment) {
         if let Some(reset) = reset_for(segment) {
-            self.outbox.push_at(side, flow, direction.opposite(), reset, Ecn::NotEct, ());
+            self.base.outbox.push_at(side, flow, direction.opposite(), reset, Ecn::NotEct, ());
         }
     }
 
@@ -297,9 +289,7 @@ impl DistributedSplit {
         let undelivered =
             if broken { 0 } else { self.undelivered_from(0, flow) + self.undelivered_from(1, flow) };
         let before = std::mem::replace(&mut self.undelivered[index], undelivered);
-        let level = self.levels.undelivered.level() + undelivered - before;
-        self.levels.undelivered.set(now, level);
-        self.levels.bytes.set(now, level);
+        self.base.levels.shift(now, [0, before, before], [0, undelivered, undelivered]);
     }
 
     // The long hop.
@@ -577,7 +567,7 @@ impl DistributedSplit {
 impl Middlebox<()> for DistributedSplit {
     fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, ()>) -> Verdict {
         let is_long = packet.connection >= self.long_hop.first_number;
-        if self.failed {
+        if self.base.failed {
             if !is_long {
                 self.refuse(port, packet.connection, packet.direction, packet.segment);
             }
@@ -626,18 +616,14 @@ impl Middlebox<()> for DistributedSplit {
     }
 
     fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
-        if let Some(departure) = self.outbox.pop_into(segment) {
+        if let Some(departure) = self.base.outbox.pop_into(segment) {
             return Some(departure);
         }
         // What one node does can give the other nothing to do but over the long hop, except where all breaks.
         (0..2).find_map(|side| self.transmit_from(now, side, segment))
     }
 
-    fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    fn fail(&mut self, now: Instant) {
+    fn lose_all(&mut self, now: Instant) {
         self.counts.lost_acknowledged_bytes += self.undelivered.iter().sum::<u64>();
         let flows = self.halves.iter().map(|half| half.locals.len()).max().unwrap_or(0) as u32;
         (0..flows).for_each(|flow| self.retire(flow));
@@ -651,11 +637,9 @@ impl Middlebox<()> for DistributedSplit {
             }
             *half = Half::new(half.longs.len(), None);
         }
-        self.outbox.clear();
-        self.levels.undelivered.set(now, 0);
-        self.levels.bytes.set(now, 0);
+        self.base.levels.undelivered.set(now, 0);
+        self.base.levels.bytes.set(now, 0);
         self.note_queues(now);
-        self.failed = true;
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -683,11 +667,11 @@ impl Middlebox<()> for DistributedSplit {
             ("lost_acknowledged_bytes", self.counts.lost_acknowledged_bytes),
         ]
     }
-    fn levels(&self) -> &Levels {
-        &self.levels
+    fn base(&self) -> &Base<()> {
+        &self.base
     }
-    fn begin_measuring(&mut self, now: Instant) {
-        self.levels.restart(now);
+    fn base_mut(&mut self) -> &mut Base<()> {
+        &mut self.base
     }
     fn own_connections(&self) -> Vec<OwnConnection<'_>> {
         let mut all = vec![];

@@ -6,9 +6,7 @@
 use super::local::{Broken, Local};
 use super::{Counts, Plans, READY_SEGMENTS};
 use crate::levels::Levels;
-use crate::outbox::Outbox;
-use crate::timers::Timers;
-use crate::{Departure, Direction, Middlebox, Passing, Verdict};
+use crate::{Base, Departure, Direction, Middlebox, Passing, Verdict};
 use longhaul_path::Random;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Ports, reset_for};
@@ -22,13 +20,10 @@ pub struct SingleSplit {
     pairs: Vec<Option<Box<Pair>>>,
     /// Pairs that are to be asked for packets.
     dirty: VecDeque<u32>,
-    timers: Timers,
-    outbox: Outbox<()>,
-    levels: Levels,
+    base: Base<()>,
     counts: Counts,
     /// For initial sequence numbers.
     random: Random,
-    failed: bool,
 }
 
 /// The two connections of a flow: to the active opener and to the passive one.
@@ -112,12 +107,9 @@ impl SingleSplit {
             plans,
             pairs: vec![],
             dirty: VecDeque::new(),
-            timers: Timers::default(),
-            outbox: Outbox::default(),
-            levels: Levels::default(),
+            base: Base::new(Levels::default()),
             counts: Counts::default(),
             random,
-            failed: false,
         }
     }
 
@@ -178,7 +170,7 @@ impl SingleSplit {
 
     fn refuse(&mut self, number: u32, direction: Direction, segment: &Segment) {
         if let Some(reset) = reset_for(segment) {
-            self.outbox.push(number, direction.opposite(), reset, Ecn::NotEct, ());
+            self.base.outbox.push(number, direction.opposite(), reset, Ecn::NotEct, ());
         }
     }
 
@@ -195,16 +187,14 @@ impl SingleSplit {
         let Some(pair) = self.pairs[index].as_deref_mut() else { return };
         let undelivered = pair.measure();
         let before = std::mem::replace(&mut pair.undelivered, undelivered);
-        let level = self.levels.undelivered.level() + undelivered - before;
-        self.levels.undelivered.set(now, level);
-        self.levels.bytes.set(now, level);
+        self.base.levels.shift(now, [0, before, before], [0, undelivered, undelivered]);
     }
 }
 
 impl Middlebox<()> for SingleSplit {
     fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, ()>) -> Verdict {
         let Passing { connection: number, direction, ecn, segment, .. } = packet;
-        if self.failed {
+        if self.base.failed {
             self.refuse(number, direction, segment);
             return Verdict::Taken;
         }
@@ -222,27 +212,21 @@ impl Middlebox<()> for SingleSplit {
         Verdict::Taken
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        while let Some(owner) = self.timers.expired(now) {
-            let (number, end) = (owner / 2, owner % 2);
-            let Some(Some(pair)) = self.pairs.get_mut(number) else { continue };
-            let local = &mut pair.ends[end];
-            match local.poll_timeout() {
-                Some(due) if due <= now => {
-                    local.connection.handle_timeout(now);
-                    self.touch(now, number as u32);
-                }
-                due => self.timers.set(owner, due),
+    fn on_timer(&mut self, now: Instant, owner: usize) {
+        let (number, end) = (owner / 2, owner % 2);
+        let Some(Some(pair)) = self.pairs.get_mut(number) else { return };
+        let local = &mut pair.ends[end];
+        match local.poll_timeout() {
+            Some(due) if due <= now => {
+                local.connection.handle_timeout(now);
+                self.touch(now, number as u32);
             }
+            due => self.base.timers.set(owner, due),
         }
     }
 
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
-    }
-
     fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
-        if let Some(departure) = self.outbox.pop_into(segment) {
+        if let Some(departure) = self.base.outbox.pop_into(segment) {
             return Some(departure);
         }
         while let Some(&number) = self.dirty.front() {
@@ -267,7 +251,7 @@ impl Middlebox<()> for SingleSplit {
                 }
                 pair.dirty = false;
                 for (end, local) in pair.ends.iter().enumerate() {
-                    self.timers.set(2 * index + end, local.poll_timeout());
+                    self.base.timers.set(2 * index + end, local.poll_timeout());
                 }
             }
             self.account(now, index);
@@ -276,18 +260,15 @@ impl Middlebox<()> for SingleSplit {
         None
     }
 
-    fn fail(&mut self, now: Instant) {
+    fn lose_all(&mut self, now: Instant) {
         let lost: u64 = self.pairs.iter().flatten().map(|pair| pair.measure()).sum();
         self.counts.lost_acknowledged_bytes += lost;
         for index in 0..self.pairs.len() {
             self.retire(index);
         }
         self.dirty.clear();
-        self.outbox.clear();
-        self.timers.clear();
-        self.levels.undelivered.set(now, 0);
-        self.levels.bytes.set(now, 0);
-        self.failed = true;
+        self.base.levels.undelivered.set(now, 0);
+        self.base.levels.bytes.set(now, 0);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -301,10 +282,10 @@ impl Middlebox<()> for SingleSplit {
             ("lost_acknowledged_bytes", self.counts.lost_acknowledged_bytes),
         ]
     }
-    fn levels(&self) -> &Levels {
-        &self.levels
+    fn base(&self) -> &Base<()> {
+        &self.base
     }
-    fn begin_measuring(&mut self, now: Instant) {
-        self.levels.restart(now);
+    fn base_mut(&mut self) -> &mut Base<()> {
+        &mut self.base
     }
 }

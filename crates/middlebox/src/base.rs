@@ -1,0 +1,97 @@
+//! What all middleboxes have: packets that wait to leave, timers, events, levels, and whether they have broken down. Beside it,
+//! for those that need them, a record for each connection, and counters by name.
+
+use crate::levels::Levels;
+use crate::outbox::Outbox;
+use crate::timers::Timers;
+use crate::{Body, Event};
+use std::collections::VecDeque;
+
+/// The part that is the same in all middleboxes; [`Middlebox`](crate::Middlebox) does most of its work with it.
+#[derive(Debug)]
+pub struct Base<B> {
+    /// Packets that are to leave.
+    pub(crate) outbox: Outbox<B>,
+    /// When to look after which connection, or whatever has timers.
+    pub(crate) timers: Timers,
+    /// What has happened and was not asked for yet.
+    pub(crate) events: VecDeque<Event>,
+    /// How full it is.
+    pub(crate) levels: Levels,
+    /// It has broken down.
+    pub(crate) failed: bool,
+}
+
+impl<B: Body> Base<B> {
+    /// Of a middlebox that holds nothing yet.
+    pub(crate) fn new(levels: Levels) -> Self {
+        Base {
+            outbox: Outbox::default(),
+            timers: Timers::default(),
+            events: VecDeque::new(),
+            levels,
+            failed: false,
+        }
+    }
+    /// Nothing leaves any more that waits here, and no timer expires.
+    pub(crate) fn break_down(&mut self) {
+        self.outbox.clear();
+        self.timers.clear();
+        self.failed = true;
+    }
+}
+
+/// Records by number: of connections, or of their directions.
+#[derive(Debug)]
+pub(crate) struct Table<S>(Vec<Option<Box<S>>>);
+
+impl<S> Default for Table<S> {
+    fn default() -> Self {
+        Table(vec![])
+    }
+}
+
+impl<S> Table<S> {
+    #[cfg(test)]
+    pub fn get(&self, number: usize) -> Option<&S> {
+        self.0.get(number)?.as_deref()
+    }
+    pub fn get_mut(&mut self, number: usize) -> Option<&mut S> {
+        self.0.get_mut(number)?.as_deref_mut()
+    }
+    /// A record, which is made if there is none.
+    pub fn get_or_insert_with(&mut self, number: usize, make: impl FnOnce() -> S) -> &mut S {
+        if number >= self.0.len() {
+            self.0.resize_with(number + 1, || None);
+        }
+        self.0[number].get_or_insert_with(|| Box::new(make()))
+    }
+    pub fn take(&mut self, number: usize) -> Option<Box<S>> {
+        self.0.get_mut(number).and_then(Option::take)
+    }
+    /// All numbers are below.
+    pub fn end(&self) -> usize {
+        self.0.len()
+    }
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Counters that are named as the metrics that they become.
+macro_rules! counters {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default)]
+        $vis struct $name {
+            $($vis $field: u64,)*
+        }
+        impl $name {
+            /// All, by name.
+            $vis fn list(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($field), self.$field)),*]
+            }
+        }
+    };
+}
+pub(crate) use counters;
