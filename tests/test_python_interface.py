@@ -84,9 +84,36 @@ def test_what_is_no_scenario_is_refused(given, kind, tmp_path):
 
 def test_the_package_shows_its_public_names():
     assert dir(longhaul) == [
-        "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError", "RunCancelled", "RunError",
-        "Scenario", "ScenarioError", "SweepResult", "load", "run", "sweep",
+        "Check", "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError", "RunCancelled", "RunError",
+        "Scenario", "ScenarioError", "SweepResult", "catalogue", "load", "run", "schema", "sweep", "verify",
     ]  # fmt: skip
+
+
+def test_verify_runs_again_and_compares(scenario, tmp_path):
+    longhaul.run(scenario, out=tmp_path / "r")
+    assert [check.same for check in longhaul.verify(tmp_path / "r")] == [True]
+    with (tmp_path / "r" / "summary.json").open("a") as file:
+        file.write("\n")
+    (check,) = longhaul.verify(str(tmp_path / "r"))
+    assert check.different == ("summary.json",)
+    with pytest.raises(longhaul.ResultError, match="does not exist"):
+        longhaul.verify(tmp_path / "nothing")
+
+
+def test_verify_takes_a_sample_of_a_sweep(scenario, tmp_path):
+    longhaul.sweep(scenario, out=tmp_path / "s", set={"run.duration": "3 s"}, replications=3)
+    assert len(longhaul.verify(tmp_path / "s")) == 3
+    assert len(longhaul.verify(tmp_path / "s", sample=2)) == 2
+
+
+def test_what_a_scenario_can_be_made_of():
+    kinds = longhaul.catalogue()
+    assert {"congestion", "slow_start", "queues", "losses", "metrics"} <= kinds.keys()
+    cubic = next(entry for entry in longhaul.catalogue("congestion") if entry["name"] == "cubic")
+    assert "RFC 9438" in cubic["source"]
+    with pytest.raises(longhaul.LonghaulError, match="nothing is listed under 'queue'; there are .*queues"):
+        longhaul.catalogue("queue")
+    assert longhaul.schema()["properties"].keys() >= {"run", "link", "flow", "sweep"}
 
 
 def test_scenario_errors_are_value_errors(tmp_path):

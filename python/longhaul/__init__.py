@@ -10,24 +10,27 @@
 >>> 6e6 < result.metrics["goodput_bps"] < 10e6
 True
 
-`run` simulates a scenario, `sweep` varies it, `load` reads what was written before.
+`run` simulates a scenario, `sweep` varies it, `load` reads what was written before, `verify` runs it again and compares every
+byte; `catalogue` lists what a scenario can be made of, `schema` is its JSON Schema.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from .core import ProgressCallback
+from .core import ProgressCallback, schema
 from .errors import LonghaulError, OutputError, PlotError, ResultError, RunCancelled, RunError, ScenarioError
+from .listing import catalogue
 from .outputs import damage_of
 from .results import Result, load_run, require_directory
 from .running import run
 from .scenario import Scenario
 from .sweep import SweepResult, sweep
+from .verifying import Check, verify
 
 __all__ = [
-    "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError", "RunCancelled", "RunError",
-    "Scenario", "ScenarioError", "SweepResult", "load", "run", "sweep",
+    "Check", "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError", "RunCancelled", "RunError",
+    "Scenario", "ScenarioError", "SweepResult", "catalogue", "load", "run", "schema", "sweep", "verify",
 ]  # fmt: skip
 
 

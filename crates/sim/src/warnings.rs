@@ -6,11 +6,14 @@ use crate::totals::HEADERS;
 use crate::world::World;
 use longhaul_results::{FlowSummary, LinkSummary, Warning};
 use longhaul_tcp::State;
+use longhaul_units::Limit;
 
 /// A limit is worth a warning when it held the flow for so much of its time.
 const NOTICEABLE: f64 = 0.05;
 /// A measured rate this many times off its formula is far from it.
 const FAR: f64 = 2.0;
+/// A link with this utilisation is called full, as in the lab's explanations.
+const FULL: f64 = 0.95;
 /// Fewer congestion events say little about a rate.
 const ENOUGH_EVENTS: f64 = 10.0;
 
@@ -36,8 +39,13 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
         let having = |condition: &dyn Fn(&FlowSummary) -> bool| -> Vec<&&FlowSummary> {
             members.iter().filter(|flow| condition(flow)).collect()
         };
-        warn("receive_buffer", having(&|flow| is_window_limited(world, flow)), &|flow| {
-            receive_buffer_message(world, flow)
+        warn(
+            "receive_buffer",
+            having(&|flow| is_window_limited(world, flow) && full_return_link(world, flow, links).is_none()),
+            &|flow| receive_buffer_message(world, flow),
+        );
+        warn("full_return_link", having(&|flow| full_return_link(world, flow, links).is_some()), &|flow| {
+            full_return_link(world, flow, links).map(return_link_message).unwrap_or_default()
         });
         warn("gave_up", having(&|flow| gave_up(world, flow)), &|_| {
             "the connection was given up after too many retransmissions without an answer".to_string()
@@ -57,6 +65,7 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
                 .to_string(),
         });
     }
+    warnings.extend(queues_below_a_packet(world, links));
     let idle: Vec<&str> =
         links.iter().filter(|link| link.flows == 0).map(|link| link.name.as_str()).collect();
     if !idle.is_empty() {
@@ -103,6 +112,57 @@ fn is_window_limited(world: &World<'_>, flow: &FlowSummary) -> bool {
     let tcp = &world.scenario.flow[world.network.flows[flow.id].group].tcp;
     let Some(buffer) = window_bytes(tcp) else { return false };
     limited > NOTICEABLE && bandwidth_delay_product(world, flow).is_some_and(|product| buffer < product)
+}
+
+/// The link on the way of its ACKs that is full, if no link on the way of its data is: then the window is not the limit, ACKs
+/// wait until a window's worth of them stands in the queue there.
+fn full_return_link<'a>(
+    world: &World<'_>,
+    flow: &FlowSummary,
+    links: &'a [LinkSummary],
+) -> Option<&'a LinkSummary> {
+    // Access links of hosts stand behind those of the document and have no summary.
+    let use_of =
+        |link: &usize| links.get(*link).and_then(|link| link.metrics.get("utilisation")).unwrap_or_default();
+    let busiest = |path: &[usize]| path.iter().map(use_of).fold(0.0, f64::max);
+    if !is_window_limited(world, flow) || busiest(world.data_path(flow.id)) >= FULL {
+        return None;
+    }
+    world.ack_path(flow.id).iter().find(|link| use_of(link) >= FULL).map(|link| &links[*link])
+}
+
+fn return_link_message(link: &LinkSummary) -> String {
+    format!(
+        "the return link {} ({} to {}) is full, {:.1} % of it is in use, and limits the flow: ACKs wait there. A larger receive \
+         buffer would only make their queue longer; fewer or shorter ACKs, or a faster return link, would help",
+        link.name,
+        link.from,
+        link.to,
+        100.0 * link.metrics.get("utilisation").unwrap_or_default(),
+    )
+}
+
+/// Queues with a limit in bytes that is less than a full-sized packet of a flow whose data cross them.
+fn queues_below_a_packet(world: &World<'_>, links: &[LinkSummary]) -> Vec<Warning> {
+    let mut largest = vec![0; world.network.links.len()];
+    for (id, flow) in world.network.flows.iter().enumerate() {
+        let packet = world.scenario.flow[flow.group].tcp.mss.as_bytes() + HEADERS;
+        for link in world.data_path(id) {
+            largest[*link] = packet.max(largest[*link]);
+        }
+    }
+    let limits = world.network.links.iter().map(|link| link.config.queue.limit());
+    let too_small = limits.zip(largest).zip(links).filter_map(|((limit, packet), link)| match limit {
+        Limit::Bytes(most) if most.as_bytes() < packet => Some(Warning {
+            code: "queue_below_a_packet",
+            object: link.name.clone(),
+            message: format!(
+                "its queue of {most} is less than one packet of {packet} B: what finds the link busy is dropped"
+            ),
+        }),
+        _ => None,
+    });
+    too_small.collect()
 }
 
 /// The largest window that the receiver can offer; `None` if it is unlimited and scaled.

@@ -60,6 +60,21 @@ fn a_small_receive_buffer_limits_and_is_named() {
 }
 
 #[test]
+fn a_small_queue_in_bytes_is_warned_of() {
+    let warned = |limit: &str| {
+        let link = format!(
+            "rate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nqueue = {{ kind = \"droptail\", limit = \"{limit}\" }}"
+        );
+        let summary = one_flow("duration = \"2 s\"", &link, "", "nagle = false");
+        summary.warnings.iter().any(|warning| warning.code == "queue_below_a_packet")
+    };
+    // A packet of 1000 bytes of payload has 40 bytes of headers.
+    assert!(warned("1039 B"));
+    assert!(!warned("1040 B"));
+    assert!(!warned("1 packets"));
+}
+
+#[test]
 fn slow_start_doubles_every_round_trip() {
     // From 2 packets, doubling each 500 ms with an ACK for each packet: 2, 4, 8, ... A transfer of 2 + 4 + 8 + 16 + 32 = 62
     // packets ends when the fifth flight has arrived: 4 round trips and one way, 4 x 500.0864 ms + 250.0832 ms, and 31 more

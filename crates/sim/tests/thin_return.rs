@@ -52,6 +52,14 @@ fn compacted_acks_pass_the_limit_of_plain_ones() {
     }
 }
 
+/// Windows of 40 kB over 202 ms of empty path would allow 200 kB/s; the thin line lets through 65. What limits is the line.
+#[test]
+fn a_return_link_full_of_acks_is_named_and_not_the_window() {
+    let summary = run("", "", "receive_buffer = \"40 KiB\"");
+    let codes: Vec<&str> = summary.warnings.iter().map(|warning| warning.code).collect();
+    assert_eq!(codes, ["full_return_link"]);
+}
+
 /// "a compacted packet holding most of the ACK clock was lost": a slow-down, but nothing is lost for good.
 #[test]
 fn a_lost_packet_of_acks_is_many_lost_acks() {

@@ -12,9 +12,8 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from .. import catalogue, core
+from .. import core, listing, verifying
 from .. import explain as explaining
-from .. import verify as verification
 from ..errors import LonghaulError, ResultError
 from ..outputs import json_text
 from ..progress import of_run
@@ -34,9 +33,9 @@ def verify(
     """Run results again and compare every byte; exit code 1 if anything differs."""
     require_directory(result)
     checks = []
-    for path in verification.targets(result, sample):
+    for path in verifying.targets(result, sample):
         with of_run(messages, not as_json, f"again: {path.name}") as progress:
-            done = verification.check(path, progress)
+            done = verifying.check(path, progress)
         checks.append(done)
         if not as_json:
             typer.echo(f"{'same' if done.same else 'DIFFERENT: ' + ', '.join(done.different)}  {path}")
@@ -91,11 +90,7 @@ def list_(
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """List algorithms, recovery variants, queues, losses, applications and metrics, with sources and parameters."""
-    sections = catalogue.sections()
-    if what is not None:
-        if what not in sections:
-            raise LonghaulError(f"nothing is listed under {what!r}; there are {', '.join(sections)}")
-        sections = {what: sections[what]}
+    sections = listing.catalogue() if what is None else {what: listing.catalogue(what)}
     if as_json:
         typer.echo(json_text(sections if what is None else sections[what]), nl=False)
         return

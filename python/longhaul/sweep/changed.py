@@ -31,12 +31,12 @@ def settle(store: Store, policy: str) -> None:
 
 
 def _check(store: Store, what: str) -> None:
-    from .. import verify
+    from .. import verifying
 
     foreign = store.foreign()
     count = min(SAMPLE, len(foreign))
     for run in (foreign[i * len(foreign) // count] for i in range(count)):
-        check = verify.check(store.run_path(run))
+        check = verifying.check(store.run_path(run))
         if not check.same:
             raise OutputError(
                 f"{what} are from another build, and run {run.run_id} comes out different with this one"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, overload
 
 from . import core
+from .errors import LonghaulError
 
 #: Kinds that are listed, and the schema's definitions that hold their alternatives.
 _KINDS = {
@@ -23,8 +24,28 @@ _KINDS = {
 _SOURCE = re.compile(r"(.*\S) \(((?:RFC )?[^()]*\d{4})\)\.?", re.DOTALL)
 
 
-def sections() -> dict[str, list[dict[str, Any]]]:
-    """Entries by kind (algorithms by their role): `name`, `summary`, `parameters`, `source`; metrics as the core has them."""
+@overload
+def catalogue() -> dict[str, list[dict[str, Any]]]: ...
+@overload
+def catalogue(kind: str) -> list[dict[str, Any]]: ...
+def catalogue(kind: str | None = None) -> dict[str, list[dict[str, Any]]] | list[dict[str, Any]]:
+    """What a scenario can be made of, as `longhaul list` shows it: entries by kind, or those of one kind.
+
+    An entry has `name`, `summary`, `parameters` and `source`; a metric what the core says of it. Raises `LonghaulError` if
+    there is no such kind.
+
+    >>> [algorithm["name"] for algorithm in catalogue("slow_start")][:2]
+    ['standard', 'limited']
+    """
+    sections = _sections()
+    if kind is None:
+        return sections
+    if kind not in sections:
+        raise LonghaulError(f"nothing is listed under {kind!r}; there are {', '.join(sections)}")
+    return sections[kind]
+
+
+def _sections() -> dict[str, list[dict[str, Any]]]:
     registry = core.registry()
     by_kind: dict[str, list[dict[str, Any]]] = {}
     for algorithm in registry.get("algorithms", []):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import core, document
 from .errors import ResultError
-from .results import load_run
+from .results import load_run, require_directory
 from .sweep import SweepResult
 
 #: What a run may write differently each time.
@@ -40,6 +40,16 @@ def targets(directory: Path, sample: int | None) -> list[Path]:
         raise ResultError(f"{directory}: no run of this sweep is finished")
     count = len(runs) if sample is None else min(sample, len(runs))
     return [directory / "runs" / runs[i * len(runs) // count] for i in range(count)]
+
+
+def verify(result: str | Path, sample: int | None = None) -> list[Check]:
+    """Runs a result again, or of a sweep `sample` runs (all, if `None`), evenly spread, and compares every byte.
+
+    Raises `ResultError` if it cannot be read or is of another version.
+    """
+    directory = Path(result)
+    require_directory(directory)
+    return [check(path) for path in targets(directory, sample)]
 
 
 def check(path: Path, progress: core.ProgressCallback | None = None) -> Check:
