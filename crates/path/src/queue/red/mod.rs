@@ -111,7 +111,8 @@ impl Red {
     /// supposed to have found an empty queue.
     #[inline]
     fn average_in(&mut self, now: Instant, found: &Found, waiting: f64) {
-        if found.system.packets == 0 {
+        // An average of zero stays there whatever its age: a return link that only ACKs cross never has another.
+        if found.system.packets == 0 && self.average != 0.0 {
             let missed = now.since(found.free_at).as_secs_f64() * self.packet_rate;
             if missed >= 1.0 {
                 self.average *= libm::exp(missed.trunc() * self.log_keep);
