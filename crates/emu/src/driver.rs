@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Packets read from one device before what is due is handed over.
 const BATCH: usize = 32;
+/// While packets are on the move, the shortest sleep: packets that are due one after the other are handed over together,
+/// since each sleep costs a timer, which in a virtual machine is dear.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 /// The longest sleep: how long it takes to notice that it is to stop.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 /// An IP packet has at most 65,535 bytes, and an Ethernet header before it.
@@ -107,6 +110,8 @@ struct Loop<'a, W> {
     lateness: Lateness,
     refused: u64,
     buffer: Vec<u8>,
+    /// Packets were moved in the last turn.
+    busy: bool,
 }
 
 /// Moves packets until `stop` is set. `ports` are the devices of the world's hosts, in their order.
@@ -132,6 +137,7 @@ pub fn drive<W: Watcher>(
         lateness: Lateness::default(),
         refused: 0,
         buffer: vec![0; LONGEST_PACKET],
+        busy: false,
     };
     while !stop.load(Ordering::Relaxed) {
         let ready = state.wait(options.spin);
@@ -155,7 +161,13 @@ impl<W: Watcher> Loop<'_, W> {
         let now = self.clock.now();
         let due = self.world.next_event().unwrap_or(Instant::FAR_FUTURE).min(self.watcher.next());
         let sleep = due.since(now).min(LONGEST_SLEEP);
-        let sleep = if sleep <= spin { Duration::ZERO } else { sleep };
+        let sleep = match sleep {
+            short if short <= spin => Duration::ZERO,
+            // What is due by now is not held back.
+            Duration::ZERO => Duration::ZERO,
+            short if self.busy => short.max(SHORTEST_SLEEP),
+            long => long,
+        };
         let numbers: Vec<usize> = (0..self.ports.len()).filter(|port| self.ports[*port].alive).collect();
         let mut polled: Vec<PollFd> = numbers
             .iter()
@@ -200,6 +212,7 @@ impl<W: Watcher> Loop<'_, W> {
     fn catch_up(&mut self) {
         self.world.advance(&mut self.watcher, self.clock.now());
         let mut arrivals = std::mem::take(&mut self.world.arrivals);
+        self.busy = !arrivals.is_empty();
         for arrival in arrivals.drain(..) {
             let port = &mut self.ports[arrival.host];
             let bytes = &arrival.frame.bytes;

@@ -54,6 +54,16 @@ pub fn configure(name: &str, commands: &str) -> Result<(), Error> {
     ip(&["-n", name, "-batch", "-"], commands)
 }
 
+/// Has the kernel handle what comes in at a device of a namespace on the processors of `mask` (receive packet steering).
+///
+/// # Errors
+/// A kernel that cannot do it.
+pub fn steer(name: &str, device: &str, mask: &str) -> Result<(), Error> {
+    // `ip netns exec` shows /sys as the namespace has it.
+    let command = format!("echo {mask} > /sys/class/net/{device}/queues/rx-0/rps_cpus");
+    ip(&["netns", "exec", name, "sh", "-c", &command], "")
+}
+
 /// Does something in a namespace, in a thread of its own: threads that it starts and processes that it starts are there too.
 ///
 /// # Errors

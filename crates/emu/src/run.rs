@@ -97,9 +97,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     let mut driven = driven;
     let captured = driven.watcher.capture.take().map(Capture::finish);
     let device_drops = testbed.hosts.iter().map(Host::device_drops).sum::<u64>() + driven.refused;
-    // Every socket has its congestion control set: what namespaces use without does not matter.
-    let matters = |warning: &&String| !warning.contains("tcp_congestion_control");
-    let mut warnings: Vec<String> = testbed.warnings.iter().filter(matters).cloned().collect();
+    let mut warnings = testbed.warnings.clone();
     warnings.append(&mut driven.warnings);
     drop(flows);
     let mut finished = Finished {

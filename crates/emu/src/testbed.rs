@@ -3,8 +3,9 @@
 
 use crate::kernel::Settings;
 use crate::registry::Registration;
-use crate::{Error, namespace, registry, sys};
+use crate::{Error, namespace, priority, registry, sys};
 use longhaul_scenario::{Network, Scenario, TcpSpec};
+use longhaul_units::Duration;
 use std::fs::{File, OpenOptions};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,6 +15,12 @@ pub const DEVICE: &str = "lh0";
 
 /// Packets that the kernel keeps for the emulator on a device; what comes when they are full is lost and counted.
 const DEVICE_QUEUE: u32 = 20_000;
+
+/// Bursts of hosts last so long on the slowest link at most, if they have more than one segment.
+const AT_ONCE: Duration = Duration::from_micros(200);
+/// A segment on Ethernet, in bytes with headers, and the most bytes that kernels hand over at once.
+const SEGMENT: u64 = 1500;
+const MOST_AT_ONCE: u64 = 65_535;
 
 /// A host.
 pub struct Host {
@@ -89,7 +96,8 @@ impl Testbed {
         let mut hosts = vec![];
         for (node, namespace) in nodes.iter().zip(names) {
             let tcp = tcp_of(scenario, network, *node);
-            let (host, missing) = make_host(network, *node, namespace, &Settings::new(&tcp))?;
+            let burst = segments_at_once(network, *node, nodes);
+            let (host, missing) = make_host(network, *node, namespace, &Settings::new(&tcp), burst)?;
             warnings.extend(missing.into_iter().filter(|_| hosts.is_empty()));
             hosts.push(host);
         }
@@ -105,6 +113,16 @@ impl Testbed {
     pub fn host_at(&self, node: usize) -> Option<&Host> {
         self.hosts.iter().find(|host| host.node == node)
     }
+}
+
+/// The most segments that a host's kernel makes at once: as many as the slowest link on its ways carries in [`AT_ONCE`], so
+/// that the path hardly sees the burst; one below 120 Mbit/s. Kernels by themselves make up to 1 ms's worth. Each time costs a timer where
+/// flows are paced, which in a virtual machine is dearer than all else that a packet costs.
+fn segments_at_once(network: &Network, node: usize, hosts: &[usize]) -> u64 {
+    let ways = hosts.iter().filter(|other| **other != node).filter_map(|other| network.path(node, *other));
+    let slowest = ways.filter_map(|way| network.bottleneck_rate(&way)).min();
+    let bytes = slowest.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0 * AT_ONCE.as_secs_f64());
+    (bytes as u64 / SEGMENT).clamp(1, MOST_AT_ONCE / SEGMENT)
 }
 
 /// The settings of the first flow that has an end at this node, of the scenario's first if none has.
@@ -143,18 +161,19 @@ fn make_host(
     node: usize,
     namespace: String,
     settings: &Settings,
+    burst: u64,
 ) -> Result<(Host, Vec<String>), Error> {
     namespace::add(&namespace)?;
-    let (tun, missing) = namespace::within(&namespace, || {
+    let (tun, mut missing) = namespace::within(&namespace, || {
         let tun = open_tun()?;
         Ok((tun, settings.apply()?))
     })?;
     let (v4, v6) = addresses_of(node);
     let Settings { route, mtu, .. } = settings;
-    // One packet at a time goes to the device (gso_max_segs), and no IPv6 housekeeping disturbs the path (addrgenmode).
+    // Few packets at a time go to the device (gso_max_segs), one by one, and no IPv6 housekeeping disturbs the path (addrgenmode).
     let commands = format!(
         "link set dev lo up\n\
-         link set dev {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} gso_max_segs 1\n\
+         link set dev {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} gso_max_segs {burst}\n\
          link set dev {DEVICE} addrgenmode none\n\
          link set dev {DEVICE} up\n\
          address add {v4}/32 dev {DEVICE}\n\
@@ -168,6 +187,10 @@ fn make_host(
         .map(|l| format!("{l}\n"))
         .collect();
     namespace::configure(&namespace, &commands.replace("-6 ", ""))?;
+    if let Some((_, others)) = priority::processors() {
+        let steered = namespace::steer(&namespace, DEVICE, &others);
+        missing.extend(steered.err().map(|why| format!("packets will be late when much is lost: {why}")));
+    }
     Ok((Host { node, name: network.nodes[node].clone(), namespace, v4, v6, tun }, missing))
 }
 
@@ -201,6 +224,25 @@ mod tests {
         let table = "Inter-|   Receive  |  Transmit\n    lo: 1 1 0 9 0 0 0 0 1 1 0 9 0 0 0 0\n   lh0: 840 10 0 3 0 0 0 0 840 10 0 4 0 0 0 0\n";
         assert_eq!(drops_in(table), 7);
         assert_eq!(drops_in("nothing"), 0);
+    }
+
+    /// 200 us of 500 Mbit/s are 12,500 bytes; of 50 Mbit/s less than one segment.
+    #[test]
+    fn bursts_are_short_on_the_path() {
+        let burst = |forward: &str, node: usize| {
+            let text = format!(
+                "[run]\nduration = \"1 s\"\n[[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\ndelay = \"1 ms\"\n\
+                 forward = {{ rate = \"{forward}\" }}\nreverse = {{ rate = \"1 Mbit/s\" }}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n"
+            );
+            let scenario = longhaul_scenario::load(&text, "test", &[]).unwrap();
+            let network = Network::new(&scenario);
+            segments_at_once(&network, node, &hosts_of(&network))
+        };
+        assert_eq!(
+            ["50 Mbit/s", "500 Mbit/s", "1 Gbit/s", "10 Gbit/s"].map(|rate| burst(rate, 0)),
+            [1, 8, 16, 43]
+        );
+        assert_eq!(burst("1 Gbit/s", 1), 1, "ACKs have a slow link");
     }
 
     #[test]
