@@ -134,7 +134,10 @@ mod tests {
         ));
         // What follows depends on the congestion controls that this kernel has.
         assert!(settings.route.starts_with("initcwnd 3 rto_min 5000ms quickack 1"), "{}", settings.route);
-        assert_eq!(settings.route.ends_with(" congctl cubic"), available().iter().any(|name| name == "cubic"));
+        assert_eq!(
+            settings.route.ends_with(" congctl cubic"),
+            available().iter().any(|name| name == "cubic")
+        );
         assert_eq!(settings.mtu, 1500);
         let value =
             |name| settings.sysctls.iter().find(|(known, _)| *known == name).map(|(_, value)| &value[..]);
