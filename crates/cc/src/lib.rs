@@ -26,20 +26,24 @@ mod hash;
 mod max_filter;
 mod params;
 mod policy;
+mod probe;
 pub mod registry;
 mod round_rtt;
 mod setup;
 pub mod slow_start;
 #[cfg(test)]
 mod testing;
+mod token_bucket;
 mod window;
 
 pub use counting::Counting;
 pub use events::{Ack, Congestion, CongestionKind, Delivery, Lost, Sent};
 pub use policy::{Avoidance, Cut, Growth, SlowStart};
+pub use probe::{Probe, ProbeFilter, ProbeSide, Probed};
 pub use registry::{Algorithm, Entry, Parameter, Role, SlowStartKind, build, build_checked, registry};
 pub use round_rtt::{RttOfRound, queued_segments};
 pub use setup::{Pacing, Setup};
+pub use token_bucket::TokenSource;
 pub use window::{Window, WindowBased};
 
 use longhaul_units::{Duration, Instant, Rate};
@@ -62,6 +66,14 @@ pub struct Allowance {
 ///
 /// It has no clock: every event carries the time. Windows never fall below one MSS.
 pub trait CongestionControl: Send {
+    /// Probes with which the connection is to open, asked once before it does; `None` for the usual handshake.
+    fn probe(&self) -> Option<Probe> {
+        None
+    }
+    /// What they have told; comes before [`CongestionControl::on_established`]. False gives the connection up.
+    fn on_probed(&mut self, _probed: &Probed<'_>) -> bool {
+        true
+    }
     /// The handshake is complete; its round trip, if one could be measured (Karn's rule).
     fn on_established(&mut self, _now: Instant, _rtt: Option<Duration>) {}
     /// New data was acknowledged (cumulatively or by SACK).
@@ -70,6 +82,11 @@ pub trait CongestionControl: Send {
     fn on_congestion(&mut self, event: &Congestion);
     /// A segment left.
     fn on_sent(&mut self, _sent: &Sent) {}
+    /// The retransmission timer expires again, and nothing was acknowledged since the [`CongestionKind::Timeout`]. True if that
+    /// changes what is allowed.
+    fn on_back_off(&mut self, _now: Instant) -> bool {
+        false
+    }
     /// The sender was idle for longer than the RTO (RFC 5681 section 4.1); `restart_window` in bytes.
     fn on_idle(&mut self, _restart_window: Bytes) {}
     /// Congestion window in bytes.
@@ -83,6 +100,16 @@ pub trait CongestionControl: Send {
     /// The rate at which segments are to be spaced, or `None` to send as ACKs allow.
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+    /// When a segment of so many bytes of payload may leave: `now` if at once, [`Instant::FAR_FUTURE`] if an event has to come
+    /// first. Only asked of a policy that [`holds tokens`](CongestionControl::holds_tokens).
+    fn release(&mut self, now: Instant, _bytes: Bytes) -> Instant {
+        now
+    }
+    /// True if the policy itself lets each segment go, by tokens; else [`CongestionControl::pacing_rate`] spaces them. It must
+    /// have a pacing rate then, its mean rate.
+    fn holds_tokens(&self) -> bool {
+        false
     }
     /// True if the pacing rate is a decision of its own and not the window spread over a round trip. Where time is accounted
     /// for, what holds a segment back in loss recovery is then pacing, and not recovery.

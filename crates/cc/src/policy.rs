@@ -1,7 +1,7 @@
 //! The two halves of a window policy: what happens above ssthresh, and what happens below it.
 //! [`crate::WindowBased`] puts any pair of them together.
 
-use crate::{Ack, Bytes, Congestion, Window};
+use crate::{Ack, Bytes, Congestion, Probe, Probed, Window};
 
 /// What a congestion event leaves: both in bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -33,9 +33,13 @@ pub trait Avoidance: Clone + Send + 'static {
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64;
     /// The reaction to loss or ECN echo.
     fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut;
-    /// The slow start threshold after a timeout, in bytes. The window becomes one MSS whatever the rule.
+    /// The slow start threshold after a timeout, in bytes.
     fn timeout(&mut self, window: &Window, event: &Congestion) -> f64 {
         half_flight(event.flight_size, window.mss)
+    }
+    /// The window after a timeout, in bytes: the loss window of one MSS (RFC 5681 section 3.1).
+    fn loss_window(&self, window: &Window) -> f64 {
+        window.mss
     }
     /// May change a step of slow start: scale it (Hybla), leave it out or end it on delay (Vegas, YeAH).
     fn shape_slow_start(&mut self, _window: &Window, _ack: &Ack, step: Growth) -> Growth {
@@ -47,6 +51,14 @@ pub trait Avoidance: Clone + Send + 'static {
 
 /// A slow start policy: how the window grows below ssthresh, and when that ends.
 pub trait SlowStart: Clone + Send + 'static {
+    /// Probes with which the connection is to open.
+    fn probe(&self) -> Option<Probe> {
+        None
+    }
+    /// The slow start threshold in bytes that follows from what they told, if any.
+    fn ssthresh_probed(&self, _probed: &Probed<'_>) -> Option<f64> {
+        None
+    }
     /// The initial slow start threshold in bytes, infinite if there is none.
     fn initial_ssthresh(&self, given: f64) -> f64 {
         given

@@ -1,6 +1,7 @@
 //! Every congestion control algorithm and every slow start policy by name: reading, building, listing.
 //! To add one, write its file and add its line to the table below.
 
+use crate::algorithms::average_restart::AverageRestartParams;
 use crate::algorithms::bbr::BbrParams;
 use crate::algorithms::bbr3::Bbr3Params;
 use crate::algorithms::bic::BicParams;
@@ -13,12 +14,14 @@ use crate::algorithms::hybla::HyblaParams;
 use crate::algorithms::illinois::IllinoisParams;
 use crate::algorithms::reno::RenoParams;
 use crate::algorithms::scalable::ScalableParams;
+use crate::algorithms::sttp::SttpParams;
 use crate::algorithms::vegas::VegasParams;
 use crate::algorithms::veno::VenoParams;
 use crate::algorithms::westwood::WestwoodParams;
 use crate::algorithms::yeah::YeahParams;
 use crate::params::{self, Spec};
 use crate::slow_start::hystart::HystartParams;
+use crate::slow_start::packet_pair::PacketPairParams;
 use crate::slow_start::{hystart_pp::HystartPpParams, limited::LimitedParams, standard::StandardParams};
 use crate::{Avoidance, CongestionControl, Setup, SlowStart, WindowBased};
 use serde_json::{Map, Value};
@@ -175,6 +178,8 @@ kinds! {
     Yeah(YeahParams) = "yeah",
     Bbr(BbrParams) = "bbr",
     Bbr3(Bbr3Params) = "bbr3",
+    Sttp(SttpParams) = "sttp",
+    RenoAverage(AverageRestartParams) = "reno_average",
 }
 
 kinds! {
@@ -188,6 +193,7 @@ kinds! {
     Limited(LimitedParams) = "limited",
     HystartPp(HystartPpParams) = "hystart++",
     Hystart(HystartParams) = "hystart",
+    PacketPair(PacketPairParams) = "packet_pair",
 }
 
 /// All that is known, avoidance first, in the order of the tables above.

@@ -1,8 +1,11 @@
 //! A congestion window (RFC 5681) composed of an avoidance rule and a slow start policy.
 //! What holds for every pair is here: when growth is held, the loss window, restart after idle, undo, pacing.
 
-use crate::{Ack, Avoidance, Bytes, Congestion, CongestionControl, CongestionKind, Pacing, Setup, SlowStart};
-use longhaul_units::{Duration, Rate};
+use crate::{
+    Ack, Avoidance, Bytes, Congestion, CongestionControl, CongestionKind, Pacing, Probe, Probed, Setup,
+    SlowStart,
+};
+use longhaul_units::{Duration, Instant, Rate};
 
 /// The window and its threshold, as the rules see them. Fractions of a byte count: small steps must not be lost.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -43,6 +46,8 @@ pub struct WindowBased<A, S> {
     srtt: Duration,
     /// The timer has expired and nothing was acknowledged since: the next timeout is of the same segment.
     backed_off: bool,
+    /// The last loss window was more than one segment.
+    restarted_larger: bool,
     /// The state before the last cut.
     before_cut: Option<(Window, A, S)>,
 }
@@ -66,6 +71,7 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
             pacing: setup.pacing,
             srtt: Duration::ZERO,
             backed_off: false,
+            restarted_larger: false,
             before_cut: None,
         }
     }
@@ -108,7 +114,9 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
             self.slow_start.congestion(event);
         }
         self.backed_off = true;
-        self.window.cwnd = self.window.mss;
+        let loss_window = self.avoidance.loss_window(&self.window);
+        self.window.cwnd = loss_window.min(self.window.cwnd).max(self.window.mss);
+        self.restarted_larger = self.window.cwnd > self.window.mss;
     }
 
     fn remember(&mut self) {
@@ -151,6 +159,26 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
         }
         self.window.cuts = self.window.cuts.saturating_add(1);
         self.window.last_cut = Some(event.kind);
+    }
+
+    /// What a larger loss window let go brought no ACK either: now it is one segment.
+    fn on_back_off(&mut self, _: Instant) -> bool {
+        let larger = std::mem::take(&mut self.restarted_larger) && self.backed_off;
+        if larger {
+            self.window.cwnd = self.window.mss;
+        }
+        larger
+    }
+
+    fn probe(&self) -> Option<Probe> {
+        self.slow_start.probe()
+    }
+
+    fn on_probed(&mut self, probed: &Probed<'_>) -> bool {
+        if let Some(ssthresh) = self.slow_start.ssthresh_probed(probed) {
+            self.window.ssthresh = ssthresh.max(2.0 * self.window.mss);
+        }
+        true
     }
 
     /// RFC 5681 section 4.1: RW = min(IW, cwnd); ssthresh stays.

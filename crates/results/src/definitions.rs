@@ -147,6 +147,13 @@ pub const DEFINITIONS: &[Definition] = &[
         "Expirations of the retransmission timer, back-offs included, while measured.",
     ),
     define(
+        "failed_starts",
+        "",
+        "Failed starts",
+        "Connections that never opened, of those that begin with probes (slow start packet_pair): a probe or its echo was lost \
+         and not sent again, or the rate measured was too low. In the whole run.",
+    ),
+    define(
         "rtt_mean_s",
         "s",
         "Mean RTT",

@@ -369,7 +369,8 @@ pub struct TcpSpec {
     pub ack_every: u32,
     /// So many segments are acknowledged at once when data begin to arrive; 16 in Linux.
     pub quick_acks: u32,
-    /// Skip the handshake, as one-way agents do: both ends are connected from the start.
+    /// Skip the handshake, as one-way agents do: both ends are connected from the start. Where a connection begins with probes
+    /// (slow start packet_pair) they are sent all the same, as SYNs without options.
     pub established: bool,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
@@ -526,6 +527,7 @@ impl TcpSpec {
                 interval: k.interval,
                 probes: k.probes,
             }),
+            assumed_options: self.established,
             time_wait: self.time_wait,
             timestamp_tick: self.timestamp_tick,
             slow_but_steady: self.slow_but_steady,

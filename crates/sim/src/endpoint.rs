@@ -1,7 +1,10 @@
 //! One end of a flow: a connection, the link where its packets leave, and how it is watched.
 
+use crate::app::Side;
 use longhaul_path::Random;
-use longhaul_tcp::Connection;
+use longhaul_scenario::TcpSpec;
+use longhaul_segment::SeqNumber;
+use longhaul_tcp::{Connection, Ports};
 use longhaul_units::{Duration, Instant};
 
 /// What every packet touches stands together, here and in the connection: there may be thousands of endpoints.
@@ -34,6 +37,17 @@ pub(crate) enum Watch {
     Trace,
     /// The endpoint has one connection after the other: a packet may be of one that is no more.
     Ports,
+}
+
+/// One end of a flow's connection, as its settings say. Probes are a connection request and are always sent: with them
+/// `established` only means that there is nothing else to agree on.
+pub(crate) fn connection(tcp: &TcpSpec, side: Side, isn: SeqNumber, ports: Ports) -> Connection {
+    let (config, cc) = (tcp.config(), tcp.congestion_control());
+    match side {
+        _ if tcp.established && cc.probe().is_none() => Connection::established(config, cc, ports),
+        Side::Client => Connection::connect(config, cc, isn, ports),
+        Side::Server => Connection::listen(config, cc, isn, ports),
+    }
 }
 
 impl Endpoint {

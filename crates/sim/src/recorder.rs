@@ -120,6 +120,8 @@ impl Recorder {
             Event::Closed => ("closed", 0.0),
             Event::Reset => ("reset", 0.0),
             Event::TimedOut => ("gave_up", 0.0),
+            Event::Probed { rate } => ("probed", rate.as_bps() as f64),
+            Event::StartFailed => ("start_failed", 0.0),
             Event::PeerClosed | Event::AllAcked => return,
         };
         self.event(now, kind, Some(flow), None, value);

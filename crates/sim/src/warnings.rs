@@ -47,7 +47,11 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
         warn("full_return_link", having(&|flow| full_return_link(world, flow, links).is_some()), &|flow| {
             full_return_link(world, flow, links).map(return_link_message).unwrap_or_default()
         });
-        warn("gave_up", having(&|flow| gave_up(world, flow)), &|_| {
+        warn("start_failed", having(&|flow| world.failed_starts[flow.id] > 0), &|_| {
+            "the connection never opened: a probe was lost, or measured too low a rate".to_string()
+        });
+        let gave_up = |flow: &FlowSummary| gave_up(world, flow) && world.failed_starts[flow.id] == 0;
+        warn("gave_up", having(&gave_up), &|_| {
             "the connection was given up after too many retransmissions without an answer".to_string()
         });
         warn("not_finished", having(&|flow| not_finished(world, flow)), &|_| {

@@ -3,12 +3,13 @@
 //! a request, an answer, a close. A session's endpoints are used again and again.
 
 use crate::app::{NO_GOAL, Side};
+use crate::endpoint;
 use crate::totals::Totals;
 use crate::world::World;
 use longhaul_path::{Histogram, Random};
 use longhaul_scenario::{AppSpec, Ending, FlowSpec};
 use longhaul_segment::SeqNumber;
-use longhaul_tcp::{Connection, Event, Ports, State};
+use longhaul_tcp::{Event, Ports, State};
 use longhaul_units::Instant;
 use std::collections::VecDeque;
 
@@ -180,17 +181,11 @@ impl<'a> World<'a> {
         let spec = self.web_spec(flow);
         let port = 1024 + (session.opened % 60_000) as u16;
         session.opened += 1;
-        let config = spec.tcp.config();
         for side in [Side::Client, Side::Server] {
-            let cc = spec.tcp.congestion_control();
             let isn = SeqNumber(session.numbers.bits() as u32);
             let (local, remote) = if side == Side::Client { (port, 80) } else { (80, port) };
             let ports = Ports { local, remote };
-            let connection = match side {
-                _ if spec.tcp.established => Connection::established(config.clone(), cc, ports),
-                Side::Client => Connection::connect(config.clone(), cc, isn, ports),
-                Side::Server => Connection::listen(config.clone(), cc, isn, ports),
-            };
+            let connection = endpoint::connection(&spec.tcp, side, isn, ports);
             self.endpoints[client + side as usize].renew(connection);
         }
     }
@@ -205,7 +200,7 @@ impl<'a> World<'a> {
             match event {
                 Some(Event::PeerClosed) => world.endpoints[index].connection.close(),
                 Some(Event::Closed) => world.connection_over(flow, index, session, touched),
-                Some(Event::Reset | Event::TimedOut) => {
+                Some(Event::Reset | Event::TimedOut | Event::StartFailed) => {
                     // Whoever is left would wait for ever.
                     world.endpoints[index ^ 1].connection.abort();
                     touched.push(index ^ 1);

@@ -1,7 +1,7 @@
 //! The world of a run: fabric, endpoints, applications, and the loop that takes event after event.
 
 use crate::app::{App, NO_GOAL, Side};
-use crate::endpoint::{Endpoint, SendOverhead, Watch};
+use crate::endpoint::{self, Endpoint, SendOverhead, Watch};
 use crate::fabric::{Arrival, Delivery, Fabric};
 use crate::middleboxes::Node;
 use crate::packet::{Hosts, Packet};
@@ -57,6 +57,8 @@ pub(crate) struct World<'a> {
     pub flow_baseline: Vec<Totals>,
     /// When windows were reduced while measured.
     pub reductions: Vec<ReductionTimes>,
+    /// Connections of each flow that never opened, since their probes failed.
+    pub failed_starts: Vec<u64>,
     pub link_baseline: Vec<(LinkStats, f64)>,
     /// Header compression on each declared link by then.
     pub vj_baseline: Vec<LineStats>,
@@ -124,6 +126,7 @@ impl<'a> World<'a> {
             events: 0,
             flow_baseline: vec![Totals::default(); flows],
             reductions: vec![ReductionTimes::default(); flows],
+            failed_starts: vec![0; flows],
             link_baseline: vec![(LinkStats::default(), 0.0); declared.len()],
             vj_baseline: vec![LineStats::default(); declared.len()],
             queue_peak: vec![0; declared.len()],
@@ -172,24 +175,20 @@ impl<'a> World<'a> {
         let data_side = app.data_sender();
         self.fabric.timeline.set(self.app_component(flow), app.wake);
         self.apps.push(app);
-        let config = spec.tcp.config();
         let client_port = 1024 + (flow % 60_000) as u16;
         let reused = spec.app.connections() > 1;
         for pair in 0..spec.app.connections() {
             for side in [Side::Client, Side::Server] {
-                let cc = spec.tcp.congestion_control();
-                let isn = || {
-                    SeqNumber(Random::stream(seed, &format!("{} isn {side:?}", instance.name)).bits() as u32)
-                };
                 let (local, remote) =
                     if side == Side::Client { (client_port, 80) } else { (80, client_port) };
                 let ports = Ports { local, remote };
-                let connection = match side {
+                let connection = if reused {
                     // There is no connection before it is opened.
-                    _ if reused => Connection::listen(config.clone(), cc, SeqNumber(0), ports),
-                    _ if spec.tcp.established => Connection::established(config.clone(), cc, ports),
-                    Side::Client => Connection::connect(config.clone(), cc, isn(), ports),
-                    Side::Server => Connection::listen(config.clone(), cc, isn(), ports),
+                    let cc = spec.tcp.congestion_control();
+                    Connection::listen(spec.tcp.config(), cc, SeqNumber(0), ports)
+                } else {
+                    let isn = Random::stream(seed, &format!("{} isn {side:?}", instance.name)).bits() as u32;
+                    endpoint::connection(&spec.tcp, side, SeqNumber(isn), ports)
                 };
                 let path = if side == Side::Client { &instance.forward } else { &instance.reverse };
                 let overhead = (!spec.send_overhead.is_zero()).then(|| {
@@ -534,7 +533,9 @@ impl<'a> World<'a> {
         let web = self.apps[flow].web.is_some();
         if let Some(event) = event {
             let sends_data = index % 2 == self.apps[flow].data_sender() as usize;
-            if sends_data && !(web && matches!(event, Event::Connected | Event::Closed)) {
+            self.failed_starts[flow] += u64::from(event == Event::StartFailed);
+            let told = sends_data || event == Event::StartFailed;
+            if told && !(web && matches!(event, Event::Connected | Event::Closed)) {
                 self.recorder.connection_event(self.now, flow, event);
                 self.reductions[flow].note(self.now, event);
             }

@@ -164,6 +164,8 @@ pub struct Config {
     pub user_timeout: Option<Duration>,
     /// Probe an idle peer.
     pub keepalive: Option<Keepalive>,
+    /// SYNs carry no options but timestamps: what two ends of this configuration would agree on holds without asking.
+    pub assumed_options: bool,
     /// Time in TIME-WAIT: 2 MSL. RFC 9293 has MSL = 2 minutes; hosts use 1 minute in all.
     pub time_wait: Duration,
 
@@ -217,6 +219,7 @@ impl Default for Config {
             max_syn_retransmissions: 6,
             user_timeout: None,
             keepalive: None,
+            assumed_options: false,
             time_wait: Duration::from_secs(1),
             send_buffer: None,
             nagle: true,

@@ -9,6 +9,7 @@ mod timers;
 use crate::event::Events;
 use crate::handshake::{Agreement, Offer};
 use crate::limits::LimitClock;
+use crate::probing::Probing;
 use crate::receiver::Receiver;
 use crate::sender::{Acknowledgment, Sender};
 use crate::{Config, Event, Ports, State, Stats};
@@ -64,6 +65,8 @@ pub struct Connection {
     keepalive_probes: u32,
     last_keepalive: Instant,
     peer_offer: Option<Offer>,
+    /// Before the connection is established: the probes with which it begins.
+    probing: Option<Box<Probing>>,
     config: Box<Config>,
 }
 
@@ -75,7 +78,9 @@ impl Connection {
         ports: Ports,
         state: State,
     ) -> Self {
+        let probing = cc.probe().map(|probe| Box::new(Probing::new(probe)));
         Connection {
+            probing,
             sender: Sender::new(&config, cc),
             receiver: Receiver::new(&config),
             state,

@@ -1,6 +1,7 @@
 //! What a connection tells its owner, all of it rare: see `Connection::poll_event`.
 
 use longhaul_segment::{Ecn, Segment};
+use longhaul_units::Rate;
 
 /// Something that happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,13 @@ pub enum Event {
     Reset,
     /// The connection was given up: no answer for too long.
     TimedOut,
+    /// The connection begins at the rate that its probes have measured.
+    Probed {
+        /// Of payload.
+        rate: Rate,
+    },
+    /// The start by probes failed: one was lost, or what they measured does not do for a start.
+    StartFailed,
     /// Loss recovery began on duplicate ACKs or SACK.
     FastRetransmit {
         /// Stream offset of the first byte presumed lost.

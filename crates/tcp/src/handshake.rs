@@ -35,6 +35,16 @@ impl Offer {
             timestamps: syn.options.timestamps.map(|timestamps| timestamps.value),
         }
     }
+    /// That of a peer of our configuration, whatever its SYN says, but for the clock.
+    pub fn assumed(config: &Config, syn: &Segment) -> Self {
+        let timestamps = syn.options.timestamps.map(|timestamps| timestamps.value);
+        Offer { timestamps, ..Offer::of_config(config) }
+    }
+    /// As options of a SYN whose other options are assumed.
+    pub fn timestamps_only(&self, timestamp: u32, echo: u32) -> Options {
+        let timestamps = self.timestamps.map(|_| Timestamps { value: timestamp, echo });
+        Options { timestamps, ..Options::default() }
+    }
     /// As options of our SYN.
     pub fn options(&self, timestamp: u32, echo: u32) -> Options {
         Options {

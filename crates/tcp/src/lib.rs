@@ -46,6 +46,7 @@ mod handshake;
 mod intervals;
 mod limits;
 mod pacing;
+mod probing;
 mod prr;
 mod rack;
 mod receiver;

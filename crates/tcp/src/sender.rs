@@ -16,7 +16,7 @@ use crate::send_log::SendLog;
 use crate::undo::Undo;
 use crate::{Config, Recovery, ReductionBound, RttSampling};
 use by_time::Measured;
-use longhaul_cc::CongestionControl;
+use longhaul_cc::{CongestionControl, Probed};
 use longhaul_segment::{SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant};
 
@@ -165,6 +165,8 @@ pub(crate) struct Sender {
     max_retransmissions: u32,
     user_timeout: Option<Duration>,
     max_rto: Duration,
+    /// cc.holds_tokens().
+    holds_tokens: bool,
 }
 
 impl Sender {
@@ -173,6 +175,7 @@ impl Sender {
         let mss = u64::from(config.mss.max(1));
         let rate_based = cc.sets_rate();
         let samples = cc.needs_delivery_rate();
+        let holds_tokens = cc.holds_tokens();
         let rack = (config.recovery == Recovery::Rack)
             .then(|| Rack::new(config.tail_loss_probe, config.timestamp_tick));
         let ways = config.spurious_detection;
@@ -243,6 +246,7 @@ impl Sender {
             impatient: !config.slow_but_steady,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
             max_rto: config.max_rto.max(config.min_rto),
+            holds_tokens,
         }
     }
 
@@ -267,6 +271,10 @@ impl Sender {
         self.last_progress = now;
         self.last_sent = now;
         self.refresh();
+    }
+    /// Congestion control hears of the probes. False: it cannot begin.
+    pub fn probed(&mut self, probed: &Probed<'_>) -> bool {
+        self.cc.on_probed(probed)
     }
     /// Congestion control hears of the handshake.
     pub fn after_handshake(&mut self, now: Instant, rtt: Option<Duration>) {

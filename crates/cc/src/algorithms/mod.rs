@@ -1,5 +1,6 @@
 //! Congestion avoidance rules, one file each, and policies that need no slow start.
 
+pub mod average_restart;
 pub mod bbr;
 pub mod bbr3;
 pub mod bic;
@@ -12,6 +13,7 @@ pub mod hybla;
 pub mod illinois;
 pub mod reno;
 pub mod scalable;
+pub mod sttp;
 pub mod vegas;
 pub mod veno;
 pub mod westwood;

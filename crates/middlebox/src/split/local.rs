@@ -69,7 +69,7 @@ impl Local {
             match event {
                 Event::Connected if self.close_due => self.connection.close(),
                 Event::PeerClosed => self.finished = true,
-                Event::Reset | Event::TimedOut if !self.broken => {
+                Event::Reset | Event::TimedOut | Event::StartFailed if !self.broken => {
                     self.broken = true;
                     return Some(if event == Event::Reset { Broken::Reset } else { Broken::TimedOut });
                 }

@@ -161,14 +161,23 @@ impl Connection {
 
     pub(super) fn syn_segment(&mut self, now: Instant) -> Transmit {
         let answer = self.state == State::SynReceived;
-        let retransmission = self.syn_sent_at.is_some();
+        let retransmission = self.syn_sent_at.is_some() && self.probing.is_none();
         if retransmission {
             self.stats.syn_retransmissions += 1;
-        } else {
-            self.syn_sent_at = Some(now);
         }
+        self.syn_sent_at.get_or_insert(now);
         self.sender.max = 1;
-        self.sender.rto_deadline = now + self.sender.rtt.rto();
+        self.sender.rto_deadline = match &mut self.probing {
+            None => now + self.sender.rtt.rto(),
+            Some(probing) if answer => {
+                probing.answer_timeout().map_or(Instant::FAR_FUTURE, |wait| now + wait)
+            }
+            Some(probing) => {
+                let overdue = probing.sent(now);
+                self.syn_due = probing.more();
+                overdue
+            }
+        };
         let mut offer = Offer::of_config(&self.config);
         let mut flags = Flags::SYN;
         let mut ack = SeqNumber(0);
@@ -187,7 +196,8 @@ impl Connection {
         } else if self.config.ecn {
             flags |= Flags::ECE | Flags::CWR;
         }
-        let segment = Segment {
+        let echo = if answer { self.recent_timestamp } else { 0 };
+        let mut segment = Segment {
             src_port: self.ports.local,
             dst_port: self.ports.remote,
             seq: self.isn,
@@ -195,8 +205,17 @@ impl Connection {
             window: self.receiver.syn_window_field(),
             flags,
             payload_len: 0,
-            options: offer.options(self.timestamp(now), if answer { self.recent_timestamp } else { 0 }),
+            options: if self.config.assumed_options {
+                offer.timestamps_only(self.timestamp(now), echo)
+            } else {
+                offer.options(self.timestamp(now), echo)
+            },
         };
+        if let Some(probing) = self.probing.as_mut().filter(|_| !answer) {
+            // The first bytes of the stream, which a server without TCP Fast Open ignores in a SYN (RFC 7413 section 4.2).
+            segment.payload_len = probing.padding(segment.ipv4_len());
+            probing.measured_size(segment.ipv4_len());
+        }
         Transmit { segment, ecn: Ecn::NotEct, retransmission }
     }
 

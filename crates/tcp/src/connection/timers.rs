@@ -41,6 +41,7 @@ impl Connection {
 
     pub(super) fn on_retransmission_timeout(&mut self, now: Instant) {
         match self.state {
+            State::SynSent if self.probing.is_some() => self.on_probe_timeout(now),
             State::SynSent | State::SynReceived => {
                 if self.syn_retransmissions >= self.config.max_syn_retransmissions {
                     return self.fail(Event::TimedOut);

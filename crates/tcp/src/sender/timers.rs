@@ -42,6 +42,8 @@ impl Sender {
                 in_network = in_network.min(self.cwnd);
             }
             self.reduce(now, CongestionKind::Timeout, in_network);
+        } else if self.cc.on_back_off(now) {
+            self.refresh();
         }
         if self.board.reneged() {
             stats.reneging += 1;

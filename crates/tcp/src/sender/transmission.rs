@@ -128,11 +128,23 @@ impl Sender {
             return Err(Limit::Pacing);
         }
         self.pacing_deadline = Instant::FAR_FUTURE;
-        if let Some(until) = self.pacer.held_until(now) {
-            self.pacing_deadline = until;
-            return Err(Limit::Pacing);
+        if self.pacer.rate.is_some() {
+            if let Some(until) = self.held_until(now, chunk.payload) {
+                self.pacing_deadline = until;
+                return Err(Limit::Pacing);
+            }
         }
         Ok(chunk)
+    }
+
+    /// When a segment of so much payload may leave, if that is still to come: as the policy's tokens say, or its rate.
+    #[inline]
+    fn held_until(&mut self, now: Instant, payload: u64) -> Option<Instant> {
+        if self.holds_tokens {
+            let at = self.cc.release(now, payload);
+            return (at > now).then_some(at);
+        }
+        self.pacer.held_until(now)
     }
 
     #[inline(always)]

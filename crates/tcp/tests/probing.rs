@@ -1,0 +1,264 @@
+//! A connection that opens by packet pair: two SYNs back to back, the gap between whose echoes is the rate to begin with.
+
+mod common;
+
+use common::*;
+use longhaul_cc::{Algorithm, CongestionControl, Setup, SlowStartKind, build};
+use longhaul_segment::{Flags, SeqNumber};
+use longhaul_tcp::{Config, Connection, Event, State};
+use longhaul_units::{Duration, Instant, Rate, Size};
+
+/// Payload of a packet of 1000 bytes.
+const PAYLOAD: u32 = 960;
+
+fn policy(congestion: &str, slow_start: &str) -> Box<dyn CongestionControl> {
+    let congestion: Algorithm = serde_json::from_str(congestion).unwrap();
+    let slow_start: SlowStartKind = serde_json::from_str(slow_start).unwrap();
+    let setup = Setup { mss: u64::from(PAYLOAD), initial_window: 9600, ..Setup::default() };
+    build(&congestion, &slow_start, &setup).unwrap()
+}
+
+/// One-way agents' way: options are assumed, an ACK for each packet.
+fn config() -> Config {
+    Config { mss: PAYLOAD, assumed_options: true, delayed_ack: None, nagle: false, ..Config::default() }
+}
+
+fn world(config: Config, congestion: &str, slow_start: &str) -> World {
+    let end = |isn| (config.clone(), policy(congestion, slow_start), SeqNumber(isn));
+    let ((a, cc_a, isn_a), (b, cc_b, isn_b)) = (end(1000), end(9000));
+    let a = Connection::connect(a, cc_a, isn_a, ports(End::A));
+    let b = Connection::listen(b, cc_b, isn_b, ports(End::B));
+    let mut world = World::new(a, b, ms(50));
+    world.a.write_unlimited();
+    world
+}
+
+/// A bottleneck of this rate with an endless queue, then 50 ms; 50 ms back.
+fn over(world: World, rate: Rate) -> World {
+    over_losing(world, rate, vec![])
+}
+
+/// The same, where the first transmissions of the segments with these numbers are lost.
+fn over_losing(world: World, rate: Rate, mut lost: Vec<u32>) -> World {
+    let mut free_at = Instant::ZERO;
+    world.scripted(move |sent| {
+        if sent.from == End::B {
+            return vec![ms(50)];
+        }
+        if let Some(index) = lost.iter().position(|seq| sent.len() > 0 && *seq == sent.seq()) {
+            lost.remove(index);
+            return vec![];
+        }
+        let takes = rate.transmission_time(Size::from_bytes(u64::from(sent.transmit.segment.ipv4_len())));
+        free_at = free_at.max(sent.at) + takes;
+        vec![free_at.since(sent.at) + ms(50)]
+    })
+}
+
+fn lengths(world: &World, end: End, count: usize) -> Vec<u32> {
+    world
+        .log
+        .iter()
+        .filter(|sent| sent.from == end)
+        .map(|sent| sent.transmit.segment.ipv4_len())
+        .take(count)
+        .collect()
+}
+
+/// In bits on the wire per second.
+fn rate(world: &World) -> f64 {
+    let payload = world.a.congestion_control().pacing_rate().unwrap().as_bps() as f64;
+    payload * 1000.0 / f64::from(PAYLOAD)
+}
+
+/// Section 9 point 1 of the specification: "Probe on an idle 64 kb/s, 128 kb/s, 2 Mb/s path returns C within 1 %".
+#[test]
+fn two_probes_measure_an_idle_path() {
+    for bps in [64_000, 128_000, 2_000_000] {
+        let mut world = over(world(config(), r#""sttp""#, r#""packet_pair""#), Rate::from_bps(bps));
+        world.run_until(at_ms(130));
+        assert_eq!(world.a.state(), State::Established);
+        assert!((rate(&world) / bps as f64 - 1.0).abs() < 0.01, "{bps}: {}", rate(&world));
+        // Two probes of 40 bytes, and nothing but data after them (section 9 point 5).
+        assert_eq!(lengths(&world, End::A, 3), [40, 40, 1000]);
+        assert_eq!(lengths(&world, End::B, 2), [40, 40]);
+        let probes: Vec<_> = world.log.iter().filter(|sent| sent.from == End::A).take(2).collect();
+        assert!(probes.iter().all(|sent| sent.at == at_ms(0) && sent.has(Flags::SYN)));
+    }
+}
+
+#[test]
+fn with_options_of_its_own_a_probe_is_longer_and_measures_as_well() {
+    let asking = Config { assumed_options: false, ..config() };
+    let mut world = over(world(asking, r#""sttp""#, r#""packet_pair""#), Rate::from_bps(2_000_000));
+    world.run_until(at_ms(130));
+    let probe = lengths(&world, End::A, 1)[0];
+    assert!((44..=60).contains(&probe), "{probe}");
+    assert!((rate(&world) / 2e6 - 1.0).abs() < 0.01, "{}", rate(&world));
+}
+
+#[test]
+fn the_size_of_probes_can_be_set() {
+    let long = r#"{"kind": "packet_pair", "size": "1000 B"}"#;
+    let mut world = over(world(config(), r#""sttp""#, long), Rate::from_bps(2_000_000));
+    world.run_until(at_ms(140));
+    assert_eq!(lengths(&world, End::A, 3), [1000, 1000, 1000]);
+    assert_eq!(lengths(&world, End::B, 2), [40, 40]);
+    assert!((rate(&world) / 2e6 - 1.0).abs() < 0.01, "{}", rate(&world));
+    // The padding is no data.
+    world.run_until(at_ms(2000));
+    assert_eq!(world.b.received_bytes() % u64::from(PAYLOAD), 0);
+    assert_eq!(world.a.stats().retransmitted_segments, 0);
+}
+
+/// The echo returns over a way that spreads it: 40 bytes at 16 kbit/s take 20 ms. Timestamps of the echoes tell when the
+/// probes arrived: 52 bytes each, 208 us apart at 2 Mbit/s.
+#[test]
+fn the_receiver_can_measure() {
+    for (side, bps) in [("sender", 20_800.0), ("receiver", 2_000_000.0)] {
+        let timestamps = Config { timestamps: true, timestamp_tick: Duration::from_micros(1), ..config() };
+        let slow_start = format!(r#"{{"kind": "packet_pair", "side": "{side}"}}"#);
+        let mut back_free_at = Instant::ZERO;
+        let mut free_at = Instant::ZERO;
+        let mut world = world(timestamps, r#""sttp""#, &slow_start).scripted(move |sent| {
+            let syn = sent.has(Flags::SYN);
+            let (free_at, takes) = match sent.from {
+                End::A => (&mut free_at, Duration::from_micros(208)),
+                End::B => (&mut back_free_at, ms(20)),
+            };
+            if !syn {
+                return vec![ms(50)];
+            }
+            *free_at = (*free_at).max(sent.at) + takes;
+            vec![free_at.since(sent.at) + ms(50)]
+        });
+        world.run_until(at_ms(160));
+        assert!((rate(&world) / bps - 1.0).abs() < 0.01, "{side}: {}", rate(&world));
+    }
+}
+
+/// A train of eight, one pair of which a packet of 1000 bytes has come between.
+#[test]
+fn the_median_of_a_train_overlooks_a_packet_in_between() {
+    for (filter, bps) in [("median", 2_000_000.0), ("least", 2_000_000.0), ("mean", 437_500.0)] {
+        let train = format!(r#"{{"kind": "packet_pair", "probes": 8, "filter": "{filter}"}}"#);
+        let mut probe = 0;
+        // 40 bytes take 160 us, 1000 take 4 ms: (7 * 160 us + 4 ms) / 7 = 731.4 us.
+        let mut world = world(config(), r#""sttp""#, &train).scripted(move |sent| {
+            if sent.from == End::B || !sent.has(Flags::SYN) {
+                return vec![ms(50)];
+            }
+            probe += 1;
+            let between = if probe > 5 { ms(4) } else { Duration::ZERO };
+            vec![ms(50) + Duration::from_micros(160 * probe) + between]
+        });
+        world.run_until(at_ms(120));
+        assert_eq!(world.a.state(), State::Established);
+        assert!((rate(&world) / bps - 1.0).abs() < 0.01, "{filter}: {}", rate(&world));
+    }
+}
+
+/// Section 9 point 7: strict mode shows dead flows.
+#[test]
+fn in_strict_mode_a_lost_probe_or_echo_is_the_end() {
+    for (end, lost) in [(End::A, 0), (End::A, 1), (End::B, 0), (End::B, 1)] {
+        let mut seen = 0;
+        let mut world = world(config(), r#""sttp""#, r#""packet_pair""#).dropping(move |sent| {
+            let counts = sent.from == end;
+            seen += usize::from(counts);
+            counts && seen == lost + 1
+        });
+        world.run_until(at_ms(60_000));
+        assert_eq!(world.a.state(), State::Closed, "{end:?} {lost}");
+        assert!(world.events.contains(&(at_ms(1000), End::A, Event::StartFailed)));
+        // Nothing more is sent, by either end.
+        assert_eq!(world.log.iter().filter(|sent| sent.from == End::A).count(), 2);
+        assert!(world.log.iter().all(|sent| sent.at < at_ms(1000)));
+    }
+}
+
+/// Section 1.2: dead too if "rho0 < rho_fail": 7.9 kbit/s are less than one packet of 1000 bytes a second.
+#[test]
+fn in_strict_mode_too_low_a_rate_is_the_end() {
+    let mut world = over(world(config(), r#""sttp""#, r#""packet_pair""#), Rate::from_bps(7_900));
+    world.run_until(at_ms(5000));
+    assert_eq!(world.a.state(), State::Closed);
+    assert!(world.saw(End::A, Event::StartFailed));
+}
+
+/// Section 1.8: "normal mode: resend both" after 1 s, doubling.
+#[test]
+fn in_normal_mode_the_probes_are_sent_again() {
+    let retry = r#"{"kind": "packet_pair", "retries": 5}"#;
+    let mut seen = 0;
+    let mut world = world(config(), r#""sttp""#, retry).dropping(move |sent| {
+        seen += usize::from(sent.from == End::A);
+        sent.from == End::A && (seen == 1 || seen == 4)
+    });
+    world.run_until(at_ms(3200));
+    let probes: Vec<u64> = world
+        .log
+        .iter()
+        .filter(|sent| sent.from == End::A && sent.has(Flags::SYN))
+        .map(|sent| sent.at.as_nanos() / 1_000_000)
+        .collect();
+    assert_eq!(probes, [0, 0, 1000, 1000, 3000, 3000]);
+    assert_eq!(world.a.state(), State::Established);
+    assert_eq!(world.a.stats().syn_retransmissions, 2);
+}
+
+#[test]
+fn in_normal_mode_half_a_pair_does_in_the_end() {
+    // The second probe is never echoed: after the last retry the connection begins with its initial window, ten packets in
+    // the round trip of 100 ms.
+    let retry = r#"{"kind": "packet_pair", "retries": 1}"#;
+    let mut echoes = 0;
+    let mut world = world(config(), r#""sttp""#, retry).dropping(move |sent| {
+        let echo = sent.from == End::B && sent.has(Flags::SYN);
+        echoes += usize::from(echo);
+        echo && echoes % 2 == 0
+    });
+    world.run_until(at_ms(3001));
+    assert_eq!(world.a.state(), State::Established);
+    assert!((rate(&world) - 800_000.0).abs() < 1000.0, "{}", rate(&world));
+}
+
+/// Without a word from the peer the connection is given up in any mode.
+#[test]
+fn a_peer_that_is_not_there_is_given_up() {
+    let retry = r#"{"kind": "packet_pair", "retries": 2}"#;
+    let mut world = world(config(), r#""sttp""#, retry).dropping(|sent| sent.from == End::A);
+    world.run_until(at_ms(60_000));
+    // 1 s, 2 s, 4 s.
+    assert!(world.events.contains(&(at_ms(7000), End::A, Event::StartFailed)));
+}
+
+/// A window policy probes as well: ssthresh is what the path holds (Hoe 1996), 8 Mbit/s * 100 ms = 100,000 bytes.
+#[test]
+fn reno_takes_its_threshold_from_the_probes() {
+    let mut world = over(world(config(), r#""reno""#, r#""packet_pair""#), Rate::from_bps(8_000_000));
+    world.run_until(at_ms(110));
+    assert!(world.a.ssthresh().abs_diff(100_000) < 200, "{}", world.a.ssthresh());
+}
+
+/// Section 9 point 3: "Loss event gives x0.9 once per recovery; third duplicate ACK retransmits".
+#[test]
+fn a_recovery_costs_ten_per_cent_once() {
+    // 2 Mbit/s: a packet in 4 ms, 20 packets at most. Packets 10, 11 and 12 are lost.
+    let lost: Vec<u32> = [10, 11, 12].map(|packet| 1001 + packet * PAYLOAD).to_vec();
+    let mut world =
+        over_losing(world(config(), r#""sttp""#, r#""packet_pair""#), Rate::from_bps(2_000_000), lost);
+    let (mut cuts, mut before) = (0, rate(&world));
+    while world.step(at_ms(1000)) {
+        let now = rate(&world);
+        cuts += usize::from((now / before - 0.9).abs() < 1e-6);
+        before = now;
+    }
+    assert_eq!((world.a.stats().fast_retransmits, world.a.stats().timeouts), (1, 0));
+    assert_eq!(world.a.stats().retransmitted_segments, 3);
+    assert_eq!(cuts, 1);
+    // The third duplicate ACK is that of packet 13, which left at 4 ms a packet, after the burst of 20 at 100.32 ms.
+    let retransmission = world.retransmissions()[0];
+    let duplicates = world.acks_from(End::B).iter().filter(|(_, ack)| *ack == retransmission.1).count();
+    assert!(duplicates >= 4, "{duplicates} ACKs ask for it");
+}
