@@ -1,18 +1,31 @@
 //! `longhaul-emu bridge`: a scenario's path between two interfaces of this machine, for whatever equipment is behind them.
 //! Frames are taken in at one and leave at the other; nothing is made, and no address is looked at.
 
+use crate::capture::{self, Taps};
 use crate::clock::Clock;
 use crate::driver::{self, Driven, Live, Port};
 use crate::lateness::Figures;
+use crate::run::Status;
 use crate::testbed::hosts_of;
 use crate::world::{Counters, World};
 use crate::{Error, sys};
 use longhaul_scenario::{Network, Scenario};
-use longhaul_units::{Duration, Instant};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of Ethernet's header.
 const ETHERNET: u16 = 14;
+
+/// How to bridge.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How packets are moved.
+    pub driver: driver::Options,
+    /// File and points of a capture.
+    pub capture: Option<(PathBuf, Vec<String>)>,
+    /// Called about once a second.
+    pub progress: Option<fn(&Status)>,
+}
 
 /// What a bridge leaves.
 pub struct Outcome {
@@ -27,16 +40,15 @@ pub struct Outcome {
 }
 
 /// Bridges two interfaces until `stop` is set. The first stands for the node where the first flow begins, the second for the
-/// one where it ends. `tell` is called about once a second.
+/// one where it ends.
 ///
 /// # Errors
 /// An interface that does not exist, and what the system refuses.
 pub fn run(
     scenario: &Scenario,
     interfaces: [&str; 2],
-    options: driver::Options,
+    options: &Options,
     stop: &AtomicBool,
-    tell: Option<fn(Instant, u64, Duration)>,
 ) -> Result<Outcome, Error> {
     let network = Network::new(scenario);
     let [from, to] = match hosts_of(&network)[..] {
@@ -52,18 +64,12 @@ pub fn run(
     }
     let mut world = World::new(scenario, &network, &[(from, vec![]), (to, vec![])])?;
     world.bridge();
+    let taps = capture::taps(scenario, &network, options.capture.as_ref())?;
     let (clock, live) = (Clock::start(), Live::default());
-    let driven: Driven<()> = std::thread::scope(|scope| {
-        let driver = scope.spawn(|| driver::drive(clock, world, (), &mut ports, options, &live, stop));
-        let mut next = Instant::ZERO;
-        while !stop.load(Ordering::Relaxed) && !driver.is_finished() {
-            if let Some(tell) = tell.filter(|_| clock.now() >= next) {
-                let (moved, latest) = live.read();
-                tell(clock.now(), moved, latest);
-                next += Duration::from_secs(1);
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+    let driven: Driven<Taps> = std::thread::scope(|scope| {
+        let driver =
+            scope.spawn(|| driver::drive(clock, world, taps, &mut ports, options.driver, &live, stop));
+        live.watch(clock, options.progress, || stop.load(Ordering::Relaxed) || driver.is_finished());
         driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     let lost: u64 = ports.iter().map(|port| sys::packets_lost(&port.file)).sum();
@@ -71,6 +77,6 @@ pub fn run(
         lateness: driven.lateness.figures(),
         counters: driven.world.counters,
         device_drops: lost + driven.refused,
-        warnings: driven.warnings,
+        warnings: driven.warnings.into_iter().chain(capture::finish(driven.watcher)).collect(),
     })
 }

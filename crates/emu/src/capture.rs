@@ -1,15 +1,17 @@
-//! Packets written to a pcapng file while they pass: one interface for each direction of a link, packets as they are offered to
-//! its queue. Writing must not make packets late, so it is done by a thread of its own; what that does not take in time, or
-//! what the disk does not, is counted and left out.
+//! Packets written to a pcapng file while they pass, at points of the path: each end of each direction of a link, before its queue
+//! and at its far end, and each middlebox, where packets come to it and where they leave. Writing must not make packets late, so it
+//! is done by a thread of its own; what that does not take in time, or what the disk does not, is counted and left out.
 
 use crate::Error;
+use crate::driver::Watcher;
 use crate::frame::Frame;
+use crate::world::Observer;
 use longhaul_results::pcapng;
 use longhaul_scenario::{Network, Scenario};
 use longhaul_units::Instant;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
@@ -22,10 +24,47 @@ struct Packet {
     bytes: Vec<u8>,
 }
 
+/// Selects all points.
+pub const EVERYWHERE: &str = "all";
+
+/// Where packets can be captured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Point {
+    /// Where packets are offered to the queue of a link.
+    LinkIn(usize),
+    /// At the far end of a link.
+    LinkOut(usize),
+    /// Where packets come to a middlebox.
+    MiddleboxIn(usize),
+    /// Where packets leave a middlebox, its own among them.
+    MiddleboxOut(usize),
+}
+
+/// All points with their names: `LINK.forward.in`, `LINK.forward.out`, the same for `reverse`, `MIDDLEBOX.in`, `MIDDLEBOX.out`.
+fn points(network: &Network) -> Vec<(String, Point)> {
+    let links = network.links.iter().enumerate().flat_map(|(index, link)| {
+        let name = &link.name;
+        [(format!("{name}.in"), Point::LinkIn(index)), (format!("{name}.out"), Point::LinkOut(index))]
+    });
+    let middleboxes = network.middleboxes.iter().enumerate().flat_map(|(index, middlebox)| {
+        let name = &middlebox.name;
+        [
+            (format!("{name}.in"), Point::MiddleboxIn(index)),
+            (format!("{name}.out"), Point::MiddleboxOut(index)),
+        ]
+    });
+    links.chain(middleboxes).collect()
+}
+
+/// A point's name, or what it begins with up to a full stop: a link, one of its directions, a middlebox.
+fn selects(selection: &str, name: &str) -> bool {
+    name.strip_prefix(selection).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 /// A capture under way.
 pub struct Capture {
-    /// For each link the number of its interface in the file.
-    taps: Vec<Option<usize>>,
+    /// The point of each interface in the file.
+    points: Vec<Point>,
     writer: Option<SyncSender<Packet>>,
     thread: Option<JoinHandle<Result<u64, String>>>,
     missed: u64,
@@ -42,35 +81,65 @@ pub struct Captured {
     pub error: Option<String>,
 }
 
+impl Captured {
+    /// What a user should know: what is missing.
+    pub fn warnings(&self) -> Vec<String> {
+        let Captured { missed, error, .. } = self;
+        let stopped = error.iter().map(|why| format!("the capture is not complete: {why}"));
+        let missed = (*missed > 0)
+            .then(|| format!("{missed} packets are missing in the capture: writing it was too slow"));
+        stopped.chain(missed).collect()
+    }
+}
+
 impl Capture {
-    /// Begins to write the links of which the scenario wants a capture; `None` if it wants none.
+    /// Begins to write at the points that are selected by `taps`, and where packets enter the links that the scenario captures; `None`
+    /// if there are neither.
     ///
     /// # Errors
-    /// If the file cannot be made.
-    pub fn new(scenario: &Scenario, network: &Network, path: &Path) -> Result<Option<Capture>, Error> {
-        let wanted =
-            |name: &str| scenario.run.capture.iter().any(|link| name.starts_with(&format!("{link}.")));
-        let mut names = vec![];
-        let taps = network.links.iter().map(|link| {
-            (link.declared && wanted(&link.name)).then(|| {
-                names.push(link.name.clone());
-                names.len() - 1
-            })
-        });
-        let taps: Vec<Option<usize>> = taps.collect();
-        if names.is_empty() {
+    /// A selection that selects nothing; a file that cannot be made.
+    pub fn new(
+        scenario: &Scenario,
+        network: &Network,
+        taps: &[String],
+        path: &Path,
+    ) -> Result<Option<Capture>, Error> {
+        let mut chosen = vec![];
+        for (index, link) in network.links.iter().enumerate() {
+            if link.declared && scenario.run.capture.iter().any(|wanted| selects(wanted, &link.name)) {
+                chosen.push((link.name.clone(), Point::LinkIn(index)));
+            }
+        }
+        let all = points(network);
+        for tap in taps {
+            let before = chosen.len();
+            let selected = |point: &&(String, Point)| tap == EVERYWHERE || selects(tap, &point.0);
+            for (name, point) in all.iter().filter(selected) {
+                if !chosen.iter().any(|(_, known)| known == point) {
+                    chosen.push((name.clone(), *point));
+                }
+            }
+            if chosen.len() == before && !all.iter().any(|(name, _)| selects(tap, name)) {
+                let names: Vec<&str> = all.iter().map(|(name, _)| &name[..]).collect();
+                return Err(Error::Unsupported(format!(
+                    "there is no point \"{tap}\" to capture at; there are {EVERYWHERE}, {}",
+                    names.join(", ")
+                )));
+            }
+        }
+        if chosen.is_empty() {
             return Ok(None);
         }
+        let (names, points): (Vec<String>, Vec<Point>) = chosen.into_iter().unzip();
         let file = File::create(path)
             .map_err(|why| Error::system(format!("write the capture {}", path.display()), why))?;
         let (writer, packets) = sync_channel(WAITING);
         let thread = std::thread::spawn(move || write(file, &names, &packets));
-        Ok(Some(Capture { taps, writer: Some(writer), thread: Some(thread), missed: 0 }))
+        Ok(Some(Capture { points, writer: Some(writer), thread: Some(thread), missed: 0 }))
     }
 
-    /// A packet is offered to a link.
-    pub fn packet(&mut self, now: Instant, link: usize, frame: &Frame) {
-        let Some(tap) = self.taps[link] else { return };
+    fn packet(&mut self, now: Instant, point: Point, frame: &Frame) {
+        let Some(tap) = self.points.iter().position(|known| *known == point) else { return };
         let packet = Packet { tap, at: now, bytes: frame.packet().to_vec() };
         let taken = self.writer.as_ref().is_some_and(|writer| writer.try_send(packet).is_ok());
         self.missed += u64::from(!taken);
@@ -101,9 +170,54 @@ fn write(file: File, names: &[String], packets: &Receiver<Packet>) -> Result<u64
     Ok(written)
 }
 
+impl Observer for Capture {
+    fn offered(&mut self, now: Instant, link: usize, frame: &Frame) {
+        self.packet(now, Point::LinkIn(link), frame);
+    }
+    fn delivered(&mut self, now: Instant, link: usize, frame: &Frame) {
+        self.packet(now, Point::LinkOut(link), frame);
+    }
+    fn entered(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+        self.packet(now, Point::MiddleboxIn(middlebox), frame);
+    }
+    fn left(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+        self.packet(now, Point::MiddleboxOut(middlebox), frame);
+    }
+}
+
+/// A capture, if there is one.
+pub type Taps = Option<Capture>;
+
+impl Watcher for Taps {}
+
+/// A capture into a file, if one is asked for: at the points that are named, or at all.
+///
+/// # Errors
+/// Those of [`Capture::new`].
+pub fn taps(
+    scenario: &Scenario,
+    network: &Network,
+    wanted: Option<&(PathBuf, Vec<String>)>,
+) -> Result<Taps, Error> {
+    let Some((file, taps)) = wanted else { return Ok(None) };
+    let everywhere = [EVERYWHERE.to_string()];
+    Capture::new(scenario, network, if taps.is_empty() { &everywhere } else { taps }, file)
+}
+
+/// Writes what is left. Returns what a user should know.
+pub fn finish(taps: Taps) -> Vec<String> {
+    taps.map(|capture| capture.finish().warnings()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn points_are_selected_by_what_their_names_begin_with() {
+        assert!(selects("sat", "sat.forward.in") && selects("sat.forward", "sat.forward.in"));
+        assert!(selects("pep.out", "pep.out") && !selects("sat", "satellite.forward.in"));
+    }
 
     /// /dev/full takes nothing, as a disk that is full.
     #[test]
@@ -112,7 +226,7 @@ mod tests {
                     rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
         let scenario = longhaul_scenario::load(text, "test", &[]).unwrap();
         let network = Network::new(&scenario);
-        let mut capture = Capture::new(&scenario, &network, Path::new("/dev/full")).unwrap().unwrap();
+        let mut capture = Capture::new(&scenario, &network, &[], Path::new("/dev/full")).unwrap().unwrap();
         let frame = Frame {
             bytes: vec![0x45; 1500],
             network: 0,
@@ -122,9 +236,10 @@ mod tests {
             is_data: false,
             hash: 0,
             weight: 1,
+            own: None,
         };
         for at in 0..3000 {
-            capture.packet(Instant::from_nanos(at), 0, &frame);
+            capture.offered(Instant::from_nanos(at), 0, &frame);
         }
         let captured = capture.finish();
         assert!(captured.error.unwrap().contains("No space left"));

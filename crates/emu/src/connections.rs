@@ -2,6 +2,7 @@
 //! Whoever sends the first packet seen counts as the opener, unless it answers a SYN (SYN with ACK, RFC 9293 section 3.5).
 
 use longhaul_middlebox::Direction;
+use longhaul_segment::ip;
 use longhaul_units::{Duration, Instant};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,6 +17,8 @@ const ACK: u8 = 0x10;
 
 /// Connections at a time; packets of more pass middleboxes untouched.
 const MOST: usize = 65_536;
+/// Connections that middleboxes have of their own are numbered from here on.
+pub(crate) const FIRST_OWN: u32 = MOST as u32;
 /// Numbers of closed connections are given away after this time.
 const LINGER: Duration = Duration::from_secs(60);
 /// So are those of connections that have been silent for so long.
@@ -31,9 +34,44 @@ struct Entry {
     reset: bool,
     /// Anything but a SYN was seen.
     begun: bool,
-    /// What it was numbered for: see [`Connections::number`].
+    /// Ways of its packets from each end.
     way: [u32; 2],
     flow: u32,
+    /// How the last packet from each end looked outside of TCP.
+    outside: [Option<Outside>; 2],
+}
+
+/// What is outside of a packet's TCP header: packets that middleboxes send look like those before them.
+#[derive(Clone, Copy)]
+pub(crate) struct Outside {
+    pub ip: ip::Header,
+    /// What precedes the IP header on a bridge.
+    pub link: Option<LinkHeader>,
+}
+
+/// Ethernet's header: destination, source, type (IEEE 802.3).
+pub(crate) type LinkHeader = [u8; 14];
+
+impl Outside {
+    /// Of an answer.
+    fn turned(&self) -> Outside {
+        let ip = ip::Header { src: self.ip.dst, dst: self.ip.src, ..self.ip };
+        let turn = |header: LinkHeader| {
+            let mut turned = header;
+            turned[..6].copy_from_slice(&header[6..12]);
+            turned[6..12].copy_from_slice(&header[..6]);
+            turned
+        };
+        Outside { ip, link: self.link.map(turn) }
+    }
+}
+
+/// What a packet that leaves a middlebox is made with.
+pub(crate) struct Leaving {
+    pub ports: (u16, u16),
+    pub outside: Outside,
+    pub way: u32,
+    pub flow: u32,
 }
 
 impl Entry {
@@ -48,8 +86,11 @@ pub(crate) struct Seen {
     pub src: End,
     pub dst: End,
     pub tcp_flags: u8,
+    /// Its way, and that of answers.
     pub way: u32,
+    pub back: u32,
     pub flow: u32,
+    pub outside: Outside,
 }
 
 /// All connections that were seen.
@@ -79,8 +120,9 @@ impl Connections {
         entry.begun |= seen.tcp_flags & SYN == 0;
         entry.fins[end] |= seen.tcp_flags & FIN != 0;
         entry.reset |= seen.tcp_flags & RST != 0;
-        entry.way[end] = seen.way;
+        (entry.way[end], entry.way[1 - end]) = (seen.way, seen.back);
         entry.flow = seen.flow;
+        entry.outside[end] = Some(seen.outside);
         Some((number, Direction::BOTH[end]))
     }
 
@@ -101,6 +143,7 @@ impl Connections {
             begun: false,
             way: [seen.way; 2],
             flow: seen.flow,
+            outside: [None; 2],
         };
         let number = match self.free.pop() {
             Some(number) => {
@@ -132,11 +175,18 @@ impl Connections {
         });
     }
 
-    /// Source and destination of a packet of a connection, its way and its flow.
-    pub fn leaving(&self, number: u32, direction: Direction) -> Option<(End, End, u32, u32)> {
+    /// What a packet of a connection is made with; `None` if there is no such connection.
+    pub fn leaving(&self, number: u32, direction: Direction) -> Option<Leaving> {
         let entry = self.entries.get(number as usize)?;
         let from = direction as usize;
-        Some((entry.ends[from], entry.ends[1 - from], entry.way[from], entry.flow))
+        let outside = entry.outside[from].or_else(|| Some(entry.outside[1 - from]?.turned()))?;
+        let ports = (entry.ends[from].1, entry.ends[1 - from].1);
+        Some(Leaving { ports, outside, way: entry.way[from], flow: entry.flow })
+    }
+
+    /// The flow of a connection.
+    pub fn flow_of(&self, number: u32) -> Option<u32> {
+        self.entries.get(number as usize).map(|entry| entry.flow)
     }
 }
 
@@ -156,7 +206,17 @@ mod tests {
 
     fn seen(src: u16, dst: u16, tcp_flags: u8) -> Seen {
         let end = |port| (IpAddr::from([10, 0, 0, 1]), port);
-        Seen { src: end(src), dst: end(dst), tcp_flags, way: 0, flow: 0 }
+        let ip = ip::Header::new(end(0).0, [10, 0, 0, 2].into());
+        let link = Some([1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 8, 0]);
+        Seen {
+            src: end(src),
+            dst: end(dst),
+            tcp_flags,
+            way: 3,
+            back: 7,
+            flow: 0,
+            outside: Outside { ip: ip::Header { ttl: 61, ..ip }, link },
+        }
     }
 
     #[test]
@@ -169,6 +229,16 @@ mod tests {
         // Closed, and opened again from the other end.
         assert_eq!(of(seen(80, 9000, RST)), Some((0, Direction::Reverse)));
         assert_eq!(of(seen(80, 9000, SYN)), Some((0, Direction::Forward)));
+    }
+
+    #[test]
+    fn an_answer_looks_like_its_question() {
+        let mut connections = Connections::default();
+        connections.of(Instant::ZERO, &seen(9000, 80, SYN));
+        let answer = connections.leaving(0, Direction::Reverse).unwrap();
+        assert_eq!((answer.ports, answer.way, answer.outside.ip.ttl), ((80, 9000), 7, 61));
+        assert_eq!(answer.outside.ip.src.to_string(), "10.0.0.2");
+        assert_eq!(answer.outside.link, Some([2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0]));
     }
 
     #[test]

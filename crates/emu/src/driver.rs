@@ -4,6 +4,7 @@
 use crate::clock::Clock;
 use crate::lateness::Lateness;
 use crate::priority;
+use crate::run::Status;
 use crate::world::{Observer, World};
 use longhaul_units::{Duration, Instant};
 use nix::errno::Errno;
@@ -72,14 +73,32 @@ impl Watcher for () {}
 #[derive(Default, Debug)]
 pub struct Live {
     moved: AtomicU64,
+    dropped: AtomicU64,
     latest_ns: AtomicU64,
 }
 
 impl Live {
-    /// Packets handed over, and how late the latest was.
-    pub fn read(&self) -> (u64, Duration) {
-        let latest = Duration::from_nanos(self.latest_ns.load(Ordering::Relaxed));
-        (self.moved.load(Ordering::Relaxed), latest)
+    /// What they say at a time.
+    pub fn status(&self, now: Instant) -> Status {
+        Status {
+            now,
+            delivered: 0,
+            moved: self.moved.load(Ordering::Relaxed),
+            dropped: self.dropped.load(Ordering::Relaxed),
+            latest: Duration::from_nanos(self.latest_ns.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Calls `tell` once a second until `over` says that it is enough; looks at that every 20 ms.
+    pub fn watch(&self, clock: Clock, tell: Option<fn(&Status)>, over: impl Fn() -> bool) {
+        let mut next = Instant::ZERO;
+        while !over() {
+            if let Some(tell) = tell.filter(|_| clock.now() >= next) {
+                tell(&self.status(clock.now()));
+                next += Duration::from_secs(1);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
     }
 }
 
@@ -228,6 +247,7 @@ impl<W: Watcher> Loop<'_, W> {
             }
         }
         self.world.arrivals = arrivals;
+        self.live.dropped.store(self.world.counters.dropped, Ordering::Relaxed);
         let now = self.clock.now();
         if self.watcher.next() <= now {
             self.watcher.look(now, &mut self.world, &self.lateness);

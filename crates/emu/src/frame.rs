@@ -1,11 +1,13 @@
 //! A real packet on its way: its bytes, and the little that links and routing need to know of them. Headers: RFC 791 (IPv4),
 //! RFC 8200 (IPv6), ECN as in RFC 3168 section 5.
 
-use longhaul_segment::{Ecn, checksum};
+use longhaul_middlebox::Direction;
+use longhaul_segment::{Ecn, Segment, checksum};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 /// IP protocol number of UDP.
-const PROTOCOL_UDP: u8 = 17;
+pub(crate) const PROTOCOL_UDP: u8 = 17;
 pub use longhaul_segment::ip::PROTOCOL_TCP;
 
 /// What the headers of an IP packet say to a router, and a little beyond.
@@ -166,6 +168,21 @@ pub struct Frame {
     pub hash: u64,
     /// The flow's share in queues that serve by weight.
     pub weight: u8,
+    /// Where it is one of a middlebox to itself: what the middlebox has sent.
+    pub own: Option<Arc<OwnPacket>>,
+}
+
+/// A packet of a connection that a middlebox has between its two nodes.
+#[derive(Clone, Debug)]
+pub struct OwnPacket {
+    /// Number of the connection.
+    pub connection: u32,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// Its header.
+    pub segment: Segment,
+    /// Its payload, where the middlebox gives it.
+    pub body: Arc<[u8]>,
 }
 
 impl Frame {

@@ -54,6 +54,9 @@ impl Settings {
             ("ipv4/tcp_dsack", yes(selective && tcp.dsack)),
             ("ipv4/tcp_ecn", yes(tcp.ecn)),
             ("ipv4/tcp_slow_start_after_idle", yes(tcp.restart_after_idle)),
+            // Tail loss probes and F-RTO as the scenario has them; both are on in kernels.
+            ("ipv4/tcp_early_retrans", if tcp.tail_loss_probe { "3" } else { "0" }.to_string()),
+            ("ipv4/tcp_frto", if tcp.spurious_detection.f_rto { "2" } else { "0" }.to_string()),
             ("ipv4/conf/all/rp_filter", "0".to_string()),
             ("ipv4/conf/default/rp_filter", "0".to_string()),
         ];
@@ -144,6 +147,7 @@ mod tests {
         assert_eq!(value("ipv4/tcp_timestamps"), Some("0"));
         assert_eq!(value("ipv4/tcp_sack"), Some("0"));
         assert_eq!(value("ipv4/tcp_comp_sack_nr"), Some("0"));
+        assert_eq!((value("ipv4/tcp_early_retrans"), value("ipv4/tcp_frto")), (Some("0"), Some("0")));
     }
 
     /// What kernels have by default (ip-sysctl: tcp_rmem, tcp_wmem) where the scenario's TCP is Linux's; else no limit.
@@ -156,6 +160,8 @@ mod tests {
         assert_eq!(value(linux(), "ipv4/tcp_rmem"), "4096 131072 6291456");
         assert_eq!(value(linux(), "ipv4/tcp_wmem"), "4096 16384 4194304");
         assert!(!linux().route.contains("rto_min"), "200 ms is the kernel's own");
+        assert_eq!(value(linux(), "ipv4/tcp_early_retrans"), "3");
+        assert_eq!(value(linux(), "ipv4/tcp_frto"), "2");
         assert_eq!(value(Settings::new(&tcp("")), "ipv4/tcp_rmem"), "4096 131072 1073741823");
     }
 

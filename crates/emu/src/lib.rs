@@ -17,6 +17,7 @@ pub mod kernel;
 pub mod lateness;
 mod line;
 pub mod namespace;
+mod own;
 pub mod priority;
 pub mod recorder;
 pub mod registry;

@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 use longhaul_emu::{Error, bridge, driver, kernel, priority, registry, run, shell};
 use longhaul_scenario::{Scenario, ScenarioError};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::Duration;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -49,6 +49,23 @@ struct ScenarioArguments {
 }
 
 #[derive(Args)]
+struct CaptureArguments {
+    /// Writes packets into this pcapng file: at all points, or at those that --tap names.
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
+    /// A point to capture at, as in satellite, satellite.forward.in (before the queue), satellite.forward.out (at the far end), pep.in,
+    /// pep.out (a middlebox); may be repeated.
+    #[arg(long = "tap", value_name = "POINT", requires = "capture")]
+    taps: Vec<String>,
+}
+
+impl CaptureArguments {
+    fn wanted(&self) -> Option<(PathBuf, Vec<String>)> {
+        self.capture.clone().map(|file| (file, self.taps.clone()))
+    }
+}
+
+#[derive(Args)]
 struct RunArguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
@@ -61,6 +78,10 @@ struct RunArguments {
     /// End when all transfers of given size are done.
     #[arg(long)]
     until_done: bool,
+    /// Captures packets at this point into packets.pcapng of the result, as in satellite, satellite.forward.in (before the queue),
+    /// satellite.forward.out (at the far end), pep.in, pep.out (a middlebox), all; may be repeated.
+    #[arg(long = "tap", value_name = "POINT")]
+    taps: Vec<String>,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
@@ -73,6 +94,8 @@ struct RunArguments {
 struct BridgeArguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
+    #[command(flatten)]
+    capture: CaptureArguments,
     /// The interface that stands for the node where the first flow begins.
     first: String,
     /// The interface that stands for the node where it ends.
@@ -89,6 +112,11 @@ struct ShellArguments {
     /// Runs a command at another node meanwhile, as in server="python3 -m http.server".
     #[arg(long, value_name = "NODE=COMMAND")]
     serve: Vec<String>,
+    #[command(flatten)]
+    capture: CaptureArguments,
+    /// Counts packets on standard error while the command runs.
+    #[arg(long)]
+    live: bool,
     /// Does not say what happened at the end.
     #[arg(long, short)]
     quiet: bool,
@@ -162,6 +190,8 @@ fn run_shell(arguments: &ShellArguments) -> Result<ExitCode, Error> {
         command: arguments.command.clone(),
         serve,
         driver: arguments.scenario.driver(),
+        capture: arguments.capture.wanted(),
+        progress: arguments.live.then_some(tell as fn(&run::Status)),
     };
     let outcome = shell::run(&scenario, &options, &*stop_flag()?)?;
     if let Some(file) = &arguments.stats {
@@ -184,12 +214,13 @@ fn run_shell(arguments: &ShellArguments) -> Result<ExitCode, Error> {
 fn run_bridge(arguments: &BridgeArguments) -> Result<ExitCode, Error> {
     let scenario = arguments.scenario.load()?;
     priority::check_bridge_capabilities()?;
-    let tell = |now: Instant, moved: u64, latest: Duration| {
-        tell(&run::Status { now, delivered: 0, moved, latest });
+    let options = bridge::Options {
+        driver: arguments.scenario.driver(),
+        capture: arguments.capture.wanted(),
+        progress: std::io::stderr().is_terminal().then_some(tell as fn(&run::Status)),
     };
-    let tell = std::io::stderr().is_terminal().then_some(tell as fn(Instant, u64, Duration));
     let interfaces = [&arguments.first[..], &arguments.second[..]];
-    let outcome = bridge::run(&scenario, interfaces, arguments.scenario.driver(), &*stop_flag()?, tell)?;
+    let outcome = bridge::run(&scenario, interfaces, &options, &*stop_flag()?)?;
     for warning in &outcome.warnings {
         eprintln!("warning: {warning}");
     }
@@ -218,6 +249,7 @@ fn run_scenario(arguments: &RunArguments) -> Result<ExitCode, Error> {
         driver: arguments.scenario.driver(),
         most_late: arguments.max_lateness,
         until_done: arguments.until_done,
+        taps: arguments.taps.clone(),
         progress: live.then_some(tell as fn(&run::Status)),
     };
     let summary = run::run(&scenario, &options, &*stop_flag()?)?;
@@ -238,11 +270,11 @@ fn run_scenario(arguments: &RunArguments) -> Result<ExitCode, Error> {
 
 /// Live counters on one line of the terminal.
 fn tell(status: &run::Status) {
-    let run::Status { now, delivered, moved, latest } = status;
+    let run::Status { now, delivered, moved, dropped, latest } = status;
     let (seconds, megabytes) = (now.as_secs_f64(), *delivered as f64 / 1e6);
     let latest = latest.as_secs_f64() * 1e6;
     let delivered = if *delivered > 0 { format!("{megabytes:9.2} MB delivered  ") } else { String::new() };
-    eprint!("\r{seconds:6.0} s  {delivered}{moved:9} packets  latest {latest:6.0} us ");
+    eprint!("\r{seconds:6.0} s  {delivered}{moved:9} packets  {dropped:6} dropped  latest {latest:6.0} us ");
 }
 
 fn print_summary(summary: &longhaul_results::Summary) {

@@ -1,7 +1,7 @@
 //! What is written down while packets move: time series of links, drops, what was on the links when the warm-up ended, and
 //! captured packets.
 
-use crate::capture::Capture;
+use crate::capture::Taps;
 use crate::driver::Watcher;
 use crate::frame::Frame;
 use crate::lateness::Lateness;
@@ -27,7 +27,7 @@ pub struct Recorder {
     /// Most packets in the queue of each link while measured.
     pub peaks: Vec<u64>,
     /// Captured packets.
-    pub capture: Option<Capture>,
+    pub taps: Taps,
     position: Vec<Option<usize>>,
     samples: Vec<LinkSnapshot>,
     interval: Duration,
@@ -39,7 +39,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// A recorder for a run of the scenario.
-    pub fn new(scenario: &Scenario, network: &Network, capture: Option<Capture>) -> Self {
+    pub fn new(scenario: &Scenario, network: &Network, taps: Taps) -> Self {
         let declared: Vec<usize> =
             (0..network.links.len()).filter(|link| network.links[*link].declared).collect();
         let mut position = vec![None; network.links.len()];
@@ -52,7 +52,7 @@ impl Recorder {
             samples: vec![LinkSnapshot::default(); declared.len()],
             declared,
             position,
-            capture,
+            taps,
             interval: scenario.run.sample,
             next_sample: Instant::ZERO + scenario.run.sample,
             warmup_end: Some(Instant::ZERO + scenario.run.warmup),
@@ -86,9 +86,16 @@ impl Recorder {
 
 impl Observer for Recorder {
     fn offered(&mut self, now: Instant, link: usize, frame: &Frame) {
-        if let Some(capture) = &mut self.capture {
-            capture.packet(now, link, frame);
-        }
+        self.taps.offered(now, link, frame);
+    }
+    fn delivered(&mut self, now: Instant, link: usize, frame: &Frame) {
+        self.taps.delivered(now, link, frame);
+    }
+    fn entered(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+        self.taps.entered(now, middlebox, frame);
+    }
+    fn left(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+        self.taps.left(now, middlebox, frame);
     }
 
     fn dropped(&mut self, now: Instant, link: usize, frame: &Frame, cause: DropCause) {

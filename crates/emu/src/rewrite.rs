@@ -2,7 +2,7 @@
 //! incrementally (RFC 1624), so that everything that the header struct does not know stays as it was.
 
 use longhaul_segment::checksum::{update, update_u32};
-use longhaul_segment::{Segment, wire};
+use longhaul_segment::{Options, Segment, wire};
 
 /// Offsets in the TCP header (RFC 9293 section 3.1).
 const SEQ: usize = 4;
@@ -19,6 +19,13 @@ pub(crate) fn rewrite(packet: &mut Vec<u8>, read: &Read, after: &Segment) -> boo
     if after.options == read.before.options {
         patch(&mut packet[read.ip_header_len..], after);
         return true;
+    }
+    let (before, wanted) = (&read.before.options, &after.options);
+    if let (Options { mss: Some(_), .. }, Some(mss)) = (before, wanted.mss) {
+        if (Options { mss: None, ..*before }) == (Options { mss: None, ..*wanted }) {
+            patch(&mut packet[read.ip_header_len..], after);
+            return patch_mss(&mut packet[read.ip_header_len..read.payload_at], mss);
+        }
     }
     if !read.is_all {
         patch(&mut packet[read.ip_header_len..], after);
@@ -75,9 +82,45 @@ fn patch(tcp: &mut [u8], after: &Segment) {
     tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
+/// Option kinds (RFC 9293 section 3.1).
+const END: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+/// Bytes of the MSS option.
+const MSS_LEN: usize = 4;
+
+/// Changes the last MSS option, which is the one that counts, where it stands. False if there is none.
+fn patch_mss(tcp: &mut [u8], mss: u16) -> bool {
+    let (mut at, mut found) = (20, None);
+    while let Some(kind) = tcp.get(at).copied().filter(|kind| *kind != END) {
+        let len = if kind == NOP { 1 } else { usize::from(tcp.get(at + 1).copied().unwrap_or(0)) };
+        if len == 0 || at + len > tcp.len() {
+            break;
+        }
+        if kind == MSS && len == MSS_LEN {
+            found = Some(at + 2);
+        }
+        at += len;
+    }
+    let Some(at) = found else { return false };
+    // Sums are of words at even places; what stands at an odd one is swapped in its word.
+    let place = at & !1;
+    let words = |tcp: &[u8]| -> u32 {
+        let byte = |at: usize| u32::from(tcp.get(at).copied().unwrap_or(0));
+        byte(place) << 24 | byte(place + 1) << 16 | byte(place + 2) << 8 | byte(place + 3)
+    };
+    let old = words(tcp);
+    tcp[at..at + 2].copy_from_slice(&mss.to_be_bytes());
+    let sum = u16::from_be_bytes([tcp[CHECKSUM], tcp[CHECKSUM + 1]]);
+    let sum = update_u32(sum, old, words(tcp));
+    tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_segment::checksum::Checksum;
     use longhaul_segment::{Flags, SeqNumber, ip};
 
     fn packet() -> Vec<u8> {
@@ -116,6 +159,42 @@ mod tests {
         assert!(rewrite(&mut bytes, &read, &after));
         let (again, payload) = Read::of(&bytes).expect("the checksum is right");
         assert_eq!((again.before, payload), (after, &b"hello"[..]));
+    }
+
+    /// Everything else stays, byte for byte, whatever stands before the option and beside it.
+    #[test]
+    fn an_mss_is_changed_where_it_stands() {
+        let odd = [1, 2, 4, 5, 0xb4, 254, 3, 9]; // NOP, MSS 1460 at an odd place, an experiment (RFC 4727)
+        let even = [2, 4, 5, 0xb4, 254, 4, 9, 9];
+        for (options, at) in [(odd, 43), (even, 42)] {
+            let mut bytes = packet();
+            let payload = bytes.split_off(40 + 4);
+            bytes.truncate(40);
+            bytes.extend_from_slice(&options);
+            bytes.extend_from_slice(&payload);
+            bytes[32] = 7 << 4;
+            let len = bytes.len() as u16;
+            bytes[2..4].copy_from_slice(&len.to_be_bytes());
+            for (place, from) in [(10, 0..20), (36, 20..usize::from(len))] {
+                bytes[place..place + 2].fill(0);
+                let mut sum = Checksum::new();
+                if from.start > 0 {
+                    sum.add_pseudo_header([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), u32::from(len) - 20);
+                }
+                sum.add(&bytes[from]);
+                let sum = sum.finish().to_be_bytes();
+                bytes[place..place + 2].copy_from_slice(&sum);
+            }
+            let before = bytes.clone();
+            let (read, _) = Read::of(&bytes).expect("the checksum is right");
+            let mut after = read.before;
+            after.options.mss = Some(536);
+            assert!(rewrite(&mut bytes, &read, &after));
+            let (again, _) = Read::of(&bytes).expect("the checksum is right");
+            assert_eq!(again.before.options.mss, Some(536));
+            let changed: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] != before[*at]).collect();
+            assert!(changed.iter().all(|place| [36, 37, at, at + 1].contains(place)), "{changed:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `longhaul-emu run`: the scenario's flows as connections of real kernels, and a result as the simulator writes it.
 
 use crate::Error;
-use crate::capture::{Capture, Captured};
+use crate::capture::{self, Capture, Taps};
 use crate::clock::Clock;
 use crate::driver::{self, Driven, Live};
 use crate::flows::{self, Flow, Progress, Run, Work};
@@ -34,6 +34,8 @@ pub struct Options {
     pub most_late: Duration,
     /// Ends when all transfers of given size are done, and not only after the run's duration.
     pub until_done: bool,
+    /// Points at which packets are captured, beside the links that the scenario names.
+    pub taps: Vec<String>,
     /// Called about once a second.
     pub progress: Option<fn(&Status)>,
 }
@@ -47,6 +49,8 @@ pub struct Status {
     pub delivered: u64,
     /// Packets handed to kernels.
     pub moved: u64,
+    /// Packets dropped on links.
+    pub dropped: u64,
     /// The latest of them.
     pub latest: Duration,
 }
@@ -72,7 +76,8 @@ pub(crate) struct Finished<'a> {
     pub device_drops: u64,
     pub real_time: bool,
     pub most_late: Duration,
-    pub captured: Option<Captured>,
+    /// What is missing in the capture.
+    pub not_captured: Vec<String>,
     pub warnings: Vec<String>,
 }
 
@@ -88,14 +93,14 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         .map_err(|why| Error::system(format!("make the directory {}", options.out.display()), why))?;
     // Not a result until it is complete.
     let _ = std::fs::remove_file(options.out.join("summary.json"));
-    let capture = Capture::new(scenario, &network, &options.out.join("packets.pcapng"))?;
+    let capture = Capture::new(scenario, &network, &options.taps, &options.out.join("packets.pcapng"))?;
     let progress: Vec<Progress> = works.iter().map(|_| Progress::default()).collect();
     let flows = flows_of(scenario, &network, &testbed, &works, &progress);
     let began = time::Instant::now();
     let (driven, measured) = play(scenario, &network, &testbed, &flows, capture, options, stop)?;
     let wall_s = began.elapsed().as_secs_f64();
     let mut driven = driven;
-    let captured = driven.watcher.capture.take().map(Capture::finish);
+    let not_captured = capture::finish(driven.watcher.taps.take());
     let device_drops = testbed.hosts.iter().map(Host::device_drops).sum::<u64>() + driven.refused;
     let mut warnings = testbed.warnings.clone();
     warnings.append(&mut driven.warnings);
@@ -109,7 +114,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         measured,
         device_drops,
         most_late: options.most_late,
-        captured,
+        not_captured,
         warnings,
     };
     let summary = summary::summarise(&mut finished);
@@ -191,13 +196,13 @@ fn play(
     network: &Network,
     testbed: &Testbed,
     flows: &[Flow<'_>],
-    capture: Option<Capture>,
+    taps: Taps,
     options: &Options,
     stop: &AtomicBool,
 ) -> Result<(Driven<Recorder>, Vec<Measured>), Error> {
     let listeners = flows.iter().map(Flow::listen).collect::<Result<Vec<_>, Error>>()?;
     let world = World::new(scenario, network, &testbed.addresses())?;
-    let recorder = Recorder::new(scenario, network, capture);
+    let recorder = Recorder::new(scenario, network, taps);
     let mut ports = ports(testbed)?;
     let (over, driven_enough) = (AtomicBool::new(false), AtomicBool::new(false));
     let live = Live::default();
@@ -290,8 +295,7 @@ impl<'a> Watch<'a> {
                 }
             }
             if let Some(tell) = options.progress.filter(|_| now >= next_told) {
-                let (moved, latest) = live.read();
-                tell(&Status { now, delivered: self.delivered(), moved, latest });
+                tell(&Status { delivered: self.delivered(), ..live.status(now) });
                 next_told += Duration::from_secs(1);
             }
             if now >= end || options.until_done && self.is_done() {

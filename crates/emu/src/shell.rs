@@ -1,8 +1,10 @@
 //! `longhaul-emu shell`: a command whose network lies behind a scenario's path.
 
+use crate::capture;
 use crate::clock::Clock;
 use crate::driver::{self, Driven, Live, Port};
 use crate::lateness::Figures;
+use crate::run::Status;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::World;
 use crate::{Error, namespace, sys};
@@ -10,6 +12,7 @@ use longhaul_scenario::{AppSpec, Network, Scenario};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -25,6 +28,10 @@ pub struct Options {
     pub serve: Vec<(String, String)>,
     /// How packets are moved.
     pub driver: driver::Options,
+    /// File and points of a capture.
+    pub capture: Option<(PathBuf, Vec<String>)>,
+    /// Called about once a second.
+    pub progress: Option<fn(&Status)>,
 }
 
 /// What a command in a shell leaves.
@@ -52,6 +59,8 @@ impl Outcome {
             "lateness_p999_s": p999.as_secs_f64(),
             "lateness_max_s": max.as_secs_f64(),
             "device_drops": self.device_drops,
+            "dropped_packets": self.counters.dropped,
+            "unseen_packets": self.counters.unseen,
             "unreadable_packets": self.counters.unreadable,
             "unrouted_packets": self.counters.no_route,
             "kernel": crate::kernel::release(),
@@ -90,23 +99,28 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     let testbed = Testbed::new(scenario, &network, &nodes)?;
     let world = World::new(scenario, &network, &testbed.addresses())?;
     let mut ports = ports(&testbed)?;
-    let done = AtomicBool::new(false);
+    let taps = capture::taps(scenario, &network, options.capture.as_ref())?;
+    let (done, live) = (AtomicBool::new(false), Live::default());
     let clock = Clock::start();
     let (driven, status) = std::thread::scope(|scope| {
-        let driver = scope
-            .spawn(|| driver::drive(clock, world, (), &mut ports, options.driver, &Live::default(), &done));
+        let driver =
+            scope.spawn(|| driver::drive(clock, world, taps, &mut ports, options.driver, &live, &done));
+        let told = scope.spawn(|| live.watch(clock, options.progress, || done.load(Ordering::Relaxed)));
         let status = serve_and_run(&testbed, at, options, stop);
         done.store(true, Ordering::Relaxed);
+        let _ = told.join();
         (driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), status)
     });
-    let Driven { world, lateness, refused, warnings, .. } = driven;
+    let Driven { world, watcher, lateness, refused, warnings, .. } = driven;
+    let warnings = testbed.warnings.iter().cloned().chain(warnings).chain(capture::finish(watcher));
+    let warnings = warnings.collect();
     let device_drops = testbed.hosts.iter().map(Host::device_drops).sum::<u64>() + refused;
     Ok(Outcome {
         status: status?,
         lateness: lateness.figures(),
         counters: world.counters,
         device_drops,
-        warnings: testbed.warnings.iter().cloned().chain(warnings).collect(),
+        warnings,
     })
 }
 

@@ -2,9 +2,15 @@
 //! body. What they cannot read (fragments, wrong checksums, anything but TCP) passes untouched and is counted.
 
 use crate::Error;
-use longhaul_middlebox::{Established, Middlebox, PrematureAck, Snoop};
+use crate::connections::FIRST_OWN;
+use crate::rewrite::Read;
+use longhaul_middlebox::split::{Carrying, Plans};
+use longhaul_middlebox::{Established, Middlebox};
 use longhaul_results::{Metrics, MiddleboxSummary};
-use longhaul_scenario::{MiddleboxInstance, MiddleboxSpec, Network, Scenario};
+use longhaul_scenario::{
+    MiddleboxSpec, Network, Scenario, SplitSpec, distributed_split, packet_middlebox, single_split,
+    split_plan,
+};
 use longhaul_units::Instant;
 use std::sync::Arc;
 
@@ -16,6 +22,10 @@ pub(crate) struct Stage {
     pub inner: Box<dyn Middlebox<Payload>>,
     /// When it breaks down; [`Instant::FAR_FUTURE`] for never, and afterwards.
     pub fails_at: Instant,
+    /// What it takes in it sends on as a header struct says it: packets of which that does not say all go by it.
+    makes_anew: bool,
+    /// It is made for IPv4 only.
+    v4_only: bool,
     /// Its counters at the end of the warm-up.
     baseline: Vec<(&'static str, u64)>,
 }
@@ -24,25 +34,27 @@ impl Stage {
     /// A middlebox as the scenario says.
     ///
     /// # Errors
-    /// A kind that is not for real packets.
-    pub fn new(scenario: &Scenario, instance: &MiddleboxInstance) -> Result<Stage, Error> {
+    /// Settings that are not for real packets.
+    pub fn new(scenario: &Scenario, network: &Network, index: usize) -> Result<Stage, Error> {
+        let instance = &network.middleboxes[index];
         let spec = &scenario.middlebox[instance.spec];
-        let inner: Box<dyn Middlebox<Payload>> = match spec {
-            MiddleboxSpec::PrematureAck(spec) => {
-                Box::new(PrematureAck::new(spec.settings(), Established::default()))
-            }
-            MiddleboxSpec::Snoop(spec) => Box::new(Snoop::new(spec.settings())),
-            _ => {
-                return Err(Error::Unsupported(format!(
-                    "middlebox \"{}\": the emulator has none of kind \"{}\"; the simulator has",
-                    instance.name,
-                    spec.kind()
-                )));
-            }
+        // Own connections have numbers of their own here, behind all that hosts can have.
+        let own = FIRST_OWN + instance.own_connections.0 - network.connection_flows.len() as u32;
+        let inner = match spec {
+            MiddleboxSpec::Split(spec) => split(scenario, network, index, spec, own)?,
+            _ => packet_middlebox(scenario, network, index, own, Established::default())
+                .expect("all but splits are made there"),
         };
         let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
         let baseline = inner.counters();
-        Ok(Stage { inner, fails_at, baseline })
+        let compacts = matches!(spec, MiddleboxSpec::AckCompaction(_));
+        let makes_anew = compacts || matches!(spec, MiddleboxSpec::AckFilter(_));
+        Ok(Stage { inner, fails_at, makes_anew, v4_only: compacts, baseline })
+    }
+
+    /// True if it can do what it does with this packet.
+    pub fn reads(&self, read: &Read) -> bool {
+        (read.is_all || !self.makes_anew) && (read.ip.dst.is_ipv4() || !self.v4_only)
     }
 
     /// When it next wants to be woken.
@@ -96,4 +108,37 @@ impl Stage {
             long_hop: vec![],
         }
     }
+}
+
+/// A split, with the bytes of its packets beside it.
+fn split(
+    scenario: &Scenario,
+    network: &Network,
+    index: usize,
+    spec: &SplitSpec,
+    own: u32,
+) -> Result<Box<dyn Middlebox<Payload>>, Error> {
+    let instance = &network.middleboxes[index];
+    let mut groups: Vec<usize> = instance.flows.iter().map(|flow| network.flows[*flow].group).collect();
+    groups.dedup();
+    let first = groups.first().copied().unwrap_or(0);
+    let tcp = |group: usize| {
+        let flow = &scenario.flow[group].tcp;
+        (spec.near_tcp(flow), spec.far_tcp(flow))
+    };
+    if let Some(other) = groups.iter().find(|group| tcp(**group) != tcp(first)) {
+        let [first, other] = [first, *other].map(|group| &scenario.flow[group].name);
+        return Err(Error::Unsupported(format!(
+            "middlebox \"{}\": with real packets a split has one setting for all flows, and \"{first}\" and \"{other}\" have \
+             different `tcp`: give them the same, or set `near` and `far` of the middlebox",
+            instance.name
+        )));
+    }
+    let plans = Plans { plans: vec![split_plan(scenario, spec, first)], of: vec![] };
+    Ok(if instance.nodes.len() == 1 {
+        Box::new(Carrying::new(single_split(scenario, instance, plans), FIRST_OWN))
+    } else {
+        let split = distributed_split(scenario, network, instance, spec, plans, own, vec![]);
+        Box::new(Carrying::new(split, FIRST_OWN))
+    })
 }

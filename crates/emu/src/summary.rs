@@ -373,18 +373,6 @@ fn warnings(run: &Finished<'_>, flows: &[Flow], emulation: &Emulation) -> Vec<Wa
             warnings.push(about("flow_failed", &instance.name, format!("{}: {why}", instance.name)));
         }
     }
-    if let Some(captured) = &run.captured {
-        if let Some(why) = &captured.error {
-            warnings.push(about("capture", "capture", format!("the capture is not complete: {why}")));
-        }
-        if captured.missed > 0 {
-            let missed = captured.missed;
-            warnings.push(about(
-                "capture",
-                "capture",
-                format!("{missed} packets are missing in the capture: it was too slow"),
-            ));
-        }
-    }
+    warnings.extend(run.not_captured.iter().map(|text| about("capture", "capture", text.clone())));
     warnings
 }

@@ -149,7 +149,7 @@ pub fn hosts_of(network: &Network) -> Vec<usize> {
 }
 
 /// Addresses of a node: 10.0.0.1 and fd6c:6f6e:6768::1 for the first, and so on; in private ranges (RFC 1918, RFC 4193).
-fn addresses_of(node: usize) -> (Ipv4Addr, Ipv6Addr) {
+pub(crate) fn addresses_of(node: usize) -> (Ipv4Addr, Ipv6Addr) {
     let number = node as u32 + 1;
     let [_, high, middle, low] = number.to_be_bytes();
     let v6 = Ipv6Addr::new(0xfd6c, 0x6f6e, 0x6768, 0, 0, 0, (number >> 16) as u16, number as u16);

@@ -7,9 +7,10 @@
 
 use crate::Error;
 use crate::agenda::Agenda;
-use crate::connections::{Connections, Seen};
-use crate::frame::{self, Frame, Shape};
+use crate::connections::{Connections, FIRST_OWN, Leaving, LinkHeader, Outside, Seen};
+use crate::frame::{self, Frame, OwnPacket, Shape};
 use crate::line::VjLine;
+use crate::own;
 use crate::rewrite::{Read, rewrite};
 use crate::stage::{Payload, Stage};
 use longhaul_middlebox::{Departure, Event, Passing, Verdict};
@@ -23,6 +24,7 @@ use longhaul_segment::{Segment, ip, wire};
 use longhaul_units::Instant;
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// A packet that has reached its host.
 pub struct Arrival {
@@ -50,6 +52,8 @@ pub struct Counters {
     pub taken: u64,
     /// See above.
     pub originated: u64,
+    /// Packets dropped on links, whatever the cause.
+    pub dropped: u64,
     /// Packets that have passed a middlebox unseen: not TCP, fragments, wrong lengths or checksums, too many connections.
     pub unseen: u64,
 }
@@ -67,16 +71,51 @@ pub struct FlowCounters {
     pub lost: u64,
 }
 
-/// Who is told of packets on links.
+/// Who is told of packets on links and at middleboxes.
 pub trait Observer {
     /// A packet is offered to a link.
     fn offered(&mut self, _now: Instant, _link: usize, _frame: &Frame) {}
+    /// A packet is at the far end of a link.
+    fn delivered(&mut self, _now: Instant, _link: usize, _frame: &Frame) {}
+    /// A packet has come to a middlebox.
+    fn entered(&mut self, _now: Instant, _middlebox: usize, _frame: &Frame) {}
+    /// A packet leaves a middlebox.
+    fn left(&mut self, _now: Instant, _middlebox: usize, _frame: &Frame) {}
     /// A packet was dropped on a link.
     fn dropped(&mut self, _now: Instant, _link: usize, _frame: &Frame, _cause: DropCause) {}
 }
 
 /// Nobody.
 impl Observer for () {}
+
+/// Perhaps somebody.
+impl<O: Observer> Observer for Option<O> {
+    fn offered(&mut self, now: Instant, link: usize, frame: &Frame) {
+        if let Some(observer) = self {
+            observer.offered(now, link, frame);
+        }
+    }
+    fn delivered(&mut self, now: Instant, link: usize, frame: &Frame) {
+        if let Some(observer) = self {
+            observer.delivered(now, link, frame);
+        }
+    }
+    fn entered(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+        if let Some(observer) = self {
+            observer.entered(now, middlebox, frame);
+        }
+    }
+    fn left(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+        if let Some(observer) = self {
+            observer.left(now, middlebox, frame);
+        }
+    }
+    fn dropped(&mut self, now: Instant, link: usize, frame: &Frame, cause: DropCause) {
+        if let Some(observer) = self {
+            observer.dropped(now, link, frame, cause);
+        }
+    }
+}
 
 /// Server ports of the scenario's flows begin here: the port tells the flow.
 pub const FIRST_PORT: u16 = 10_000;
@@ -96,8 +135,11 @@ pub struct World {
     stages: Vec<Stage>,
     connections: Connections,
     agenda: Agenda,
-    /// Steps of the ways, one way for each ordered pair of hosts: from host `a` to `b` it is `a * hosts + b`.
+    /// Steps of the ways, one way for each ordered pair of hosts: from host `a` to `b` it is `a * hosts + b`. Behind them those of
+    /// the middleboxes' own connections, there and back.
     ways: Vec<Vec<Step>>,
+    /// Addresses of the ends of these connections.
+    own_ends: Vec<[IpAddr; 2]>,
     hosts: usize,
     addresses: HashMap<IpAddr, usize>,
     /// There are two hosts, and whatever comes from one goes to the other.
@@ -135,9 +177,10 @@ impl World {
             .collect();
         let ways =
             hosts.iter().flat_map(|(from, _)| hosts.iter().map(|(to, _)| way(scenario, network, *from, *to)));
+        let ways = ways.chain(own::ways(network)).collect();
         let vj = |link: &DirectedLink| link.config.serial.and_then(|serial| serial.vj);
         let lines = network.links.iter().map(|link| vj(link).map(|spec| VjLine::new(&spec))).collect();
-        let stages = network.middleboxes.iter().map(|instance| Stage::new(scenario, instance));
+        let stages = (0..network.middleboxes.len()).map(|index| Stage::new(scenario, network, index));
         let stages = stages.collect::<Result<Vec<_>, Error>>()?;
         let addresses = hosts
             .iter()
@@ -149,7 +192,8 @@ impl World {
             lines,
             stages,
             connections: Connections::default(),
-            ways: ways.collect(),
+            ways,
+            own_ends: own::ends(network),
             hosts: hosts.len(),
             addresses: addresses.collect(),
             bridged: false,
@@ -241,6 +285,7 @@ impl World {
             is_data: self.flow_of(shape).1,
             hash: shape.flow_hash(),
             weight: self.known.get(flow as usize).map_or(1, |known| known.weight),
+            own: None,
         }
     }
 
@@ -268,44 +313,44 @@ impl World {
         match step {
             None => self.arrive(frame),
             Some(Step::Link(link)) => self.offer(observer, link, frame),
-            Some(Step::Middlebox { middlebox, .. }) => self.pass(observer, middlebox, frame),
+            Some(Step::Middlebox { middlebox, port }) => self.pass(observer, middlebox, port, frame),
         }
     }
 
     /// A packet has reached a middlebox.
-    fn pass(&mut self, observer: &mut impl Observer, stage: usize, mut frame: Frame) {
-        match self.show(stage, &mut frame) {
+    fn pass(&mut self, observer: &mut impl Observer, stage: usize, port: usize, mut frame: Frame) {
+        observer.entered(self.now, stage, &frame);
+        match self.show(stage, port, &mut frame) {
             None => {
                 self.counters.unseen += 1;
+                observer.left(self.now, stage, &frame);
                 self.go(observer, frame);
             }
-            Some(Verdict::Taken) => {
+            // The way of a middlebox's own packets ends there.
+            Some(verdict) if verdict == Verdict::Taken || frame.own.is_some() => {
                 self.counters.taken += 1;
                 self.serve(observer, stage);
             }
-            Some(Verdict::Forward) => {
+            Some(_) => {
+                observer.left(self.now, stage, &frame);
                 self.go(observer, frame);
                 self.serve(observer, stage);
             }
         }
     }
 
-    /// Shows a packet to a middlebox; `None` if it is none that middleboxes read.
-    fn show(&mut self, stage: usize, frame: &mut Frame) -> Option<Verdict> {
-        let (read, payload) = Read::of(frame.packet())?;
+    /// Shows a packet to a middlebox; `None` if it is none that it reads.
+    fn show(&mut self, stage: usize, port: usize, frame: &mut Frame) -> Option<Verdict> {
+        if let Some(own) = frame.own.clone() {
+            return Some(self.show_own(stage, port, frame, &own));
+        }
+        let (read, payload) = Read::of(frame.packet()).filter(|(read, _)| self.stages[stage].reads(read))?;
         let payload: Payload = payload.into();
         let before = read.before;
-        let seen = Seen {
-            src: (read.ip.src, before.src_port),
-            dst: (read.ip.dst, before.dst_port),
-            tcp_flags: before.flags.0 as u8,
-            way: frame.way,
-            flow: frame.flow,
-        };
-        let (connection, direction) = self.connections.of(self.now, &seen)?;
+        let (connection, direction) = self.connections.of(self.now, &self.seen(frame, &read))?;
         let (mut segment, mut ecn) = (before, read.ip.ecn);
         let passing = Passing { connection, direction, ecn: &mut ecn, segment: &mut segment, body: &payload };
-        let verdict = self.stages[stage].inner.handle_packet(self.now, 0, passing);
+        let verdict = self.stages[stage].inner.handle_packet(self.now, port, passing);
         if verdict == Verdict::Forward {
             if segment != before {
                 let mut packet = frame.bytes.split_off(usize::from(frame.network));
@@ -319,37 +364,80 @@ impl World {
         Some(verdict)
     }
 
+    fn show_own(&mut self, stage: usize, port: usize, frame: &Frame, own: &OwnPacket) -> Verdict {
+        let OwnPacket { connection, direction, mut segment, body } = own.clone();
+        let mut ecn = frame::ecn(frame.packet());
+        let passing = Passing { connection, direction, ecn: &mut ecn, segment: &mut segment, body: &body };
+        self.stages[stage].inner.handle_packet(self.now, port, passing)
+    }
+
+    fn seen(&self, frame: &Frame, read: &Read) -> Seen {
+        let (way, hosts) = (frame.way as usize, self.hosts);
+        let link = frame.bytes[..usize::from(frame.network)].first_chunk::<14>().copied();
+        Seen {
+            src: (read.ip.src, read.before.src_port),
+            dst: (read.ip.dst, read.before.dst_port),
+            tcp_flags: read.before.flags.0 as u8,
+            way: frame.way,
+            back: (way % hosts * hosts + way / hosts) as u32,
+            flow: frame.flow,
+            outside: Outside { ip: read.ip, link },
+        }
+    }
+
     /// Does all that a middlebox wants after an input.
     fn serve(&mut self, observer: &mut impl Observer, stage: usize) {
         let mut segment = Segment::default();
         while let Some(departure) = self.stages[stage].inner.transmit_into(self.now, &mut segment) {
-            if let Some(frame) = self.made(stage, &segment, &departure) {
+            let frame = if departure.connection < FIRST_OWN {
+                self.made(stage, &segment, &departure)
+            } else {
+                self.made_own(&segment, departure)
+            };
+            if let Some(frame) = frame {
                 self.counters.originated += 1;
+                observer.left(self.now, stage, &frame);
                 self.go(observer, frame);
             }
         }
-        while let Some(Event::Dropped { connection, direction, payload_len, .. }) =
-            self.stages[stage].inner.poll_event()
+        while let Some(Event::Dropped { connection, payload_len, .. }) = self.stages[stage].inner.poll_event()
         {
-            let flow = self.connections.leaving(connection, direction).map(|(.., flow)| flow as usize);
-            if let Some(flow) = flow.and_then(|flow| self.flows.get_mut(flow)).filter(|_| payload_len > 0) {
+            let flow = self.connections.flow_of(connection).filter(|_| payload_len > 0);
+            if let Some(flow) = flow.and_then(|flow| self.flows.get_mut(flow as usize)) {
                 flow.lost += 1;
             }
         }
         self.set_timer(stage);
     }
 
-    /// A packet that a middlebox sends by itself.
+    /// A packet of a flow that a middlebox sends by itself.
     fn made(&self, stage: usize, segment: &Segment, departure: &Departure<Payload>) -> Option<Frame> {
-        let (src, dst, way, flow) = self.connections.leaving(departure.connection, departure.direction)?;
-        let header = ip::Header { ecn: departure.ecn, ..ip::Header::new(src.0, dst.0) };
-        let segment = Segment { src_port: src.1, dst_port: dst.1, ..*segment };
-        let mut bytes = vec![];
+        let Leaving { ports, outside, way, flow } =
+            self.connections.leaving(departure.connection, departure.direction)?;
+        let header = ip::Header { ecn: departure.ecn, ..outside.ip };
+        let segment = Segment { src_port: ports.0, dst_port: ports.1, ..*segment };
+        let mut bytes = outside.link.map_or(vec![], |header: LinkHeader| header.to_vec());
+        let network = bytes.len();
         wire::encode(&header, &segment, &departure.body, &mut bytes).ok()?;
+        let shape = Shape::of(&bytes[network..])?;
+        let here = Step::Middlebox { middlebox: stage, port: departure.port };
+        let step = self.ways[way as usize].iter().position(|step| *step == here)? + 1;
+        Some(Frame { step: step as u16, ..self.frame(bytes, network as u16, way, &shape, flow) })
+    }
+
+    /// A packet between the two nodes of a middlebox.
+    fn made_own(&self, segment: &Segment, departure: Departure<Payload>) -> Option<Frame> {
+        let Departure { connection, direction, ecn, body, .. } = departure;
+        let number = (connection - FIRST_OWN) as usize;
+        let ends = self.own_ends.get(number)?;
+        let (from, to) = (ends[direction as usize], ends[1 - direction as usize]);
+        let header = ip::Header { ecn, ..ip::Header::new(from, to) };
+        let bytes = own::packet(&header, segment, &body)?;
         let shape = Shape::of(&bytes)?;
-        let here = |step: &Step| matches!(step, Step::Middlebox { middlebox, .. } if *middlebox == stage);
-        let step = self.ways[way as usize].iter().position(here)? + 1;
-        Some(Frame { step: step as u16, ..self.frame(bytes, 0, way, &shape, flow) })
+        let way = (self.hosts * self.hosts + 2 * number + direction as usize) as u32;
+        let own = OwnPacket { connection, direction, segment: *segment, body };
+        let own = Some(Arc::new(own));
+        Some(Frame { own, is_data: false, ..self.frame(bytes, 0, way, &shape, Frame::NO_FLOW) })
     }
 
     fn set_timer(&mut self, stage: usize) {
@@ -400,7 +488,7 @@ impl World {
             Fate::Dropped(cause) | Fate::Lost(cause, _) => {
                 // A loss on the wire is known before it happens.
                 let at = if let Fate::Lost(_, departure) = fate { departure } else { now };
-                count_lost(&mut self.flows, &frame);
+                count_lost(&mut self.counters, &mut self.flows, &frame);
                 observer.dropped(at, link, &frame, cause);
             }
         }
@@ -414,13 +502,14 @@ impl World {
             self.note_dropped(observer, index);
         }
         if let Some(frame) = frame {
+            observer.delivered(self.now, index, &frame);
             self.go(observer, frame);
         }
     }
 
     fn note_dropped(&mut self, observer: &mut impl Observer, link: usize) {
         for (frame, cause) in self.links[link].take_dropped() {
-            count_lost(&mut self.flows, &frame);
+            count_lost(&mut self.counters, &mut self.flows, &frame);
             observer.dropped(self.now, link, &frame, cause);
         }
     }
@@ -432,14 +521,19 @@ fn way(scenario: &Scenario, network: &Network, from: usize, to: usize) -> Vec<St
     let any = |a: usize, b: usize| network.flows.iter().any(|flow| joins(flow, a, b));
     // Forward packets meet the middleboxes at a node in the order of the document, others in the opposite one.
     let reverse = any(to, from) && !any(from, to);
+    let links = network.path(from, to).unwrap_or_default();
+    let inner = &links[..links.len().saturating_sub(1)];
+    let place = |node: usize| inner.iter().position(|link| network.links[*link].to == node);
     let acts = |instance: &MiddleboxInstance| {
         let chosen = |flow: &usize| {
             let flow = &network.flows[*flow];
             joins(flow, from, to) || joins(flow, to, from)
         };
-        scenario.middlebox[instance.spec].common().flows.is_empty() || instance.flows.iter().any(chosen)
+        let on_the_way = instance.nodes.iter().all(|node| place(*node).is_some());
+        let faces = !instance.one_way || place(instance.nodes[0]) < place(instance.nodes[1]);
+        let named = !scenario.middlebox[instance.spec].common().flows.is_empty();
+        on_the_way && faces && (!named || instance.flows.iter().any(chosen))
     };
-    let links = network.path(from, to).unwrap_or_default();
     let mut steps = vec![];
     for (position, link) in links.iter().enumerate() {
         steps.push(Step::Link(*link));
@@ -447,9 +541,12 @@ fn way(scenario: &Scenario, network: &Network, from: usize, to: usize) -> Vec<St
             break;
         }
         let node = network.links[*link].to;
-        let here = network.middleboxes.iter().enumerate();
-        let here = here.filter(|(_, instance)| instance.nodes.contains(&node) && acts(instance));
-        let mut here: Vec<Step> = here.map(|(middlebox, _)| Step::Middlebox { middlebox, port: 0 }).collect();
+        let here = network.middleboxes.iter().enumerate().filter(|(_, instance)| acts(instance));
+        let here = here.filter_map(|(middlebox, instance)| {
+            let port = instance.nodes.iter().position(|at| *at == node)?;
+            Some(Step::Middlebox { middlebox, port })
+        });
+        let mut here: Vec<Step> = here.collect();
         if reverse {
             here.reverse();
         }
@@ -465,7 +562,8 @@ impl Known {
     }
 }
 
-fn count_lost(flows: &mut [FlowCounters], frame: &Frame) {
+fn count_lost(counters: &mut Counters, flows: &mut [FlowCounters], frame: &Frame) {
+    counters.dropped += 1;
     if let Some(flow) = flows.get_mut(frame.flow as usize).filter(|_| frame.is_data) {
         flow.lost += 1;
     }

@@ -3,6 +3,7 @@
 //! [`load`] reads a file strictly, and [`Scenario::network`] expands its shorthands into nodes, directed links and
 //! single flows. Worlds (the simulator, the emulator) start from there.
 
+mod build;
 mod draw;
 mod error;
 mod linux;
@@ -16,6 +17,7 @@ mod times;
 mod traffic;
 mod validate;
 
+pub use build::{distributed_split, packet_middlebox, single_split, split_plan};
 pub use draw::{Count, Draw, Quantity, Volume};
 pub use error::ScenarioError;
 pub use load::{load, resolved_toml, run_id, schema_json};

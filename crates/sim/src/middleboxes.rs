@@ -4,20 +4,18 @@
 use crate::fabric::Port;
 use crate::packet::Packet;
 use crate::world::World;
-use longhaul_middlebox::split::{FlowControl, LongHop, MakeCongestionControl, Plan, Plans, Side};
+use longhaul_middlebox::split::Plans;
 use longhaul_middlebox::{
-    AckCompaction, AckFilter, Direction, DistributedSplit, Established, Event, KnownEnd, Levels, Middlebox,
-    MssClamp, OwnConnection, Passing, PrematureAck, SingleSplit, Snoop, Verdict,
+    Direction, Established, Event, KnownEnd, Levels, Middlebox, OwnConnection, Passing, Verdict,
 };
-use longhaul_path::Random;
 use longhaul_results::{LongHopRow, LongHopSummary, Metrics, MiddleboxRow, MiddleboxSummary};
 use longhaul_scenario::{
-    BufferSpec, MiddleboxInstance, MiddleboxSpec, Network, Scenario, SplitSpec, TcpSpec,
+    MiddleboxInstance, MiddleboxSpec, Network, Scenario, SplitSpec, distributed_split, packet_middlebox,
+    single_split, split_plan,
 };
 use longhaul_segment::SeqNumber;
-use longhaul_tcp::{Config, Reading, Stats};
-use longhaul_units::{Duration, Instant, Rate, Size};
-use std::sync::Arc;
+use longhaul_tcp::Stats;
+use longhaul_units::{Duration, Instant};
 
 /// A middlebox at work.
 pub(crate) struct Node {
@@ -44,67 +42,29 @@ struct LongHopEnd {
 /// A middlebox as the scenario says.
 fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middlebox<()>> {
     let instance = &network.middleboxes[index];
-    match &scenario.middlebox[instance.spec] {
-        MiddleboxSpec::PrematureAck(spec) => {
-            Box::new(PrematureAck::new(spec.settings(), established(scenario, network)))
+    let own = instance.own_connections.0;
+    if let MiddleboxSpec::Split(spec) = &scenario.middlebox[instance.spec] {
+        let plans = plans(scenario, network, spec);
+        if instance.nodes.len() == 1 {
+            return Box::new(single_split(scenario, instance, plans));
         }
-        MiddleboxSpec::Snoop(spec) => Box::new(Snoop::new(spec.settings())),
-        MiddleboxSpec::AckCompaction(spec) => {
-            let links = instance.between[0].iter().map(|link| &network.links[*link].config);
-            let thin = links.min_by_key(|config| config.rate);
-            let rate = thin.map_or(Rate::ZERO, |config| config.rate);
-            let framing = thin.and_then(|config| config.serial).map_or(0, |serial| serial.framing.bytes());
-            Box::new(AckCompaction::new(spec.settings(rate, framing), instance.own_connections.0))
-        }
-        MiddleboxSpec::AckFilter(spec) => Box::new(AckFilter::new(spec.settings())),
-        MiddleboxSpec::MssClamp(spec) => Box::new(MssClamp::new(spec.settings())),
-        MiddleboxSpec::Split(spec) if instance.nodes.len() == 1 => {
-            let random = Random::stream(scenario.run.seed, &format!("middlebox {} isn", instance.name));
-            Box::new(SingleSplit::new(plans(scenario, network, spec), random))
-        }
-        MiddleboxSpec::Split(spec) => Box::new(distributed(scenario, network, instance, spec)),
+        let positions = positions(network, instance);
+        return Box::new(distributed_split(scenario, network, instance, spec, plans, own, positions));
     }
-}
-
-fn side(tcp: &TcpSpec, reading: Reading) -> Side {
-    let maker = Arc::new(tcp.clone());
-    let congestion: MakeCongestionControl = Arc::new(move || maker.congestion_control());
-    Side { config: Config { reading, ..tcp.config() }, congestion }
+    packet_middlebox(scenario, network, index, own, established(scenario, network))
+        .expect("all but splits are made there")
 }
 
 /// How a split makes the connections of each flow.
 fn plans(scenario: &Scenario, network: &Network, spec: &SplitSpec) -> Plans {
-    let plan = |flow: &TcpSpec| Plan {
-        near: side(&spec.near_tcp(flow), Reading::Manual),
-        far: side(&spec.far_tcp(flow), Reading::Manual),
-        established: flow.established.then(|| flow.config()),
-    };
     Plans {
-        plans: scenario.flow.iter().map(|flow| plan(&flow.tcp)).collect(),
+        plans: (0..scenario.flow.len()).map(|group| split_plan(scenario, spec, group)).collect(),
         of: network.connection_flows.iter().map(|flow| network.flows[*flow as usize].group as u32).collect(),
     }
 }
 
-fn distributed(
-    scenario: &Scenario,
-    network: &Network,
-    instance: &MiddleboxInstance,
-    spec: &SplitSpec,
-) -> DistributedSplit {
-    let mss = |flow: &usize| scenario.flow[network.flows[*flow].group].tcp.mss;
-    let largest = instance.flows.iter().map(mss).max().unwrap_or(Size::from_bytes(1460));
-    let tcp = spec.long_tcp(largest);
-    let limit = match tcp.receive_buffer {
-        BufferSpec::Limited(_) => Some(spec.buffer.as_bytes()),
-        BufferSpec::Unlimited => None,
-    };
-    let (control, reading) = match &spec.local_queue {
-        Some(queue) => {
-            (FlowControl::LocalQueue(queue.settings(network.rate_between(instance))), Reading::Immediate)
-        }
-        None if limit.is_some() => (FlowControl::Window(limit), Reading::Manual),
-        None => (FlowControl::Window(None), Reading::Immediate),
-    };
+/// Which turn each connection has on the long hop of a split.
+fn positions(network: &Network, instance: &MiddleboxInstance) -> Vec<u32> {
     let mut positions = vec![0; network.connection_flows.len()];
     let acted_on = (0..positions.len()).filter(|connection| {
         instance.flows.binary_search(&(network.connection_flows[*connection] as usize)).is_ok()
@@ -112,16 +72,7 @@ fn distributed(
     for (position, connection) in acted_on.collect::<Vec<_>>().into_iter().enumerate() {
         positions[connection] = position as u32;
     }
-    let long_hop = LongHop {
-        side: side(&tcp, reading),
-        established: tcp.established,
-        connections: instance.own_connections.1,
-        framing: spec.framing.framing(),
-        first_number: instance.own_connections.0,
-        positions,
-    };
-    let name = format!("middlebox {}", instance.name);
-    DistributedSplit::new(plans(scenario, network, spec), long_hop, control, scenario.run.seed, &name)
+    positions
 }
 
 /// What the two ends of flows without a handshake offer from the start.

@@ -18,6 +18,7 @@
 //! After [`fail`](crate::Middlebox::fail) every connection is unknown: hosts that send are answered with a reset, new
 //! connections are refused, and the long hop is silent.
 
+mod carrying;
 mod distributed;
 mod half;
 mod local;
@@ -25,6 +26,7 @@ mod local_queue;
 pub mod record;
 mod single;
 
+pub use carrying::{Bytes, Carrying};
 pub use distributed::{DistributedSplit, FlowControl, LongHop};
 pub use local_queue::LocalQueueSettings;
 pub use single::SingleSplit;

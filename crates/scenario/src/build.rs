@@ -1,0 +1,97 @@
+//! Middleboxes as a scenario describes them, the same for every world; worlds differ in how they number connections.
+
+use crate::{BufferSpec, MiddleboxInstance, MiddleboxSpec, Network, Scenario, SplitSpec, TcpSpec};
+use longhaul_middlebox::split::{FlowControl, LongHop, MakeCongestionControl, Plan, Plans, Side};
+use longhaul_middlebox::{
+    AckCompaction, AckFilter, Body, DistributedSplit, Established, Middlebox, MssClamp, PrematureAck,
+    SingleSplit, Snoop,
+};
+use longhaul_path::Random;
+use longhaul_tcp::{Config, Reading};
+use longhaul_units::{Rate, Size};
+use std::sync::Arc;
+
+/// A middlebox that passes packets on as hosts have made them; `None` for a split, which makes its own. `own` is the number of its
+/// first own connection, if it has any.
+pub fn packet_middlebox<B: Body>(
+    scenario: &Scenario,
+    network: &Network,
+    index: usize,
+    own: u32,
+    established: Established,
+) -> Option<Box<dyn Middlebox<B>>> {
+    let instance = &network.middleboxes[index];
+    Some(match &scenario.middlebox[instance.spec] {
+        MiddleboxSpec::PrematureAck(spec) => Box::new(PrematureAck::new(spec.settings(), established)),
+        MiddleboxSpec::Snoop(spec) => Box::new(Snoop::new(spec.settings())),
+        MiddleboxSpec::AckCompaction(spec) => {
+            let links = instance.between[0].iter().map(|link| &network.links[*link].config);
+            let thin = links.min_by_key(|config| config.rate);
+            let rate = thin.map_or(Rate::ZERO, |config| config.rate);
+            let framing = thin.and_then(|config| config.serial).map_or(0, |serial| serial.framing.bytes());
+            Box::new(AckCompaction::new(spec.settings(rate, framing), own))
+        }
+        MiddleboxSpec::AckFilter(spec) => Box::new(AckFilter::new(spec.settings())),
+        MiddleboxSpec::MssClamp(spec) => Box::new(MssClamp::new(spec.settings())),
+        MiddleboxSpec::Split(_) => return None,
+    })
+}
+
+/// How a split makes the connections of flows of this group.
+pub fn split_plan(scenario: &Scenario, spec: &SplitSpec, group: usize) -> Plan {
+    let flow = &scenario.flow[group].tcp;
+    Plan {
+        near: side(&spec.near_tcp(flow), Reading::Manual),
+        far: side(&spec.far_tcp(flow), Reading::Manual),
+        established: flow.established.then(|| flow.config()),
+    }
+}
+
+fn side(tcp: &TcpSpec, reading: Reading) -> Side {
+    let maker = Arc::new(tcp.clone());
+    let congestion: MakeCongestionControl = Arc::new(move || maker.congestion_control());
+    Side { config: Config { reading, ..tcp.config() }, congestion }
+}
+
+/// A split at one node.
+pub fn single_split(scenario: &Scenario, instance: &MiddleboxInstance, plans: Plans) -> SingleSplit {
+    let random = Random::stream(scenario.run.seed, &format!("middlebox {} isn", instance.name));
+    SingleSplit::new(plans, random)
+}
+
+/// A split at two nodes. `own` is the number of its first own connection; `positions` is, for each connection of a flow by its number,
+/// which turn it has on the long hop's connections.
+pub fn distributed_split(
+    scenario: &Scenario,
+    network: &Network,
+    instance: &MiddleboxInstance,
+    spec: &SplitSpec,
+    plans: Plans,
+    own: u32,
+    positions: Vec<u32>,
+) -> DistributedSplit {
+    let mss = |flow: &usize| scenario.flow[network.flows[*flow].group].tcp.mss;
+    let largest = instance.flows.iter().map(mss).max().unwrap_or(Size::from_bytes(1460));
+    let tcp = spec.long_tcp(largest);
+    let limit = match tcp.receive_buffer {
+        BufferSpec::Limited(_) => Some(spec.buffer.as_bytes()),
+        BufferSpec::Unlimited => None,
+    };
+    let (control, reading) = match &spec.local_queue {
+        Some(queue) => {
+            (FlowControl::LocalQueue(queue.settings(network.rate_between(instance))), Reading::Immediate)
+        }
+        None if limit.is_some() => (FlowControl::Window(limit), Reading::Manual),
+        None => (FlowControl::Window(None), Reading::Immediate),
+    };
+    let long_hop = LongHop {
+        side: side(&tcp, reading),
+        established: tcp.established,
+        connections: instance.own_connections.1,
+        framing: spec.framing.framing(),
+        first_number: own,
+        positions,
+    };
+    let name = format!("middlebox {}", instance.name);
+    DistributedSplit::new(plans, long_hop, control, scenario.run.seed, &name)
+}
