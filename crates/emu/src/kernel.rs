@@ -2,7 +2,7 @@
 //! namespace (ip-sysctl in the kernel's documentation) and attributes of its route (ip-route(8)).
 
 use crate::Error;
-use longhaul_scenario::{DelayedAck, TcpSpec};
+use longhaul_scenario::{DelayedAck, TcpSpec, Variant};
 use longhaul_units::Duration;
 use std::fs;
 use std::io::ErrorKind;
@@ -41,6 +41,7 @@ impl Settings {
         let receive = format!("4096 {initial} {}", most(largest));
         let send = format!("4096 16384 {}", most(tcp.send_buffer.bytes(tcp.mss)));
         let selective = tcp.variant.is_selective();
+        let probes = tcp.tail_loss_probe && matches!(tcp.variant, Variant::Rack | Variant::Linux);
         let sysctls = vec![
             // A duplicate ACK for each packet, as every TCP but Linux since 4.18 sends them.
             ("ipv4/tcp_comp_sack_nr", "0".to_string()),
@@ -55,7 +56,7 @@ impl Settings {
             ("ipv4/tcp_ecn", yes(tcp.ecn)),
             ("ipv4/tcp_slow_start_after_idle", yes(tcp.restart_after_idle)),
             // Tail loss probes and F-RTO as the scenario has them; both are on in kernels.
-            ("ipv4/tcp_early_retrans", if tcp.tail_loss_probe { "3" } else { "0" }.to_string()),
+            ("ipv4/tcp_early_retrans", if probes { "3" } else { "0" }.to_string()),
             ("ipv4/tcp_frto", if tcp.spurious_detection.f_rto { "2" } else { "0" }.to_string()),
             ("ipv4/conf/all/rp_filter", "0".to_string()),
             ("ipv4/conf/default/rp_filter", "0".to_string()),

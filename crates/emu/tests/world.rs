@@ -171,7 +171,156 @@ fn a_premature_ack_is_a_packet_of_the_receiver() {
     assert!(world.counters.originated > 0);
 }
 
+/// a - r - s - b with middleboxes, 10 ms on each of the three links.
+fn longer_world(middleboxes: &str) -> World {
+    let link = |name: &str, ends: &str| {
+        format!("[[link]]\nname = \"{name}\"\nends = [{ends}]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n")
+    };
+    let links = [("one", "\"a\", \"r\""), ("two", "\"r\", \"s\""), ("three", "\"s\", \"b\"")];
+    let links: String = links.iter().map(|(name, ends)| link(name, ends)).collect();
+    let text = format!("[run]\nduration = \"1 s\"\n{links}{middleboxes}[[flow]]\nfrom = \"a\"\nto = \"b\"\n");
+    let scenario = load(&text, "test", &[]).unwrap();
+    let network = Network::new(&scenario);
+    let address = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
+    World::new(&scenario, &network, &[(0, address(HOSTS[0])), (3, address(HOSTS[1]))]).unwrap()
+}
+
+/// A pure ACK from the first host to the second, as kernels send them: with an identification, a DSCP and a TTL of its own.
+fn ack(number: u32, options: &[u8]) -> Vec<u8> {
+    let ip = ip::Header {
+        id: 0x1234,
+        dscp: 10,
+        ttl: 61,
+        ..ip::Header::new(HOSTS[0].parse().unwrap(), HOSTS[1].parse().unwrap())
+    };
+    let mut segment = Segment {
+        src_port: 40_000,
+        dst_port: 10_000,
+        ack: SeqNumber(number),
+        flags: Flags::ACK,
+        window: 500,
+        ..Segment::default()
+    };
+    if !options.is_empty() {
+        segment.options.timestamps = Some(longhaul_segment::Timestamps { value: 1, echo: 2 });
+    }
+    let mut bytes = vec![];
+    wire::encode(&ip, &segment, b"", &mut bytes).unwrap();
+    if !options.is_empty() {
+        // The timestamps, 2 NOPs before them, become something that nobody knows; the checksum follows.
+        let mut sum = u16::from_be_bytes([bytes[36], bytes[37]]);
+        for (at, word) in options.chunks(2).enumerate() {
+            let place = 40 + 2 * at;
+            let old = u16::from_be_bytes([bytes[place], bytes[place + 1]]);
+            sum = longhaul_segment::checksum::update(sum, old, u16::from_be_bytes([word[0], word[1]]));
+            bytes[place..place + 2].copy_from_slice(word);
+        }
+        bytes[36..38].copy_from_slice(&sum.to_be_bytes());
+        wire::decode(&bytes).expect("the checksum is right");
+    }
+    bytes
+}
+
+const COMPACTION: &str = "[[middlebox]]\nkind = \"ack_compaction\"\nat = \"r\"\npeer = \"s\"\nwait = \"50 ms\"\nspacing = \"immediate\"\npace = false\n";
+
+/// 28 bytes of the tunnel, 40 of the first ACK and 2 for each of the other nine (Coetzee 1999, appendix A.2).
+#[test]
+fn ten_acks_cross_as_one_packet_and_come_out_as_they_were() {
+    let mut world = longer_world(COMPACTION);
+    let sent: Vec<Vec<u8>> = (1..=10).map(|n| ack(1000 * n, &[])).collect();
+    for packet in &sent {
+        world.inject(&mut (), us(0), 0, 0, packet);
+    }
+    world.advance(&mut (), us(1_000_000));
+    // The first ACK is at the compactor after 10 ms and 40 us, the packet at the other end 50 ms, 86 us and 10 ms later.
+    assert_eq!(world.arrivals[0].due, us(10_040 + 50_000 + 86 + 10_000 + 40 + 10_000));
+    let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
+    assert_eq!(arrived, sent.iter().collect::<Vec<_>>());
+    assert_eq!(world.link(2).stats(us(1_000_000)).transmitted, 1, "one packet over the line");
+}
+
+#[test]
+fn what_the_tunnel_cannot_say_goes_by_it() {
+    let mut world = longer_world(COMPACTION);
+    let unknown = ack(1000, &[254, 12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9]);
+    let mut fragment = ack(1000, &[]);
+    fragment[6..8].copy_from_slice(&[0x20, 0x01]);
+    let mut icmp = ack(1000, &[]);
+    icmp[9] = 1;
+    for (number, packet) in [&unknown, &fragment, &icmp].into_iter().enumerate() {
+        world.inject(&mut (), us(100_000 * number as u64), 0, 0, packet);
+    }
+    world.advance(&mut (), us(1_000_000));
+    let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
+    assert_eq!(arrived, [&unknown, &fragment, &icmp], "without waiting and as they were");
+    assert_eq!(world.counters.unseen, 6, "at both ends");
+    assert_eq!(world.arrivals[0].due, us(30_000 + 3 * 52));
+}
+
+#[test]
+fn what_a_middlebox_sends_over_a_bridge_has_its_ethernet_header() {
+    let filter = "[[middlebox]]\nkind = \"ack_filter\"\nat = \"r\"\nevery = 10\nhold = \"100 ms\"\n";
+    let mut world = longer_world(filter);
+    world.bridge();
+    let framed = |number| [&[7; 12][..], &[8, 0], &ack(number, &[])].concat();
+    for number in [1000, 2000] {
+        world.inject(&mut (), us(0), 0, 14, &framed(number));
+    }
+    world.advance(&mut (), us(1_000_000));
+    assert_eq!(world.arrivals.len(), 2);
+    assert_eq!(world.arrivals[1].frame.bytes, framed(2000), "held, and sent by itself");
+    // 40 us on each of two links for each packet, which wait for each other on the first; 100 ms; two more links.
+    assert!(world.arrivals[1].due > us(130_000), "{:?}", world.arrivals[1].due);
+}
+
+/// What stands at r and s in worlds of hostile packets.
+const MIDDLEBOXES: [&str; 4] = [
+    "[[middlebox]]\nkind = \"ack_filter\"\nat = \"r\"\nevery = 3\n[[middlebox]]\nkind = \"mss_clamp\"\nat = \"s\"\nmss = \"500 B\"\n",
+    COMPACTION,
+    "[[middlebox]]\nkind = \"split\"\nat = \"r\"\n",
+    "[[middlebox]]\nkind = \"split\"\nat = \"r\"\npeer = \"s\"\n",
+];
+
 proptest! {
+    /// The same with each middlebox in turn; TCP flags are among what is changed, so that connections begin and end.
+    #[test]
+    fn hostile_packets_do_no_harm_to_middleboxes(
+        which in 0..MIDDLEBOXES.len(),
+        changes in proptest::collection::vec((0usize..60, any::<u8>(), any::<bool>(), 0usize..2, 0u8..64), 1..60),
+    ) {
+        let mut world = longer_world(MIDDLEBOXES[which]);
+        let sent = changes.len() as u64;
+        for (number, (at, value, raw, host, flags)) in changes.into_iter().enumerate() {
+            let mut bytes = packet(HOSTS[host], HOSTS[1 - host], Ecn::Ect0);
+            if host == 1 {
+                bytes.swap(20, 22);
+                bytes.swap(21, 23);
+            }
+            bytes[33] = flags;
+            bytes[at] = value;
+            if !raw {
+                // With checksums that are right: it gets as far as the TCP of a split.
+                for (place, from) in [(10, 0..20), (36, 20..bytes.len())] {
+                    bytes[place..place + 2].fill(0);
+                    let mut sum = longhaul_segment::checksum::Checksum::new();
+                    if from.start > 0 {
+                        let address = |at: usize| IpAddr::from([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+                        sum.add_pseudo_header(address(12), address(16), bytes.len() as u32 - 20);
+                    }
+                    sum.add(&bytes[from]);
+                    let sum = sum.finish().to_be_bytes();
+                    bytes[place..place + 2].copy_from_slice(&sum);
+                }
+            }
+            world.inject(&mut (), us(5_000 * number as u64), host, 0, &bytes);
+        }
+        // Long after every connection of a split has been given up.
+        world.advance(&mut (), us(100_000_000_000));
+        let counters = world.counters;
+        let refused = counters.unreadable + counters.no_route + counters.taken;
+        prop_assert_eq!(sent + counters.originated, counters.arrived + counters.dropped + refused);
+    }
+
     /// Whatever bytes come, nothing panics, and every packet is accounted for.
     #[test]
     fn hostile_packets_are_carried_or_refused(

@@ -5,8 +5,9 @@
 //! What is kept is bounded by the windows that the split has offered: what a host sends beyond them is not taken in. Of two packets
 //! that say different things of the same byte the first counts, as with any receiver that keeps what it has.
 
+use crate::base::Table;
 use crate::levels::Levels;
-use crate::{Body, Departure, Direction, Event, Middlebox, OwnConnection, Passing, Verdict};
+use crate::{Base, Body, Departure, Direction, Event, Middlebox, OwnConnection, Passing, Verdict};
 use longhaul_segment::{Flags, Segment, SeqNumber};
 use longhaul_units::Instant;
 use std::collections::BTreeMap;
@@ -188,32 +189,34 @@ impl Connection {
 }
 
 /// A split and the bytes beside it.
-pub struct Carrying<M> {
+pub struct Carrying<M, B> {
     inner: M,
     /// Connections of hosts have lower numbers, those of the split's own this one and higher.
     first_own: u32,
-    connections: Vec<Option<Box<Connection>>>,
+    connections: Table<Connection>,
+    /// Holds nothing: all is in the split.
+    base: Base<B>,
 }
 
-impl<M: Middlebox<()>> Carrying<M> {
+impl<M: Middlebox<()>, B: Bytes> Carrying<M, B> {
     /// A split whose own connections, if it has any, have numbers from `first_own` on.
     pub fn new(inner: M, first_own: u32) -> Self {
-        Carrying { inner, first_own, connections: vec![] }
+        Carrying { inner, first_own, connections: Table::default(), base: Base::new(Levels::default()) }
     }
 
     fn connection(&mut self, number: u32) -> Option<&mut Connection> {
-        if number >= self.first_own {
-            return None;
-        }
-        let index = number as usize;
-        if index >= self.connections.len() {
-            self.connections.resize_with(index + 1, || None);
-        }
-        Some(self.connections[index].get_or_insert_default())
+        let own = number >= self.first_own;
+        (!own).then(|| self.connections.get_or_insert_with(number as usize, Connection::default))
     }
 }
 
-impl<M: Middlebox<()>, B: Bytes> Middlebox<B> for Carrying<M> {
+impl<M: Middlebox<()>, B: Bytes> Middlebox<B> for Carrying<M, B> {
+    fn base(&self) -> &Base<B> {
+        &self.base
+    }
+    fn base_mut(&mut self) -> &mut Base<B> {
+        &mut self.base
+    }
     fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, B>) -> Verdict {
         let Passing { connection: number, direction, ecn, segment, body } = packet;
         if segment.flags.contains(Flags::SYN) {
