@@ -225,14 +225,29 @@ impl Flow<'_> {
         sys::set_tcp_option(&socket, libc::TCP_MAXSEG, tcp.mss.as_bytes() as i32)?;
         setsockopt(&socket, sockopt::TcpCongestion, &OsString::from(tcp.congestion.name()))?;
         setsockopt(&socket, sockopt::TcpNoDelay, &!tcp.nagle)?;
-        if let BufferSpec::Limited(_) = tcp.receive_buffer {
-            let bytes = tcp.receive_buffer.bytes(tcp.mss).unwrap_or(u64::MAX);
-            let bytes = i32::try_from(bytes).unwrap_or(i32::MAX / 4);
+        if let Some(bytes) = self.largest_window() {
             // The kernel keeps room for its own overhead; the clamp is what is offered.
             setsockopt(&socket, sockopt::RcvBufForce, &(bytes as usize * 2))?;
-            sys::set_tcp_option(&socket, libc::TCP_WINDOW_CLAMP, bytes)?;
         }
+        self.clamp_window(&socket)?;
         Ok(socket)
+    }
+
+    /// The scenario's receive buffer in bytes, if there is a limit.
+    fn largest_window(&self) -> Option<i32> {
+        let tcp = &self.spec.tcp;
+        let BufferSpec::Limited(_) = tcp.receive_buffer else { return None };
+        let bytes = tcp.receive_buffer.bytes(tcp.mss).unwrap_or(u64::MAX);
+        Some(i32::try_from(bytes).unwrap_or(i32::MAX / 4))
+    }
+
+    /// Sets the largest window that is offered. Kernels forget it when they see how large packets are (tcp_measure_rcv_mss): it
+    /// is set again and again.
+    fn clamp_window(&self, socket: &impl AsRawFd) -> io::Result<()> {
+        match self.largest_window() {
+            Some(bytes) => sys::set_tcp_option(socket, libc::TCP_WINDOW_CLAMP, bytes),
+            None => Ok(()),
+        }
     }
 
     /// The server's thread: one connection.
@@ -286,6 +301,7 @@ impl Flow<'_> {
             if len == 0 {
                 return Ok(());
             }
+            self.clamp_window(&socket)?;
             self.progress.delivered.fetch_add(len as u64, Ordering::Relaxed);
             if let Some(left) = &mut left {
                 *left = left.saturating_sub(len as u64);
@@ -344,6 +360,7 @@ impl Flow<'_> {
                     let note = |len| {
                         delivered.fetch_add(len, Ordering::Relaxed);
                     };
+                    self.clamp_window(&socket)?;
                     if !read_bytes(&mut socket, response, &mut buffer, note)? {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }

@@ -320,6 +320,27 @@ fn middleboxes_and_header_compression_work_on_real_packets() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// 2 MB over 100 ms with a receive buffer of 40 kB: a window in a round trip, 400 kB/s, takes at least 4.9 s.
+#[test]
+fn a_receive_buffer_limits_the_window() {
+    if !can_run(&[]) {
+        return;
+    }
+    let text_of = "[run]\nduration = \"60 s\"\nsample = \"100 ms\"\n[[link]]\nname = \"link\"\nends = [\"near\", \"far\"]\n\
+        rate = \"50 Mbit/s\"\ndelay = \"50 ms\"\n[[flow]]\nname = \"put\"\nfrom = \"near\"\nto = \"far\"\n\
+        app = { kind = \"bulk\", size = \"2 MB\" }\ntcp = { congestion = \"reno\", receive_buffer = \"40 kB\" }\n";
+    let file = scenario("window", text_of);
+    let out = std::env::temp_dir().join(format!("longhaul-emu-window-{}", std::process::id()));
+    let output = run_scenario(&file, &out, &["--max-lateness", "10 s"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let metric = |name: &str| summary["flows"][0]["metrics"][name].as_f64().unwrap();
+    // What was offered before the first data came is not taken back.
+    assert!(metric("completion_time_s") > 4.6, "{} s", metric("completion_time_s"));
+    std::fs::remove_dir_all(out).unwrap();
+    std::fs::remove_file(file).unwrap();
+}
+
 #[test]
 fn a_run_whose_packets_are_late_is_invalid() {
     if !can_run(&[]) {
