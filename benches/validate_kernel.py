@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The simulator against a real kernel: completion times of the same transfers, simulated and through the emulator.
 
-Each point of a grid (rate, RTT, loss, queue, congestion control, size) is run by `longhaul-emu run --until-done` and simulated;
+Each point of a grid (rate, RTT, loss, queue, congestion control, size) is simulated and run by `longhaul-emu run --until-done`;
 the table has the median and 90th percentile of the relative difference by congestion control and by loss, and the points that
-are furthest off. `--json` keeps all points, and `--kernel` takes the kernel's times from there, so that they need not be measured
-again when only the simulator has changed. With random loss one transfer says little: each point is run with several seeds, and medians are compared.
-Wants root. Usage: validate_kernel.py [--emulator PATH] [--jobs N] [--json FILE] [--kernel FILE] [--tcp SETTINGS]
+are furthest off; `--figure` draws all of them. With random loss one transfer says little: such points are run with several
+seeds, and medians are compared. What takes the simulator longer than a minute is not run by the kernel.
+
+`--points` keeps each point as soon as it has been measured: run again with the same file, only what is missing is measured, and
+with `--no-run` nothing, so that a change of the simulator can be judged by the kernel's times of before. Wants root.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,13 +30,13 @@ import longhaul
 
 ROOT = Path(__file__).resolve().parent.parent
 
-RATES = (10, 50)  # Mbit/s
-RTTS = (50, 250, 600)  # ms
-LOSSES = (0.0, 0.1)  # per cent
-QUEUES = (0.25, 1.0)  # bandwidth-delay products
+#: By scale: rates in Mbit/s, RTTs in ms, losses in per cent, queues in bandwidth-delay products, sizes in MB.
+GRIDS: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...], tuple[float, ...], tuple[int, ...]]] = {
+    "quick": ((10, 50), (50, 250, 600), (0.0, 0.1), (0.25, 1.0), (1, 10)),
+    "full": ((10, 50, 100), (50, 250, 600), (0.0, 0.1, 1.0), (0.25, 1.0, 2.0), (1, 10, 50)),
+}
 CONTROLS = ("reno", "cubic", "bbr")
-SIZES = (1, 10)  # MB
-SEEDS = {0.0: (1,), 0.1: (1, 2, 3)}
+SEEDS = {0.0: (1,), 0.1: (1, 2, 3), 1.0: (1, 2, 3)}
 #: Longer transfers are given up, on both sides.
 LONGEST = 60  # s
 #: The simulator's TCP that does what Linux does; to the emulator it says what buffers and timers the kernel is to have.
@@ -123,16 +127,41 @@ def measure(point: Point, emulator: Path) -> tuple[float | None, int]:
     return _median(valid), len(runs) - len(valid)
 
 
+def simulated(point: Point, tcp: str) -> float | None:
+    """The simulator's completion time, whose TCP has the settings `tcp`."""
+    return _median([simulate(point.scenario(seed, tcp)) for seed in SEEDS[point.loss]])
+
+
 def measured_before(file: Path) -> dict[Point, tuple[float | None, int]]:
-    """The same for all points of a file that `--json` has written."""
-    rows = json.loads(file.read_text())
+    """The kernel's times in a file of points, one JSON object a line."""
+    if not file.exists():
+        return {}
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
     return {Point(**row["point"]): (row["kernel"], row["late"]) for row in rows}
 
 
-def outcome(point: Point, kernel: tuple[float | None, int], tcp: str) -> Outcome:
-    """The kernel's time beside the simulator's, whose TCP has the settings `tcp`."""
-    times = [simulate(point.scenario(seed, tcp)) for seed in SEEDS[point.loss]]
-    return Outcome(point, kernel[0], _median(times), kernel[1])
+def measure_all(points: list[Point], emulator: Path, jobs: int, file: Path) -> None:
+    """Measures points and adds them to a file, the longest first so that none is left over at the end."""
+    began, lock = time.monotonic(), threading.Lock()
+    done = 0
+
+    def one(point: Point) -> None:
+        nonlocal done
+        kernel, late = measure(point, emulator)
+        with lock, file.open("a") as out:
+            out.write(json.dumps({"point": asdict(point), "kernel": kernel, "late": late}) + "\n")
+            done += 1
+            left = (time.monotonic() - began) / done * (len(points) - done)
+            print(f"\r{done} of {len(points)} points, {left / 60:.0f} min left ", end="", file=sys.stderr, flush=True)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for finished in [pool.submit(one, point) for point in points]:
+                finished.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    print(file=sys.stderr)
 
 
 def _median(times: list[float | None]) -> float | None:
@@ -145,7 +174,7 @@ def table(outcomes: list[Outcome]) -> str:
     lines = ["| | points | median error | 90 % below | within 5 % | mean, signed |", "|---|---|---|---|---|---|"]
     chosen = [("all", outcomes)]
     for control in CONTROLS:
-        for loss in LOSSES:
+        for loss in sorted({o.point.loss for o in outcomes}):
             part = [o for o in outcomes if o.point.control == control and o.point.loss == loss]
             chosen.append((f"{control}, loss {loss} %", part))
     for name, part in chosen:
@@ -166,33 +195,61 @@ def table(outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def figure(outcomes: list[Outcome], file: Path) -> None:
+    """Simulated over measured times, by congestion control."""
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = drawn.subplots()
+    for control, marker in zip(CONTROLS, "ox^", strict=True):
+        part = [o for o in outcomes if o.error is not None and o.point.control == control]
+        middle = statistics.median(abs(o.error or 0) for o in part) if part else 0
+        axes.plot(
+            [o.kernel for o in part], [100 * (o.error or 0) for o in part], marker, markersize=4, fillstyle="none",
+            label=f"{control}: {len(part)} points, median error {middle:.1%}",
+        )  # fmt: skip
+    axes.axhspan(-5, 5, color="0.9", zorder=0)
+    axes.set(xscale="log", xlabel="completion time by the kernel in s", ylabel="simulated, more or less in %")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    drawn.savefig(file, dpi=110)
+
+
 def main() -> None:
     """Runs the grid and prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--emulator", type=Path, default=ROOT / "target/release/longhaul-emu")
-    parser.add_argument("--jobs", type=int, default=4, help="emulators at once")
-    parser.add_argument("--json", type=Path, help="also write all points")
-    parser.add_argument("--kernel", type=Path, help="the kernel's times from a file that --json has written")
+    parser.add_argument("--scale", choices=GRIDS, default="quick")
+    parser.add_argument("--jobs", type=int, default=4, help="emulators at once  [default: 4]")
+    parser.add_argument("--points", type=Path, default=Path("kernel-points.jsonl"), help="file of the kernel's times")
+    parser.add_argument("--no-run", action="store_true", help="measure nothing")
+    parser.add_argument("--figure", type=Path, help="draw all points")
     parser.add_argument("--tcp", default=LINUX, help=f"settings of the simulator's TCP  [default: {LINUX}]")
     parser.add_argument("--controls", default=",".join(CONTROLS))
     arguments = parser.parse_args()
-    controls = tuple(arguments.controls.split(","))
-    grid = [Point(*values) for values in itertools.product(RATES, RTTS, LOSSES, QUEUES, controls, SIZES)]
-    if arguments.kernel:
-        known = measured_before(arguments.kernel)
-        kernel = [known[point] for point in grid]
-    else:
+    rates, rtts, losses, queues, sizes = GRIDS[arguments.scale]
+    controls = arguments.controls.split(",")
+    grid = [Point(*values) for values in itertools.product(rates, rtts, losses, queues, controls, sizes)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        times = dict(zip(grid, pool.map(lambda point: simulated(point, arguments.tcp), grid), strict=True))
+    known = measured_before(arguments.points)
+    short = [point for point in grid if times[point] is not None]
+    missing = sorted((p for p in short if p not in known), key=lambda p: -len(SEEDS[p.loss]) * (times[p] or 0))
+    if missing and not arguments.no_run:
         if os.geteuid() != 0:
             sys.exit("error: the emulator wants root")
-        with ThreadPoolExecutor(arguments.jobs) as pool:
-            kernel = list(pool.map(lambda point: measure(point, arguments.emulator), grid))
-    outcomes = [outcome(point, times, arguments.tcp) for point, times in zip(grid, kernel, strict=True)]
-    if arguments.json:
-        rows = [asdict(o) | {"error": o.error} for o in outcomes]
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+        measure_all(missing, arguments.emulator, arguments.jobs, arguments.points)
+        known = measured_before(arguments.points)
+    outcomes = [Outcome(p, known[p][0], times[p], known[p][1]) for p in short if p in known]
     late = sum(o.late for o in outcomes)
-    print(f"load {os.getloadavg()[0]:.1f}; {late} runs were INVALID and are left out\n")
+    slow = sum(o.kernel is None for o in outcomes)
+    print(
+        f"{len(grid)} points, {len(grid) - len(short)} of which take the simulator longer than {LONGEST} s; {len(outcomes)} measured, of"
+        f" which {slow} took the kernel longer; {late} runs were INVALID and are left out; load {os.getloadavg()[0]:.1f}\n"
+    )
     print(table(outcomes))
+    if arguments.figure:
+        figure(outcomes, arguments.figure)
 
 
 if __name__ == "__main__":
