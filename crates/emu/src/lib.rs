@@ -13,6 +13,7 @@ pub mod driver;
 pub mod error;
 pub mod flows;
 pub mod frame;
+pub mod internet;
 pub mod kernel;
 pub mod lateness;
 mod line;

@@ -117,6 +117,10 @@ struct ShellArguments {
     /// Counts packets on standard error while the command runs.
     #[arg(long)]
     live: bool,
+    /// The node at the other end hands on what is for other addresses: the command reaches what this machine reaches, through the
+    /// path (IPv4; wants nftables).
+    #[arg(long)]
+    internet: bool,
     /// Does not say what happened at the end.
     #[arg(long, short)]
     quiet: bool,
@@ -189,6 +193,7 @@ fn run_shell(arguments: &ShellArguments) -> Result<ExitCode, Error> {
         at: arguments.at.clone(),
         command: arguments.command.clone(),
         serve,
+        internet: arguments.internet,
         driver: arguments.scenario.driver(),
         capture: arguments.capture.wanted(),
         progress: arguments.live.then_some(tell as fn(&run::Status)),

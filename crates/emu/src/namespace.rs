@@ -2,9 +2,11 @@
 //! network stack of its own: interfaces, routes, sockets, settings.
 
 use crate::Error;
-use nix::sched::{CloneFlags, setns};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// All names that the emulator gives begin with this; it never touches anything whose name does not.
@@ -54,6 +56,14 @@ pub fn configure(name: &str, commands: &str) -> Result<(), Error> {
     ip(&["-n", name, "-batch", "-"], commands)
 }
 
+/// Runs commands of `ip`, one a line, in the network namespace of the thread.
+///
+/// # Errors
+/// What `ip` says.
+pub fn outside(commands: &str) -> Result<(), Error> {
+    ip(&["-batch", "-"], commands)
+}
+
 /// Has the kernel handle what comes in at a device of a namespace on the processors of `mask` (receive packet steering).
 ///
 /// # Errors
@@ -76,6 +86,19 @@ pub fn within<T: Send>(name: &str, work: impl FnOnce() -> Result<T, Error> + Sen
         });
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Shows the thread, and what it starts, one file in the place of another.
+///
+/// # Errors
+/// What the system refuses.
+pub fn show_instead(file: &Path, of: &Path) -> Result<(), Error> {
+    let failed = |why| Error::system(format!("show {} as {}", file.display(), of.display()), why);
+    let nothing = None::<&str>;
+    unshare(CloneFlags::CLONE_NEWNS).map_err(failed)?;
+    // What is mounted from now on stays between us.
+    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).map_err(failed)?;
+    mount(Some(file), of, nothing, MsFlags::MS_BIND, nothing).map_err(failed)
 }
 
 /// Moves the calling thread into a namespace, for good.

@@ -1,7 +1,7 @@
 //! What the emulator has made on this machine, written down before it is made: a file for each emulator that runs, locked
 //! (flock) while it does. A file without a lock belongs to one that was killed, and the next start removes what it lists.
 
-use crate::{Error, namespace};
+use crate::{Error, internet, namespace};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -12,13 +12,17 @@ use std::path::{Path, PathBuf};
 /// Where the files are.
 const DIRECTORY: &str = "/run/longhaul-emu";
 
+/// How entries begin that are not namespaces.
+const TABLE: &str = "table ";
+const FORWARDING: &str = "forwarding ";
+
 /// An emulator's entry; dropped, it removes what it lists.
 pub struct Registration {
     path: PathBuf,
-    /// Names of namespaces.
-    names: Vec<String>,
+    /// Names of namespaces, and what [`undo`] knows besides.
+    entries: Vec<String>,
     /// Holds the lock.
-    _file: Flock<File>,
+    file: Flock<File>,
 }
 
 impl Registration {
@@ -36,14 +40,55 @@ impl Registration {
         file.write_all(names.join("\n").as_bytes()).map_err(|why| writing(&why))?;
         let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, why)| writing(&why))?;
         fs::rename(&partial, &path).map_err(|why| writing(&why))?;
-        Ok(Registration { path, names, _file: file })
+        Ok(Registration { path, entries: names, file })
+    }
+
+    /// Registers what else is going to be changed: `table NAME` for a table of nftables, `forwarding STACK VALUE` for
+    /// whether the machine forwarded packets before.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn add(&mut self, entries: &[String]) -> Result<(), Error> {
+        let forwarding = |entry: &String| entry.starts_with(FORWARDING);
+        let mut entries = entries.to_vec();
+        // What another one that is running has found is how it was; who ends last restores it.
+        if let Some(found) = others(&self.path).into_iter().find(forwarding) {
+            entries.iter_mut().filter(|entry| forwarding(entry)).for_each(|entry| entry.clone_from(&found));
+        }
+        let text: String = entries.iter().map(|entry| format!("\n{entry}")).collect();
+        (&*self.file)
+            .write_all(text.as_bytes())
+            .map_err(|why| Error::system(format!("write to {DIRECTORY}"), why))?;
+        self.entries.append(&mut entries);
+        Ok(())
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        remove(&self.names);
+        remove(&self.entries);
+        undo(&self.path, &self.entries);
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Entries of all other files: of emulators that are running, once what is left of others has been removed.
+fn others(than: &Path) -> Vec<String> {
+    let files = fs::read_dir(DIRECTORY).into_iter().flatten().flatten().map(|entry| entry.path());
+    let texts = files.filter(|path| path != than).filter_map(|path| fs::read_to_string(path).ok());
+    texts.flat_map(|text| text.lines().map(str::to_string).collect::<Vec<_>>()).collect()
+}
+
+/// Undoes what entries say beside namespaces.
+fn undo(path: &Path, entries: &[String]) {
+    for entry in entries {
+        if let Some(table) = entry.strip_prefix(TABLE).filter(|name| name.starts_with(namespace::PREFIX)) {
+            internet::remove_table(table);
+        }
+        let needed = || others(path).iter().any(|other| other.starts_with(FORWARDING));
+        if let Some(before) = entry.strip_prefix(FORWARDING).filter(|_| !needed()) {
+            internet::restore_forwarding(before);
+        }
     }
 }
 
@@ -64,6 +109,7 @@ pub fn clean_up() -> Vec<String> {
         }
         let names: Vec<String> = text.lines().map(str::to_string).collect();
         removed.extend(remove(&names));
+        undo(&entry.path(), &names);
         let _ = fs::remove_file(entry.path());
     }
     removed

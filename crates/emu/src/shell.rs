@@ -7,12 +7,12 @@ use crate::lateness::Figures;
 use crate::run::Status;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::World;
-use crate::{Error, namespace, sys};
+use crate::{Error, internet, namespace, sys};
 use longhaul_scenario::{AppSpec, Network, Scenario};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,6 +26,8 @@ pub struct Options {
     pub command: Vec<String>,
     /// Commands that run at other nodes meanwhile, by `sh -c`: name of the node and command.
     pub serve: Vec<(String, String)>,
+    /// The host at the other end hands on what is for others to the network in which the emulator runs.
+    pub internet: bool,
     /// How packets are moved.
     pub driver: driver::Options,
     /// File and points of a capture.
@@ -96,8 +98,11 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
             _ => flow.to,
         }),
     };
-    let testbed = Testbed::new(scenario, &network, &nodes)?;
-    let world = World::new(scenario, &network, &testbed.addresses())?;
+    let mut testbed = Testbed::new(scenario, &network, &nodes)?;
+    let mut world = World::new(scenario, &network, &testbed.addresses())?;
+    if options.internet {
+        world.set_gateway(open_internet(&mut testbed, at)?);
+    }
     let mut ports = ports(&testbed)?;
     let taps = capture::taps(scenario, &network, options.capture.as_ref())?;
     let (done, live) = (AtomicBool::new(false), Live::default());
@@ -122,6 +127,18 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         device_drops,
         warnings,
     })
+}
+
+/// Opens the way out at the first host that is not the one at `at`. Returns its number.
+fn open_internet(testbed: &mut Testbed, at: usize) -> Result<usize, Error> {
+    let Testbed { hosts, warnings, registration } = testbed;
+    let far = hosts.iter().position(|host| host.node != at);
+    let far =
+        far.ok_or_else(|| Error::Unsupported("there is no other host to reach the Internet by".to_string()))?;
+    let others: Vec<&Host> = hosts.iter().filter(|host| host.node != hosts[far].node).collect();
+    internet::open(registration, &hosts[far], &others)?;
+    warnings.extend(internet::resolvers().err().map(|why| why.to_string()));
+    Ok(far)
 }
 
 /// The devices of all hosts.
@@ -159,6 +176,9 @@ fn serve_and_run(
         let shell = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string())];
         let command = if options.command.is_empty() { shell() } else { options.command.clone() };
         let status = namespace::within(&host.namespace, || {
+            if let Some(file) = internet::resolvers().ok().flatten().filter(|_| options.internet) {
+                namespace::show_instead(file, Path::new("/etc/resolv.conf"))?;
+            }
             run_until(start(testbed, host, &command, false)?, || stop.load(Ordering::Relaxed))
         });
         over.store(true, Ordering::Relaxed);

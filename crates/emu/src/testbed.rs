@@ -34,6 +34,8 @@ pub struct Host {
     pub v4: Ipv4Addr,
     /// Its IPv6 address.
     pub v6: Ipv6Addr,
+    /// Attributes of its routes through the path, as `ip route` takes them.
+    pub route: String,
     /// The emulator's end of its device.
     pub tun: File,
 }
@@ -69,7 +71,8 @@ pub struct Testbed {
     pub hosts: Vec<Host>,
     /// What a user should know.
     pub warnings: Vec<String>,
-    _registration: Registration,
+    /// What there is to be removed.
+    pub registration: Registration,
 }
 
 impl Testbed {
@@ -101,7 +104,7 @@ impl Testbed {
             warnings.extend(missing.into_iter().filter(|_| hosts.is_empty()));
             hosts.push(host);
         }
-        Ok(Testbed { hosts, warnings, _registration: registration })
+        Ok(Testbed { hosts, warnings, registration })
     }
 
     /// Nodes and addresses of the hosts, as [`crate::world::World`] wants them.
@@ -191,7 +194,10 @@ fn make_host(
         let steered = namespace::steer(&namespace, DEVICE, &others);
         missing.extend(steered.err().map(|why| format!("packets will be late when much is lost: {why}")));
     }
-    Ok((Host { node, name: network.nodes[node].clone(), namespace, v4, v6, tun }, missing))
+    Ok((
+        Host { node, name: network.nodes[node].clone(), namespace, v4, v6, route: route.clone(), tun },
+        missing,
+    ))
 }
 
 fn ipv6_is_there() -> bool {

@@ -142,6 +142,8 @@ pub struct World {
     own_ends: Vec<[IpAddr; 2]>,
     hosts: usize,
     addresses: HashMap<IpAddr, usize>,
+    /// The host that packets go to whose address no host has.
+    gateway: Option<usize>,
     /// There are two hosts, and whatever comes from one goes to the other.
     bridged: bool,
     /// The scenario's flows, in the order of their ports.
@@ -196,6 +198,7 @@ impl World {
             own_ends: own::ends(network),
             hosts: hosts.len(),
             addresses: addresses.collect(),
+            gateway: None,
             bridged: false,
             known: network.flows.iter().map(|flow| Known::new(&scenario.flow[flow.group])).collect(),
             arrivals: vec![],
@@ -210,6 +213,11 @@ impl World {
     /// A link, to look at its counters.
     pub fn link(&mut self, link: usize) -> &mut Link<Frame> {
         &mut self.links[link]
+    }
+
+    /// From now on, what is for no host's address goes to this one, multicast apart.
+    pub fn set_gateway(&mut self, host: usize) {
+        self.gateway = Some(host);
     }
 
     /// From now on, whatever comes from one of the two hosts goes to the other, whatever its address.
@@ -258,7 +266,9 @@ impl World {
                 return;
             }
         };
-        let to = if self.bridged { Some(1 - host) } else { self.addresses.get(&shape.dst).copied() };
+        let gateway = || self.gateway.filter(|_| !shape.dst.is_multicast());
+        let known = || self.addresses.get(&shape.dst).copied().or_else(gateway);
+        let to = if self.bridged { Some(1 - host) } else { known() };
         let Some(to) = to.filter(|to| *to != host) else {
             self.counters.no_route += 1;
             return;

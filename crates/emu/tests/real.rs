@@ -218,6 +218,53 @@ fn a_file_comes_over_http() {
     assert_eq!(text(&output.stdout).trim(), "300000", "{}", text(&output.stderr));
 }
 
+/// near = path = far, where the command runs; behind near a machine, and behind that a server that knows of nothing else.
+#[test]
+fn a_shell_reaches_what_its_machine_reaches_and_leaves_it_as_it_was() {
+    if !can_run(&["ping", "python3", "curl", "nft"]) {
+        return;
+    }
+    let ip = |arguments: &str| {
+        let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+        assert!(output.status.success(), "ip {arguments}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let [machine, world] = ["machine", "world"].map(|what| format!("lhtest-{}-{what}", std::process::id()));
+    let all = Namespaces(vec![machine.clone(), world.clone()]);
+    all.0.iter().for_each(|name| ip(&format!("netns add {name}")).clear());
+    ip(&format!("-n {machine} link add wan type veth peer name out netns {world}"));
+    for (name, device, address) in [(&machine, "wan", "192.0.2.1"), (&world, "out", "192.0.2.2")] {
+        ip(&format!("-n {name} address add {address}/24 dev {device}"));
+        ip(&format!("-n {name} link set {device} up"));
+    }
+    let state = || {
+        let exec = |command: &str| ip(&format!("netns exec {machine} {command}"));
+        [exec("cat /proc/sys/net/ipv4/ip_forward"), exec("nft list tables"), exec("ip -brief link")].concat()
+    };
+    let before = state();
+    let directory = std::env::temp_dir().join(format!("longhaul-emu-world-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("page"), vec![b'x'; 200_000]).unwrap();
+    let serving = ["netns", "exec", &world, "python3", "-m", "http.server", "8000", "--directory"];
+    let mut server = Command::new("ip").args(serving).arg(&directory).stderr(Stdio::null()).spawn().unwrap();
+    let file = scenario("internet", PATH);
+    let command = "ping -q -c 3 -i 0.2 192.0.2.2 && \
+                   curl --silent --fail --retry 50 --retry-connrefused --retry-delay 1 http://192.0.2.2:8000/page | wc -c";
+    let mut emulator = Command::new("ip");
+    emulator.args(["netns", "exec", &machine, EMULATOR, "shell"]).arg(&file);
+    let output = emulator.args(["--internet", "--", "sh", "-c", command]).output().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let (said, why) = (text(&output.stdout), text(&output.stderr));
+    assert!(said.trim_end().ends_with("200000"), "{said}{why}");
+    let line = said.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = ")).expect("a summary");
+    let min: f64 = line.split('/').next().unwrap().parse().unwrap();
+    assert!((50.0..250.0).contains(&min), "through the path: {line}");
+    assert_eq!(state(), before, "forwarding, tables and devices");
+    std::fs::remove_file(file).unwrap();
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 #[test]
 fn iperf3_gets_no_more_than_the_link_s_rate() {
     if !can_run(&["iperf3"]) {
