@@ -178,12 +178,13 @@ fn a_split_ends_the_other_connection_when_a_host_resets() {
     if !can_run(&["python3"]) {
         return;
     }
-    // The client resets (SO_LINGER of 0 s) after the server has its first bytes; the server's socket says so.
+    // The client resets (SO_LINGER of 0 s) after the server has its first bytes; the server's socket says so. A proxy answers for
+    // a server that does not listen yet: then sending more fails, and the client begins again.
     let split = "[[middlebox]]\nkind = \"split\"\nat = \"edge\"\n";
-    let server = "near=exec python3 -c \"\nimport socket\ns=socket.create_server(('',9000))\nc,_=s.accept()\nc.recv(5)\n\
-        try:\n  c.recv(1)\n  print('closed',flush=True)\nexcept ConnectionResetError:\n  print('reset',flush=True)\n\"";
+    let server = "near=exec python3 -c \"\nimport socket\ns=socket.create_server(('',9000))\nc,_=s.accept()\n\
+        try:\n  while c.recv(9): pass\n  print('closed',flush=True)\nexcept ConnectionResetError:\n  print('reset',flush=True)\n\"";
     let client = "exec python3 -c \"\nimport socket,struct,time,os\nfor n in range(100):\n  try:\n    c=socket.create_connection((os.environ['LONGHAUL_NEAR'],9000))\n    \
-        c.send(b'hello')\n    time.sleep(1)\n    c.setsockopt(socket.SOL_SOCKET,socket.SO_LINGER,struct.pack('ii',1,0))\n    c.close()\n    break\n  except OSError:\n    time.sleep(0.2)\ntime.sleep(2)\n\"";
+        c.send(b'hello')\n    time.sleep(1)\n    c.send(b'more')\n    c.setsockopt(socket.SOL_SOCKET,socket.SO_LINGER,struct.pack('ii',1,0))\n    c.close()\n    break\n  except OSError:\n    time.sleep(0.2)\ntime.sleep(2)\n\"";
     let output = run("split-reset", &chain(split, ""), &["--at", "far", "--serve", server], client);
     assert!(output.status.success(), "{}", text(&output.stderr));
     // What is served in the background speaks to standard error.
