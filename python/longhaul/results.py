@@ -83,6 +83,11 @@ class Result:
         return self._table("links.parquet")
 
     @cached_property
+    def monitors(self) -> pl.DataFrame:
+        """Time series per monitored link, flow and sample: packets and bytes offered and dropped (`run.monitor`)."""
+        return self._table("monitors.parquet")
+
+    @cached_property
     def middleboxes(self) -> pl.DataFrame:
         """Time series per middlebox and sample: its buffer, and what it has acknowledged and not delivered."""
         return self._table("middleboxes.parquet")
@@ -128,12 +133,17 @@ class Result:
     def table(self, objects: str = "flows") -> pl.DataFrame:
         """One row per flow, link or group with its metrics (base units).
 
-        `objects` is "flows", "links", "groups" or "middleboxes".
+        `objects` is "flows", "links", "groups", "middleboxes" or "monitors": one row per flow and monitored link.
         """
         import polars as pl
 
+        if objects == "monitors":
+            pairs = [(link["name"], flow) for link in self.summary["links"] for flow in link.get("monitor", [])]
+            found = [{"link": name, "flow": flow["flow"], **flow["metrics"]} for name, flow in pairs]
+            return pl.DataFrame(found, infer_schema_length=None)
+
         if objects not in ("flows", "links", "groups", "middleboxes"):
-            raise ValueError(f'a table is of "flows", "links", "groups" or "middleboxes", not {objects!r}')
+            raise ValueError(f'a table is of "flows", "links", "groups", "middleboxes" or "monitors", not {objects!r}')
         rows = []
         for item in self.summary.get(objects, []):
             row = {key: value for key, value in item.items() if not isinstance(value, dict | list)}

@@ -60,7 +60,12 @@ impl Work {
                 think: *think,
                 requests: *requests,
             }),
-            AppSpec::OnOff { .. } | AppSpec::Web { .. } => Err(Error::Unsupported(format!(
+            AppSpec::OnOff { .. }
+            | AppSpec::Web { .. }
+            | AppSpec::Keystrokes { .. }
+            | AppSpec::Messages { .. }
+            | AppSpec::Trace(_)
+            | AppSpec::Video(_) => Err(Error::Unsupported(format!(
                 "flow \"{}\": the emulator runs bulk, cbr and request applications itself; for web pages run a browser in \
                  `longhaul-emu shell`",
                 spec.name

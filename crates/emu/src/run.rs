@@ -153,6 +153,9 @@ fn works(scenario: &Scenario, network: &Network) -> Result<Vec<Work>, Error> {
             flow.name
         )));
     }
+    if !scenario.run.monitor.is_empty() {
+        return Err(Error::Unsupported("the emulator has no flow monitors; leave out `run.monitor`".into()));
+    }
     flows::check_congestion(&scenario.flow)?;
     let seed = scenario.run.seed;
     let work = |flow: &longhaul_scenario::FlowInstance| {

@@ -331,6 +331,7 @@ fn link(run: &mut Finished<'_>, position: usize, end: Instant) -> LinkSummary {
         flows: crossing.count(),
         active_flows: network.flows.iter().enumerate().filter(carries).count().max(1) as f64,
         metrics: recorder.links_before[position].metrics(link, end, peak),
+        monitor: vec![],
     }
 }
 

@@ -179,7 +179,13 @@ pub const DEFINITIONS: &[Definition] = &[
         "s",
         "Mean response time",
         "Requests: mean time from writing a request to the delivery of the last byte of its answer, over the answers completed \
-         while measured. Web: of objects, from when one is wanted, so that waiting for a connection and its handshake count.",
+         while measured. Keystrokes: from writing one to the delivery of its echo. Web: of objects, from when one is wanted, so that waiting for a connection and its handshake count.",
+    ),
+    define(
+        "response_time_p50_s",
+        "s",
+        "Median response time",
+        "Half of such times are no longer; to within 3 %.",
     ),
     define(
         "response_time_p95_s",
@@ -187,8 +193,19 @@ pub const DEFINITIONS: &[Definition] = &[
         "95 % response time",
         "95 % of such times are no longer; to within 3 %.",
     ),
+    define(
+        "response_time_p99_s",
+        "s",
+        "99 % response time",
+        "99 % of such times are no longer; to within 3 %.",
+    ),
     define("response_time_max_s", "s", "Largest response time", "The largest such time."),
-    define("responses", "", "Responses", "Requests and web: answers completed while measured."),
+    define(
+        "responses",
+        "",
+        "Responses",
+        "Requests, keystrokes and web: answers completed while measured.",
+    ),
     define(
         "failed_responses",
         "",
@@ -203,6 +220,7 @@ pub const DEFINITIONS: &[Definition] = &[
         "Web: mean time from the beginning of a page, when its first object is wanted, to the delivery of the last byte of all its \
          objects, over the pages completed while measured.",
     ),
+    define("page_time_p50_s", "s", "Median page time", "Half of such times are no longer; to within 3 %."),
     define("page_time_p95_s", "s", "95 % page time", "95 % of such times are no longer; to within 3 %."),
     define("page_time_max_s", "s", "Largest page time", "The largest such time."),
     define(
@@ -248,6 +266,21 @@ pub const DEFINITIONS: &[Definition] = &[
         "Arrivals",
         "Packets offered to the link while measured, of all flows, ACKs included.",
     ),
+    define(
+        "offered_packets",
+        "",
+        "Offered packets",
+        "Of a flow at a link with a monitor (`run.monitor`): packets of any kind that arrived at the queue while measured, first \
+         transmissions and retransmissions, counted there and not by endpoints.",
+    ),
+    define("offered_bytes", "B", "Offered bytes", "Bytes of the offered packets, headers included."),
+    define(
+        "dropped_packets",
+        "",
+        "Dropped packets",
+        "Of a flow at a link with a monitor: its packets that the queue dropped while measured, those pushed out included.",
+    ),
+    define("dropped_bytes", "B", "Dropped bytes", "Bytes of the dropped packets, headers included."),
     define(
         "transmitted_packets",
         "",

@@ -48,6 +48,11 @@ impl ResultFiles<'_> {
             put(&directory.join("events.parquet"), |file| {
                 tables.write_events(file).map_err(io::Error::other)
             })?;
+            if !tables.monitors.is_empty() {
+                put(&directory.join("monitors.parquet"), |file| {
+                    tables.write_monitors(file).map_err(io::Error::other)
+                })?;
+            }
             if !tables.middleboxes.is_empty() {
                 put(&directory.join("middleboxes.parquet"), |file| {
                     tables.write_middleboxes(file).map_err(io::Error::other)

@@ -1,7 +1,7 @@
 //! The result directory: what a run writes, whatever world it ran in.
 //!
 //! `scenario.toml` (resolved), `summary.json` (written last: a directory without it is no result), the time series
-//! `flows.parquet`, `links.parquet`, `events.parquet`, with middleboxes `middleboxes.parquet` and `long_hops.parquet`, and on request `segments.parquet` and `packets.pcapng`.
+//! `flows.parquet`, `links.parquet`, `events.parquet`, with monitors `monitors.parquet`, with middleboxes `middleboxes.parquet` and `long_hops.parquet`, and on request `segments.parquet` and `packets.pcapng`.
 
 mod definitions;
 mod directory;
@@ -15,6 +15,6 @@ pub use directory::{ResultFiles, WriteError};
 pub use links::{LinkSnapshot, jain_index, link_metrics, ratio};
 pub use summary::{
     Emulation, FlowSummary, GroupSummary, LinkSummary, LongHopSummary, Metrics, MiddleboxSummary,
-    NodeSummary, Summary, Warning, Work,
+    MonitoredFlow, NodeSummary, Summary, Warning, Work,
 };
-pub use tables::{EventRow, FlowRow, LinkRow, LongHopRow, MiddleboxRow, SegmentKind, SegmentRow, Tables};
+pub use tables::{EventRow, FlowRow, LinkRow, LongHopRow, MiddleboxRow, MonitorRow, SegmentKind, SegmentRow, Tables};

@@ -103,6 +103,18 @@ pub struct LinkSummary {
     pub active_flows: f64,
     /// Its metrics.
     pub metrics: Metrics,
+    /// What each flow offered to it, where `run.monitor` asks for that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub monitor: Vec<MonitoredFlow>,
+}
+
+/// A flow at the entrance of a link.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MonitoredFlow {
+    /// Number of the flow.
+    pub flow: usize,
+    /// What was counted there.
+    pub metrics: Metrics,
 }
 
 /// One `[[flow]]` table.

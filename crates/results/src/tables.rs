@@ -66,6 +66,25 @@ pub struct LinkRow {
     pub marks: u32,
 }
 
+/// What a flow offered to a monitored link in the interval before a sampling time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MonitorRow {
+    /// Time in seconds.
+    pub time_s: f64,
+    /// Position in the summary's list of links.
+    pub link: u32,
+    /// Number of the flow.
+    pub flow: u32,
+    /// Packets that arrived at the queue.
+    pub offered_packets: u32,
+    /// Their bytes, headers included.
+    pub offered_bytes: u64,
+    /// Packets that the queue dropped.
+    pub dropped_packets: u32,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+}
+
 /// What a middlebox holds at a sampling time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MiddleboxRow {
@@ -159,6 +178,8 @@ pub struct Tables {
     pub flows: Vec<FlowRow>,
     /// Links.
     pub links: Vec<LinkRow>,
+    /// Flows at monitored links.
+    pub monitors: Vec<MonitorRow>,
     /// Middleboxes.
     pub middleboxes: Vec<MiddleboxRow>,
     /// Connections over long hops.
@@ -220,6 +241,23 @@ impl Tables {
                 column!(rows, UInt32Array, drops_queue),
                 column!(rows, UInt32Array, drops_loss),
                 column!(rows, UInt32Array, marks),
+            ],
+        )
+    }
+
+    /// Writes `monitors.parquet`.
+    pub fn write_monitors(&self, to: impl Write + Send) -> Result<(), ParquetError> {
+        let rows = &self.monitors;
+        write(
+            to,
+            vec![
+                column!(rows, Float64Array, time_s),
+                column!(rows, UInt32Array, link),
+                column!(rows, UInt32Array, flow),
+                column!(rows, UInt32Array, offered_packets),
+                column!(rows, UInt64Array, offered_bytes),
+                column!(rows, UInt32Array, dropped_packets),
+                column!(rows, UInt64Array, dropped_bytes),
             ],
         )
     }

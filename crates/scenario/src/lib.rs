@@ -14,6 +14,7 @@ mod spec;
 mod tcp;
 mod tcp_changes;
 mod times;
+mod traces;
 mod traffic;
 mod validate;
 
@@ -36,7 +37,7 @@ pub use tcp::{
 };
 pub use tcp_changes::TcpChanges;
 pub use times::TimesSpec;
-pub use traffic::{AppSpec, Ending, FlowSpec};
+pub use traffic::{AppSpec, Ending, FlowSpec, TraceBegin, TraceSpec};
 
 /// Version of the software, part of a run's identity.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

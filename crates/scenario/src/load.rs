@@ -2,8 +2,9 @@
 
 use crate::error::nearest;
 use crate::linux;
+use crate::traces;
 use crate::validate::{Key, Problem, validate};
-use crate::{MiddleboxSpec, Scenario, ScenarioError, VERSION};
+use crate::{AppSpec, MiddleboxSpec, Scenario, ScenarioError, VERSION};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::de::{DeTable, DeValue, ValueDeserializer};
@@ -43,7 +44,11 @@ pub fn load(
         scenario = Scenario::deserialize(table)
             .map_err(|error| ScenarioError::new(source_name, in_plain_words(error.message())))?;
     }
-    match validate(&scenario).into_iter().next() {
+    let problem = match validate(&scenario).into_iter().next() {
+        None => traces::read_all(&mut scenario, source_name).err(),
+        found => found,
+    };
+    match problem {
         None => Ok(scenario),
         Some(problem) => Err(semantic_error(&problem, &scenario, text, source_name, overrides)),
     }
@@ -114,9 +119,14 @@ pub fn resolved_toml(scenario: &Scenario) -> String {
 }
 
 /// Identity of a run: a hash of the resolved scenario (its seed is part of it) and the version, 32 hex digits.
-/// The name and description do not count.
+/// The name and description do not count, and of a trace only its content does.
 pub fn run_id(scenario: &Scenario) -> String {
-    let anonymous = Scenario { name: String::new(), description: String::new(), ..scenario.clone() };
+    let mut anonymous = Scenario { name: String::new(), description: String::new(), ..scenario.clone() };
+    for flow in &mut anonymous.flow {
+        if let AppSpec::Trace(spec) = &mut flow.app {
+            (spec.file, spec.format) = (String::new(), None);
+        }
+    }
     let digest = Sha256::new().chain_update(VERSION).chain_update(resolved_toml(&anonymous)).finalize();
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

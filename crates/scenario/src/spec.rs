@@ -61,6 +61,9 @@ pub struct RunSpec {
     /// Links whose packets are captured to `packets.pcapng` as they enter the queue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capture: Vec<String>,
+    /// Links at whose entrance packets and bytes of each flow are counted, those offered and those that the queue dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub monitor: Vec<String>,
 }
 
 fn first_seed() -> u64 {

@@ -13,12 +13,14 @@ pub enum TimesSpec {
     Fixed(Duration),
     /// Drawn for each flow: `{ uniform = ["0 s", "5 s"] }`.
     Uniform(Duration, Duration),
-    /// So far apart: `{ spaced = "100 ms", first = "0 s" }`.
+    /// So far apart: `{ spaced = "100 ms", first = "0 s", jitter = "10 ms" }`.
     Spaced {
         /// Time between two.
         interval: Duration,
         /// The first time.
         first: Duration,
+        /// Each is later by a random time, uniform between zero and this.
+        jitter: Duration,
     },
     /// With exponential gaps (a Poisson process): `{ exponential = "100 ms", first = "0 s" }`.
     Exponential {
@@ -53,6 +55,9 @@ struct TimesTable {
     /// Where `spaced` and `exponential` begin.
     #[serde(skip_serializing_if = "Option::is_none")]
     first: Option<Duration>,
+    /// Each time of `spaced` is later by a random time up to this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jitter: Option<Duration>,
     /// A time for each flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<Vec<Duration>>,
@@ -61,6 +66,10 @@ struct TimesTable {
 impl TimesTable {
     fn spec(self) -> Result<TimesSpec, &'static str> {
         let first = self.first.unwrap_or_default();
+        let jitter = self.jitter.unwrap_or_default();
+        if self.jitter.is_some() && self.spaced.is_none() {
+            return Err("`jitter` goes with `spaced`");
+        }
         match (self.uniform, self.spaced, self.exponential, self.at) {
             (Some(_), None, None, None) | (None, None, None, Some(_)) if self.first.is_some() => {
                 Err("`first` goes with `spaced` or `exponential`")
@@ -69,7 +78,7 @@ impl TimesTable {
                 Err("the first time of `uniform` must not be after the second")
             }
             (Some([low, high]), None, None, None) => Ok(TimesSpec::Uniform(low, high)),
-            (None, Some(interval), None, None) => Ok(TimesSpec::Spaced { interval, first }),
+            (None, Some(interval), None, None) => Ok(TimesSpec::Spaced { interval, first, jitter }),
             (None, None, Some(mean), None) => Ok(TimesSpec::Exponential { mean, first }),
             (None, None, None, Some(times)) => Ok(TimesSpec::At(times)),
             _ => Err("it is a time, or a table with one of `uniform`, `spaced`, `exponential`, `at`"),
@@ -84,9 +93,12 @@ impl Serialize for TimesSpec {
             TimesSpec::Uniform(low, high) => {
                 TimesTable { uniform: Some([*low, *high]), ..Default::default() }
             }
-            TimesSpec::Spaced { interval, first } => {
-                TimesTable { spaced: Some(*interval), first: Some(*first), ..Default::default() }
-            }
+            TimesSpec::Spaced { interval, first, jitter } => TimesTable {
+                spaced: Some(*interval),
+                first: Some(*first),
+                jitter: Some(*jitter).filter(|jitter| !jitter.is_zero()),
+                ..Default::default()
+            },
             TimesSpec::Exponential { mean, first } => {
                 TimesTable { exponential: Some(*mean), first: Some(*first), ..Default::default() }
             }
@@ -139,7 +151,13 @@ impl TimesSpec {
             TimesSpec::Uniform(low, high) => {
                 *low + Duration::from_nanos(stream(index).up_to((*high - *low).as_nanos()))
             }
-            TimesSpec::Spaced { interval, first } => *first + *interval * u64::from(index),
+            TimesSpec::Spaced { interval, first, jitter } => {
+                let late = match jitter.is_zero() {
+                    true => Duration::ZERO,
+                    false => Duration::from_nanos(stream(index).up_to(jitter.as_nanos())),
+                };
+                *first + *interval * u64::from(index) + late
+            }
             TimesSpec::Exponential { mean, first } => {
                 clock += Duration::from_secs_f64(stream(index).exponential(mean.as_secs_f64()));
                 *first + clock
@@ -154,8 +172,8 @@ impl TimesSpec {
         match self {
             TimesSpec::Fixed(time) => (*time, *time),
             TimesSpec::Uniform(low, high) => (*low, *high),
-            TimesSpec::Spaced { interval, first } => {
-                (*first, *first + *interval * u64::from(count.saturating_sub(1)))
+            TimesSpec::Spaced { interval, first, jitter } => {
+                (*first, *first + *interval * u64::from(count.saturating_sub(1)) + *jitter)
             }
             TimesSpec::Exponential { first, .. } => (*first, *first),
             TimesSpec::At(times) => {

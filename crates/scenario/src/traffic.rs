@@ -2,9 +2,11 @@
 
 use crate::{AccessSpec, Count, Draw, FlowInstance, TcpSpec, TimesSpec, Volume};
 use longhaul_path::Random;
+use longhaul_traffic::{Format, Trace, VideoModel};
 use longhaul_units::{Duration, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// One flow, or `count` flows of the same kind.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -145,7 +147,10 @@ pub enum AppSpec {
         pages: Option<u64>,
         /// Time from the end of a page to the beginning of the next.
         think: Draw<Duration>,
-        /// Objects on a page.
+        /// The page's text, which says what objects there are: they are asked for once it has come. Without it all are known at once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        document: Option<Draw<Volume>>,
+        /// Objects on a page, beside its document.
         objects: Draw<Count>,
         /// Time between the requests for two objects of a page.
         #[serde(default = "at_once")]
@@ -176,6 +181,71 @@ pub enum AppSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         requests: Option<u64>,
     },
+    /// A person who types: the active side sends keystrokes, whether or not the ones before have been echoed, and the passive side
+    /// echoes each of them. The time from a keystroke to its echo is measured.
+    Keystrokes {
+        /// Time between two keystrokes; the mean of 238 ms is that of 136 million keystrokes (Dhakal et al., CHI 2018).
+        #[serde(default = "typing")]
+        gap: Draw<Duration>,
+        /// Bytes of a keystroke.
+        #[serde(default = "one_byte")]
+        keystroke: Size,
+        /// Bytes of an echo.
+        #[serde(default = "one_byte")]
+        echo: Size,
+        /// Number of keystrokes, then the connection closes; without it there is no end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        count: Option<u64>,
+    },
+    /// Writes messages of random sizes at random times: the requests that a server sees, say.
+    Messages {
+        /// Time between two messages, and before the first.
+        gap: Draw<Duration>,
+        /// Bytes of a message: `"packets"` are full-sized segments.
+        size: Draw<Volume>,
+        /// Each message is filled up to whole segments, as with ns-2's one-way TCP.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        whole_packets: bool,
+    },
+    /// Plays a trace of gaps and sizes again and again, as ns-2's `Application/Traffic/Trace` does: a film, or the requests that a
+    /// server has seen.
+    Trace(TraceSpec),
+    /// A synthetic film: frames of random sizes at a constant frame rate, from a random frame on.
+    Video(VideoModel),
+}
+
+/// A trace that is played.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceSpec {
+    /// The trace's file; a relative path begins at the scenario file.
+    pub file: String,
+    /// Its format; by its name `.csv`, `.parquet`, and ns-2's binary format for all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+    /// Where a flow begins.
+    #[serde(default)]
+    pub begin: TraceBegin,
+    /// Each write is filled up to whole segments, as with ns-2's one-way TCP.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole_packets: bool,
+    /// The trace's digest, which is written into the resolved scenario: with it, another trace in the file is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// What is in the file, once it was read.
+    #[serde(skip)]
+    pub content: Option<Arc<Trace>>,
+}
+
+/// The record of a trace that a flow begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceBegin {
+    /// A random one, so that flows differ.
+    #[default]
+    Random,
+    /// The first of the file.
+    First,
 }
 
 impl AppSpec {
@@ -195,6 +265,12 @@ impl Default for AppSpec {
     }
 }
 
+fn typing() -> Draw<Duration> {
+    Draw::Exponential(Duration::from_millis(238))
+}
+fn one_byte() -> Size {
+    Size::from_bytes(1)
+}
 fn one_kilobyte() -> Size {
     Size::from_bytes(1000)
 }

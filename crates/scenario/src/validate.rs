@@ -124,11 +124,11 @@ impl Checker {
             self.problem(&["run", "sample"], message);
         }
         let links = Network::declared_links(scenario);
-        for (index, name) in run.capture.iter().enumerate() {
-            if !links.iter().any(|link| link == name) {
+        for (field, names) in [("capture", &run.capture), ("monitor", &run.monitor)] {
+            for (index, name) in names.iter().enumerate().filter(|(_, name)| !links.contains(name)) {
                 let help = nearest(name, links.iter().map(String::as_str));
                 self.within("run", None, |check| {
-                    check.within("capture", Some(index), |check| {
+                    check.within(field, Some(index), |check| {
                         check.problem_with_help(&[], format!("there is no link \"{name}\""), help);
                     });
                 });
@@ -450,17 +450,45 @@ impl Checker {
             AppSpec::Request { requests: Some(0), .. } => {
                 self.problem(&["app", "requests"], "at least 1 request; leave it out to go on without end");
             }
+            AppSpec::Keystrokes { count: Some(0), .. } => {
+                self.problem(&["app", "count"], "at least 1 keystroke; leave it out to go on without end");
+            }
+            AppSpec::Keystrokes { gap, .. } if *gap == Draw::Constant(Duration::ZERO) => {
+                self.problem(&["app", "gap"], "some time passes between two keystrokes");
+            }
+            AppSpec::Messages { gap, .. } if *gap == Draw::Constant(Duration::ZERO) => {
+                self.problem(&["app", "gap"], "some time passes between two messages");
+            }
+            AppSpec::Messages { size, .. } if size.least().amount() == 0.0 => {
+                self.problem(&["app", "size"], "a message has at least 1 B");
+            }
+            AppSpec::Keystrokes { keystroke, .. } if keystroke.as_bytes() == 0 => {
+                self.problem(&["app", "keystroke"], "a keystroke has at least 1 B");
+            }
+            AppSpec::Keystrokes { echo, .. } if echo.as_bytes() == 0 => {
+                self.problem(&["app", "echo"], "an echo has at least 1 B");
+            }
+            AppSpec::Video(model) => {
+                if let Err((field, message)) = model.check() {
+                    self.problem(&["app", field], message);
+                }
+            }
             _ => {}
         }
     }
 
     fn web(&mut self, flow: &FlowSpec) {
-        let AppSpec::Web { pages, objects, object, request, parallel, think, .. } = &flow.app else { return };
+        let AppSpec::Web { pages, document, objects, object, request, parallel, think, .. } = &flow.app else {
+            return;
+        };
         if *pages == Some(0) {
             self.problem(&["app", "pages"], "at least 1 page; leave it out to go on without end");
         }
         if objects.least().0 == 0 {
             self.problem(&["app", "objects"], "a page has at least 1 object");
+        }
+        if document.is_some_and(|document| document.least().amount() == 0.0) {
+            self.problem(&["app", "document"], "a document has at least 1 B");
         }
         if object.least().amount() == 0.0 {
             self.problem(&["app", "object"], "an object has at least 1 B");

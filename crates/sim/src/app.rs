@@ -1,9 +1,12 @@
 //! Applications: what is written to a connection, and when. One for each flow; it knows both ends.
 
 use longhaul_path::{Histogram, Random};
-use longhaul_scenario::{AppSpec, Ending, FlowInstance, FlowSpec};
+use longhaul_scenario::{AppSpec, Ending, FlowInstance, FlowSpec, TraceBegin};
 use longhaul_tcp::Connection;
+use longhaul_traffic::{Film, Trace};
 use longhaul_units::{Duration, Instant, Size};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::web::Session;
 
@@ -24,6 +27,19 @@ pub(crate) const NO_GOAL: u64 = u64::MAX;
 fn messages_in(burst: Duration, interval: Duration) -> u64 {
     let interval = interval.as_nanos().max(1);
     (burst.as_nanos().saturating_add(interval / 2) / interval).max(1)
+}
+
+/// Bytes of a write that may have to be filled up to whole segments.
+fn filled(bytes: u64, whole: bool, mss: Size) -> u64 {
+    if whole { bytes.div_ceil(mss.as_bytes()) * mss.as_bytes() } else { bytes }
+}
+
+/// A trace that is played.
+struct Playback {
+    trace: Arc<Trace>,
+    first: usize,
+    /// Records played so far.
+    played: u64,
 }
 
 /// An application's state.
@@ -49,6 +65,16 @@ pub(crate) struct App {
     /// Messages of the present burst that are still to come.
     burst: u64,
     random: Option<Box<Random>>,
+    playback: Option<Playback>,
+    film: Option<Box<Film>>,
+    /// Keystrokes that have not been echoed, by when they were made.
+    unechoed: VecDeque<Instant>,
+    /// Keystrokes made so far, and how many of them the other end has echoed.
+    typed: u64,
+    echoed: u64,
+    mss: Size,
+    /// Writes are filled up to whole segments.
+    whole: bool,
     /// The session, if it is one of web pages. Then `responses` are objects.
     pub web: Option<Box<Session>>,
 }
@@ -58,12 +84,45 @@ impl App {
     pub fn new(spec: &FlowSpec, flow: &FlowInstance, seed: u64) -> Self {
         let start = flow.start;
         let stream = |what| Random::stream(seed, &format!("{} {what}", flow.transfer_name()));
-        let draws = matches!(spec.app, AppSpec::OnOff { .. });
+        let draws = match spec.app {
+            AppSpec::OnOff { .. } => Some("bursts"),
+            AppSpec::Keystrokes { .. } => Some("keystrokes"),
+            AppSpec::Messages { .. } => Some("messages"),
+            AppSpec::Video(_) => Some("first frame"),
+            _ => None,
+        };
+        let playback = match &spec.app {
+            AppSpec::Trace(played) => played.content.clone().map(|trace| {
+                let first = match played.begin {
+                    TraceBegin::First => 0,
+                    TraceBegin::Random => trace.draw_first(&mut stream("first record")),
+                };
+                Playback { trace, first, played: 0 }
+            }),
+            _ => None,
+        };
+        let film = match &spec.app {
+            AppSpec::Video(model) => Some(Box::new(Film::new(model, stream("film")))),
+            _ => None,
+        };
+        let whole = match &spec.app {
+            AppSpec::Trace(played) => played.whole_packets,
+            AppSpec::Video(model) => model.whole_packets,
+            AppSpec::Messages { whole_packets, .. } => *whole_packets,
+            _ => false,
+        };
         App {
             spec: spec.app.clone(),
             size: spec.transfer_bytes(flow, seed).unwrap_or(0),
             burst: 0,
-            random: draws.then(|| Box::new(stream("bursts"))),
+            random: draws.map(|what| Box::new(stream(what))),
+            playback,
+            film,
+            unechoed: VecDeque::new(),
+            typed: 0,
+            echoed: 0,
+            mss: spec.tcp.mss,
+            whole,
             web: matches!(spec.app, AppSpec::Web { .. })
                 .then(|| Box::new(Session::new(spec, &flow.name, seed))),
             goals: [NO_GOAL; 2],
@@ -78,6 +137,11 @@ impl App {
             responses: Histogram::default(),
             answered: 0,
         }
+    }
+
+    /// True for an application whose two ends both act, at times that matter: nothing is handed to it ahead of time.
+    pub fn is_dialogue(spec: &AppSpec) -> bool {
+        matches!(spec, AppSpec::Keystrokes { .. })
     }
 
     /// True for an application that, once started, acts on its client's end only when packets arrive.
@@ -98,7 +162,13 @@ impl App {
     /// The end that would send the bulk of the data.
     pub fn data_sender_of(spec: &AppSpec) -> Side {
         match spec {
-            AppSpec::Bulk { .. } | AppSpec::Cbr { .. } | AppSpec::OnOff { .. } => Side::Client,
+            AppSpec::Bulk { .. }
+            | AppSpec::Cbr { .. }
+            | AppSpec::OnOff { .. }
+            | AppSpec::Keystrokes { .. }
+            | AppSpec::Messages { .. }
+            | AppSpec::Trace(_)
+            | AppSpec::Video(_) => Side::Client,
             AppSpec::Request { .. } | AppSpec::Web { .. } => Side::Server,
         }
     }
@@ -111,6 +181,10 @@ impl App {
             AppSpec::OnOff { .. } => "on_off",
             AppSpec::Web { .. } => "web",
             AppSpec::Request { .. } => "request",
+            AppSpec::Keystrokes { .. } => "keystrokes",
+            AppSpec::Messages { .. } => "messages",
+            AppSpec::Trace(_) => "trace",
+            AppSpec::Video(_) => "video",
         }
     }
 
@@ -121,6 +195,7 @@ impl App {
             AppSpec::Bulk { size: Some(_) }
                 | AppSpec::Request { requests: Some(_), .. }
                 | AppSpec::Web { pages: Some(_), .. }
+                | AppSpec::Keystrokes { count: Some(_), .. }
         )
     }
 
@@ -143,7 +218,7 @@ impl App {
         self.wake = time.min(self.stop);
     }
 
-    /// Acts at [`App::wake`]: starts, writes the next message, asks again, or stops. Acts on the client's end.
+    /// Acts at [`App::wake`]: starts, writes what is due, asks again, or stops. Acts on the client's end.
     pub fn act(&mut self, now: Instant, client: &mut Connection) {
         if self.is_due_to_stop(now) {
             self.wake = Instant::FAR_FUTURE;
@@ -185,8 +260,12 @@ impl App {
                 let request = *request;
                 self.ask(now, client, request);
             }
+            AppSpec::Keystrokes { .. } => self.type_key(now, first, client),
+            AppSpec::Messages { .. } => self.write_message(first, client),
+            AppSpec::Trace(_) => self.play(first, client),
+            AppSpec::Video(_) => self.show_frame(first, client),
         }
-        if !matches!(self.spec, AppSpec::Cbr { .. } | AppSpec::OnOff { .. }) {
+        if matches!(self.spec, AppSpec::Bulk { .. } | AppSpec::Web { .. } | AppSpec::Request { .. }) {
             self.next_action = Instant::FAR_FUTURE;
         }
         self.wake_at(self.next_action);
@@ -196,6 +275,57 @@ impl App {
     pub fn connected(&self, client: &mut Connection) {
         if matches!(self.spec, AppSpec::Bulk { size: Some(_) }) {
             client.close();
+        }
+    }
+
+    /// Makes a keystroke, but for the first time, and decides when the next one is made.
+    fn type_key(&mut self, now: Instant, first: bool, client: &mut Connection) {
+        let AppSpec::Keystrokes { gap, keystroke, echo, count } = &self.spec else { return };
+        if first {
+            self.goals = [echo.as_bytes(), keystroke.as_bytes()];
+        } else {
+            client.write(keystroke.as_bytes());
+            self.unechoed.push_back(now);
+            self.typed += 1;
+        }
+        let Some(random) = &mut self.random else { return };
+        let done = count.is_some_and(|count| self.typed >= count);
+        self.next_action = if done { Instant::FAR_FUTURE } else { now + gap.next(random) };
+    }
+
+    /// Writes a message, but for the first time, and waits for the next one.
+    fn write_message(&mut self, first: bool, client: &mut Connection) {
+        let AppSpec::Messages { gap, size, .. } = &self.spec else { return };
+        let Some(random) = &mut self.random else { return };
+        if !first {
+            client.write(filled(size.next(random).bytes(self.mss), self.whole, self.mss));
+        }
+        self.next_action += gap.next(random);
+    }
+
+    /// Writes the next record of a trace, but for the first time, and waits as long as the record after it says.
+    fn play(&mut self, first: bool, client: &mut Connection) {
+        let Some(playback) = &mut self.playback else { return };
+        if !first {
+            let bytes = playback.trace.record(playback.first, playback.played).bytes;
+            playback.played += 1;
+            client.write(filled(bytes, self.whole, self.mss));
+        }
+        self.next_action += playback.trace.record(playback.first, playback.played).gap;
+    }
+
+    /// Writes the next frame of a film. The first one comes within the time between two, so that films are out of step.
+    fn show_frame(&mut self, first: bool, client: &mut Connection) {
+        let (AppSpec::Video(model), Some(film)) = (&self.spec, &mut self.film) else { return };
+        let interval = model.frame_time();
+        match &mut self.random {
+            Some(random) if first => {
+                self.next_action += Duration::from_nanos(random.up_to(interval.as_nanos()));
+            }
+            _ => {
+                client.write(filled(film.next_frame(), self.whole, self.mss));
+                self.next_action += interval;
+            }
         }
     }
 
@@ -223,6 +353,22 @@ impl App {
                 } else {
                     self.next_action = now + *think;
                     self.wake_at(self.next_action);
+                }
+            }
+            (AppSpec::Keystrokes { keystroke, echo, .. }, Side::Server) => {
+                connection.write(echo.as_bytes());
+                self.echoed += 1;
+                self.goals[Side::Server as usize] = (self.echoed + 1) * keystroke.as_bytes();
+            }
+            (AppSpec::Keystrokes { echo, count, .. }, Side::Client) => {
+                self.answered += 1;
+                self.goals[Side::Client as usize] = (self.answered + 1) * echo.as_bytes();
+                if let Some(typed) = self.unechoed.pop_front() {
+                    self.responses.record(now - typed);
+                }
+                if count.is_some_and(|count| self.answered >= count) {
+                    self.finished = Some(now);
+                    connection.close();
                 }
             }
             _ => {}

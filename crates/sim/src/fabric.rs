@@ -80,8 +80,8 @@ pub(crate) struct Arrival {
 pub(crate) trait Observer {
     /// A packet was dropped, or will be lost on the wire at a time still to come.
     fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment, cause: DropCause);
-    /// A packet is offered to a link that is captured.
-    fn captured(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment);
+    /// A packet is offered to a link that is watched: captured or monitored.
+    fn offered(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment);
 }
 
 pub(crate) struct Fabric {
@@ -106,7 +106,7 @@ pub(crate) struct Fabric {
 #[repr(C, align(64))]
 struct Entry {
     next: Next,
-    captured: bool,
+    watched: bool,
     delivery: Delivery,
     link: Link<Packet>,
     /// Header compression on the link.
@@ -121,7 +121,7 @@ impl Fabric {
         network: &Network,
         seed: u64,
         serve_ahead: bool,
-        captured: &[bool],
+        watched: &[bool],
         bound: impl Fn(usize) -> Delivery,
         others: usize,
     ) -> Self {
@@ -170,12 +170,12 @@ impl Fabric {
             .into_iter()
             .zip(vj)
             .zip(next)
-            .zip(captured)
+            .zip(watched)
             .zip(delivery)
-            .map(|((((link, vj), next), captured), delivery)| Entry {
+            .map(|((((link, vj), next), watched), delivery)| Entry {
                 link,
                 next,
-                captured: *captured,
+                watched: *watched,
                 delivery,
                 vj,
             })
@@ -217,11 +217,6 @@ impl Fabric {
         self.links[link].link.schedule()
     }
 
-    /// True if packets that enter the link are captured.
-    pub fn is_captured(&self, link: usize) -> bool {
-        self.links[link].captured
-    }
-
     /// Counters of a link.
     pub fn stats(&mut self, link: usize, now: Instant) -> LinkStats {
         self.links[link].link.stats(now)
@@ -239,8 +234,8 @@ impl Fabric {
     ) {
         loop {
             let entry = &mut self.links[link];
-            if entry.captured {
-                observer.captured(now, link, &packet, self.segments.get(&packet));
+            if entry.watched {
+                observer.offered(now, link, &packet, self.segments.get(&packet));
             }
             let fate = match &mut entry.vj {
                 None => entry.link.offer(now, &mut packet),

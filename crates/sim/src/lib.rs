@@ -7,6 +7,7 @@ mod endpoint;
 mod fabric;
 mod line;
 mod middleboxes;
+mod monitor;
 mod packet;
 mod recorder;
 mod run;

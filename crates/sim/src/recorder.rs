@@ -1,6 +1,7 @@
 //! What a run writes down while it goes: drops, events, time series, traces, captures.
 
 use crate::fabric::Observer;
+use crate::monitor::FlowMonitor;
 use crate::packet::{Hosts, Packet};
 use longhaul_path::DropCause;
 use longhaul_results::pcapng;
@@ -40,7 +41,11 @@ pub(crate) struct Recorder {
     flow_of: Vec<u32>,
     /// Position in the summary's list of links, for links of the scenario file.
     pub declared: Vec<Option<u32>>,
-    pub captured: Vec<Captured>,
+    /// Links whose packets are captured.
+    pub taps: Vec<bool>,
+    /// The monitors of links, where they were asked for.
+    pub monitors: Vec<Option<FlowMonitor>>,
+    captured: Vec<Captured>,
     drop_events: usize,
     /// For each flow, where the traces' 64-bit sequence numbers stand: data and ISN seen first.
     traces: Vec<TraceState>,
@@ -57,12 +62,15 @@ impl Recorder {
     /// `flow_of` names the flow of each pair of endpoints, in ascending order.
     pub fn new(recording: bool, flow_of: Vec<u32>, declared: Vec<Option<u32>>) -> Self {
         let flows = flow_of.last().map_or(0, |last| *last as usize + 1);
+        let links = declared.len();
         Recorder {
             recording,
             tables: Tables::default(),
             lost: vec![0; flows],
             flow_of,
             declared,
+            taps: vec![false; links],
+            monitors: (0..links).map(|_| None).collect(),
             captured: vec![],
             drop_events: 0,
             traces: vec![TraceState::default(); flows],
@@ -146,6 +154,14 @@ impl Recorder {
             if self.drop_events <= MOST_DROP_EVENTS {
                 self.event(now, kind, flow, link, f64::from(wire_len));
             }
+        }
+    }
+
+    /// Tells the link's monitor, if it has one, of a flow's packet.
+    fn monitored(&mut self, link: usize, packet: &Packet, count: impl FnOnce(&mut FlowMonitor, usize, &Packet)) {
+        let flow = self.flow_of.get(packet.to as usize / 2);
+        if let (Some(monitor), Some(flow)) = (&mut self.monitors[link], flow) {
+            count(monitor, *flow as usize, packet);
         }
     }
 
@@ -233,6 +249,9 @@ impl Observer for Recorder {
             DropCause::QueueFull | DropCause::Early | DropCause::Forced => "drop",
             DropCause::Loss | DropCause::Outage | DropCause::Unreadable => "loss",
         };
+        if kind == "drop" {
+            self.monitored(link, packet, FlowMonitor::dropped);
+        }
         self.drop(
             now,
             kind,
@@ -244,8 +263,11 @@ impl Observer for Recorder {
     }
 
     #[inline(never)]
-    fn captured(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment) {
-        self.captured.push(Captured { time: now, link, packet: *packet, segment: *segment });
+    fn offered(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment) {
+        self.monitored(link, packet, FlowMonitor::offered);
+        if self.taps[link] {
+            self.captured.push(Captured { time: now, link, packet: *packet, segment: *segment });
+        }
     }
 }
 
@@ -260,6 +282,7 @@ mod tests {
     #[test]
     fn packets_that_cannot_be_written_are_counted() {
         let mut recorder = Recorder::new(true, vec![0], vec![Some(0)]);
+        recorder.taps[0] = true;
         let mut segments = Segments::default();
         let mut capture = |flags, payload_len| {
             let packet = segments.packet(0, 1, |segment| {
@@ -267,7 +290,7 @@ mod tests {
                 Some(Ecn::NotEct)
             });
             let packet = packet.expect("it was written");
-            recorder.captured(Instant::ZERO, 0, &packet, segments.get(&packet));
+            recorder.offered(Instant::ZERO, 0, &packet, segments.get(&packet));
         };
         capture(Flags::ACK, 1460);
         capture(Flags::URG, 1460);

@@ -1,6 +1,7 @@
 //! From counters to metrics. What each metric means is defined in `longhaul_results::DEFINITIONS`.
 
 use crate::app::App;
+use crate::monitor::FlowMonitor;
 use crate::totals::{HEADERS, ReductionTimes, Totals};
 use crate::warnings;
 use crate::world::World;
@@ -256,7 +257,7 @@ fn set_response_metrics<'a>(metrics: &mut Metrics, apps: impl IntoIterator<Item 
     let (mut responses, mut pages, mut failed) = (Histogram::default(), Histogram::default(), 0);
     let (mut asks, mut reads) = (false, false);
     for app in apps {
-        asks |= matches!(app.name(), "request" | "web");
+        asks |= matches!(app.name(), "request" | "web" | "keystrokes");
         responses.merge(&app.responses);
         if let Some(session) = &app.web {
             reads = true;
@@ -268,12 +269,15 @@ fn set_response_metrics<'a>(metrics: &mut Metrics, apps: impl IntoIterator<Item 
     if asks {
         metrics.set("responses", responses.count() as f64);
         metrics.set("response_time_mean_s", seconds(responses.mean()));
+        metrics.set("response_time_p50_s", seconds(responses.quantile(0.5)));
         metrics.set("response_time_p95_s", seconds(responses.quantile(0.95)));
+        metrics.set("response_time_p99_s", seconds(responses.quantile(0.99)));
         metrics.set("response_time_max_s", seconds(responses.max()));
     }
     if reads {
         metrics.set("pages", pages.count() as f64);
         metrics.set("page_time_mean_s", seconds(pages.mean()));
+        metrics.set("page_time_p50_s", seconds(pages.quantile(0.5)));
         metrics.set("page_time_p95_s", seconds(pages.quantile(0.95)));
         metrics.set("page_time_max_s", seconds(pages.max()));
         metrics.set("failed_responses", failed as f64);
@@ -405,6 +409,12 @@ fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64, active_
         set_vj_metrics(&line.since(&world.vj_baseline[position]), &mut metrics);
     }
     let crossing = |flow: &&FlowInstance| flow.forward.contains(&index) || flow.reverse.contains(&index);
+    let monitor = world.recorder.monitors[index].as_ref().map_or(vec![], FlowMonitor::summary);
+    if !monitor.is_empty() {
+        for name in ["offered_packets", "offered_bytes", "dropped_packets", "dropped_bytes"] {
+            metrics.set(name, monitor.iter().filter_map(|flow| flow.metrics.get(name)).sum::<f64>());
+        }
+    }
     LinkSummary {
         name: spec.name.clone(),
         from: network.nodes[spec.from].clone(),
@@ -415,6 +425,7 @@ fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64, active_
         flows: network.flows.iter().filter(crossing).count(),
         active_flows,
         metrics,
+        monitor,
     }
 }
 

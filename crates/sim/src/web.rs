@@ -1,6 +1,7 @@
 //! A web session: pages of objects, each fetched over a connection that is opened for it or kept from before. The model is that
 //! of ns-2's PagePool/WebTraf (A. Feldmann et al., Dynamics of IP traffic, SIGCOMM 1999), with real connections: a handshake,
-//! a request, an answer, a close. A session's endpoints are used again and again.
+//! a request, an answer, a close. A session's endpoints are used again and again. With a `document`, as browsers do, the other
+//! objects of a page are asked for once it has come.
 
 use crate::app::{NO_GOAL, Side};
 use crate::endpoint;
@@ -139,18 +140,19 @@ impl<'a> World<'a> {
         let now = self.now;
         let spec = self.web_spec(flow);
         let mss = spec.tcp.mss;
-        let AppSpec::Web { objects, spacing, object, .. } = &spec.app else { return };
+        let AppSpec::Web { document, objects, spacing, object, .. } = &spec.app else { return };
         let random = &mut session.random;
         let page = session.page.get_or_insert_with(|| Page {
             began: now,
-            objects: objects.next(random).0,
+            objects: objects.next(random).0 + u64::from(document.is_some()),
             requested: 0,
             done: 0,
         });
-        let wanted = Object { bytes: object.next(random).bytes(mss), wanted: now };
+        let document = document.as_ref().filter(|_| page.requested == 0);
+        let wanted = Object { bytes: document.unwrap_or(object).next(random).bytes(mss), wanted: now };
         page.requested += 1;
-        let next =
-            if page.requested < page.objects { now + spacing.next(random) } else { Instant::FAR_FUTURE };
+        let more = page.requested < page.objects && document.is_none();
+        let next = if more { now + spacing.next(random) } else { Instant::FAR_FUTURE };
         self.apps[flow].wake_at(next);
         session.waiting.push_back(wanted);
         self.fetch_waiting(flow, session, touched);
@@ -242,6 +244,12 @@ impl<'a> World<'a> {
         let Some(page) = &mut session.page else { return };
         page.done += 1;
         if page.done < page.objects {
+            if let AppSpec::Web { document: Some(_), spacing, .. } = &self.web_spec(flow).app {
+                if page.requested == 1 {
+                    let next = self.now + spacing.next(&mut session.random);
+                    self.apps[flow].wake_at(next);
+                }
+            }
             return self.fetch_waiting(flow, session, touched);
         }
         let took = self.now - page.began;

@@ -4,6 +4,7 @@ use crate::app::{App, NO_GOAL, Side};
 use crate::endpoint::{self, Endpoint, SendOverhead, Watch};
 use crate::fabric::{Arrival, Delivery, Fabric};
 use crate::middleboxes::Node;
+use crate::monitor::FlowMonitor;
 use crate::packet::{Hosts, Packet};
 use crate::recorder::{Capture, Recorder};
 use crate::timeline::Timeline;
@@ -91,18 +92,19 @@ impl<'a> World<'a> {
             (0..network.links.len()).filter(|link| network.links[*link].declared).collect();
         let mut position = vec![None; network.links.len()];
         declared.iter().enumerate().for_each(|(index, link)| position[*link] = Some(index as u32));
-        let captured = network.links.iter().map(|link| {
-            recording
-                && link.declared
-                && scenario.run.capture.iter().any(|name| link.name.starts_with(&format!("{name}.")))
-        });
-        let captured: Vec<bool> = captured.collect();
+        let named = |names: &[String]| -> Vec<bool> {
+            let is_named = |link: &str| names.iter().any(|name| link.starts_with(&format!("{name}.")));
+            network.links.iter().map(|link| link.declared && is_named(&link.name)).collect()
+        };
+        let taps = named(if recording { &scenario.run.capture } else { &[] });
+        let monitored = named(&scenario.run.monitor);
+        let watched: Vec<bool> = taps.iter().zip(&monitored).map(|(tap, monitor)| tap | monitor).collect();
         let bound = |endpoint: usize| {
             let flow = &network.flows[network.flow_of(endpoint)];
             let spec = &scenario.flow[flow.group];
             let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
             match side {
-                _ if spec.app.connections() > 1 => Delivery::OnTime,
+                _ if spec.app.connections() > 1 || App::is_dialogue(&spec.app) => Delivery::OnTime,
                 Side::Client if !App::is_passive(&spec.app) || flow.stop.is_some() => Delivery::OnTime,
                 // The window of a sender is looked at whenever the world stops, if the flow has not ended by then.
                 _ if side == App::data_sender_of(&spec.app) && !App::is_endless(&spec.app) => {
@@ -113,7 +115,7 @@ impl<'a> World<'a> {
         };
         let flows = network.flows.len();
         let others = 2 * network.connection_flows.len() + flows + network.middleboxes.len();
-        let fabric = Fabric::new(network, seed, serve_ahead, &captured, bound, others);
+        let fabric = Fabric::new(network, seed, serve_ahead, &watched, bound, others);
         let mut world = World {
             scenario,
             network,
@@ -141,8 +143,22 @@ impl<'a> World<'a> {
             world.add_flow(flow, seed);
         }
         world.add_middleboxes();
+        world.add_monitors(&monitored);
+        world.recorder.taps = taps;
         world.note_script();
         world
+    }
+
+    fn add_monitors(&mut self, monitored: &[bool]) {
+        let flows = &self.network.flows;
+        for link in (0..monitored.len()).filter(|link| monitored[*link]) {
+            let Some(position) = self.recorder.declared[link] else { continue };
+            let crosses = |flow: &usize| {
+                flows[*flow].forward.contains(&link) || flows[*flow].reverse.contains(&link)
+            };
+            let crossing = (0..flows.len()).filter(crosses).collect();
+            self.recorder.monitors[link] = Some(FlowMonitor::new(position, flows.len(), crossing));
+        }
     }
 
     /// Notes the scripted changes of links among the events: they are known from the start.
@@ -579,6 +595,7 @@ impl<'a> World<'a> {
             self.fabric.link(*link).take_peak(self.now);
             self.queue_peak[position] = 0;
         }
+        self.recorder.monitors.iter_mut().flatten().for_each(FlowMonitor::end_warmup);
         self.begin_measuring_middleboxes();
     }
 
@@ -593,6 +610,10 @@ impl<'a> World<'a> {
             self.sample_flow(flow, span, measuring);
         }
         self.sample_middleboxes(span, measuring);
+        if self.recorder.recording && !span.is_zero() {
+            let Recorder { monitors, tables, .. } = &mut self.recorder;
+            monitors.iter_mut().flatten().for_each(|monitor| monitor.sample(self.now, &mut tables.monitors));
+        }
     }
 
     fn sample_link(&mut self, position: usize) {
@@ -700,7 +721,7 @@ impl<'a> World<'a> {
 impl World<'_> {
     /// The captured packets as a pcapng file, if a capture was asked for.
     pub fn capture_file(&self) -> Option<Capture> {
-        let is_tap = |link: &&usize| self.fabric.is_captured(**link);
+        let is_tap = |link: &&usize| self.recorder.taps[**link];
         let taps: Vec<(usize, String)> = self
             .declared
             .iter()

@@ -1,0 +1,58 @@
+//! Reads the traces that a scenario names. A relative path begins at the scenario file, or, where there is none, at the working
+//! directory. What was read is identified by its digest, so that neither its place nor its format is part of a run's identity.
+
+use crate::validate::{Key, Problem};
+use crate::{AppSpec, Scenario};
+use longhaul_traffic::{Format, Trace, TraceError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Reads every trace of a scenario that came from `source_name`.
+pub(crate) fn read_all(scenario: &mut Scenario, source_name: &str) -> Result<(), Problem> {
+    let mut known: Vec<(PathBuf, Format, Arc<Trace>)> = vec![];
+    for (index, flow) in scenario.flow.iter_mut().enumerate() {
+        let AppSpec::Trace(spec) = &mut flow.app else { continue };
+        let path = place_of(&spec.file, source_name);
+        let format = spec.format.unwrap_or_else(|| Format::of(&spec.file));
+        let read = known.iter().find(|(known, as_format, _)| *known == path && *as_format == format);
+        let trace = match read {
+            Some((.., trace)) => trace.clone(),
+            None => {
+                let trace = Arc::new(read_one(&path, format).map_err(|message| problem(index, "file", message))?);
+                known.push((path.clone(), format, trace.clone()));
+                trace
+            }
+        };
+        let digest = trace.digest();
+        if let Some(expected) = spec.digest.as_ref().filter(|expected| **expected != digest) {
+            let message =
+                format!("{} is another trace: its digest is {digest}, expected is {expected}", path.display());
+            return Err(problem(index, "digest", message));
+        }
+        (spec.digest, spec.format, spec.content) = (Some(digest), Some(format), Some(trace));
+        spec.file = path.to_string_lossy().into_owned();
+    }
+    Ok(())
+}
+
+fn problem(flow: usize, field: &'static str, message: String) -> Problem {
+    let path = vec![Key::Field("flow"), Key::Index(flow), Key::Field("app"), Key::Field(field)];
+    Problem { path, message, help: None }
+}
+
+/// Where a trace is that a scenario file names.
+fn place_of(file: &str, source_name: &str) -> PathBuf {
+    let source = Path::new(source_name);
+    let directory = source.parent().filter(|_| source.is_file()).unwrap_or(Path::new(""));
+    let path = directory.join(file);
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+fn read_one(path: &Path, format: Format) -> Result<Trace, String> {
+    let content =
+        std::fs::read(path).map_err(|why| format!("the trace {} cannot be read: {why}", path.display()))?;
+    Trace::read(content, format).map_err(|TraceError { place, message }| {
+        let place = if place.is_empty() { String::new() } else { format!("{}, ", place.trim_end_matches(": ")) };
+        format!("{place}{}: {message}", path.display())
+    })
+}

@@ -1,0 +1,260 @@
+"""What is run: the thesis's experiments 1 to 6 and long runs, its side experiments, and what it did not look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..model import Case, Experiment
+from .scenarios import (
+    BURSTS,
+    FILM,
+    FIRST,
+    REQUESTS,
+    RETRIES,
+    Settings,
+    bulk,
+    dumbbell,
+    flows,
+    modern_path,
+    spaced,
+    sttp,
+    tcp,
+    topology_1,
+)
+from .tables import APPENDIX_1, APPENDIX_2, PROTOCOLS, TABLE_4_5
+
+SCALES = {
+    "tiny": "short runs of a few points, for continuous integration",
+    "quick": "every row of every table once, at full length; fewer points of experiment 6",
+    "full": "ten seeds; experiment 6 with every number of nodes",
+}
+#: Experiment 6: multiples of three.
+MIXED = tuple(range(3, 100, 3))
+#: Section 5.8, S1 and S4: bounds of the round trip ratio.
+DEAD_BANDS = (0.01, 0.03, 0.05, 0.10, 0.20)
+BOUNDS: Mapping[str, tuple[float, float]] = {
+    "5 % both": (0.95, 1.05), "slow to claim": (0.85, 1.05), "slow to yield": (0.95, 1.15), "wide": (0.80, 1.20), "narrow": (0.99, 1.01),
+}  # fmt: skip
+#: Readings of the printed scaling factor (section 1.5), and of what else the thesis leaves open.
+READINGS: Mapping[str, Settings] = {
+    "R1": {}, "R2": {"scaling": "ratio"}, "R3": {"scaling": "literal"}, "tokens scaled": {"scale_tokens": True},
+    "variant A": {"bucket": "acks"}, "timeout x 0.5": {"timeout_factor": 0.5}, "unweighted": {"w_new": 1.0},
+}  # fmt: skip
+#: What the thesis proposes for lost and misleading probes (sections 5.1.2 and 6.3).
+STARTS: Mapping[str, Settings] = {
+    "strict": {}, "retry": {"retries": RETRIES}, "train": {"retries": RETRIES, "probes": 10},
+    "large probes": {"retries": RETRIES, "size": "1000 B"},
+}  # fmt: skip
+
+
+def _seeds(scale: str) -> int:
+    return 10 if scale == "full" else 1
+
+
+def _thin(scale: str, values: tuple[Any, ...], tiny: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tiny if scale == "tiny" else values
+
+
+def _experiment_2(count: int, protocol: str | Settings, *, duration: float, discipline: str = "droptail") -> Any:
+    built = dumbbell(f"bulk, {count} sources", rate=2e6, queue=128, duration=duration, discipline=discipline)
+    return flows(built, [{"name": "bulk", **bulk(protocol, count, interval=2)}])
+
+
+def functional(scale: str) -> list[Case]:
+    """Experiment 1, table 4.4 and figure 4.2."""
+    return [
+        Case({"protocol": protocol}, topology_1(protocol), _seeds(scale), tables=True, weight=0.1)
+        for protocol in ("reno", "sttp")
+    ]
+
+
+def transfers(scale: str) -> list[Case]:
+    """Experiment 2, appendix table 1, figures 4.4 to 4.6."""
+    duration = 60 if scale == "tiny" else 900
+    return [
+        Case({"protocol": protocol, "n": count}, _experiment_2(count, protocol, duration=duration), _seeds(scale))
+        for count in _thin(scale, tuple(APPENDIX_1), (10,)) for protocol in PROTOCOLS
+    ]  # fmt: skip
+
+
+def fairness(scale: str) -> list[Case]:
+    """Experiment 3, table 4.5."""
+    return [
+        Case(
+            {"protocol": protocol, "n": count},
+            flows(
+                dumbbell(f"fairness, {count} {protocol}", rate=128e3, access=128e3, queue=64, duration=200 if scale == "tiny" else 2000),
+                [{"count": count, "start": {"uniform": ["0 s", "100 ms"]}, "app": {"kind": "bulk"}, "tcp": tcp(protocol)}],
+            ),
+            _seeds(scale),
+            weight=0.2,
+        )
+        for protocol, count in _thin(scale, (*TABLE_4_5, *(("vegas", n) for n in (1, 2, 4))), (("reno", 1), ("sttp 5:5", 1)))
+    ]  # fmt: skip
+
+
+def video(scale: str) -> list[Case]:
+    """Experiment 4, appendix table 2, figures 4.7 to 4.9."""
+    return [
+        Case({"protocol": protocol, "n": count}, _of_application("video", FILM, protocol, count, scale), _seeds(scale), weight=0.3)
+        for count in _thin(scale, tuple(APPENDIX_2), (10,)) for protocol in PROTOCOLS
+    ]  # fmt: skip
+
+
+def requests(scale: str) -> list[Case]:
+    """Experiment 5, figures 4.10 to 4.12."""
+    return [
+        Case({"protocol": protocol, "n": count}, _of_application("requests", REQUESTS, protocol, count, scale), _seeds(scale), weight=0.3)
+        for count in _thin(scale, tuple(APPENDIX_2), (10,)) for protocol in PROTOCOLS
+    ]  # fmt: skip
+
+
+def _of_application(name: str, app: Settings, protocol: str, count: int, scale: str) -> Any:
+    built = dumbbell(f"{name}, {count} sources", rate=5e5, queue=64, duration=60 if scale == "tiny" else 900)
+    group = {"name": name, "count": count, "start": spaced(2), "app": dict(app), "tcp": tcp(protocol)}
+    return flows(built, [group])
+
+
+def mixed(scale: str) -> list[Case]:
+    """Experiment 6, figure 4.13: a third of each protocol, in turns, on 100 Mbit/s."""
+    counts = {"tiny": (6,), "quick": (3, 6, 12, 18, 30, 60, 99), "full": MIXED}[scale]
+    duration = {"tiny": 30, "quick": 300, "full": 900}[scale]
+
+    def scenario(count: int) -> Any:
+        built = dumbbell(f"mixed, {count} nodes", rate=100e6, queue=128, duration=duration)
+        return flows(
+            built,
+            [
+                {
+                    "name": protocol, "count": count // 3, "start": spaced(6, first=FIRST + 2 * turn), "app": BURSTS,
+                    "tcp": tcp(protocol),
+                }
+                for turn, protocol in enumerate(PROTOCOLS)
+            ],
+        )  # fmt: skip
+
+    seeds = 3 if scale == "full" else 1
+    return [Case({"n": count}, scenario(count), seeds, weight=duration / 60) for count in counts]
+
+
+def long_runs(scale: str) -> list[Case]:
+    """Tables 5.2 and 5.3: 40 sources, one every 5 s, at 0.8 Mbit/s."""
+    return [
+        Case(
+            {"protocol": protocol, "duration": duration},
+            flows(dumbbell(f"long run, {duration} s", rate=8e5, queue=64, duration=duration), [{"name": "bulk", **bulk(protocol, 40, interval=5)}]),
+            _seeds(scale),
+            weight=0.2,
+        )
+        for duration in _thin(scale, (200, 300), ()) for protocol in ("reno", "sttp")
+    ]  # fmt: skip
+
+
+def queues(scale: str) -> list[Case]:
+    """Experiment 2 with routers that serve flows in turn, which packet pairs were made for."""
+    return [
+        Case(
+            {"protocol": protocol, "n": count, "queue": queue},
+            _experiment_2(count, protocol, duration=900, discipline=queue),
+            _seeds(scale),
+        )
+        for queue in _thin(scale, ("droptail", "drr", "wfq"), ()) for count in (10, 30, 50, 100) for protocol in ("reno", "sttp")
+    ]  # fmt: skip
+
+
+def bands(scale: str) -> list[Case]:
+    """S1: dead bands of 1 to 20 %."""
+    return _variants(
+        scale, {band: {"rtt_lo": 1 - band, "rtt_hi": 1 + band} for band in DEAD_BANDS}, "band"
+    )
+
+
+def bounds(scale: str) -> list[Case]:
+    """S4: bounds that are wide, narrow or uneven: all flows alike."""
+    return _variants(scale, {name: {"rtt_lo": low, "rtt_hi": high} for name, (low, high) in BOUNDS.items()}, "bounds")
+
+
+def readings(scale: str) -> list[Case]:
+    """S2, the negative control R3, and readings of what the thesis leaves open."""
+    return _variants(scale, READINGS, "reading")
+
+
+def _variants(scale: str, variants: Mapping[Any, Settings], name: str) -> list[Case]:
+    return [
+        Case({name: label, "n": count}, _experiment_2(count, sttp(**settings), duration=900), _seeds(scale))
+        for label, settings in _thin(scale, tuple(variants.items()), ()) for count in (10, 50, 100)
+    ]  # fmt: skip
+
+
+def starts(scale: str) -> list[Case]:
+    """S5 and the thesis's future work: starts into a congested path, strict, with retries, with trains, with larger probes."""
+    return [
+        Case(
+            {"start": label, "n": count},
+            _experiment_2(count, sttp(probe=probe), duration=900),
+            _seeds(scale),
+        )
+        for label, probe in _thin(scale, tuple(STARTS.items()), ()) for count in (10, 50, 100, 200)
+    ]  # fmt: skip
+
+
+def swings(scale: str) -> list[Case]:
+    """S3: one flow beside cross traffic that comes and goes (4 Mbit/s of 10 every 20 s), unweighted and weighted."""
+
+    def scenario(w_new: float) -> Any:
+        built = dumbbell("cross traffic", rate=10e6, access=100e6, delay=10, queue=128, duration=200, sample=1)
+        cross = {
+            "name": "cross", "start": "10 s", "app": {"kind": "on_off", "rate": "8 Mbit/s", "message": "960 B", "on": "20 s", "off": "20 s"},
+            "tcp": tcp("reno", window=128),
+        }  # fmt: skip
+        return flows(built, [{"name": "sttp", **bulk(sttp(w_new=w_new, window=128), 1, interval=2, window=128)}, cross])
+
+    return [
+        Case({"w_new": w_new}, scenario(w_new), _seeds(scale), tables=True)
+        for w_new in _thin(scale, (1.0, 0.9, 0.5, 0.1), ())
+    ]
+
+
+def restarts(scale: str) -> list[Case]:
+    """C1: Reno that goes on with its average window after a timeout, in experiment 2."""
+    return [
+        Case(
+            {"protocol": protocol, "n": count}, _experiment_2(count, protocol, duration=900), _seeds(scale)
+        )
+        for count in _thin(scale, (10, 30, 50, 100, 200), ()) for protocol in ("reno", "tahoe", "reno average")
+    ]  # fmt: skip
+
+
+#: The modern path: what users run, and beside what.
+FOREGROUND = ("cubic", "reno", "bbr", "vegas", "sttp", "sttp competitive")
+RIVALS = ("nobody", "cubic", "bbr")
+
+
+def modern(scale: str) -> list[Case]:
+    """50 Mbit/s and 600 ms: pages, keystrokes and transfers of one protocol, beside transfers of CUBIC or BBR."""
+    seeds = {"tiny": 1, "quick": 2, "full": 10}[scale]
+    points = [(user, rival) for user in FOREGROUND for rival in RIVALS]
+    return [
+        Case({"protocol": user, "rival": rival}, modern_path(user, rival, duration=30 if scale == "tiny" else 300), seeds, weight=3)
+        for user, rival in _thin(scale, tuple(points), (("cubic", "cubic"),))
+    ]  # fmt: skip
+
+
+EXPERIMENTS = (
+    Experiment("functional", "Experiment 1: six sources, one after the other, at 64 kbit/s", "4.2.1", functional),
+    Experiment("transfers", "Experiment 2: bulk transfers at 2 Mbit/s", "4.2.2", transfers),
+    Experiment("fairness", "Experiment 3: fairness at 128 kbit/s", "4.2.3", fairness),
+    Experiment("video", "Experiment 4: films at 0.5 Mbit/s", "4.2.4", video),
+    Experiment("requests", "Experiment 5: requests at 0.5 Mbit/s", "4.2.5", requests),
+    Experiment("mixed", "Experiment 6: three protocols at 100 Mbit/s", "4.2.6", mixed),
+    Experiment("long", "Long runs at 0.8 Mbit/s", "5.2", long_runs),
+    Experiment("queues", "Packet pair and fair queueing", "5.1.2", queues),
+    Experiment("bands", "S1: dead bands", "5.2", bands),
+    Experiment("bounds", "S4: bounds of the round trip", "5.2.3", bounds),
+    Experiment("readings", "S2, R3: variants of bucket and factor", "3.4", readings),
+    Experiment("starts", "S5: starts into a congested path, and better ones", "5.1.2", starts),
+    Experiment("swings", "S3: cross traffic that comes and goes", "3.4.4", swings),
+    Experiment("restarts", "C1: Reno that remembers its window", "2.2", restarts),
+    Experiment("modern", "Pages and keystrokes at 50 Mbit/s and 600 ms", "-", modern),
+)
