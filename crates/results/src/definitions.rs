@@ -200,12 +200,7 @@ pub const DEFINITIONS: &[Definition] = &[
         "99 % of such times are no longer; to within 3 %.",
     ),
     define("response_time_max_s", "s", "Largest response time", "The largest such time."),
-    define(
-        "responses",
-        "",
-        "Responses",
-        "Requests, keystrokes and web: answers completed while measured.",
-    ),
+    define("responses", "", "Responses", "Requests, keystrokes and web: answers completed while measured."),
     define(
         "failed_responses",
         "",

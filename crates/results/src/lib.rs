@@ -17,4 +17,6 @@ pub use summary::{
     Emulation, FlowSummary, GroupSummary, LinkSummary, LongHopSummary, Metrics, MiddleboxSummary,
     MonitoredFlow, NodeSummary, Summary, Warning, Work,
 };
-pub use tables::{EventRow, FlowRow, LinkRow, LongHopRow, MiddleboxRow, MonitorRow, SegmentKind, SegmentRow, Tables};
+pub use tables::{
+    EventRow, FlowRow, LinkRow, LongHopRow, MiddleboxRow, MonitorRow, SegmentKind, SegmentRow, Tables,
+};

@@ -18,15 +18,18 @@ pub(crate) fn read_all(scenario: &mut Scenario, source_name: &str) -> Result<(),
         let trace = match read {
             Some((.., trace)) => trace.clone(),
             None => {
-                let trace = Arc::new(read_one(&path, format).map_err(|message| problem(index, "file", message))?);
+                let trace =
+                    Arc::new(read_one(&path, format).map_err(|message| problem(index, "file", message))?);
                 known.push((path.clone(), format, trace.clone()));
                 trace
             }
         };
         let digest = trace.digest();
         if let Some(expected) = spec.digest.as_ref().filter(|expected| **expected != digest) {
-            let message =
-                format!("{} is another trace: its digest is {digest}, expected is {expected}", path.display());
+            let message = format!(
+                "{} is another trace: its digest is {digest}, expected is {expected}",
+                path.display()
+            );
             return Err(problem(index, "digest", message));
         }
         (spec.digest, spec.format, spec.content) = (Some(digest), Some(format), Some(trace));
@@ -52,7 +55,8 @@ fn read_one(path: &Path, format: Format) -> Result<Trace, String> {
     let content =
         std::fs::read(path).map_err(|why| format!("the trace {} cannot be read: {why}", path.display()))?;
     Trace::read(content, format).map_err(|TraceError { place, message }| {
-        let place = if place.is_empty() { String::new() } else { format!("{}, ", place.trim_end_matches(": ")) };
+        let place =
+            if place.is_empty() { String::new() } else { format!("{}, ", place.trim_end_matches(": ")) };
         format!("{place}{}: {message}", path.display())
     })
 }

@@ -478,7 +478,8 @@ impl Checker {
     }
 
     fn web(&mut self, flow: &FlowSpec) {
-        let AppSpec::Web { pages, document, objects, object, request, parallel, think, .. } = &flow.app else {
+        let AppSpec::Web { pages, document, objects, object, request, parallel, think, .. } = &flow.app
+        else {
             return;
         };
         if *pages == Some(0) {

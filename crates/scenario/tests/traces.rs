@@ -80,9 +80,14 @@ fn what_is_wrong_is_said_with_the_place_in_both_files() {
     directory.file("film.ns", [0; 12]);
     let message = refusal(&text("file = \"requests.csv\""), &source);
     assert!(message.contains("scenario.toml:6:"), "{message}");
-    assert!(message.contains("flow.0.app.file: line 3, ") && message.contains("requests.csv: bytes is \"many\""));
+    assert!(
+        message.contains("flow.0.app.file: line 3, ") && message.contains("requests.csv: bytes is \"many\"")
+    );
     let message = refusal(&text("file = \"film.ns\""), &source);
-    assert!(message.contains("record 2, ") && message.contains("film.ns: the file ends after 4"), "{message}");
+    assert!(
+        message.contains("record 2, ") && message.contains("film.ns: the file ends after 4"),
+        "{message}"
+    );
     let message = refusal(&text("file = \"film.ns\", format = \"parquet\""), &source);
     assert!(message.contains("film.ns: it cannot be read as a Parquet file"), "{message}");
     let message = refusal(&text("file = \"nowhere.csv\""), &source);
@@ -92,7 +97,10 @@ fn what_is_wrong_is_said_with_the_place_in_both_files() {
 #[test]
 fn films_keystrokes_and_documents_are_checked() {
     for (app, message) in [
-        ("kind = \"video\", frame_rate = 0.0", "flow.0.app.frame_rate: frames a second: above 0, at most 1000"),
+        (
+            "kind = \"video\", frame_rate = 0.0",
+            "flow.0.app.frame_rate: frames a second: above 0, at most 1000",
+        ),
         ("kind = \"video\", pattern = \"IBX\"", "flow.0.app.pattern: a group of pictures is written"),
         ("kind = \"keystrokes\", count = 0", "flow.0.app.count: at least 1 keystroke"),
         ("kind = \"keystrokes\", echo = \"0 B\"", "flow.0.app.echo: an echo has at least 1 B"),

@@ -158,7 +158,12 @@ impl Recorder {
     }
 
     /// Tells the link's monitor, if it has one, of a flow's packet.
-    fn monitored(&mut self, link: usize, packet: &Packet, count: impl FnOnce(&mut FlowMonitor, usize, &Packet)) {
+    fn monitored(
+        &mut self,
+        link: usize,
+        packet: &Packet,
+        count: impl FnOnce(&mut FlowMonitor, usize, &Packet),
+    ) {
         let flow = self.flow_of.get(packet.to as usize / 2);
         if let (Some(monitor), Some(flow)) = (&mut self.monitors[link], flow) {
             count(monitor, *flow as usize, packet);

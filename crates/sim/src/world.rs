@@ -153,9 +153,8 @@ impl<'a> World<'a> {
         let flows = &self.network.flows;
         for link in (0..monitored.len()).filter(|link| monitored[*link]) {
             let Some(position) = self.recorder.declared[link] else { continue };
-            let crosses = |flow: &usize| {
-                flows[*flow].forward.contains(&link) || flows[*flow].reverse.contains(&link)
-            };
+            let crosses =
+                |flow: &usize| flows[*flow].forward.contains(&link) || flows[*flow].reverse.contains(&link);
             let crossing = (0..flows.len()).filter(crosses).collect();
             self.recorder.monitors[link] = Some(FlowMonitor::new(position, flows.len(), crossing));
         }

@@ -43,7 +43,8 @@ impl Drop for File {
 fn a_trace_is_played_from_its_first_record_and_again() {
     // 1 s, 100 B; 0.5 s, 2500 B; 0.5 s, 10 B: after 10 s five rounds are done, of which the last record was written at 10 s.
     let file = File::new("trace.csv", "gap_s,bytes\n1,100\n0.5,2500\n0.5,10\n");
-    let app = |more: &str| format!("app = {{ kind = \"trace\", file = {:?}, begin = \"first\"{more} }}", file.0);
+    let app =
+        |more: &str| format!("app = {{ kind = \"trace\", file = {:?}, begin = \"first\"{more} }}", file.0);
     let tcp = "tcp = { mss = \"1000 B\", established = true, nagle = false }";
     let flow = &run("10500 ms", &format!("{}\n{tcp}", app(""))).flows[0];
     assert_eq!(flow.app, "trace");
@@ -84,7 +85,9 @@ fn a_film_is_sent_frame_by_frame() {
 #[test]
 fn messages_come_at_their_rate() {
     let app = |more: &str| {
-        format!("count = 50\napp = {{ kind = \"messages\", gap = {{ exponential = \"100 ms\" }}, size = {{ uniform = [\"200 B\", \"1400 B\"] }}{more} }}")
+        format!(
+            "count = 50\napp = {{ kind = \"messages\", gap = {{ exponential = \"100 ms\" }}, size = {{ uniform = [\"200 B\", \"1400 B\"] }}{more} }}"
+        )
     };
     let tcp = "tcp = { mss = \"1000 B\", nagle = false, established = true }";
     let summary = run("100 s", &format!("{}\n{tcp}", app("")));

@@ -16,10 +16,8 @@ pub(crate) fn read(content: &[u8]) -> Result<Trace, TraceError> {
         return Err(TraceError::at("record", number as u64, message));
     }
     let number = |bytes: &[u8]| bytes.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
-    let record = |bytes: &[u8]| Record {
-        gap: Duration::from_micros(number(&bytes[..4])),
-        bytes: number(&bytes[4..]),
-    };
+    let record =
+        |bytes: &[u8]| Record { gap: Duration::from_micros(number(&bytes[..4])), bytes: number(&bytes[4..]) };
     Trace::new(content.chunks_exact(RECORD).map(record).collect())
 }
 

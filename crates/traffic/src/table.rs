@@ -92,8 +92,7 @@ impl Reader {
 }
 
 pub(crate) fn read_csv(content: &[u8]) -> Result<Trace, TraceError> {
-    let mut lines =
-        csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(content);
+    let mut lines = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(content);
     let broken = |error: &csv::Error| {
         let line = error.position().map_or(1, |position| line_of(content, position));
         let message = match error.kind() {
@@ -170,9 +169,7 @@ fn numbers(batch: &RecordBatch, column: usize) -> Option<Vec<Option<f64>>> {
             })*
         };
     }
-    of_type!(
-        Float64Type, Float32Type, Int64Type, Int32Type, Int16Type, UInt64Type, UInt32Type, UInt16Type
-    );
+    of_type!(Float64Type, Float32Type, Int64Type, Int32Type, Int16Type, UInt64Type, UInt32Type, UInt16Type);
     None
 }
 

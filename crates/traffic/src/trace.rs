@@ -83,7 +83,9 @@ impl Trace {
             return Err(TraceError::at("record", empty as u64 + 1, "a size of 0 bytes; it is at least 1"));
         }
         if records.iter().all(|record| record.gap.is_zero()) {
-            return Err(TraceError::whole("all times are the same: played again and again, it would never end"));
+            return Err(TraceError::whole(
+                "all times are the same: played again and again, it would never end",
+            ));
         }
         Ok(Trace(records))
     }
@@ -158,7 +160,10 @@ mod tests {
     fn what_cannot_be_played_is_refused() {
         let message = |records| Trace::new(records).unwrap_err().to_string();
         assert_eq!(message(vec![]), "there are no records; a trace has at least one");
-        assert_eq!(message(vec![record(1, 1), record(1, 0)]), "record 2: a size of 0 bytes; it is at least 1");
+        assert_eq!(
+            message(vec![record(1, 1), record(1, 0)]),
+            "record 2: a size of 0 bytes; it is at least 1"
+        );
         assert!(message(vec![record(0, 1), record(0, 5)]).starts_with("all times are the same"));
     }
 

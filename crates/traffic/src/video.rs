@@ -74,7 +74,10 @@ impl VideoModel {
             return Err(("rate", "a film has from 1 bit/s to 1 Tbit/s"));
         }
         if self.pattern.is_empty() || !self.pattern.chars().all(|kind| matches!(kind, 'I' | 'P' | 'B')) {
-            return Err(("pattern", "a group of pictures is written with I, P and B, as in \"IBBPBBPBBPBB\""));
+            return Err((
+                "pattern",
+                "a group of pictures is written with I, P and B, as in \"IBBPBBPBBPBB\"",
+            ));
         }
         let FrameSizes { i, p, b } = self.sizes;
         if ![i, p, b].iter().all(|size| size.is_finite() && *size > 0.0) {
@@ -161,7 +164,8 @@ impl Film {
                 self.next_scene();
             }
         }
-        let size = self.means[self.frame] * self.level * lognormal(&mut self.random, self.model.frame_variation);
+        let size =
+            self.means[self.frame] * self.level * lognormal(&mut self.random, self.model.frame_variation);
         self.frame += 1;
         (size as u64).clamp(1, self.model.peak_frame.as_bytes())
     }

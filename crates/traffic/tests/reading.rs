@@ -104,7 +104,8 @@ proptest! {
 fn columns_of_whole_numbers_are_read_and_texts_are_refused() {
     let seconds = || Arc::new(Int32Array::from(vec![4, 5, 7])) as ArrayRef;
     let sizes = || Arc::new(UInt64Array::from(vec![100, 200, 300])) as ArrayRef;
-    let trace = Trace::read(parquet(vec![("bytes", sizes()), ("time_s", seconds())]), Format::Parquet).unwrap();
+    let trace =
+        Trace::read(parquet(vec![("bytes", sizes()), ("time_s", seconds())]), Format::Parquet).unwrap();
     let gaps: Vec<f64> = trace.records().iter().map(|record| record.gap.as_secs_f64()).collect();
     assert_eq!(gaps, [1.5, 1.0, 2.0]);
     let texts = Arc::new(StringArray::from(vec!["a", "b", "c"])) as ArrayRef;
