@@ -137,3 +137,29 @@ def test_documents_are_read_back():
         "e": [],
     }
     assert tomllib.loads(toml.document(content)) == content
+
+
+def test_monitors_count_each_flow_at_a_link(tmp_path):
+    scenario = (
+        longhaul.Scenario("monitored", duration="10 s", monitor=["bottleneck"])
+        .dumbbell(bottleneck={"rate": "1 Mbit/s", "delay": "10 ms", "queue": {"kind": "droptail", "limit": "10 packets"}})
+        .flow(name="bulk", count=3, access={"rate": "10 Mbit/s", "delay": "1 ms"})
+    )
+    result = longhaul.run(scenario, out=tmp_path / "run")
+    table = result.table("monitors").filter(pl.col("link") == "bottleneck.forward")
+    assert table["flow"].to_list() == [0, 1, 2]
+    assert table["dropped_packets"].sum() > 0
+    series = result.monitors.filter(pl.col("link") == 0)
+    assert series["offered_bytes"].sum() == table["offered_bytes"].sum()
+    links = result.table("links").filter(pl.col("name") == "bottleneck.forward")
+    assert links["offered_packets"].item() == table["offered_packets"].sum() == links["arrivals"].item()
+
+
+def test_a_trace_lies_beside_its_scenario(tmp_path):
+    pl.DataFrame({"time_s": [1.0, 1.5, 2.0], "bytes": [400, 500, 600]}).write_parquet(tmp_path / "film.parquet")
+    text = longhaul.Scenario("played", duration="10 s").dumbbell(bottleneck={"rate": "1 Mbit/s", "delay": "10 ms"})
+    text = text.flow(app={"kind": "trace", "file": "film.parquet", "begin": "first"})
+    (tmp_path / "scenario.toml").write_text(text.to_toml())
+    result = longhaul.run(tmp_path / "scenario.toml", out=tmp_path / "run")
+    # A record every 0.5 s from 0.5 s on, and what is written last does not arrive: 19 of 20, of which 13 are not the first.
+    assert result.metrics["delivered_bytes"] == 7 * 400 + 6 * 500 + 6 * 600

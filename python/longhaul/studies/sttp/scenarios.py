@@ -36,6 +36,7 @@ PROTOCOLS: Mapping[str, Settings] = {
     "reno": {"congestion": {"kind": "reno", "counting": "acks"}},
     "tahoe": {"variant": "tahoe", "congestion": {"kind": "reno", "counting": "acks"}},
     "vegas": {"congestion": {"kind": "vegas", "rtt": "mean", "exit": "eighth"}},
+    "reno average": {"congestion": {"kind": "reno_average", "counting": "acks"}},
     "sttp": sttp(),
     **{f"sttp {weights}": sttp(weights=weights) for weights in WEIGHTS},
 }
@@ -44,20 +45,17 @@ PROTOCOLS: Mapping[str, Settings] = {
 def tcp(protocol: str | Settings, *, packet: int = PACKET, window: int | None = WINDOW) -> dict[str, Any]:
     """A connection as in ns-2 of 1999: one way, without a handshake, an ACK for each packet, a clock of 100 ms, Reno's loss recovery.
 
-    STTP opens with its probes. `window` in packets.
+    STTP opens with its probes all the same. `window` in packets.
     """
     own = dict(PROTOCOLS[protocol] if isinstance(protocol, str) else protocol)
-    probes = own.get("slow_start", {}).get("kind") == "packet_pair"
     mss = packet - HEADER
     shared = {
         "variant": "reno", "mss": f"{mss} B", "initial_window": 1, "delayed_ack": "off", "ack_every": 1, "timestamps": False,
-        "limited_transmit": False, "max_retransmissions": 1000, "established": not probes, "nagle": False, "slow_start": {"kind": "standard", "counting": "acks"},
+        "limited_transmit": False, "max_retransmissions": 1000, "established": True, "nagle": False, "slow_start": {"kind": "standard", "counting": "acks"},
         "rto": {"initial": "6 s", "min": "200 ms", "max": "64 s", "granularity": "100 ms"},
     }  # fmt: skip
     if window is not None:
-        shared |= {"receive_buffer": f"{window} packets"}
-        if not probes:
-            shared["initial_ssthresh"] = f"{window} packets"
+        shared |= {"receive_buffer": f"{window} packets", "initial_ssthresh": f"{window} packets"}
     return shared | own
 
 

@@ -1,0 +1,27 @@
+"""The STTP thesis of R. J. Wade (Leeds, 2000): a token bucket at the rate of a packet pair, steered by changes of the round trip."""
+
+from __future__ import annotations
+
+from ..model import Study
+from .decisions import DECISIONS
+from .figures import FIGURES
+from .findings import FINDINGS
+from .grids import EXPERIMENTS, SCALES
+from .targets import TARGETS
+
+STUDY = Study(
+    name="sttp",
+    title="STTP, a transport protocol for interactive applications",
+    source="R. J. Wade: The Design and Simulation of a Transport Protocol for Interactive Network Applications, PhD thesis, University of Leeds, June 2000",
+    about=(
+        "The Shaped Token Transport Protocol beside Reno and Vegas: bulk transfers, fairness, films, requests, and all three together, as the thesis"
+        " ran them in REAL and ns-2; then what it did not look at: delays, flows that never open, fair queueing, and pages and keystrokes on a satellite path"
+        " of today. Bytes are counted at the entrance of the bottleneck, with headers; goodput is what was sent less what was dropped, as the thesis defines it."
+    ),
+    scales=SCALES,
+    experiments=EXPERIMENTS,
+    targets=TARGETS,
+    figures=FIGURES,
+    decisions=DECISIONS,
+    findings=FINDINGS,
+)

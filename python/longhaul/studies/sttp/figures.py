@@ -1,0 +1,181 @@
+"""The thesis's figures with its axes (4.2, 4.4 to 4.13), and those that it does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+from ..drawing import MARKERS, line, need, panels, try_line
+from ..model import Figure
+from ..results import NotRun, Results, Row
+from . import measures
+from .grids import RIVALS
+from .tables import APPENDIX_1, APPENDIX_2, PROTOCOLS, Counted
+
+_NAMES = {"reno": "Reno", "vegas": "Vegas", "sttp": "STTP"}
+_MB = 1e6
+
+
+def _intervals(results: Results) -> Drawing:
+    """Figure 4.2: a group of bars for each reporting interval, one for each connection."""
+    drawing, axes = panels(2)
+    for panel, protocol in zip(axes, ("reno", "sttp"), strict=True):
+        row = results["functional"].where(protocol=protocol)[0]
+        packets = measures.intervals(row, "offered_packets")
+        for flow, counts in enumerate(packets):
+            panel.bar(np.arange(len(counts)) + 1 + 0.13 * (flow - 2.5), counts, 0.13, label=f"source {flow + 1}")
+        panel.set_title(_NAMES[protocol])
+        panel.set_xlabel("reporting interval of 10 s")
+        panel.set_ylabel("packets sent")
+    axes[1].legend()
+    return drawing
+
+
+def _paper(axes: Axes, values: dict[int, float], number: int) -> None:
+    axes.plot(list(values), list(values.values()), MARKERS[number], color="grey", markersize=6, markerfacecolor="none", zorder=0)
+
+
+def _over_sources(
+    experiment: str, metric: Callable[[Row], float], title: str, paper: Callable[[Counted], float] | None = None
+) -> Callable[[Results], Drawing]:
+    """Bytes over the number of sources, as figures 4.4 to 4.12; the thesis's own values in grey."""
+    table = {"transfers": APPENDIX_1, "video": APPENDIX_2}.get(experiment)
+
+    def draw(results: Results) -> Drawing:
+        drawing, (axes,) = panels()
+
+        def megabytes(row: Row) -> float:
+            return metric(row) / _MB
+
+        drawn = []
+        for number, protocol in enumerate(PROTOCOLS):
+            def values(protocol: str = protocol) -> dict[int, list[float]]:
+                return results[experiment].spread(megabytes, "n", protocol=protocol)
+
+            drawn.append(try_line(axes, values, _NAMES[protocol], number))
+            if table is not None and paper is not None:
+                _paper(axes, {n: paper(row[protocol]) / _MB for n, row in table.items()}, number)
+        need(drawn)
+        axes.set_xlabel("number of sources")
+        axes.set_ylabel(f"{title} (MB)")
+        axes.legend()
+        return drawing
+
+    return draw
+
+
+def _mixed(results: Results) -> Drawing:
+    """Figure 4.13: goodput of each protocol's third."""
+    drawing, (axes,) = panels()
+    drawn = [
+        try_line(
+            axes,
+            lambda protocol=protocol: results["mixed"].spread(lambda row: measures.of_group(protocol)(row) / _MB, "n"),
+            _NAMES[protocol],
+            number,
+        )
+        for number, protocol in enumerate(PROTOCOLS)
+    ]  # fmt: skip
+    need(drawn)
+    axes.set_xlabel("number of sources")
+    axes.set_ylabel("goodput (MB)")
+    axes.legend()
+    return drawing
+
+
+def _unseen(results: Results) -> Drawing:
+    """What the thesis has not looked at: queueing delay, Jain's index, flows that never open."""
+    drawing, axes = panels(3, share_y=False)
+    metrics: list[tuple[Callable[[Row], float], str]] = [
+        (lambda row: 1e3 * measures.queue_delay(row), "mean queueing delay (ms)"),
+        (measures.jain, "Jain's index"),
+        (measures.dead, "flows that never open"),
+    ]
+    for panel, (metric, title) in zip(axes, metrics, strict=True):
+        need([
+            try_line(panel, lambda p=protocol, m=metric: results["transfers"].spread(m, "n", protocol=p), _NAMES[protocol], number)
+            for number, protocol in enumerate(PROTOCOLS)
+        ])  # fmt: skip
+        panel.set_xlabel("number of sources")
+        panel.set_ylabel(title)
+    axes[0].legend()
+    return drawing
+
+
+def _disciplines(results: Results) -> Drawing:
+    drawing, axes = panels(2, share_y=False)
+    for panel, metric, title in ((axes[0], measures.jain, "Jain's index"), (axes[1], measures.loss, "bytes dropped (%)")):
+        for number, queue in enumerate(("droptail", "drr", "wfq")):
+            line(panel, results["queues"].spread(metric, "n", protocol="sttp", queue=queue), queue, number)
+        panel.set_xlabel("number of STTP sources")
+        panel.set_ylabel(title)
+    axes[0].legend()
+    return drawing
+
+
+def _modern(group: str, quantile: str, title: str) -> Callable[[Results], Drawing]:
+    def draw(results: Results) -> Drawing:
+        drawing, (axes,) = panels()
+        table = results["modern"]
+        users = table.points("protocol")
+        width = 0.8 / len(RIVALS)
+        drawn = []
+        for number, rival in enumerate(RIVALS):
+            try:
+                values = [table.median(f"group.{group}.{quantile}", protocol=user, rival=rival) for user in users]
+            except NotRun:
+                drawn.append(False)
+                continue
+            name = "alone" if rival == "nobody" else f"beside {rival.upper()}"
+            axes.bar(np.arange(len(users)) + width * (number - 1), values, width, label=name)
+            drawn.append(True)
+        need(drawn)
+        axes.set_xticks(range(len(users)), [user.replace(" ", "\n") for user in users], fontsize=7)
+        axes.set_ylabel(f"{title} (s)")
+        axes.set_yscale("log")
+        axes.legend()
+        return drawing
+
+    return draw
+
+
+def _sent(counted: Counted) -> float:
+    return counted[0]
+
+
+def _dropped(counted: Counted) -> float:
+    return counted[1]
+
+
+def _passed(counted: Counted) -> float:
+    return counted[0] - counted[1]
+
+
+_GREY = "Grey: the thesis's appendix."
+_COUNTS: tuple[tuple[Callable[[Row], float], str, Callable[[Counted], float]], ...] = (
+    (measures.sent, "transmitted", _sent), (measures.dropped, "lost", _dropped), (measures.goodput, "goodput", _passed),
+)  # fmt: skip
+
+
+def _three(first: int, experiment: str, of: str, caption: str) -> list[Figure]:
+    """Transmissions, losses and goodput of one experiment."""
+    return [
+        Figure(f"4.{first + number}", f"{of}: {title}", caption, _over_sources(experiment, metric, title, paper), (experiment,))
+        for number, (metric, title, paper) in enumerate(_COUNTS)
+    ]  # fmt: skip
+
+
+FIGURES = (
+    Figure("4.2", "Packets sent in each interval", "Reno swings; STTP varies little and steps down as sources join, says the thesis.", _intervals, ("functional",)),
+    *_three(4, "transfers", "Bulk transfers", f"{_GREY} The thesis says packets; its tables have bytes."),
+    *_three(7, "video", "Films", _GREY),
+    *_three(10, "requests", "Requests", "The thesis's figures have no numbers that survive."),
+    Figure("4.13", "A third of each protocol", "Reno pulls ahead from 15 nodes on, says the thesis.", _mixed, ("mixed",)),
+    Figure("A", "Delay, fairness, flows that never open", "Not in the thesis: experiment 2.", _unseen, ("transfers",)),
+    Figure("B", "Packet pairs and fair queueing", "Not in the thesis: experiment 2 with routers that serve flows in turn.", _disciplines, ("queues",)),
+    Figure("C", "Pages", "50 Mbit/s, 600 ms: 95 % of pages take no longer.", _modern("pages", "page_time_p95_s", "95 % page time"), ("modern",)),
+    Figure("D", "Keystrokes", "50 Mbit/s, 600 ms: 95 % of echoes take no longer.", _modern("keys", "response_time_p95_s", "95 % latency"), ("modern",)),
+)  # fmt: skip

@@ -1,0 +1,569 @@
+"""What the thesis says, row by row, and how it is looked for (specification, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..model import Kind, Target
+from ..results import Results, Row, Table
+from ..verdict import Judgement, band, both, holds, listed, median, number
+from . import grids, measures
+from .measures import dead, dropped, goodput, jain, jain_of, loss, sent, with_interval
+from .reasons import REASONS
+from .tables import APPENDIX_1, APPENDIX_2, LONG_RUNS, PROTOCOLS, TABLE_4_4, TABLE_4_5, Counted
+
+_MB = 1e6
+#: Tolerances of a row: bytes sent, points of loss, goodput.
+_SENT, _LOSS, _GOODPUT = 0.02, 2.0, 0.002
+Judge = Callable[[Results], Judgement]
+
+
+def _t(
+    name: str, source: str, paper: str, judge: Judge, *experiments: str, kind: Kind = "exact", reason: str = ""
+) -> Target:
+    return Target(name, source, paper, kind, judge, experiments, reason or REASONS.get(name, ""))
+
+
+def _mean(table: Table, metric: Callable[[Row], float], **point: Any) -> float:
+    return measures.interval(table.values(metric, **point)).mean
+
+
+def _row(experiment: str, counted: Counted, **point: Any) -> Judge:
+    """A row of counts: bytes sent, the share of them dropped, and the difference of both; means over seeds."""
+    paper_sent, paper_dropped = counted
+    paper_loss = 100 * paper_dropped / paper_sent
+
+    def judge(results: Results) -> Judgement:
+        table = results[experiment]
+        parts = [
+            number(_mean(table, sent, **point) / _MB, paper_sent / _MB, _SENT, unit="MB sent"),
+            number(_mean(table, loss, **point), paper_loss, _LOSS, unit="% lost", relative=False),
+            number(_mean(table, goodput, **point) / _MB, (paper_sent - paper_dropped) / _MB, _GOODPUT, unit="MB passed"),
+        ]
+        judged = both(*parts)
+        every = table.values(loss, **point)
+        spread = f"; loss {with_interval(every, unit='%')} in {len(every)} seeds" if len(every) > 1 else ""
+        return Judgement(judged.verdict, judged.measured + spread, judged.tolerance)
+
+    return judge
+
+
+def _said(counted: Counted) -> str:
+    total, drops = counted
+    return f"{total / _MB:.3f} MB sent, {drops / _MB:.3f} MB dropped ({100 * drops / total:.2f} %)"
+
+
+def _appendix(
+    letter: str, table: Mapping[int, Mapping[str, Counted]], experiment: str, source: str
+) -> list[Target]:
+    return [
+        _t(
+            f"{letter} {protocol} {count}", source, _said(table[count][protocol]),
+            _row(experiment, table[count][protocol], protocol=protocol, n=count), experiment, reason=REASONS.get(f"{letter} {protocol}", ""),
+        )
+        for protocol in PROTOCOLS for count in table
+    ]  # fmt: skip
+
+
+def _long(duration: int, protocol: str) -> Target:
+    counted = LONG_RUNS[duration][protocol]
+    return _t(
+        f"L{duration} {protocol}", "T5.2" if duration == 200 else "T5.3", _said(counted),
+        _row("long", counted, protocol=protocol, duration=duration), "long", reason=REASONS.get(f"L {protocol}", ""),
+    )  # fmt: skip
+
+
+def _long_ratio(duration: int, most: float) -> Judge:
+    """Section 5.7: goodput STTP/Reno = 0.998 +- 0.01, and a share of Reno's loss."""
+
+    def judge(results: Results) -> Judgement:
+        table = results["long"]
+        point = {"duration": duration}
+        passed = {p: _mean(table, goodput, protocol=p, **point) for p in ("reno", "sttp")}
+        lost = {p: _mean(table, loss, protocol=p, **point) for p in ("reno", "sttp")}
+        ratio = number(passed["sttp"] / passed["reno"], 0.998, 0.01, relative=False)
+        share = lost["sttp"] / lost["reno"]
+        text = f"goodput ratio {ratio.measured}; loss {lost['sttp']:.2f} % against {lost['reno']:.2f} %, ratio {share:.2f}"
+        return Judgement(
+            both(ratio, band(share, 0, most, margin=most / 2)).verdict, text, f"{ratio.tolerance}; at most {most:g}"
+        )
+
+    return judge
+
+
+# Experiment 1.
+
+
+def _node(protocol: str, node: int) -> Target:
+    """A row of table 4.4 for one protocol: packets sent within 25 %, drops and round trip within a factor of two."""
+    packets, drops, trip = TABLE_4_4[protocol][node]
+
+    def judge(results: Results) -> Judgement:
+        rows = results["functional"].where(protocol=protocol)
+        found = [measures.nodes(row)[node] for row in rows]
+        tx, lost, rtt = (
+            median([value[0] for value in column])
+            for column in zip(*((item.sent, item.dropped, item.rtt) for item in found), strict=True)
+        )
+        deviation = median([item.sent[1] for item in found])
+        parts = [
+            number(tx, packets[0], 0.25, unit="packets"),
+            number(lost, drops[0], max(0.5, drops[0] / 2), unit="drops", relative=False),
+            number(rtt, trip[0], 0.5, unit="s"),
+        ]
+        judged = both(*parts)
+        return Judgement(judged.verdict, f"{judged.measured}; sent varies by {deviation:.3g}", judged.tolerance)
+
+    paper = f"{packets[0]:g} [{packets[1]:g}] packets sent, {drops[0]:g} dropped, RTT {trip[0]:g} [{trip[1]:g}] s"
+    return _t(
+        f"T4.4 {protocol} {node + 1}", "T4.4", paper, judge, "functional", reason=REASONS.get(f"T4.4 {protocol}", "")
+    )
+
+
+def _sums(results: Results, protocol: str) -> tuple[float, float]:
+    """Packets sent and dropped by all six in an interval."""
+    found = [measures.nodes(row) for row in results["functional"].where(protocol=protocol)]
+    return (
+        median([sum(node.sent[0] for node in nodes) for nodes in found]),
+        median([sum(node.dropped[0] for node in nodes) for nodes in found]),
+    )
+
+
+def _no_drops(results: Results) -> Judgement:
+    return band(_sums(results, "sttp")[1], 0, 0, unit="packets dropped", margin=1)
+
+
+def _reno_loses(results: Results) -> Judgement:
+    total, drops = _sums(results, "reno")
+    return band(100 * drops / total, 20, 45, unit="%", margin=10)
+
+
+def _aggregate(results: Results) -> Judgement:
+    passed = {
+        protocol: total - drops
+        for protocol in ("reno", "sttp") for total, drops in [_sums(results, protocol)]
+    }  # fmt: skip
+    text = f"STTP {passed['sttp']:.1f}, Reno {passed['reno']:.1f} packets in an interval"
+    return holds({"STTP passes at least as much": passed["sttp"] >= 0.99 * passed["reno"]}, text)
+
+
+def _late_starters(results: Results) -> Judgement:
+    spread = {p: [measures.nodes(row) for row in results["functional"].where(protocol=p)] for p in ("reno", "sttp")}
+    deviation = {
+        (p, node): median([nodes[node].sent[1] for nodes in found])
+        for p, found in spread.items() for node in range(6)
+    }  # fmt: skip
+    checks = {f"node {node + 1}": deviation["sttp", node] < deviation["reno", node] for node in (2, 3, 4, 5)}
+    text = ", ".join(f"{deviation['sttp', node]:.1f} against {deviation['reno', node]:.1f}" for node in (2, 3, 4, 5))
+    return holds(checks, text)
+
+
+def _early_starters(results: Results) -> Judgement:
+    found = [measures.nodes(row) for row in results["functional"].where(protocol="sttp")]
+    shares = [median([nodes[node].sent[0] for nodes in found]) for node in range(6)]
+    ratio = (shares[0] + shares[1]) / 2 / (sum(shares[2:]) / 4)
+    return band(ratio, 2.0, 4.0, margin=1.0)
+
+
+# Experiment 2.
+
+
+def _spread_of_goodput(protocol: str) -> Judge:
+    def judge(results: Results) -> Judgement:
+        series = results["transfers"].series(goodput, "n", protocol=protocol)
+        inside = {f"n {n}": 225.0e6 <= value <= 225.15e6 for n, value in series.items()}
+        return holds(inside, f"{min(series.values()) / _MB:.3f} to {max(series.values()) / _MB:.3f} MB")
+
+    return judge
+
+
+def _less(metric: Callable[[Row], float], what: str, experiment: str, least: int = 0) -> Judge:
+    """STTP below both TCPs at each number of sources."""
+
+    def judge(results: Results) -> Judgement:
+        table = results[experiment]
+        checks, shares = {}, {}
+        for count in table.points("n", protocol="sttp"):
+            if count < least:
+                continue
+            values = {p: _mean(table, metric, protocol=p, n=count) for p in PROTOCOLS}
+            tcp = min(values["reno"], values["vegas"])
+            checks[f"n {count}"] = values["sttp"] <= tcp
+            shares[count] = 100 * (1 - values["sttp"] / tcp) if tcp else 0.0
+        return holds(checks, f"{what} less than the lower TCP: {listed(shares, '%')}")
+
+    return judge
+
+
+def _largest_saving(experiment: str, rival: str, paper: float) -> Judge:
+    def judge(results: Results) -> Judgement:
+        table = results[experiment]
+        saved = {
+            n: 100 * (1 - _mean(table, sent, protocol="sttp", n=n) / _mean(table, sent, protocol=rival, n=n))
+            for n in table.points("n", protocol="sttp")
+        }
+        best = max(saved, key=lambda n: saved[n])
+        judged = number(saved[best], paper, 3.0, unit="%", relative=False)
+        return Judgement(judged.verdict, f"{judged.measured} at n = {best}", judged.tolerance)
+
+    return judge
+
+
+def _dead(experiment: str, counts: Sequence[int], **point: Any) -> Judge:
+    """Flows that never open, from about 30 sources on."""
+
+    def judge(results: Results) -> Judgement:
+        table = results[experiment]
+        found = {n: _mean(table, dead, n=n, **point) for n in counts}
+        checks = {f"n {n}": (value > 0) == (n >= 30) for n, value in found.items()}
+        return holds(checks, listed(found, "flows"))
+
+    return judge
+
+
+def _no_dead(start: str) -> Judge:
+    def judge(results: Results) -> Judgement:
+        found = results["starts"].series(dead, "n", start=start)
+        return holds({f"n {n}": value == 0 for n, value in found.items()}, listed(found, "flows"))
+
+    return judge
+
+
+def _full_queue(results: Results) -> Judgement:
+    """Section 5.2 [D]: from 30 sources on at least 92 packets stand in STTP's queue at the end."""
+    table = results["transfers"]
+    found = {n: _mean(table, measures.queue_mean, protocol="sttp", n=n) for n in APPENDIX_1 if n >= 30}
+    return holds({f"n {n}": value >= 92 for n, value in found.items()}, f"mean queue {listed(found, 'packets')}")
+
+
+def _delays(results: Results) -> Judgement:
+    """STTP's queueing delay beside Reno's."""
+    table = results["transfers"]
+    found = {
+        n: tuple(_mean(table, measures.queue_delay, protocol=p, n=n) for p in ("sttp", "reno"))
+        for n in (10, 50, 100, 200)
+    }
+    text = ", ".join(f"{1e3 * a:.0f} against {1e3 * b:.0f} ms at {n}" for n, (a, b) in found.items())
+    return holds({f"n {n}": a < b for n, (a, b) in found.items()}, f"mean delay {text}")
+
+
+def _fair_sharing(results: Results) -> Judgement:
+    table = results["transfers"]
+    found = {
+        n: {p: _mean(table, jain, protocol=p, n=n) for p in PROTOCOLS} for n in (10, 50, 100, 200)
+    }
+    checks = {f"n {n}": values["sttp"] >= min(values["reno"], values["vegas"]) for n, values in found.items()}
+    text = "; ".join(
+        f"n {n}: " + ", ".join(f"{p} {value:.3f}" for p, value in values.items()) for n, values in found.items()
+    )
+    return holds(checks, text)
+
+
+def _duplicates(results: Results) -> Judgement:
+    """How much of the thesis's goodput is bytes that had come before, or are still queued."""
+    table = results["transfers"]
+    shares = {
+        p: {n: 100 * (1 - _mean(table, measures.unique, protocol=p, n=n) / _mean(table, goodput, protocol=p, n=n)) for n in (10, 50, 100, 200)}
+        for p in PROTOCOLS
+    }  # fmt: skip
+    text = "; ".join(f"{p} {listed(values, '%')}" for p, values in shares.items())
+    return holds({p: max(values.values()) < 1.0 for p, values in shares.items()}, f"not unique: {text}")
+
+
+# Experiment 3.
+
+
+def _shares(protocol: str, count: int) -> Target:
+    """A row of table 4.5: packets of the sources from the smallest to the largest, drops, Jain's index."""
+    packets, drops = TABLE_4_5[protocol, count]
+
+    def judge(results: Results) -> Judgement:
+        rows = results["fairness"].where(protocol=protocol, n=count)
+        found = [sorted(measures.monitored(row, "offered_packets")) for row in rows]
+        lost = median([sum(measures.monitored(row, "dropped_packets")) for row in rows])
+        each = [median([values[source] for values in found]) for source in range(count)]
+        parts = [
+            number(sum(each), sum(packets), 0.01, unit="packets"),
+            number(lost, sum(drops), max(2.0, sum(drops) / 2), unit="drops", relative=False),
+        ]
+        if count > 1:
+            parts.append(
+                number(median([jain_of(values) for values in found]), jain_of(packets), 0.05, unit="J", relative=False)
+            )
+        judged = both(*parts)
+        each_text = ", ".join(f"{value:.0f}" for value in each)
+        return Judgement(judged.verdict, f"{each_text}; {judged.measured}", judged.tolerance)
+
+    paper = f"{', '.join(map(str, packets))} packets, {sum(drops)} dropped" + (
+        f", J {jain_of(packets):.3f}" if count > 1 else ""
+    )
+    return _t(f"T4.5 {protocol} {count}", "T4.5", paper, judge, "fairness", reason=REASONS.get(f"T4.5 {protocol}", ""))
+
+
+def _used(protocol: str) -> Judge:
+    def judge(results: Results) -> Judgement:
+        row = results["fairness"].where(protocol=protocol, n=1)[0]
+        return band(100 * sum(measures.monitored(row, "offered_packets")) / 32_000, 99.84, 100.2, unit="%", margin=0.1)
+
+    return judge
+
+
+def _weights(results: Results) -> Judgement:
+    index = {
+        w: median([jain_of(measures.monitored(row, "offered_packets")) for row in results["fairness"].where(protocol=f"sttp {w}", n=n)])
+        for w in ("9:1", "5:5", "1:9") for n in (4,)
+    }  # fmt: skip
+    checks = {"5:5 above 9:1": index["5:5"] > index["9:1"], "1:9 above 9:1": index["1:9"] > index["9:1"]}
+    return holds(checks, ", ".join(f"{w}: J {value:.3f}" for w, value in index.items()))
+
+
+def _vegas(results: Results) -> Judgement:
+    found = {}
+    for n in (1, 2, 4):
+        rows = results["fairness"].where(protocol="vegas", n=n)
+        packets = [measures.monitored(row, "offered_packets") for row in rows]
+        found[n] = (median([sum(p) for p in packets]), median([jain_of(p) for p in packets]))
+    text = ", ".join(f"n {n}: {total:.0f} packets, J {index:.3f}" for n, (total, index) in found.items())
+    return holds({f"n {n}": index > 0.9 for n, (_, index) in found.items()}, text)
+
+
+# Experiments 5 and 6.
+
+
+def _requests(results: Results) -> Judgement:
+    """Section 5.5: goodput within 1 %, STTP's loss not above the TCPs'."""
+    table = results["requests"]
+    checks, apart = {}, {}
+    for n in table.points("n", protocol="sttp"):
+        passed = {p: _mean(table, goodput, protocol=p, n=n) for p in PROTOCOLS}
+        apart[n] = 100 * (max(passed.values()) / min(passed.values()) - 1)
+        lost = {p: _mean(table, loss, protocol=p, n=n) for p in PROTOCOLS}
+        checks[f"goodput n {n}"] = apart[n] <= 1
+        checks[f"loss n {n}"] = lost["sttp"] <= min(lost["reno"], lost["vegas"]) + 0.01
+    return holds(checks, f"goodputs apart {listed(apart, '%')}")
+
+
+def _third(results: Results, count: int) -> dict[str, float]:
+    return {p: _mean(results["mixed"], measures.of_group(p), n=count) for p in PROTOCOLS}
+
+
+def _few_nodes(results: Results) -> Judgement:
+    table = results["mixed"]
+    checks, text = {}, []
+    for n in (count for count in table.points("n") if count <= 12):
+        share = _third(results, n)
+        checks[f"n {n}"] = abs(share["vegas"] / share["reno"] - 1) <= 0.1
+        text.append(f"{share['vegas'] / share['reno']:.2f} at {n}")
+    return holds(checks, "Vegas / Reno " + ", ".join(text))
+
+
+def _many_nodes(results: Results) -> Judgement:
+    table = results["mixed"]
+    checks, text = {}, []
+    for n in (count for count in table.points("n") if count >= 15):
+        share = _third(results, n)
+        checks[f"Reno first, n {n}"] = share["reno"] > max(share["vegas"], share["sttp"])
+        checks[f"Vegas like STTP, n {n}"] = 0.5 <= share["sttp"] / share["vegas"] <= 2.0
+        total = sum(share.values())
+        text.append(f"n {n}: " + ", ".join(f"{p} {100 * value / total:.0f} %" for p, value in share.items()))
+    return holds(checks, "; ".join(text[:: max(1, len(text) // 4)]))
+
+
+def _mixed_loss(results: Results) -> Judgement:
+    series = results["mixed"].series(loss, "n")
+    return holds({f"n {n}": value < 1 for n, value in series.items()}, listed(series, "%"))
+
+
+# Side experiments.
+
+
+def _per_variant(experiment: str, over: str, metric: Callable[[Row], float], n: int) -> Callable[[Results], dict[Any, float]]:
+    return lambda results: {
+        value: _mean(results[experiment], metric, **{over: value, "n": n}) for value in results[experiment].points(over)
+    }
+
+
+def _bands(results: Results) -> Judgement:
+    found = _per_variant("bands", "band", loss, 50)(results)
+    passed = _per_variant("bands", "band", goodput, 50)(results)
+    text = ", ".join(f"{100 * width:g} %: loss {found[width]:.2f} %, {passed[width] / _MB:.1f} MB" for width in found)
+    best = min(found, key=lambda width: found[width])
+    return holds({"5 % among the better": found[0.05] <= 1.2 * found[best] + 0.1}, text)
+
+
+def _buckets(results: Results) -> Judgement:
+    table = results["readings"]
+    parts = []
+    for n in (10, 50):
+        a, b = (_mean(table, loss, reading=reading, n=n) for reading in ("variant A", "R1"))
+        ga, gb = (_mean(table, goodput, reading=reading, n=n) for reading in ("variant A", "R1"))
+        parts.append((n, a, b, ga / gb))
+    checks = {f"n {n}": abs(a - b) <= 1 and abs(ratio - 1) <= 0.01 for n, a, b, ratio in parts}
+    text = "; ".join(f"n {n}: loss {a:.2f} and {b:.2f} %, goodput x {ratio:.3f}" for n, a, b, ratio in parts)
+    return holds(checks, text)
+
+
+def _control(results: Results) -> Judgement:
+    table = results["readings"]
+    found = {n: (_mean(table, loss, reading="R3", n=n), _mean(table, loss, reading="R1", n=n)) for n in (10, 50)}
+    text = ", ".join(f"{a:.1f} against {b:.1f} % lost at {n}" for n, (a, b) in found.items())
+    return holds({f"n {n}": a > 2 * b + 1 for n, (a, b) in found.items()}, text)
+
+
+def _ratio_reading(results: Results) -> Judgement:
+    """Decision 1: R1, unless it leaves the bottleneck of experiment 2 unfilled."""
+    table = results["readings"]
+    text, filled = [], {}
+    for reading in ("R1", "R2"):
+        passed = {n: _mean(table, goodput, reading=reading, n=n) / 225e6 for n in (10, 50)}
+        lost = {n: _mean(table, loss, reading=reading, n=n) for n in (10, 50)}
+        filled[reading] = min(passed.values())
+        text.append(f"{reading}: {listed({n: 100 * v for n, v in passed.items()}, '%')} of 225 MB, lost {listed(lost, '%')}")
+    return holds({"R1 fills the link": filled["R1"] >= 0.999}, "; ".join(text))
+
+
+def _swings(results: Results) -> Judgement:
+    """Standard deviation of STTP's rate over its mean, by the weight of the new sample."""
+    table = results["swings"]
+
+    def variation(row: Row) -> float:
+        rates = measures.rates(row, "sttp")[20:]
+        mean = sum(rates) / len(rates)
+        return float((sum((rate - mean) ** 2 for rate in rates) / len(rates)) ** 0.5 / mean)
+
+    found = {w: table.median(variation, w_new=w) for w in table.points("w_new")}
+    checks = {"unweighted varies more than 5:5": found[1.0] > found[0.5], "more than 9:1": found[1.0] > found[0.1]}
+    return holds(checks, listed(found))
+
+
+def _bounds(results: Results) -> Judgement:
+    index = _per_variant("bounds", "bounds", jain, 50)(results)
+    lost = _per_variant("bounds", "bounds", loss, 50)(results)
+    text = ", ".join(f"{name}: J {index[name]:.3f}, loss {lost[name]:.2f} %" for name in index)
+    return holds({"wide is less fair": index["wide"] < index["5 % both"]}, text)
+
+
+def _restart(results: Results) -> Judgement:
+    """C1: goodput (unique bytes) with the average window beside Reno's."""
+    table = results["restarts"]
+    gain = {
+        n: 100 * (_mean(table, measures.unique, protocol="reno average", n=n) / _mean(table, measures.unique, protocol="reno", n=n) - 1)
+        for n in table.points("n")
+    }  # fmt: skip
+    return holds(
+        {"never worse": min(gain.values()) > -0.5, "at least 20 % somewhere": max(gain.values()) >= 20},
+        f"goodput {listed(gain, '%')}",
+    )
+
+
+def _queues(results: Results) -> Judgement:
+    """Fair queueing and packet pairs: losses and fairness of STTP by discipline."""
+    table = results["queues"]
+    text, checks = [], {}
+    for n in (30, 100):
+        index = {q: _mean(table, jain, protocol="sttp", n=n, queue=q) for q in ("droptail", "drr", "wfq")}
+        lost = {q: _mean(table, loss, protocol="sttp", n=n, queue=q) for q in index}
+        text.append(f"n {n}: " + ", ".join(f"{q} J {index[q]:.3f}, loss {lost[q]:.2f} %" for q in index))
+        checks[f"fairer, n {n}"] = min(index["drr"], index["wfq"]) > index["droptail"]
+    return holds(checks, "; ".join(text))
+
+
+# A path of today.
+
+
+def _modern(metric: str, group: str, what: str) -> Judge:
+    """STTP's times beside those of CUBIC in the same place: no longer, beside each rival."""
+
+    def judge(results: Results) -> Judgement:
+        table = results["modern"]
+        checks, text = {}, []
+        for rival in grids.RIVALS:
+            values = {
+                user: table.median(f"group.{group}.{metric}", protocol=user, rival=rival)
+                for user in ("cubic", "bbr", "sttp", "sttp competitive")
+            }
+            checks[f"beside {rival}"] = values["sttp"] <= values["cubic"]
+            text.append(f"beside {rival}: " + ", ".join(f"{user} {value:.2f} s" for user, value in values.items()))
+        return holds(checks, f"{what}: " + "; ".join(text))
+
+    return judge
+
+
+def _starved(user: str, least: float) -> Judge:
+    """Share of the transfers' rate that those of `user` get beside as many of a rival."""
+
+    def judge(results: Results) -> Judgement:
+        table = results["modern"]
+        share = {}
+        for rival in ("cubic", "bbr"):
+            own, other = (
+                table.median(f"group.{group}.goodput_bps", protocol=user, rival=rival) for group in ("files", "rivals")
+            )
+            share[rival] = 100 * own / (own + other)
+        return holds({f"beside {r}": s >= least for r, s in share.items()}, listed(share, "%"))
+
+    return judge
+
+
+TARGETS = (
+    # Experiment 1.
+    *(_node(protocol, node) for protocol in ("reno", "sttp") for node in range(6)),
+    _t("E1a", "4.2.1", "STTP: no drops", _no_drops, "functional", kind="band"),
+    _t("E1b", "4.2.1", "Reno loses 38 % (20 to 45 %)", _reno_loses, "functional", kind="band"),
+    _t("E1c", "4.2.1", "STTP passes more in all: 127.6 packets an interval against 99.0", _aggregate, "functional", kind="ordering"),
+    _t("E1d", "4.2.1", "late starters vary less with STTP", _late_starters, "functional", kind="ordering"),
+    _t("E1e", "4.2.1", "the first two sources keep 2.9 times the others' rate", _early_starters, "functional", kind="band"),
+    # Experiment 2.
+    *_appendix("A1", APPENDIX_1, "transfers", "App. T1"),
+    *(
+        _t(f"E2a {protocol}", "4.2.2", "goodput 225.0 to 225.15 MB, whatever n", _spread_of_goodput(protocol), "transfers", kind="band")
+        for protocol in PROTOCOLS
+    ),
+    _t("E2b", "4.2.2", "STTP sends less than either TCP (from 30 sources on)", _less(sent, "sent", "transfers", 30), "transfers", kind="ordering"),
+    _t("E2c", "4.2.2", "STTP drops less than either TCP (from 30 sources on)", _less(dropped, "dropped", "transfers", 30), "transfers", kind="ordering"),
+    _t("E2d", "4.2.2", "STTP sends up to 13.9 % less than Reno", _largest_saving("transfers", "reno", 13.9), "transfers"),
+    _t("E2e", "4.2.2", "STTP sends up to 15.0 % less than Vegas", _largest_saving("transfers", "vegas", 14.96), "transfers"),
+    _t("E2f", "5.1.2", "lost probes: flows that never open from 30 or 40 sources on",
+       _dead("transfers", (10, 20, 50, 100, 150, 200), protocol="sttp"), "transfers", kind="ordering"),
+    _t("E2g", "App. T1", "STTP's queue is full at the end, from 30 sources on (specification)", _full_queue, "transfers", kind="band"),
+    _t("X-delay", "-", "STTP is said to keep queues short: delays below Reno's", _delays, "transfers", kind="ordering"),
+    _t("X-jain", "-", "STTP is said to be as fair as TCP: Jain's index of all flows not below the less fair TCP's", _fair_sharing, "transfers", kind="ordering"),
+    _t("X-unique", "4", "goodput counts duplicates and the queue: less than 1 % of it", _duplicates, "transfers", kind="band"),
+    # Experiment 3.
+    *(_shares(protocol, count) for protocol, count in TABLE_4_5),
+    *(_t(f"E3a {w}", "4.2.3", "one source uses the link: at least 99.84 % of 32,000 packets", _used(f"sttp {w}"), "fairness", kind="band") for w in ("9:1", "5:5", "1:9")),
+    _t("E3b", "4.2.3", "more weight on new samples is fairer (four sources)", _weights, "fairness", kind="ordering"),
+    _t("E3c", "-", "Vegas, of which the thesis gives no data: fair", _vegas, "fairness", kind="ordering"),
+    # Experiment 4.
+    *_appendix("A2", APPENDIX_2, "video", "App. T2"),
+    _t("E4b", "4.2.4", "STTP sends less than either TCP (from 20 sources on)", _less(sent, "sent", "video", 20), "video", kind="ordering"),
+    _t("E4c", "4.2.4", "STTP drops less than either TCP (from 20 sources on)", _less(dropped, "dropped", "video", 20), "video", kind="ordering"),
+    _t("E4d", "4.2.4", "STTP sends up to 17.1 % less than Reno", _largest_saving("video", "reno", 17.1), "video"),
+    _t("E4e", "4.2.4", "STTP sends up to 16.6 % less than Vegas", _largest_saving("video", "vegas", 16.55), "video"),
+    # Experiments 5 and 6.
+    _t("E5", "4.2.5", "requests: goodput within 1 %, STTP loses no more than the TCPs", _requests, "requests", kind="ordering"),
+    _t("E6a", "4.2.6", "up to 12 nodes Reno and Vegas get the same", _few_nodes, "mixed", kind="band"),
+    _t("E6b", "4.2.6", "from 15 nodes on Reno gets most; Vegas and STTP are alike", _many_nodes, "mixed", kind="ordering"),
+    _t("E6c", "4.2.6", "less than 1 % is lost", _mixed_loss, "mixed", kind="band"),
+    # Long runs.
+    *(_long(duration, protocol) for duration in LONG_RUNS for protocol in ("reno", "sttp")),
+    _t("L200", "T5.2", "goodput 0.998 of Reno's, less than 60 % of its loss", _long_ratio(200, 0.6), "long", kind="band"),
+    _t("L300", "T5.3", "goodput 0.999 of Reno's, less than 20 % of its loss", _long_ratio(300, 0.2), "long", kind="band"),
+    # Side experiments.
+    _t("S1", "5.2", "a dead band of 5 % is best of 1 to 20 %", _bands, "bands", kind="ordering"),
+    _t("S2", "3.4.3", "both implementations of the bucket perform alike", _buckets, "readings", kind="ordering"),
+    _t("S3", "3.4.4", "without weights the rate swings; weights smooth it", _swings, "swings", kind="ordering"),
+    _t("S4", "5.2.3", "wide bounds make flows stubborn and unfair", _bounds, "bounds", kind="ordering"),
+    _t("S5a", "5.1.2", "strict starts: flows that never open", _dead("starts", (10, 50, 100, 200), start="strict"), "starts", kind="ordering"),
+    _t("S5b", "5.1.2", "with retries all open (suggested)", _no_dead("retry"), "starts", kind="ordering"),
+    _t("S5c", "5.1.2", "fair queueing suits packet pairs: fairer than FIFO", _queues, "queues", kind="ordering"),
+    _t("R1", "3.4.4", "R1 fills the bottleneck (decision 1)", _ratio_reading, "readings", kind="ordering"),
+    _t("R3", "3.4.4", "the formula as printed, a negative control: rates rise whatever happens", _control, "readings", kind="ordering"),
+    _t("C1", "2.2", "Reno that remembers its window: typically 20 to 30 % better, up to 46 %, never worse", _restart, "restarts", kind="band"),
+    # A path of today.
+    _t("M1", "-", "claim: STTP suits interactive use. Pages: 95 % not above CUBIC's", _modern("page_time_p95_s", "pages", "95 % of pages"), "modern", kind="ordering"),
+    _t("M2", "-", "keystrokes: 95 % not above CUBIC's", _modern("response_time_p95_s", "keys", "95 % of keystrokes"), "modern", kind="ordering"),
+    _t("M3", "4.2.6", "STTP starves beside loss-based rivals: its transfers keep at least 30 %", _starved("sttp", 30), "modern", kind="band"),
+    _t("M4", "6.3", "a competitive mode would not starve: at least 30 %", _starved("sttp competitive", 30), "modern", kind="band"),
+)  # fmt: skip

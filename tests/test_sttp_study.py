@@ -1,0 +1,73 @@
+"""The STTP study: its grid, its scenarios, the arithmetic of its measures, and that every target can be judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from longhaul import studies
+from longhaul.studies import Results
+from longhaul.studies.judging import judge
+from longhaul.studies.sttp import STUDY
+from longhaul.studies.sttp.measures import jain_of, with_interval
+from longhaul.studies.sttp.scenarios import bulk, dumbbell, flows, topology_1
+from longhaul.studies.sttp.tables import APPENDIX_1, APPENDIX_2, TABLE_4_5
+
+
+def test_the_grid() -> None:
+    """Specification, section 5: 60, 30 and 30 runs of experiments 2, 4 and 5; 4 long runs; 12 rows of table 4.5 and three of Vegas."""
+    plan = studies.plan(STUDY, "quick", Path("unused"))
+    planned = [plan.experiments[run.cell] for run in plan.plan.runs]
+    counts = {name: planned.count(name) for name in ("transfers", "video", "requests", "long", "fairness", "functional")}
+    assert counts == {"transfers": 60, "video": 30, "requests": 30, "long": 4, "fairness": 15, "functional": 2}
+
+
+def test_every_row_of_the_tables_is_a_target() -> None:
+    names = {target.id for target in STUDY.targets}
+    assert {f"A1 {p} {n}" for n in APPENDIX_1 for p in ("reno", "vegas", "sttp")} <= names
+    assert {f"A2 {p} {n}" for n in APPENDIX_2 for p in ("reno", "vegas", "sttp")} <= names
+    assert {f"T4.5 {p} {n}" for p, n in TABLE_4_5} <= names
+    assert {f"T4.4 {p} {n}" for n in range(1, 7) for p in ("reno", "sttp")} <= names
+    assert {"L200 reno", "L200 sttp", "L300 reno", "L300 sttp"} <= names
+
+
+def test_the_tables_are_the_thesis() -> None:
+    """Specification, sections 5.2, 5.4: sums and shares that it derives from them; 5.3: Jain's indices."""
+    assert 100 * APPENDIX_1[200]["reno"][1] / APPENDIX_1[200]["reno"][0] == pytest.approx(15.25, abs=0.005)
+    assert 100 * APPENDIX_2[100]["sttp"][1] / APPENDIX_2[100]["sttp"][0] == pytest.approx(4.24, abs=0.005)
+    assert [len(APPENDIX_1), len(APPENDIX_2)] == [20, 10]
+    # Every row of STTP has two probes of 40 bytes for each source beside packets of 1000.
+    assert all(row["sttp"][0] % 1000 == 80 * n % 1000 for table in (APPENDIX_1, APPENDIX_2) for n, row in table.items())
+    assert jain_of(TABLE_4_5["sttp 9:1", 2][0]) == pytest.approx(0.843, abs=0.0005)
+    assert jain_of(TABLE_4_5["sttp 9:1", 4][0]) == pytest.approx(0.850, abs=0.0005)
+
+
+def test_the_topologies_are_the_thesis() -> None:
+    """Specification, sections 2.1 and 3.2: packets of 1000 bytes, windows of 20, 1 ms, 64 kbit/s everywhere in experiment 1."""
+    built = flows(dumbbell("test", rate=2e6, queue=128, duration=900), [{"name": "bulk", **bulk("reno", 10, interval=2)}])
+    text = built.resolve()
+    for part in (
+        'rate = "2 Mbit/s"', 'rate = "10 Mbit/s"', 'delay = "1 ms"', 'limit = "128 packets"', 'mss = "960 B"', 'receive_buffer = "20 packets"',
+        'variant = "reno"', 'delayed_ack = "off"', "established = true", 'spaced = "2 s"', 'first = "100 ms"', 'monitor = ["bottleneck"]',
+    ):  # fmt: skip
+        assert part in text
+    assert topology_1("sttp").resolve().count('rate = "64 kbit/s"') == 8
+
+
+def test_intervals_of_means() -> None:
+    # Student's t for 2 degrees of freedom and 95 % is 4.303; 4.303 / sqrt(3) = 2.484.
+    assert with_interval([1.0, 2.0, 3.0], unit="s") == "2 ± 2.48 s"
+
+
+def test_nothing_is_judged_without_runs() -> None:
+    assert {item.verdict for item in judge(STUDY, Results("none", []))} == {"not run"}
+
+
+def test_the_smallest_scale_runs_and_can_be_judged(tmp_path: Path) -> None:
+    campaign = studies.plan(STUDY, "tiny", tmp_path)
+    campaign.open("refuse")
+    campaign.run(campaign.missing(None, None), jobs=1)
+    outcome = studies.outcome(campaign)
+    verdicts = {item.target.id: item.verdict for item in outcome.judged}
+    assert verdicts["E1a"] != "not run" and verdicts["T4.4 reno 1"] != "not run"
+    assert {item.figure.id for item in outcome.drawn if item.png is not None} >= {"4.2", "4.4", "4.8", "4.12", "4.13"}
