@@ -1,5 +1,5 @@
 //! Traces as tables, CSV or Parquet: a column `gap_s` (seconds since the row before) or `time_s` (seconds, not falling), and a
-//! column `bytes`. Other columns are not looked at. Times of `time_s` leave the gap before the first row open, which a trace that
+//! column `bytes`. Other columns are not looked at. Parquet files are read uncompressed or compressed with snappy. Times of `time_s` leave the gap before the first row open, which a trace that
 //! is played again and again needs: it is the mean of the others.
 
 use crate::trace::{LARGEST, LONGEST_GAP};
@@ -131,7 +131,10 @@ fn line_of(content: &[u8], position: &csv::Position) -> u64 {
 
 pub(crate) fn read_parquet(content: Vec<u8>) -> Result<Trace, TraceError> {
     let broken = |error: &dyn std::fmt::Display| {
-        TraceError::whole(format!("it cannot be read as a Parquet file: {error}"))
+        let error = error.to_string();
+        let help =
+            if error.contains("Disabled feature") { "; compress it with snappy, or not at all" } else { "" };
+        TraceError::whole(format!("it cannot be read as a Parquet file: {error}{help}"))
     };
     let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(content)).map_err(|e| broken(&e))?;
     let schema = builder.schema().clone();

@@ -15,6 +15,7 @@ STUDIES = {
     "highspeed": "longhaul.studies.highspeed",
     "premature-ack": "longhaul.studies.premature_ack",
     "split-pep": "longhaul.studies.split_pep",
+    "sttp": "longhaul.studies.sttp",
 }
 
 

@@ -35,7 +35,15 @@ def _intervals(results: Results) -> Drawing:
 
 
 def _paper(axes: Axes, values: dict[int, float], number: int) -> None:
-    axes.plot(list(values), list(values.values()), MARKERS[number], color="grey", markersize=6, markerfacecolor="none", zorder=0)
+    axes.plot(
+        list(values),
+        list(values.values()),
+        MARKERS[number],
+        color="grey",
+        markersize=6,
+        markerfacecolor="none",
+        zorder=0,
+    )
 
 
 def _over_sources(
@@ -50,12 +58,12 @@ def _over_sources(
         def megabytes(row: Row) -> float:
             return metric(row) / _MB
 
+        def values(protocol: str) -> Callable[[], dict[int, list[float]]]:
+            return lambda: results[experiment].spread(megabytes, "n", protocol=protocol)
+
         drawn = []
         for number, protocol in enumerate(PROTOCOLS):
-            def values(protocol: str = protocol) -> dict[int, list[float]]:
-                return results[experiment].spread(megabytes, "n", protocol=protocol)
-
-            drawn.append(try_line(axes, values, _NAMES[protocol], number))
+            drawn.append(try_line(axes, values(protocol), _NAMES[protocol], number))
             if table is not None and paper is not None:
                 _paper(axes, {n: paper(row[protocol]) / _MB for n, row in table.items()}, number)
         need(drawn)
@@ -70,16 +78,11 @@ def _over_sources(
 def _mixed(results: Results) -> Drawing:
     """Figure 4.13: goodput of each protocol's third."""
     drawing, (axes,) = panels()
-    drawn = [
-        try_line(
-            axes,
-            lambda protocol=protocol: results["mixed"].spread(lambda row: measures.of_group(protocol)(row) / _MB, "n"),
-            _NAMES[protocol],
-            number,
-        )
-        for number, protocol in enumerate(PROTOCOLS)
-    ]  # fmt: skip
-    need(drawn)
+
+    def third(protocol: str) -> Callable[[], dict[int, list[float]]]:
+        return lambda: results["mixed"].spread(lambda row: measures.of_group(protocol)(row) / _MB, "n")
+
+    need([try_line(axes, third(protocol), _NAMES[protocol], number) for number, protocol in enumerate(PROTOCOLS)])
     axes.set_xlabel("number of sources")
     axes.set_ylabel("goodput (MB)")
     axes.legend()
@@ -94,11 +97,12 @@ def _unseen(results: Results) -> Drawing:
         (measures.jain, "Jain's index"),
         (measures.dead, "flows that never open"),
     ]
+
+    def values(metric: Callable[[Row], float], protocol: str) -> Callable[[], dict[int, list[float]]]:
+        return lambda: results["transfers"].spread(metric, "n", protocol=protocol)
+
     for panel, (metric, title) in zip(axes, metrics, strict=True):
-        need([
-            try_line(panel, lambda p=protocol, m=metric: results["transfers"].spread(m, "n", protocol=p), _NAMES[protocol], number)
-            for number, protocol in enumerate(PROTOCOLS)
-        ])  # fmt: skip
+        need([try_line(panel, values(metric, p), _NAMES[p], number) for number, p in enumerate(PROTOCOLS)])
         panel.set_xlabel("number of sources")
         panel.set_ylabel(title)
     axes[0].legend()
@@ -107,7 +111,10 @@ def _unseen(results: Results) -> Drawing:
 
 def _disciplines(results: Results) -> Drawing:
     drawing, axes = panels(2, share_y=False)
-    for panel, metric, title in ((axes[0], measures.jain, "Jain's index"), (axes[1], measures.loss, "bytes dropped (%)")):
+    for panel, metric, title in (
+        (axes[0], measures.jain, "Jain's index"),
+        (axes[1], measures.loss, "bytes dropped (%)"),
+    ):
         for number, queue in enumerate(("droptail", "drr", "wfq")):
             line(panel, results["queues"].spread(metric, "n", protocol="sttp", queue=queue), queue, number)
         panel.set_xlabel("number of STTP sources")

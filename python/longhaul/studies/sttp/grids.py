@@ -165,9 +165,7 @@ def queues(scale: str) -> list[Case]:
 
 def bands(scale: str) -> list[Case]:
     """S1: dead bands of 1 to 20 %."""
-    return _variants(
-        scale, {band: {"rtt_lo": 1 - band, "rtt_hi": 1 + band} for band in DEAD_BANDS}, "band"
-    )
+    return _variants(scale, {band: {"rtt_lo": 1 - band, "rtt_hi": 1 + band} for band in DEAD_BANDS}, "band")
 
 
 def bounds(scale: str) -> list[Case]:

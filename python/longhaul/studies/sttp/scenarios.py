@@ -109,9 +109,7 @@ BURSTS = {
 
 def topology_1(protocol: str | Settings, *, duration: float = 100.0, interval: float = 10.0) -> Scenario:
     """Figure 4.1: six sources, two routers, one sink; every link 64 kbit/s (decision 15: 10 ms, 64 packets, packets of 500 bytes)."""
-    built = Scenario(
-        "experiment 1", duration=_seconds(duration), sample=_seconds(interval), monitor=["middle"]
-    )
+    built = Scenario("experiment 1", duration=_seconds(duration), sample=_seconds(interval), monitor=["middle"])
     link = {"rate": "64 kbit/s", "delay": "10 ms", "queue": "64 packets"}
     for source in range(6):
         built = built.link(f"access-{source}", f"source-{source}", "router-1", **link)
@@ -166,7 +164,10 @@ def modern_path(protocol: str, rival: str, *, duration: float) -> Scenario:
     """Ten readers, ten shells and two transfers of a protocol, beside two transfers of a rival."""
     one_way = f"{round(MODERN['delay'] * 1000)} ms"
     built = Scenario(
-        f"{protocol} beside {rival}", duration=_seconds(duration), warmup=_seconds(min(60.0, duration / 3)), sample="1 s"
+        f"{protocol} beside {rival}",
+        duration=_seconds(duration),
+        warmup=_seconds(min(60.0, duration / 3)),
+        sample="1 s",
     )
     built = built.dumbbell(
         bottleneck={"rate": _rate(MODERN["rate"]), "delay": one_way, "queue": {"kind": "droptail", "limit": f"{MODERN['queue']} packets"}},
@@ -182,5 +183,7 @@ def modern_path(protocol: str, rival: str, *, duration: float) -> Scenario:
         {"name": "files", "count": 2, **down, "start": start, "app": {"kind": "bulk"}, "tcp": own},
     ]
     if rival != "nobody":
-        groups.append({"name": "rivals", "count": 2, **down, "start": start, "app": {"kind": "bulk"}, "tcp": modern_tcp(rival)})
+        groups.append(
+            {"name": "rivals", "count": 2, **down, "start": start, "app": {"kind": "bulk"}, "tcp": modern_tcp(rival)}
+        )
     return flows(built, groups)

@@ -39,7 +39,9 @@ def _row(experiment: str, counted: Counted, **point: Any) -> Judge:
         parts = [
             number(_mean(table, sent, **point) / _MB, paper_sent / _MB, _SENT, unit="MB sent"),
             number(_mean(table, loss, **point), paper_loss, _LOSS, unit="% lost", relative=False),
-            number(_mean(table, goodput, **point) / _MB, (paper_sent - paper_dropped) / _MB, _GOODPUT, unit="MB passed"),
+            number(
+                _mean(table, goodput, **point) / _MB, (paper_sent - paper_dropped) / _MB, _GOODPUT, unit="MB passed"
+            ),
         ]
         judged = both(*parts)
         every = table.values(loss, **point)
@@ -54,9 +56,7 @@ def _said(counted: Counted) -> str:
     return f"{total / _MB:.3f} MB sent, {drops / _MB:.3f} MB dropped ({100 * drops / total:.2f} %)"
 
 
-def _appendix(
-    letter: str, table: Mapping[int, Mapping[str, Counted]], experiment: str, source: str
-) -> list[Target]:
+def _appendix(letter: str, table: Mapping[int, Mapping[str, Counted]], experiment: str, source: str) -> list[Target]:
     return [
         _t(
             f"{letter} {protocol} {count}", source, _said(table[count][protocol]),
@@ -84,7 +84,9 @@ def _long_ratio(duration: int, most: float) -> Judge:
         lost = {p: _mean(table, loss, protocol=p, **point) for p in ("reno", "sttp")}
         ratio = number(passed["sttp"] / passed["reno"], 0.998, 0.01, relative=False)
         share = lost["sttp"] / lost["reno"]
-        text = f"goodput ratio {ratio.measured}; loss {lost['sttp']:.2f} % against {lost['reno']:.2f} %, ratio {share:.2f}"
+        text = (
+            f"goodput ratio {ratio.measured}; loss {lost['sttp']:.2f} % against {lost['reno']:.2f} %, ratio {share:.2f}"
+        )
         return Judgement(
             both(ratio, band(share, 0, most, margin=most / 2)).verdict, text, f"{ratio.tolerance}; at most {most:g}"
         )
@@ -250,9 +252,7 @@ def _delays(results: Results) -> Judgement:
 
 def _fair_sharing(results: Results) -> Judgement:
     table = results["transfers"]
-    found = {
-        n: {p: _mean(table, jain, protocol=p, n=n) for p in PROTOCOLS} for n in (10, 50, 100, 200)
-    }
+    found = {n: {p: _mean(table, jain, protocol=p, n=n) for p in PROTOCOLS} for n in (10, 50, 100, 200)}
     checks = {f"n {n}": values["sttp"] >= min(values["reno"], values["vegas"]) for n, values in found.items()}
     text = "; ".join(
         f"n {n}: " + ", ".join(f"{p} {value:.3f}" for p, value in values.items()) for n, values in found.items()
@@ -378,7 +378,9 @@ def _mixed_loss(results: Results) -> Judgement:
 # Side experiments.
 
 
-def _per_variant(experiment: str, over: str, metric: Callable[[Row], float], n: int) -> Callable[[Results], dict[Any, float]]:
+def _per_variant(
+    experiment: str, over: str, metric: Callable[[Row], float], n: int
+) -> Callable[[Results], dict[Any, float]]:
     return lambda results: {
         value: _mean(results[experiment], metric, **{over: value, "n": n}) for value in results[experiment].points(over)
     }
@@ -419,7 +421,9 @@ def _ratio_reading(results: Results) -> Judgement:
         passed = {n: _mean(table, goodput, reading=reading, n=n) / 225e6 for n in (10, 50)}
         lost = {n: _mean(table, loss, reading=reading, n=n) for n in (10, 50)}
         filled[reading] = min(passed.values())
-        text.append(f"{reading}: {listed({n: 100 * v for n, v in passed.items()}, '%')} of 225 MB, lost {listed(lost, '%')}")
+        text.append(
+            f"{reading}: {listed({n: 100 * v for n, v in passed.items()}, '%')} of 225 MB, lost {listed(lost, '%')}"
+        )
     return holds({"R1 fills the link": filled["R1"] >= 0.999}, "; ".join(text))
 
 
