@@ -15,13 +15,14 @@ from longhaul.studies.sttp.tables import APPENDIX_1, APPENDIX_2, TABLE_4_5
 
 
 def test_the_grid() -> None:
-    """Specification, section 5: 60, 30 and 30 runs of experiments 2, 4 and 5; 4 long runs; 12 rows of table 4.5 and three of Vegas."""
+    """Specification, section 5: 60, 30 and 30 runs of experiments 2, 4 and 5, 4 long runs, STTP's with either bucket; 12 rows of table 4.5 and
+    three of Vegas."""
     plan = studies.plan(STUDY, "quick", Path("unused"))
     planned = [plan.experiments[run.cell] for run in plan.plan.runs]
     counts = {
         name: planned.count(name) for name in ("transfers", "video", "requests", "long", "fairness", "functional")
     }
-    assert counts == {"transfers": 60, "video": 30, "requests": 30, "long": 4, "fairness": 15, "functional": 2}
+    assert counts == {"transfers": 80, "video": 40, "requests": 40, "long": 6, "fairness": 15, "functional": 2}
 
 
 def test_every_row_of_the_tables_is_a_target() -> None:

@@ -12,10 +12,10 @@ from ..drawing import MARKERS, line, need, panels, try_line
 from ..model import Figure
 from ..results import NotRun, Results, Row
 from . import measures
-from .grids import RIVALS
+from .grids import COMPARED, RIVALS
 from .tables import APPENDIX_1, APPENDIX_2, PROTOCOLS, Counted
 
-_NAMES = {"reno": "Reno", "vegas": "Vegas", "sttp": "STTP"}
+_NAMES = {"reno": "Reno", "vegas": "Vegas", "sttp": "STTP", "sttp acks": "STTP, bucket fed by ACKs"}
 _MB = 1e6
 
 
@@ -62,9 +62,9 @@ def _over_sources(
             return lambda: results[experiment].spread(megabytes, "n", protocol=protocol)
 
         drawn = []
-        for number, protocol in enumerate(PROTOCOLS):
+        for number, protocol in enumerate(COMPARED):
             drawn.append(try_line(axes, values(protocol), _NAMES[protocol], number))
-            if table is not None and paper is not None:
+            if table is not None and paper is not None and protocol in PROTOCOLS:
                 _paper(axes, {n: paper(row[protocol]) / _MB for n, row in table.items()}, number)
         need(drawn)
         axes.set_xlabel("number of sources")
@@ -102,7 +102,7 @@ def _unseen(results: Results) -> Drawing:
         return lambda: results["transfers"].spread(metric, "n", protocol=protocol)
 
     for panel, (metric, title) in zip(axes, metrics, strict=True):
-        need([try_line(panel, values(metric, p), _NAMES[p], number) for number, p in enumerate(PROTOCOLS)])
+        need([try_line(panel, values(metric, p), _NAMES[p], number) for number, p in enumerate(COMPARED)])
         panel.set_xlabel("number of sources")
         panel.set_ylabel(title)
     axes[0].legend()

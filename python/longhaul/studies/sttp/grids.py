@@ -22,7 +22,10 @@ from .scenarios import (
     tcp,
     topology_1,
 )
-from .tables import APPENDIX_1, APPENDIX_2, PROTOCOLS, TABLE_4_5
+from .tables import APPENDIX_1, APPENDIX_2, BUCKETS, PROTOCOLS, TABLE_4_5
+
+#: What experiments 2, 4, 5 and the long runs compare.
+COMPARED = ("reno", "vegas", *BUCKETS)
 
 SCALES = {
     "tiny": "short runs of a few points, for continuous integration",
@@ -38,8 +41,8 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
 }  # fmt: skip
 #: Readings of the printed scaling factor (section 1.5), and of what else the thesis leaves open.
 READINGS: Mapping[str, Settings] = {
-    "R1": {}, "R2": {"scaling": "ratio"}, "R3": {"scaling": "literal"}, "tokens scaled": {"scale_tokens": True},
-    "variant A": {"bucket": "acks"}, "timeout x 0.5": {"timeout_factor": 0.5}, "unweighted": {"w_new": 1.0},
+    "R1, timer": {"scaling": "linear"}, "R1, acks": {"scaling": "linear", "bucket": "acks"}, "R2, timer": {}, "R2, acks": {"bucket": "acks"},
+    "R3": {"scaling": "literal"}, "tokens scaled": {"scale_tokens": True}, "timeout x 0.5": {"timeout_factor": 0.5},
 }  # fmt: skip
 #: What the thesis proposes for lost and misleading probes (sections 5.1.2 and 6.3).
 STARTS: Mapping[str, Settings] = {
@@ -74,7 +77,7 @@ def transfers(scale: str) -> list[Case]:
     duration = 60 if scale == "tiny" else 900
     return [
         Case({"protocol": protocol, "n": count}, _experiment_2(count, protocol, duration=duration), _seeds(scale))
-        for count in _thin(scale, tuple(APPENDIX_1), (10,)) for protocol in PROTOCOLS
+        for count in _thin(scale, tuple(APPENDIX_1), (10,)) for protocol in COMPARED
     ]  # fmt: skip
 
 
@@ -98,7 +101,7 @@ def video(scale: str) -> list[Case]:
     """Experiment 4, appendix table 2, figures 4.7 to 4.9."""
     return [
         Case({"protocol": protocol, "n": count}, _of_application("video", FILM, protocol, count, scale), _seeds(scale), weight=0.3)
-        for count in _thin(scale, tuple(APPENDIX_2), (10,)) for protocol in PROTOCOLS
+        for count in _thin(scale, tuple(APPENDIX_2), (10,)) for protocol in COMPARED
     ]  # fmt: skip
 
 
@@ -106,7 +109,7 @@ def requests(scale: str) -> list[Case]:
     """Experiment 5, figures 4.10 to 4.12."""
     return [
         Case({"protocol": protocol, "n": count}, _of_application("requests", REQUESTS, protocol, count, scale), _seeds(scale), weight=0.3)
-        for count in _thin(scale, tuple(APPENDIX_2), (10,)) for protocol in PROTOCOLS
+        for count in _thin(scale, tuple(APPENDIX_2), (10,)) for protocol in COMPARED
     ]  # fmt: skip
 
 
@@ -147,7 +150,7 @@ def long_runs(scale: str) -> list[Case]:
             _seeds(scale),
             weight=0.2,
         )
-        for duration in _thin(scale, (200, 300), ()) for protocol in ("reno", "sttp")
+        for duration in _thin(scale, (200, 300), ()) for protocol in ("reno", *BUCKETS)
     ]  # fmt: skip
 
 
@@ -159,7 +162,7 @@ def queues(scale: str) -> list[Case]:
             _experiment_2(count, protocol, duration=900, discipline=queue),
             _seeds(scale),
         )
-        for queue in _thin(scale, ("droptail", "drr", "wfq"), ()) for count in (10, 30, 100) for protocol in ("reno", "sttp")
+        for queue in _thin(scale, ("droptail", "drr", "wfq"), ()) for count in (10, 30, 100) for protocol in ("reno", *BUCKETS)
     ]  # fmt: skip
 
 
@@ -181,7 +184,7 @@ def readings(scale: str) -> list[Case]:
 def _variants(scale: str, variants: Mapping[Any, Settings], name: str) -> list[Case]:
     return [
         Case({name: label, "n": count}, _experiment_2(count, sttp(**settings), duration=900), _seeds(scale))
-        for label, settings in _thin(scale, tuple(variants.items()), ()) for count in (10, 50)
+        for label, settings in _thin(scale, tuple(variants.items()), ()) for count in (10, 50, 100)
     ]  # fmt: skip
 
 
@@ -234,7 +237,7 @@ def modern(scale: str) -> list[Case]:
     seeds = {"tiny": 1, "quick": 1, "full": 10}[scale]
     points = [(user, rival) for user in FOREGROUND for rival in RIVALS]
     return [
-        Case({"protocol": user, "rival": rival}, modern_path(user, rival, duration={"tiny": 30, "quick": 150, "full": 300}[scale]), seeds, weight=3)
+        Case({"protocol": user, "rival": rival}, modern_path(user, rival, duration={"tiny": 30, "quick": 200, "full": 300}[scale]), seeds, weight=3)
         for user, rival in _thin(scale, tuple(points), (("cubic", "cubic"),))
     ]  # fmt: skip
 

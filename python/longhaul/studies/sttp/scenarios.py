@@ -16,6 +16,8 @@ PACKET, HEADER, WINDOW = 1000, 40, 20
 FIRST = 0.1
 #: Weights of history and of the new sample (section 1.5).
 WEIGHTS = {"9:1": 0.1, "5:5": 0.5, "1:9": 0.9}
+#: Decision 1: R1 leaves the bottleneck of experiment 2 half empty with 50 sources, so R2.
+SCALING = "ratio"
 #: Section 5.2.2: what the thesis does with one lost probe, and what a deployment would do.
 STRICT, RETRIES = 0, 5
 
@@ -27,7 +29,7 @@ def sttp(
 ) -> dict[str, Any]:
     """STTP: congestion control and the packet pair that opens the connection; `settings` are the parameters of `sttp`."""
     w_new = settings.pop("w_new", WEIGHTS[weights])
-    congestion = {"kind": "sttp", "w_new": w_new, "peer_window": window, **settings}
+    congestion = {"kind": "sttp", "scaling": SCALING, "w_new": w_new, "peer_window": window, **settings}
     return {"congestion": congestion, "slow_start": {"kind": "packet_pair", **(probe or {})}}
 
 
@@ -38,6 +40,7 @@ PROTOCOLS: Mapping[str, Settings] = {
     "vegas": {"congestion": {"kind": "vegas", "rtt": "mean", "exit": "eighth"}},
     "reno average": {"congestion": {"kind": "reno_average", "counting": "acks"}},
     "sttp": sttp(),
+    "sttp acks": sttp(bucket="acks"),
     **{f"sttp {weights}": sttp(weights=weights) for weights in WEIGHTS},
 }
 
