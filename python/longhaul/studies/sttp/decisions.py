@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..model import Decision
 
 DECISIONS = (
-    Decision("1", "The scaling factor is printed wrongly.", "R1, linear, as the worked example has it; R2 and R3 are run beside it (experiment `readings`)."),
+    Decision("1", "The scaling factor is printed wrongly.", "R2 (last / new). R1, the worked example, leaves half of the bottleneck of experiment 2 empty with 50 sources; all readings stand beside each other in experiment `readings`."),
+    Decision("1b", "Which bucket?", "That of chapter 4, fed by a timer (`sttp`); beside it the thesis's first one, fed by ACKs (`sttp acks`), whose numbers are nearer to its tables."),
     Decision("3", "Which weights in experiments 1, 2, 4, 5, 6?", "5:5."),
     Decision("4", "First depth of the bucket?", "What the first rate fills in the round trip of the probe, at least one packet; full at first; dead below one token a second."),
     Decision("6, 7", "Reaction to loss and timeout?", "sigma and rho times 0.9, once in a recovery; Reno's retransmission; no slow start."),

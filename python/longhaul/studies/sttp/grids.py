@@ -228,7 +228,7 @@ def restarts(scale: str) -> list[Case]:
 
 
 #: The modern path: what users run, and beside what.
-FOREGROUND = ("cubic", "reno", "bbr", "vegas", "sttp", "sttp competitive")
+FOREGROUND = ("cubic", "reno", "bbr", "vegas", "sttp")
 RIVALS = ("nobody", "cubic", "bbr")
 
 
