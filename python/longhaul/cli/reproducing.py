@@ -46,6 +46,18 @@ def reproduce(
         metavar="DIR",
         help="Write the study's Markdown document and its figures there, from all scales that were run.",
     ),
+    emulated: bool = typer.Option(
+        False,
+        "--emulated",
+        help="With real packets of this machine's kernel, through longhaul-emu, in real time; the same scenarios simulated beside. Wants root.",
+    ),
+    emulator: Path | None = typer.Option(
+        None,
+        "--emulator",
+        metavar="FILE",
+        help="The emulator's program  [default: target/release/longhaul-emu]",
+        show_default=False,
+    ),
     as_json: bool = JSON,
     quiet: bool = QUIET,
 ) -> None:
@@ -54,6 +66,15 @@ def reproduce(
 
     if study is None:
         studying.print_studies(as_json)
+        return
+    if emulated:
+        from . import emulating
+
+        emulating.reproduce(
+            emulating.Request(
+                study, scale or "quick", figure, out, jobs, list_, no_run, document, emulator, as_json, quiet
+            )
+        )
         return
     request = studying.Request(
         study, scale or "quick", figure, out, jobs, engine, shard, list_, no_run, changed, document, as_json, quiet

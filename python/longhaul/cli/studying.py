@@ -22,7 +22,7 @@ from ..units import counted
 from . import options
 from .options import messages
 
-_STYLES = {"reproduced": "green", "partly": "yellow", "not": "bold red", "not run": "dim"}
+STYLES = {"reproduced": "green", "partly": "yellow", "not": "bold red", "not run": "dim"}
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ def _print_outcome(outcome: studies.Outcome, wanted: Sequence[str] | None) -> No
     console = options.output()
     title = f"{outcome.study.title}: scale {outcome.scale}, {done:,} of {counted(total, 'run')} done"
     console.print(title, style="bold", highlight=False)
-    table = _table("Target", "Source", "Paper", "Measured", "Verdict")
+    table = new_table("Target", "Source", "Paper", "Measured", "Verdict")
     for item in judged:
         if item.verdict == "not run":
             continue
         target = item.target
         text = f"{item.judgement.measured} ({item.reason})" if item.reason else item.judgement.measured
-        verdict = f"[{_STYLES[item.verdict]}]{item.verdict}[/]"
+        verdict = f"[{STYLES[item.verdict]}]{item.verdict}[/]"
         table.add_row(*(escape(cell) for cell in (target.id, target.source, target.paper, text)), verdict)
     console.print(table)
     not_run = [item.target.id for item in judged if item.verdict == "not run"]
@@ -132,7 +132,7 @@ def print_studies(as_json: bool) -> None:
         content = [{"name": s.name, "title": s.title, "source": s.source, "scales": dict(s.scales)} for s in found]
         typer.echo(outputs.json_text(content), nl=False)
         return
-    table = _table("Study", "Title", "Paper")
+    table = new_table("Study", "Title", "Paper")
     for study in found:
         table.add_row(study.name, escape(study.title), escape(study.source))
     options.output().print(table)
@@ -165,7 +165,7 @@ def _print_contents(
     console.print(study.title, style="bold", highlight=False)
     for name, text in study.scales.items():
         typer.echo(f"  {name:6} {text}")
-    table = _table("Experiment", "Title", "Section", "Runs", "Figures", "Targets")
+    table = new_table("Experiment", "Title", "Section", "Runs", "Figures", "Targets")
     for experiment in shown:
         figures = [figure.id for figure in study.figures if experiment.id in figure.experiments]
         targets = sum(experiment.id in target.experiments for target in study.targets)
@@ -186,7 +186,8 @@ def _print_contents(
     )
 
 
-def _table(*headings: str) -> Table:
+def new_table(*headings: str) -> Table:
+    """An empty table as studies print them."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in headings:
         table.add_column(heading, overflow="fold")

@@ -1,0 +1,138 @@
+"""What `longhaul reproduce STUDY --emulated` does: experiments with real packets, and the same scenarios simulated beside them."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.markup import escape
+
+from .. import outputs
+from ..errors import LonghaulError
+from ..results import read_json
+from ..studies import names, writing
+from ..studies.asymmetric import emulated as asymmetric
+from ..studies.drawing import draw_all
+from ..studies.emulation import Bench, RealCase, check_permitted, find_emulator, simulated
+from ..studies.judging import judge
+from ..studies.results import Results
+from ..studies.verdict import Judgement, median
+from ..studies.writing import Outcome
+from . import options, studying
+from .options import messages
+
+#: Emulators at once: each needs little of a processor, since its links are slow.
+_JOBS = 4
+
+
+@dataclass(frozen=True)
+class Request:
+    """The command line's options."""
+
+    study: str
+    scale: str
+    figure: list[str] | None
+    out: Path | None
+    jobs: int | None
+    list: bool
+    no_run: bool
+    document: Path | None
+    emulator: Path | None
+    as_json: bool
+    quiet: bool
+
+
+def reproduce(request: Request) -> None:
+    """Runs what is missing, judges, draws, writes, prints."""
+    if names.nearest(request.study, list(names.STUDIES), "study") != "asymmetric":
+        raise LonghaulError(f"the study {request.study} has no emulated experiments; asymmetric has")
+    study = asymmetric.STUDY
+    scale = names.nearest(request.scale, list(asymmetric.SCALES), "scale of the emulated study")
+    wanted = names.experiments(study, request.figure) if request.figure else None
+    cases = [case for case in asymmetric.cases(scale) if wanted is None or case.experiment in wanted]
+    if request.list:
+        _print_cases(cases)
+        return
+    out = request.out or Path("results") / study.name
+    emulator = Path("unused") if request.no_run else find_emulator(request.emulator)
+    bench = Bench(out / "runs", emulator, jobs=request.jobs or _JOBS)
+    if not request.no_run:
+        check_permitted()
+        tell = (
+            (lambda _: None)
+            if request.quiet or request.as_json
+            else (lambda text: messages.print(text, style="dim", markup=False))
+        )
+        bench.run(cases, tell)
+    outcomes = [_outcome(simulated(cases, out / "simulated", "simulated")), _outcome(bench.results(cases, "emulated"))]
+    _write(outcomes, bench, cases, out / scale)
+    for outcome in outcomes:
+        writing.write_json(outcome, out / scale / f"targets-{outcome.scale}.json")
+    if request.document:
+        _write(outcomes, bench, cases, request.document)
+    if request.as_json:
+        typer.echo(outputs.json_text({one.scale: writing.as_json(one) for one in outcomes}), nl=False)
+    elif not request.quiet:
+        _print(outcomes)
+        typer.echo(f"document: {out / scale / (study.name + '.md')}")
+
+
+def _outcome(results: Results) -> Outcome:
+    study = asymmetric.STUDY
+    return Outcome(study, results, judge(study, results), draw_all(study, results))
+
+
+def _write(outcomes: Sequence[Outcome], bench: Bench, cases: Sequence[RealCase], directory: Path) -> None:
+    study = asymmetric.STUDY
+    emulated = outcomes[-1].results
+    sections = {"How it was run": _how(bench, cases)}
+    sections |= {heading: table(emulated) for heading, table in asymmetric.TABLES.items()}
+    directory.mkdir(parents=True, exist_ok=True)
+    writing.write_markdown(
+        outcomes, directory / f"{study.name}.md", directory / study.name, sections=sections, with_costs=False,
+        command="longhaul reproduce asymmetric --emulated --document",
+    )  # fmt: skip
+
+
+def _how(bench: Bench, cases: Sequence[RealCase]) -> str:
+    """Machine, kernel, how late packets were."""
+    measured = {case: read_json(bench.path(case) / "measured.json") for case in cases if bench.done(case)}
+    if not measured:
+        return "Nothing was run."
+    late = [found["emulation"]["metrics"]["lateness_p99_s"] for found in measured.values()]
+    loads = [found["load"] for found in measured.values()]
+    invalid = [case for case, found in measured.items() if found["emulation"]["invalid"]]
+    named = "; ".join(f"{case.experiment} {', '.join(map(str, case.parameters.values()))}" for case in invalid)
+    return (
+        f"{len(measured)} runs of {len(cases)} with kernel {platform.release()} on {os.cpu_count()} processors, which had other work to do (load average {min(loads):.0f} to"
+        f" {max(loads):.0f}). 99 % of the packets of a run were no later than {1000 * median(late):.2f} ms (median of the runs; the worst: {1000 * max(late):.2f} ms)."
+        f" INVALID are those with more than {bench.max_lateness}: {named or 'none'}."
+    )
+
+
+def _print_cases(cases: Sequence[RealCase]) -> None:
+    table = studying.new_table("Experiment", "Point", "Cannot be run")
+    for case in cases:
+        point = ", ".join(f"{name} {value}" for name, value in case.parameters.items())
+        table.add_row(*(escape(cell) for cell in (case.experiment, point, case.missing() or "")))
+    options.output().print(table)
+
+
+def _print(outcomes: Sequence[Outcome]) -> None:
+    table = studying.new_table("Target", "Paper", "Simulated", "Emulated", "Verdict")
+    for simulated_, emulated in zip(*(outcome.judged for outcome in outcomes), strict=True):
+        target = emulated.target
+        reason = f" ({emulated.reason})" if emulated.reason else ""
+        cells = (target.id, target.paper, _measured(simulated_.judgement), _measured(emulated.judgement) + reason)
+        verdict = f"[{studying.STYLES[emulated.verdict]}]{emulated.verdict}[/]"
+        table.add_row(*(escape(cell) for cell in cells), verdict)
+    options.output().print(table)
+    typer.echo(writing.summary(outcomes[-1].judged))
+
+
+def _measured(judgement: Judgement) -> str:
+    return "-" if judgement.verdict == "not run" else judgement.measured

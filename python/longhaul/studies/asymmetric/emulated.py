@@ -1,0 +1,440 @@
+"""The thesis's experiments with real packets of this machine's kernel, and the same scenarios simulated (specification, sections 9, 15).
+
+What kernels do otherwise than those of 1999 is set per namespace by the emulator (docs/emulator.md) or stands in `DECISIONS`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from matplotlib.figure import Figure as Drawing
+
+from ...asymmetric import KB, MSS_WITH_TIMESTAMPS, Line, asymmetric_limit, window_limit
+from ...designs import VEGAS
+from ...scenario import Scenario
+from ..drawing import line, panels
+from ..emulation import Behind, RealCase
+from ..model import Decision, Experiment, Figure, Kind, Study, Target
+from ..results import NotRun, Results, Row
+from ..verdict import Judgement, Series, band, both, holds, number
+from .grids import RTTS
+from .measures import completion, finished, kilobytes, queue_peak, rate_between, time_to_window
+from .pages import page_cases, page_table, page_targets
+from .scenarios import ADVERTISED, FILE, MEGABYTE, POLICIES, WINDOW, behind_edge, compaction, network
+
+SCALES = {
+    "tiny": "pings only, half a minute",
+    "quick": "each experiment once, about ten minutes",
+    "full": "every point of figure 5.1, four policies",
+}
+#: When the line back stalls, or the forward link fades: in the steady state of a kernel that begins faster than that of 1999.
+AT = 40.0
+#: Pings that are sent at once.
+FLOOD = 40
+
+
+def kernel_tcp(
+    *, window: float = WINDOW, timestamps: bool = False, min_rto: float = 0.2, congestion: str = "reno"
+) -> dict[str, Any]:
+    """What can be set of a kernel to be like that of 1999: no tail loss probes, no F-RTO, no D-SACK, two segments at first."""
+    return {
+        "variant": "sack", "congestion": VEGAS if congestion == "vegas" else congestion, "mss": "1460 B", "initial_window": "2 packets", "dsack": False,
+        "receive_buffer": f"{round(window)} B", "timestamps": timestamps, "nagle": False, "delayed_ack": "200 ms",
+        "rto": {"min": f"{min_rto:g} s"},
+    }  # fmt: skip
+
+
+def _flow(
+    built: Scenario,
+    *,
+    size: int | None = None,
+    name: str = "download",
+    ends: tuple[str, str] = ("server", "client"),
+    **tcp: Any,
+) -> Scenario:
+    app = {"kind": "bulk"} if size is None else {"kind": "bulk", "size": f"{size} B"}
+    return built.flow(*ends, name=name, app=app, tcp=kernel_tcp(**tcp))
+
+
+def _read_ping(said: str) -> Mapping[str, float]:
+    """Least, mean and largest RTT in ms of what `ping` says at its end."""
+    found = re.search(r"= ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms", said)
+    if found is None:
+        raise NotRun("ping had no answer")
+    least, mean, most, _ = map(float, found.groups())
+    return {"rtt_min_ms": least, "rtt_mean_ms": mean, "rtt_max_ms": most}
+
+
+def _read_flood(said: str) -> Mapping[str, float]:
+    """The staircase of figure F4.2: when each answer came after the first was sent, from ping's own timestamps."""
+    begun = float(said.splitlines()[0])
+    times = sorted(float(at) for at in re.findall(r"^\[([\d.]+)\] .*icmp_seq=", said, re.MULTILINE))
+    if len(times) < 2:
+        raise NotRun("ping had no answers")
+    steps = [1000 * (b - a) for a, b in itertools.pairwise(times)]
+    answers = {f"rtt_{place}_ms": 1000 * (at - begun) for place, at in enumerate(times)}
+    near = sum(40 <= step <= 50 for step in steps) / len(steps)
+    return {
+        "answers": float(len(times)), "step_mean_ms": sum(steps) / len(steps), "step_min_ms": min(steps), "step_max_ms": max(steps),
+        "steps_of_40_to_50_ms": near, **answers,
+    }  # fmt: skip
+
+
+def _ping(name: str, bytes_: int, command: str, read: Callable[[str], Mapping[str, float]], seconds: float) -> RealCase:
+    built = _flow(network(name, duration=60, queue=FLOOD, vj=None))
+    return RealCase(
+        "ping" if read is _read_ping else "flood",
+        {"bytes": bytes_},
+        built,
+        Behind(command, "client", read, seconds=seconds, programs=("ping",)),
+    )
+
+
+def pings(scale: str) -> list[RealCase]:
+    """Section 4.4: pings of 84 bytes, one a second; and of 40 bytes, all at once."""
+    count = 20 if scale == "full" else 6
+    return [
+        _ping("ping", 84, f"ping -q -c {count} $LONGHAUL_SERVER", _read_ping, count + 3),
+        _ping("flood ping", 40, f"date +%s.%N; ping -D -c {FLOOD} -l {FLOOD} -s 12 $LONGHAUL_SERVER", _read_flood, 10),
+    ]
+
+
+def over_rtt(scale: str) -> list[RealCase]:
+    """Figure 5.1: a window of 32 kB, timestamps, no header compression."""
+    points = {"tiny": (), "quick": (0.4, 0.7, 1.0, 1.5), "full": RTTS}[scale]
+    seconds = 60 if scale == "quick" else 120
+    return [
+        RealCase(
+            "rtt", {"rtt": rtt},
+            _flow(network(f"RTT {rtt:g} s", duration=seconds, warmup=20, delay=rtt - 0.0585, vj=None), window=32 * KB, timestamps=True),
+        )
+        for rtt in points
+    ]  # fmt: skip
+
+
+def improved(scale: str) -> list[RealCase]:
+    """Table 5.2: a file of 14,850,814 bytes, header compression, delay 1000 ms."""
+    if scale == "tiny":
+        return []
+    built = network("improved", duration=160)
+    return [RealCase("improved", {}, _flow(built, size=FILE, window=ADVERTISED))]
+
+
+def stalls(scale: str) -> list[RealCase]:
+    """Figure 6.1: bytes are lost between compressor and decompressor."""
+    lengths: tuple[float, ...] = {"tiny": (), "quick": (0.1,), "full": (0.05, 0.1, 0.3)}[scale]
+    return [
+        RealCase(
+            "stall", {"stall": stall, "vj": vj},
+            _flow(network(f"stall {stall:g} s, VJ {vj}", duration=110, warmup=30, stall=stall, at=AT, vj=7 if vj else None)),
+        )
+        for stall in lengths for vj in (True, False)
+    ]  # fmt: skip
+
+
+def fades(scale: str) -> list[RealCase]:
+    """Section 6.4: a fade of the forward link under the policies P1 and P3."""
+    wanted = {"tiny": (), "quick": ("P1", "P3"), "full": tuple(POLICIES)}[scale]
+    cases = []
+    for policy in wanted:
+        queue, min_rto = POLICIES[policy]
+        built = network(f"{policy}, fade 0.1 s", duration=110, warmup=30, queue=queue, fade=0.1, at=AT)
+        cases.append(RealCase("policy", {"policy": policy}, _flow(built, min_rto=min_rto)))
+    return cases
+
+
+def two_flows(scale: str) -> list[RealCase]:
+    """Figures 7.1 and 7.2: 13 and 14 MB, started almost together."""
+    if scale == "tiny":
+        return []
+    cases = []
+    for congestion in ("reno", "vegas"):
+        built = network(f"two flows, {congestion}", duration=240, queue=200)
+        for name, size in (("short", 13), ("long", 14)):
+            built = _flow(built, name=name, size=size * MEGABYTE, congestion=congestion)
+        cases.append(RealCase("two", {"congestion": congestion}, built))
+    return cases
+
+
+def compactions(scale: str) -> list[RealCase]:
+    """Appendix A.2: exact ACK compaction with the plain shaper and with ACKs spread evenly, without and with losses on the line."""
+    points: tuple[tuple[Any, int], ...] = {
+        "tiny": (), "quick": ((100, 0), ("even", 0), (100, 100)), "full": ((100, 0), ("even", 0), ("immediate", 0), (100, 100)),
+    }[scale]  # fmt: skip
+    return [
+        RealCase(
+            "compaction", {"spacing": str(spacing), "lost": lost},
+            _flow(
+                compaction(f"{spacing}, {lost}", form="exact", spacing=spacing, every_lost=lost, duration=90).run_settings(warmup="40 s"),
+                ends=("origin", "home"), min_rto=1.5,
+            ),
+        )
+        for spacing, lost in points
+    ] + ([RealCase(
+        "compaction", {"spacing": "none", "lost": 0},
+        _flow(behind_edge(network("no compaction", duration=90, warmup=40, vj=None)), ends=("origin", "home"), min_rto=1.5),
+    )] if points else [])  # fmt: skip
+
+
+def cases(scale: str) -> list[RealCase]:
+    """Everything at a scale, the longest first."""
+    made = [two_flows, compactions, improved, stalls, fades, over_rtt, pings, page_cases]
+    return [case for part in made for case in part(scale)]
+
+
+# What is looked for.
+
+
+def _one(experiment: str, **parameters: object) -> Callable[[Results], Row]:
+    return lambda results: results[experiment].where(**parameters)[0]
+
+
+def _metric(
+    experiment: str, name: str, judge: Callable[[float], Judgement], **parameters: object
+) -> Callable[[Results], Judgement]:
+    return lambda results: judge(_one(experiment, **parameters)(results)[name])
+
+
+def _staircase(results: Results) -> Judgement:
+    row = _one("flood")(results)
+    checks = {
+        "all answered": row["answers"] == FLOOD,
+        "the first after 1 s and one transmission": 1043 <= row["rtt_0_ms"] <= 1130,
+        "mean step 42.5 to 44 ms": 42.5 <= row["step_mean_ms"] <= 44,
+        "nine in ten steps of 40 to 50 ms": row["steps_of_40_to_50_ms"] >= 0.9,
+    }
+    text = f"first after {row['rtt_0_ms']:.0f} ms, steps of {row['step_mean_ms']:.2f} ms ({row['step_min_ms']:.1f} to {row['step_max_ms']:.1f})"
+    return holds(checks, text)
+
+
+def _accuracy(results: Results) -> Judgement:
+    row = _one("ping")(results)
+    spread = row["rtt_max_ms"] - row["rtt_min_ms"]
+    late = 1000 * row["emulation.lateness_p99_s"]
+    return both(band(spread, 0, 10, unit="ms"), band(late, 0, 10, unit="ms"))
+
+
+def _theory(rtt: float) -> float:
+    return min(asymmetric_limit(Line(9600, header=52), MSS_WITH_TIMESTAMPS), window_limit(32 * KB, rtt)) / KB
+
+
+def _over_rtt(results: Results) -> Judgement:
+    off = {rtt: rate / _theory(rtt) - 1 for rtt, rate in results["rtt"].series(kilobytes, "rtt").items()}
+    text = f"{max(off.values()) * 100:+.1f} % to {min(off.values()) * 100:+.1f} % of theory"
+    return holds({f"{rtt} s": -0.10 <= value <= 0.01 for rtt, value in off.items()}, text)
+
+
+def _steady(row: Row) -> float:
+    result = row.result()
+    end = finished(result, 0)
+    return rate_between(result, 0, end / 2, end - 2)
+
+
+def _stall(results: Results) -> Judgement:
+    table = results["stall"]
+    checks, text = {}, []
+    for stall in table.points("stall"):
+        compressed, plain = (table.where(stall=stall, vj=vj)[0] for vj in (True, False))
+        checks[f"{stall:g} s: RTO with compression"] = compressed["timeouts"] > 0
+        checks[f"{stall:g} s: none without"] = plain["timeouts"] == 0
+        text.append(f"{stall:g} s: {compressed['timeouts']:.0f} RTOs with compression, {plain['timeouts']:.0f} without")
+    return holds(checks, ", ".join(text))
+
+
+def _slower_after(results: Results) -> Judgement:
+    result = results["stall"].where(stall=0.1, vj=True)[0].result()
+    before, after = rate_between(result, 0, AT - 10, AT), rate_between(result, 0, AT + 5, AT + 35)
+    return holds(
+        {"slower": after < 0.9 * before}, f"{before:.0f} kB/s before, {after:.0f} kB/s in the 30 s from 5 s after it"
+    )
+
+
+def _policy(policy: str, timeout: bool) -> Callable[[Results], Judgement]:
+    def judge(results: Results) -> Judgement:
+        row = _one("policy", policy=policy)(results)
+        text = f"{row['timeouts']:.0f} RTOs, queue of at most {queue_peak(row):.0f} packets, {kilobytes(row):.0f} kB/s"
+        return holds({"an RTO" if timeout else "no RTO": (row["timeouts"] > 0) == timeout}, text)
+
+    return judge
+
+
+def _queue_after_loss(results: Results) -> Judgement:
+    return band(queue_peak(_one("policy", policy="P3")(results)), 90, 176, unit="packets", margin=20)
+
+
+def _two_peak(congestion: str, low: float, high: float, margin: float) -> Callable[[Results], Judgement]:
+    return lambda results: band(
+        queue_peak(_one("two", congestion=congestion)(results)), low, high, margin=margin, unit="packets"
+    )
+
+
+def _rate_ratio(results: Results, congestion: str) -> float:
+    result = _one("two", congestion=congestion)(results).result()
+    first, last = sorted(finished(result, flow) for flow in (0, 1))
+    longer = 0 if finished(result, 0) == last else 1
+    return rate_between(result, longer, first + 1.5, last - 0.5) / rate_between(result, longer, first - 15, first - 1)
+
+
+def _compaction(results: Results) -> Judgement:
+    table = results["compaction"]
+    rates: Series = {
+        spacing: kilobytes(table.where(spacing=spacing, lost=0)[0]) for spacing in table.points("spacing", lost=0)
+    }
+    judged = band(rates["100"], 100, 200, margin=60, unit="kB/s")
+    return Judgement(
+        judged.verdict, "; ".join(f"{name} {rate:.0f} kB/s" for name, rate in rates.items()), judged.tolerance
+    )
+
+
+def _compaction_gain(results: Results) -> Judgement:
+    table = results["compaction"]
+    with_, without = (kilobytes(table.where(spacing=spacing, lost=0)[0]) for spacing in ("100", "none"))
+    return holds({"faster than plain ACKs": with_ > without}, f"{with_:.0f} and {without:.0f} kB/s")
+
+
+def _compaction_loss(results: Results) -> Judgement:
+    table = results["compaction"]
+    rows = {lost: table.where(spacing="100", lost=lost)[0] for lost in (0, 100)}
+    text = f"{kilobytes(rows[0]):.0f} and {kilobytes(rows[100]):.0f} kB/s, {rows[100]['timeouts']:.0f} RTOs"
+    return holds({"slower": kilobytes(rows[100]) < 0.9 * kilobytes(rows[0])}, text)
+
+
+def _t(
+    name: str,
+    source: str,
+    paper: str,
+    judge: Callable[[Results], Judgement],
+    *experiments: str,
+    kind: Kind = "exact",
+    reason: str = "",
+) -> Target:
+    return Target(name, source, paper, kind, judge, experiments, reason)
+
+
+_VEGAS = "This kernel has no Vegas."
+TARGETS = (
+    _t("X-01", "4.4", "a ping of 84 bytes over 1000 ms takes 1120 ms: 1000 + 89 ms and 31 ms of processing, less in a better emulator",
+       _metric("ping", "rtt_mean_ms", lambda value: band(value, 1085, 1130, unit="ms")), "ping", kind="band"),
+    _t("X-02", "F4.2", "pings of 40 bytes sent at once: the first answer after just over 1 s, then one every 43 ms (40 to 50)", _staircase, "flood", kind="ordering",
+       reason="The mean is the line's. `ping` stamps answers when it gets a processor, which on a busy machine is late now and then; the emulator's own lateness is below."),
+    _t("X-03", "4.3", "unexpected delays of up to 10 ms (spread of the pings; 99 % of all packets)", _accuracy, "ping", kind="band"),
+    _t("X-04", "F5.1", "0 to 10 % below 32 kB/RTT and 50.3 kB/s", _over_rtt, "rtt", kind="band"),
+    _t("X-05a", "T5.2", "steady rate 254 kB/s", lambda r: number(_steady(_one("improved")(r)), 254, 0.05, unit="kB/s"), "improved"),
+    _t("X-05b", "T5.2", "average with slow start 202.6 kB/s",
+       lambda r: number(FILE / KB / completion(_one("improved")(r)), 202.6, 0.10, unit="kB/s"), "improved",
+       reason="Kernels of today acknowledge the first segments one by one and count acknowledged segments in slow start, which is over sooner."),
+    _t("X-05c", "T5.2", "slow start takes about 13.5 s", lambda r: band(time_to_window(_one("improved")(r), ADVERTISED), 11, 15, margin=2, unit="s"), "improved",
+       kind="band", reason="As above: n of equation 7.1 is about 1, for which table 7.1 has 6.5 s."),
+    _t("X-05d", "5.5.2", "7.9 times plain TCP's 32 kB/s", lambda r: number(_steady(_one("improved")(r)) / 32, 7.9, 0.4, relative=False), "improved"),
+    _t("X-06a", "6.2.1", "a stall of the line back with header compression: RTO; without compression none", _stall, "stall", kind="ordering"),
+    _t("X-06b", "6.2.1", "afterwards the rate is far lower", _slower_after, "stall", kind="ordering",
+       reason="The kernel's cwnd stood at twice the window, so that half of it still is the window; and its slow start counts acknowledged segments: one ACK for all takes cwnd from 1 to ssthresh."),
+    _t("X-07", "6.4.1", "100 to 155 packets in the serial queue after a loss; 176 predicted", _queue_after_loss, "policy", kind="band"),
+    _t("X-08", "6.4.2", "P1 (queue of 10): RTO", _policy("P1", timeout=True), "policy", kind="ordering",
+       reason="The ACKs that are not dropped suffice for RACK and proportional rate reduction: the window is repaired within two round trips."),
+    _t("X-11", "6.4.3", "P3 (queue of 200, least RTO 20 s): no RTO", _policy("P3", timeout=False), "policy", kind="ordering"),
+    _t("X-13a", "7.1.3", "two standard flows: queue of 66 to 88 packets", _two_peak("reno", 55, 95, 10), "two", kind="band"),
+    _t("X-13b", "7.1.3", "standard: the rate doubles when the other flow ends", lambda r: band(_rate_ratio(r, "reno"), 1.7, 2.2, margin=0.2), "two", kind="band",
+       reason="The lone flow is limited by its window, 250 kB/s, and shares 304 kB/s before: 1.64 is all there is."),
+    _t("X-13c", "7.1.3", "two Vegas flows: queue of 15 to 30 packets", _two_peak("vegas", 10, 35, 5), "two", kind="band", reason=_VEGAS),
+    _t("X-15a", "A.2.2", "ACK compaction with a plain shaper: 100 to 200 kB/s at 9600 baud", _compaction, "compaction", kind="band",
+       reason="The window over the round trip is the limit, 250 kB over 1.17 s; the thesis's window is not given."),
+    _t("X-15b", "A.2", "compaction gains over plain ACKs", _compaction_gain, "compaction", kind="ordering"),
+    _t("X-15c", "A.2.2", "losing compacted packets slows the transfer down severely", _compaction_loss, "compaction", kind="ordering",
+       reason="A packet holds a few ACKs, not a window's, and the ACKs of the next packet say what the lost ones said."),
+    *page_targets(),
+)  # fmt: skip
+
+
+def _draw_over_rtt(results: Results) -> Drawing:
+    drawing, (axes,) = panels()
+    rtts = [0.2 + 0.01 * step for step in range(181)]
+    line(axes, results["rtt"].spread(kilobytes, "rtt"), "kernel through the emulator", 0)
+    axes.plot(rtts, [_theory(rtt) for rtt in rtts], "--", color="grey", label="eq 5.1 and 5.6")
+    axes.set_xlabel("round trip time (s)")
+    axes.set_ylabel("throughput (kB/s)")
+    axes.legend()
+    return drawing
+
+
+def _draw_flood(results: Results) -> Drawing:
+    row = _one("flood")(results)
+    times = [row[f"rtt_{place}_ms"] / 1000 for place in range(int(row["answers"]))]
+    drawing, (above, below) = panels(2, share_y=False)
+    above.plot(range(1, len(times) + 1), times, ".", color="black")
+    above.set_xlabel("ping")
+    above.set_ylabel("answer after (s)")
+    steps = [1000 * (b - a) for a, b in itertools.pairwise(times)]
+    below.plot(range(2, len(times) + 1), steps, ".", color="black")
+    below.axhline(43.75, color="grey", linestyle="--", label="eq 5.5")
+    below.set_ylim(35, 55)
+    below.set_xlabel("ping")
+    below.set_ylabel("after the answer before (ms)")
+    below.legend()
+    return drawing
+
+
+def _draw_rates(experiment: str, label: str) -> Callable[[Results], Drawing]:
+    """Goodput over time, one line for each run."""
+
+    def draw(results: Results) -> Drawing:
+        drawing, (axes,) = panels()
+        for row in results[experiment].where():
+            frame = row.result().flows.filter(row.result().flows["flow"] == 0)
+            names = {True: "with compression", False: "without"}
+            value = row.parameters.get(label, "")
+            rates = frame["goodput_bps"].rolling_mean(8).to_numpy() / 8 / KB
+            axes.plot(frame["time_s"].to_numpy(), rates, linewidth=0.9, label=names.get(value, str(value)))
+        axes.set_xlabel("time (s)")
+        axes.set_ylabel("goodput over 2 s (kB/s)")
+        if label:
+            axes.legend()
+        return drawing
+
+    return draw
+
+
+FIGURES = (
+    Figure("4.2", "Pings of 40 bytes, sent at once", "A staircase from just over 1 s on, a transmission time of the line to a step.", _draw_flood, ("flood",)),
+    Figure("5.1", "Throughput over the round trip", "A hyperbola of 32 kB over RTT, cut off by what the line allows.", _draw_over_rtt, ("rtt",)),
+    Figure("6.1", "A stall of the line back, at 40 s", "With header compression ACKs stop until an RTO.", _draw_rates("stall", "vj"), ("stall",)),
+    Figure("6.2", "A fade of 0.1 s at 40 s under the policies", "P1: a queue of 10, P3: one of 200 and a least RTO of 20 s.", _draw_rates("policy", "policy"), ("policy",)),
+)  # fmt: skip
+
+DECISIONS = (
+    Decision("Stack", "Linux 2.2 at both ends?", "This machine's kernel, named above: RACK, PRR, no FACK. SACK on; tail loss probes, F-RTO and D-SACK off (`tcp_early_retrans`, `tcp_frto`, `tcp_dsack`); a duplicate ACK for every packet (`tcp_comp_sack_nr=0`); no offloads. docs/emulator.md has all settings."),
+    Decision("A5", "Initial window and delayed ACK?", "`initcwnd 2` on the route; delayed ACKs and quick ACKs at the beginning are the kernel's own and cannot be set."),
+    Decision("Timer", "Initial RTO?", "1 s, fixed in kernels: over a path of 1.1 s each SYN is sent twice, which counts as a timeout where there is no warm-up."),
+    Decision("A6", "Lengths and moments of outages?", "0.1 s at 40 s; what is on the line is lost."),
+    Decision("Windows", "recvwin", "The socket's buffer is set, and its window clamped (`TCP_WINDOW_CLAMP`) at 250 kB, 260,002 bytes for table 5.2, 32 kB for figure 5.1."),
+    Decision("Vegas", "Two Vegas flows?", "Run where the kernel has Vegas."),
+)  # fmt: skip
+
+STUDY = Study(
+    name="asymmetric-emulated",
+    title="Asymmetric satellite TCP with real kernels",
+    source="C. Coetzee: On Optimizing High-Latency Asymmetric Satellite TCP/IP, M.Sc.Eng. thesis, University of Stellenbosch, October 1999",
+    about=(
+        "The thesis's emulator and its experiments, with real packets of a Linux kernel of today between network namespaces, through the same links and middleboxes as in"
+        " [the simulated study](asymmetric.md); beside each number that of the simulator for the very same scenario file. `longhaul reproduce asymmetric --emulated`. kB are 1024 bytes."
+    ),
+    scales={"simulated": "the same scenarios, simulated", "emulated": "real packets, kernel TCP, wall clock"},
+    experiments=tuple(
+        Experiment(name, title, section, lambda _: [])
+        for name, title, section in (
+            ("ping", "Ping", "4.4"), ("flood", "Flood ping", "4.4"), ("rtt", "Throughput over the round trip", "5.5.1"),
+            ("improved", "Improved steady state", "5.5.2"), ("stall", "Return outage with header compression", "6.2.1"),
+            ("policy", "Fades under policies", "6.4"), ("two", "Two flows", "7.1.3"), ("compaction", "ACK compaction", "A.2"),
+            ("pages", "Pages through a proxy at the hub", "3.1"),
+        )
+    ),
+    targets=TARGETS,
+    figures=FIGURES,
+    decisions=DECISIONS,
+)  # fmt: skip
+
+#: What is shown beside targets: a table of its own.
+TABLES: Mapping[str, Callable[[Results], str]] = {"Pages through a proxy": page_table}

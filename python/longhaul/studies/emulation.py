@@ -1,0 +1,241 @@
+"""Runs of a study with real packets: by `longhaul-emu`, between kernels, in real time; and the same scenarios simulated beside them.
+
+A run is a scenario whose flows real TCP plays, or a scenario and a command that runs behind its path. What a run gave is kept in
+a directory of its own, under a name that follows from all that it was asked to do, so that the same is not done twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import core, outputs
+from ..errors import LonghaulError
+from ..outputs import json_text, write_atomically
+from ..results import flat_metrics, read_json
+from ..running import run_document
+from ..scenario import Scenario
+from .results import Results, Row
+
+#: Exit status of a run that is marked INVALID, which is kept as it is.
+_INVALID = 3
+#: What a run leaves of its own: metrics that were measured in it.
+_MEASURED = "measured.json"
+#: A program that hangs is ended after so many seconds more than its run takes.
+_PATIENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A command behind a scenario's path, and how its output is read."""
+
+    #: A line for `sh -c`.
+    command: str
+    #: The node where it runs.
+    at: str
+    #: Metrics from what it prints.
+    read: Callable[[str], Mapping[str, float]]
+    #: Commands at other nodes meanwhile, by node.
+    serve: Mapping[str, str] = field(default_factory=dict)
+    #: Seconds that it takes, about.
+    seconds: float = 30.0
+    #: Programs that it needs.
+    programs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RealCase:
+    """One point: the values that tell it from others, the scenario, and a command, if the scenario's own flows are not what is run."""
+
+    experiment: str
+    parameters: Mapping[str, Any]
+    scenario: Scenario
+    behind: Behind | None = None
+
+    @property
+    def identity(self) -> str:
+        """A name for all that is asked for."""
+        what = [self.scenario.to_toml()]
+        if self.behind:
+            what += [self.behind.command, self.behind.at, json.dumps(dict(self.behind.serve), sort_keys=True)]
+        return hashlib.sha256("\0".join(what).encode()).hexdigest()[:32]
+
+    def missing(self) -> str | None:
+        """What this machine lacks for it."""
+        absent = [name for name in (self.behind.programs if self.behind else ()) if shutil.which(name) is None]
+        if absent:
+            return f"{', '.join(absent)} not installed (scripts/install-packages --pages)"
+        known = available_congestion_controls()
+        flows = self.scenario.content.get("flow", [])
+        for name in (_name(flow.get("tcp", {}).get("congestion", "reno")) for flow in flows):
+            if self.behind is None and name not in known:
+                return f"this kernel has no congestion control {name!r}"
+        return None
+
+
+def _name(congestion: Any) -> str:
+    return str(congestion["kind"] if isinstance(congestion, Mapping) else congestion)
+
+
+def available_congestion_controls() -> list[str]:
+    """Those of this machine's kernel."""
+    file = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    return file.read_text().split() if file.exists() else []
+
+
+def find_emulator(given: Path | None = None) -> Path:
+    """The emulator's program: as given, in LONGHAUL_EMU, built in this source tree, or on the PATH; raises if there is none."""
+    root = Path(__file__).resolve().parents[3]
+    places = [
+        given,
+        Path(os.environ["LONGHAUL_EMU"]) if "LONGHAUL_EMU" in os.environ else None,
+        root / "target/release/longhaul-emu",
+        root / "target/quick/longhaul-emu",
+    ]
+    found = shutil.which("longhaul-emu")
+    places.append(Path(found) if found else None)
+    for place in places:
+        if place is not None and place.exists():
+            return place
+        if place is not None and place == given:
+            raise LonghaulError(f"there is no emulator at {given}")
+    raise LonghaulError("the emulator is not built: make emu, or name it with --emulator")
+
+
+def check_permitted() -> None:
+    """Raises unless this is Linux, and root."""
+    if not sys.platform.startswith("linux"):
+        raise LonghaulError("the emulator needs Linux")
+    if os.geteuid() != 0:
+        raise LonghaulError("the emulator makes network namespaces: run this as root")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where runs are kept, and how they are made."""
+
+    directory: Path
+    emulator: Path
+    #: A run is INVALID if 1 % of its packets are later than this.
+    max_lateness: str = "5 ms"
+    jobs: int = 4
+
+    def path(self, case: RealCase) -> Path:
+        """The directory of a run."""
+        return self.directory / case.identity
+
+    def done(self, case: RealCase) -> bool:
+        """Whether it was made."""
+        return (self.path(case) / _MEASURED).exists()
+
+    def run(self, cases: Sequence[RealCase], tell: Callable[[str], None]) -> dict[str, str]:
+        """Makes what is missing, several at once; messages of those that could not be made, by identity."""
+        failures: dict[str, str] = {}
+        wanted = list({case.identity: case for case in cases if not self.done(case)}.values())
+        self.directory.mkdir(parents=True, exist_ok=True)
+
+        def make(case: RealCase) -> None:
+            why = case.missing()
+            begun = time.monotonic()
+            try:
+                if why is None:
+                    self._make(case)
+            except LonghaulError as error:
+                why = str(error)
+            if why is not None:
+                failures[case.identity] = why
+            text = f"{case.experiment} {', '.join(f'{k} {v}' for k, v in case.parameters.items())}"
+            tell(f"{text}: {why or f'{time.monotonic() - begun:.0f} s'}")
+
+        with ThreadPoolExecutor(max(1, self.jobs)) as pool:
+            list(pool.map(make, wanted))
+        return failures
+
+    def _make(self, case: RealCase) -> None:
+        path = self.path(case)
+        partial = path.with_name(f".{path.name}")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        file = partial / "given.toml"
+        file.write_text(case.scenario.to_toml())
+        measured = self._behind(case.behind, file, partial) if case.behind else self._flows(case, file, partial)
+        measured["load"] = os.getloadavg()[0]
+        write_atomically(partial / _MEASURED, json_text(measured))
+        shutil.rmtree(path, ignore_errors=True)
+        partial.rename(path)
+
+    def _flows(self, case: RealCase, file: Path, partial: Path) -> dict[str, Any]:
+        call = ["run", str(file), "--out", str(partial), "--quiet", "--until-done", "--max-lateness", self.max_lateness]
+        seconds = _seconds(case.scenario.content["run"]["duration"])
+        self._call(call, seconds, (0, _INVALID))
+        summary = read_json(partial / "summary.json")
+        return {"metrics": flat_metrics(summary), "emulation": summary.get("emulation")}
+
+    def _behind(self, behind: Behind, file: Path, partial: Path) -> dict[str, Any]:
+        stats = partial / "stats.json"
+        serve = [part for node, command in behind.serve.items() for part in ("--serve", f"{node}={command}")]
+        call = ["shell", str(file), "--at", behind.at, *serve, "--quiet", "--stats", str(stats), "--"]
+        said = self._call([*call, "sh", "-c", behind.command], behind.seconds, (0,))
+        (partial / "output.txt").write_text(said)
+        found = read_json(stats)
+        late = found["lateness_p99_s"] > _seconds(self.max_lateness)
+        invalid = [f"1 % of the packets were later than {self.max_lateness}"] if late else []
+        return {"metrics": dict(behind.read(said)), "emulation": {"metrics": found, "invalid": invalid}}
+
+    def _call(self, arguments: Sequence[str], seconds: float, good: Sequence[int]) -> str:
+        call = [str(self.emulator), *arguments]
+        try:
+            done = subprocess.run(
+                call, capture_output=True, text=True, check=False, timeout=seconds + _PATIENCE, stdin=subprocess.DEVNULL
+            )
+        except subprocess.TimeoutExpired:
+            raise LonghaulError(f"not done after {seconds + _PATIENCE:.0f} s") from None
+        if done.returncode not in good:
+            said = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
+            raise LonghaulError(said[-1])
+        return done.stdout
+
+    def results(self, cases: Sequence[RealCase], scale: str) -> Results:
+        """What was measured."""
+        rows = []
+        for case in cases:
+            measured = read_json(self.path(case) / _MEASURED) if self.done(case) else None
+            metrics = None if measured is None else measured["metrics"] | _emulation(measured["emulation"])
+            rows.append(Row(case.experiment, case.parameters, 1, case.identity, self.path(case), metrics))
+        return Results(scale, rows)
+
+
+def _emulation(found: Mapping[str, Any]) -> dict[str, float | None]:
+    numbers = {f"emulation.{name}": value for name, value in found["metrics"].items() if isinstance(value, int | float)}
+    return {**numbers, "emulation.invalid": float(len(found["invalid"]))}
+
+
+def simulated(cases: Sequence[RealCase], directory: Path, scale: str) -> Results:
+    """The same scenarios by the simulator; those with a command have no counterpart there."""
+    rows = []
+    for case in cases:
+        if case.behind is not None:
+            continue
+        path = directory / case.identity
+        document = case.scenario.document()
+        _, run_id = core.resolve(document)
+        if outputs.run_id_of(path) != run_id or outputs.damage_of(path):
+            run_document(document, out=path, force=True)
+        metrics = flat_metrics(read_json(path / "summary.json"))
+        rows.append(Row(case.experiment, case.parameters, 1, run_id, path, metrics, outputs.seconds_of(path)))
+    return Results(scale, rows)
+
+
+def _seconds(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * {"s": 1.0, "ms": 1e-3}[unit]

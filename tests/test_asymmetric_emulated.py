@@ -1,0 +1,128 @@
+"""The asymmetric study with real packets: what programs print is read right, every scenario is valid, and pings where root may send them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from longhaul.errors import LonghaulError
+from longhaul.studies import emulation
+from longhaul.studies.asymmetric import emulated, pages
+from longhaul.studies.emulation import Bench, RealCase, find_emulator
+from longhaul.studies.judging import judge
+from longhaul.studies.results import NotRun
+
+PING = """PING 10.0.0.1 (10.0.0.1) 56(84) bytes of data.
+
+--- 10.0.0.1 ping statistics ---
+6 packets transmitted, 6 received, 0% packet loss, time 5006ms
+rtt min/avg/max/mdev = 1089.751/1090.014/1090.246/0.158 ms, pipe 2
+"""
+FLOOD = """1700000000.000000000
+PING 10.0.0.1 (10.0.0.1) 12(40) bytes of data.
+[1700000001.050000] 20 bytes from 10.0.0.1: icmp_seq=1 ttl=64
+[1700000001.100000] 20 bytes from 10.0.0.1: icmp_seq=2 ttl=64
+[1700000001.130000] 20 bytes from 10.0.0.1: icmp_seq=3 ttl=64
+"""
+
+
+def test_what_ping_prints_is_read() -> None:
+    assert emulated._read_ping(PING) == {"rtt_min_ms": 1089.751, "rtt_mean_ms": 1090.014, "rtt_max_ms": 1090.246}
+    found = emulated._read_flood(FLOOD)
+    assert (found["answers"], found["steps_of_40_to_50_ms"]) == (3, 0.5)
+    assert found["rtt_0_ms"] == pytest.approx(1050, abs=0.01)
+    assert (found["step_mean_ms"], found["step_max_ms"]) == pytest.approx((40, 50), abs=0.01)
+    with pytest.raises(NotRun):
+        emulated._read_ping("100% packet loss")
+
+
+def test_a_page_that_was_not_loaded_whole_has_no_time() -> None:
+    assert pages._read("40 8.125\n") == {"load_s": 8.125}
+    with pytest.raises(NotRun):
+        pages._read("39 8.125\n")
+
+
+@pytest.mark.parametrize("scale", ["tiny", "quick", "full"])
+def test_every_scenario_is_valid_and_named_once(scale: str) -> None:
+    cases = emulated.cases(scale)
+    for case in cases:
+        case.scenario.resolve()
+    names = [(case.experiment, json.dumps(dict(case.parameters))) for case in cases]
+    assert len(set(names)) == len(names) == len({case.identity for case in cases})
+    if scale == "quick":
+        assert {case.experiment for case in cases} == {experiment.id for experiment in emulated.STUDY.experiments}
+
+
+def test_a_congestion_control_that_the_kernel_lacks_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emulation, "available_congestion_controls", lambda: ["reno"])
+    missing = {case.parameters["congestion"]: case.missing() for case in emulated.two_flows("quick")}
+    assert missing == {"reno": None, "vegas": "this kernel has no congestion control 'vegas'"}
+
+
+def test_another_study_is_refused(command, tmp_path: Path) -> None:
+    outcome = command("reproduce", "split-pep", "--emulated", "--out", tmp_path)
+    assert outcome.code != 0
+    assert "asymmetric has" in outcome.err
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed (scripts/install-packages)")
+def test_the_page_has_all_its_objects() -> None:
+    folder = Path(pages.__file__).parent
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    origin = subprocess.Popen([sys.executable, str(folder / "page_origin.py"), str(port), "5", "3000"])
+    try:
+        call = [sys.executable, str(folder / "page_client.py"), "curl", f"http://127.0.0.1:{port}/page.html", "direct"]
+        done = subprocess.run(call, capture_output=True, text=True, check=True, timeout=120)
+    finally:
+        origin.kill()
+        origin.wait()
+    objects, seconds = done.stdout.split()
+    assert objects == "5"
+    assert float(seconds) > 0
+
+
+def _emulator() -> Path:
+    try:
+        emulation.check_permitted()
+        return find_emulator()
+    except LonghaulError as error:
+        pytest.skip(str(error))
+
+
+def test_pings_take_what_the_thesis_says(tmp_path: Path) -> None:
+    """Section 4.4: 1000 ms and 89 ms for 84 bytes; a step of 43 ms for each of 40 bytes. However busy the machine is, never less."""
+    emulator = _emulator()
+    if shutil.which("ping") is None or not os.path.exists("/dev/net/tun"):
+        pytest.skip("ping or /dev/net/tun is missing")
+    cases = emulated.cases("tiny")
+    bench = Bench(tmp_path, emulator, jobs=2)
+    assert bench.run(cases, lambda _: None) == {}
+    results = bench.results(cases, "emulated")
+    assert results["ping"].where()[0]["rtt_min_ms"] >= 1089.5
+    flood = results["flood"].where()[0]
+    assert flood["answers"] == emulated.FLOOD
+    # Answers may be late each by itself; the last one comes after all transmissions of the line: 40 x 43.75 ms and 1 s.
+    assert flood[f"rtt_{emulated.FLOOD - 1}_ms"] >= 2740
+    verdicts = {item.target.id: item.verdict for item in judge(emulated.STUDY, results)}
+    assert verdicts["X-13a"] == "not run"
+    assert {verdicts[name] for name in ("X-01", "X-02", "X-03")} <= {"reproduced", "partly", "not"}
+    before = (bench.path(cases[0]) / "measured.json").stat().st_mtime_ns
+    assert bench.run(cases, lambda _: None) == {}
+    assert (bench.path(cases[0]) / "measured.json").stat().st_mtime_ns == before, "what is done is not done again"
+
+
+def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
+    case = RealCase("ping", {}, emulated.cases("tiny")[0].scenario, None)
+    failing = tmp_path / "emulator"
+    failing.write_text("#!/bin/sh\necho 'error: no such thing' >&2\nexit 2\n")
+    failing.chmod(0o755)
+    failures = Bench(tmp_path / "runs", failing).run([case], lambda _: None)
+    assert failures == {case.identity: "error: no such thing"}
