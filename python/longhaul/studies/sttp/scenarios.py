@@ -40,12 +40,14 @@ PROTOCOLS: Mapping[str, Settings] = {
     "vegas": {"congestion": {"kind": "vegas", "rtt": "mean", "exit": "eighth"}},
     "reno average": {"congestion": {"kind": "reno_average", "counting": "acks"}},
     "sttp": sttp(),
-    "sttp acks": sttp(bucket="acks"),
+    "sttp half": sttp(timeout_factor=0.5),
     **{f"sttp {weights}": sttp(weights=weights) for weights in WEIGHTS},
 }
 
 
-def tcp(protocol: str | Settings, *, packet: int = PACKET, window: int | None = WINDOW) -> dict[str, Any]:
+def tcp(
+    protocol: str | Settings, *, packet: int = PACKET, window: int | None = WINDOW, min_rto: str = "200 ms"
+) -> dict[str, Any]:
     """A connection as in ns-2 of 1999: one way, without a handshake, an ACK for each packet, a clock of 100 ms, Reno's loss recovery.
 
     STTP opens with its probes all the same. `window` in packets.
@@ -55,7 +57,7 @@ def tcp(protocol: str | Settings, *, packet: int = PACKET, window: int | None = 
     shared = {
         "variant": "reno", "mss": f"{mss} B", "initial_window": 1, "delayed_ack": "off", "ack_every": 1, "timestamps": False,
         "limited_transmit": False, "max_retransmissions": 1000, "established": True, "nagle": False, "slow_start": {"kind": "standard", "counting": "acks"},
-        "rto": {"initial": "6 s", "min": "200 ms", "max": "64 s", "granularity": "100 ms"},
+        "rto": {"initial": "6 s", "min": min_rto, "max": "64 s", "granularity": "100 ms"},
     }  # fmt: skip
     if window is not None:
         shared |= {"receive_buffer": f"{window} packets", "initial_ssthresh": f"{window} packets"}
@@ -156,7 +158,7 @@ def modern_tcp(protocol: str) -> dict[str, Any]:
     shared: dict[str, Any] = {"variant": "rack", "mss": "1460 B", "initial_window": 10, "nagle": False}
     if protocol.startswith("sttp"):
         settings: dict[str, Any] = {
-            "window": 0, "rho_max": 1.25, "window_gain": 2.0, "step_min": 0.5, "step_max": 1.5, "compressed_acks": 0.5, "token": "bytes",
+            "window": 0, "rho_max": 1.25, "window_gain": 2.0, "step_min": 0.5, "step_max": 1.5, "compressed_acks": 0.5, "token": "bytes", "timeout_factor": 0.5,
             "probe": {"retries": RETRIES},
         }  # fmt: skip
         return shared | sttp(**settings)

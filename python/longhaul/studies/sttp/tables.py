@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 #: Protocols of experiments 2 and 4.
 PROTOCOLS = ("reno", "vegas", "sttp")
-#: STTP with either of the thesis's buckets: fed by a timer, as chapter 4 has it, or by ACKs.
-BUCKETS = ("sttp", "sttp acks")
+#: STTP with a timeout that leaves nine tenths of sigma and rho, as a loss does, or half (decision 7).
+VERSIONS = ("sttp", "sttp half")
 #: Bytes transmitted and dropped at the entrance of the bottleneck.
 Counted = tuple[int, int]
 

@@ -11,7 +11,7 @@ from ..verdict import Judgement, band, both, holds, listed, median, number
 from . import grids, measures
 from .measures import dead, dropped, goodput, jain, jain_of, loss, sent, with_interval
 from .reasons import REASONS
-from .tables import APPENDIX_1, APPENDIX_2, BUCKETS, LONG_RUNS, PROTOCOLS, TABLE_4_4, TABLE_4_5, Counted
+from .tables import APPENDIX_1, APPENDIX_2, LONG_RUNS, PROTOCOLS, TABLE_4_4, TABLE_4_5, VERSIONS, Counted
 
 _MB = 1e6
 #: Tolerances of a row: bytes sent, points of loss, goodput.
@@ -70,7 +70,7 @@ def _appendix(letter: str, table: Mapping[int, Mapping[str, Counted]], experimen
             f"{letter} {user} {count}", source, _said(table[count][protocol]),
             _row(experiment, table[count][protocol], protocol=user, n=count), experiment, reason=REASONS.get(f"{letter} {user}", ""),
         )
-        for protocol in PROTOCOLS for user in (BUCKETS if protocol == "sttp" else (protocol,)) for count in table
+        for protocol in PROTOCOLS for user in (VERSIONS if protocol == "sttp" else (protocol,)) for count in table
     ]  # fmt: skip
 
 
@@ -91,9 +91,9 @@ def _long_ratio(duration: int, most: float, user: str) -> Judge:
         passed = {p: _mean(table, goodput, protocol=p, **point) for p in ("reno", user)}
         lost = {p: _mean(table, loss, protocol=p, **point) for p in ("reno", user)}
         ratio = number(passed[user] / passed["reno"], 0.998, 0.01, relative=False)
-        share = lost["sttp"] / lost["reno"]
+        share = lost[user] / lost["reno"]
         text = (
-            f"goodput ratio {ratio.measured}; loss {lost['sttp']:.2f} % against {lost['reno']:.2f} %, ratio {share:.2f}"
+            f"goodput ratio {ratio.measured}; loss {lost[user]:.2f} % against {lost['reno']:.2f} %, ratio {share:.2f}"
         )
         return Judgement(
             both(ratio, band(share, 0, most, margin=most / 2)).verdict, text, f"{ratio.tolerance}; at most {most:g}"
@@ -106,8 +106,8 @@ def _long_ratio(duration: int, most: float, user: str) -> Judge:
 
 
 def _node(protocol: str, node: int) -> Target:
-    """A row of table 4.4 for one protocol: packets sent within 25 %, drops and round trip within a factor of two."""
-    packets, drops, trip = TABLE_4_4[protocol][node]
+    """A row of table 4.4 for one protocol: packets sent within 25 %, drops and round trip within half."""
+    packets, drops, trip = TABLE_4_4["reno" if protocol == "reno" else "sttp"][node]
 
     def judge(results: Results) -> Judgement:
         rows = results["functional"].where(protocol=protocol)
@@ -140,8 +140,8 @@ def _sums(results: Results, protocol: str) -> tuple[float, float]:
     )
 
 
-def _no_drops(results: Results) -> Judgement:
-    return band(_sums(results, "sttp")[1], 0, 0, unit="packets dropped", margin=1)
+def _no_drops(user: str) -> Judge:
+    return lambda results: band(_sums(results, user)[1], 0, 0, unit="packets dropped in an interval", margin=0.5)
 
 
 def _reno_loses(results: Results) -> Judgement:
@@ -177,6 +177,19 @@ def _early_starters(results: Results) -> Judgement:
 
 
 # Experiment 2.
+
+
+def _with_one_second(traffic: str, protocol: str, table: Mapping[int, Mapping[str, Counted]]) -> Judge:
+    """Bytes sent, row by row, with an RTO of at least 1 s."""
+
+    def judge(results: Results) -> Judgement:
+        off = {}
+        for n in _sources(results["timers"], traffic=traffic, protocol=protocol):
+            found = _mean(results["timers"], sent, traffic=traffic, protocol=protocol, n=n)
+            off[n] = 100 * (found / table[n][protocol][0] - 1)
+        return holds({f"n {n}": abs(value) <= 2 for n, value in off.items()}, f"sent {listed(off, '%')} off")
+
+    return judge
 
 
 def _spread_of_goodput(protocol: str) -> Judge:
@@ -238,32 +251,45 @@ def _no_dead(start: str) -> Judge:
     return judge
 
 
-def _full_queue(results: Results) -> Judgement:
+def _full_queue(user: str) -> Judge:
     """Section 5.2 [D]: from 30 sources on at least 92 packets stand in STTP's queue at the end."""
-    table = results["transfers"]
-    found = {n: _mean(table, measures.queue_mean, protocol="sttp", n=n) for n in APPENDIX_1 if n >= 30}
-    return holds({f"n {n}": value >= 92 for n, value in found.items()}, f"mean queue {listed(found, 'packets')}")
+
+    def judge(results: Results) -> Judgement:
+        table = results["transfers"]
+        found = {n: _mean(table, measures.queue_mean, protocol=user, n=n) for n in APPENDIX_1 if n >= 30}
+        return holds({f"n {n}": value >= 92 for n, value in found.items()}, f"mean queue {listed(found, 'packets')}")
+
+    return judge
 
 
-def _delays(results: Results) -> Judgement:
+def _delays(user: str) -> Judge:
     """STTP's queueing delay beside Reno's."""
-    table = results["transfers"]
-    found = {
-        n: tuple(_mean(table, measures.queue_delay, protocol=p, n=n) for p in ("sttp", "reno"))
-        for n in (10, 50, 100, 200)
-    }
-    text = ", ".join(f"{1e3 * a:.0f} against {1e3 * b:.0f} ms at {n}" for n, (a, b) in found.items())
-    return holds({f"n {n}": a < b for n, (a, b) in found.items()}, f"mean delay {text}")
+
+    def judge(results: Results) -> Judgement:
+        table = results["transfers"]
+        found = {
+            n: tuple(_mean(table, measures.queue_delay, protocol=p, n=n) for p in (user, "reno"))
+            for n in (10, 50, 100, 200)
+        }
+        text = ", ".join(f"{1e3 * a:.0f} against {1e3 * b:.0f} ms at {n}" for n, (a, b) in found.items())
+        return holds({f"n {n}": a < b for n, (a, b) in found.items()}, f"mean delay {text}")
+
+    return judge
 
 
-def _fair_sharing(results: Results) -> Judgement:
-    table = results["transfers"]
-    found = {n: {p: _mean(table, jain, protocol=p, n=n) for p in PROTOCOLS} for n in (10, 50, 100, 200)}
-    checks = {f"n {n}": values["sttp"] >= min(values["reno"], values["vegas"]) for n, values in found.items()}
-    text = "; ".join(
-        f"n {n}: " + ", ".join(f"{p} {value:.3f}" for p, value in values.items()) for n, values in found.items()
-    )
-    return holds(checks, text)
+def _fair_sharing(user: str) -> Judge:
+    def judge(results: Results) -> Judgement:
+        table = results["transfers"]
+        found = {
+            n: {p: _mean(table, jain, protocol=p, n=n) for p in ("reno", "vegas", user)} for n in (10, 50, 100, 200)
+        }
+        checks = {f"n {n}": values[user] >= min(values["reno"], values["vegas"]) for n, values in found.items()}
+        text = "; ".join(
+            f"n {n}: " + ", ".join(f"{p} {value:.3f}" for p, value in values.items()) for n, values in found.items()
+        )
+        return holds(checks, text)
+
+    return judge
 
 
 def _duplicates(results: Results) -> Judgement:
@@ -271,7 +297,7 @@ def _duplicates(results: Results) -> Judgement:
     table = results["transfers"]
     shares = {
         p: {n: 100 * (1 - _mean(table, measures.unique, protocol=p, n=n) / _mean(table, goodput, protocol=p, n=n)) for n in (10, 50, 100, 200)}
-        for p in PROTOCOLS
+        for p in grids.COMPARED
     }  # fmt: skip
     text = "; ".join(f"{p} {listed(values, '%')}" for p, values in shares.items())
     return holds({p: max(values.values()) < 1.0 for p, values in shares.items()}, f"not unique: {text}")
@@ -337,47 +363,53 @@ def _vegas(results: Results) -> Judgement:
 # Experiments 5 and 6.
 
 
-def _requests(results: Results) -> Judgement:
+def _requests(user: str) -> Judge:
     """Section 5.5: goodput within 1 %, STTP's loss not above the TCPs'."""
-    table = results["requests"]
-    checks, apart = {}, {}
-    for n in table.points("n", protocol="sttp"):
-        passed = {p: _mean(table, goodput, protocol=p, n=n) for p in PROTOCOLS}
-        apart[n] = 100 * (max(passed.values()) / min(passed.values()) - 1)
-        lost = {p: _mean(table, loss, protocol=p, n=n) for p in PROTOCOLS}
-        checks[f"goodput n {n}"] = apart[n] <= 1
-        checks[f"loss n {n}"] = lost["sttp"] <= min(lost["reno"], lost["vegas"]) + 0.01
-    return holds(checks, f"goodputs apart {listed(apart, '%')}")
+
+    def judge(results: Results) -> Judgement:
+        table = results["requests"]
+        checks, apart = {}, {}
+        for n in table.points("n", protocol=user):
+            passed = {p: _mean(table, goodput, protocol=p, n=n) for p in ("reno", "vegas", user)}
+            apart[n] = 100 * (max(passed.values()) / min(passed.values()) - 1)
+            lost = {p: _mean(table, loss, protocol=p, n=n) for p in ("reno", "vegas", user)}
+            checks[f"goodput n {n}"] = apart[n] <= 1
+            checks[f"loss n {n}"] = lost[user] <= min(lost["reno"], lost["vegas"]) + 0.01
+        return holds(checks, f"goodputs apart {listed(apart, '%')}")
+
+    return judge
 
 
-def _third(results: Results, count: int) -> dict[str, float]:
-    return {p: _mean(results["mixed"], measures.of_group(p), n=count) for p in PROTOCOLS}
+def _third(results: Results, count: int, version: str) -> dict[str, float]:
+    return {p: _mean(results["mixed"], measures.of_group(p), n=count, version=version) for p in PROTOCOLS}
 
 
 def _few_nodes(results: Results) -> Judgement:
     table = results["mixed"]
     checks, text = {}, []
     for n in _sources(table, most=12):
-        share = _third(results, n)
+        share = _third(results, n, "sttp")
         checks[f"n {n}"] = abs(share["vegas"] / share["reno"] - 1) <= 0.1
         text.append(f"{share['vegas'] / share['reno']:.2f} at {n}")
     return holds(checks, "Vegas / Reno " + ", ".join(text))
 
 
-def _many_nodes(results: Results) -> Judgement:
-    table = results["mixed"]
-    checks, text = {}, []
-    for n in _sources(table, least=15):
-        share = _third(results, n)
-        checks[f"Reno first, n {n}"] = share["reno"] > max(share["vegas"], share["sttp"])
-        checks[f"Vegas like STTP, n {n}"] = 0.5 <= share["sttp"] / share["vegas"] <= 2.0
-        total = sum(share.values())
-        text.append(f"n {n}: " + ", ".join(f"{p} {100 * value / total:.0f} %" for p, value in share.items()))
-    return holds(checks, "; ".join(text[:: max(1, len(text) // 4)]))
+def _many_nodes(version: str) -> Judge:
+    def judge(results: Results) -> Judgement:
+        checks, text = {}, []
+        for n in _sources(results["mixed"], least=15):
+            share = _third(results, n, version)
+            checks[f"Reno first, n {n}"] = share["reno"] > max(share["vegas"], share["sttp"])
+            checks[f"Vegas like STTP, n {n}"] = 0.5 <= share["sttp"] / share["vegas"] <= 2.0
+            total = sum(share.values())
+            text.append(f"n {n}: " + ", ".join(f"{p} {100 * value / total:.0f} %" for p, value in share.items()))
+        return holds(checks, "; ".join(text[:: max(1, len(text) // 4)]))
+
+    return judge
 
 
 def _mixed_loss(results: Results) -> Judgement:
-    series = results["mixed"].series(loss, "n")
+    series = results["mixed"].series(loss, "n", version="sttp half")
     return holds({f"n {n}": value < 1 for n, value in series.items()}, listed(series, "%"))
 
 
@@ -404,8 +436,8 @@ def _buckets(results: Results) -> Judgement:
     table = results["readings"]
     parts = []
     for n in (10, 50, 100):
-        a, b = (_mean(table, loss, reading=reading, n=n) for reading in ("R2, acks", "R2, timer"))
-        ga, gb = (_mean(table, goodput, reading=reading, n=n) for reading in ("R2, acks", "R2, timer"))
+        a, b = (_mean(table, loss, reading=reading, n=n) for reading in ("R2, acks, half", "R2, timer, half"))
+        ga, gb = (_mean(table, goodput, reading=reading, n=n) for reading in ("R2, acks, half", "R2, timer, half"))
         parts.append((n, a, b, ga / gb))
     checks = {f"n {n}": abs(a - b) <= 1 and abs(ratio - 1) <= 0.01 for n, a, b, ratio in parts}
     text = "; ".join(f"n {n}: loss {a:.2f} and {b:.2f} %, goodput x {ratio:.3f}" for n, a, b, ratio in parts)
@@ -425,7 +457,7 @@ def _ratio_reading(results: Results) -> Judgement:
     """Decision 1: R1, unless it leaves the bottleneck of experiment 2 unfilled."""
     table = results["readings"]
     text, filled = [], {}
-    for reading in ("R1, timer", "R1, acks", "R2, timer", "R2, acks"):
+    for reading in ("R1, timer", "R1, acks", "R2, timer", "R2, timer, half"):
         passed = {n: _mean(table, goodput, reading=reading, n=n) / 225e6 for n in (10, 50, 100)}
         lost = {n: _mean(table, loss, reading=reading, n=n) for n in (10, 50, 100)}
         filled[reading] = min(passed.values())
@@ -482,16 +514,20 @@ def _restart(results: Results) -> Judgement:
     )
 
 
-def _queues(results: Results) -> Judgement:
+def _queues(user: str) -> Judge:
     """Fair queueing and packet pairs: losses and fairness of STTP by discipline."""
-    table = results["queues"]
-    text, checks = [], {}
-    for n in (30, 100):
-        index = {q: _mean(table, jain, protocol="sttp", n=n, queue=q) for q in ("droptail", "drr", "wfq")}
-        lost = {q: _mean(table, loss, protocol="sttp", n=n, queue=q) for q in index}
-        text.append(f"n {n}: " + ", ".join(f"{q} J {index[q]:.3f}, loss {lost[q]:.2f} %" for q in index))
-        checks[f"fairer, n {n}"] = min(index["drr"], index["wfq"]) > index["droptail"]
-    return holds(checks, "; ".join(text))
+
+    def judge(results: Results) -> Judgement:
+        table = results["queues"]
+        text, checks = [], {}
+        for n in (30, 100):
+            index = {q: _mean(table, jain, protocol=user, n=n, queue=q) for q in ("droptail", "drr", "wfq")}
+            lost = {q: _mean(table, loss, protocol=user, n=n, queue=q) for q in index}
+            text.append(f"n {n}: " + ", ".join(f"{q} J {index[q]:.3f}, loss {lost[q]:.2f} %" for q in index))
+            checks[f"fairer, n {n}"] = min(index["drr"], index["wfq"]) > index["droptail"]
+        return holds(checks, "; ".join(text))
+
+    return judge
 
 
 # A path of today.
@@ -533,8 +569,8 @@ def _starved(user: str, least: float) -> Judge:
 
 TARGETS = (
     # Experiment 1.
-    *(_node(protocol, node) for protocol in ("reno", "sttp") for node in range(6)),
-    _t("E1a", "4.2.1", "STTP: no drops", _no_drops, "functional", kind="band"),
+    *(_node(protocol, node) for protocol in ("reno", *VERSIONS) for node in range(6)),
+    *(_t(f"E1a {user}", "4.2.1", "STTP: no drops", _no_drops(user), "functional", kind="band") for user in VERSIONS),
     _t("E1b", "4.2.1", "Reno loses 38 % (20 to 45 %)", _reno_loses, "functional", kind="band"),
     _t("E1c", "4.2.1", "STTP passes more in all: 127.6 packets an interval against 99.0", _aggregate, "functional", kind="ordering"),
     _t("E1d", "4.2.1", "late starters vary less with STTP", _late_starters, "functional", kind="ordering"),
@@ -543,11 +579,11 @@ TARGETS = (
     *_appendix("A1", APPENDIX_1, "transfers", "App. T1"),
     *(
         _t(f"E2a {protocol}", "4.2.2", "goodput 225.0 to 225.15 MB, whatever n", _spread_of_goodput(protocol), "transfers", kind="band")
-        for protocol in ("reno", "vegas", *BUCKETS)
+        for protocol in ("reno", "vegas", *VERSIONS)
     ),
     *(
         target
-        for user in BUCKETS
+        for user in VERSIONS
         for target in (
             _t(f"E2b {user}", "4.2.2", "STTP sends less than either TCP (from 30 sources on)", _less(sent, "sent", "transfers", 30, user), "transfers", kind="ordering"),
             _t(f"E2c {user}", "4.2.2", "STTP drops less than either TCP (from 30 sources on)", _less(dropped, "dropped", "transfers", 30, user), "transfers", kind="ordering"),
@@ -555,12 +591,15 @@ TARGETS = (
             _t(f"E2e {user}", "4.2.2", "STTP sends up to 15.0 % less than Vegas", _largest_saving("transfers", "vegas", 14.96, user), "transfers"),
         )
     ),
-    _t("E2f", "5.1.2", "lost probes: flows that never open from 30 or 40 sources on",
-       _dead("transfers", (10, 20, 50, 100, 150, 200), protocol="sttp"), "transfers", kind="ordering"),
-    _t("E2g", "App. T1", "STTP's queue is full at the end, from 30 sources on (specification)", _full_queue, "transfers", kind="band"),
-    _t("X-delay", "-", "STTP is said to keep queues short: delays below Reno's", _delays, "transfers", kind="ordering"),
-    _t("X-jain", "-", "STTP is said to be as fair as TCP: Jain's index of all flows not below the less fair TCP's", _fair_sharing, "transfers", kind="ordering"),
+    *(_t(f"E2f {user}", "5.1.2", "lost probes: flows that never open from 30 or 40 sources on", _dead("transfers", (10, 20, 50, 100, 150, 200), protocol=user), "transfers", kind="ordering") for user in VERSIONS),
+    *(_t(f"E2g {user}", "App. T1", "STTP's queue is full at the end, from 30 sources on (specification)", _full_queue(user), "transfers", kind="band") for user in VERSIONS),
+    *(_t(f"X-delay {user}", "-", "STTP is said to keep queues short: delays below Reno's", _delays(user), "transfers", kind="ordering") for user in VERSIONS),
+    *(_t(f"X-jain {user}", "-", "STTP is said to be as fair as TCP: Jain's index of all flows not below the less fair TCP's", _fair_sharing(user), "transfers", kind="ordering") for user in VERSIONS),
     _t("X-unique", "4", "goodput counts duplicates and the queue: less than 1 % of it", _duplicates, "transfers", kind="band"),
+    *(
+        _t(f"RTO {traffic} {protocol}", "App. T1" if traffic == "transfers" else "App. T2", "with an RTO of at least 1 s: every row's bytes sent within 2 %", _with_one_second(traffic, protocol, table), "timers", kind="band")
+        for traffic, table in (("transfers", APPENDIX_1), ("video", APPENDIX_2)) for protocol in ("reno", "vegas")
+    ),
     # Experiment 3.
     *(_shares(protocol, count) for protocol, count in TABLE_4_5),
     *(_t(f"E3a {w}", "4.2.3", "one source uses the link: at least 99.84 % of 32,000 packets", _used(f"sttp {w}"), "fairness", kind="band") for w in ("9:1", "5:5", "1:9")),
@@ -570,7 +609,7 @@ TARGETS = (
     *_appendix("A2", APPENDIX_2, "video", "App. T2"),
     *(
         target
-        for user in BUCKETS
+        for user in VERSIONS
         for target in (
             _t(f"E4b {user}", "4.2.4", "STTP sends less than either TCP (from 20 sources on)", _less(sent, "sent", "video", 20, user), "video", kind="ordering"),
             _t(f"E4c {user}", "4.2.4", "STTP drops less than either TCP (from 20 sources on)", _less(dropped, "dropped", "video", 20, user), "video", kind="ordering"),
@@ -579,14 +618,14 @@ TARGETS = (
         )
     ),
     # Experiments 5 and 6.
-    _t("E5", "4.2.5", "requests: goodput within 1 %, STTP loses no more than the TCPs", _requests, "requests", kind="ordering"),
+    *(_t(f"E5 {user}", "4.2.5", "requests: goodput within 1 %, STTP loses no more than the TCPs", _requests(user), "requests", kind="ordering") for user in VERSIONS),
     _t("E6a", "4.2.6", "up to 12 nodes Reno and Vegas get the same", _few_nodes, "mixed", kind="band"),
-    _t("E6b", "4.2.6", "from 15 nodes on Reno gets most; Vegas and STTP are alike", _many_nodes, "mixed", kind="ordering"),
+    *(_t(f"E6b {user}", "4.2.6", "from 15 nodes on Reno gets most; Vegas and STTP are alike", _many_nodes(user), "mixed", kind="ordering") for user in VERSIONS),
     _t("E6c", "4.2.6", "less than 1 % is lost", _mixed_loss, "mixed", kind="band"),
     # Long runs.
-    *(_long(duration, protocol) for duration in LONG_RUNS for protocol in ("reno", *BUCKETS)),
-    *(_t(f"L200 ratio, {user}", "T5.2", "goodput 0.998 of Reno's, less than 60 % of its loss", _long_ratio(200, 0.6, user), "long", kind="band") for user in BUCKETS),
-    *(_t(f"L300 ratio, {user}", "T5.3", "goodput 0.999 of Reno's, less than 20 % of its loss", _long_ratio(300, 0.2, user), "long", kind="band") for user in BUCKETS),
+    *(_long(duration, protocol) for duration in LONG_RUNS for protocol in ("reno", *VERSIONS)),
+    *(_t(f"L200 ratio, {user}", "T5.2", "goodput 0.998 of Reno's, less than 60 % of its loss", _long_ratio(200, 0.6, user), "long", kind="band") for user in VERSIONS),
+    *(_t(f"L300 ratio, {user}", "T5.3", "goodput 0.999 of Reno's, less than 20 % of its loss", _long_ratio(300, 0.2, user), "long", kind="band") for user in VERSIONS),
     # Side experiments.
     _t("S1", "5.2", "a dead band of 5 % is best of 1 to 20 %", _bands, "bands", kind="ordering"),
     _t("S2", "3.4.3", "both implementations of the bucket perform alike", _buckets, "readings", kind="ordering"),
@@ -594,7 +633,7 @@ TARGETS = (
     _t("S4", "5.2.3", "wide bounds make flows stubborn and unfair", _bounds, "bounds", kind="ordering"),
     _t("S5a", "5.1.2", "strict starts: flows that never open", _dead("starts", (10, 50, 100, 200), start="strict"), "starts", kind="ordering"),
     _t("S5b", "5.1.2", "with retries all open (suggested)", _no_dead("retry"), "starts", kind="ordering"),
-    _t("S5c", "5.1.2", "fair queueing suits packet pairs: fairer than FIFO", _queues, "queues", kind="ordering"),
+    *(_t(f"S5c {user}", "5.1.2", "fair queueing suits packet pairs: fairer than FIFO", _queues(user), "queues", kind="ordering") for user in VERSIONS),
     _t("R1", "3.4.4", "R1, the worked example, fills the bottleneck (decision 1)", _ratio_reading, "readings", kind="ordering"),
     _t("R", "App. T1", "which reading gives the appendix's losses: none with 10 sources, 0.9 % with 50, 1.1 % with 100; all with full links", _which_reading, "readings", kind="band"),
     _t("R3", "3.4.4", "the formula as printed, a negative control: rates rise whatever happens", _control, "readings", kind="ordering"),
