@@ -161,6 +161,15 @@ fn a_peer_s_namespace_that_vanishes_ends_nothing() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// A namespace that a test makes for itself, and that goes away with it.
+struct Namespace(String);
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "delete", &self.0]).output();
+    }
+}
+
 #[test]
 fn an_interface_of_a_bridge_that_vanishes_ends_nothing() {
     if !can_run(&[]) {
@@ -172,6 +181,7 @@ fn an_interface_of_a_bridge_that_vanishes_ends_nothing() {
         assert!(output.status.success(), "ip {arguments}: {}", text(&output.stderr));
     };
     ip(&format!("netns add {name}"));
+    let namespace = Namespace(name.clone());
     for (inner, outer) in [("in0", "out0"), ("in1", "out1")] {
         ip(&format!("-n {name} link add {inner} type veth peer name {outer}"));
         ip(&format!("-n {name} link set {inner} up"));
@@ -192,7 +202,7 @@ fn an_interface_of_a_bridge_that_vanishes_ends_nothing() {
     assert!(bridge.try_wait().unwrap().is_none(), "it goes on");
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(bridge.id() as i32), nix::sys::signal::SIGINT).unwrap();
     let output = bridge.wait_with_output().unwrap();
-    ip(&format!("netns delete {name}"));
+    drop(namespace);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("vanished"), "{}", text(&output.stderr));
     std::fs::remove_file(file).unwrap();
