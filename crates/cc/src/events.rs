@@ -31,6 +31,9 @@ pub struct Ack {
     /// The sender had nothing to send, or the receiver's window was full, when the acknowledged data was sent:
     /// the window was not the limit, so it should not grow (RFC 9293, RFC 7661).
     pub app_limited: bool,
+    /// Of those, the receiver's window was the limit, so that what was in flight filled it: no reason to grow, but as good a
+    /// measure of delay as a full window.
+    pub receiver_limited: bool,
     /// Loss recovery is under way: most policies hold their window then.
     pub in_recovery: bool,
 }

@@ -31,6 +31,11 @@ pub trait Avoidance: Clone + Send + 'static {
     fn observe(&mut self, _window: &Window, _ack: &Ack) {}
     /// Bytes by which the window grows upon this ACK (shrinks, if negative: delay-based rules).
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64;
+    /// The receiver's window is the limit: the window does not grow, but a rule by delay may judge the round, shrink it, and end slow
+    /// start. Bytes to add are not added.
+    fn judge_without_growth(&mut self, _window: &Window, _ack: &Ack) -> Growth {
+        Growth { bytes: 0.0, exit: false }
+    }
     /// The reaction to loss or ECN echo.
     fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut;
     /// The slow start threshold after a timeout, in bytes.

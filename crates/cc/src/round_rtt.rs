@@ -52,7 +52,7 @@ pub(crate) struct RoundRtt {
     sum: Duration,
     samples: u32,
     least: Duration,
-    /// A whole round has been watched, without recovery and with the window in full use.
+    /// A whole round has been watched, without recovery, and with cwnd or the receiver's window in full use.
     whole: bool,
 }
 
@@ -76,7 +76,7 @@ impl RoundRtt {
             self.forget();
             self.whole = true;
         }
-        if ack.in_recovery || ack.app_limited {
+        if ack.in_recovery || (ack.app_limited && !ack.receiver_limited) {
             self.whole = false;
             ended = None;
         }
@@ -149,6 +149,15 @@ mod tests {
             assert_eq!(rtts.observe(&ack(100, true)), None);
             assert!(rtts.observe(&ack(100, true)).is_some());
         }
+    }
+
+    /// Section III-B takes the window for the bytes in transit: where the receiver's window is the limit, these fill it.
+    #[test]
+    fn a_round_that_the_receiver_limits_measures() {
+        let mut rtts = RoundRtt::new();
+        rtts.observe(&ack(100, true));
+        rtts.observe(&Ack { app_limited: true, receiver_limited: true, ..ack(100, false) });
+        assert!(rtts.observe(&ack(100, true)).is_some());
     }
 
     /// Brakmo and Peterson 1995, section III-B: with a BaseRTT of 100 ms and segments of 1 KB, alpha = 30 KB/s means at

@@ -36,6 +36,7 @@ pub fn ack_at(now_ms: u64, acked: Bytes) -> Ack {
         delivery: None,
         delivered: 0,
         app_limited: false,
+        receiver_limited: false,
         in_recovery: false,
     }
 }

@@ -95,6 +95,16 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
         }
     }
 
+    fn judge_without_growth(&mut self, ack: &Ack) {
+        let step = self.avoidance.judge_without_growth(&self.window, ack);
+        if step.bytes < 0.0 {
+            self.window.grow(step.bytes);
+        }
+        if step.exit || step.bytes < 0.0 {
+            self.window.ssthresh = self.window.ssthresh.min(self.window.cwnd).max(2.0 * self.window.mss);
+        }
+    }
+
     /// Loss or ECN echo.
     fn cut(&mut self, event: &Congestion) {
         self.remember();
@@ -141,7 +151,13 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
         self.slow_start.observe(&self.window, ack);
         // The window stands still in recovery (RFC 5681 section 3.2, RFC 6675 section 5), and while it is not what limits
         // the sender: then ACKs say nothing of whether the path would carry more (RFC 7661 section 4).
-        if ack.in_recovery || ack.app_limited {
+        if ack.in_recovery {
+            return;
+        }
+        if ack.app_limited {
+            if ack.receiver_limited {
+                self.judge_without_growth(ack);
+            }
             return;
         }
         if self.window.in_slow_start() {

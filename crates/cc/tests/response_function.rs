@@ -53,6 +53,7 @@ fn ack(now: Instant, rtt: Duration) -> Ack {
         delivery: None,
         delivered: 0,
         app_limited: false,
+        receiver_limited: false,
         in_recovery: false,
     }
 }

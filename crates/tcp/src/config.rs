@@ -178,6 +178,10 @@ pub struct Config {
     pub initial_window: InitialWindow,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
     pub restart_after_idle: bool,
+    /// After an idle RTO keep this share of the window, 0 to 1, and send it evenly over a smoothed round trip until the first ACK
+    /// comes back (rate-based pacing: Visweswaraiah and Heidemann, "Improving Restart of Idle TCP Connections", 1997). Goes
+    /// before `restart_after_idle`.
+    pub pace_after_idle: Option<f64>,
     /// At most so many segments are sent in answer to one arriving segment.
     pub max_burst: Option<u32>,
     /// When the congestion control paces: segments that may leave back to back. At least 1.
@@ -225,6 +229,7 @@ impl Default for Config {
             nagle: true,
             initial_window: InitialWindow::Segments(10),
             restart_after_idle: true,
+            pace_after_idle: None,
             max_burst: None,
             pacing_burst: 1,
         }

@@ -18,7 +18,7 @@ use crate::{Config, Recovery, ReductionBound, RttSampling};
 use by_time::Measured;
 use longhaul_cc::{CongestionControl, Probed};
 use longhaul_segment::{SackBlocks, SeqNumber};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Rate};
 
 /// The end of an unlimited source: far enough for 500 years at 1 Gbit/s.
 const UNLIMITED: u64 = 1 << 61;
@@ -119,6 +119,8 @@ pub(crate) struct Sender {
     last_sent: Instant,
     /// Data below this offset was in flight when the window was full.
     cwnd_limited_below: u64,
+    /// The same for the receiver's window, where cwnd was not the limit.
+    receiver_limited_below: u64,
     round: u64,
     round_end: u64,
     sampled_round: u64,
@@ -135,6 +137,10 @@ pub(crate) struct Sender {
     /// The send buffer: more than this is not in flight.
     send_buffer: u64,
     restart_window: Option<u64>,
+    /// Share of the window that is paced after an idle RTO.
+    pace_after_idle: Option<f64>,
+    /// Pacing after idleness: at which rate, and until what is above this is acknowledged.
+    restart_pacing: Option<(Rate, u64)>,
     board: Scoreboard,
 
     // What losses and timers touch.
@@ -214,6 +220,7 @@ impl Sender {
             pacing_deadline: Instant::FAR_FUTURE,
             burst_left: u32::MAX,
             cwnd_limited_below: 0,
+            receiver_limited_below: 0,
             round: 0,
             round_end: 0,
             sampled_round: u64::MAX,
@@ -238,6 +245,8 @@ impl Sender {
             nagle: config.nagle,
             send_buffer: config.send_buffer.map_or(u64::MAX, |bytes| bytes.max(mss)),
             cwr_due: false,
+            pace_after_idle: config.pace_after_idle,
+            restart_pacing: None,
             restart_window: config.restart_after_idle.then(|| config.initial_window.bytes(config.mss)),
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             rate_reduction: config.rate_reduction.filter(|_| !rate_based),

@@ -144,6 +144,25 @@ fn restart_after_idle() {
     }
 }
 
+/// Visweswaraiah and Heidemann 1997, section 3: after an idle period segments leave at the rate of the window over the round trip
+/// until the first ACK, which is the clock of all that follow. Half of a window of 31 segments over a round trip of 100 ms: one
+/// every 6.45 ms, the last before the first ACK after 93 ms. RFC 5681 section 4.1 would send four, no restart 31 at once.
+#[test]
+fn pacing_after_idle() {
+    let config = Config { pace_after_idle: Some(0.5), initial_window: InitialWindow::Segments(4), ..plain() };
+    let mut world = World::established(config, Reno::avoiding(30), ms(50));
+    world.a.write(30_000);
+    world.run_until(at_ms(5_000));
+    world.a.write(100_000);
+    let before = world.data_from(End::A).len();
+    world.run_until(at_ms(5_099));
+    let times: Vec<u64> = world.data_from(End::A)[before..].iter().map(|(at, _)| at - 5_000).collect();
+    assert_eq!(times, [0, 6, 12, 19, 25, 32, 38, 45, 51, 58, 64, 70, 77, 83, 90]);
+    // Then the ACKs come as they were sent, and each lets segments go at once.
+    world.run_until(at_ms(5_100));
+    assert_eq!(world.data_from(End::A).len(), before + 16);
+}
+
 /// RFC 3390: 4380 bytes for the common segment size; 2 segments for large, 4 for small.
 #[test]
 fn initial_windows() {

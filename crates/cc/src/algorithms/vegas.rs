@@ -108,18 +108,49 @@ pub struct Vegas {
     rtt: Option<Duration>,
     /// Segments by which the window changes in this RTT: 1, 0 or -1.
     change: f64,
+    /// What is in transit, where the receiver's window is the limit; else infinite.
+    receiver_limit: f64,
     /// In slow start: this round (with [`VegasGrowth::EveryOtherAck`], this ACK) grows the window.
     grows: bool,
 }
 
 impl Vegas {
     fn new(params: VegasParams) -> Self {
-        Vegas { params, rounds: RoundRtt::new(), rtt: None, change: 0.0, grows: false }
+        Vegas {
+            params,
+            rounds: RoundRtt::new(),
+            rtt: None,
+            change: 0.0,
+            receiver_limit: f64::INFINITY,
+            grows: false,
+        }
     }
 
     /// Diff * BaseRTT, at the end of a measured round.
     fn queued(&self, window: &Window) -> Option<f64> {
-        self.rtt.map(|rtt| queued_segments(window.segments(), self.rounds.base(), rtt))
+        self.rtt.map(|rtt| queued_segments(self.in_transit(window) / window.mss, self.rounds.base(), rtt))
+    }
+
+    /// Bytes of the window; section III-B: "assumed to be equal to the number of bytes in transit". Where the receiver's window is
+    /// smaller, it is what is in transit.
+    fn in_transit(&self, window: &Window) -> f64 {
+        window.cwnd.min(self.receiver_limit)
+    }
+
+    /// One segment more in the next RTT if Diff < alpha, one less if Diff > beta.
+    fn judge(&mut self, window: &Window) {
+        self.change = match self.queued(window) {
+            Some(queued) if queued < self.params.alpha => 1.0,
+            Some(queued) if queued > self.params.beta => -1.0,
+            _ => 0.0,
+        };
+    }
+
+    /// Bytes by which the window changes upon this ACK.
+    fn step(&self, window: &Window, ack: &Ack) -> f64 {
+        let step = self.change * window.mss * (ack.acked as f64 / self.in_transit(window)).min(1.0);
+        let room = (window.cwnd - LEAST_SEGMENTS * window.mss).max(0.0);
+        step.max(-room)
     }
 
     /// Section III-C: the actual rate is below the expected by gamma. A round in which the window grew is no measure.
@@ -133,7 +164,7 @@ impl Vegas {
         match (self.params.exit, self.rtt) {
             (VegasExit::Eighth, _) => -window.cwnd / 8.0,
             (VegasExit::ActualRate, Some(rtt)) => {
-                let filled = window.cwnd * self.rounds.base().as_secs_f64() / rtt.as_secs_f64();
+                let filled = self.in_transit(window) * self.rounds.base().as_secs_f64() / rtt.as_secs_f64();
                 (filled + window.mss - window.cwnd).min(0.0)
             }
             _ => 0.0,
@@ -144,20 +175,26 @@ impl Vegas {
 impl Avoidance for Vegas {
     fn observe(&mut self, _: &Window, ack: &Ack) {
         self.rtt = self.rounds.observe(ack).and_then(|round| round.rtt(self.params.rtt));
+        self.receiver_limit = if ack.receiver_limited { ack.prior_in_flight as f64 } else { f64::INFINITY };
     }
 
-    /// Section III-B: one segment more in the next RTT if Diff < alpha, one less if Diff > beta.
+    /// Section III-B.
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64 {
         if ack.round_start {
-            self.change = match self.queued(window) {
-                Some(queued) if queued < self.params.alpha => 1.0,
-                Some(queued) if queued > self.params.beta => -1.0,
-                _ => 0.0,
-            };
+            self.judge(window);
         }
-        let step = self.change * window.mss * (ack.acked as f64 / window.cwnd).min(1.0);
-        let room = (window.cwnd - LEAST_SEGMENTS * window.mss).max(0.0);
-        step.max(-room)
+        self.step(window, ack)
+    }
+
+    /// The same where the receiver's window is the limit: too much in the queues is too much whoever has let it go.
+    fn judge_without_growth(&mut self, window: &Window, ack: &Ack) -> Growth {
+        if window.in_slow_start() {
+            let over =
+                ack.round_start && self.queued(window).is_some_and(|queued| queued > self.params.gamma);
+            self.change = 0.0;
+            return Growth { bytes: if over { self.change_at_exit(window) } else { 0.0 }, exit: over };
+        }
+        Growth { bytes: self.increase(window, ack), exit: false }
     }
 
     fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut {
@@ -233,6 +270,45 @@ mod tests {
         assert!(after.abs_diff(21_000) <= 60, "{after}");
         let error = serde_json::from_str::<Algorithm>(r#"{"kind": "vegas", "alpha": 4}"#).unwrap_err();
         assert_eq!(error.to_string(), "vegas: alpha must be at most beta (3), not 4");
+    }
+
+    /// A round of 20 segments that the receiver's window allows of a window of 40.
+    fn receiver_limited_round(policy: &mut dyn CongestionControl, rtt_ms: f64) {
+        for index in 0..20 {
+            policy.on_ack(&Ack {
+                rtt: Some(Duration::from_secs_f64(rtt_ms / 1000.0)),
+                round_start: index == 0,
+                app_limited: true,
+                receiver_limited: true,
+                prior_in_flight: 20 * MSS,
+                ..ack_at(0, MSS)
+            });
+        }
+    }
+
+    /// Section III-B takes the window for what is in transit. 20 segments in transit, BaseRTT 100 ms: 112 ms mean 2.14 segments
+    /// queued, between 1 and 3; 125 ms 4, one segment less in each of the two rounds; with 101 ms the window would grow, but it is
+    /// not the limit.
+    #[test]
+    fn judges_rounds_that_the_receiver_limits_and_does_not_grow_in_them() {
+        for (rtt, window) in [(101.0, 40_000), (112.0, 40_000), (125.0, 38_000)] {
+            let mut vegas = avoiding(r#""vegas""#, 40);
+            (0..2).for_each(|_| receiver_limited_round(&mut *vegas, rtt));
+            assert!(vegas.window().abs_diff(window) <= 30, "{} after rounds of {rtt} ms", vegas.window());
+        }
+    }
+
+    /// The same in slow start, which ends when more than gamma = 1 wait: 20 (1 - 100/125) = 4 do. Linux's exit leaves what the actual
+    /// rate fills, 20/1.25 = 16 segments, and one more.
+    #[test]
+    fn slow_start_ends_in_rounds_that_the_receiver_limits() {
+        let linux = r#"{"kind": "vegas", "growth": "every_rtt", "exit": "actual_rate", "rtt": "least"}"#;
+        let mut vegas = policy(linux, r#""standard""#, &setup(20 * MSS, None));
+        round(&mut *vegas, 100.0); // grows to 40
+        receiver_limited_round(&mut *vegas, 125.0);
+        assert!(vegas.in_slow_start());
+        receiver_limited_round(&mut *vegas, 125.0);
+        assert_eq!((vegas.in_slow_start(), vegas.window()), (false, 17_000));
     }
 
     #[test]

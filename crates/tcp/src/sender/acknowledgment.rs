@@ -146,6 +146,8 @@ impl Sender {
             delivery: report.delivery,
             delivered: self.delivered,
             app_limited: report.prior_una >= self.cwnd_limited_below,
+            receiver_limited: (self.cwnd_limited_below..self.receiver_limited_below)
+                .contains(&report.prior_una),
             in_recovery: report.prior_phase == Phase::FastRecovery || self.phase == Phase::FastRecovery,
         });
         self.refresh();
@@ -409,6 +411,8 @@ impl Sender {
         let allowance = self.cc.allowance();
         self.cwnd = allowance.window;
         self.in_slow_start = allowance.in_slow_start;
-        self.pacer.rate = allowance.pacing_rate;
+        // The first ACK of what was sent after idleness is the new ACK clock.
+        self.restart_pacing = self.restart_pacing.filter(|(_, sent_before)| self.una <= *sent_before);
+        self.pacer.rate = self.restart_pacing.map(|(rate, _)| rate).or(allowance.pacing_rate);
     }
 }

@@ -4,7 +4,7 @@
 use super::{Chunk, Phase, Sender};
 use crate::{Limit, Recovery, Stats};
 use longhaul_cc::Sent;
-use longhaul_units::Instant;
+use longhaul_units::{Instant, Rate};
 
 impl Sender {
     /// The next data segment, or what stands in the way. `option_bytes` of options take room from the payload.
@@ -44,6 +44,8 @@ impl Sender {
                 let full = !matches!(limit, Limit::Application | Limit::ReceiverWindow);
                 if full || self.pipe() + self.mss > self.cwnd {
                     self.cwnd_limited_below = self.max;
+                } else if limit == Limit::ReceiverWindow {
+                    self.receiver_limited_below = self.max;
                 }
                 if limit == Limit::Cwnd && self.in_slow_start {
                     return Err(Limit::SlowStart);
@@ -217,13 +219,27 @@ impl Sender {
     /// RFC 5681 section 4.1: nothing was sent for longer than the RTO.
     #[inline]
     pub(super) fn restart_if_idle(&mut self, now: Instant) {
-        if let Some(restart_window) = self.restart_window {
-            if now.since(self.last_sent) > self.rtt.rto() && self.max > 1 {
-                self.last_sent = now;
-                self.cc.on_idle(restart_window);
-                self.refresh();
-            }
+        if self.restart_window.is_none() && self.pace_after_idle.is_none() {
+            return;
         }
+        if now.since(self.last_sent) > self.rtt.rto() && self.max > 1 {
+            self.last_sent = now;
+            if let Some(window) = self.begin_restart_pacing().or(self.restart_window) {
+                self.cc.on_idle(window);
+            }
+            self.refresh();
+        }
+    }
+
+    /// Rate-based pacing (Visweswaraiah and Heidemann 1997): there is no ACK clock, so a known window is sent at its rate. Returns
+    /// the window; `None` if nothing is known.
+    #[cold]
+    fn begin_restart_pacing(&mut self) -> Option<u64> {
+        let share = self.pace_after_idle.filter(|_| !self.rtt.srtt.is_zero())?;
+        let window = ((self.cwnd as f64 * share) as u64).max(self.mss);
+        let rate = Rate::from_bps_f64(window as f64 * 8.0 / self.rtt.srtt.as_secs_f64());
+        self.restart_pacing = Some((rate, self.max));
+        Some(window)
     }
 
     #[cold]
