@@ -9,7 +9,7 @@ use crate::Error;
 use crate::agenda::Agenda;
 use crate::connections::{Connections, FIRST_OWN, Leaving, LinkHeader, Outside, Seen};
 use crate::frame::{self, Frame, OwnPacket, Shape};
-use crate::line::VjLine;
+use crate::line::CompressedLine;
 use crate::own;
 use crate::rewrite::{Read, rewrite};
 use crate::stage::{Payload, Stage};
@@ -131,7 +131,7 @@ struct Known {
 pub struct World {
     links: Vec<Link<Frame>>,
     /// Header compression on those links that have it.
-    lines: Vec<Option<VjLine>>,
+    lines: Vec<Option<CompressedLine>>,
     stages: Vec<Stage>,
     connections: Connections,
     agenda: Agenda,
@@ -180,8 +180,8 @@ impl World {
         let ways =
             hosts.iter().flat_map(|(from, _)| hosts.iter().map(|(to, _)| way(scenario, network, *from, *to)));
         let ways = ways.chain(own::ways(network)).collect();
-        let vj = |link: &DirectedLink| link.config.serial.and_then(|serial| serial.vj);
-        let lines = network.links.iter().map(|link| vj(link).map(|spec| VjLine::new(&spec))).collect();
+        let line = |link: &DirectedLink| link.config.serial.as_ref().and_then(CompressedLine::new);
+        let lines = network.links.iter().map(line).collect();
         let stages = (0..network.middleboxes.len()).map(|index| Stage::new(scenario, network, index));
         let stages = stages.collect::<Result<Vec<_>, Error>>()?;
         let addresses = hosts

@@ -20,4 +20,4 @@ pub use packet::Packet;
 pub use queue::QueueSpec;
 pub use random::Random;
 pub use schedule::{Change, Outage, OutageMode};
-pub use serial::{Framing, LineCoder, SerialSpec, VjSpec};
+pub use serial::{Framing, LineCoder, RohcSpec, SerialSpec, VjSpec};

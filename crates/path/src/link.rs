@@ -368,7 +368,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             Verdict::Drop(cause) => return self.drop_for(cause),
         }
         let start = if self.free_at > now { self.free_at } else { now };
-        let len = if self.plain { len } else { self.line_len(coder.encode(packet)) };
+        let len = if self.plain { len } else { self.line_len(coder.encode(start, packet)) };
         let time = self.transmission_time(start, len);
         let departure = start + time;
         self.free_at = departure;
@@ -626,7 +626,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             coder.lost(false);
             return self.lose_for(DropCause::Outage, departure);
         }
-        if !coder.decode() {
+        if !coder.decode(departure) {
             return self.lose_for(DropCause::Unreadable, departure);
         }
         let mut arrival = departure + wire.schedule.delay_at(departure);
@@ -854,10 +854,10 @@ mod tests {
         lost: Vec<bool>,
     }
     impl LineCoder<Dummy> for Shrinking {
-        fn encode(&mut self, _packet: &Dummy) -> u32 {
+        fn encode(&mut self, _start: Instant, _packet: &Dummy) -> u32 {
             100
         }
-        fn decode(&mut self) -> bool {
+        fn decode(&mut self, _departure: Instant) -> bool {
             self.lost.is_empty()
         }
         fn lost(&mut self, noticed: bool) {

@@ -3,7 +3,7 @@
 //! a packet takes D (framing + length) / (efficiency x baud).
 
 use crate::Change;
-use longhaul_units::{Rate, Size};
+use longhaul_units::{Duration, Instant, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,51 @@ impl Default for VjSpec {
     }
 }
 
+/// Robust header compression on a line (in the manner of RFC 6846). It compresses what leaves the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RohcSpec {
+    /// Connections that both ends remember, 1 to 16.
+    pub contexts: u8,
+    /// A header can be made out from any of so many before it, 1 to 14: one less may be lost in a row without harm.
+    pub window: u32,
+    /// Headers in full with which a connection begins, 1 to `window`.
+    pub repeat: u32,
+    /// A header in full is sent unasked after so many packets of a connection, 2 or more; 0 for never.
+    pub refresh: u32,
+    /// A request of the far end for a header in full comes back so long after the transmission of the frame that it could not make
+    /// out: both propagation delays and what the other direction takes. Without it there are no requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<Duration>,
+}
+
+impl Default for RohcSpec {
+    fn default() -> Self {
+        RohcSpec { contexts: 16, window: 8, repeat: 3, refresh: 256, feedback: None }
+    }
+}
+
+impl RohcSpec {
+    fn check(&self) -> Result<(), String> {
+        if !(1..=16).contains(&self.contexts) {
+            return Err(format!("{} contexts: from 1 to 16", self.contexts));
+        }
+        if !(1..=14).contains(&self.window) {
+            return Err(format!("a window of {} headers: from 1 to 14", self.window));
+        }
+        if !(1..=self.window).contains(&self.repeat) {
+            return Err(format!(
+                "{} headers in full to begin with: from 1 to the window, {}",
+                self.repeat, self.window
+            ));
+        }
+        if self.refresh == 1 {
+            return Err("a header in full after each packet: 2 packets or more, or 0 for never".into());
+        }
+        Ok(())
+    }
+}
+
 /// A serial line. The link's rate is then its speed in bits per second, start and stop bits included.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -75,11 +120,21 @@ pub struct SerialSpec {
     /// Van Jacobson header compression; without it, none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vj: Option<VjSpec>,
+    /// Robust header compression, in place of Van Jacobson's; without it, none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rohc: Option<RohcSpec>,
 }
 
 impl Default for SerialSpec {
     fn default() -> Self {
-        SerialSpec { framing: Framing::default(), bits_per_byte: 10, efficiency: 1.0, mtu: None, vj: None }
+        SerialSpec {
+            framing: Framing::default(),
+            bits_per_byte: 10,
+            efficiency: 1.0,
+            mtu: None,
+            vj: None,
+            rohc: None,
+        }
     }
 }
 
@@ -88,6 +143,8 @@ const IP_HEADER: u32 = 20;
 /// Headers of IP and TCP, and the size that the thesis takes for them when compressed (section 5.3.2).
 const HEADERS: u32 = 40;
 const COMPRESSED: u32 = 7;
+/// An ACK of robust header compression: number and CRC, 16 bits of its number, checksum.
+const ROBUST: u32 = 5;
 
 impl SerialSpec {
     /// What is wrong with it, if anything, and in which field.
@@ -103,6 +160,12 @@ impl SerialSpec {
         }
         if let Some(mtu) = self.mtu.filter(|mtu| !(68..=65_535).contains(&mtu.as_bytes())) {
             return Err(("mtu", format!("{mtu} is no maximum transmission unit of IP: from 68 to 65535 B")));
+        }
+        if let Some(rohc) = self.rohc {
+            if self.vj.is_some() {
+                return Err(("rohc", "a line compresses headers in one way: `vj` or `rohc`".into()));
+            }
+            rohc.check().map_err(|message| ("rohc", message))?;
         }
         let Some(vj) = self.vj else { return Ok(()) };
         if !(3..=254).contains(&vj.slots) {
@@ -144,21 +207,28 @@ impl SerialSpec {
         data + fragments * (IP_HEADER + self.framing.bytes())
     }
 
+    /// The key of the header compression that it has, if it has one.
+    pub fn compression(&self) -> Option<&'static str> {
+        self.vj.map(|_| "vj").or(self.rohc.map(|_| "rohc"))
+    }
+
     /// Bytes on the line of a packet of `len` bytes where nothing is lost and everything is compressed that can be.
     pub fn usual_len(&self, len: u32) -> u32 {
-        let Some(vj) = self.vj.filter(|_| len >= HEADERS) else { return self.line_len(len) };
-        let header = vj.header.map_or(COMPRESSED, |header| header.as_bytes() as u32);
-        self.line_len(len - HEADERS + header)
+        let of_vj = |vj: VjSpec| vj.header.map_or(COMPRESSED, |header| header.as_bytes() as u32);
+        match self.vj.map(of_vj).or(self.rohc.map(|_| ROBUST)) {
+            Some(header) if len >= HEADERS => self.line_len(len - HEADERS + header),
+            _ => self.line_len(len),
+        }
     }
 }
 
 /// Compresses what leaves a queue. It sees each packet when its transmission is due, in order, and learns what became of
 /// it before it sees the next.
 pub trait LineCoder<P> {
-    /// Bytes of the packet on the line, framing not included.
-    fn encode(&mut self, packet: &P) -> u32;
-    /// The packet has crossed the line: false if the far end cannot read it.
-    fn decode(&mut self) -> bool;
+    /// Bytes of the packet on the line, framing not included. Its transmission begins at `start`.
+    fn encode(&mut self, start: Instant, packet: &P) -> u32;
+    /// The packet has crossed the line, its transmission has ended at `departure`: false if the far end cannot read it.
+    fn decode(&mut self, departure: Instant) -> bool;
     /// The packet was lost on the line. `noticed`: the framing at the far end has seen that there was one.
     fn lost(&mut self, noticed: bool);
 }
@@ -168,11 +238,11 @@ pub(crate) struct Plain;
 
 impl<P: crate::Packet> LineCoder<P> for Plain {
     #[inline]
-    fn encode(&mut self, packet: &P) -> u32 {
+    fn encode(&mut self, _start: Instant, packet: &P) -> u32 {
         packet.wire_len()
     }
     #[inline]
-    fn decode(&mut self) -> bool {
+    fn decode(&mut self, _departure: Instant) -> bool {
         true
     }
     #[inline]
@@ -221,6 +291,17 @@ mod tests {
         assert_eq!(bad(SerialSpec { efficiency: 0.0, ..good }), "efficiency");
         assert_eq!(bad(SerialSpec { mtu: Some(Size::from_bytes(60)), ..good }), "mtu");
         assert_eq!(bad(SerialSpec { vj: Some(VjSpec { slots: 2, header: None }), ..good }), "vj");
+        let rohc = |rohc| SerialSpec { rohc: Some(rohc), ..good };
+        assert_eq!(rohc(RohcSpec::default()).check(), Ok(()));
+        for spec in [
+            RohcSpec { contexts: 17, ..RohcSpec::default() },
+            RohcSpec { window: 15, ..RohcSpec::default() },
+            RohcSpec { repeat: 9, ..RohcSpec::default() },
+            RohcSpec { refresh: 1, ..RohcSpec::default() },
+        ] {
+            assert_eq!(bad(rohc(spec)), "rohc");
+        }
+        assert_eq!(bad(SerialSpec { vj: Some(VjSpec::default()), ..rohc(RohcSpec::default()) }), "rohc");
         let header = Some(Size::from_bytes(41));
         assert_eq!(bad(SerialSpec { vj: Some(VjSpec { slots: 16, header }), ..good }), "vj");
     }

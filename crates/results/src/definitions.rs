@@ -339,6 +339,37 @@ pub const DEFINITIONS: &[Definition] = &[
         "Mean length of the compressed headers, while measured.",
     ),
     define(
+        "rohc_compressed_packets",
+        "",
+        "Compressed headers",
+        "Packets that crossed the line with a header compressed robustly (in the manner of RFC 6846), while measured.",
+    ),
+    define(
+        "rohc_uncompressed_packets",
+        "",
+        "Headers in full",
+        "Packets that crossed a line with robust header compression with all fields of their header, while measured: first packets of \
+         connections, refreshes, what the far end asked for, and what cannot be compressed.",
+    ),
+    define(
+        "rohc_tossed_packets",
+        "",
+        "Unreadable headers",
+        "Packets tossed at the end of a line since their header did not fit its CRC or the TCP checksum, while measured.",
+    ),
+    define(
+        "rohc_header_mean_bytes",
+        "B",
+        "Compressed header",
+        "Mean length of the robustly compressed headers, while measured.",
+    ),
+    define(
+        "rohc_requests",
+        "",
+        "Requests",
+        "Requests of a line's far end for a header in full that have come back, while measured (RFC 6846's NACK and STATIC-NACK).",
+    ),
+    define(
         "drop_rate",
         "",
         "Drop rate",
@@ -486,6 +517,19 @@ pub const DEFINITIONS: &[Definition] = &[
         "",
         "Expanded ACKs",
         "ACKs that the far end of a tunnel made of compacted ones, while measured.",
+    ),
+    define(
+        "ack_ratio_increases",
+        "",
+        "ACK ratio increases",
+        "How often an ACK filter let fewer ACKs pass than before, since the line behind it had too much to send, while measured.",
+    ),
+    define("delayed_packets", "", "Delayed packets", "Packets that a throttle kept waiting, while measured."),
+    define(
+        "throttle_drops",
+        "",
+        "Throttle drops",
+        "Packets that the queue of a throttle dropped, while measured.",
     ),
     define(
         "changed_options",

@@ -7,14 +7,18 @@ pub mod checksum;
 pub mod compaction;
 pub mod error;
 pub mod flags;
+mod header;
 pub mod ip;
+mod line;
 pub mod options;
+pub mod rohc;
 pub mod seq;
 pub mod vj;
 pub mod wire;
 
 pub use error::{DecodeError, EncodeError, Field};
 pub use flags::{Ecn, Flags};
+pub use line::LineStats;
 pub use options::{Options, SackBlocks, Timestamps};
 pub use seq::SeqNumber;
 

@@ -2,8 +2,10 @@
 //! `LONGHAUL_FUZZ_SECONDS=600 cargo test -p longhaul-segment --test fuzz` goes on for as long as it is told.
 
 mod common;
+mod random;
 
 use common::{ACK, DATA_V6, FIN, SYN, accepts, mend_checksums};
+use random::Random;
 use std::time::{Duration, Instant};
 
 /// About two seconds.
@@ -11,21 +13,6 @@ const ROUNDS: u64 = 2_000_000;
 const MAX_LEN: usize = 256;
 /// Most packets that were accepted and are mutated further.
 const CORPUS: usize = 512;
-
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-}
 
 /// Bytes at which decoders go wrong: limits, option kinds and option lengths.
 const INTERESTING: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 8, 10, 18, 34, 40, 0x45, 0x60, 0x7f, 0xff];

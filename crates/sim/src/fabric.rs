@@ -8,15 +8,14 @@
 //! Middleboxes stand between links. What reaches one does so in an event of its own, never ahead of time: see
 //! [`Fabric::take_for_middlebox`].
 
-use crate::line::VjLine;
+use crate::line::CompressedLine;
 use crate::packet::{Packet, Segments};
 use crate::timeline::Timeline;
 use longhaul_path::link::Fate;
 use longhaul_path::schedule::Schedule;
 use longhaul_path::{DropCause, Link, LinkStats};
 use longhaul_scenario::{Network, Step};
-use longhaul_segment::Segment;
-use longhaul_segment::vj::LineStats;
+use longhaul_segment::{LineStats, Segment};
 use longhaul_units::Instant;
 use std::collections::VecDeque;
 
@@ -110,7 +109,7 @@ struct Entry {
     delivery: Delivery,
     link: Link<Packet>,
     /// Header compression on the link.
-    vj: Option<Box<VjLine>>,
+    line: Option<Box<CompressedLine>>,
 }
 
 impl Fabric {
@@ -162,22 +161,22 @@ impl Fabric {
             })
             .collect();
         let timeline = Timeline::new(links.len() + others);
-        let vj = network.links.iter().map(|link| {
-            let spec = link.config.serial?.vj?;
-            Some(Box::new(VjLine::new(&spec, network)))
+        let lines = network.links.iter().map(|link| {
+            let spec = link.config.serial?;
+            CompressedLine::new(&spec, network).map(Box::new)
         });
         let links = links
             .into_iter()
-            .zip(vj)
+            .zip(lines)
             .zip(next)
             .zip(watched)
             .zip(delivery)
-            .map(|((((link, vj), next), watched), delivery)| Entry {
+            .map(|((((link, line), next), watched), delivery)| Entry {
                 link,
                 next,
                 watched: *watched,
                 delivery,
-                vj,
+                line,
             })
             .collect();
         Fabric {
@@ -209,8 +208,8 @@ impl Fabric {
         &mut self.links[link].link
     }
     /// What header compression on a link has done, if there is any.
-    pub fn vj_stats(&self, link: usize) -> Option<LineStats> {
-        self.links[link].vj.as_ref().map(|line| line.stats())
+    pub fn line_stats(&self, link: usize) -> Option<LineStats> {
+        self.links[link].line.as_ref().map(|line| line.stats())
     }
     /// Rate, delay and outages of a link over time.
     pub fn schedule(&self, link: usize) -> &Schedule {
@@ -237,7 +236,7 @@ impl Fabric {
             if entry.watched {
                 observer.offered(now, link, &packet, self.segments.get(&packet));
             }
-            let fate = match &mut entry.vj {
+            let fate = match &mut entry.line {
                 None => entry.link.offer(now, &mut packet),
                 Some(line) => {
                     line.number(&packet);

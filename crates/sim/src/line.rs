@@ -1,17 +1,34 @@
-//! Van Jacobson header compression on a simulated serial line (RFC 1144): the real compressor and decompressor, fed with
-//! the headers that the simulated segments would have. Each host counts the packets that it sends to this line in the IP
+//! Header compression on a simulated serial line, Van Jacobson's (RFC 1144) or the robust one: the real compressor and decompressor,
+//! fed with the headers that the simulated segments would have. Each host counts the packets that it sends to this line in the IP
 //! identification, as hosts do; connections of one host so disturb each other's differences.
 
 use crate::packet::{Packet, Segments};
-use longhaul_path::{LineCoder, VjSpec};
+use longhaul_path::{LineCoder, RohcSpec, SerialSpec, VjSpec};
 use longhaul_scenario::Network;
-use longhaul_segment::ip;
-use longhaul_segment::vj::{Line, LineStats};
+use longhaul_segment::{LineStats, ip, rohc, vj};
+use longhaul_units::Instant;
 use std::net::{IpAddr, Ipv4Addr};
 
+/// What compresses and what restores.
+enum Ends {
+    Vj(vj::Line),
+    Robust(rohc::Line),
+}
+
+impl Ends {
+    fn vj(spec: &VjSpec) -> Ends {
+        Ends::Vj(vj::Line::new(spec.slots, spec.header.map(|header| header.as_bytes() as u32)))
+    }
+    fn robust(spec: &RohcSpec) -> Ends {
+        let RohcSpec { contexts, window, repeat, refresh, feedback } = *spec;
+        let settings = rohc::Settings { contexts, window, repeat, refresh: (refresh > 0).then_some(refresh) };
+        Ends::Robust(rohc::Line::new(settings, feedback))
+    }
+}
+
 /// Both ends of one line.
-pub(crate) struct VjLine {
-    line: Line,
+pub(crate) struct CompressedLine {
+    ends: Ends,
     /// The host that sends to each endpoint, and that endpoint's host.
     hosts: Vec<[u32; 2]>,
     /// The next IP identification of each host.
@@ -19,9 +36,10 @@ pub(crate) struct VjLine {
     id: u16,
 }
 
-impl VjLine {
-    pub fn new(spec: &VjSpec, network: &Network) -> Self {
-        let fixed = spec.header.map(|header| header.as_bytes() as u32);
+impl CompressedLine {
+    /// `None` on a line without header compression.
+    pub fn new(spec: &SerialSpec, network: &Network) -> Option<Self> {
+        let ends = spec.vj.as_ref().map(Ends::vj).or(spec.rohc.as_ref().map(Ends::robust))?;
         let hosts = network.connection_flows.iter().flat_map(|flow| {
             let flow = &network.flows[*flow as usize];
             let (client, server) = (flow.from as u32, flow.to as u32);
@@ -30,11 +48,14 @@ impl VjLine {
         });
         let hosts: Vec<[u32; 2]> = hosts.collect();
         let most = hosts.iter().flatten().copied().max().unwrap_or(0);
-        VjLine { line: Line::new(spec.slots, fixed), hosts, ids: vec![0; most as usize + 1], id: 0 }
+        Some(CompressedLine { ends, hosts, ids: vec![0; most as usize + 1], id: 0 })
     }
 
     pub fn stats(&self) -> LineStats {
-        self.line.stats()
+        match &self.ends {
+            Ends::Vj(line) => line.stats(),
+            Ends::Robust(line) => line.stats(),
+        }
     }
 
     /// A packet comes to the queue before the line, whether it will be let in or not.
@@ -57,12 +78,12 @@ impl VjLine {
 }
 
 pub(crate) struct Coder<'a> {
-    line: &'a mut VjLine,
+    line: &'a mut CompressedLine,
     segments: &'a Segments,
 }
 
 impl LineCoder<Packet> for Coder<'_> {
-    fn encode(&mut self, packet: &Packet) -> u32 {
+    fn encode(&mut self, start: Instant, packet: &Packet) -> u32 {
         let address = |host: u32| {
             let [high, upper, lower, low] = (host + 1).to_be_bytes();
             IpAddr::V4(Ipv4Addr::new(10 ^ high, upper, lower, low))
@@ -70,14 +91,23 @@ impl LineCoder<Packet> for Coder<'_> {
         let [from, to] = self.line.hosts_of(packet).map(address);
         let header = ip::Header { ecn: packet.ecn, id: self.line.id, ..ip::Header::new(from, to) };
         // What cannot be written, which takes options over 40 bytes or an urgent pointer, crosses as it is.
-        self.line.line.send(&header, self.segments.get(packet)).unwrap_or(packet.wire_len)
+        let segment = self.segments.get(packet);
+        let sent = match &mut self.line.ends {
+            Ends::Vj(line) => line.send(&header, segment),
+            Ends::Robust(line) => line.send(start, &header, segment),
+        };
+        sent.unwrap_or(packet.wire_len)
     }
-    fn decode(&mut self) -> bool {
-        self.line.line.receive()
+    fn decode(&mut self, departure: Instant) -> bool {
+        match &mut self.line.ends {
+            Ends::Vj(line) => line.receive(),
+            Ends::Robust(line) => line.receive(departure),
+        }
     }
     fn lost(&mut self, noticed: bool) {
-        if noticed {
-            self.line.line.line_error();
+        match &mut self.line.ends {
+            Ends::Vj(line) if noticed => line.line_error(),
+            Ends::Vj(_) | Ends::Robust(_) => {}
         }
     }
 }

@@ -12,7 +12,7 @@ use longhaul_results::{
     link_metrics, ratio,
 };
 use longhaul_scenario::{FlowInstance, Network, TcpSpec, VERSION, run_id};
-use longhaul_segment::vj::LineStats;
+use longhaul_segment::LineStats;
 use longhaul_tcp::{Limit, LimitedTime, State};
 use longhaul_units::{Duration, Instant, Size};
 
@@ -405,8 +405,9 @@ fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64, active_
     let waited_s = link.waited_secs(now);
     let waits = link.waits().unwrap_or(&empty);
     let mut metrics = link_metrics(&stats.since(&before), waits, waited_s, bits, capacity, peak, measured_s);
-    if let Some(line) = world.fabric.vj_stats(index) {
-        set_vj_metrics(&line.since(&world.vj_baseline[position]), &mut metrics);
+    if let Some(line) = world.fabric.line_stats(index) {
+        let compression = spec.config.serial.and_then(|serial| serial.compression()).unwrap_or("vj");
+        set_line_metrics(compression, &line.since(&world.line_baseline[position]), &mut metrics);
     }
     let crossing = |flow: &&FlowInstance| flow.forward.contains(&index) || flow.reverse.contains(&index);
     let monitor = world.recorder.monitors[index].as_ref().map_or(vec![], FlowMonitor::summary);
@@ -429,12 +430,23 @@ fn link_summary(world: &mut World<'_>, position: usize, measured_s: f64, active_
     }
 }
 
-fn set_vj_metrics(line: &LineStats, metrics: &mut Metrics) {
+/// Metrics of header compression, by its key in the scenario.
+fn set_line_metrics(compression: &str, line: &LineStats, metrics: &mut Metrics) {
     let compressed = line.compressed as f64;
-    metrics.set("vj_compressed_packets", compressed);
-    metrics.set("vj_uncompressed_packets", (line.uncompressed + line.unchanged) as f64);
-    metrics.set("vj_tossed_packets", line.tossed as f64);
-    metrics.set("vj_header_mean_bytes", ratio(line.header_bytes as f64, compressed));
+    let in_full = (line.uncompressed + line.unchanged) as f64;
+    let mean = ratio(line.header_bytes as f64, compressed);
+    if compression == "vj" {
+        metrics.set("vj_compressed_packets", compressed);
+        metrics.set("vj_uncompressed_packets", in_full);
+        metrics.set("vj_tossed_packets", line.tossed as f64);
+        metrics.set("vj_header_mean_bytes", mean);
+    } else {
+        metrics.set("rohc_compressed_packets", compressed);
+        metrics.set("rohc_uncompressed_packets", in_full);
+        metrics.set("rohc_tossed_packets", line.tossed as f64);
+        metrics.set("rohc_header_mean_bytes", mean);
+        metrics.set("rohc_requests", line.requests as f64);
+    }
 }
 
 fn group_metrics(

@@ -13,7 +13,7 @@ use crate::web::Session;
 use longhaul_path::{LinkStats, Random};
 use longhaul_results::{FlowRow, LinkSnapshot};
 use longhaul_scenario::{Network, Scenario};
-use longhaul_segment::vj::LineStats;
+use longhaul_segment::LineStats;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Connection, Event, Ports, State, reset_for};
 use longhaul_units::{Duration, Instant};
@@ -62,7 +62,7 @@ pub(crate) struct World<'a> {
     pub failed_starts: Vec<u64>,
     pub link_baseline: Vec<(LinkStats, f64)>,
     /// Header compression on each declared link by then.
-    pub vj_baseline: Vec<LineStats>,
+    pub line_baseline: Vec<LineStats>,
     /// Largest queue of each declared link while measured.
     pub queue_peak: Vec<u64>,
     pub cwnd_mean: Vec<CwndMean>,
@@ -130,7 +130,7 @@ impl<'a> World<'a> {
             reductions: vec![ReductionTimes::default(); flows],
             failed_starts: vec![0; flows],
             link_baseline: vec![(LinkStats::default(), 0.0); declared.len()],
-            vj_baseline: vec![LineStats::default(); declared.len()],
+            line_baseline: vec![LineStats::default(); declared.len()],
             queue_peak: vec![0; declared.len()],
             cwnd_mean: vec![CwndMean::default(); flows],
             flow_samples: vec![FlowSample::default(); flows],
@@ -589,7 +589,7 @@ impl<'a> World<'a> {
         for (position, link) in self.declared.iter().enumerate() {
             let bits = self.fabric.link(*link).transmitted_bits(self.now);
             self.link_baseline[position] = (self.fabric.stats(*link, self.now), bits);
-            self.vj_baseline[position] = self.fabric.vj_stats(*link).unwrap_or_default();
+            self.line_baseline[position] = self.fabric.line_stats(*link).unwrap_or_default();
             self.fabric.link(*link).measure_waits(self.now);
             self.fabric.link(*link).take_peak(self.now);
             self.queue_peak[position] = 0;

@@ -64,6 +64,40 @@ fn header_compression_multiplies_the_limit() {
     assert_eq!(line(&summary).metrics.get("vj_tossed_packets"), Some(0.0));
 }
 
+/// The thesis's equation 5.6 with headers of 5 bytes: 391 kB/s (specification, section 6.1). Robustly compressed ACKs have 5: number
+/// and CRC, 16 bits of ACK, the TCP checksum.
+#[test]
+fn robust_compression_has_headers_of_five_bytes() {
+    let tcp = "receive_buffer = \"140 KiB\", window_scaling = true";
+    let summary = download(80, "rohc = { refresh = 0 }", QUEUE, tcp);
+    close(kilobytes(&summary), 391.0, 0.005);
+    let of_line = |name| line(&summary).metrics.get(name);
+    assert_eq!(of_line("rohc_header_mean_bytes"), Some(5.0));
+    assert_eq!(of_line("rohc_tossed_packets"), Some(0.0));
+    assert_eq!(of_line("rohc_uncompressed_packets"), Some(0.0));
+    // Timestamps are compressed too, to two bytes as long as they grow by less than 128.
+    let stamped = download(80, "rohc = { refresh = 0 }", QUEUE, &format!("{tcp}, timestamps = true"));
+    close(line(&stamped).metrics.get("rohc_header_mean_bytes").unwrap(), 7.0, 0.01);
+}
+
+/// Where a lost frame costs Van Jacobson's compression a timeout, nothing happens (specification, S-23); a stall of the line longer
+/// than the window costs one packet for each round trip of the request.
+#[test]
+fn robust_compression_survives_loss() {
+    let outage = |rohc: &str, millis: u32| {
+        let line = format!("{QUEUE}, outages = [{{ start = \"40 s\", duration = \"{millis} ms\" }}]");
+        download(80, &format!("rohc = {{ {rohc} }}"), &line, "receive_buffer = \"140 KiB\"")
+    };
+    let short = outage("", 60);
+    assert_eq!(line(&short).metrics.get("rohc_tossed_packets"), Some(0.0));
+    assert_eq!(metric(&short.flows[0], "timeouts"), 0.0);
+    let asked = outage("window = 2, repeat = 1, refresh = 0, feedback = \"200 ms\"", 150);
+    assert!(line(&asked).metrics.get("rohc_requests").unwrap() >= 1.0);
+    assert!(line(&asked).metrics.get("rohc_tossed_packets").unwrap() < 40.0);
+    let never = outage("window = 2, repeat = 1, refresh = 0", 150);
+    assert_eq!(line(&never).metrics.get("rohc_requests"), Some(0.0));
+}
+
 /// Section 6.2.1: an ACK lost on the line makes all that follow unreadable; nothing but a timeout repairs that.
 #[test]
 fn a_lost_compressed_header_costs_a_timeout() {

@@ -1,8 +1,8 @@
 //! The sending end of a line (RFC 1144 section 3.2.4).
 
-use super::header::Header;
 use super::{FrameType, delta, mask};
 use crate::Flags;
+use crate::header::Header;
 
 /// What a packet has become.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,8 @@
 //! The receiving end of a line (RFC 1144 section 3.2.5).
 
-use super::header::Header;
 use super::{FrameType, delta, mask};
 use crate::Flags;
+use crate::header::Header;
 use crate::ip::PROTOCOL_TCP;
 
 /// Why a frame gave no packet.

@@ -2,35 +2,8 @@
 //! It is the compressor and the decompressor themselves, on headers as they would be on the wire (RFC 1144).
 
 use super::{Compressor, Decompressor, FrameType};
+use crate::line::LineStats;
 use crate::{EncodeError, Segment, ip, wire};
-
-/// What has crossed a line since it was made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LineStats {
-    /// Packets whose headers were compressed.
-    pub compressed: u64,
-    /// Packets that were sent with a header in full.
-    pub uncompressed: u64,
-    /// Packets that passed as they were.
-    pub unchanged: u64,
-    /// Bytes of the compressed headers.
-    pub header_bytes: u64,
-    /// Frames that the far end could not read.
-    pub tossed: u64,
-}
-
-impl LineStats {
-    /// What has crossed since `before`.
-    pub fn since(&self, before: &LineStats) -> LineStats {
-        LineStats {
-            compressed: self.compressed - before.compressed,
-            uncompressed: self.uncompressed - before.uncompressed,
-            unchanged: self.unchanged - before.unchanged,
-            header_bytes: self.header_bytes - before.header_bytes,
-            tossed: self.tossed - before.tossed,
-        }
-    }
-}
 
 /// One direction of a line. What is sent is received, lost or reported as an error before the next is sent.
 pub struct Line {

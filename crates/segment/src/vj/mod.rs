@@ -7,12 +7,11 @@
 mod compressor;
 mod decompressor;
 mod delta;
-mod header;
 mod line;
 
 pub use compressor::{Compressed, Compressor};
 pub use decompressor::{Decompressor, Tossed};
-pub use line::{Line, LineStats};
+pub use line::Line;
 
 /// Slots that RFC 1144 section 4 suggests for each direction of a line.
 pub const DEFAULT_SLOTS: u8 = 16;
@@ -93,4 +92,4 @@ pub(crate) mod mask {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

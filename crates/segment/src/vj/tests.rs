@@ -1,22 +1,23 @@
 //! RFC 1144's byte layouts, what a lost frame does and what puts it right, and what hostile frames cannot do.
 
 use super::*;
+use crate::line::LineStats;
 use crate::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps, ip, wire};
 use proptest::prelude::*;
 
 /// A packet of the connection with this client port.
 #[derive(Clone, Debug)]
-struct Sent {
-    port: u16,
-    id: u16,
-    ecn: Ecn,
-    segment: Segment,
-    urgent_pointer: u16,
-    data: Vec<u8>,
+pub(crate) struct Sent {
+    pub port: u16,
+    pub id: u16,
+    pub ecn: Ecn,
+    pub segment: Segment,
+    pub urgent_pointer: u16,
+    pub data: Vec<u8>,
 }
 
 impl Sent {
-    fn new(seq: u32, ack: u32, data: &[u8]) -> Sent {
+    pub fn new(seq: u32, ack: u32, data: &[u8]) -> Sent {
         let segment = Segment {
             seq: SeqNumber(seq),
             ack: SeqNumber(ack),
@@ -27,7 +28,7 @@ impl Sent {
         Sent { port: 1025, id: 7, ecn: Ecn::NotEct, segment, urgent_pointer: 0, data: data.to_vec() }
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Vec<u8> {
         let mut header = ip::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
         (header.id, header.ecn) = (self.id, self.ecn);
         let urgent = self.segment.flags.contains(Flags::URG);
@@ -77,7 +78,7 @@ fn second_frame(first: &Sent, second: &Sent) -> (FrameType, Vec<u8>) {
     frame
 }
 
-fn next(packet: &Sent, change: impl FnOnce(&mut Sent)) -> Sent {
+pub(crate) fn next(packet: &Sent, change: impl FnOnce(&mut Sent)) -> Sent {
     let mut next = Sent { id: packet.id.wrapping_add(1), ..packet.clone() };
     change(&mut next);
     next
@@ -440,7 +441,7 @@ proptest! {
             let mut out = vec![];
             match decompressor.decompress(frame_type, &frame, &mut out) {
                 Ok(()) if frame_type != FrameType::Ip => {
-                    let header = header::Header::of(&out).expect("a whole packet");
+                    let header = crate::header::Header::of(&out).expect("a whole packet");
                     prop_assert!(header.ip_is_intact() && header.tcp_is_intact(&out[header.len()..]));
                 }
                 Ok(()) => prop_assert_eq!(&out, &frame),

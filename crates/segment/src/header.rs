@@ -48,6 +48,10 @@ impl Header {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len()]
     }
+    /// Bytes of the IPv4 header.
+    pub fn ip_len(&self) -> usize {
+        usize::from(self.ip)
+    }
     /// Bytes of both headers.
     pub fn len(&self) -> usize {
         usize::from(self.len)
