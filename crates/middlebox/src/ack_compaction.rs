@@ -1,8 +1,9 @@
 //! ACK compaction over a thin link: at its beginning the ACKs of a while travel as one packet, behind it they are taken apart again
 //! (Coetzee 1999, section 5.3.3 and appendix A; the packets are [`longhaul_segment::compaction`]'s).
 //!
-//! Port 0 is the beginning of the thin link, port 1 its end. What goes from 0 to 1 crosses in a tunnel without retransmission (UDP,
-//! 28 bytes); what goes from 1 to 0 does not meet it.
+//! Port 0 is the beginning of the thin link, port 1 its end. What goes from 0 to 1 crosses in a tunnel: one without retransmission (UDP,
+//! 28 bytes a packet), or a TCP connection between the two nodes (the thesis's proposal), where packets are records of 2 bytes and
+//! themselves. What goes from 1 to 0 does not meet it, but for the ACKs of that connection.
 //!
 //! **Keeps:** all packets and their order within a connection. A packet that cannot be compacted (data, SYN, FIN, RST, ECN echoes,
 //! timestamps) sends the ACKs of its connection before it, and crosses as it is, in the tunnel.
@@ -10,15 +11,18 @@
 //! **Duplicate ACKs, window updates, SACK blocks:** as the form has it. Exact: duplicates and windows ACK by ACK; SACK blocks of
 //! the newest ACK of a packet, and what fits of the others, on all of them. Traditional: evenly spread numbers, the last window.
 //!
-//! **Breaks:** a lost packet of the tunnel is many lost ACKs, up to a whole window's (the thesis's X-15).
+//! **Breaks:** a lost packet of the tunnel is many lost ACKs, up to a whole window's (the thesis's X-15). Over TCP none is lost, but all
+//! wait for what is sent again, and the tunnel's own slow start and congestion control are on the ACKs' way.
 //!
 //! After [`fail`](Middlebox::fail) every packet crosses as it is; what was waiting at either end is lost.
 
 use crate::base::{Table, counters};
 use crate::levels::Levels;
-use crate::{Base, Body, Direction, Event, Middlebox, Passing, Verdict};
+use crate::split::Side;
+use crate::{Base, Body, Departure, Direction, Event, Middlebox, OwnConnection, Passing, Verdict};
 use longhaul_segment::compaction::{Ack, ExactBatch, TraditionalBatch, UDP_TUNNEL_HEADER, is_compactable};
 use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER, ip};
+use longhaul_tcp::{Connection, Ports};
 use longhaul_units::{Duration, Instant, Rate, Size};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -83,10 +87,29 @@ enum Content<B> {
 }
 
 struct Tunnelled<B> {
-    number: u32,
+    /// Number of its datagram, or where its record ends in the stream.
+    number: u64,
     connection: u32,
     direction: Direction,
     content: Content<B>,
+}
+
+/// Bytes before each packet in a stream: its length.
+const RECORD_HEADER: u32 = 2;
+
+/// A tunnel that loses nothing: a connection from the first node to the second. What is in it is only a length.
+struct Stream {
+    ends: [Connection; 2],
+    written: u64,
+}
+
+impl Stream {
+    fn new(side: &Side) -> Self {
+        let end = |local, remote| {
+            Connection::established(side.config.clone(), (side.congestion)(), Ports { local, remote })
+        };
+        Stream { ends: [end(10_000, 10_001), end(10_001, 10_000)], written: 0 }
+    }
 }
 
 /// The ACKs of a connection at the beginning of the link.
@@ -115,6 +138,8 @@ pub struct AckCompaction<B> {
     /// When the line has sent what was sent last.
     line_free_at: Instant,
     in_tunnel: VecDeque<Tunnelled<B>>,
+    /// The tunnel, if it is a connection.
+    stream: Option<Box<Stream>>,
     next_number: u32,
     expanding: Table<Expanding>,
     /// ACKs that are to leave, in order of time.
@@ -133,12 +158,18 @@ impl<B: Body> AckCompaction<B> {
             flush_at: None,
             line_free_at: Instant::ZERO,
             in_tunnel: VecDeque::new(),
+            stream: None,
             next_number: 0,
             expanding: Table::default(),
             pending: VecDeque::new(),
             base: Base::new(Levels::of_packets()),
             counts: Counts::default(),
         }
+    }
+
+    /// The same over a TCP connection with these settings, established from the start.
+    pub fn over_tcp(settings: Settings, tunnel: u32, side: &Side) -> Self {
+        AckCompaction { stream: Some(Box::new(Stream::new(side))), ..AckCompaction::new(settings, tunnel) }
     }
 
     /// A packet comes to the beginning of the link.
@@ -217,17 +248,29 @@ impl<B: Body> AckCompaction<B> {
             Content::Compacted(bytes) => bytes.len() as u32,
             Content::Whole(segment, ..) => segment.ipv4_len(),
         };
-        let len = UDP_TUNNEL_HEADER + inner;
+        let len = inner
+            + if self.stream.is_some() {
+                IPV4_HEADER + TCP_HEADER + RECORD_HEADER
+            } else {
+                UDP_TUNNEL_HEADER
+            };
         if let Some(rate) = self.settings.rate {
             let time = rate.transmission_time(Size::from_bytes(u64::from(len + self.settings.framing)));
             self.line_free_at = self.line_free_at.max(now) + time;
+        }
+        if let Some(stream) = &mut self.stream {
+            let record = u64::from(RECORD_HEADER + inner);
+            stream.written += record;
+            stream.ends[0].write(record);
+            self.in_tunnel.push_back(Tunnelled { number: stream.written, connection, direction, content });
+            return;
         }
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         if self.in_tunnel.len() == MOST_IN_TUNNEL {
             self.lose_oldest();
         }
-        self.in_tunnel.push_back(Tunnelled { number, connection, direction, content });
+        self.in_tunnel.push_back(Tunnelled { number: u64::from(number), connection, direction, content });
         let datagram = Segment {
             seq: SeqNumber(number),
             flags: Flags::NONE,
@@ -246,14 +289,30 @@ impl<B: Body> AckCompaction<B> {
     /// A packet of the tunnel has crossed; those sent before it and not seen are lost.
     fn leave(&mut self, now: Instant, number: SeqNumber) {
         while let Some(first) = self.in_tunnel.front() {
-            if number.before(SeqNumber(first.number)) {
+            let first = SeqNumber(first.number as u32);
+            if number.before(first) {
                 return;
             }
-            if first.number == number.0 {
+            if first == number {
                 break;
             }
             self.lose_oldest();
         }
+        self.unpack_next(now);
+    }
+
+    /// A segment of the tunnel's connection has come to one of its ends.
+    fn receive(&mut self, now: Instant, port: usize, segment: &Segment, ecn: Ecn) {
+        let Some(stream) = &mut self.stream else { return };
+        stream.ends[port].handle_segment(now, segment, ecn);
+        let received = stream.ends[1].received_bytes();
+        while self.in_tunnel.front().is_some_and(|packet| packet.number <= received) {
+            self.unpack_next(now);
+        }
+    }
+
+    /// The oldest packet in the tunnel is through.
+    fn unpack_next(&mut self, now: Instant) {
         let Some(Tunnelled { connection, direction, content, .. }) = self.in_tunnel.pop_front() else {
             return;
         };
@@ -363,7 +422,9 @@ fn traditional(acks: &[Ack]) -> (usize, Option<Vec<u8>>) {
 
 impl<B: Body> Middlebox<B> for AckCompaction<B> {
     fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, B>) -> Verdict {
-        if packet.connection == self.tunnel {
+        if packet.connection == self.tunnel && self.stream.is_some() {
+            self.receive(now, port, packet.segment, *packet.ecn);
+        } else if packet.connection == self.tunnel {
             self.leave(now, packet.segment.seq);
         } else if port == 0 {
             self.enter(now, &packet);
@@ -378,11 +439,32 @@ impl<B: Body> Middlebox<B> for AckCompaction<B> {
             self.flush_all(now);
         }
         self.release(now);
+        for end in self.stream.iter_mut().flat_map(|stream| &mut stream.ends) {
+            if end.poll_timeout().is_some_and(|due| due <= now) {
+                end.handle_timeout(now);
+            }
+        }
         self.note_level(now);
     }
     fn poll_timeout(&self) -> Option<Instant> {
         let pending = self.pending.front().map(|(due, ..)| *due);
-        self.flush_at.into_iter().chain(pending).min()
+        let ends = self.stream.iter().flat_map(|stream| &stream.ends).filter_map(Connection::poll_timeout);
+        self.flush_at.into_iter().chain(pending).chain(ends).min()
+    }
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<B>> {
+        if let Some(departure) = self.base.outbox.pop_into(segment) {
+            return Some(departure);
+        }
+        let stream = self.stream.as_mut()?;
+        Direction::BOTH.into_iter().find_map(|direction| {
+            let port = direction as usize;
+            let sent = stream.ends[port].transmit_into(now, segment)?;
+            Some(Departure { port, connection: self.tunnel, direction, ecn: sent.ecn, body: B::default() })
+        })
+    }
+    fn own_connections(&self) -> Vec<OwnConnection<'_>> {
+        let ends = self.stream.iter().flat_map(|stream| &stream.ends).enumerate();
+        ends.map(|(port, connection)| OwnConnection { index: 0, port, connection }).collect()
     }
     fn lose_all(&mut self, now: Instant) {
         let lost: Vec<(u32, Direction, u32)> = self

@@ -1,6 +1,11 @@
 //! ACK filtering: of the pure ACKs of a connection only every k-th goes on (RFC 3449 section 5.2.1; Coetzee 1999, section 5.3.1, which
 //! rejects it). It makes a thin way back last longer at the price of larger bursts forward and a slower slow start.
 //!
+//! With [`Adapt`], k is not fixed: ACK congestion control at the client's edge, in the spirit of RFC 5690 and of Balakrishnan,
+//! Padmanabhan and Katz 1997. The ratio doubles after a round in which the thin line had too much to send, and falls by one after a
+//! round in which it had not. What the line has to send is reckoned from its rate and the packets that went there: RFC 5690's
+//! signals between the ends (its options, lost or marked ACKs seen by the sender) are not needed, nor modelled.
+//!
 //! **Keeps:** every ACK that says something new besides its number goes on: duplicates, window updates, SACK blocks, ECN echoes; so
 //! does everything that is no pure ACK. An ACK that was left out is sent after a while, unless one that says more has gone on.
 //!
@@ -12,7 +17,7 @@ use crate::base::{Table, counters};
 use crate::levels::Levels;
 use crate::{Base, Body, Direction, Middlebox, Passing, Verdict};
 use longhaul_segment::{Ecn, Flags, Segment};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Rate, Size};
 
 /// Everything that can be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,10 +26,61 @@ pub struct Settings {
     pub every: u32,
     /// An ACK that was left out waits so long for one that says more.
     pub hold: Duration,
+    /// Congestion control; without it k stays `every`.
+    pub adapt: Option<Adapt>,
+}
+
+/// How the ratio follows the thin line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Adapt {
+    /// Rate of the line at 8 bits a byte.
+    pub rate: Rate,
+    /// Bytes that the line adds to each packet.
+    pub framing: u32,
+    /// Which way packets go there.
+    pub towards: Direction,
+    /// More than this to send is congestion.
+    pub backlog: Duration,
+    /// Length of a round.
+    pub interval: Duration,
+    /// The largest ratio.
+    pub most: u32,
+}
+
+/// The ratio in force, and what the line has to send.
+#[derive(Clone, Copy, Debug)]
+struct Control {
+    ratio: u32,
+    free_at: Instant,
+    /// The most that it had to send in this round.
+    worst: Duration,
+    round_end: Instant,
+}
+
+impl Control {
+    /// A packet goes to the line.
+    fn sent(&mut self, now: Instant, adapt: &Adapt, len: u32) {
+        let time = adapt.rate.transmission_time(Size::from_bytes(u64::from(len + adapt.framing)));
+        self.free_at = self.free_at.max(now) + time;
+        self.worst = self.worst.max(self.free_at - now);
+    }
+    /// At the end of a round the ratio changes.
+    fn judge(&mut self, now: Instant, settings: &Settings, adapt: &Adapt) {
+        if now < self.round_end {
+            return;
+        }
+        self.ratio = if self.worst > adapt.backlog {
+            (2 * self.ratio).min(adapt.most)
+        } else {
+            (self.ratio - 1).max(settings.every)
+        };
+        self.worst = self.free_at.max(now) - now;
+        self.round_end = now + adapt.interval;
+    }
 }
 
 counters! {
-    struct Counts { suppressed_acks }
+    struct Counts { suppressed_acks, ack_ratio_increases }
 }
 
 /// One direction of a connection.
@@ -41,6 +97,7 @@ struct Flow {
 pub struct AckFilter<B> {
     settings: Settings,
     flows: Table<Flow>,
+    control: Control,
     base: Base<B>,
     counts: Counts,
 }
@@ -51,6 +108,12 @@ impl<B: Body> AckFilter<B> {
         AckFilter {
             settings,
             flows: Table::default(),
+            control: Control {
+                ratio: settings.every.max(1),
+                free_at: Instant::ZERO,
+                worst: Duration::ZERO,
+                round_end: Instant::ZERO,
+            },
             base: Base::new(Levels::of_packets()),
             counts: Counts::default(),
         }
@@ -58,6 +121,19 @@ impl<B: Body> AckFilter<B> {
 
     fn index(packet: &Passing<'_, B>) -> usize {
         2 * packet.connection as usize + packet.direction as usize
+    }
+
+    /// Congestion control, if there is any, for packets that go to the line.
+    fn adapt(&mut self, now: Instant, direction: Direction) {
+        let Some(adapt) = self.settings.adapt.filter(|adapt| adapt.towards == direction) else { return };
+        let before = self.control.ratio;
+        self.control.judge(now, &self.settings, &adapt);
+        self.counts.ack_ratio_increases += u64::from(self.control.ratio > before);
+    }
+    fn note_sent(&mut self, now: Instant, direction: Direction, segment: &Segment) {
+        if let Some(adapt) = self.settings.adapt.filter(|adapt| adapt.towards == direction) {
+            self.control.sent(now, &adapt, segment.ipv4_len());
+        }
     }
 }
 
@@ -77,10 +153,12 @@ impl<B: Body> Middlebox<B> for AckFilter<B> {
             return Verdict::Forward;
         }
         let index = Self::index(&packet);
+        self.adapt(now, packet.direction);
+        let ratio = self.control.ratio;
         let flow = self.flows.get_or_insert_with(index, Flow::default);
         let before = flow.last.replace(*packet.segment);
         let advances = before.is_some_and(|before| only_advances(packet.segment, &before));
-        if advances && flow.left_out + 1 < self.settings.every {
+        if advances && flow.left_out + 1 < ratio {
             flow.left_out += 1;
             let due = flow.held.map_or(now + self.settings.hold, |(_, _, due)| due);
             self.counts.suppressed_acks += u64::from(flow.held.is_some());
@@ -93,6 +171,7 @@ impl<B: Body> Middlebox<B> for AckFilter<B> {
         if packet.segment.flags.contains(Flags::ACK) && !packet.segment.flags.contains(Flags::RST) {
             self.counts.suppressed_acks += u64::from(flow.held.take().is_some());
         }
+        self.note_sent(now, packet.direction, packet.segment);
         Verdict::Forward
     }
     fn on_timer(&mut self, now: Instant, index: usize) {
@@ -102,6 +181,7 @@ impl<B: Body> Middlebox<B> for AckFilter<B> {
             return self.base.timers.set(index, Some(due));
         }
         (flow.held, flow.left_out) = (None, 0);
+        self.note_sent(now, Direction::BOTH[index % 2], &segment);
         self.base.outbox.push((index / 2) as u32, Direction::BOTH[index % 2], segment, ecn, B::default());
     }
     fn lose_all(&mut self, _now: Instant) {
@@ -127,7 +207,7 @@ mod tests {
         Segment { ack: SeqNumber(number), window: 100, flags: Flags::ACK, ..Segment::default() }
     }
     fn filter(every: u32) -> AckFilter<()> {
-        AckFilter::new(Settings { every, hold: Duration::from_millis(50) })
+        AckFilter::new(Settings { every, hold: Duration::from_millis(50), adapt: None })
     }
     fn pass(filter: &mut AckFilter<()>, mut segment: Segment) -> bool {
         let mut ecn = Ecn::NotEct;
@@ -141,7 +221,7 @@ mod tests {
         let mut filter = filter(3);
         let passed: Vec<bool> = (0..8).map(|n| pass(&mut filter, ack(1000 * n))).collect();
         assert_eq!(passed, [true, false, false, true, false, false, true, false]);
-        assert_eq!(filter.counters(), [("suppressed_acks", 4)], "the last one still waits");
+        assert_eq!(filter.counters()[0], ("suppressed_acks", 4), "the last one still waits");
     }
 
     /// Section 5.3.1: duplicate ACKs are signals.
@@ -165,6 +245,46 @@ mod tests {
         ] {
             assert_eq!(pass(&mut filter, segment), expected, "{segment:?}");
         }
+    }
+
+    /// RFC 5690 doubles the ratio for congestion and takes one off where there is none. A line of 8 kbit/s sends 40 bytes in 40 ms; an
+    /// ACK each 10 ms is too much, one each 100 ms is not.
+    #[test]
+    fn the_ratio_follows_the_line() {
+        let adapt = Adapt {
+            rate: Rate::from_bps(8000),
+            framing: 0,
+            towards: Direction::Reverse,
+            backlog: Duration::from_millis(100),
+            interval: Duration::from_secs(1),
+            most: 16,
+        };
+        let hold = Duration::from_secs(5);
+        let mut filter: AckFilter<()> = AckFilter::new(Settings { every: 1, hold, adapt: Some(adapt) });
+        let mut number = 0;
+        let mut second = |filter: &mut AckFilter<()>, second: u64, every_ms: u64| {
+            for millis in (0..1000).step_by(every_ms as usize) {
+                number += 1000;
+                let mut segment = ack(number);
+                let direction = Direction::Reverse;
+                let packet = Passing {
+                    connection: 0,
+                    direction,
+                    ecn: &mut Ecn::NotEct,
+                    segment: &mut segment,
+                    body: &(),
+                };
+                let now = Instant::ZERO + Duration::from_millis(1000 * second + millis);
+                let _ = filter.handle_packet(now, 0, packet);
+            }
+            filter.control.ratio
+        };
+        // The first round ends with the first packet, in which nothing was sent.
+        assert_eq!((0..4).map(|n| second(&mut filter, n, 10)).collect::<Vec<_>>(), [1, 2, 4, 8]);
+        // One of eight each 80 ms: the line keeps up, once it has sent what waited.
+        let calm: Vec<u32> = (4..40).map(|n| second(&mut filter, n, 100)).collect();
+        assert_eq!(*calm.last().unwrap(), 1, "{calm:?}");
+        assert_eq!(filter.counters()[1], ("ack_ratio_increases", 3 + u64::from(calm[0] == 16)));
     }
 
     #[test]

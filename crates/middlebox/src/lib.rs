@@ -15,7 +15,9 @@ mod outbox;
 pub mod premature_ack;
 pub mod snoop;
 pub mod split;
+pub mod throttle;
 mod timers;
+mod waiting;
 
 pub use ack_compaction::AckCompaction;
 pub use ack_filter::AckFilter;
@@ -29,3 +31,4 @@ pub use mss_clamp::MssClamp;
 pub use premature_ack::PrematureAck;
 pub use snoop::Snoop;
 pub use split::{DistributedSplit, SingleSplit};
+pub use throttle::Throttle;

@@ -10,8 +10,12 @@ use longhaul_middlebox::premature_ack::{self, Guard, PrematureAck, Watermark};
 use longhaul_middlebox::snoop::{self, Snoop};
 use longhaul_middlebox::split::record::Framing;
 use longhaul_middlebox::split::{DistributedSplit, FlowControl, LocalQueueSettings, LongHop, SingleSplit};
-use longhaul_middlebox::{Base, Direction, Established, LocalRecovery, Middlebox, Passing, Verdict};
+use longhaul_middlebox::throttle::{self, Throttle};
+use longhaul_middlebox::{
+    Base, Departure, Direction, Established, LocalRecovery, Middlebox, Passing, Verdict,
+};
 use longhaul_path::{QueueSpec, Random};
+use longhaul_segment::Segment;
 use longhaul_tcp::{Config, Reading, Recovery, State};
 use longhaul_units::{Instant, Limit, Rate};
 use proptest::prelude::*;
@@ -55,6 +59,11 @@ enum Kind {
         traditional: bool,
         wait: u64,
         spacing: Spacing,
+        over_tcp: bool,
+    },
+    Throttle {
+        burst: u64,
+        queue: u64,
     },
 }
 
@@ -65,6 +74,7 @@ impl Middlebox<()> for OneWay {
     fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, ()>) -> Verdict {
         match packet.direction {
             Direction::Forward => self.0.handle_packet(now, port, packet),
+            Direction::Reverse if packet.connection == FLOWS => self.0.handle_packet(now, port, packet),
             Direction::Reverse => Verdict::Forward,
         }
     }
@@ -73,6 +83,9 @@ impl Middlebox<()> for OneWay {
     }
     fn poll_timeout(&self) -> Option<Instant> {
         self.0.poll_timeout()
+    }
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
+        self.0.transmit_into(now, segment)
     }
     fn lose_all(&mut self, now: Instant) {
         self.0.lose_all(now);
@@ -115,14 +128,17 @@ fn kind() -> impl Strategy<Value = Kind> {
         Just(Kind::SingleAndSnoop),
         (1u32..6).prop_map(|every| Kind::AckFilter { every }),
         (100u16..1500).prop_map(|mss| Kind::MssClamp { mss }),
-        (any::<bool>(), 0u64..200, 0u32..40).prop_map(|(traditional, wait, rate)| {
-            let spacing = match rate {
-                0..10 => Spacing::Even,
-                10..20 => Spacing::Immediate,
-                rate => Spacing::PerSecond(rate),
-            };
-            Kind::AckCompaction { traditional, wait, spacing }
-        }),
+        (500u64..20_000, 1u64..60).prop_map(|(burst, queue)| Kind::Throttle { burst, queue }),
+        (any::<bool>(), 0u64..200, 0u32..40, any::<bool>()).prop_map(
+            |(traditional, wait, rate, over_tcp)| {
+                let spacing = match rate {
+                    0..10 => Spacing::Even,
+                    10..20 => Spacing::Immediate,
+                    rate => Spacing::PerSecond(rate),
+                };
+                Kind::AckCompaction { traditional, wait, spacing, over_tcp }
+            }
+        ),
     ]
 }
 
@@ -163,13 +179,22 @@ impl Kind {
             }
             Kind::Snoop { cache } => (vec![snoop_agent(*cache)], vec![(0, 0)]),
             Kind::AckFilter { every } => {
-                let settings = ack_filter::Settings { every: *every, hold: ms(50) };
+                let settings = ack_filter::Settings { every: *every, hold: ms(50), adapt: None };
                 (vec![Box::new(AckFilter::new(settings))], vec![(0, 0)])
             }
             Kind::MssClamp { mss } => {
                 (vec![Box::new(MssClamp::new(mss_clamp::Settings { mss: *mss, raise: false }))], vec![(0, 0)])
             }
-            Kind::AckCompaction { traditional, wait, spacing } => {
+            Kind::Throttle { burst, queue } => {
+                let settings = throttle::Settings {
+                    rate: Rate::from_bps(2_000_000),
+                    burst: *burst,
+                    queue: QueueSpec::Droptail { limit: Limit::Packets(*queue) },
+                    towards: Direction::Forward,
+                };
+                (vec![Box::new(Throttle::new(settings, seed, "throttle"))], vec![(0, 0)])
+            }
+            Kind::AckCompaction { traditional, wait, spacing, over_tcp } => {
                 let settings = ack_compaction::Settings {
                     form: if *traditional { Form::Traditional { threshold: 2 } } else { Form::Exact },
                     wait: ms(*wait),
@@ -178,7 +203,13 @@ impl Kind {
                     most: 8,
                     spacing: *spacing,
                 };
-                (vec![Box::new(OneWay(AckCompaction::new(settings, FLOWS)))], vec![(0, 0), (0, 1)])
+                let carrier = Config { nagle: false, max_retransmissions: u32::MAX, ..patient() };
+                let compaction = if *over_tcp {
+                    AckCompaction::over_tcp(settings, FLOWS, &side(&carrier))
+                } else {
+                    AckCompaction::new(settings, FLOWS)
+                };
+                (vec![Box::new(OneWay(compaction))], vec![(0, 0), (0, 1)])
             }
             Kind::Single { buffer } => (vec![single(config, *buffer)], vec![(0, 0)]),
             Kind::SingleAndSnoop => (vec![single(config, 20_000), snoop_agent(20)], vec![(0, 0), (1, 0)]),
@@ -225,6 +256,7 @@ impl Kind {
             | Kind::Snoop { .. }
             | Kind::Single { .. }
             | Kind::AckFilter { .. }
+            | Kind::Throttle { .. }
             | Kind::MssClamp { .. } => 2,
             Kind::TwoPrematureAcks
             | Kind::SingleAndSnoop

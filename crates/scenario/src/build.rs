@@ -4,7 +4,7 @@ use crate::{BufferSpec, MiddleboxInstance, MiddleboxSpec, Network, Scenario, Spl
 use longhaul_middlebox::split::{FlowControl, LongHop, MakeCongestionControl, Plan, Plans, Side};
 use longhaul_middlebox::{
     AckCompaction, AckFilter, Body, DistributedSplit, Established, Middlebox, MssClamp, PrematureAck,
-    SingleSplit, Snoop,
+    SingleSplit, Snoop, Throttle,
 };
 use longhaul_path::Random;
 use longhaul_tcp::{Config, Reading};
@@ -29,10 +29,18 @@ pub fn packet_middlebox<B: Body>(
             let thin = links.min_by_key(|config| config.rate);
             let rate = thin.map_or(Rate::ZERO, |config| config.rate);
             let framing = thin.and_then(|config| config.serial).map_or(0, |serial| serial.framing.bytes());
-            Box::new(AckCompaction::new(spec.settings(rate, framing), own))
+            let settings = spec.settings(rate, framing);
+            Box::new(match spec.carrier_tcp() {
+                None => AckCompaction::new(settings, own),
+                Some(tcp) => AckCompaction::over_tcp(settings, own, &side(&tcp, Reading::Immediate)),
+            })
         }
         MiddleboxSpec::AckFilter(spec) => Box::new(AckFilter::new(spec.settings())),
         MiddleboxSpec::MssClamp(spec) => Box::new(MssClamp::new(spec.settings())),
+        MiddleboxSpec::Throttle(spec) => {
+            let name = format!("middlebox {} queue", instance.name);
+            Box::new(Throttle::new(spec.settings(), scenario.run.seed, &name))
+        }
         MiddleboxSpec::Split(_) => return None,
     })
 }

@@ -23,9 +23,9 @@ pub use draw::{Count, Draw, Quantity, Volume};
 pub use error::ScenarioError;
 pub use load::{load, resolved_toml, run_id, schema_json};
 pub use middlebox::{
-    AckCompactionSpec, AckFilterSpec, Common, CompactionFormSpec, ConnectionsSpec, FramingSpec, GuardSpec,
-    LocalQueueSpec, LocalRecoverySpec, MiddleboxSpec, MssClampSpec, PrematureAckSpec, SnoopSpec, SpacingSpec,
-    SplitSpec, TowardsSpec, WatermarkSpec,
+    AckCompactionSpec, AckFilterSpec, AckRatioSpec, Common, CompactionFormSpec, ConnectionsSpec, FramingSpec,
+    GuardSpec, LocalQueueSpec, LocalRecoverySpec, MiddleboxSpec, MssClampSpec, PrematureAckSpec, SnoopSpec,
+    SpacingSpec, SplitSpec, ThrottleSpec, TowardsSpec, WatermarkSpec,
 };
 pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, Way};
 pub use spec::{

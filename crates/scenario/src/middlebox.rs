@@ -5,7 +5,7 @@ use crate::{BufferSpec, TcpChanges, TcpSpec};
 use longhaul_middlebox::split::LocalQueueSettings;
 use longhaul_middlebox::split::record::Framing;
 use longhaul_middlebox::{
-    Direction, LocalRecovery, ack_compaction, ack_filter, mss_clamp, premature_ack, snoop,
+    Direction, LocalRecovery, ack_compaction, ack_filter, mss_clamp, premature_ack, snoop, throttle,
 };
 use longhaul_path::QueueSpec;
 use longhaul_units::{Duration, Limit, Rate, Size};
@@ -29,13 +29,15 @@ pub enum MiddleboxSpec {
     Snoop(SnoopSpec),
     /// Sends the ACKs of a while over a thin link as one packet, and takes them apart behind it (Coetzee 1999).
     #[serde(alias = "ack-compaction")]
-    AckCompaction(AckCompactionSpec),
+    AckCompaction(Box<AckCompactionSpec>),
     /// Lets one of several pure ACKs pass (RFC 3449).
     #[serde(alias = "ack-filter")]
     AckFilter(AckFilterSpec),
     /// Rewrites the MSS that connections announce.
     #[serde(alias = "mss-clamp")]
     MssClamp(MssClampSpec),
+    /// Lets packets one way pass at a rate, with bursts, and keeps the others in a queue (token bucket).
+    Throttle(ThrottleSpec),
 }
 
 impl MiddleboxSpec {
@@ -51,6 +53,7 @@ impl MiddleboxSpec {
             "ack_compaction" | "ack-compaction" => AckCompactionSpec::deserialize(table).err(),
             "ack_filter" | "ack-filter" => AckFilterSpec::deserialize(table).err(),
             "mss_clamp" | "mss-clamp" => MssClampSpec::deserialize(table).err(),
+            "throttle" => ThrottleSpec::deserialize(table).err(),
             _ => None,
         }
     }
@@ -63,6 +66,7 @@ impl MiddleboxSpec {
             MiddleboxSpec::AckCompaction(spec) => spec.common(),
             MiddleboxSpec::AckFilter(spec) => spec.common(),
             MiddleboxSpec::MssClamp(spec) => spec.common(),
+            MiddleboxSpec::Throttle(spec) => spec.common(),
         }
     }
     /// Its name, or that of its kind.
@@ -109,6 +113,7 @@ impl MiddleboxSpec {
             MiddleboxSpec::AckCompaction(_) => "ack_compaction",
             MiddleboxSpec::AckFilter(_) => "ack_filter",
             MiddleboxSpec::MssClamp(_) => "mss_clamp",
+            MiddleboxSpec::Throttle(_) => "throttle",
         }
     }
 }
@@ -502,6 +507,15 @@ pub enum TowardsSpec {
     From,
 }
 
+impl TowardsSpec {
+    fn direction(self) -> Direction {
+        match self {
+            TowardsSpec::To => Direction::Forward,
+            TowardsSpec::From => Direction::Reverse,
+        }
+    }
+}
+
 fn hundred_packets() -> Limit {
     Limit::Packets(100)
 }
@@ -523,10 +537,7 @@ impl SnoopSpec {
     pub fn settings(&self) -> snoop::Settings {
         snoop::Settings {
             cache: self.cache_packets(),
-            towards: match self.towards {
-                TowardsSpec::To => Direction::Forward,
-                TowardsSpec::From => Direction::Reverse,
-            },
+            towards: self.towards.direction(),
             recovery: self.recovery.settings(),
         }
     }
@@ -555,6 +566,9 @@ middlebox! {
         /// When the ACKs of a packet leave.
         #[serde(default)]
         pub spacing: SpacingSpec,
+        /// The tunnel is a TCP connection, with these settings where they differ from the defaults; without it, datagrams.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub carrier: Option<TcpChanges>,
     }
 }
 
@@ -657,6 +671,12 @@ fn four() -> u64 {
 }
 
 impl AckCompactionSpec {
+    /// Settings of the tunnel's connection, if it is one: established from the start, without Nagle's algorithm, never given up.
+    pub fn carrier_tcp(&self) -> Option<TcpSpec> {
+        let base =
+            TcpSpec { established: true, nagle: false, max_retransmissions: u32::MAX, ..TcpSpec::default() };
+        self.carrier.as_ref().map(|changes| TcpSpec { receive_autotuning: None, ..changes.over(&base) })
+    }
     /// As the compactor wants them, where the thin link carries bytes at this rate and adds so many to a packet.
     pub fn settings(&self, rate: Rate, framing: u32) -> ack_compaction::Settings {
         let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
@@ -689,6 +709,62 @@ middlebox! {
         /// An ACK that was left out waits so long for one that says more, and then goes on itself.
         #[serde(default = "filter_hold")]
         pub hold: Duration,
+        /// ACK congestion control: the number doubles after a round in which the thin line had too much to send, and falls by one, not
+        /// below `every`, after a round in which it had not (in the spirit of RFC 5690). Without it, it stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub adapt: Option<AckRatioSpec>,
+    }
+}
+
+/// How an ACK filter follows the thin line behind it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AckRatioSpec {
+    /// Rate of the line at 8 bits a byte: 7680 bit/s at 9600 baud with start and stop bits.
+    pub rate: Rate,
+    /// Bytes that the line adds to each packet.
+    #[serde(default = "two_bytes")]
+    pub framing: Size,
+    /// Which way packets go there: to the flows' `to` or to their `from`, where the ACKs of what `from` sends go.
+    #[serde(default = "from")]
+    pub towards: TowardsSpec,
+    /// More than this to send is congestion.
+    #[serde(default = "ratio_backlog")]
+    pub backlog: Duration,
+    /// Length of a round.
+    #[serde(default = "ratio_interval")]
+    pub interval: Duration,
+    /// The most ACKs of which one passes.
+    #[serde(default = "sixteen")]
+    pub most: u32,
+}
+
+fn two_bytes() -> Size {
+    Size::from_bytes(2)
+}
+fn from() -> TowardsSpec {
+    TowardsSpec::From
+}
+fn ratio_backlog() -> Duration {
+    Duration::from_millis(200)
+}
+fn ratio_interval() -> Duration {
+    Duration::from_secs(1)
+}
+fn sixteen() -> u32 {
+    16
+}
+
+impl AckRatioSpec {
+    fn adapt(&self) -> ack_filter::Adapt {
+        ack_filter::Adapt {
+            rate: self.rate,
+            framing: self.framing.as_bytes() as u32,
+            towards: self.towards.direction(),
+            backlog: self.backlog,
+            interval: self.interval,
+            most: self.most,
+        }
     }
 }
 
@@ -702,7 +778,8 @@ fn filter_hold() -> Duration {
 impl AckFilterSpec {
     /// As the filter wants them.
     pub fn settings(&self) -> ack_filter::Settings {
-        ack_filter::Settings { every: self.every, hold: self.hold }
+        let adapt = self.adapt.map(|spec| spec.adapt());
+        ack_filter::Settings { every: self.every, hold: self.hold, adapt }
     }
 }
 
@@ -722,5 +799,41 @@ impl MssClampSpec {
     pub fn settings(&self) -> mss_clamp::Settings {
         let mss = u16::try_from(self.mss.as_bytes()).unwrap_or(u16::MAX);
         mss_clamp::Settings { mss, raise: self.raise }
+    }
+}
+
+middlebox! {
+    /// A throttle: a token bucket, and a queue for what comes too early.
+    ThrottleSpec {
+        /// How fast the bucket fills, counted in IP packets.
+        pub rate: Rate,
+        /// Bytes that it holds: what may pass at once after a pause.
+        #[serde(default = "two_packets")]
+        pub burst: Size,
+        /// The queue for what must wait.
+        #[serde(default = "fifty_packets_droptail")]
+        pub queue: QueueSpec,
+        /// Which packets it holds back: those to the flows' `to` or to their `from`.
+        #[serde(default)]
+        pub towards: TowardsSpec,
+    }
+}
+
+fn two_packets() -> Size {
+    Size::from_bytes(3000)
+}
+fn fifty_packets_droptail() -> QueueSpec {
+    QueueSpec::Droptail { limit: Limit::Packets(50) }
+}
+
+impl ThrottleSpec {
+    /// As the throttle wants them.
+    pub fn settings(&self) -> throttle::Settings {
+        throttle::Settings {
+            rate: self.rate,
+            burst: self.burst.as_bytes(),
+            queue: self.queue,
+            towards: self.towards.direction(),
+        }
     }
 }

@@ -399,6 +399,10 @@ pub struct TcpSpec {
     pub nagle: bool,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
     pub restart_after_idle: bool,
+    /// After an idle RTO keep this share of the window, over 0 to 1, and pace it over a round trip until the first ACK comes back
+    /// (rate-based pacing, Visweswaraiah and Heidemann 1997). Goes before `restart_after_idle`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pace_after_idle: Option<f64>,
     /// At most so many segments leave in answer to one arriving segment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_burst: Option<u32>,
@@ -458,6 +462,7 @@ impl Default for TcpSpec {
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
             nagle: config.nagle,
             restart_after_idle: config.restart_after_idle,
+            pace_after_idle: config.pace_after_idle,
             max_burst: config.max_burst,
             pacing_burst: config.pacing_burst,
             max_retransmissions: config.max_retransmissions,
@@ -534,6 +539,7 @@ impl TcpSpec {
             nagle: self.nagle,
             initial_window: self.initial_window.window(),
             restart_after_idle: self.restart_after_idle,
+            pace_after_idle: self.pace_after_idle,
             max_burst: self.max_burst,
             pacing_burst: self.pacing_burst,
             ..Config::default()

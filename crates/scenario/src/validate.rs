@@ -2,10 +2,10 @@
 
 use crate::error::nearest;
 use crate::{
-    AccessSpec, AckCompactionSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck, DirectionSpec, Draw,
-    DumbbellSpec, Ending, FlowSpec, FramingSpec, InitialWindowSpec, LocalRecoverySpec, MiddleboxInstance,
-    MiddleboxSpec, Network, PrematureAckSpec, Quantity, RateReduction, RunSpec, Scenario, SnoopSpec,
-    SplitSpec, SpuriousDetectionSpec, TcpSpec, TimesSpec, Volume, WatermarkSpec,
+    AccessSpec, AckCompactionSpec, AckRatioSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck,
+    DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec, FramingSpec, InitialWindowSpec, LocalRecoverySpec,
+    MiddleboxInstance, MiddleboxSpec, Network, PrematureAckSpec, Quantity, RateReduction, RunSpec, Scenario,
+    SnoopSpec, SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Volume, WatermarkSpec,
 };
 use longhaul_path::SerialSpec;
 use longhaul_units::{Duration, Limit, Rate};
@@ -308,19 +308,17 @@ impl Checker {
         if let Err((field, message)) = serial.check() {
             self.problem(&["serial", field], message);
         }
-        if serial.vj.is_none() {
-            return;
-        }
+        let Some(compression) = serial.compression() else { return };
         if link.reordering.is_some() {
             self.problem(
-                &["serial", "vj"],
+                &["serial", compression],
                 "compressed headers must arrive in order, and there is `reordering`",
             );
         }
         if link.queue.is_some_and(|queue| !queue.decides_on_arrival()) {
             let message =
                 "header compression needs a queue that is first in, first out: droptail, red or pie";
-            self.problem(&["serial", "vj"], message);
+            self.problem(&["serial", compression], message);
         }
     }
 
@@ -509,6 +507,9 @@ impl Checker {
     }
 
     fn tcp(&mut self, tcp: &TcpSpec) {
+        if tcp.pace_after_idle.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+            self.problem(&["pace_after_idle"], "a share of the window is over 0 and at most 1");
+        }
         let mss = tcp.mss.as_bytes();
         if !(SMALLEST_MSS..=LARGEST_MSS).contains(&mss) {
             self.problem(&["mss"], "an MSS is from 48 B, of which options may take 40, to 65,495 B");
@@ -659,12 +660,43 @@ impl Checker {
                 if spec.hold.is_zero() {
                     self.problem(&["hold"], "an ACK waits more than 0 s; every = 1 lets all pass");
                 }
+                if let Some(adapt) = &spec.adapt {
+                    self.ack_ratio(spec.every, adapt);
+                }
             }
+            MiddleboxSpec::Throttle(spec) => self.throttle(spec),
             MiddleboxSpec::MssClamp(spec) => {
                 if spec.mss.as_bytes() == 0 || spec.mss.as_bytes() > LARGEST_MSS {
                     self.problem(&["mss"], format!("an MSS is from 1 to {LARGEST_MSS} B"));
                 }
             }
+        }
+    }
+
+    fn ack_ratio(&mut self, every: u32, adapt: &AckRatioSpec) {
+        if adapt.rate.is_zero() || adapt.rate > FASTEST {
+            self.problem(&["adapt", "rate"], "a line carries more than 0 bit/s and at most 1000 Tbit/s");
+        }
+        if adapt.framing.as_bytes() > 1000 {
+            self.problem(&["adapt", "framing"], "a line adds at most 1000 B to a packet");
+        }
+        if adapt.interval.is_zero() {
+            self.problem(&["adapt", "interval"], "a round is longer than 0 s");
+        }
+        if adapt.most < every || adapt.most > 1000 {
+            self.problem(&["adapt", "most"], format!("the largest ratio is from `every`, {every}, to 1000"));
+        }
+    }
+
+    fn throttle(&mut self, spec: &ThrottleSpec) {
+        if spec.rate.is_zero() || spec.rate > FASTEST {
+            self.problem(&["rate"], "a throttle lets more than 0 bit/s pass and at most 1000 Tbit/s");
+        }
+        if spec.burst.as_bytes() == 0 {
+            self.problem(&["burst"], "a bucket of 0 B lets nothing through");
+        }
+        if let Err((field, message)) = spec.queue.check(spec.rate) {
+            self.problem(&["queue", field], message);
         }
     }
 
@@ -677,6 +709,9 @@ impl Checker {
         }
         if spec.wait > Duration::from_secs(10) {
             self.problem(&["wait"], "ACKs wait for at most 10 s");
+        }
+        if let Some(tcp) = spec.carrier_tcp() {
+            self.within("carrier", None, |check| check.tcp(&tcp));
         }
     }
 

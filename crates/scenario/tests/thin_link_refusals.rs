@@ -53,6 +53,11 @@ fn each_mistake_has_its_place_and_its_cure() {
         ("framing = \"slip\"", "framing = \"slippp\"", ["thin.toml:9", "slip"]),
         ("framing = \"slip\"", "bits_per_byte = 7", ["thin.toml:9", "from 8 to 16"]),
         ("framing = \"slip\"", "mtu = \"40 B\"", ["thin.toml:9", "from 68 to 65535 B"]),
+        ("vj = { slots = 16 }", "vj = {}, rohc = {}", ["thin.toml:9", "in one way: `vj` or `rohc`"]),
+        ("vj = { slots = 16 }", "rohc = { contexts = 17 }", ["thin.toml:9", "from 1 to 16"]),
+        ("vj = { slots = 16 }", "rohc = { window = 15 }", ["thin.toml:9", "from 1 to 14"]),
+        ("vj = { slots = 16 }", "rohc = { repeat = 9 }", ["thin.toml:9", "from 1 to the window, 8"]),
+        ("vj = { slots = 16 }", "rohc = { refresh = 1 }", ["thin.toml:9", "2 packets or more"]),
         ("kind = \"droptail\"", "kind = \"head_drop\"", ["serial", "first in, first out"]),
         (
             "queue = {",
@@ -64,7 +69,25 @@ fn each_mistake_has_its_place_and_its_cure() {
         ("peer = \"hub\"", "peer = \"hub\"\nmost = 0", ["most", "from 1 to 1000 ACKs"]),
         ("peer = \"hub\"", "peer = \"hub\"\nspacing = \"odd\"", ["odd", "\"even\""]),
         ("peer = \"hub\"", "peer = \"hub\"\nspacing = 0", ["thin.toml", "ACKs a second"]),
+        ("peer = \"hub\"", "peer = \"hub\"\ncarrier = { mss = \"0 B\" }", ["mss", "0 B"]),
+        (
+            "kind = \"ack_filter\"\nat = \"edge\"\nevery = 2",
+            "kind = \"throttle\"\nat = \"edge\"\nrate = \"0 bit/s\"",
+            ["rate", "more than 0 bit/s"],
+        ),
+        (
+            "kind = \"ack_filter\"\nat = \"edge\"\nevery = 2",
+            "kind = \"throttle\"\nat = \"edge\"\nrate = \"1 Mbit/s\"\nburst = \"0 B\"",
+            ["burst", "lets nothing through"],
+        ),
+        (
+            "to = \"client\"",
+            "to = \"client\"\ntcp = { pace_after_idle = 1.5 }",
+            ["pace_after_idle", "at most 1"],
+        ),
         ("every = 2", "every = 0", ["every", "1 to 1000"]),
+        ("every = 2", "adapt = { rate = \"0 bit/s\" }", ["rate", "more than 0 bit/s"]),
+        ("every = 2", "every = 4\nadapt = { rate = \"7680 bit/s\", most = 3 }", ["most", "from `every`, 4"]),
         ("every = 2", "hold = \"0 s\"", ["hold", "more than 0 s"]),
         (
             "kind = \"ack_filter\"\nat = \"edge\"\nevery = 2",

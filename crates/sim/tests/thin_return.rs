@@ -72,6 +72,44 @@ fn a_lost_packet_of_acks_is_many_lost_acks() {
     assert!(kilobytes(&lossy) > 30.0, "{}", kilobytes(&lossy));
 }
 
+/// The thesis's proposal (A.2.2): over TCP the packets of ACKs are sent again. The line loses one packet in 50; over datagrams that is
+/// ACKs lost for good, over TCP none.
+#[test]
+fn a_tunnel_over_tcp_loses_no_ack() {
+    let thin = "loss = { kind = \"periodic\", every = 50 }";
+    let carrier = "carrier = { mss = \"536 B\", initial_window = 4, ack_every = 1, rto = { min = \"1 s\" } }";
+    let summary = run(&compaction(carrier), thin, "receive_buffer = \"60 KiB\", rto = { min = \"3 s\" }");
+    let middlebox = &summary.middleboxes[0];
+    assert_eq!(count(middlebox, "tunnel_losses"), 0.0);
+    let (compacted, expanded) = (count(middlebox, "compacted_acks"), count(middlebox, "expanded_acks"));
+    assert!((expanded / compacted - 1.0).abs() < 0.02, "{compacted} in, {expanded} out");
+    let end = middlebox.long_hop.iter().find(|end| end.from == "edge").unwrap();
+    assert!(end.metrics.get("retransmitted_packets").unwrap() >= 5.0);
+    assert!(kilobytes(&summary) > 30.0, "{}", kilobytes(&summary));
+}
+
+/// The thesis's design 8.2: a throttle of 96 kB/s in payload, so 96 x 1500/1460 with headers, keeps the download there although line
+/// and window allow more, and its own queue stays within a window.
+#[test]
+fn a_throttle_limits_a_client() {
+    let rate = 96.0 * 1024.0 * 8.0 * 1500.0 / 1460.0;
+    let throttle = format!(
+        "[[middlebox]]\nkind = \"throttle\"\nat = \"hub\"\nrate = \"{rate:.0} bit/s\"\nburst = \"3000 B\"\n\
+         queue = {{ kind = \"droptail\", limit = \"40 packets\" }}\n"
+    );
+    let filter = "[[middlebox]]\nkind = \"ack_filter\"\nat = \"edge\"\nevery = 2\nhold = \"1 s\"\n";
+    let summary = run(&format!("{throttle}{filter}"), "", "receive_buffer = \"40 KiB\"");
+    assert!((kilobytes(&summary) / 96.0 - 1.0).abs() < 0.01, "{} kB/s", kilobytes(&summary));
+    let of = &summary.middleboxes[0];
+    assert!(count(of, "delayed_packets") > 1000.0);
+    assert_eq!(count(of, "throttle_drops"), 0.0);
+    assert!(
+        count(of, "buffer_max_packets") <= 28.0,
+        "a window of 40 kB: {}",
+        count(of, "buffer_max_packets")
+    );
+}
+
 /// Duplicate ACKs and SACK blocks cross: a lost segment is found by them, without a timeout.
 #[test]
 fn losses_are_found_through_compacted_acks() {

@@ -11,11 +11,12 @@
 
 use super::half::{Half, LongEnd, Owner};
 use super::local::{Broken, Local};
-use super::local_queue::{LocalQueue, LocalQueueSettings, Waiting};
+use super::local_queue::{LocalQueue, LocalQueueSettings};
 use super::record::{Framing, MOST_DATA, Record, RecordKind, RecordLine};
 use super::{Counts, Plans, READY_SEGMENTS, Side};
 use crate::levels::Levels;
-use crate::{Base, Departure, Direction, Event, Middlebox, OwnConnection, Passing, Verdict};
+use crate::waiting::Waiting;
+use crate::{Base, Departure, Direction, Middlebox, OwnConnection, Passing, Verdict};
 use longhaul_path::Random;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Connection, Ports, Reading, reset_for};
@@ -123,12 +124,7 @@ impl DistributedSplit {
         let Some(queue) = &mut self.halves[side].queue else { return };
         for (packet, _) in queue.packets.take_dropped() {
             self.counts.drops += u64::from(packet.segment.payload_len > 0);
-            self.base.events.push_back(Event::Dropped {
-                connection: packet.connection,
-                direction: packet.direction,
-                payload_len: packet.segment.payload_len,
-                wire_len: packet.segment.ipv4_len(),
-            });
+            self.base.events.push_back(packet.dropped());
         }
     }
 
@@ -164,7 +160,7 @@ impl DistributedSplit {
 
     /// A packet reaches the connection that stands in for the other host.
     fn reach_local(&mut self, now: Instant, side: usize, packet: Waiting) {
-        let Waiting { connection: flow, direction, ecn, segment } = packet;
+        let Waiting { connection: flow, direction, ecn, segment, .. } = packet;
         if self.local_for(side, flow, direction, &segment).is_none_or(|local| local.is_closed()) {
             return self.refuse(side, flow, direction, &segment);
         }
@@ -574,9 +570,7 @@ impl Middlebox<()> for DistributedSplit {
         } else if is_long {
             self.on_long_packet(now, port, packet);
         } else {
-            let Passing { connection, direction, ecn, segment, .. } = packet;
-            let packet = Waiting { connection, direction, ecn: *ecn, segment: *segment };
-            self.on_host_packet(now, port, packet);
+            self.on_host_packet(now, port, Waiting::of(&packet));
         }
         Verdict::Taken
     }

@@ -5,10 +5,9 @@
 //! is taken away, and a packet is let in when the credit is at least its size. That is `buffer_start` less what was let in
 //! and not sent yet, and so it is computed here: duplicates, and packets that wait for a hole to be filled, cannot wear it out.
 
-use crate::Direction;
+use crate::waiting::Waiting;
 use longhaul_path::queue::{HeldQueue, Occupancy};
 use longhaul_path::{Packet, QueueSpec};
-use longhaul_segment::{Ecn, Segment};
 use longhaul_units::{Duration, Instant, Rate};
 
 /// The settings of a local queue.
@@ -24,31 +23,6 @@ pub struct LocalQueueSettings {
     pub header_size: u32,
     /// How often is looked whether a packet can be let in; `None`: whenever something has changed.
     pub check_interval: Option<Duration>,
-}
-
-/// A packet in the queue.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
-    pub connection: u32,
-    pub direction: Direction,
-    pub ecn: Ecn,
-    pub segment: Segment,
-}
-
-impl Packet for Waiting {
-    fn wire_len(&self) -> u32 {
-        self.segment.ipv4_len()
-    }
-    fn mark_congestion(&mut self) -> bool {
-        let capable = self.ecn != Ecn::NotEct;
-        if capable {
-            self.ecn = Ecn::Ce;
-        }
-        capable
-    }
-    fn flow(&self) -> u64 {
-        2 * u64::from(self.connection) + self.direction as u64
-    }
 }
 
 /// A local queue at work.
