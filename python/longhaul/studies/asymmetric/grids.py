@@ -9,6 +9,7 @@ from ... import designs
 from ...asymmetric import COMPRESSED_HEADER, KB, MSS
 from ...scenario import Scenario
 from ..model import Case, Experiment
+from . import arguments
 from .scenarios import (
     ADVERTISED,
     FADE_AT,
@@ -248,4 +249,5 @@ EXPERIMENTS = (
     Experiment("compaction", "ACK compaction", "A.1, A.2", compactions),
     Experiment("filter", "ACK suppression", "5.3.1", filters),
     Experiment("argued", "Argued, not measured", "5.2 to 6.3", argued),
+    *arguments.EXPERIMENTS,
 )

@@ -34,21 +34,29 @@ def network(
     delay: float = 1.0,
     queue: int = 10,
     vj: int | None = COMPRESSED_HEADER,
+    rohc: dict[str, Any] | None = None,
+    mtu: int = 1500,
+    loss: float = 0.0,
     fade: float = 0.0,
     stall: float = 0.0,
     at: float = FADE_AT,
 ) -> Scenario:
     """The two links. `vj`: `None` without header compression, 0 with real lengths, else bytes that each compressed header counts.
 
-    `fade` is an outage of the forward link, `stall` one of the line back (what is on it is lost), in seconds from `at` on.
+    `rohc` is robust header compression in its place. `loss` is the share of packets that the line back loses. `fade` is an outage of
+    the forward link, `stall` one of the line back (what is on it is lost), in seconds from `at` on.
     """
-    serial: dict[str, Any] = {"framing": "slip", "mtu": "1500 B"}
-    if vj is not None:
+    serial: dict[str, Any] = {"framing": "slip", "mtu": f"{mtu} B"}
+    if rohc is not None:
+        serial["rohc"] = rohc
+    elif vj is not None:
         serial["vj"] = {"header": f"{vj} B"} if vj else {}
     back: dict[str, Any] = {
         "rate": f"{baud} bit/s", "delay": f"{round(delay * 1e6)} us", "serial": serial,
         "queue": {"kind": "droptail", "limit": f"{queue} packets"},
     }  # fmt: skip
+    if loss:
+        back["loss"] = {"kind": "random", "probability": loss}
     there: dict[str, Any] = {"rate": forward, "delay": "0 s"}
     if fade:
         there["outages"] = [_outage(at, fade)]
@@ -92,6 +100,11 @@ def download(
     return built.flow("server", "client", name=name, count=count, app=app, trace=trace, tcp=tcp(**settings))
 
 
+def changed(settings: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Settings of a connection with some of them changed; `None` takes one away."""
+    return {name: value for name, value in {**settings, **changes}.items() if value is not None}
+
+
 def behind_edge(built: Scenario) -> Scenario:
     """The same network with the client and the server a link away from it, so that middleboxes can stand at its ends."""
     for name, ends in (("lan", ("client", "home")), ("net", ("origin", "server"))):
@@ -100,17 +113,32 @@ def behind_edge(built: Scenario) -> Scenario:
 
 
 def compaction(
-    name: str, *, form: str, spacing: Any = "even", every_lost: int = 0, duration: float = 160.0, wait: float = 0.075
+    name: str,
+    *,
+    form: str,
+    spacing: Any = "even",
+    every_lost: int = 0,
+    duration: float = 160.0,
+    wait: float = 0.075,
+    most: int = 60,
+    carrier: dict[str, Any] | None = None,
+    **of_network: Any,
 ) -> Scenario:
-    """Appendix A.2: ACKs cross the line as the compactor makes packets of them; the line may lose each n-th of these."""
-    built = network(name, duration=duration, vj=None)
+    """Appendix A.2: ACKs cross the line as the compactor makes packets of them; the line may lose each n-th of these.
+
+    With `carrier`, the settings of a connection, they cross over TCP.
+    """
+    built = network(name, duration=duration, vj=None, **of_network)
     content = built.content
     if every_lost:
         content["link"][0]["reverse"]["loss"] = {"kind": "periodic", "every": every_lost, "first": 2 * every_lost}
     built = behind_edge(Scenario.from_toml(toml.document(content)))
-    return built.middlebox(
-        "client", "ack_compaction", peer="server", form=form, spacing=spacing, wait=f"{wait * 1000:g} ms"
-    )
+    settings: dict[str, Any] = {"form": form, "spacing": spacing, "wait": f"{wait * 1000:g} ms"}
+    if most != 60:
+        settings["most"] = most
+    if carrier is not None:
+        settings["carrier"] = carrier
+    return built.middlebox("client", "ack_compaction", peer="server", **settings)
 
 
 def filtered(name: str, every: int, *, duration: float = 60.0) -> Scenario:

@@ -10,6 +10,7 @@ from ..model import Kind, Target
 from ..results import NotRun, Results, Row, Table
 from ..verdict import Judgement, band, both, holds, median, number
 from . import grids
+from .argument_targets import ARGUED
 from .measures import (
     BACK,
     completion,
@@ -377,4 +378,5 @@ TARGETS = (
     _t("S-02", "eq 5.6", "four connections share what one gets", _total_of_four, "argued"),
     _t("N = 1", "eq 5.6", "an ACK for every segment: half, 32.6 kB/s", _argued("each segment acknowledged", 32.6), "argued"),
     _t("S-07", "6.3", "a fade longer than a round trip: only an RTO starts again", _long_fades, "argued", kind="ordering"),
+    *ARGUED,
 )  # fmt: skip

@@ -1,0 +1,267 @@
+"""What came out of `arguments`: the thesis's arguments (S-..) as targets, and mechanisms that it names and did not run."""
+
+from __future__ import annotations
+
+from ... import asymmetric
+from ...asymmetric import KB, Line
+from ..model import Kind, Target
+from ..results import Results, Row
+from ..verdict import Judgement, band, both, holds, number
+from .arguments import LOSSES, MAIL_AT
+from .measures import (
+    BACK,
+    completion,
+    kilobytes,
+    largest_burst,
+    queue_peak,
+    rate_at_end,
+    rate_between,
+    silence,
+    time_for,
+)
+
+_ROBUST = ("robust", "robust, asking")
+
+
+def _robust_row(results: Results, scheme: str, event: str) -> Row:
+    return results["robust"].where(scheme=scheme, event=event, loss=0.0)[0]
+
+
+def _after_stalls(results: Results) -> Judgement:
+    checks, text = {}, []
+    for stall in ("stall 0.1 s", "stall 0.5 s"):
+        rows = {scheme: _robust_row(results, scheme, f"{stall}, P1") for scheme in ("VJ", *_ROBUST)}
+        checks[f"{stall}: VJ has an RTO"] = rows["VJ"]["timeouts"] > 0
+        for scheme in _ROBUST:
+            checks[f"{stall}: {scheme} has none"] = rows[scheme]["timeouts"] == 0
+        text.append(f"{stall}: " + ", ".join(f"{name} {row['timeouts']:.0f} RTOs" for name, row in rows.items()))
+    return holds(checks, "; ".join(text))
+
+
+def _after_fades(results: Results) -> Judgement:
+    checks, text = {}, []
+    for policy in ("P1", "P3"):
+        rows = {scheme: _robust_row(results, scheme, f"fade 0.1 s, {policy}") for scheme in ("VJ", "robust")}
+        text.append(
+            f"{policy}: " + ", ".join(
+                f"{name} {row['timeouts']:.0f} RTOs, queue {queue_peak(row):.0f}, {silence(row):.1f} s without new data"
+                for name, row in rows.items()
+            )
+        )  # fmt: skip
+        checks[f"{policy}: no RTO"] = rows["robust"]["timeouts"] == 0
+        checks[f"{policy}: shorter silence"] = silence(rows["robust"]) < silence(rows["VJ"])
+    return holds(checks, "; ".join(text))
+
+
+def _lossy_line(results: Results) -> Judgement:
+    table = results["robust"]
+    rates = {
+        scheme: {loss: kilobytes(table.where(scheme=scheme, loss=loss, event="none")[0]) for loss in LOSSES}
+        for scheme in ("plain", "VJ", *_ROBUST)
+    }
+    text = "; ".join(f"{scheme} " + ", ".join(f"{rate:.0f}" for rate in of.values()) for scheme, of in rates.items())
+    checks = {
+        f"{scheme}, {loss:.1%}": rates[scheme][loss] >= 0.9 * rates[scheme][0.0]
+        for scheme in _ROBUST
+        for loss in LOSSES[1:]
+    }
+    checks["VJ falls at 1 %"] = rates["VJ"][0.01] < 0.5 * rates["VJ"][0.0]
+    return holds(checks, f"kB/s at losses of {', '.join(f'{loss:.1%}' for loss in LOSSES)}: {text}")
+
+
+def _start(results: Results, what: str) -> Row:
+    return results["starts"].where(what=what)[0]
+
+
+def _several_starts(results: Results) -> Judgement:
+    peaks = {count: queue_peak(_start(results, f"{count} at once")) for count in (1, 4)}
+    return holds(
+        {"the queue grows": peaks[4] > 2 * max(peaks[1], 1)},
+        f"{peaks[1]:.0f} packets with one, {peaks[4]:.0f} with four",
+    )
+
+
+def _shorter_path(results: Results) -> Judgement:
+    peaks = {rtt: queue_peak(_start(results, f"window for 1 s, path of {rtt} s")) for rtt in ("0.6", "1")}
+    return holds(
+        {"the queue stands": peaks["0.6"] > 2 * max(peaks["1"], 1)},
+        f"{peaks['1']:.0f} packets at 1 s, {peaks['0.6']:.0f} at 0.6 s",
+    )
+
+
+def _initial_windows(results: Results) -> Judgement:
+    rows = {initial: _start(results, f"4 at once, IW {initial}") for initial in (1, 2, 4, 10)}
+    drops = {initial: row[f"{BACK}.drops_queue_full"] for initial, row in rows.items()}
+    text = ", ".join(
+        f"IW {initial}: {drops[initial]:.0f} ACKs dropped, {row['timeouts']:.0f} RTOs" for initial, row in rows.items()
+    )
+    return holds(
+        {"ACKs are dropped": min(drops.values()) > 0, "RTOs": sum(row["timeouts"] for row in rows.values()) > 0}, text
+    )
+
+
+def _plain(results: Results) -> Judgement:
+    rows = {(n, fade): _start(results, f"plain, {n}, fade {fade:g} s") for n in (1, 4) for fade in (0.0, 0.2)}
+    peaks = {key: queue_peak(row) for key, row in rows.items()}
+    text = ", ".join(f"{n} connections{', fade' if fade else ''}: {peak:.0f}" for (n, fade), peak in peaks.items())
+    checks = {"starts": peaks[4, 0.0] > 3 * max(peaks[1, 0.0], 1), "duplicates": peaks[4, 0.2] > peaks[4, 0.0]}
+    return holds(checks, f"packets in the queue: {text}")
+
+
+def _stretched(results: Results) -> Judgement:
+    bursts = {
+        limit: largest_burst(results["stretched"].where(limit=limit)[0], after=0.0, within=0.02)[0]
+        for limit in (1, 2, 1000)
+    }
+    text = ", ".join(f"L = {limit if limit < 1000 else 'none'}: {burst} segments" for limit, burst in bursts.items())
+    return holds({"bursts without the cap": bursts[1000] > 1.5 * bursts[2]}, text)
+
+
+def _mail(results: Results) -> Judgement:
+    rates, text = {}, []
+    for mss in (0, 1460, 536):
+        row = results["mail"].where(mss=mss)[0]
+        rates[mss] = rate_between(row.result(), 0, MAIL_AT + 2, MAIL_AT + 62)
+        what = f"packets of {mss + 40} B" if mss else "no mail"
+        text.append(f"{what}: {rates[mss]:.0f} kB/s, {row['timeouts']:.0f} RTOs")
+    return holds({"the mail stalls the download": rates[1460] < 0.5 * rates[0]}, "; ".join(text))
+
+
+def _sharing(results: Results) -> Judgement:
+    row = results["sharing"].where()[0]
+    flows = {flow["name"]: flow["metrics"]["goodput_bps"] / 8 / KB for flow in row.result().summary["flows"]}
+    judged = band(flows["reno"] / flows["vegas"], 1.0, 2.0, margin=0.5)
+    return Judgement(
+        judged.verdict, f"{flows['reno']:.0f} and {flows['vegas']:.0f} kB/s, ratio {judged.measured}", judged.tolerance
+    )
+
+
+def _scaled(results: Results) -> Judgement:
+    table = results["increases"]
+    rules = ("one segment", "scaled with the window", "scaled with the RTT")
+    times = {(rule, fade): completion(table.where(rule=rule, fade=fade)[0]) for rule in rules for fade in (0.1, 0.3)}
+    text = "; ".join(f"{rule}: {times[rule, 0.1]:.0f} and {times[rule, 0.3]:.0f} s" for rule in rules)
+    return holds({f"{rule} is faster": times[rule, 0.1] < times["one segment", 0.1] for rule in rules[1:]}, text)
+
+
+def _carriers(results: Results) -> Judgement:
+    table = results["carriers"]
+    rows = {
+        (over, loss): table.where(over=over, loss=loss, start="IW 4")[0]
+        for over in ("datagrams", "TCP")
+        for loss in (0.0, 0.01, 0.05)
+    }
+    rates = {key: rate_at_end(row, span=150) for key, row in rows.items()}
+    text = "; ".join(
+        f"{over}: " + ", ".join(f"{rates[over, loss]:.0f}" for loss in (0.0, 0.01, 0.05))
+        for over in ("datagrams", "TCP")
+    )
+    checks = {
+        "over TCP no ACK is lost": rates["TCP", 0.05] >= 0.9 * rates["TCP", 0.0],
+        "the connection costs something": rates["TCP", 0.0] < rates["datagrams", 0.0],
+    }
+    return holds(checks, f"kB/s at losses of 0, 1, 5 %: {text}")
+
+
+def _quick(results: Results) -> Judgement:
+    table = results["carriers"]
+    times = {}
+    for over, start in (("VJ", "IW 2"), ("VJ", "IW 10, L 8"), ("datagrams", "IW 10, L 8")):
+        times[over, start] = time_for(table.where(over=over, loss=0.0, start=start)[0], 500 * KB)
+    names = {"VJ": "VJ", "datagrams": "compaction"}
+    text = ", ".join(f"{names[over]}, {start}: {time:.1f} s" for (over, start), time in times.items())
+    return holds(
+        {"compaction with a quick start is fastest": times["datagrams", "IW 10, L 8"] <= min(times.values())},
+        f"500 kB after {text}",
+    )
+
+
+def _size(what: str, paper: float, within: float = 0.03) -> object:
+    return lambda results: number(kilobytes(results["sizes"].where(what=what)[0]), paper, within, unit="kB/s")
+
+
+def _tunnel(results: Results) -> Judgement:
+    rate = kilobytes(results["sizes"].where(what="M2, tunnel with compaction")[0])
+    return holds({"more than plain ACKs allow": rate > 65.2}, f"{rate:.0f} kB/s")
+
+
+def _idleness(results: Results) -> Judgement:
+    table = results["idleness"]
+    times = {
+        name: table.where(after=name)[0]["response_time_mean_s"]
+        for name in ("slow start", "all at once", "half, paced", "all, paced")
+    }
+    expired = {name: table.where(after=name)[0]["timeouts"] for name in times}
+    text = ", ".join(f"{name}: {time:.1f} s, {expired[name]:.0f} RTOs" for name, time in times.items())
+    return holds(
+        {
+            "pacing is faster than slow start": times["half, paced"] < times["slow start"],
+            "and has no RTO": expired["half, paced"] == 0,
+        },
+        text,
+    )
+
+
+def _suppression(results: Results) -> Judgement:
+    table = results["suppression"]
+    rows = {ratio: table.where(ratio=ratio)[0] for ratio in ("none", "one of 4", "one of 16", "adaptive")}
+    rates = {ratio: rate_at_end(row, span=80) for ratio, row in rows.items()}
+    times = {ratio: time_for(row, 100 * KB) for ratio, row in rows.items()}
+    text = "; ".join(f"{ratio}: {rates[ratio]:.0f} kB/s, 100 kB after {times[ratio]:.1f} s" for ratio in rows)
+    checks = {
+        "more than without": rates["adaptive"] > 1.5 * rates["none"],
+        "starts sooner than one of 16": times["adaptive"] < times["one of 16"],
+    }
+    return holds(checks, text)
+
+
+def _backbone(results: Results) -> Judgement:
+    row = results["limits"].where(baud=9600, header=7)[0]
+    simulated = row[f"{BACK}.transmitted_packets"] / 50.0 * 40
+    formula = asymmetric.ack_backbone_load(5600, mss=536)
+    return both(number(simulated, 4264, 0.01, unit="B/s"), number(formula, 209, 0.01, unit="B/s"))
+
+
+def _senders(results: Results) -> Judgement:
+    rows = [row for row in results["senders"].where() if row["timeouts"] > 0 or row["fast_retransmits"] > 0]
+    expired = {
+        sender: (sum(row["timeouts"] > 0 for row in rows if row.parameters["sender"] == sender),
+                 sum(row.parameters["sender"] == sender for row in rows))
+        for sender in ("fack", "sack", "newreno", "reno")
+    }  # fmt: skip
+    text = ", ".join(f"{sender} {some} of {of}" for sender, (some, of) in expired.items())
+    some, of = (sum(pair[which] for pair in expired.values()) for which in (0, 1))
+    return holds({"some runs with an RTO": some > 0, "some without": some < of}, f"RTOs: {text}")
+
+
+def _t(
+    name: str, source: str, paper: str, judge: object, *experiments: str, kind: Kind = "ordering", reason: str = ""
+) -> Target:
+    return Target(name, source, paper, kind, judge, experiments, reason)  # type: ignore[arg-type]
+
+
+ARGUED = (
+    _t("S-04", "5.2.2", "a mail in packets of 1500 bytes holds the ACKs up for 1.6 s each", _mail, "mail"),
+    _t("S-05", "eq 5.8", "ACKs of a compressing client take 4264 B/s of the backbone, of an ordinary one 209", _backbone, "limits", kind="exact"),
+    _t("S-11", "7.1.1", "several slow starts at once: the serial queue grows", _several_starts, "starts"),
+    _t("S-12", "7.1.1", "a window for 1 s on a path of 0.6 s: the same with one flow", _shorter_path, "starts"),
+    _t("S-13", "7.2", "larger initial windows of several flows strain the queue: RTOs", _initial_windows, "starts"),
+    _t("S-14", "7.2", "byte counting without a cap of two segments: bursts", _stretched, "stretched"),
+    _t("S-16", "7.1.3", "Reno takes somewhat more than Vegas beside it", _sharing, "sharing", kind="band"),
+    _t("S-18", "A.2.2", "compaction over TCP: no sensitivity to loss, at the price of the connection's own control", _carriers, "carriers"),
+    _t("S-19", "A.1, 8.6", "compaction, a large initial window, aggressive increase: a fast start", _quick, "carriers"),
+    _t("S-21", "9.5", "an increase that is scaled uses freed capacity sooner", _scaled, "increases"),
+    _t("S-23a", "9.3", "a header compressor that finds its way again: no RTO after a stall", _after_stalls, "robust"),
+    _t("S-23b", "9.3", "and no dormancy after a fade", _after_fades, "robust"),
+    _t("S-23c", "9.3", "on a line that loses packets (not in the thesis)", _lossy_line, "robust"),
+    _t("S-25", "8.1", "plain TCP, many connections: slow starts and duplicates fill the queue too", _plain, "starts"),
+    _t("M0", "5.4", "MSS announced for the line: 536, 23.9 kB/s", _size("announced 536", 23.9), "sizes", kind="exact"),
+    _t("M1", "5.4", "an MTU of 1500 on the line: 65.2 kB/s", _size("M1, MTU 1500", 65.2), "sizes", kind="exact"),
+    _t("M2a", "5.4", "a tunnel device with an MTU of 1500 over one of 576: each ACK has 28 bytes more, 39 kB/s by formula",
+       _size("M2, tunnel", asymmetric.compaction_limit(1, Line(9600)) / KB), "sizes", kind="exact"),
+    _t("M2b", "5.4, A.2", "and merges with ACK compaction", _tunnel, "sizes"),
+    _t("M3", "5.4", "an MSS that the sender raises: 65.2 kB/s", _size("M3, M4, raised", 65.2), "sizes", kind="exact"),
+    _t("8.10", "7.2.2", "pacing after idle instead of slow start: pages come sooner", _idleness, "idleness"),
+    _t("ACC", "5.3.1", "an ACK ratio that follows the line (RFC 3449, RFC 5690; not in the thesis)", _suppression, "suppression"),
+    _t("X-10b", "6.4.2", "P2: an RTO in some cases, by the sender's loss recovery", _senders, "senders"),
+)  # fmt: skip

@@ -1,0 +1,290 @@
+"""What the thesis argues and did not measure, beyond `grids.argued` (specification, section 10), as experiments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...asymmetric import KB, MSS
+from ...scenario import Scenario
+from ..model import Case, Experiment
+from .scenarios import MEGABYTE, POLICIES, WINDOW, behind_edge, changed, compaction, download, network, tcp
+
+#: Losses of the line back, and how headers are compressed there. Requests of the far end take the 1 s of the line and 0.25 s back.
+LOSSES = (0.0, 0.001, 0.01, 0.03)
+ASKING: dict[str, Any] = {"feedback": "1250 ms"}
+SCHEMES: dict[str, dict[str, Any]] = {
+    "plain": {"vj": None},
+    "VJ": {"vj": 0},
+    "robust": {"rohc": {}},
+    "robust, asking": {"rohc": ASKING},
+}
+#: S-04: a mail of so many bytes goes out at this time.
+MAIL, MAIL_AT = 60_000, 60.0
+
+
+def robust(scale: str) -> list[Case]:
+    """S-23: header compression on a line that loses packets, that stalls, and through a fade of the forward link."""
+    if scale == "tiny":
+        return []
+    cases = [
+        Case(
+            {"scheme": scheme, "loss": loss, "event": "none"},
+            download(network(f"{scheme}, loss {loss:g}", duration=200, warmup=40, queue=200, loss=loss, **settings), window=WINDOW),
+        )
+        for scheme, settings in SCHEMES.items() for loss in LOSSES
+    ]  # fmt: skip
+    for scheme, settings in SCHEMES.items():
+        for event, outage in (
+            ("stall 0.1 s", {"stall": 0.1}),
+            ("stall 0.5 s", {"stall": 0.5}),
+            ("fade 0.1 s", {"fade": 0.1}),
+        ):
+            for policy in ("P1", "P3"):
+                queue, min_rto = POLICIES[policy]
+                built = network(
+                    f"{scheme}, {event}, {policy}", duration=160, warmup=50, queue=queue, **outage, **settings
+                )
+                cases.append(
+                    Case(
+                        {"scheme": scheme, "loss": 0.0, "event": f"{event}, {policy}"},
+                        download(built, min_rto=min_rto, trace=True),
+                        tables=True,
+                    )
+                )
+    return cases
+
+
+def starts(scale: str) -> list[Case]:
+    """S-11, S-12, S-13, S-25: several slow starts at once, a window for a longer path, initial windows, plain TCP with many connections."""
+    if scale == "tiny":
+        return []
+
+    def case(what: str, built: Scenario, **settings: Any) -> Case:
+        return Case({"what": what}, download(built, **settings))
+
+    cases = [
+        case(f"{count} at once", network(f"{count} slow starts", duration=60, queue=200), count=count)
+        for count in (1, 4)
+    ]
+    cases += [
+        case("window for 1 s, path of 0.6 s", network("path of 0.6 s", duration=60, delay=0.6, queue=200)),
+        case("window for 1 s, path of 1 s", network("path of 1 s", duration=60, queue=200)),
+    ]
+    cases += [
+        case(f"4 at once, IW {initial}", network(f"4 at once, IW {initial}", duration=60), count=4, initial=initial)
+        for initial in (1, 2, 4, 10)
+    ]
+    for count in (1, 4):
+        for fade in (0.0, 0.2):
+            built = network(
+                f"plain TCP, {count} connections, fade {fade:g} s",
+                duration=160, warmup=50, baud=28_800, delay=0.6, vj=None, queue=200, fade=fade,
+            )  # fmt: skip
+            cases.append(case(f"plain, {count}, fade {fade:g} s", built, window=32 * KB, count=count, variant="sack"))
+    return cases
+
+
+def stretched(scale: str) -> list[Case]:
+    """S-14: slow start that counts bytes, with and without a cap of two segments, where an ACK stands for sixteen."""
+    if scale == "tiny":
+        return []
+    cases = []
+    for limit in (1, 2, 1000):
+        built = behind_edge(network(f"stretch ACKs, L {limit}", duration=30, vj=None, queue=100))
+        built = built.middlebox("client", "ack_filter", every=8, hold="500 ms")
+        slow_start = {"kind": "standard", "counting": "bytes", "limit": limit}
+        settings = changed(tcp(variant="sack"), slow_start=slow_start)
+        cases.append(
+            Case(
+                {"limit": limit},
+                built.flow("origin", "home", name="download", app={"kind": "bulk"}, trace=True, tcp=settings),
+                tables=True,
+            )
+        )
+    return cases
+
+
+def mail(scale: str) -> list[Case]:
+    """S-04: a mail goes out over the line that the ACKs of a download take, in packets of 1500 and of 576 bytes."""
+    if scale == "tiny":
+        return []
+    cases = []
+    for mss in (0, 1460, 536):
+        built = network(
+            f"mail in packets of {mss + 40} bytes" if mss else "no mail",
+            duration=180,
+            warmup=50,
+            mtu=mss + 40 if mss else 1500,
+        )
+        built = download(built, trace=True)
+        if mss:
+            app = {"kind": "bulk", "size": f"{MAIL} B"}
+            settings = changed(tcp(mss=mss, window=32 * KB), congestion={"kind": "reno"})
+            built = built.flow("client", "server", name="mail", start=f"{MAIL_AT:g} s", app=app, tcp=settings)
+        cases.append(Case({"mss": mss}, built, tables=True))
+    return cases
+
+
+def sharing(scale: str) -> list[Case]:
+    """S-16: a standard and a Vegas flow on one line."""
+    if scale == "tiny":
+        return []
+    built = network("Reno and Vegas", duration=400, warmup=100, queue=200)
+    for name in ("reno", "vegas"):
+        built = download(built, name=name, congestion=name)
+    return [Case({"pair": "reno and vegas"}, built)]
+
+
+def increases(scale: str) -> list[Case]:
+    """S-21: after a fade with P1, an additive increase of one segment, and one that is scaled."""
+    if scale == "tiny":
+        return []
+    queue, min_rto = POLICIES["P1"]
+    rules: dict[str, Any] = {
+        "one segment": {"kind": "reno", "counting": "acks"},
+        "scaled with the window": {"kind": "scalable"},
+        "scaled with the RTT": {"kind": "hybla"},
+    }
+    return [
+        Case(
+            {"rule": name, "fade": fade},
+            network(f"{name}, fade {fade:g} s", duration=400, queue=queue, fade=fade, at=37.0).flow(
+                "server", "client", name="download", app={"kind": "bulk", "size": f"{12 * MEGABYTE} B"},
+                tcp=changed(tcp(min_rto=min_rto), congestion=congestion),
+            ),
+        )
+        for name, congestion in rules.items() for fade in (0.1, 0.3)
+    ]  # fmt: skip
+
+
+def carriers(scale: str) -> list[Case]:
+    """S-18, S-19: ACK compaction over datagrams and over TCP, on a line that loses packets; and with a quick start."""
+    if scale == "tiny":
+        return []
+    carrier = {"mss": "536 B", "initial_window": 4, "ack_every": 1, "rto": {"min": "1500 ms", "initial": "3 s"}}
+    cases = []
+    for over in ("datagrams", "TCP"):
+        for loss in (0.0, 0.01, 0.05):
+            built = compaction(
+                f"compaction over {over}, loss {loss:g}",
+                form="exact",
+                duration=200,
+                loss=loss,
+                carrier=carrier if over == "TCP" else None,
+            )
+            settings = tcp(variant="sack", initial=4, min_rto=1.5)
+            cases.append(Case({"over": over, "loss": loss, "start": "IW 4"}, _to_home(built, settings), tables=True))
+    built = compaction("compaction, quick start", form="exact", duration=60)
+    quick = changed(
+        tcp(variant="sack", initial=10, min_rto=1.5), slow_start={"kind": "standard", "counting": "bytes", "limit": 8}
+    )
+    cases.append(Case({"over": "datagrams", "loss": 0.0, "start": "IW 10, L 8"}, _to_home(built, quick), tables=True))
+    plain = behind_edge(network("header compression, quick start", duration=60))
+    cases.append(Case({"over": "VJ", "loss": 0.0, "start": "IW 10, L 8"}, _to_home(plain, quick), tables=True))
+    standard = behind_edge(network("header compression, IW 2", duration=60))
+    cases.append(
+        Case({"over": "VJ", "loss": 0.0, "start": "IW 2"}, _to_home(standard, tcp(variant="sack")), tables=True)
+    )
+    return cases
+
+
+def _to_home(built: Scenario, settings: dict[str, Any]) -> Scenario:
+    return built.flow("origin", "home", name="download", app={"kind": "bulk"}, trace=True, tcp=settings)
+
+
+def sizes(scale: str) -> list[Case]:
+    """Section 5.4: an MSS announced for the line (MTU 576) and not for the satellite, and the cures M1 to M4."""
+    if scale == "tiny":
+        return []
+    settings = tcp(variant="sack", window=60 * KB, min_rto=1.5)
+
+    def clamped(name: str, *, raised: bool) -> Scenario:
+        built = behind_edge(network(name, duration=120, warmup=40, delay=0.2, queue=100, vj=None, mtu=576))
+        built = built.middlebox("client", "mss_clamp", mss="536 B", name="announced")
+        return (
+            built.middlebox("server", "mss_clamp", mss=f"{MSS} B", name="raised", **{"raise": True})
+            if raised
+            else built
+        )
+
+    cases = {
+        "announced 536": clamped("MSS announced for the line", raised=False),
+        "M1, MTU 1500": behind_edge(network("MTU 1500", duration=120, warmup=40, delay=0.2, queue=100, vj=None)),
+        "M2, tunnel": compaction("tunnel device", form="exact", duration=120, wait=0.0, most=1, delay=0.2, mtu=576),
+        "M2, tunnel with compaction": compaction("tunnel with compaction", form="exact", duration=120, delay=0.2, mtu=576),
+        "M3, M4, raised": clamped("MSS raised", raised=True),
+    }  # fmt: skip
+    return [Case({"what": what}, _to_home(built, settings)) for what, built in cases.items()]
+
+
+def idleness(scale: str) -> list[Case]:
+    """Sections 7.2 and 7.2.2: pages of 250 kB on one connection, 10 s apart, by what happens after an idle RTO."""
+    if scale == "tiny":
+        return []
+    after: dict[str, dict[str, Any]] = {
+        "slow start": {},
+        "all at once": {"restart_after_idle": False},
+        "half, paced": {"pace_after_idle": 0.5},
+        "all, paced": {"pace_after_idle": 1.0},
+    }
+    app = {"kind": "request", "response": f"{WINDOW} B", "think": "10 s", "requests": 12}
+    return [
+        Case(
+            {"after": name},
+            network(f"after idle: {name}", duration=400, warmup=30, queue=20).flow(
+                "client", "server", name="pages", app=app, tcp=changed(tcp(variant="sack"), **changes)
+            ),
+        )
+        for name, changes in after.items()
+    ]
+
+
+def suppression(scale: str) -> list[Case]:
+    """RFC 3449 and RFC 5690: ACK filters with a fixed ratio and with one that follows the line, plain ACKs at 9600 baud."""
+    if scale == "tiny":
+        return []
+    adapt = {"rate": "7680 bit/s", "backlog": "200 ms", "interval": "1200 ms", "most": 16}
+    kinds: dict[str, dict[str, Any] | None] = {
+        "none": None, "one of 4": {"every": 4}, "one of 16": {"every": 16}, "adaptive": {"every": 1, "adapt": adapt},
+    }  # fmt: skip
+    cases = []
+    for name, settings in kinds.items():
+        built = behind_edge(network(f"ACK ratio: {name}", duration=160, vj=None, queue=20))
+        if settings:
+            built = built.middlebox("client", "ack_filter", hold="500 ms", **settings)
+        cases.append(Case({"ratio": name}, _to_home(built, tcp(variant="sack", min_rto=1.0)), tables=True))
+    return cases
+
+
+#: P2 with senders of other kinds than FACK (X-10).
+SENDERS = ("fack", "sack", "newreno", "reno")
+
+
+def senders(scale: str) -> list[Case]:
+    """X-10: policy P2, a short queue and an RTO of 20 s at least, by how the sender repairs losses."""
+    if scale == "tiny":
+        return []
+    queue, min_rto = POLICIES["P2"]
+    fades = (0.05, 0.1, 0.2, 0.3, 0.5) if scale == "full" else (0.1, 0.3)
+    return [
+        Case(
+            {"sender": sender, "fade": fade},
+            download(network(f"P2, {sender}, fade {fade:g} s", duration=160, warmup=50, queue=queue, fade=fade), min_rto=min_rto, variant=sender),
+        )
+        for sender in SENDERS for fade in fades
+    ]  # fmt: skip
+
+
+EXPERIMENTS = (
+    Experiment("robust", "Robust header compression", "9.3", robust),
+    Experiment("starts", "Several slow starts", "7.1.1", starts),
+    Experiment("stretched", "Byte counting and stretch ACKs", "7.2", stretched),
+    Experiment("mail", "Mail beside a download", "5.2.2, 6.4", mail),
+    Experiment("sharing", "Reno and Vegas", "7.1.3", sharing),
+    Experiment("increases", "Scaled increase", "9.5", increases),
+    Experiment("carriers", "ACK compaction over TCP", "A.2.2", carriers),
+    Experiment("sizes", "MSS of the wrong interface", "5.4", sizes),
+    Experiment("idleness", "Pages after idle periods", "7.2.2", idleness),
+    Experiment("suppression", "ACK ratios", "5.3.1", suppression),
+    Experiment("senders", "P2 by sender", "6.4.2", senders),
+)
