@@ -91,7 +91,7 @@ def _shorter_path(results: Results) -> Judgement:
 
 def _initial_windows(results: Results) -> Judgement:
     rows = {initial: _start(results, f"4 at once, IW {initial}") for initial in (1, 2, 4, 10)}
-    drops = {initial: row[f"{BACK}.drops_queue_full"] for initial, row in rows.items()}
+    drops = {initial: row[f"{BACK}.drops_overflow"] for initial, row in rows.items()}
     text = ", ".join(
         f"IW {initial}: {drops[initial]:.0f} ACKs dropped, {row['timeouts']:.0f} RTOs" for initial, row in rows.items()
     )
