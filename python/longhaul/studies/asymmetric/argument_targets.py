@@ -82,11 +82,11 @@ def _several_starts(results: Results) -> Judgement:
 
 
 def _shorter_path(results: Results) -> Judgement:
-    peaks = {rtt: queue_peak(_start(results, f"window for 1 s, path of {rtt} s")) for rtt in ("0.6", "1")}
-    return holds(
-        {"the queue stands": peaks["0.6"] > 2 * max(peaks["1"], 1)},
-        f"{peaks['1']:.0f} packets at 1 s, {peaks['0.6']:.0f} at 0.6 s",
-    )
+    waiting = {
+        rtt: _start(results, f"window for 1 s, path of {rtt} s")[f"{BACK}.queue_mean_packets"] for rtt in ("0.6", "1")
+    }
+    text = f"{waiting['1']:.1f} packets on average at 1 s, {waiting['0.6']:.1f} at 0.6 s"
+    return holds({"the queue stands": waiting["0.6"] > 5 * max(waiting["1"], 1)}, text)
 
 
 def _initial_windows(results: Results) -> Judgement:
@@ -104,7 +104,7 @@ def _plain(results: Results) -> Judgement:
     rows = {(n, fade): _start(results, f"plain, {n}, fade {fade:g} s") for n in (1, 4) for fade in (0.0, 0.2)}
     peaks = {key: queue_peak(row) for key, row in rows.items()}
     text = ", ".join(f"{n} connections{', fade' if fade else ''}: {peak:.0f}" for (n, fade), peak in peaks.items())
-    checks = {"starts": peaks[4, 0.0] > 3 * max(peaks[1, 0.0], 1), "duplicates": peaks[4, 0.2] > peaks[4, 0.0]}
+    checks = {"starts": peaks[4, 0.0] > peaks[1, 0.0], "duplicates": peaks[4, 0.2] > peaks[4, 0.0]}
     return holds(checks, f"packets in the queue: {text}")
 
 
@@ -245,11 +245,11 @@ ARGUED = (
     _t("S-05", "eq 5.8", "ACKs of a compressing client take 4264 B/s of the backbone, of an ordinary one 209", _backbone, "limits", kind="exact"),
     _t("S-11", "7.1.1", "several slow starts at once: the serial queue grows", _several_starts, "starts"),
     _t("S-12", "7.1.1", "a window for 1 s on a path of 0.6 s: the same with one flow", _shorter_path, "starts"),
-    _t("S-13", "7.2", "larger initial windows of several flows strain the queue: RTOs", _initial_windows, "starts"),
+    _t("S-13", "7.2", "larger initial windows of several flows strain the queue: RTOs", _initial_windows, "starts", reason="ACKs are dropped by thousands, but the next one says what they said: no timer expires."),
     _t("S-14", "7.2", "byte counting without a cap of two segments: bursts", _stretched, "stretched"),
-    _t("S-16", "7.1.3", "Reno takes somewhat more than Vegas beside it", _sharing, "sharing", kind="band"),
-    _t("S-18", "A.2.2", "compaction over TCP: no sensitivity to loss, at the price of the connection's own control", _carriers, "carriers"),
-    _t("S-19", "A.1, 8.6", "compaction, a large initial window, aggressive increase: a fast start", _quick, "carriers"),
+    _t("S-16", "7.1.3", "Reno takes somewhat more than Vegas beside it", _sharing, "sharing", kind="band", reason="Nothing is lost here: Reno stays at its window of 250 kB and keeps the queue full, and Vegas gives way to that queue."),
+    _t("S-18", "A.2.2", "compaction over TCP: no sensitivity to loss, at the price of the connection's own control", _carriers, "carriers", reason="Nothing is lost for good, but all ACKs wait a second and more for what is sent again, until the download's own timer expires."),
+    _t("S-19", "A.1, 8.6", "compaction, a large initial window, aggressive increase: a fast start", _quick, "carriers", reason="ACKs wait 75 ms and more for their packet; with the queue of 10 header compression bears the quick start as well."),
     _t("S-21", "9.5", "an increase that is scaled uses freed capacity sooner", _scaled, "increases"),
     _t("S-23a", "9.3", "a header compressor that finds its way again: no RTO after a stall", _after_stalls, "robust"),
     _t("S-23b", "9.3", "and no dormancy after a fade", _after_fades, "robust"),

@@ -9,6 +9,12 @@ from ...scenario import Scenario
 from ..model import Case, Experiment
 from .scenarios import MEGABYTE, POLICIES, WINDOW, behind_edge, changed, compaction, download, network, tcp
 
+#: What happens to the links, as `network` takes it.
+EVENTS: dict[str, dict[str, Any]] = {
+    "stall 0.1 s": {"stall": 0.1},
+    "stall 0.5 s": {"stall": 0.5},
+    "fade 0.1 s": {"fade": 0.1},
+}
 #: Losses of the line back, and how headers are compressed there. Requests of the far end take the 1 s of the line and 0.25 s back.
 LOSSES = (0.0, 0.001, 0.01, 0.03)
 ASKING: dict[str, Any] = {"feedback": "1250 ms"}
@@ -34,11 +40,7 @@ def robust(scale: str) -> list[Case]:
         for scheme, settings in SCHEMES.items() for loss in LOSSES
     ]  # fmt: skip
     for scheme, settings in SCHEMES.items():
-        for event, outage in (
-            ("stall 0.1 s", {"stall": 0.1}),
-            ("stall 0.5 s", {"stall": 0.5}),
-            ("fade 0.1 s", {"fade": 0.1}),
-        ):
+        for event, outage in EVENTS.items():
             for policy in ("P1", "P3"):
                 queue, min_rto = POLICIES[policy]
                 built = network(
@@ -210,7 +212,7 @@ def sizes(scale: str) -> list[Case]:
     cases = {
         "announced 536": clamped("MSS announced for the line", raised=False),
         "M1, MTU 1500": behind_edge(network("MTU 1500", duration=120, warmup=40, delay=0.2, queue=100, vj=None)),
-        "M2, tunnel": compaction("tunnel device", form="exact", duration=120, wait=0.0, most=1, delay=0.2, mtu=576),
+        "M2, tunnel": compaction("tunnel device", form="exact", duration=120, wait=0.0, most=1, delay=0.2, mtu=576, queue=100),
         "M2, tunnel with compaction": compaction("tunnel with compaction", form="exact", duration=120, delay=0.2, mtu=576),
         "M3, M4, raised": clamped("MSS raised", raised=True),
     }  # fmt: skip

@@ -134,13 +134,15 @@ def files(scale: str) -> list[Case]:
 
 
 def two_flows(scale: str) -> list[Case]:
-    """Figures 7.1 and 7.2: 13 and 14 MB, started almost together, standard TCP or Vegas."""
+    """Figures 7.1 and 7.2: 13 and 14 MB, started almost together, standard TCP or Vegas; with Vegas also 8 and 14 MB, since 13 and 14 end together."""
     cases = []
-    for congestion in _thin(scale, ("reno", "vegas"), ("reno", "vegas")):
-        built = network(f"two flows, {congestion}", duration=300, queue=200)
-        for name, size in (("short", 13), ("long", 14)):
+    for congestion, short in _thin(
+        scale, (("reno", 13), ("vegas", 13), ("vegas", 8)), (("reno", 13), ("vegas", 13), ("vegas", 8))
+    ):
+        built = network(f"two flows, {congestion}, {short} MB", duration=300, queue=200)
+        for name, size in (("short", short), ("long", 14)):
             built = download(built, name=name, size=size * MEGABYTE, congestion=congestion, trace=name == "long")
-        cases.append(Case({"congestion": congestion}, built, tables=True))
+        cases.append(Case({"congestion": congestion, "short": short}, built, tables=True))
     return cases
 
 
