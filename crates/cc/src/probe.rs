@@ -72,7 +72,7 @@ pub struct Probed<'a> {
     pub rtt: Duration,
     /// Length of a probe on the wire.
     pub size: Size,
-    /// Gaps between one probe and the next, one less than probes; none if echoes are missing.
+    /// Gaps between one probe and the next: one less than probes, fewer if echoes are missing.
     pub gaps: &'a [Duration],
 }
 

@@ -14,7 +14,7 @@ use crate::algorithms::hybla::HyblaParams;
 use crate::algorithms::illinois::IllinoisParams;
 use crate::algorithms::reno::RenoParams;
 use crate::algorithms::scalable::ScalableParams;
-use crate::algorithms::sttp::SttpParams;
+use crate::algorithms::sttp::{PracticalParams, SttpParams};
 use crate::algorithms::vegas::VegasParams;
 use crate::algorithms::veno::VenoParams;
 use crate::algorithms::westwood::WestwoodParams;
@@ -179,6 +179,7 @@ kinds! {
     Bbr(BbrParams) = "bbr",
     Bbr3(Bbr3Params) = "bbr3",
     Sttp(SttpParams) = "sttp",
+    SttpPractical(PracticalParams) = "sttp_practical",
     RenoAverage(AverageRestartParams) = "reno_average",
 }
 

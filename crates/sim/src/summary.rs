@@ -221,7 +221,7 @@ fn flow_metrics(world: &World<'_>, flow: usize, measured: &Measured) -> Metrics 
     metrics.set("timeouts", stats.timeouts as f64);
     metrics.set("congestion_events", totals.congestion_events() as f64);
     metrics.set("congestion_event_rate", measured.congestion_event_rate());
-    metrics.set("failed_starts", failed_starts(world, &[flow]));
+    set_failed_starts(&mut metrics, world, &[flow]);
     let reductions = world.reductions[flow];
     metrics.set("first_congestion_event_s", reductions.first.map(Instant::as_secs_f64));
     metrics.set("last_congestion_event_s", reductions.last.map(Instant::as_secs_f64));
@@ -234,13 +234,15 @@ fn flow_metrics(world: &World<'_>, flow: usize, measured: &Measured) -> Metrics 
 }
 
 /// Connections that never opened, where there are some that begin with probes.
-fn failed_starts(world: &World<'_>, flows: &[usize]) -> Option<f64> {
+fn set_failed_starts(metrics: &mut Metrics, world: &World<'_>, flows: &[usize]) {
     let probes = |flow: &usize| {
         let first = 2 * world.first_connection(*flow);
         world.endpoints[first].connection.congestion_control().probe().is_some()
     };
     let failed = |flow: &usize| world.failed_starts[*flow];
-    flows.iter().any(probes).then(|| flows.iter().map(failed).sum::<u64>() as f64)
+    if flows.iter().any(probes) {
+        metrics.set("failed_starts", flows.iter().map(failed).sum::<u64>() as f64);
+    }
 }
 
 /// State of the sender's connection; of a web session, whether any is open.
@@ -494,7 +496,7 @@ fn group_metrics(
     metrics.set("timeouts", sum(&|t| t.sender.timeouts));
     metrics.set("congestion_events", sum(&Totals::congestion_events));
     metrics.set("congestion_event_rate", ratio(sum(&Totals::congestion_events), sent));
-    metrics.set("failed_starts", failed_starts(world, members));
+    set_failed_starts(&mut metrics, world, members);
     let reductions = |time: fn(&ReductionTimes) -> Option<Instant>| {
         members.iter().filter_map(move |flow| time(&world.reductions[*flow])).map(Instant::as_secs_f64)
     };

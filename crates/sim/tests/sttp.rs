@@ -136,3 +136,52 @@ fn reno_takes_the_link_from_sttp() {
     let goodput = |flow: usize| metric(&summary.flows[flow], "goodput_bps");
     assert!(goodput(1) < goodput(0), "reno {} sttp {}", goodput(0), goodput(1));
 }
+
+/// Goodput in Mbit/s of a flow with `tcp` that begins first, and of a rival that comes after 5 s; 10 Mbit/s, 100 ms and a buffer
+/// of one bandwidth-delay product, 83 packets of 1500 bytes.
+fn beside(tcp: &str, rival: &str) -> (f64, f64) {
+    let flow = |name: &str, start: &str, tcp: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\nstart = \"{start}\"\n\
+             access = {{ rate = \"1 Gbit/s\", delay = \"1 ms\" }}\ntcp = {{ {tcp} }}\n"
+        )
+    };
+    let text = format!(
+        "[run]\nduration = \"200 s\"\nwarmup = \"40 s\"\n[[link]]\nname = \"link\"\nends = [\"a\", \"b\"]\n\
+         rate = \"10 Mbit/s\"\ndelay = \"50 ms\"\nqueue = {{ kind = \"droptail\", limit = \"83 packets\" }}\n{}{}",
+        flow("sttp", "0 s", tcp),
+        flow("rival", "5 s", &format!("congestion = \"{rival}\""))
+    );
+    let summary = run(&text);
+    let goodput = |flow: usize| metric(&summary.flows[flow], "goodput_bps") / 1e6;
+    (goodput(0), goodput(1))
+}
+
+/// What makes STTP practical empties queues, and would starve beside flows that fill them; with a rival's window it takes its
+/// share, and leaves the rival the other.
+#[test]
+fn with_a_rivals_window_it_does_not_starve() {
+    for rival in ["reno", "cubic"] {
+        let giving_way = beside("congestion = { kind = \"sttp_practical\", rival = \"none\" }", rival);
+        assert!(giving_way.0 < 0.5, "{giving_way:?} beside {rival}");
+        let contending =
+            beside(&format!("congestion = {{ kind = \"sttp_practical\", rival = \"{rival}\" }}"), rival);
+        let share = contending.0 / (contending.0 + contending.1);
+        assert!((0.35..0.65).contains(&share), "{contending:?} beside {rival}");
+    }
+}
+
+/// Among its own kind it neither loses packets nor keeps a queue, nor calls a contest: four flows, 20 s apart.
+#[test]
+fn among_its_own_kind_it_keeps_the_queue_short() {
+    let text = "[run]\nduration = \"200 s\"\nwarmup = \"100 s\"\n[[link]]\nname = \"link\"\nends = [\"a\", \"b\"]\n\
+                rate = \"50 Mbit/s\"\ndelay = \"290 ms\"\nqueue = { kind = \"droptail\", limit = \"2500 packets\" }\n\
+                [[flow]]\nname = \"sttp\"\ncount = 4\nfrom = \"a\"\nto = \"b\"\nstart = { spaced = \"20 s\" }\n\
+                access = { rate = \"1 Gbit/s\", delay = \"5 ms\" }\ntcp = { congestion = \"sttp_practical\" }\n";
+    let summary = run(text);
+    let link = &summary.links[0].metrics;
+    assert_eq!(summary.run.get("lost_packets"), Some(0.0));
+    assert!(link.get("queue_delay_mean_s").unwrap() < 0.15, "{:?}", link.get("queue_delay_mean_s"));
+    assert!(link.get("utilisation").unwrap() > 0.8, "{:?}", link.get("utilisation"));
+    assert!(summary.run.get("jain_index").unwrap() > 0.95, "{:?}", summary.run.get("jain_index"));
+}

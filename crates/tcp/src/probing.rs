@@ -39,14 +39,14 @@ impl Probing {
         }
     }
 
-    /// A probe leaves now. Returns when its echo is overdue.
-    pub fn sent(&mut self, now: Instant) -> Instant {
+    /// A probe leaves now. Returns when its echo is overdue: no later than after `longest`, if that is more than the first wait.
+    pub fn sent(&mut self, now: Instant, longest: Duration) -> Instant {
         if self.unsent == self.probe.count {
             self.sent_at = now;
         }
         self.unsent = self.unsent.saturating_sub(1);
         let patience = self.probe.timeout.saturating_mul(1 << self.failed.min(30));
-        self.sent_at + patience
+        self.sent_at + patience.min(longest.max(self.probe.timeout))
     }
     /// Another probe follows at once.
     pub fn more(&self) -> bool {
@@ -70,8 +70,13 @@ impl Probing {
         }
         self.gaps.len() + 1 >= self.probe.count as usize
     }
+    /// Some echo has come.
     pub fn heard(&self) -> bool {
         self.last.is_some()
+    }
+    /// Echoes are missing of a train, but there are gaps to go by, and the mode is not strict.
+    pub fn makes_do(&self) -> bool {
+        !self.gaps.is_empty() && !self.is_strict()
     }
 
     /// Echoes are overdue. True if all probes are to be sent again.
@@ -99,11 +104,9 @@ impl Probing {
     pub fn rtt_sample(&self) -> Option<Duration> {
         self.rtt.filter(|_| self.failed == 0)
     }
-    /// What there is to tell: no gaps if echoes are missing.
+    /// What there is to tell.
     pub fn report(&self, now: Instant) -> Probed<'_> {
-        let complete = self.gaps.len() + 1 >= self.probe.count as usize;
-        let gaps = if complete { self.gaps.as_slice() } else { &[] };
-        Probed { now, rtt: self.rtt.unwrap_or(Duration::ZERO), size: self.probe.size, gaps }
+        Probed { now, rtt: self.rtt.unwrap_or(Duration::ZERO), size: self.probe.size, gaps: &self.gaps }
     }
     /// The probes turned out to be of this length.
     pub fn measured_size(&mut self, bytes: u32) {

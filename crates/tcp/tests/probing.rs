@@ -5,8 +5,9 @@ mod common;
 use common::*;
 use longhaul_cc::{Algorithm, CongestionControl, Setup, SlowStartKind, build};
 use longhaul_segment::{Flags, SeqNumber};
-use longhaul_tcp::{Config, Connection, Event, State};
+use longhaul_tcp::{Config, Connection, Event, Recovery, State};
 use longhaul_units::{Duration, Instant, Rate, Size};
+use proptest::prelude::*;
 
 /// Payload of a packet of 1000 bytes.
 const PAYLOAD: u32 = 960;
@@ -23,14 +24,19 @@ fn config() -> Config {
     Config { mss: PAYLOAD, assumed_options: true, delayed_ack: None, nagle: false, ..Config::default() }
 }
 
+/// A greedy source.
 fn world(config: Config, congestion: &str, slow_start: &str) -> World {
+    let mut world = world_of(config, congestion, slow_start);
+    world.a.write_unlimited();
+    world
+}
+
+fn world_of(config: Config, congestion: &str, slow_start: &str) -> World {
     let end = |isn| (config.clone(), policy(congestion, slow_start), SeqNumber(isn));
     let ((a, cc_a, isn_a), (b, cc_b, isn_b)) = (end(1000), end(9000));
     let a = Connection::connect(a, cc_a, isn_a, ports(End::A));
     let b = Connection::listen(b, cc_b, isn_b, ports(End::B));
-    let mut world = World::new(a, b, ms(50));
-    world.a.write_unlimited();
-    world
+    World::new(a, b, ms(50))
 }
 
 /// A bottleneck of this rate with an endless queue, then 50 ms; 50 ms back.
@@ -223,6 +229,24 @@ fn in_normal_mode_half_a_pair_does_in_the_end() {
     assert!((rate(&world) - 800_000.0).abs() < 1000.0, "{}", rate(&world));
 }
 
+/// Six echoes of eight have five gaps, one of which spans a missing one.
+#[test]
+fn in_normal_mode_a_train_does_with_the_echoes_that_come() {
+    let train = r#"{"kind": "packet_pair", "probes": 8, "retries": 5}"#;
+    let mut echoes = 0;
+    let mut world = world(config(), r#""sttp""#, train).scripted(move |sent| {
+        let takes = Duration::from_micros(160);
+        if sent.from == End::A {
+            return vec![ms(50)];
+        }
+        echoes += 1;
+        if echoes == 3 || echoes == 8 { vec![] } else { vec![ms(50) + takes.saturating_mul(echoes)] }
+    });
+    world.run_until(at_ms(1001));
+    assert_eq!((world.a.state(), world.a.stats().syn_retransmissions), (State::Established, 0));
+    assert!((rate(&world) / 2e6 - 1.0).abs() < 0.01, "{}", rate(&world));
+}
+
 /// Without a word from the peer the connection is given up in any mode.
 #[test]
 fn a_peer_that_is_not_there_is_given_up() {
@@ -261,4 +285,76 @@ fn a_recovery_costs_ten_per_cent_once() {
     let retransmission = world.retransmissions()[0];
     let duplicates = world.acks_from(End::B).iter().filter(|(_, ack)| *ack == retransmission.1).count();
     assert!(duplicates >= 4, "{duplicates} ACKs ask for it");
+}
+
+/// The same on every run: fates of segments from a seed (SplitMix64).
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+const POLICIES: [&str; 6] = [
+    r#""sttp""#,
+    r#"{"kind": "sttp", "bucket": "acks", "timeout_factor": 0.5}"#,
+    r#"{"kind": "sttp", "scaling": "ratio", "scale_tokens": true, "token": "bytes", "peer_window": 0}"#,
+    r#""sttp_practical""#,
+    r#"{"kind": "sttp_practical", "rival": "reno", "patience": 1, "reprobe": "100 ms", "train": 3}"#,
+    r#""reno_average""#,
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, max_shrink_iters: 100, ..ProptestConfig::default() })]
+    /// Whatever the path does, no byte is lost or comes twice, and both ends close: tokens never run out for good.
+    #[test]
+    fn every_byte_arrives_once_by_tokens_too(
+        policy_index in 0..POLICIES.len(),
+        recovery in prop::sample::select(vec![Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack]),
+        assumed_options in any::<bool>(),
+        probes in 2u32..6,
+        seed in any::<u64>(),
+        loss_percent in 0u64..25,
+        writes in prop::collection::vec((0u64..3000, 1u64..60_000), 0..5),
+    ) {
+        let retries = format!(r#"{{"kind": "packet_pair", "probes": {probes}, "retries": 20}}"#);
+        let settings = Config {
+            recovery,
+            assumed_options,
+            max_rto: Duration::from_secs(8),
+            max_retransmissions: 100,
+            time_wait: Duration::from_secs(600),
+            ..config()
+        };
+        let mut state = seed;
+        let mut world = world_of(settings, POLICIES[policy_index], &retries).scripted(move |_| {
+            let mut copies = vec![];
+            if random(&mut state) % 100 >= loss_percent {
+                copies.push(ms(20) + Duration::from_micros(random(&mut state) % 15_000));
+            }
+            if random(&mut state) % 100 < 3 {
+                copies.push(ms(20 + random(&mut state) % 200));
+            }
+            copies
+        });
+        world.keep_log = false;
+        let (mut time, mut written) = (0, 0);
+        for (pause, bytes) in writes {
+            time += pause;
+            world.run_until(at_ms(time));
+            world.a.write(bytes);
+            written += bytes;
+        }
+        while !world.a.state().is_synchronized() {
+            prop_assert!(world.step(at_ms(10_000_000)), "{:?}", world.a.state());
+        }
+        world.a.close();
+        while !world.saw(End::B, Event::PeerClosed) {
+            prop_assert!(world.step(at_ms(10_000_000)), "{} of {written} at {}", world.b.received_bytes(), world.now);
+        }
+        world.b.close();
+        prop_assert!(world.run_until_closed(at_ms(10_000_000)), "{:?} and {:?}", world.a.state(), world.b.state());
+        prop_assert_eq!((world.b.received_bytes(), world.a.acked_bytes()), (written, written));
+    }
 }

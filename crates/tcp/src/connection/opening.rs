@@ -131,7 +131,9 @@ impl Connection {
     #[cold]
     pub(super) fn on_probe_timeout(&mut self, now: Instant) {
         let Some(probing) = &mut self.probing else { return };
-        if probing.retries() {
+        if probing.makes_do() {
+            self.establish_as_probed(now);
+        } else if probing.retries() {
             self.syn_retransmissions += 1;
             self.stats.syn_retransmissions += 1;
             self.sender.rto_deadline = Instant::FAR_FUTURE;

@@ -173,7 +173,7 @@ impl Connection {
                 probing.answer_timeout().map_or(Instant::FAR_FUTURE, |wait| now + wait)
             }
             Some(probing) => {
-                let overdue = probing.sent(now);
+                let overdue = probing.sent(now, self.config.max_rto);
                 self.syn_due = probing.more();
                 overdue
             }

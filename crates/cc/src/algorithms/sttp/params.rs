@@ -1,6 +1,6 @@
 //! What can be set of STTP: every reading that the thesis leaves open, with the default that fits its numbers best.
 
-use super::{Scaling, Sttp};
+use super::{Rival, Scaling, Sttp};
 use crate::params::Spec;
 use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::slow_start::packet_pair::PacketPairParams;
@@ -79,7 +79,8 @@ pub struct SttpParams {
     /// Least rho in a round trip, if that is more.
     #[schemars(extend("minimum" = 0, "maximum" = 1_000_000, "x-unit" = "packets per RTT"))]
     pub rho_min_per_rtt: f64,
-    /// Largest rho, in largest delivery rates of the last ten round trips; 0 for no limit, 1.25 for deployment.
+    /// Largest rho, in largest delivery rates of the last ten round trips, or in probed rates if those are larger; 0 for no limit,
+    /// 1.25 for deployment.
     #[schemars(extend("minimum" = 0, "maximum" = 100, "x-unit" = "delivery rates"))]
     pub rho_max: f64,
     /// Packets that may be in flight, which the peer's window stands for; 0 for no limit but the window that the peer offers.
@@ -98,6 +99,31 @@ pub struct SttpParams {
     /// 0 for no such rule, 0.5 for deployment.
     #[schemars(extend("minimum" = 0, "maximum" = 1, "x-unit" = "packet times"))]
     pub compressed_acks: f64,
+    /// Beyond the thesis: packets of data that leave back to back to measure the bottleneck again (a train); less than 3 for
+    /// none. The first flight is one, and sets the rate anew.
+    #[schemars(extend("minimum" = 0, "maximum" = 64, "x-unit" = "packets"))]
+    pub train: u32,
+    /// Time from one train to the next; 0 s for no other than the first.
+    pub reprobe: Duration,
+    /// Beyond the thesis: rho grows in each round trip without a standing queue by this share of the geometric mean of itself
+    /// and the measured capacity; 0 for growth by falling round trips alone.
+    #[schemars(extend("minimum" = 0, "maximum" = 1, "x-unit" = "share"))]
+    pub grow: f64,
+    /// Beyond the thesis: what rho gives up in every other round trip while a queue stands: the queue's share of the round trip,
+    /// this much at least, and a half at most; 0 for nothing.
+    #[schemars(extend("minimum" = 0, "exclusiveMaximum" = 1, "x-unit" = "share"))]
+    pub drain: f64,
+    /// A queue stands if the least round trip of a round is longer than the least of all by this share of it, and by 3 packets'
+    /// time.
+    #[schemars(extend("minimum" = 0, "maximum" = 10, "x-unit" = "least RTTs"))]
+    pub standing: f64,
+    /// Beyond the thesis: the window that sets the rate while others keep the queue full, so that STTP does not starve: none,
+    /// reno or cubic.
+    #[schemars(extend("x-unit" = "none, reno or cubic"))]
+    pub rival: Rival,
+    /// A queue that stands for so many round trips although rho gives way is others'; one that is empty for as many is not.
+    #[schemars(extend("minimum" = 1, "maximum" = 1000, "x-unit" = "RTTs"))]
+    pub patience: u32,
 }
 
 impl Default for SttpParams {
@@ -127,6 +153,13 @@ impl Default for SttpParams {
             rho_fail: 1.0,
             window_gain: 0.0,
             compressed_acks: 0.0,
+            train: 0,
+            reprobe: Duration::ZERO,
+            grow: 0.0,
+            drain: 0.0,
+            standing: 0.1,
+            rival: Rival::None,
+            patience: 8,
         }
     }
 }
