@@ -106,6 +106,18 @@ def test_a_design_is_simulated_as_predicted() -> None:
         assert simulated == pytest.approx(design.rate, rel=0.03)
 
 
+def test_the_paced_protocol_has_the_whole_satellite() -> None:
+    """1448 of 1500 bytes of 54 Mbit/s are 6363 kB/s, whatever the line; an allotted rate is kept."""
+    path = designs.Path(54e6, 9600, 0.6)
+    design = designs.paced(path)
+    assert design.rate / KB == pytest.approx(6363.3, abs=0.1)
+    simulated = designs.simulated_rate(designs.simulate(design, path, duration=10, warmup=4))
+    assert simulated == pytest.approx(design.rate, rel=0.005)
+    allotted = designs.paced(path, 1e6)
+    simulated = designs.simulated_rate(designs.simulate(allotted, path, duration=10, warmup=4))
+    assert simulated == pytest.approx(1e6, rel=0.005)
+
+
 def test_the_command_prints_every_design(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["design", "asymmetric", "--down", "54Mbit/s", "--up", "28800baud", "--rtt", "600ms", "--no-run"]
     assert cli.run([*arguments, "--json"]) == 0

@@ -134,7 +134,7 @@ class Scenario:
         return self._append("flow", {**_given(known), **settings})
 
     def middlebox(self, at: str, kind: str, *, name: str | None = None, **settings: Any) -> Scenario:
-        """A middlebox at a node: `premature_ack`, `split`, `snoop`, `ack_compaction`, `ack_filter`, `mss_clamp` or `throttle`.
+        """A middlebox at a node: `premature_ack`, `split`, `snoop`, `ack_compaction`, `ack_filter`, `mss_clamp`, `throttle` or `paced`.
 
         Further settings: `flows`, `fail_at`, and those of its kind.
         """

@@ -8,8 +8,8 @@ use longhaul_middlebox::split::{Carrying, Plans};
 use longhaul_middlebox::{Established, Middlebox};
 use longhaul_results::{Metrics, MiddleboxSummary};
 use longhaul_scenario::{
-    MiddleboxSpec, Network, Scenario, SplitSpec, distributed_split, packet_middlebox, single_split,
-    split_plan,
+    MiddleboxSpec, Network, Scenario, distributed_split, paced_hop, packet_middlebox, proxy_plan, proxy_tcp,
+    single_split,
 };
 use longhaul_units::Instant;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub(crate) struct Stage {
     makes_anew: bool,
     /// It is made for IPv4 only.
     v4_only: bool,
+    /// The link whose queue it wants to know of.
+    pub watched: Option<usize>,
     /// Its counters at the end of the warm-up.
     baseline: Vec<(&'static str, u64)>,
 }
@@ -41,15 +43,16 @@ impl Stage {
         // Own connections have numbers of their own here, behind all that hosts can have.
         let own = FIRST_OWN + instance.own_connections.0 - network.connection_flows.len() as u32;
         let inner = match spec {
-            MiddleboxSpec::Split(spec) => split(scenario, network, index, spec, own)?,
+            MiddleboxSpec::Split(_) | MiddleboxSpec::Paced(_) => proxy(scenario, network, index, own)?,
             _ => packet_middlebox(scenario, network, index, own, Established::default())
-                .expect("all but splits are made there"),
+                .expect("all but proxies are made there"),
         };
         let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
         let baseline = inner.counters();
         let compacts = matches!(spec, MiddleboxSpec::AckCompaction(_));
         let makes_anew = compacts || matches!(spec, MiddleboxSpec::AckFilter(_));
-        Ok(Stage { inner, fails_at, makes_anew, v4_only: compacts, baseline })
+        let watched = instance.between[0].first().copied().filter(|_| inner.watches_queue());
+        Ok(Stage { inner, fails_at, makes_anew, v4_only: compacts, watched, baseline })
     }
 
     /// True if it can do what it does with this packet.
@@ -110,35 +113,37 @@ impl Stage {
     }
 }
 
-/// A split, with the bytes of its packets beside it.
-fn split(
+/// A proxy, with the bytes of its packets beside it.
+fn proxy(
     scenario: &Scenario,
     network: &Network,
     index: usize,
-    spec: &SplitSpec,
     own: u32,
 ) -> Result<Box<dyn Middlebox<Payload>>, Error> {
     let instance = &network.middleboxes[index];
+    let spec = &scenario.middlebox[instance.spec];
     let mut groups: Vec<usize> = instance.flows.iter().map(|flow| network.flows[*flow].group).collect();
     groups.dedup();
     let first = groups.first().copied().unwrap_or(0);
-    let tcp = |group: usize| {
-        let flow = &scenario.flow[group].tcp;
-        (spec.near_tcp(flow), spec.far_tcp(flow))
-    };
+    let tcp = |group: usize| proxy_tcp(scenario, spec, group);
     if let Some(other) = groups.iter().find(|group| tcp(**group) != tcp(first)) {
         let [first, other] = [first, *other].map(|group| &scenario.flow[group].name);
         return Err(Error::Unsupported(format!(
-            "middlebox \"{}\": with real packets a split has one setting for all flows, and \"{first}\" and \"{other}\" have \
+            "middlebox \"{}\": with real packets a proxy has one setting for all flows, and \"{first}\" and \"{other}\" have \
              different `tcp`: give them the same, or set `near` and `far` of the middlebox",
             instance.name
         )));
     }
-    let plans = Plans { plans: vec![split_plan(scenario, spec, first)], of: vec![] };
-    Ok(if instance.nodes.len() == 1 {
-        Box::new(Carrying::new(single_split(scenario, instance, plans), FIRST_OWN))
-    } else {
-        let split = distributed_split(scenario, network, instance, spec, plans, own, vec![]);
-        Box::new(Carrying::new(split, FIRST_OWN))
+    let plans = Plans { plans: vec![proxy_plan(scenario, spec, first)], of: vec![] };
+    Ok(match spec {
+        MiddleboxSpec::Paced(spec) => {
+            let hop = paced_hop(scenario, network, instance, spec, plans, own);
+            Box::new(Carrying::new(hop, FIRST_OWN))
+        }
+        MiddleboxSpec::Split(spec) if instance.nodes.len() == 2 => {
+            let split = distributed_split(scenario, network, instance, spec, plans, own, vec![]);
+            Box::new(Carrying::new(split, FIRST_OWN))
+        }
+        _ => Box::new(Carrying::new(single_split(scenario, instance, plans), FIRST_OWN)),
     })
 }

@@ -13,7 +13,7 @@ use crate::line::CompressedLine;
 use crate::own;
 use crate::rewrite::{Read, rewrite};
 use crate::stage::{Payload, Stage};
-use longhaul_middlebox::{Departure, Event, Passing, Verdict};
+use longhaul_middlebox::{Departure, Event, Passing, QueueState, Verdict};
 use longhaul_path::link::Fate;
 use longhaul_path::{DropCause, Link};
 use longhaul_results::MiddleboxSummary;
@@ -398,7 +398,16 @@ impl World {
     /// Does all that a middlebox wants after an input.
     fn serve(&mut self, observer: &mut impl Observer, stage: usize) {
         let mut segment = Segment::default();
-        while let Some(departure) = self.stages[stage].inner.transmit_into(self.now, &mut segment) {
+        loop {
+            if let Some(link) = self.stages[stage].watched {
+                let link = &mut self.links[link];
+                let state =
+                    QueueState { bytes: link.occupancy(self.now).bytes, rate: link.rate_at(self.now) };
+                self.stages[stage].inner.handle_queue(self.now, state);
+            }
+            let Some(departure) = self.stages[stage].inner.transmit_into(self.now, &mut segment) else {
+                break;
+            };
             let frame = if departure.connection < FIRST_OWN {
                 self.made(stage, &segment, &departure)
             } else {

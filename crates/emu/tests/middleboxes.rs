@@ -173,6 +173,26 @@ fn a_split_at_two_nodes_hands_every_byte_on() {
     }
 }
 
+/// Down the paced datagrams, up the thin line: each loses one packet in fifty, with an erasure code and without.
+#[test]
+fn a_paced_hop_hands_every_byte_on() {
+    if !can_run(&["python3", "curl", "ping", "cmp"]) {
+        return;
+    }
+    for (name, more) in [("plain", ""), ("coded", "erasure = { items = 10, parities = 2 }\n")] {
+        let hop = format!("[[middlebox]]\nkind = \"paced\"\nat = \"hub\"\npeer = \"edge\"\n{more}");
+        let lossy = chain(&hop, "").replace(
+            "delay = \"40 ms\" }",
+            "delay = \"100 ms\", loss = { kind = \"random\", probability = \"2 %\" } }",
+        );
+        a_file_arrives_as_it_was(&format!("paced-{name}"), &lossy);
+        what_is_no_tcp_passes(&format!("paced-{name}"), &chain(&hop, ""));
+        let summary = summary_of(&format!("paced-{name}"), &chain(&hop, ""));
+        assert!(middlebox(&summary, "paced_items") >= 300_000.0 / 1448.0, "datagrams for 300,000 bytes");
+        assert!(middlebox(&summary, "reports") >= 1.0);
+    }
+}
+
 #[test]
 fn a_split_ends_the_other_connection_when_a_host_resets() {
     if !can_run(&["python3"]) {

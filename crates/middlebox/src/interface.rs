@@ -5,7 +5,7 @@ use crate::base::Base;
 use crate::levels::Levels;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::Connection;
-use longhaul_units::Instant;
+use longhaul_units::{Instant, Rate};
 
 /// Which way a packet goes, seen from the end that opened its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -113,6 +113,13 @@ pub trait Middlebox<B: Body>: Send {
     /// Gives up all that it holds, since it breaks down.
     fn lose_all(&mut self, _now: Instant) {}
 
+    /// True if it wants [`Middlebox::handle_queue`] before each time that it is asked for packets.
+    fn watches_queue(&self) -> bool {
+        false
+    }
+    /// What waits for the link that leads from its first node to its second.
+    fn handle_queue(&mut self, _now: Instant, _state: QueueState) {}
+
     /// Time has come to what [`Middlebox::poll_timeout`] said.
     fn handle_timeout(&mut self, now: Instant) {
         while let Some(owner) = self.base_mut().timers.expired(now) {
@@ -148,6 +155,15 @@ pub trait Middlebox<B: Body>: Send {
     fn own_connections(&self) -> Vec<OwnConnection<'_>> {
         vec![]
     }
+}
+
+/// The queue of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueState {
+    /// Bytes that wait or are being transmitted.
+    pub bytes: u64,
+    /// The link's rate now.
+    pub rate: Rate,
 }
 
 /// One end of a connection between the two nodes of a middlebox.

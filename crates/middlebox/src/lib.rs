@@ -12,6 +12,7 @@ mod interface;
 mod levels;
 pub mod mss_clamp;
 mod outbox;
+pub mod paced;
 pub mod premature_ack;
 pub mod snoop;
 pub mod split;
@@ -24,10 +25,12 @@ pub use ack_filter::AckFilter;
 pub use base::Base;
 pub use cache::LocalRecovery;
 pub use interface::{
-    Body, Departure, Direction, Established, Event, KnownEnd, Middlebox, OwnConnection, Passing, Verdict,
+    Body, Departure, Direction, Established, Event, KnownEnd, Middlebox, OwnConnection, Passing, QueueState,
+    Verdict,
 };
 pub use levels::{Gauge, Levels};
 pub use mss_clamp::MssClamp;
+pub use paced::PacedHop;
 pub use premature_ack::PrematureAck;
 pub use snoop::Snoop;
 pub use split::{DistributedSplit, SingleSplit};

@@ -6,6 +6,8 @@ use common::*;
 use longhaul_middlebox::ack_compaction::{self, AckCompaction, Form, Spacing};
 use longhaul_middlebox::ack_filter::{self, AckFilter};
 use longhaul_middlebox::mss_clamp::{self, MssClamp};
+use longhaul_middlebox::paced::erasure::Code;
+use longhaul_middlebox::paced::{self, Control, PacedHop};
 use longhaul_middlebox::premature_ack::{self, Guard, PrematureAck, Watermark};
 use longhaul_middlebox::snoop::{self, Snoop};
 use longhaul_middlebox::split::record::Framing;
@@ -65,6 +67,15 @@ enum Kind {
         burst: u64,
         queue: u64,
     },
+    Paced {
+        buffer: u64,
+        credit: u64,
+        code: Option<Code>,
+        established: bool,
+        rate: u64,
+        /// The active openers are on the side of the pseudo proxy.
+        mirrored: bool,
+    },
 }
 
 /// Packets the other way do not meet an ACK compactor.
@@ -86,6 +97,40 @@ impl Middlebox<()> for OneWay {
     }
     fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
         self.0.transmit_into(now, segment)
+    }
+    fn lose_all(&mut self, now: Instant) {
+        self.0.lose_all(now);
+    }
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.0.counters()
+    }
+    fn base(&self) -> &Base<()> {
+        self.0.base()
+    }
+    fn base_mut(&mut self) -> &mut Base<()> {
+        self.0.base_mut()
+    }
+}
+
+/// A paced hop whose second node is on the side of the active openers: what goes from its first to its second goes their way.
+struct Mirrored(PacedHop);
+
+impl Middlebox<()> for Mirrored {
+    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, ()>) -> Verdict {
+        self.0.handle_packet(now, port, packet)
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.0.handle_timeout(now);
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.poll_timeout()
+    }
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
+        let mut departure = self.0.transmit_into(now, segment)?;
+        if departure.connection >= FLOWS {
+            departure.direction = departure.direction.opposite();
+        }
+        Some(departure)
     }
     fn lose_all(&mut self, now: Instant) {
         self.0.lose_all(now);
@@ -139,6 +184,18 @@ fn kind() -> impl Strategy<Value = Kind> {
                 Kind::AckCompaction { traditional, wait, spacing, over_tcp }
             }
         ),
+        (
+            2000u64..60_000,
+            2000u64..60_000,
+            prop::option::of((1u8..12, 1u8..4)),
+            any::<bool>(),
+            100_000u64..20_000_000,
+            any::<bool>(),
+        )
+            .prop_map(|(buffer, credit, code, established, rate, mirrored)| {
+                let code = code.map(|(items, parities)| Code { items, parities });
+                Kind::Paced { buffer, credit, code, established, rate, mirrored }
+            }),
     ]
 }
 
@@ -160,6 +217,45 @@ fn snoop_agent(cache: usize) -> Box<dyn Middlebox<()>> {
 
 fn single(config: &Config, buffer: u64) -> Box<dyn Middlebox<()>> {
     Box::new(SingleSplit::new(plans(config, Some(buffer)), Random::stream(1, "split")))
+}
+
+/// The protocol's datagrams go from the first node to the second.
+fn paced_hop(config: &Config, kind: &Kind, seed: u64) -> PacedHop {
+    let Kind::Paced { buffer, credit, code, established, rate, .. } = *kind else { unreachable!() };
+    let control = Config {
+        reading: Reading::Immediate,
+        receive_buffer: None,
+        nagle: false,
+        max_retransmissions: u32::MAX,
+        max_syn_retransmissions: u32::MAX,
+        ..config.clone()
+    };
+    let settings = paced::Settings {
+        sender: paced::sender::Settings {
+            rate: Some(Rate::from_bps(rate)),
+            queue: ms(20),
+            mtu: 1000,
+            loop_rtts: 2.0,
+            initial_rtt: ms(300),
+            most_kept: 100_000,
+            reordering: 3,
+            report_interval: ms(100),
+            code,
+        },
+        receiver: paced::receiver::Settings {
+            report_interval: ms(100),
+            reordering: 3,
+            line: Some(Rate::from_bps(19_200)),
+            headers: 42,
+            share: 0.5,
+            buffer: credit,
+            code,
+        },
+        control: Control { side: side(&control), established },
+        silence: None,
+        first_number: FLOWS,
+    };
+    PacedHop::new(plans(config, Some(buffer)), settings, Random::stream(seed, "paced"))
 }
 
 impl Kind {
@@ -211,6 +307,12 @@ impl Kind {
                 };
                 (vec![Box::new(OneWay(compaction))], vec![(0, 0), (0, 1)])
             }
+            Kind::Paced { mirrored: false, .. } => {
+                (vec![Box::new(paced_hop(config, self, seed))], vec![(0, 0), (0, 1)])
+            }
+            Kind::Paced { .. } => {
+                (vec![Box::new(Mirrored(paced_hop(config, self, seed)))], vec![(0, 1), (0, 0)])
+            }
             Kind::Single { buffer } => (vec![single(config, *buffer)], vec![(0, 0)]),
             Kind::SingleAndSnoop => (vec![single(config, 20_000), snoop_agent(20)], vec![(0, 0), (1, 0)]),
             Kind::Distributed { connections, buffer, hold_back, header, established, queue } => {
@@ -261,6 +363,7 @@ impl Kind {
             Kind::TwoPrematureAcks
             | Kind::SingleAndSnoop
             | Kind::Distributed { .. }
+            | Kind::Paced { .. }
             | Kind::AckCompaction { .. } => 3,
         }
     }

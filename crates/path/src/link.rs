@@ -545,6 +545,11 @@ impl<P: Packet + Send + 'static> Link<P> {
         }
     }
 
+    /// The rate at `now`: zero while the transmitter is stopped. Looks never go back in time.
+    pub fn rate_at(&mut self, now: Instant) -> Rate {
+        if self.constant { self.rate } else { self.rest.schedule.rate_at(now) }
+    }
+
     /// The average queue that the discipline goes by, in packets, as of the last arrival; `None` if it goes by none.
     pub fn average_queue(&self) -> Option<f64> {
         match &self.discipline {

@@ -156,6 +156,11 @@ impl Schedule {
         }
     }
 
+    /// The rate at `now`; zero while the transmitter is stopped.
+    pub fn rate_at(&mut self, now: Instant) -> Rate {
+        self.rate.at(now)
+    }
+
     /// Propagation delay for a packet that leaves at `now`.
     pub fn delay_at(&mut self, now: Instant) -> Duration {
         if self.constant { self.delay.steps[0].1 } else { self.delay.at(now) }

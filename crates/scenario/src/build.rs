@@ -1,6 +1,7 @@
 //! Middleboxes as a scenario describes them, the same for every world; worlds differ in how they number connections.
 
-use crate::{BufferSpec, MiddleboxInstance, MiddleboxSpec, Network, Scenario, SplitSpec, TcpSpec};
+use crate::{BufferSpec, MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, Scenario, SplitSpec, TcpSpec};
+use longhaul_middlebox::paced::{self, Control, PacedHop};
 use longhaul_middlebox::split::{FlowControl, LongHop, MakeCongestionControl, Plan, Plans, Side};
 use longhaul_middlebox::{
     AckCompaction, AckFilter, Body, DistributedSplit, Established, Middlebox, MssClamp, PrematureAck,
@@ -11,7 +12,7 @@ use longhaul_tcp::{Config, Reading};
 use longhaul_units::{Rate, Size};
 use std::sync::Arc;
 
-/// A middlebox that passes packets on as hosts have made them; `None` for a split, which makes its own. `own` is the number of its
+/// A middlebox that passes packets on as hosts have made them; `None` for a proxy, which makes its own. `own` is the number of its
 /// first own connection, if it has any.
 pub fn packet_middlebox<B: Body>(
     scenario: &Scenario,
@@ -25,10 +26,7 @@ pub fn packet_middlebox<B: Body>(
         MiddleboxSpec::PrematureAck(spec) => Box::new(PrematureAck::new(spec.settings(), established)),
         MiddleboxSpec::Snoop(spec) => Box::new(Snoop::new(spec.settings())),
         MiddleboxSpec::AckCompaction(spec) => {
-            let links = instance.between[0].iter().map(|link| &network.links[*link].config);
-            let thin = links.min_by_key(|config| config.rate);
-            let rate = thin.map_or(Rate::ZERO, |config| config.rate);
-            let framing = thin.and_then(|config| config.serial).map_or(0, |serial| serial.framing.bytes());
+            let (rate, framing) = thin_line(network, &instance.between[0]);
             let settings = spec.settings(rate, framing);
             Box::new(match spec.carrier_tcp() {
                 None => AckCompaction::new(settings, own),
@@ -41,16 +39,38 @@ pub fn packet_middlebox<B: Body>(
             let name = format!("middlebox {} queue", instance.name);
             Box::new(Throttle::new(spec.settings(), scenario.run.seed, &name))
         }
-        MiddleboxSpec::Split(_) => return None,
+        MiddleboxSpec::Split(_) | MiddleboxSpec::Paced(_) => return None,
     })
 }
 
-/// How a split makes the connections of flows of this group.
-pub fn split_plan(scenario: &Scenario, spec: &SplitSpec, group: usize) -> Plan {
+/// Rate of the slowest link of a way, and what it adds to a packet.
+fn thin_line(network: &Network, way: &[usize]) -> (Rate, u32) {
+    let thin = way.iter().map(|link| &network.links[*link].config).min_by_key(|config| config.rate);
+    let framing = thin.and_then(|config| config.serial).map_or(0, |serial| serial.framing.bytes());
+    (thin.map_or(Rate::ZERO, |config| config.rate), framing)
+}
+
+/// Settings of the connections that a proxy has with the hosts of this group's flows: towards the active opener and the passive one.
+/// `None` for a middlebox that is no proxy.
+pub fn proxy_tcp(scenario: &Scenario, middlebox: &MiddleboxSpec, group: usize) -> Option<[TcpSpec; 2]> {
     let flow = &scenario.flow[group].tcp;
+    match middlebox {
+        MiddleboxSpec::Split(spec) => Some([spec.near_tcp(flow), spec.far_tcp(flow)]),
+        MiddleboxSpec::Paced(spec) => Some([spec.near_tcp(flow), spec.far_tcp(flow)]),
+        _ => None,
+    }
+}
+
+/// How a proxy makes the connections of flows of this group.
+///
+/// # Panics
+/// For a middlebox that is no proxy.
+pub fn proxy_plan(scenario: &Scenario, middlebox: &MiddleboxSpec, group: usize) -> Plan {
+    let flow = &scenario.flow[group].tcp;
+    let [near, far] = proxy_tcp(scenario, middlebox, group).expect("only proxies have plans");
     Plan {
-        near: side(&spec.near_tcp(flow), Reading::Manual),
-        far: side(&spec.far_tcp(flow), Reading::Manual),
+        near: side(&near, Reading::Manual),
+        far: side(&far, Reading::Manual),
         established: flow.established.then(|| flow.config()),
     }
 }
@@ -102,4 +122,26 @@ pub fn distributed_split(
     };
     let name = format!("middlebox {}", instance.name);
     DistributedSplit::new(plans, long_hop, control, scenario.run.seed, &name)
+}
+
+/// A paced hop. `own` is the number of its first own connection.
+pub fn paced_hop(
+    scenario: &Scenario,
+    network: &Network,
+    instance: &MiddleboxInstance,
+    spec: &PacedSpec,
+    plans: Plans,
+    own: u32,
+) -> PacedHop {
+    let (line, framing) = thin_line(network, &instance.between[1]);
+    let control = spec.control_tcp();
+    let settings = paced::Settings {
+        sender: spec.sender(),
+        receiver: spec.receiver(line, framing),
+        control: Control { side: side(&control, Reading::Immediate), established: control.established },
+        silence: spec.silence(),
+        first_number: own,
+    };
+    let random = Random::stream(scenario.run.seed, &format!("middlebox {} isn", instance.name));
+    PacedHop::new(plans, settings, random)
 }

@@ -18,14 +18,14 @@ mod traces;
 mod traffic;
 mod validate;
 
-pub use build::{distributed_split, packet_middlebox, single_split, split_plan};
+pub use build::{distributed_split, paced_hop, packet_middlebox, proxy_plan, proxy_tcp, single_split};
 pub use draw::{Count, Draw, Quantity, Volume};
 pub use error::ScenarioError;
 pub use load::{load, resolved_toml, run_id, schema_json};
 pub use middlebox::{
-    AckCompactionSpec, AckFilterSpec, AckRatioSpec, Common, CompactionFormSpec, ConnectionsSpec, FramingSpec,
-    GuardSpec, LocalQueueSpec, LocalRecoverySpec, MiddleboxSpec, MssClampSpec, PrematureAckSpec, SnoopSpec,
-    SpacingSpec, SplitSpec, ThrottleSpec, TowardsSpec, WatermarkSpec,
+    AckCompactionSpec, AckFilterSpec, AckRatioSpec, Common, CompactionFormSpec, ConnectionsSpec, ErasureSpec,
+    FramingSpec, GuardSpec, LocalQueueSpec, LocalRecoverySpec, MiddleboxSpec, MssClampSpec, PacedSpec,
+    PrematureAckSpec, SnoopSpec, SpacingSpec, SplitSpec, ThrottleSpec, TowardsSpec, WatermarkSpec,
 };
 pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, Way};
 pub use spec::{

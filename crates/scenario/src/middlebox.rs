@@ -5,7 +5,7 @@ use crate::{BufferSpec, TcpChanges, TcpSpec};
 use longhaul_middlebox::split::LocalQueueSettings;
 use longhaul_middlebox::split::record::Framing;
 use longhaul_middlebox::{
-    Direction, LocalRecovery, ack_compaction, ack_filter, mss_clamp, premature_ack, snoop, throttle,
+    Direction, LocalRecovery, ack_compaction, ack_filter, mss_clamp, paced, premature_ack, snoop, throttle,
 };
 use longhaul_path::QueueSpec;
 use longhaul_units::{Duration, Limit, Rate, Size};
@@ -38,6 +38,8 @@ pub enum MiddleboxSpec {
     MssClamp(MssClampSpec),
     /// Lets packets one way pass at a rate, with bursts, and keeps the others in a queue (token bucket).
     Throttle(ThrottleSpec),
+    /// Ends the connections of the hosts, and sends datagrams of its own over the satellite at the rate that it has (Coetzee 1999).
+    Paced(Box<PacedSpec>),
 }
 
 impl MiddleboxSpec {
@@ -54,6 +56,7 @@ impl MiddleboxSpec {
             "ack_filter" | "ack-filter" => AckFilterSpec::deserialize(table).err(),
             "mss_clamp" | "mss-clamp" => MssClampSpec::deserialize(table).err(),
             "throttle" => ThrottleSpec::deserialize(table).err(),
+            "paced" => PacedSpec::deserialize(table).err(),
             _ => None,
         }
     }
@@ -67,6 +70,7 @@ impl MiddleboxSpec {
             MiddleboxSpec::AckFilter(spec) => spec.common(),
             MiddleboxSpec::MssClamp(spec) => spec.common(),
             MiddleboxSpec::Throttle(spec) => spec.common(),
+            MiddleboxSpec::Paced(spec) => spec.common(),
         }
     }
     /// Its name, or that of its kind.
@@ -80,8 +84,10 @@ impl MiddleboxSpec {
         if let MiddleboxSpec::Split(spec) = self {
             fields.extend(spec.peer.as_deref().map(|peer| ("peer", peer)));
         }
-        if let MiddleboxSpec::AckCompaction(spec) = self {
-            fields.push(("peer", spec.peer.as_str()));
+        match self {
+            MiddleboxSpec::AckCompaction(spec) => fields.push(("peer", spec.peer.as_str())),
+            MiddleboxSpec::Paced(spec) => fields.push(("peer", spec.peer.as_str())),
+            _ => {}
         }
         fields
     }
@@ -97,6 +103,8 @@ impl MiddleboxSpec {
                 ConnectionsSpec::PerFlow => connections as u32,
             },
             MiddleboxSpec::AckCompaction(_) => 1,
+            // Datagrams, and the control connection.
+            MiddleboxSpec::Paced(_) => 2,
             _ => 0,
         }
     }
@@ -114,6 +122,7 @@ impl MiddleboxSpec {
             MiddleboxSpec::AckFilter(_) => "ack_filter",
             MiddleboxSpec::MssClamp(_) => "mss_clamp",
             MiddleboxSpec::Throttle(_) => "throttle",
+            MiddleboxSpec::Paced(_) => "paced",
         }
     }
 }
@@ -351,15 +360,7 @@ impl SplitSpec {
             None => BufferSpec::Limited(Limit::Bytes(self.buffer)),
             Some(_) => BufferSpec::Unlimited,
         };
-        // A proxy has no more to say at once than what has come: waiting for more would add a round trip to it.
-        let own = TcpSpec {
-            receive_buffer,
-            receive_autotuning: None,
-            reading_rate: None,
-            nagle: false,
-            ..flow.clone()
-        };
-        TcpSpec { receive_autotuning: None, ..changes.over(&own) }
+        host_tcp(changes, flow, receive_buffer)
     }
     /// Settings of the connections over the long hop, for flows of which the largest has this MSS.
     pub fn long_tcp(&self, mss: Size) -> TcpSpec {
@@ -373,6 +374,19 @@ impl SplitSpec {
         };
         TcpSpec { receive_autotuning: None, ..self.long.over(&base) }
     }
+}
+
+/// Settings of a proxy's connection to a host of a flow with these settings.
+fn host_tcp(changes: &TcpChanges, flow: &TcpSpec, receive_buffer: BufferSpec) -> TcpSpec {
+    // A proxy has no more to say at once than what has come: waiting for more would add a round trip to it.
+    let own = TcpSpec {
+        receive_buffer,
+        receive_autotuning: None,
+        reading_rate: None,
+        nagle: false,
+        ..flow.clone()
+    };
+    TcpSpec { receive_autotuning: None, ..changes.over(&own) }
 }
 
 /// How many connections cross the long hop.
@@ -835,5 +849,162 @@ impl ThrottleSpec {
             queue: self.queue,
             towards: self.towards.direction(),
         }
+    }
+}
+
+middlebox! {
+    /// The custom paced protocol: a surrogate sender at the hub, a pseudo proxy at the client's side of the satellite.
+    PacedSpec {
+        /// Name of the node of the pseudo proxy: the far end of the satellite, and where the thin line begins.
+        pub peer: String,
+        /// What the client is allotted of the satellite, headers included. Without it, all that the link has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub rate: Option<Rate>,
+        /// Nothing is sent while more waits for the satellite link than it sends in this time.
+        #[serde(default = "paced_queue")]
+        pub queue: Duration,
+        /// The longest IP packet over the satellite.
+        #[serde(default = "ethernet_mtu")]
+        pub mtu: Size,
+        /// Round trips that datagrams spend in the delay loop, before they are sent again without having been reported.
+        #[serde(default = "two_rounds")]
+        pub loop_rtts: f64,
+        /// The round trip time as long as none was measured.
+        #[serde(default = "one_second")]
+        pub initial_rtt: Duration,
+        /// Most data in the delay loop; nothing new is sent beyond.
+        #[serde(default = "thirty_two_megabytes")]
+        pub loop_buffer: Size,
+        /// Datagrams that may overtake one before it counts as lost.
+        #[serde(default = "three")]
+        pub reordering: u64,
+        /// Longest time between two reports while data arrive.
+        #[serde(default = "paced_report_interval")]
+        pub report_interval: Duration,
+        /// Share of the line back that reports may take, over 0 and up to 1.
+        #[serde(default = "quarter")]
+        pub report_share: f64,
+        /// Receive buffer of each connection to a host: its window closes as it fills.
+        #[serde(default = "one_megabyte")]
+        pub buffer: Size,
+        /// Data of each connection that may be beyond the other node and not with their host yet.
+        #[serde(default = "thirty_two_megabytes")]
+        pub credit: Size,
+        /// An erasure code across datagrams. Without it, none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub erasure: Option<ErasureSpec>,
+        /// The hub ends all connections when it has not heard of the pseudo proxy for so long; `"0 s"`: never.
+        #[serde(default = "two_minutes")]
+        pub silence: Duration,
+        /// What differs from the flow's own settings in the connection to the active opener.
+        #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
+        pub near: TcpChanges,
+        /// What differs from the flow's own settings in the connection to the passive opener.
+        #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
+        pub far: TcpChanges,
+        /// What differs from the default settings in the control connection, which is `established` from the start, without Nagle's
+        /// algorithm, and has an MSS of 536 bytes unless said otherwise.
+        #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
+        pub control: TcpChanges,
+    }
+}
+
+/// An erasure code: any `items` of the `items` + `parities` datagrams of a block are enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ErasureSpec {
+    /// Datagrams with data in a block, from 1 to 255.
+    pub items: u8,
+    /// Datagrams with parities in a block, from 1 to 255.
+    pub parities: u8,
+}
+
+fn paced_queue() -> Duration {
+    Duration::from_millis(20)
+}
+fn ethernet_mtu() -> Size {
+    Size::from_bytes(1500)
+}
+fn two_rounds() -> f64 {
+    2.0
+}
+fn one_second() -> Duration {
+    Duration::from_secs(1)
+}
+fn thirty_two_megabytes() -> Size {
+    Size::from_bytes(32_000_000)
+}
+fn three() -> u64 {
+    3
+}
+fn paced_report_interval() -> Duration {
+    Duration::from_millis(250)
+}
+fn quarter() -> f64 {
+    0.25
+}
+fn two_minutes() -> Duration {
+    Duration::from_secs(120)
+}
+
+impl PacedSpec {
+    /// Settings of the connections to the active opener of a flow with these settings.
+    pub fn near_tcp(&self, flow: &TcpSpec) -> TcpSpec {
+        host_tcp(&self.near, flow, BufferSpec::Limited(Limit::Bytes(self.buffer)))
+    }
+    /// Settings of the connections to its passive opener.
+    pub fn far_tcp(&self, flow: &TcpSpec) -> TcpSpec {
+        host_tcp(&self.far, flow, BufferSpec::Limited(Limit::Bytes(self.buffer)))
+    }
+    /// Settings of the control connection.
+    pub fn control_tcp(&self) -> TcpSpec {
+        let base = TcpSpec {
+            mss: Size::from_bytes(536),
+            established: true,
+            nagle: false,
+            // Fades may be long: the hub decides when it is over.
+            max_retransmissions: u32::MAX,
+            ..TcpSpec::default()
+        };
+        // Messages are read as they come.
+        TcpSpec {
+            receive_buffer: BufferSpec::Unlimited,
+            receive_autotuning: None,
+            ..self.control.over(&base)
+        }
+    }
+
+    fn code(&self) -> Option<paced::erasure::Code> {
+        self.erasure.map(|ErasureSpec { items, parities }| paced::erasure::Code { items, parities })
+    }
+    /// As the surrogate wants them.
+    pub fn sender(&self) -> paced::sender::Settings {
+        paced::sender::Settings {
+            rate: self.rate,
+            queue: self.queue,
+            mtu: u32::try_from(self.mtu.as_bytes()).unwrap_or(u32::MAX),
+            loop_rtts: self.loop_rtts,
+            initial_rtt: self.initial_rtt,
+            most_kept: self.loop_buffer.as_bytes(),
+            reordering: self.reordering,
+            report_interval: self.report_interval,
+            code: self.code(),
+        }
+    }
+    /// As the pseudo proxy wants them, where the line back has this rate at 8 bits a byte and adds so many bytes to a packet.
+    pub fn receiver(&self, line: Rate, framing: u32) -> paced::receiver::Settings {
+        paced::receiver::Settings {
+            report_interval: self.report_interval,
+            reordering: self.reordering,
+            line: (!line.is_zero()).then_some(line),
+            headers: 40 + framing,
+            share: self.report_share,
+            buffer: self.credit.as_bytes(),
+            code: self.code(),
+        }
+    }
+    /// When the hub gives up.
+    pub fn silence(&self) -> Option<Duration> {
+        (!self.silence.is_zero()).then_some(self.silence)
     }
 }

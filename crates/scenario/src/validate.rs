@@ -4,11 +4,12 @@ use crate::error::nearest;
 use crate::{
     AccessSpec, AckCompactionSpec, AckRatioSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck,
     DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec, FramingSpec, InitialWindowSpec, LocalRecoverySpec,
-    MiddleboxInstance, MiddleboxSpec, Network, PrematureAckSpec, Quantity, RateReduction, RunSpec, Scenario,
-    SnoopSpec, SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Volume, WatermarkSpec,
+    MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, PrematureAckSpec, Quantity, RateReduction, RunSpec,
+    Scenario, SnoopSpec, SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Volume,
+    WatermarkSpec,
 };
 use longhaul_path::SerialSpec;
-use longhaul_units::{Duration, Limit, Rate};
+use longhaul_units::{Duration, Limit, Rate, Size};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -665,6 +666,7 @@ impl Checker {
                 }
             }
             MiddleboxSpec::Throttle(spec) => self.throttle(spec),
+            MiddleboxSpec::Paced(spec) => self.paced(scenario, spec),
             MiddleboxSpec::MssClamp(spec) => {
                 if spec.mss.as_bytes() == 0 || spec.mss.as_bytes() > LARGEST_MSS {
                     self.problem(&["mss"], format!("an MSS is from 1 to {LARGEST_MSS} B"));
@@ -785,33 +787,98 @@ impl Checker {
         let groups =
             scenario.flow.iter().filter(|flow| spec.flows.is_empty() || spec.flows.contains(&flow.name));
         for flow in groups {
-            if flow.tcp.established && flow.app.connections() > 1 {
-                let message = format!(
-                    "\"{}\" opens connections during the run without a handshake (`established`), which nobody on the way \
-                     can see",
-                    flow.name
-                );
-                self.problem(&["flows"], message);
-            }
-            if spec.local_queue.is_none() && spec.buffer.as_bytes() < spec.near_tcp(&flow.tcp).mss.as_bytes()
-            {
-                self.problem(&["buffer"], "a receive buffer holds at least one segment");
-                return;
-            }
-            let step = 1 << flow.tcp.config().window_shift();
-            if flow.tcp.established && spec.local_queue.is_none() && spec.buffer.as_bytes() < 2 * step {
-                let message = format!(
-                    "without a handshake (`established`) \"{}\" scales windows as for its own receive buffer, in steps of {step} B: the \
-                     buffer holds at least two of them; or leave out `established`",
-                    flow.name
-                );
-                self.problem(&["buffer"], message);
+            let buffer = spec.local_queue.is_none().then_some(spec.buffer);
+            if !self.proxied(flow, buffer, spec.near_tcp(&flow.tcp).mss) {
                 return;
             }
             self.within("near", None, |check| check.tcp(&spec.near_tcp(&flow.tcp)));
             self.within("far", None, |check| check.tcp(&spec.far_tcp(&flow.tcp)));
             self.within("long", None, |check| check.tcp(&spec.long_tcp(flow.tcp.mss)));
         }
+    }
+
+    /// Whether a flow can be ended by a proxy that has this receive buffer, if it is limited.
+    fn proxied(&mut self, flow: &FlowSpec, buffer: Option<Size>, mss: Size) -> bool {
+        if flow.tcp.established && flow.app.connections() > 1 {
+            let message = format!(
+                "\"{}\" opens connections during the run without a handshake (`established`), which nobody on the way \
+                 can see",
+                flow.name
+            );
+            self.problem(&["flows"], message);
+        }
+        let Some(buffer) = buffer.map(Size::as_bytes) else { return true };
+        if buffer < mss.as_bytes() {
+            self.problem(&["buffer"], "a receive buffer holds at least one segment");
+            return false;
+        }
+        let step = 1 << flow.tcp.config().window_shift();
+        if flow.tcp.established && buffer < 2 * step {
+            let message = format!(
+                "without a handshake (`established`) \"{}\" scales windows as for its own receive buffer, in steps of {step} B: the \
+                 buffer holds at least two of them; or leave out `established`",
+                flow.name
+            );
+            self.problem(&["buffer"], message);
+            return false;
+        }
+        true
+    }
+
+    fn paced(&mut self, scenario: &Scenario, spec: &PacedSpec) {
+        if spec.peer == spec.at {
+            self.problem(
+                &["peer"],
+                format!("both nodes are \"{}\"; a satellite link lies between two", spec.at),
+            );
+        }
+        if spec.rate.is_some_and(Rate::is_zero) {
+            self.problem(
+                &["rate"],
+                "a client is allotted more than 0 bit/s; leave it out for all that the link has",
+            );
+        }
+        if !(128..=65_535).contains(&spec.mtu.as_bytes()) {
+            self.problem(&["mtu"], "packets have from 128 to 65,535 B");
+        }
+        if !(1.0..=100.0).contains(&spec.loop_rtts) {
+            self.problem(&["loop_rtts"], "from 1 to 100 round trips: a report takes one");
+        }
+        if !(spec.report_share > 0.0 && spec.report_share <= 1.0) {
+            self.problem(&["report_share"], "a share over 0 and up to 1");
+        }
+        if spec.initial_rtt.is_zero() || spec.report_interval.is_zero() {
+            self.problem(&[], "initial_rtt and report_interval are more than 0 s");
+        }
+        if spec.reordering == 0 || spec.reordering > 1000 {
+            self.problem(&["reordering"], "from 1 to 1000 datagrams");
+        }
+        for (field, size, most) in
+            [("loop_buffer", spec.loop_buffer, 64_000_000), ("credit", spec.credit, 1_000_000_000)]
+        {
+            if !(spec.mtu.as_bytes()..=most).contains(&size.as_bytes()) {
+                self.problem(&[field], format!("from one packet to {}", Size::from_bytes(most)));
+            }
+        }
+        if spec.erasure.is_some_and(|code| code.items == 0 || code.parities == 0) {
+            self.problem(&["erasure"], "at least 1 of items and parities; leave it out for no code");
+        }
+        for (field, changes) in [("near", &spec.near), ("far", &spec.far)] {
+            if changes.established.is_some() {
+                let message = "connections to hosts are opened as the hosts open theirs";
+                self.problem(&[field, "established"], message);
+            }
+        }
+        let groups =
+            scenario.flow.iter().filter(|flow| spec.flows.is_empty() || spec.flows.contains(&flow.name));
+        for flow in groups {
+            if !self.proxied(flow, Some(spec.buffer), spec.near_tcp(&flow.tcp).mss) {
+                return;
+            }
+            self.within("near", None, |check| check.tcp(&spec.near_tcp(&flow.tcp)));
+            self.within("far", None, |check| check.tcp(&spec.far_tcp(&flow.tcp)));
+        }
+        self.within("control", None, |check| check.tcp(&spec.control_tcp()));
     }
 
     fn snoop(&mut self, spec: &SnoopSpec) {

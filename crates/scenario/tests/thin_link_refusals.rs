@@ -108,3 +108,29 @@ fn a_compactor_needs_hosts_beyond() {
     let message = refusal("to = \"client\"", "to = \"edge\"");
     assert!(message.contains("no flow passes \"edge"), "{message}");
 }
+
+#[test]
+fn a_paced_hop_is_refused_what_makes_no_sense() {
+    let compaction = "kind = \"ack_compaction\"\nat = \"edge\"\npeer = \"hub\"";
+    let paced = |more: &str| GOOD.replace(compaction, &format!("kind = \"paced\"\nat = \"hub\"\n{more}"));
+    load(&paced("peer = \"edge\""), "thin.toml", &[]).unwrap();
+    for (more, parts) in [
+        ("", ["paced", "peer"]),
+        ("peer = \"hub\"", ["peer", "both nodes are \"hub\""]),
+        ("peer = \"edge\"\nrate = \"0 bit/s\"", ["rate", "more than 0 bit/s"]),
+        ("peer = \"edge\"\nmtu = \"40 B\"", ["mtu", "from 128 to 65,535 B"]),
+        ("peer = \"edge\"\nloop_rtts = 0.5", ["loop_rtts", "from 1 to 100 round trips"]),
+        ("peer = \"edge\"\nreport_share = 0.0", ["report_share", "over 0 and up to 1"]),
+        ("peer = \"edge\"\nreordering = 0", ["reordering", "from 1 to 1000"]),
+        ("peer = \"edge\"\ncredit = \"5 GB\"", ["credit", "from one packet to 1 GB"]),
+        ("peer = \"edge\"\nerasure = { items = 0, parities = 1 }", ["erasure", "leave it out for no code"]),
+        ("peer = \"edge\"\nbuffer = \"100 B\"", ["buffer", "at least one segment"]),
+        ("peer = \"edge\"\nfar = { established = true }", ["established", "as the hosts open theirs"]),
+        ("peer = \"edge\"\nloop_rtt = 2", ["loop_rtt", "loop_rtts"]),
+    ] {
+        let message = load(&paced(more), "thin.toml", &[]).expect_err("must be refused").to_string();
+        for part in parts {
+            assert!(message.contains(part), "{more:?}: {part:?} is missing in:\n{message}");
+        }
+    }
+}

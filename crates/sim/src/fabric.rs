@@ -11,6 +11,7 @@
 use crate::line::CompressedLine;
 use crate::packet::{Packet, Segments};
 use crate::timeline::Timeline;
+use longhaul_middlebox::QueueState;
 use longhaul_path::link::Fate;
 use longhaul_path::schedule::Schedule;
 use longhaul_path::{DropCause, Link, LinkStats};
@@ -206,6 +207,11 @@ impl Fabric {
     /// A link, to look at its counters.
     pub fn link(&mut self, link: usize) -> &mut Link<Packet> {
         &mut self.links[link].link
+    }
+    /// What waits for a link, as a router that stands at it sees.
+    pub fn queue_state(&mut self, link: usize, now: Instant) -> QueueState {
+        let link = &mut self.links[link].link;
+        QueueState { bytes: link.occupancy(now).bytes, rate: link.rate_at(now) }
     }
     /// What header compression on a link has done, if there is any.
     pub fn line_stats(&self, link: usize) -> Option<LineStats> {

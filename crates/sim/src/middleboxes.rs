@@ -10,8 +10,8 @@ use longhaul_middlebox::{
 };
 use longhaul_results::{LongHopRow, LongHopSummary, Metrics, MiddleboxRow, MiddleboxSummary};
 use longhaul_scenario::{
-    MiddleboxInstance, MiddleboxSpec, Network, Scenario, SplitSpec, distributed_split, packet_middlebox,
-    single_split, split_plan,
+    MiddleboxInstance, MiddleboxSpec, Network, Scenario, distributed_split, paced_hop, packet_middlebox,
+    proxy_plan, single_split,
 };
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::Stats;
@@ -43,22 +43,26 @@ struct LongHopEnd {
 fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middlebox<()>> {
     let instance = &network.middleboxes[index];
     let own = instance.own_connections.0;
-    if let MiddleboxSpec::Split(spec) = &scenario.middlebox[instance.spec] {
-        let plans = plans(scenario, network, spec);
-        if instance.nodes.len() == 1 {
-            return Box::new(single_split(scenario, instance, plans));
+    let spec = &scenario.middlebox[instance.spec];
+    let plans = || plans(scenario, network, spec);
+    match spec {
+        MiddleboxSpec::Split(_) if instance.nodes.len() == 1 => {
+            Box::new(single_split(scenario, instance, plans()))
         }
-        let positions = positions(network, instance);
-        return Box::new(distributed_split(scenario, network, instance, spec, plans, own, positions));
+        MiddleboxSpec::Split(spec) => {
+            let positions = positions(network, instance);
+            Box::new(distributed_split(scenario, network, instance, spec, plans(), own, positions))
+        }
+        MiddleboxSpec::Paced(spec) => Box::new(paced_hop(scenario, network, instance, spec, plans(), own)),
+        _ => packet_middlebox(scenario, network, index, own, established(scenario, network))
+            .expect("all but proxies are made there"),
     }
-    packet_middlebox(scenario, network, index, own, established(scenario, network))
-        .expect("all but splits are made there")
 }
 
-/// How a split makes the connections of each flow.
-fn plans(scenario: &Scenario, network: &Network, spec: &SplitSpec) -> Plans {
+/// How a proxy makes the connections of each flow.
+fn plans(scenario: &Scenario, network: &Network, spec: &MiddleboxSpec) -> Plans {
     Plans {
-        plans: (0..scenario.flow.len()).map(|group| split_plan(scenario, spec, group)).collect(),
+        plans: (0..scenario.flow.len()).map(|group| proxy_plan(scenario, spec, group)).collect(),
         of: network.connection_flows.iter().map(|flow| network.flows[*flow as usize].group as u32).collect(),
     }
 }
@@ -144,7 +148,11 @@ impl World<'_> {
     fn serve_middlebox(&mut self, index: usize) {
         let World { fabric, recorder, middleboxes, now, scenario, network, .. } = self;
         let inner = &mut *middleboxes[index].inner;
+        let watched = network.middleboxes[index].between[0].first().filter(|_| inner.watches_queue());
         loop {
+            if let Some(link) = watched {
+                inner.handle_queue(*now, fabric.queue_state(*link, *now));
+            }
             let mut port = 0;
             let packet = fabric.segments.packet_to(|segment| {
                 let departure = inner.transmit_into(*now, segment)?;

@@ -49,9 +49,9 @@ def design(
     rows = []
     for chosen in designs.all_designs(path):
         simulated = None
-        if chosen.simulated and scenarios is not None:
+        if scenarios is not None:
             _write(scenarios / f"design-{chosen.id}.toml", designs.scenario(chosen, path).to_toml())
-        if chosen.simulated and not no_run:
+        if not no_run:
             messages.print(f"simulating design {chosen.id}", style="dim")
             simulated = designs.simulated_rate(designs.simulate(chosen, path))
         rows.append((chosen, simulated))
@@ -81,7 +81,7 @@ def design(
 #: One line of the table for each setting.
 _LINES: dict[str, Callable[[Any], str]] = {
     "ACKs on the line": lambda d: (
-        "VJ" if d.compression else "batches" if d.compaction else "plain" if d.simulated else "-"
+        "VJ" if d.compression else "batches" if d.compaction else "reports" if d.paced else "plain"
     ),
     "least line (baud)": lambda d: f"{d.least_baud:,.0f}" if d.least_baud else "-",
     "throttle (kB/s)": lambda d: f"{d.throttle / 1024:.1f}" if d.throttle else "-",
@@ -119,6 +119,7 @@ def _as_json(chosen: Any, simulated: float | None, gain: float) -> dict[str, Any
         "name": chosen.name,
         "compression": chosen.compression,
         "compaction": chosen.compaction,
+        "paced": chosen.paced,
         "least_baud": chosen.least_baud,
         "throttle_bytes_per_s": chosen.throttle,
         "window_bytes": chosen.window,

@@ -77,6 +77,18 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class ResultTable:
+    """A table of measured values for the document; `rows` makes it from the results, or raises `NotRun`."""
+
+    title: str
+    #: What the columns are.
+    caption: str
+    columns: Sequence[str]
+    rows: Callable[[Results], Sequence[Sequence[str]]]
+    experiments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Decision:
     """A point that the paper leaves open or contradicts itself in, and what was decided."""
 
@@ -102,6 +114,7 @@ class Study:
     decisions: Sequence[Decision] = ()
     #: Paragraphs (Markdown) for the document, by heading: what was found out beyond single targets.
     findings: Mapping[str, str] = field(default_factory=dict)
+    tables: Sequence[ResultTable] = ()
 
     def __post_init__(self) -> None:
         """Names are unique, and what is referred to exists: a slip here is a mistake in the study's code."""
@@ -112,11 +125,12 @@ class Study:
             if twice:
                 raise ValueError(f"study {self.name}: {sorted(twice)} stand twice")
         known = {experiment.id for experiment in self.experiments}
-        needing: list[Target | Figure] = [*self.targets, *self.figures]
+        needing: list[Target | Figure | ResultTable] = [*self.targets, *self.figures, *self.tables]
         for item in needing:
             if unknown := set(item.experiments) - known:
+                name = item.title if isinstance(item, ResultTable) else item.id
                 raise ValueError(
-                    f"study {self.name}: {item.id} needs the experiments {sorted(unknown)}, which do not exist"
+                    f"study {self.name}: {name} needs the experiments {sorted(unknown)}, which do not exist"
                 )
 
     def experiment(self, name: str) -> Experiment:

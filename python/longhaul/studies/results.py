@@ -77,6 +77,10 @@ class Table:
             raise NotRun(f"{self.experiment} {_text(parameters)}: {missing} of {len(rows)} runs are missing")
         return rows
 
+    def has(self, **parameters: Any) -> bool:
+        """Whether there are runs with these parameters at this scale, done or not."""
+        return bool(self._matching(parameters))
+
     def values(self, metric: Metric, **parameters: Any) -> list[float]:
         """The metric in each run with these parameters."""
         return [_value(row, metric) for row in self.where(**parameters)]

@@ -14,8 +14,8 @@ from ..units import counted, quantity
 from .cost import Cost, costs
 from .drawing import Drawn, file_name, save_all
 from .judging import Judged, counts
-from .model import Study
-from .results import Results
+from .model import ResultTable, Study
+from .results import NotRun, Results
 
 _MARKS = {"reproduced": "reproduced", "partly": "*partly*", "not": "**not**", "not run": "not run"}
 
@@ -41,6 +41,17 @@ class Outcome:
         """What the experiments cost that have runs at this scale."""
         found = costs(self.results, [experiment.id for experiment in self.study.experiments])
         return [cost for cost in found if cost.runs]
+
+    @property
+    def tables(self) -> list[tuple[ResultTable, list[list[str]]]]:
+        """The study's tables whose runs are done."""
+        found = []
+        for table in self.study.tables:
+            try:
+                found.append((table, [list(row) for row in table.rows(self.results)]))
+            except NotRun:
+                continue
+        return found
 
     @property
     def runs(self) -> tuple[int, int]:
@@ -93,6 +104,7 @@ def write_html(outcome: Outcome, path: Path) -> None:
             "judged": outcome.judged,
             "counts": counts(outcome.judged),
             "drawn": outcome.drawn,
+            "tables": outcome.tables,
             "images": images,
             "costs": [(cost, *_times(cost)) for cost in outcome.costs],
             "version": core.version(),
@@ -126,6 +138,7 @@ def write_markdown(
         _standing(outcomes),
         "## Targets\n\n" + _rules() + _targets(outcomes),
         _reasons(outcomes),
+        *_tables(outcomes),
         *(f"## {heading}\n\n{text.strip()}\n" for heading, text in {**(sections or {}), **study.findings}.items()),
         _cost_table(outcomes) if with_costs else "",
         "## Where the paper is open\n\n" + _decisions(study) if study.decisions else "",
@@ -167,6 +180,18 @@ def _targets(outcomes: Sequence[Outcome]) -> str:
             cells += [measured, _MARKS[item.verdict] + allowed]
         lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _tables(outcomes: Sequence[Outcome]) -> list[str]:
+    """Each of the study's tables, from the largest scale that has it."""
+    found = {table.title: (table, rows) for outcome in outcomes for table, rows in outcome.tables}
+    parts = []
+    for table, rows in found.values():
+        lines = ["| " + " | ".join(_cell(name) for name in table.columns) + " |"]
+        lines.append("|---|" + "---:|" * (len(table.columns) - 1))
+        lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+        parts.append(f"## {table.title}\n\n{table.caption}\n\n" + "\n".join(lines) + "\n")
+    return parts
 
 
 def _reasons(outcomes: Sequence[Outcome]) -> str:

@@ -7,7 +7,9 @@
 
 use crate::base::Table;
 use crate::levels::Levels;
-use crate::{Base, Body, Departure, Direction, Event, Middlebox, OwnConnection, Passing, Verdict};
+use crate::{
+    Base, Body, Departure, Direction, Event, Middlebox, OwnConnection, Passing, QueueState, Verdict,
+};
 use longhaul_segment::{Flags, Segment, SeqNumber};
 use longhaul_units::Instant;
 use std::collections::BTreeMap;
@@ -249,6 +251,12 @@ impl<M: Middlebox<()>, B: Bytes> Middlebox<B> for Carrying<M, B> {
         }
     }
 
+    fn watches_queue(&self) -> bool {
+        self.inner.watches_queue()
+    }
+    fn handle_queue(&mut self, now: Instant, state: QueueState) {
+        self.inner.handle_queue(now, state);
+    }
     fn handle_timeout(&mut self, now: Instant) {
         self.inner.handle_timeout(now);
     }

@@ -8,14 +8,14 @@ use longhaul_units::Instant;
 
 /// Why a connection has ended before its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Broken {
+pub(crate) enum Broken {
     /// The host reset it.
     Reset,
     /// The host does not answer.
     TimedOut,
 }
 
-pub(super) struct Local {
+pub(crate) struct Local {
     pub connection: Connection,
     /// Where its packets go.
     pub direction: Direction,

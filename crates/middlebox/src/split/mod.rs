@@ -21,7 +21,7 @@
 mod carrying;
 mod distributed;
 mod half;
-mod local;
+pub(crate) mod local;
 mod local_queue;
 pub mod record;
 mod single;
@@ -68,7 +68,7 @@ pub struct Plans {
 }
 
 impl Plans {
-    fn of(&self, connection: u32) -> &Plan {
+    pub(crate) fn of(&self, connection: u32) -> &Plan {
         let index = self.of.get(connection as usize).copied().unwrap_or(0);
         &self.plans[index as usize]
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..model import Study
+from . import comparison
 from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
@@ -19,9 +20,10 @@ STUDY = Study(
         " simulated. kB are 1024 bytes."
     ),
     scales=SCALES,
-    experiments=EXPERIMENTS,
-    targets=TARGETS,
+    experiments=(*EXPERIMENTS, comparison.EXPERIMENT),
+    targets=(*TARGETS, *comparison.TARGETS),
     figures=FIGURES,
     decisions=DECISIONS,
     findings=FINDINGS,
+    tables=(comparison.TABLE,),
 )
