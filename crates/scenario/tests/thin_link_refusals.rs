@@ -115,7 +115,7 @@ fn a_paced_hop_is_refused_what_makes_no_sense() {
     let paced = |more: &str| GOOD.replace(compaction, &format!("kind = \"paced\"\nat = \"hub\"\n{more}"));
     load(&paced("peer = \"edge\""), "thin.toml", &[]).unwrap();
     for (more, parts) in [
-        ("", ["paced", "peer"]),
+        ("", ["thin.toml:24", "missing field `peer`"]),
         ("peer = \"hub\"", ["peer", "both nodes are \"hub\""]),
         ("peer = \"edge\"\nrate = \"0 bit/s\"", ["rate", "more than 0 bit/s"]),
         ("peer = \"edge\"\nmtu = \"40 B\"", ["mtu", "from 128 to 65,535 B"]),
