@@ -3,6 +3,7 @@
 * a number: reproduced within its tolerance, partly within twice that;
 * a band: reproduced inside, partly if not further outside than a stated margin;
 * an ordering: reproduced if every comparison holds, partly if two thirds of them do;
+* a row of numbers: reproduced if all are, partly if at least half of it is;
 * a trend: reproduced if the ends differ as they should and the rank correlation (Spearman) is at least 0.7, partly from 0.3.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..errors import LonghaulError
@@ -124,6 +125,20 @@ def both(*judgements: Judgement) -> Judgement:
     if all(grade == "reproduced" for grade in grades):
         return Judgement("reproduced", text, allowed)
     return Judgement("not" if all(grade == "not" for grade in grades) else "partly", text, allowed)
+
+
+def row_of(*judgements: Judgement) -> Judgement:
+    """Numbers of one row of a table as one: reproduced if all are, partly if at least half of it is, what is so partly counting half.
+
+    >>> far, near = number(2, 1, 0.1), number(1, 1, 0.1)
+    >>> row_of(near, far, far).verdict, row_of(near, near, far).verdict
+    ('not', 'partly')
+    """
+    joined = both(*judgements)
+    held = sum({"reproduced": 1.0, "partly": 0.5}.get(judgement.verdict, 0.0) for judgement in judgements)
+    if joined.verdict == "partly" and held < len(judgements) / 2:
+        return replace(joined, verdict="not")
+    return joined
 
 
 def listed(series: Series, unit: str = "") -> str:

@@ -162,8 +162,8 @@ def _standing(outcomes: Sequence[Outcome]) -> str:
 
 def _rules() -> str:
     return (
-        "A number is *reproduced* within its tolerance and *partly* within twice that; a band, inside or within a stated margin; an ordering,\n"
-        "if every comparison holds, or two thirds; a trend, if the ends differ as they should and the rank correlation is at least 0.7, or 0.3.\n"
+        "A number is *reproduced* within its tolerance and *partly* within twice that; a band, inside or within a stated margin; a row of\n"
+        "numbers, if all are, or half of them; an ordering, if every comparison holds, or two thirds; a trend, if the ends differ as they should and the rank correlation is at least 0.7, or 0.3.\n"
         "What was not run at a scale has no verdict there.\n\n"
     )
 

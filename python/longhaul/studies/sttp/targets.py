@@ -7,7 +7,7 @@ from typing import Any
 
 from ..model import Kind, Target
 from ..results import NotRun, Results, Row, Table
-from ..verdict import Judgement, band, both, holds, listed, median, number
+from ..verdict import Judgement, band, both, holds, listed, median, number, row_of
 from . import grids, measures
 from .measures import dead, dropped, goodput, jain, jain_of, loss, sent, with_interval
 from .reasons import REASONS
@@ -51,7 +51,7 @@ def _row(experiment: str, counted: Counted, **point: Any) -> Judge:
                 _mean(table, goodput, **point) / _MB, (paper_sent - paper_dropped) / _MB, _GOODPUT, unit="MB passed"
             ),
         ]
-        judged = both(*parts)
+        judged = row_of(*parts)
         every = table.values(loss, **point)
         spread = f"; loss {with_interval(every, unit='%')} in {len(every)} seeds" if len(every) > 1 else ""
         return Judgement(judged.verdict, judged.measured + spread, judged.tolerance)
@@ -122,7 +122,7 @@ def _node(protocol: str, node: int) -> Target:
             number(lost, drops[0], max(0.5, drops[0] / 2), unit="drops", relative=False),
             number(rtt, trip[0], 0.5, unit="s"),
         ]
-        judged = both(*parts)
+        judged = row_of(*parts)
         return Judgement(judged.verdict, f"{judged.measured}; sent varies by {deviation:.3g}", judged.tolerance)
 
     paper = f"{packets[0]:g} [{packets[1]:g}] packets sent, {drops[0]:g} dropped, RTT {trip[0]:g} [{trip[1]:g}] s"
@@ -323,7 +323,7 @@ def _shares(protocol: str, count: int) -> Target:
             parts.append(
                 number(median([jain_of(values) for values in found]), jain_of(packets), 0.05, unit="J", relative=False)
             )
-        judged = both(*parts)
+        judged = row_of(*parts)
         each_text = ", ".join(f"{value:.0f}" for value in each)
         return Judgement(judged.verdict, f"{each_text}; {judged.measured}", judged.tolerance)
 
