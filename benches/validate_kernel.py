@@ -16,6 +16,7 @@ import argparse
 import itertools
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -140,21 +141,29 @@ def measured_before(file: Path) -> dict[Point, tuple[float | None, int]]:
     return {Point(**row["point"]): (row["kernel"], row["late"]) for row in rows}
 
 
-def measure_all(points: list[Point], emulator: Path, jobs: int, file: Path) -> None:
-    """Measures points and adds them to a file, the longest first so that none is left over at the end."""
-    began, lock = time.monotonic(), threading.Lock()
-    done = 0
+def measure_all(points: list[Point], rates: dict[Point, float], emulator: Path, budget: float, file: Path) -> None:
+    """Measures points and adds them to a file, so many at once that their mean rates in Mbit/s are within `budget` together."""
+    began, lock = time.monotonic(), threading.Condition()
+    done, used = 0, 0.0
 
     def one(point: Point) -> None:
-        nonlocal done
-        kernel, late = measure(point, emulator)
+        nonlocal done, used
+        with lock:
+            lock.wait_for(lambda: used <= 0 or used + rates[point] <= budget)
+            used += rates[point]
+        try:
+            kernel, late = measure(point, emulator)
+        finally:
+            with lock:
+                used -= rates[point]
+                lock.notify_all()
         with lock, file.open("a") as out:
             out.write(json.dumps({"point": asdict(point), "kernel": kernel, "late": late}) + "\n")
             done += 1
             left = (time.monotonic() - began) / done * (len(points) - done)
             print(f"\r{done} of {len(points)} points, {left / 60:.0f} min left ", end="", file=sys.stderr, flush=True)
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(16) as pool:
         try:
             for finished in [pool.submit(one, point) for point in points]:
                 finished.result()
@@ -220,7 +229,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--emulator", type=Path, default=ROOT / "target/release/longhaul-emu")
     parser.add_argument("--scale", choices=GRIDS, default="quick")
-    parser.add_argument("--jobs", type=int, default=4, help="emulators at once  [default: 4]")
+    parser.add_argument(
+        "--budget", type=float, default=150, metavar="MBITS", help="sum of mean rates at once  [default: 150]"
+    )
     parser.add_argument("--points", type=Path, default=Path("kernel-points.jsonl"), help="file of the kernel's times")
     parser.add_argument("--no-run", action="store_true", help="measure nothing")
     parser.add_argument("--figure", type=Path, help="draw all points")
@@ -234,11 +245,14 @@ def main() -> None:
         times = dict(zip(grid, pool.map(lambda point: simulated(point, arguments.tcp), grid), strict=True))
     known = measured_before(arguments.points)
     short = [point for point in grid if times[point] is not None]
-    missing = sorted((p for p in short if p not in known), key=lambda p: -len(SEEDS[p.loss]) * (times[p] or 0))
+    missing = [point for point in short if point not in known]
+    # In any order, so that what an interrupted run has measured is a fair sample.
+    random.Random(1).shuffle(missing)
     if missing and not arguments.no_run:
         if os.geteuid() != 0:
             sys.exit("error: the emulator wants root")
-        measure_all(missing, arguments.emulator, arguments.jobs, arguments.points)
+        rates = {point: 8.0 * point.size / (times[point] or LONGEST) for point in missing}
+        measure_all(missing, rates, arguments.emulator, arguments.budget, arguments.points)
         known = measured_before(arguments.points)
     outcomes = [Outcome(p, known[p][0], times[p], known[p][1]) for p in short if p in known]
     late = sum(o.late for o in outcomes)
