@@ -23,14 +23,17 @@ pub struct Settings {
 
 /// IP and TCP header without options.
 const HEADERS: u64 = 40;
+/// Memory that a kernel takes for a piece of a send buffer beside its payload: 2304 bytes in all for one of 1448, as it reckons in
+/// `tcp_sndbuf_expand`.
+const PIECE: u64 = 856;
 /// The MTU of Ethernet: less would shrink the packets of programs in a shell.
 const LEAST_MTU: u64 = 1500;
 /// RTO_MIN of the kernel.
 const KERNEL_MIN_RTO: Duration = Duration::from_millis(200);
 
 impl Settings {
-    /// The settings for a host whose connections are like `tcp`.
-    pub fn new(tcp: &TcpSpec) -> Settings {
+    /// The settings for a host whose connections are like `tcp`, and which makes at most `at_once` segments at once.
+    pub fn new(tcp: &TcpSpec, at_once: u64) -> Settings {
         let yes = |on: bool| if on { "1" } else { "0" }.to_string();
         // What the scenario says of buffers, else no limit.
         let most = |bytes: Option<u64>| bytes.unwrap_or(LARGEST_BUFFER).min(LARGEST_BUFFER);
@@ -39,7 +42,10 @@ impl Settings {
             None => (131_072, None),
         };
         let receive = format!("4096 {initial} {}", most(largest));
-        let send = format!("4096 16384 {}", most(tcp.send_buffer.bytes(tcp.mss)));
+        // What kernels count in a send buffer is memory: with few segments in each piece, less payload fits in.
+        let payload = tcp.mss.as_bytes().max(1) * at_once.max(1);
+        let memory = |bytes: u64| bytes + bytes * PIECE / payload;
+        let send = format!("4096 16384 {}", most(tcp.send_buffer.bytes(tcp.mss).map(memory)));
         let selective = tcp.variant.is_selective();
         let probes = tcp.tail_loss_probe && matches!(tcp.variant, Variant::Rack | Variant::Linux);
         let sysctls = vec![
@@ -133,9 +139,10 @@ mod tests {
 
     #[test]
     fn the_scenario_s_tcp_becomes_route_and_sysctls() {
-        let settings = Settings::new(&tcp(
+        let tcp = tcp(
             "initial_window = 3, delayed_ack = \"off\", timestamps = false, variant = \"newreno\", rto = { min = \"5 s\" }",
-        ));
+        );
+        let settings = Settings::new(&tcp, 1);
         // What follows depends on the congestion controls that this kernel has.
         assert!(settings.route.starts_with("initcwnd 3 rto_min 5000ms quickack 1"), "{}", settings.route);
         assert_eq!(
@@ -157,19 +164,24 @@ mod tests {
         let value = |settings: Settings, name| {
             settings.sysctls.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value).unwrap()
         };
-        let linux = || Settings::new(&tcp("variant = \"linux\""));
+        let linux = || Settings::new(&tcp("variant = \"linux\""), 1);
         assert_eq!(value(linux(), "ipv4/tcp_rmem"), "4096 131072 6291456");
-        assert_eq!(value(linux(), "ipv4/tcp_wmem"), "4096 16384 4194304");
+        // 4 MiB of payload in pieces of 1460 bytes, and of eight times as many.
+        assert_eq!(value(linux(), "ipv4/tcp_wmem"), "4096 16384 6653430");
+        assert_eq!(
+            value(Settings::new(&tcp("variant = \"linux\""), 8), "ipv4/tcp_wmem"),
+            "4096 16384 4501694"
+        );
         assert!(!linux().route.contains("rto_min"), "200 ms is the kernel's own");
         assert_eq!(value(linux(), "ipv4/tcp_early_retrans"), "3");
         assert_eq!(value(linux(), "ipv4/tcp_frto"), "2");
-        assert_eq!(value(Settings::new(&tcp("")), "ipv4/tcp_rmem"), "4096 131072 1073741823");
+        assert_eq!(value(Settings::new(&tcp(""), 1), "ipv4/tcp_rmem"), "4096 131072 1073741823");
     }
 
     #[test]
     fn the_initial_window_is_counted_in_segments() {
-        assert!(Settings::new(&tcp("initial_window = \"rfc3390\"")).route.starts_with("initcwnd 3"));
-        assert!(Settings::new(&tcp("initial_window = 10")).route.starts_with("initcwnd 10"));
-        assert_eq!(Settings::new(&tcp("mss = \"8960 B\"")).mtu, 9000);
+        assert!(Settings::new(&tcp("initial_window = \"rfc3390\""), 1).route.starts_with("initcwnd 3"));
+        assert!(Settings::new(&tcp("initial_window = 10"), 1).route.starts_with("initcwnd 10"));
+        assert_eq!(Settings::new(&tcp("mss = \"8960 B\""), 1).mtu, 9000);
     }
 }

@@ -100,7 +100,7 @@ impl Testbed {
         for (node, namespace) in nodes.iter().zip(names) {
             let tcp = tcp_of(scenario, network, *node);
             let burst = segments_at_once(network, *node, nodes);
-            let (host, missing) = make_host(network, *node, namespace, &Settings::new(&tcp), burst)?;
+            let (host, missing) = make_host(network, *node, namespace, &Settings::new(&tcp, burst), burst)?;
             warnings.extend(missing.into_iter().filter(|_| hosts.is_empty()));
             hosts.push(host);
         }

@@ -268,7 +268,7 @@ proptest! {
     ) {
         let mut compressor = Compressor::new(settings);
         let mut decompressor = Decompressor::new(settings.contexts);
-        let mut in_a_row = vec![0; 16];
+        let mut in_a_row = [0; 16];
         for (packet, lost) in traffic(steps).into_iter().zip(losses) {
             let bytes = packet.bytes();
             let (mut frame, mut out) = (vec![], vec![]);
