@@ -7,7 +7,7 @@ use crate::{Record, Trace, TraceError};
 use arrow_array::{RecordBatch, cast::AsArray, types};
 use bytes::Bytes;
 use longhaul_units::Duration;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
 /// What the column of times says.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,13 +130,24 @@ fn line_of(content: &[u8], position: &csv::Position) -> u64 {
 }
 
 pub(crate) fn read_parquet(content: Vec<u8>) -> Result<Trace, TraceError> {
+    // The library asserts what a damaged file need not keep to.
+    std::panic::catch_unwind(move || read_parquet_that_is_sound(content)).unwrap_or_else(|_| {
+        Err(TraceError::whole("it cannot be read as a Parquet file: it is damaged".to_string()))
+    })
+}
+
+fn read_parquet_that_is_sound(content: Vec<u8>) -> Result<Trace, TraceError> {
     let broken = |error: &dyn std::fmt::Display| {
         let error = error.to_string();
         let help =
             if error.contains("Disabled feature") { "; compress it with snappy, or not at all" } else { "" };
         TraceError::whole(format!("it cannot be read as a Parquet file: {error}{help}"))
     };
-    let builder = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(content)).map_err(|e| broken(&e))?;
+    // Columns are what Parquet says. What Arrow says besides is not needed, and its reader panics where it is damaged.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let content = Bytes::from(content);
+    let builder =
+        ParquetRecordBatchReaderBuilder::try_new_with_options(content, options).map_err(|e| broken(&e))?;
     let schema = builder.schema().clone();
     let columns = Columns::of(schema.fields().iter().map(|field| field.name().as_str()))?;
     let mut reader = Reader::new(columns.times);
