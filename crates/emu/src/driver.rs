@@ -181,9 +181,8 @@ impl<W: Watcher> Loop<'_, W> {
         let due = self.world.next_event().unwrap_or(Instant::FAR_FUTURE).min(self.watcher.next());
         let sleep = due.since(now).min(LONGEST_SLEEP);
         let sleep = match sleep {
+            // What is due by now is not held back, nor within the time that it stays awake for.
             short if short <= spin => Duration::ZERO,
-            // What is due by now is not held back.
-            Duration::ZERO => Duration::ZERO,
             short if self.busy => short.max(SHORTEST_SLEEP),
             long => long,
         };

@@ -8,11 +8,9 @@ use crate::registry::Registration;
 use crate::testbed::{DEVICE, Host};
 use crate::{Error, namespace};
 use std::fs;
-use std::io::Write;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// The far host's device towards the machine.
 const INNER: &str = "lh1";
@@ -121,21 +119,7 @@ fn masquerade(table: &str, of: &str) -> String {
 
 /// Has `nft` do something in the network namespace of the thread.
 fn nft(commands: &str) -> Result<(), Error> {
-    let failed = |why: String| Error::Command { command: "nft -f -".to_string(), why };
-    let mut child = Command::new("nft")
-        .args(["-f", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|why| failed(format!("{why}; it is Debian's package nftables")))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // If it does not read, it says why.
-        let _ = stdin.write_all(commands.as_bytes());
-    }
-    let output = child.wait_with_output().map_err(|why| failed(why.to_string()))?;
-    let said = || String::from_utf8_lossy(&output.stderr).trim().to_string();
-    if output.status.success() { Ok(()) } else { Err(failed(said())) }
+    namespace::tool("nft", "nftables", &["-f", "-"], commands, &|_| String::new()).map(drop)
 }
 
 #[cfg(test)]

@@ -118,16 +118,36 @@ fn ip(arguments: &[&str], input: &str) -> Result<(), Error> {
 
 /// Runs `ip` with `input`, and returns what it prints.
 fn run(arguments: &[&str], input: &str) -> Result<String, Error> {
-    let failed = |why: String| Error::Command { command: format!("ip {}", arguments.join(" ")), why };
-    let mut child = Command::new("ip")
+    // In a batch `ip` names the line that failed by its number.
+    let line = |said: &str| said.rsplit_once("Command failed -:")?.1.trim().parse::<usize>().ok();
+    let failed = |said: &str| line(said).and_then(|line| input.lines().nth(line - 1));
+    tool("ip", "iproute2", arguments, input, &|said| {
+        failed(said).map_or(String::new(), |command| format!(" (at `{command}`)"))
+    })
+}
+
+/// Runs a program of Debian's `package` in the network namespace of the thread, with `input`, and returns what it prints. `hint` says
+/// more of what it says when it fails.
+///
+/// # Errors
+/// If there is no such program, or what it says.
+pub(crate) fn tool(
+    program: &str,
+    package: &str,
+    arguments: &[&str],
+    input: &str,
+    hint: &dyn Fn(&str) -> String,
+) -> Result<String, Error> {
+    let failed = |why: String| Error::Command { command: format!("{program} {}", arguments.join(" ")), why };
+    let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|why| failed(format!("{why}; it is part of Debian's package iproute2")))?;
+        .map_err(|why| failed(format!("{why}; it is part of Debian's package {package}")))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // If `ip` does not read, it says why.
+        // If it does not read, it says why.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(|why| failed(why.to_string()))?;
@@ -135,9 +155,5 @@ fn run(arguments: &[&str], input: &str) -> Result<String, Error> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    // In a batch `ip` names the line that failed by its number.
-    let line =
-        said.rsplit_once("Command failed -:").and_then(|(_, number)| number.trim().parse::<usize>().ok());
-    let command = line.and_then(|line| input.lines().nth(line - 1)).map(|line| format!(" (at `{line}`)"));
-    Err(failed(format!("{}{}", said.trim(), command.unwrap_or_default())))
+    Err(failed(format!("{}{}", said.trim(), hint(&said))))
 }

@@ -100,8 +100,13 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     };
     let mut testbed = Testbed::new(scenario, &network, &nodes)?;
     let mut world = World::new(scenario, &network, &testbed.addresses())?;
+    let mut resolvers = None;
     if options.internet {
         world.set_gateway(open_internet(&mut testbed, at)?);
+        match internet::resolvers() {
+            Ok(others) => resolvers = others,
+            Err(why) => testbed.warnings.push(why.to_string()),
+        }
     }
     let mut ports = ports(&testbed)?;
     let taps = capture::taps(scenario, &network, options.capture.as_ref())?;
@@ -111,7 +116,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         let driver =
             scope.spawn(|| driver::drive(clock, world, taps, &mut ports, options.driver, &live, &done));
         let told = scope.spawn(|| live.watch(clock, options.progress, || done.load(Ordering::Relaxed)));
-        let status = serve_and_run(&testbed, at, options, stop);
+        let status = serve_and_run(&testbed, at, options, resolvers, stop);
         done.store(true, Ordering::Relaxed);
         let _ = told.join();
         (driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), status)
@@ -131,13 +136,12 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
 
 /// Opens the way out at the first host that is not the one at `at`. Returns its number.
 fn open_internet(testbed: &mut Testbed, at: usize) -> Result<usize, Error> {
-    let Testbed { hosts, warnings, registration } = testbed;
+    let Testbed { hosts, registration, .. } = testbed;
     let far = hosts.iter().position(|host| host.node != at);
     let far =
         far.ok_or_else(|| Error::Unsupported("there is no other host to reach the Internet by".to_string()))?;
     let others: Vec<&Host> = hosts.iter().filter(|host| host.node != hosts[far].node).collect();
     internet::open(registration, &hosts[far], &others)?;
-    warnings.extend(internet::resolvers().err().map(|why| why.to_string()));
     Ok(far)
 }
 
@@ -157,6 +161,7 @@ fn serve_and_run(
     testbed: &Testbed,
     at: usize,
     options: &Options,
+    resolvers: Option<&Path>,
     stop: &AtomicBool,
 ) -> Result<ExitStatus, Error> {
     let over = AtomicBool::new(false);
@@ -176,7 +181,7 @@ fn serve_and_run(
         let shell = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string())];
         let command = if options.command.is_empty() { shell() } else { options.command.clone() };
         let status = namespace::within(&host.namespace, || {
-            if let Some(file) = internet::resolvers().ok().flatten().filter(|_| options.internet) {
+            if let Some(file) = resolvers {
                 namespace::show_instead(file, Path::new("/etc/resolv.conf"))?;
             }
             run_until(start(testbed, host, &command, false)?, || stop.load(Ordering::Relaxed))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -29,24 +28,7 @@ from .options import messages
 _JOBS = 4
 
 
-@dataclass(frozen=True)
-class Request:
-    """The command line's options."""
-
-    study: str
-    scale: str
-    figure: list[str] | None
-    out: Path | None
-    jobs: int | None
-    list: bool
-    no_run: bool
-    document: Path | None
-    emulator: Path | None
-    as_json: bool
-    quiet: bool
-
-
-def reproduce(request: Request) -> None:
+def reproduce(request: studying.Request) -> None:
     """Runs what is missing, judges, draws, writes, prints."""
     if names.nearest(request.study, list(names.STUDIES), "study") != "asymmetric":
         raise LonghaulError(f"the study {request.study} has no emulated experiments; asymmetric has")

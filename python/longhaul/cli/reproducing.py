@@ -67,16 +67,12 @@ def reproduce(
     if study is None:
         studying.print_studies(as_json)
         return
+    request = studying.Request(
+        study, scale or "quick", figure, out, jobs, engine, shard, list_, no_run, changed, document, emulator, as_json, quiet
+    )  # fmt: skip
     if emulated:
         from . import emulating
 
-        emulating.reproduce(
-            emulating.Request(
-                study, scale or "quick", figure, out, jobs, list_, no_run, document, emulator, as_json, quiet
-            )
-        )
-        return
-    request = studying.Request(
-        study, scale or "quick", figure, out, jobs, engine, shard, list_, no_run, changed, document, as_json, quiet
-    )
-    studying.reproduce(request)
+        emulating.reproduce(request)
+    else:
+        studying.reproduce(request)

@@ -27,7 +27,7 @@ STYLES = {"reproduced": "green", "partly": "yellow", "not": "bold red", "not run
 
 @dataclass(frozen=True)
 class Request:
-    """The command line's options, in their order."""
+    """The command line's options, in their order but for --emulated."""
 
     study: str
     scale: str
@@ -40,6 +40,8 @@ class Request:
     no_run: bool
     changed: str
     document: Path | None
+    #: The emulator's program, with --emulated.
+    emulator: Path | None
     as_json: bool
     quiet: bool
 

@@ -12,18 +12,22 @@ from typing import Any
 
 from matplotlib.figure import Figure as Drawing
 
-from ...asymmetric import KB, MSS_WITH_TIMESTAMPS, Line, asymmetric_limit, window_limit
+from ... import designs
+from ...asymmetric import KB, MSS, MSS_WITH_TIMESTAMPS, Line, asymmetric_limit, window_limit
 from ...designs import VEGAS
 from ...scenario import Scenario
 from ..drawing import line, panels
 from ..emulation import Behind, RealCase
 from ..model import Decision, Experiment, Figure, Kind, Study, Target
 from ..results import NotRun, Results, Row
-from ..verdict import Judgement, Series, band, both, holds, number
-from .grids import RTTS
+from ..verdict import Judgement, Series, band, both, holds, median, number
+from .comparison import path as design_path
+from .grids import LADDER, RTTS
 from .measures import completion, finished, kilobytes, queue_peak, rate_between, time_to_window
 from .pages import page_cases, page_table, page_targets
 from .scenarios import ADVERTISED, FILE, MEGABYTE, POLICIES, WINDOW, behind_edge, compaction, network
+from .targets import LADDER as LADDER_RATES
+from .targets import TABLE_7_1
 
 SCALES = {
     "tiny": "pings only, half a minute",
@@ -34,15 +38,24 @@ SCALES = {
 AT = 40.0
 #: Pings that are sent at once.
 FLOOD = 40
+#: Samples in which bursts are looked for, in seconds: 10 Mbit/s are 83 packets in it.
+BURST = 0.1
 
 
 def kernel_tcp(
-    *, window: float = WINDOW, timestamps: bool = False, min_rto: float = 0.2, congestion: str = "reno"
+    *,
+    window: float = WINDOW,
+    timestamps: bool = False,
+    min_rto: float = 0.2,
+    congestion: str = "reno",
+    variant: str = "sack",
+    initial: int = 2,
+    every_segment: bool = False,
 ) -> dict[str, Any]:
     """What can be set of a kernel to be like that of 1999: no tail loss probes, no F-RTO, no D-SACK, two segments at first."""
     return {
-        "variant": "sack", "congestion": VEGAS if congestion == "vegas" else congestion, "mss": "1460 B", "initial_window": "2 packets", "dsack": False,
-        "receive_buffer": f"{round(window)} B", "timestamps": timestamps, "nagle": False, "delayed_ack": "200 ms",
+        "variant": variant, "congestion": VEGAS if congestion == "vegas" else congestion, "mss": "1460 B", "initial_window": f"{initial} packets", "dsack": False,
+        "receive_buffer": f"{round(window)} B", "timestamps": timestamps, "nagle": False, "delayed_ack": "off" if every_segment else "200 ms",
         "rto": {"min": f"{min_rto:g} s"},
     }  # fmt: skip
 
@@ -138,11 +151,77 @@ def stalls(scale: str) -> list[RealCase]:
 def fades(scale: str) -> list[RealCase]:
     """Section 6.4: a fade of the forward link under the policies P1 and P3."""
     wanted = {"tiny": (), "quick": ("P1", "P3"), "full": tuple(POLICIES)}[scale]
+    return [
+        RealCase("policy", {"policy": policy}, _faded(policy, f"{policy}, fade 0.1 s", fade=0.1))
+        for policy in wanted
+    ]  # fmt: skip
+
+
+def _faded(
+    policy: str, name: str, *, fade: float, at: float = AT, size: int | None = None, sample: str = "250 ms", **tcp: Any
+) -> Scenario:
+    queue, min_rto = POLICIES[policy]
+    duration, warmup = (110, 30) if size is None else (300, 0)
+    built = network(name, duration=duration, warmup=warmup, queue=queue, fade=fade, at=at, sample=sample)
+    return _flow(built, size=size, min_rto=min_rto, **tcp)
+
+
+#: Kernels repair losses with SACK (RACK, proportional rate reduction), or without it as NewReno.
+SENDERS = ("sack", "newreno")
+
+
+def short_queues(scale: str) -> list[RealCase]:
+    """X-09 and X-10: policy P2, a queue of 10 and a least RTO of 20 s, with and without SACK."""
+    fades_of = {"tiny": (), "quick": (0.1, 0.3), "full": (0.05, 0.1, 0.2, 0.3, 0.5)}[scale]
+    return [
+        RealCase(
+            "short queue", {"sender": sender, "fade": fade},
+            _faded("P2", f"P2, {sender}, fade {fade:g} s", fade=fade, sample=f"{BURST * 1000:g} ms", variant=sender),
+        )
+        for sender in SENDERS for fade in fades_of
+    ]  # fmt: skip
+
+
+def files(scale: str) -> list[RealCase]:
+    """X-12: a file of 12 MB with one fade, at a moment when a kernel has had half of it."""
+    fades_of = {"tiny": (), "quick": (0.1, 0.3), "full": (0.05, 0.1, 0.2, 0.3, 0.5)}[scale]
+    return [
+        RealCase(
+            "file", {"policy": policy, "fade": fade},
+            _faded(policy, f"12 MB, {policy}, fade {fade:g} s", fade=fade, at=30.0, size=12 * MEGABYTE),
+        )
+        for policy in ("P1", "P3") for fade in fades_of
+    ]  # fmt: skip
+
+
+def slow_starts(scale: str) -> list[RealCase]:
+    """X-14, table 7.1: the time until the window is full, where the way back is no bottleneck; with an ACK for each segment, or as
+    the kernel sends them."""
+    rtts = {"tiny": (), "quick": (0.6, 1.0), "full": (0.6, 1.0)}[scale]
     cases = []
-    for policy in wanted:
-        queue, min_rto = POLICIES[policy]
-        built = network(f"{policy}, fade 0.1 s", duration=110, warmup=30, queue=queue, fade=0.1, at=AT)
-        cases.append(RealCase("policy", {"policy": policy}, _flow(built, min_rto=min_rto)))
+    for rtt, initial, n in itertools.product(rtts, (1, 2, 4), (1, 2)):
+        built = network(
+            f"slow start, RTT {rtt:g} s, IW {initial}, n {n}", duration=16, sample="20 ms", baud=10_000_000, delay=rtt, forward="100 Mbit/s",
+            vj=None,
+        )  # fmt: skip
+        flow = _flow(built, window=1.2 * WINDOW, initial=initial, every_segment=n == 1)
+        cases.append(RealCase("start", {"rtt": rtt, "initial": initial, "n": n}, flow))
+    return cases
+
+
+def ladder(scale: str) -> list[RealCase]:
+    """X-17, chapter 8: the designs with a connection each. Where the thesis has Vegas a kernel has Reno: window and throttle are the limit."""
+    wanted = () if scale == "tiny" else (*LADDER, "8.7")
+    cases = []
+    for name in wanted:
+        baud, rate = LADDER.get(name, (28_800, None))
+        where = design_path(baud)
+        design = designs.DESIGNS[name](where, rate)
+        whole, before = (30, 10) if design.paced else (90, 30)
+        built = Scenario(f"design {name}: {design.name}", duration=f"{whole} s", warmup=f"{before} s", sample="250 ms")
+        source, client, built = designs.network(built, design, where)
+        flow = _flow(built, ends=(source, client), window=design.window, min_rto=max(0.2, design.min_rto))
+        cases.append(RealCase("ladder", {"design": name}, flow))
     return cases
 
 
@@ -181,7 +260,20 @@ def compactions(scale: str) -> list[RealCase]:
 
 def cases(scale: str) -> list[RealCase]:
     """Everything at a scale, the longest first."""
-    made = [two_flows, compactions, improved, stalls, fades, over_rtt, pings, page_cases]
+    made = [
+        two_flows,
+        improved,
+        short_queues,
+        stalls,
+        fades,
+        files,
+        compactions,
+        ladder,
+        over_rtt,
+        slow_starts,
+        pings,
+        page_cases,
+    ]
     return [case for part in made for case in part(scale)]
 
 
@@ -261,6 +353,80 @@ def _policy(policy: str, timeout: bool) -> Callable[[Results], Judgement]:
     return judge
 
 
+def _bursts(row: Row) -> list[int]:
+    """The largest burst of the forward link in each round trip from the fade on, in packets."""
+    frame = row.result().links
+    forward = frame.filter((frame["link"] == 0) & (frame["time_s"] > AT + 0.5))
+    packets = [rate * BURST / 8 / (MSS + 40) for rate in forward["throughput_bps"].to_list()]
+    round_trip = round(1.1 / BURST)
+    return [round(max(packets[at : at + round_trip])) for at in range(0, len(packets) - round_trip, round_trip)]
+
+
+def _shrinking(results: Results) -> Judgement:
+    rows = [row for row in results["short queue"].where(sender="sack") if row["timeouts"] == 0]
+    if not rows:
+        return Judgement("not", "an RTO in every run")
+    checks, text = {}, []
+    for row in rows:
+        fade, bursts = row.parameters["fade"], _bursts(row)
+        early, late = max(bursts[:8]), max(bursts[-8:])
+        checks[f"{fade:g} s: bursts of 30 packets"] = early >= 30
+        checks[f"{fade:g} s: smaller in the end"] = late < early
+        text.append(f"fade {fade:g} s: at most {early} packets in {BURST:g} s at first, {late} in the end")
+    return holds(checks, "; ".join(text))
+
+
+def _senders(results: Results) -> Judgement:
+    table, expired = results["short queue"], {}
+    for sender in SENDERS:
+        rows = table.where(sender=sender)
+        expired[sender] = (sum(row["timeouts"] > 0 for row in rows), len(rows))
+    checks = {
+        "some runs without an RTO": any(some < of for some, of in expired.values()),
+        "some with one": any(some > 0 for some, _ in expired.values()),
+    }
+    return holds(checks, "RTOs: " + ", ".join(f"{name} {some} of {of}" for name, (some, of) in expired.items()))
+
+
+def _files(results: Results) -> Judgement:
+    table = results["file"]
+    times = {
+        policy: [completion(table.where(policy=policy, fade=fade)[0]) for fade in table.points("fade")]
+        for policy in ("P1", "P3")
+    }
+    ratio = median(times["P1"]) / median(times["P3"])
+    faster = sum(long < short for short, long in zip(times["P1"], times["P3"], strict=True))
+    text = "; ".join(f"{policy} {', '.join(f'{time:.0f}' for time in found)} s" for policy, found in times.items())
+    judged = band(ratio, 1.3, 2.2, margin=0.2)
+    return Judgement(judged.verdict, f"{text}; ratio {ratio:.2f}, P3 faster in {faster} of {len(times['P3'])}")
+
+
+def _slow_starts(n: int) -> Callable[[Results], Judgement]:
+    """Table 7.1 begins with the first data; the handshake takes a round trip before."""
+
+    def judge(results: Results) -> Judgement:
+        checks, off = {}, []
+        for (rtt, initial, of), paper in TABLE_7_1.items():
+            if of == n:
+                row = results["start"].where(rtt=rtt, initial=initial, n=n)[0]
+                off.append((time_to_window(row) - rtt) / paper - 1)
+                checks[f"RTT {rtt:g} s, IW {initial}"] = abs(off[-1]) <= (0.15 if n == 1 else 0.25)
+        return holds(checks, f"{min(off) * 100:+.0f} to {max(off) * 100:+.0f} %")
+
+    return judge
+
+
+def _design(name: str) -> Callable[[Results], Judgement]:
+    return lambda results: number(
+        kilobytes(_one("ladder", design=name)(results)), LADDER_RATES[name], 0.03, unit="kB/s"
+    )
+
+
+def _by_formula(name: str, within: float) -> Callable[[Results], Judgement]:
+    wanted = designs.DESIGNS[name](design_path(LADDER.get(name, (28_800, None))[0]), None).rate / KB
+    return lambda results: number(kilobytes(_one("ladder", design=name)(results)), wanted, within, unit="kB/s")
+
+
 def _queue_after_loss(results: Results) -> Judgement:
     return band(queue_peak(_one("policy", policy="P3")(results)), 90, 176, unit="packets", margin=20)
 
@@ -335,16 +501,24 @@ TARGETS = (
     _t("X-07", "6.4.1", "100 to 155 packets in the serial queue after a loss; 176 predicted", _queue_after_loss, "policy", kind="band"),
     _t("X-08", "6.4.2", "P1 (queue of 10): RTO", _policy("P1", timeout=True), "policy", kind="ordering",
        reason="The ACKs that are not dropped suffice for RACK and proportional rate reduction: the window is repaired within two round trips."),
+    _t("X-09", "6.4.2", "P2 (queue of 10, least RTO 20 s): without an RTO, bursts after the repair, of shrinking size", _shrinking, "short queue", kind="ordering"),
+    _t("X-10", "6.4.2", "P2: sometimes an RTO all the same", _senders, "short queue", kind="ordering"),
     _t("X-11", "6.4.3", "P3 (queue of 200, least RTO 20 s): no RTO", _policy("P3", timeout=False), "policy", kind="ordering"),
+    _t("X-12", "6.4.4", "12 MB with a loss: typically 170 s with P1, 100 s with P3", _files, "file", kind="ordering"),
     _t("X-13a", "7.1.3", "two standard flows: queue of 66 to 88 packets", _two_peak("reno", 55, 95, 10), "two", kind="band"),
     _t("X-13b", "7.1.3", "standard: the rate doubles when the other flow ends", lambda r: band(_rate_ratio(r, "reno"), 1.7, 2.2, margin=0.2), "two", kind="band",
        reason="The lone flow is limited by its window, 250 kB/s, and shares 304 kB/s before: 1.64 is all there is."),
     _t("X-13c", "7.1.3", "two Vegas flows: queue of 15 to 30 packets", _two_peak("vegas", 10, 35, 5), "two", kind="band", reason=_VEGAS),
+    _t("X-14a", "T7.1", "slow start with an ACK for each segment (n = 1): 3.3 to 7.5 s", _slow_starts(1), "start"),
+    _t("X-14b", "T7.1", "slow start with delayed ACKs (n = 2): 6.6 to 15 s", _slow_starts(2), "start"),
     _t("X-15a", "A.2.2", "ACK compaction with a plain shaper: 100 to 200 kB/s at 9600 baud", _compaction, "compaction", kind="band",
        reason="The window over the round trip is the limit, 250 kB over 1.17 s; the thesis's window is not given."),
     _t("X-15b", "A.2", "compaction gains over plain ACKs", _compaction_gain, "compaction", kind="ordering"),
     _t("X-15c", "A.2.2", "losing compacted packets slows the transfer down severely", _compaction_loss, "compaction", kind="ordering",
        reason="A packet holds a few ACKs, not a window's, and the ACKs of the next packet say what the lost ones said."),
+    *(_t(f"X-17 {name}", name, f"design {name}: {rate:g} kB/s", _design(name), "ladder") for name, rate in LADDER_RATES.items()),
+    _t("X-17 8.6", "8.6", "ACK compaction: no number of the thesis's; by formula", _by_formula("8.6", 0.05), "ladder"),
+    _t("X-17 8.7", "8.7", "the custom protocol is limited by forward capacity only", _by_formula("8.7", 0.05), "ladder"),
     *page_targets(),
 )  # fmt: skip
 
@@ -427,7 +601,8 @@ STUDY = Study(
         for name, title, section in (
             ("ping", "Ping", "4.4"), ("flood", "Flood ping", "4.4"), ("rtt", "Throughput over the round trip", "5.5.1"),
             ("improved", "Improved steady state", "5.5.2"), ("stall", "Return outage with header compression", "6.2.1"),
-            ("policy", "Fades under policies", "6.4"), ("two", "Two flows", "7.1.3"), ("compaction", "ACK compaction", "A.2"),
+            ("policy", "Fades under policies", "6.4"), ("short queue", "Policy P2 by sender", "6.4.2"), ("file", "12 MB with a fade", "6.4.4"), ("start", "Slow start", "7.2"),
+            ("ladder", "Designs", "8"), ("two", "Two flows", "7.1.3"), ("compaction", "ACK compaction", "A.2"),
             ("pages", "Pages through a proxy at the hub", "3.1"),
         )
     ),
