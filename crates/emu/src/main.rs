@@ -199,6 +199,9 @@ fn run_shell(arguments: &ShellArguments) -> Result<ExitCode, Error> {
         progress: arguments.live.then_some(tell as fn(&run::Status)),
     };
     let outcome = shell::run(&scenario, &options, &*stop_flag()?)?;
+    if arguments.live {
+        eprintln!();
+    }
     if let Some(file) = &arguments.stats {
         std::fs::write(file, format!("{:#}\n", outcome.to_json()))
             .map_err(|why| Error::system(format!("write {}", file.display()), why))?;

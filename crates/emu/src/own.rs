@@ -4,6 +4,7 @@
 use crate::frame::PROTOCOL_UDP;
 use crate::testbed::addresses_of;
 use longhaul_scenario::{Network, Step};
+use longhaul_segment::checksum::Checksum;
 use longhaul_segment::{Flags, Segment, ip, wire};
 use std::net::IpAddr;
 
@@ -38,25 +39,32 @@ pub(crate) fn ends(network: &Network) -> Vec<[IpAddr; 2]> {
     ends
 }
 
-/// The bytes of a packet. A segment without any flag stands for a UDP datagram of the same length. What the middlebox does not give
-/// as payload is zeros; `None` if it is longer than a packet can be.
+/// The bytes of a packet. A segment without any flag stands for a UDP datagram of the same length; `None` if it is longer than a packet
+/// can be.
 pub(crate) fn packet(header: &ip::Header, segment: &Segment, body: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = vec![];
     if segment.flags != Flags::NONE {
-        let mut payload = body.to_vec();
-        payload.resize(segment.payload_len as usize, 0);
-        wire::encode(header, segment, &payload, &mut bytes).ok()?;
+        wire::encode(header, segment, body, &mut bytes).ok()?;
         return Some(bytes);
     }
-    let len = segment.ipv4_len().checked_sub(header.wire_len())?.max(UDP_HEADER);
+    let len = UDP_HEADER + body.len() as u32;
+    debug_assert_eq!(
+        header.wire_len() + len,
+        segment.ipv4_len(),
+        "it is as long as it is on a simulated link"
+    );
     header.encode(PROTOCOL_UDP, len, &mut bytes).ok()?;
-    let end = bytes.len() + len as usize;
+    let start = bytes.len();
     bytes.extend_from_slice(&TUNNEL_PORT.to_be_bytes());
     bytes.extend_from_slice(&TUNNEL_PORT.to_be_bytes());
     bytes.extend_from_slice(&(len as u16).to_be_bytes());
-    // No checksum, as IPv4 allows.
     bytes.extend_from_slice(&[0, 0]);
     bytes.extend_from_slice(body);
-    bytes.resize(end, 0);
+    let mut checksum = Checksum::new();
+    checksum.add_pseudo_header(header.src, header.dst, PROTOCOL_UDP, len);
+    checksum.add(&bytes[start..]);
+    // Zero would say that there is none.
+    let sum = if checksum.finish() == 0 { 0xffff } else { checksum.finish() };
+    bytes[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
     Some(bytes)
 }

@@ -2,7 +2,7 @@
 //! incrementally (RFC 1624), so that everything that the header struct does not know stays as it was.
 
 use longhaul_segment::checksum::{update, update_u32};
-use longhaul_segment::{Options, Segment, wire};
+use longhaul_segment::{Flags, Options, Segment, wire};
 
 /// Offsets in the TCP header (RFC 9293 section 3.1).
 const SEQ: usize = 4;
@@ -59,7 +59,8 @@ impl Read {
             before: whole.segment,
             ip_header_len: whole.ip_header_len,
             payload_at: whole.ip_header_len + whole.tcp_header_len,
-            is_all: whole.unread.is_nothing(),
+            // An urgent pointer is never said, not even one that is 0.
+            is_all: whole.unread.is_nothing() && !whole.segment.flags.contains(Flags::URG),
         };
         Some((read, whole.payload))
     }
@@ -179,7 +180,8 @@ mod tests {
                 bytes[place..place + 2].fill(0);
                 let mut sum = Checksum::new();
                 if from.start > 0 {
-                    sum.add_pseudo_header([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), u32::from(len) - 20);
+                    let [src, dst] = [1, 2].map(|host| [10, 0, 0, host].into());
+                    sum.add_pseudo_header(src, dst, ip::PROTOCOL_TCP, u32::from(len) - 20);
                 }
                 sum.add(&bytes[from]);
                 let sum = sum.finish().to_be_bytes();

@@ -4,7 +4,7 @@
 use crate::Error;
 use crate::connections::FIRST_OWN;
 use crate::rewrite::Read;
-use longhaul_middlebox::split::{Carrying, Plans};
+use longhaul_middlebox::split::Plans;
 use longhaul_middlebox::{Established, Middlebox};
 use longhaul_results::{Metrics, MiddleboxSummary};
 use longhaul_scenario::{
@@ -113,7 +113,7 @@ impl Stage {
     }
 }
 
-/// A proxy, with the bytes of its packets beside it.
+/// A proxy.
 fn proxy(
     scenario: &Scenario,
     network: &Network,
@@ -136,14 +136,10 @@ fn proxy(
     }
     let plans = Plans { plans: vec![proxy_plan(scenario, spec, first)], of: vec![] };
     Ok(match spec {
-        MiddleboxSpec::Paced(spec) => {
-            let hop = paced_hop(scenario, network, instance, spec, plans, own);
-            Box::new(Carrying::new(hop, FIRST_OWN))
-        }
+        MiddleboxSpec::Paced(spec) => Box::new(paced_hop(scenario, network, instance, spec, plans, own)),
         MiddleboxSpec::Split(spec) if instance.nodes.len() == 2 => {
-            let split = distributed_split(scenario, network, instance, spec, plans, own, vec![]);
-            Box::new(Carrying::new(split, FIRST_OWN))
+            Box::new(distributed_split(scenario, network, instance, spec, plans, own, vec![]))
         }
-        _ => Box::new(Carrying::new(single_split(scenario, instance, plans), FIRST_OWN)),
+        _ => Box::new(single_split(scenario, instance, plans)),
     })
 }

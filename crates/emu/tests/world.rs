@@ -1,7 +1,10 @@
 //! The world of the emulator with a hand-held clock: no device, no privileges.
 
-use longhaul_emu::world::World;
+use longhaul_emu::frame::Frame;
+use longhaul_emu::world::{Observer, World};
 use longhaul_scenario::{Network, load};
+use longhaul_segment::checksum::Checksum;
+use longhaul_segment::compaction::ExactBatch;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber, ip, wire};
 use longhaul_units::{Duration, Instant};
 use proptest::prelude::*;
@@ -239,6 +242,49 @@ fn ten_acks_cross_as_one_packet_and_come_out_as_they_were() {
     assert_eq!(world.link(2).stats(us(1_000_000)).transmitted, 1, "one packet over the line");
 }
 
+/// What is captured between the two ends.
+#[derive(Default)]
+struct Between(Vec<Vec<u8>>);
+
+impl Observer for Between {
+    fn delivered(&mut self, _now: Instant, link: usize, frame: &Frame) {
+        if link == 2 {
+            self.0.push(frame.packet().to_vec());
+        }
+    }
+}
+
+/// RFC 768: behind the UDP header, whose checksum is right, the packet that the compactor made; over TCP behind two bytes of length.
+#[test]
+fn a_capture_between_the_ends_shows_the_acks() {
+    for carrier in ["", "carrier = { }\n"] {
+        let mut world = longer_world(&format!("{COMPACTION}{carrier}"));
+        let mut between = Between::default();
+        for number in 1..=10 {
+            world.inject(&mut between, us(0), 0, 0, &ack(1000 * number, &[]));
+        }
+        world.advance(&mut between, us(1_000_000));
+        let [packet] = &between.0[..] else { panic!("{} packets", between.0.len()) };
+        let inner = if carrier.is_empty() {
+            let udp = ip::decode(packet).unwrap();
+            let mut sum = Checksum::new();
+            sum.add_pseudo_header(udp.header.src, udp.header.dst, 17, udp.payload.len() as u32);
+            sum.add(udp.payload);
+            assert!(sum.is_intact(), "the checksum is right");
+            assert_eq!(udp.payload[4..6], (udp.payload.len() as u16).to_be_bytes());
+            udp.payload[8..].to_vec()
+        } else {
+            let tcp = wire::decode(packet).unwrap();
+            let (len, record) = tcp.payload.split_at(2);
+            assert_eq!(len, (record.len() as u16).to_be_bytes());
+            record.to_vec()
+        };
+        let acks = ExactBatch::decode(&inner).unwrap();
+        let numbers: Vec<u32> = acks.iter().map(|(_, segment)| segment.ack.0).collect();
+        assert_eq!(numbers, (1..=10).map(|number| 1000 * number).collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn what_the_tunnel_cannot_say_goes_by_it() {
     let mut world = longer_world(COMPACTION);
@@ -305,7 +351,7 @@ proptest! {
                     let mut sum = longhaul_segment::checksum::Checksum::new();
                     if from.start > 0 {
                         let address = |at: usize| IpAddr::from([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-                        sum.add_pseudo_header(address(12), address(16), bytes.len() as u32 - 20);
+                        sum.add_pseudo_header(address(12), address(16), ip::PROTOCOL_TCP, bytes.len() as u32 - 20);
                     }
                     sum.add(&bytes[from]);
                     let sum = sum.finish().to_be_bytes();

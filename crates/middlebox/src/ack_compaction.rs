@@ -19,9 +19,11 @@
 use crate::base::{Table, counters};
 use crate::levels::Levels;
 use crate::split::Side;
-use crate::{Base, Body, Departure, Direction, Event, Middlebox, OwnConnection, Passing, Verdict};
+use crate::{
+    Base, Carrier, Data, Departure, Direction, Event, Middlebox, OwnConnection, Passing, Payload, Verdict,
+};
 use longhaul_segment::compaction::{Ack, ExactBatch, TraditionalBatch, UDP_TUNNEL_HEADER, is_compactable};
-use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER, ip};
+use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER, ip, wire};
 use longhaul_tcp::{Connection, Ports};
 use longhaul_units::{Duration, Instant, Rate, Size};
 use std::collections::VecDeque;
@@ -86,6 +88,22 @@ enum Content<B> {
     Whole(Segment, Ecn, B),
 }
 
+impl<B: Payload> Content<B> {
+    /// The packet's bytes: what goes into a UDP packet, or behind the length of a record.
+    fn encode(&self, connection: u32) -> Vec<u8> {
+        match self {
+            Content::Compacted(bytes) => bytes.clone(),
+            Content::Whole(segment, ecn, body) => {
+                let mut bytes = vec![];
+                let header = ip::Header { ecn: *ecn, ..addresses(connection) };
+                // Too long it is not: a packet of this length has come.
+                let _ = wire::encode(&header, segment, body.bytes().unwrap_or_default(), &mut bytes);
+                bytes
+            }
+        }
+    }
+}
+
 struct Tunnelled<B> {
     /// Number of its datagram, or where its record ends in the stream.
     number: u64,
@@ -97,18 +115,20 @@ struct Tunnelled<B> {
 /// Bytes before each packet in a stream: its length.
 const RECORD_HEADER: u32 = 2;
 
-/// A tunnel that loses nothing: a connection from the first node to the second. What is in it is only a length.
-struct Stream {
-    ends: [Connection; 2],
+/// A tunnel that loses nothing: a connection from the first node to the second.
+struct Stream<B: Payload> {
+    ends: [Carrier<B>; 2],
     written: u64,
+    taken: u64,
 }
 
-impl Stream {
+impl<B: Payload> Stream<B> {
     fn new(side: &Side) -> Self {
         let end = |local, remote| {
-            Connection::established(side.config.clone(), (side.congestion)(), Ports { local, remote })
+            let ports = Ports { local, remote };
+            Carrier::new(Connection::established(side.config.clone(), (side.congestion)(), ports))
         };
-        Stream { ends: [end(10_000, 10_001), end(10_001, 10_000)], written: 0 }
+        Stream { ends: [end(10_000, 10_001), end(10_001, 10_000)], written: 0, taken: 0 }
     }
 }
 
@@ -128,7 +148,7 @@ struct Expanding {
 }
 
 /// Compactor and expander.
-pub struct AckCompaction<B> {
+pub struct AckCompaction<B: Payload = ()> {
     settings: Settings,
     /// Number of the tunnel among the connections.
     tunnel: u32,
@@ -139,7 +159,7 @@ pub struct AckCompaction<B> {
     line_free_at: Instant,
     in_tunnel: VecDeque<Tunnelled<B>>,
     /// The tunnel, if it is a connection.
-    stream: Option<Box<Stream>>,
+    stream: Option<Box<Stream<B>>>,
     next_number: u32,
     expanding: Table<Expanding>,
     /// ACKs that are to leave, in order of time.
@@ -148,7 +168,7 @@ pub struct AckCompaction<B> {
     counts: Counts,
 }
 
-impl<B: Body> AckCompaction<B> {
+impl<B: Payload> AckCompaction<B> {
     /// With a tunnel of this number, which no flow's connection has.
     pub fn new(settings: Settings, tunnel: u32) -> Self {
         AckCompaction {
@@ -259,9 +279,9 @@ impl<B: Body> AckCompaction<B> {
             self.line_free_at = self.line_free_at.max(now) + time;
         }
         if let Some(stream) = &mut self.stream {
-            let record = u64::from(RECORD_HEADER + inner);
-            stream.written += record;
-            stream.ends[0].write(record);
+            stream.written += u64::from(RECORD_HEADER + inner);
+            let packet = if B::Data::IS_REAL { content.encode(connection) } else { vec![] };
+            stream.ends[0].write(&B::Data::of(inner, &packet).behind(&(inner as u16).to_be_bytes()));
             self.in_tunnel.push_back(Tunnelled { number: stream.written, connection, direction, content });
             return;
         }
@@ -270,6 +290,7 @@ impl<B: Body> AckCompaction<B> {
         if self.in_tunnel.len() == MOST_IN_TUNNEL {
             self.lose_oldest();
         }
+        let body = B::of(|| content.encode(connection));
         self.in_tunnel.push_back(Tunnelled { number: u64::from(number), connection, direction, content });
         let datagram = Segment {
             seq: SeqNumber(number),
@@ -278,7 +299,7 @@ impl<B: Body> AckCompaction<B> {
             ..Segment::default()
         };
         // The way from the first node to the second is that of the tunnel's active opener.
-        self.base.outbox.push_at(0, self.tunnel, Direction::Forward, datagram, Ecn::NotEct, B::default());
+        self.base.outbox.push_at(0, self.tunnel, Direction::Forward, datagram, Ecn::NotEct, body);
     }
 
     fn lose_oldest(&mut self) {
@@ -302,10 +323,13 @@ impl<B: Body> AckCompaction<B> {
     }
 
     /// A segment of the tunnel's connection has come to one of its ends.
-    fn receive(&mut self, now: Instant, port: usize, segment: &Segment, ecn: Ecn) {
+    fn receive(&mut self, now: Instant, port: usize, segment: &Segment, ecn: Ecn, body: &B) {
         let Some(stream) = &mut self.stream else { return };
-        stream.ends[port].handle_segment(now, segment, ecn);
+        stream.ends[port].handle_segment(now, segment, ecn, body);
         let received = stream.ends[1].received_bytes();
+        // What the packets hold is at hand; it is given up here.
+        stream.ends[1].take(received - stream.taken);
+        stream.taken = received;
         while self.in_tunnel.front().is_some_and(|packet| packet.number <= received) {
             self.unpack_next(now);
         }
@@ -420,10 +444,10 @@ fn traditional(acks: &[Ack]) -> (usize, Option<Vec<u8>>) {
     (taken, batch.encode(&mut bytes).ok().map(|()| bytes))
 }
 
-impl<B: Body> Middlebox<B> for AckCompaction<B> {
+impl<B: Payload> Middlebox<B> for AckCompaction<B> {
     fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, B>) -> Verdict {
         if packet.connection == self.tunnel && self.stream.is_some() {
-            self.receive(now, port, packet.segment, *packet.ecn);
+            self.receive(now, port, packet.segment, *packet.ecn, packet.body);
         } else if packet.connection == self.tunnel {
             self.leave(now, packet.segment.seq);
         } else if port == 0 {
@@ -448,7 +472,7 @@ impl<B: Body> Middlebox<B> for AckCompaction<B> {
     }
     fn poll_timeout(&self) -> Option<Instant> {
         let pending = self.pending.front().map(|(due, ..)| *due);
-        let ends = self.stream.iter().flat_map(|stream| &stream.ends).filter_map(Connection::poll_timeout);
+        let ends = self.stream.iter().flat_map(|stream| &stream.ends).filter_map(|end| end.poll_timeout());
         self.flush_at.into_iter().chain(pending).chain(ends).min()
     }
     fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<B>> {
@@ -458,8 +482,8 @@ impl<B: Body> Middlebox<B> for AckCompaction<B> {
         let stream = self.stream.as_mut()?;
         Direction::BOTH.into_iter().find_map(|direction| {
             let port = direction as usize;
-            let sent = stream.ends[port].transmit_into(now, segment)?;
-            Some(Departure { port, connection: self.tunnel, direction, ecn: sent.ecn, body: B::default() })
+            let (ecn, body) = stream.ends[port].transmit_into(now, segment)?;
+            Some(Departure { port, connection: self.tunnel, direction, ecn, body })
         })
     }
     fn own_connections(&self) -> Vec<OwnConnection<'_>> {

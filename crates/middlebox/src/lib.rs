@@ -8,6 +8,8 @@ pub mod ack_compaction;
 pub mod ack_filter;
 mod base;
 mod cache;
+mod carrier;
+mod data;
 mod interface;
 mod levels;
 pub mod mss_clamp;
@@ -24,6 +26,8 @@ pub use ack_compaction::AckCompaction;
 pub use ack_filter::AckFilter;
 pub use base::Base;
 pub use cache::LocalRecovery;
+pub use carrier::{Buffers, Carrier, Payload, Streams};
+pub use data::{Data, Length};
 pub use interface::{
     Body, Departure, Direction, Established, Event, KnownEnd, Middlebox, OwnConnection, Passing, QueueState,
     Verdict,

@@ -6,7 +6,7 @@ use longhaul_segment::{Ecn, Segment};
 
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting<B = ()> {
+pub(crate) struct Waiting<B> {
     pub connection: u32,
     pub direction: Direction,
     pub ecn: Ecn,

@@ -24,7 +24,7 @@ use proptest::prelude::*;
 
 const FLOWS: u32 = 3;
 
-type Boxes = Vec<Box<dyn Middlebox<()>>>;
+type Boxes = Vec<Box<dyn Middlebox<Bytes>>>;
 
 /// Which middleboxes stand on the path.
 #[derive(Clone, Debug)]
@@ -78,45 +78,11 @@ enum Kind {
     },
 }
 
-/// Packets the other way do not meet an ACK compactor.
-struct OneWay(AckCompaction<()>);
-
-impl Middlebox<()> for OneWay {
-    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, ()>) -> Verdict {
-        match packet.direction {
-            Direction::Forward => self.0.handle_packet(now, port, packet),
-            Direction::Reverse if packet.connection == FLOWS => self.0.handle_packet(now, port, packet),
-            Direction::Reverse => Verdict::Forward,
-        }
-    }
-    fn handle_timeout(&mut self, now: Instant) {
-        self.0.handle_timeout(now);
-    }
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.0.poll_timeout()
-    }
-    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
-        self.0.transmit_into(now, segment)
-    }
-    fn lose_all(&mut self, now: Instant) {
-        self.0.lose_all(now);
-    }
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        self.0.counters()
-    }
-    fn base(&self) -> &Base<()> {
-        self.0.base()
-    }
-    fn base_mut(&mut self) -> &mut Base<()> {
-        self.0.base_mut()
-    }
-}
-
 /// A paced hop whose second node is on the side of the active openers: what goes from its first to its second goes their way.
-struct Mirrored(PacedHop);
+struct Mirrored(PacedHop<Bytes>);
 
-impl Middlebox<()> for Mirrored {
-    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, ()>) -> Verdict {
+impl Middlebox<Bytes> for Mirrored {
+    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, Bytes>) -> Verdict {
         self.0.handle_packet(now, port, packet)
     }
     fn handle_timeout(&mut self, now: Instant) {
@@ -125,7 +91,7 @@ impl Middlebox<()> for Mirrored {
     fn poll_timeout(&self) -> Option<Instant> {
         self.0.poll_timeout()
     }
-    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<Bytes>> {
         let mut departure = self.0.transmit_into(now, segment)?;
         if departure.connection >= FLOWS {
             departure.direction = departure.direction.opposite();
@@ -138,10 +104,10 @@ impl Middlebox<()> for Mirrored {
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.0.counters()
     }
-    fn base(&self) -> &Base<()> {
+    fn base(&self) -> &Base<Bytes> {
         self.0.base()
     }
-    fn base_mut(&mut self) -> &mut Base<()> {
+    fn base_mut(&mut self) -> &mut Base<Bytes> {
         self.0.base_mut()
     }
 }
@@ -199,7 +165,7 @@ fn kind() -> impl Strategy<Value = Kind> {
     ]
 }
 
-fn premature_ack(buffer: usize, watermark: Watermark, window: Option<u64>) -> Box<dyn Middlebox<()>> {
+fn premature_ack(buffer: usize, watermark: Watermark, window: Option<u64>) -> Box<dyn Middlebox<Bytes>> {
     let settings = premature_ack::Settings {
         buffer,
         watermark,
@@ -210,17 +176,17 @@ fn premature_ack(buffer: usize, watermark: Watermark, window: Option<u64>) -> Bo
     Box::new(PrematureAck::new(settings, Established::default()))
 }
 
-fn snoop_agent(cache: usize) -> Box<dyn Middlebox<()>> {
+fn snoop_agent(cache: usize) -> Box<dyn Middlebox<Bytes>> {
     let recovery = LocalRecovery { max_rto: ms(8000), ..snoop::Settings::recovery() };
     Box::new(Snoop::new(snoop::Settings { cache, towards: Direction::Forward, recovery }))
 }
 
-fn single(config: &Config, buffer: u64) -> Box<dyn Middlebox<()>> {
+fn single(config: &Config, buffer: u64) -> Box<dyn Middlebox<Bytes>> {
     Box::new(SingleSplit::new(plans(config, Some(buffer)), Random::stream(1, "split")))
 }
 
 /// The protocol's datagrams go from the first node to the second.
-fn paced_hop(config: &Config, kind: &Kind, seed: u64) -> PacedHop {
+fn paced_hop(config: &Config, kind: &Kind, seed: u64) -> PacedHop<Bytes> {
     let Kind::Paced { buffer, credit, code, established, rate, .. } = *kind else { unreachable!() };
     let control = Config {
         reading: Reading::Immediate,
@@ -305,7 +271,7 @@ impl Kind {
                 } else {
                     AckCompaction::new(settings, FLOWS)
                 };
-                (vec![Box::new(OneWay(compaction))], vec![(0, 0), (0, 1)])
+                (vec![Box::new(OneWay(compaction, FLOWS))], vec![(0, 0), (0, 1)])
             }
             Kind::Paced { mirrored: false, .. } => {
                 (vec![Box::new(paced_hop(config, self, seed))], vec![(0, 0), (0, 1)])
@@ -464,6 +430,7 @@ proptest! {
             hosts.server.close();
         }
         let closed = path.run_until_closed(at_ms(100_000_000));
+        path.check_content();
         for (flow, hosts) in path.hosts.iter().enumerate() {
             prop_assert_eq!(hosts.server.received_bytes(), hosts.written[0], "to the server, flow {}", flow);
             prop_assert_eq!(hosts.client.received_bytes(), hosts.written[1], "to the client, flow {}", flow);
@@ -494,6 +461,7 @@ proptest! {
         act(&mut path, &deeds);
         path.fails[0] = Some(path.now + ms(fails_at));
         path.run_until(path.now + ms(300_000));
+        path.check_content();
         let mut missing = 0;
         for hosts in &path.hosts {
             missing += hosts.client.acked_bytes().saturating_sub(hosts.server.received_bytes());
@@ -542,6 +510,7 @@ proptest! {
             hosts.server.close();
         }
         path.run_until(path.now + ms(3_000_000));
+        path.check_content();
         for hosts in &path.hosts[1..] {
             prop_assert_eq!(hosts.server.received_bytes(), hosts.written[0], "to the server");
             prop_assert_eq!(hosts.client.received_bytes(), hosts.written[1], "to the client");

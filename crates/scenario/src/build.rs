@@ -1,11 +1,11 @@
 //! Middleboxes as a scenario describes them, the same for every world; worlds differ in how they number connections.
 
 use crate::{BufferSpec, MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, Scenario, SplitSpec, TcpSpec};
-use longhaul_middlebox::paced::{self, Control, PacedHop};
+use longhaul_middlebox::paced::{self, Control};
 use longhaul_middlebox::split::{FlowControl, LongHop, MakeCongestionControl, Plan, Plans, Side};
 use longhaul_middlebox::{
-    AckCompaction, AckFilter, Body, DistributedSplit, Established, Middlebox, MssClamp, PrematureAck,
-    SingleSplit, Snoop, Throttle,
+    AckCompaction, AckFilter, DistributedSplit, Established, Middlebox, MssClamp, PacedHop, Payload,
+    PrematureAck, SingleSplit, Snoop, Throttle,
 };
 use longhaul_path::Random;
 use longhaul_tcp::{Config, Reading};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A middlebox that passes packets on as hosts have made them; `None` for a proxy, which makes its own. `own` is the number of its
 /// first own connection, if it has any.
-pub fn packet_middlebox<B: Body>(
+pub fn packet_middlebox<B: Payload>(
     scenario: &Scenario,
     network: &Network,
     index: usize,
@@ -82,14 +82,18 @@ fn side(tcp: &TcpSpec, reading: Reading) -> Side {
 }
 
 /// A split at one node.
-pub fn single_split(scenario: &Scenario, instance: &MiddleboxInstance, plans: Plans) -> SingleSplit {
+pub fn single_split<P: Payload>(
+    scenario: &Scenario,
+    instance: &MiddleboxInstance,
+    plans: Plans,
+) -> SingleSplit<P> {
     let random = Random::stream(scenario.run.seed, &format!("middlebox {} isn", instance.name));
     SingleSplit::new(plans, random)
 }
 
 /// A split at two nodes. `own` is the number of its first own connection; `positions` is, for each connection of a flow by its number,
 /// which turn it has on the long hop's connections.
-pub fn distributed_split(
+pub fn distributed_split<P: Payload>(
     scenario: &Scenario,
     network: &Network,
     instance: &MiddleboxInstance,
@@ -97,7 +101,7 @@ pub fn distributed_split(
     plans: Plans,
     own: u32,
     positions: Vec<u32>,
-) -> DistributedSplit {
+) -> DistributedSplit<P> {
     let mss = |flow: &usize| scenario.flow[network.flows[*flow].group].tcp.mss;
     let largest = instance.flows.iter().map(mss).max().unwrap_or(Size::from_bytes(1460));
     let tcp = spec.long_tcp(largest);
@@ -125,14 +129,14 @@ pub fn distributed_split(
 }
 
 /// A paced hop. `own` is the number of its first own connection.
-pub fn paced_hop(
+pub fn paced_hop<P: Payload>(
     scenario: &Scenario,
     network: &Network,
     instance: &MiddleboxInstance,
     spec: &PacedSpec,
     plans: Plans,
     own: u32,
-) -> PacedHop {
+) -> PacedHop<P> {
     let (line, framing) = thin_line(network, &instance.between[1]);
     let control = spec.control_tcp();
     let settings = paced::Settings {

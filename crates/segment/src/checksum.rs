@@ -42,9 +42,9 @@ impl Checksum {
         self.odd ^= bytes.len() % 2 == 1;
     }
 
-    /// Adds the pseudo-header of a TCP segment of `tcp_len` bytes, header and payload.
+    /// Adds the pseudo-header of a TCP segment or UDP datagram (RFC 768) of `len` bytes, header and payload.
     /// Addresses of different IP versions give a sum that means nothing; [`crate::wire::encode`] refuses them.
-    pub fn add_pseudo_header(&mut self, src: IpAddr, dst: IpAddr, tcp_len: u32) {
+    pub fn add_pseudo_header(&mut self, src: IpAddr, dst: IpAddr, protocol: u8, len: u32) {
         for address in [src, dst] {
             match address {
                 IpAddr::V4(v4) => self.add(&v4.octets()),
@@ -52,8 +52,8 @@ impl Checksum {
             }
         }
         // IPv4 has a 16-bit length and IPv6 a 32-bit one; the sum is the same.
-        self.add(&tcp_len.to_be_bytes());
-        self.add(&[0, crate::ip::PROTOCOL_TCP]);
+        self.add(&len.to_be_bytes());
+        self.add(&[0, protocol]);
     }
 
     /// The sum itself, folded to 16 bits: 0xffff over data that carries its right checksum.

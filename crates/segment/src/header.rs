@@ -184,7 +184,8 @@ impl Header {
             ))
         };
         let mut checksum = Checksum::new();
-        checksum.add_pseudo_header(v4(12), v4(16), (self.total_len() - usize::from(self.ip)) as u32);
+        let len = (self.total_len() - usize::from(self.ip)) as u32;
+        checksum.add_pseudo_header(v4(12), v4(16), crate::ip::PROTOCOL_TCP, len);
         checksum.add(&self.bytes[usize::from(self.ip)..self.len()]);
         checksum.add(data);
         checksum.is_intact()

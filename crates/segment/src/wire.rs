@@ -130,7 +130,7 @@ fn encode_packet(
     put_tcp_header(segment, out);
     out.extend_from_slice(payload);
     let mut checksum = Checksum::new();
-    checksum.add_pseudo_header(ip.src, ip.dst, tcp_len);
+    checksum.add_pseudo_header(ip.src, ip.dst, ip::PROTOCOL_TCP, tcp_len);
     checksum.add(&out[start..]);
     out[start + 16..start + 18].copy_from_slice(&checksum.finish().to_be_bytes());
     Ok(())
@@ -225,7 +225,7 @@ fn decode_tcp<'a>(datagram: &ip::Datagram<'a>) -> Result<Packet<'a>, DecodeError
     let (options, payload) = behind.split_at_checked(options_len).ok_or(bad_offset)?;
 
     let mut checksum = Checksum::new();
-    checksum.add_pseudo_header(ip.src, ip.dst, bytes.len() as u32);
+    checksum.add_pseudo_header(ip.src, ip.dst, ip::PROTOCOL_TCP, bytes.len() as u32);
     checksum.add(bytes);
     if !checksum.is_intact() {
         let value = u32::from(u16_at(16));

@@ -18,13 +18,14 @@
 //! All most significant byte first. Positions of a stream count as TCP's do: its opening is 0, its first byte 1, its end the one after
 //! the last byte. What is 64 bits wide inside has its lower half on the wire.
 
+pub use crate::data::{Data, Length};
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 
 /// Bytes of IPv4 and UDP headers.
 pub const UDP_HEADER: u32 = 28;
 /// Bytes before what the kinds have in common.
-const COMMON: usize = 16;
+pub const COMMON: usize = 16;
 /// Bytes before the data of an item, and before a parity.
 pub const ITEM_HEADER: u32 = 24;
 /// The same of a parity.
@@ -32,48 +33,6 @@ pub const PARITY_HEADER: u32 = 18;
 
 /// What identifies a connection to the other end: both addresses and ports on real packets. It means nothing to the protocol.
 pub type Key = [u8; 12];
-
-/// Bytes of a host's stream, or only how many, where payload is only a length.
-pub trait Data: Clone + std::fmt::Debug + PartialEq {
-    /// How many.
-    fn len(&self) -> u32;
-    /// The bytes; none where only the length is known.
-    fn bytes(&self) -> &[u8];
-    /// The same from what [`Data::len`] and [`Data::bytes`] gave; bytes beyond are left out.
-    fn of(len: u32, bytes: &[u8]) -> Self;
-    /// True if there are none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-/// Only a length.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Length(pub u32);
-
-impl Data for Length {
-    fn len(&self) -> u32 {
-        self.0
-    }
-    fn bytes(&self) -> &[u8] {
-        &[]
-    }
-    fn of(len: u32, _: &[u8]) -> Self {
-        Length(len)
-    }
-}
-
-impl Data for Vec<u8> {
-    fn len(&self) -> u32 {
-        self.len() as u32
-    }
-    fn bytes(&self) -> &[u8] {
-        self
-    }
-    fn of(len: u32, bytes: &[u8]) -> Self {
-        bytes[..bytes.len().min(len as usize)].to_vec()
-    }
-}
 
 /// One thing that the surrogate tells the pseudo proxy, exactly once.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,14 +1,17 @@
 //! The two nodes of the paced protocol with the connections to their hosts: surrogate sender at the hub (port 0), pseudo proxy at the
 //! client's side (port 1). Both nodes are one object here; what one of them knows of the other comes to it in datagrams and messages.
 
-use super::datagram::{Datagram, Item, Key, Length, unwrap};
+use super::datagram::{Datagram, Item, Key, unwrap};
 use super::message::{Inbox, Message};
 use super::receiver::{self, Delivery, Receiver};
 use super::sender::{self, Sender};
 use crate::levels::Levels;
 use crate::split::local::{Broken, Local};
 use crate::split::{Plans, Side};
-use crate::{Base, Departure, Direction, Middlebox, OwnConnection, Passing, QueueState, Verdict};
+use crate::{
+    Base, Carrier, Data, Departure, Direction, Middlebox, OwnConnection, Passing, Payload, QueueState,
+    Verdict,
+};
 use longhaul_path::Random;
 use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER};
 use longhaul_tcp::{Connection, Ports, reset_for};
@@ -52,8 +55,8 @@ const NO_STREAM: u32 = u32::MAX;
 const DATA_HEADER: u32 = 7;
 
 /// A connection to a host, and its stream.
-struct End {
-    local: Local,
+struct End<P: Payload> {
+    local: Local<P>,
     stream: u32,
     /// Position of what is sent next to the other node, and what the other node allows.
     sent: u64,
@@ -66,8 +69,8 @@ struct End {
 }
 
 /// A node.
-struct Half {
-    ends: Vec<Option<Box<End>>>,
+struct Half<P: Payload> {
+    ends: Vec<Option<Box<End<P>>>>,
     /// The connection of each stream.
     streams: BTreeMap<u32, u32>,
     /// Connections with data for the other node, in turn.
@@ -75,10 +78,10 @@ struct Half {
     /// Connections that are to be asked for packets.
     dirty: VecDeque<u32>,
     next_stream: u32,
-    control: Connection,
+    control: Carrier<P>,
 }
 
-impl Half {
+impl<P: Payload> Half<P> {
     fn new(side: usize, control: Connection) -> Self {
         Half {
             ends: vec![],
@@ -86,17 +89,17 @@ impl Half {
             ready: VecDeque::new(),
             dirty: VecDeque::new(),
             next_stream: side as u32,
-            control,
+            control: Carrier::new(control),
         }
     }
-    fn end(&mut self, connection: u32) -> Option<&mut End> {
+    fn end(&mut self, connection: u32) -> Option<&mut End<P>> {
         self.ends.get_mut(connection as usize)?.as_deref_mut()
     }
-    fn of_stream(&mut self, stream: u32) -> Option<&mut End> {
+    fn of_stream(&mut self, stream: u32) -> Option<&mut End<P>> {
         let connection = *self.streams.get(&stream)?;
         self.end(connection).filter(|end| end.stream == stream)
     }
-    fn put(&mut self, connection: u32, end: End) {
+    fn put(&mut self, connection: u32, end: End<P>) {
         let index = connection as usize;
         if index >= self.ends.len() {
             self.ends.resize_with(index + 1, || None);
@@ -104,7 +107,7 @@ impl Half {
         self.streams.insert(end.stream, connection);
         self.ends[index] = Some(Box::new(end));
     }
-    fn take(&mut self, connection: u32) -> Option<Box<End>> {
+    fn take(&mut self, connection: u32) -> Option<Box<End<P>>> {
         let end = self.ends.get_mut(connection as usize)?.take()?;
         self.streams.remove(&end.stream);
         Some(end)
@@ -127,15 +130,17 @@ struct Counts {
 }
 
 /// A paced hop between two nodes.
-pub struct PacedHop {
+pub struct PacedHop<P: Payload = ()> {
     settings: Settings,
     plans: Plans,
-    halves: [Half; 2],
-    sender: Sender<Length>,
-    receiver: Receiver<Length>,
-    /// Datagrams of the last serials: on a simulated link only their lengths travel.
-    under_way: VecDeque<Datagram<Length>>,
-    /// Bytes on the control connection that were not read yet: there, too, only lengths travel.
+    halves: [Half<P>; 2],
+    sender: Sender<P::Data>,
+    receiver: Receiver<P::Data>,
+    /// Datagrams of the last serials, where only their lengths travel.
+    under_way: VecDeque<Datagram<P::Data>>,
+    /// Of the session's datagrams, where they travel.
+    key: [u8; 16],
+    /// Bytes on the control connection that were not read yet, where only their number travels.
     line: VecDeque<u8>,
     line_read: u64,
     inbox: Inbox,
@@ -144,13 +149,13 @@ pub struct PacedHop {
     last_heard: Instant,
     last_said: Instant,
     undelivered: Vec<u64>,
-    base: Base<()>,
+    base: Base<P>,
     counts: Counts,
     random: Random,
     begun: bool,
 }
 
-impl PacedHop {
+impl<P: Payload> PacedHop<P> {
     /// A hop. `random` is for initial sequence numbers.
     pub fn new(plans: Plans, settings: Settings, mut random: Random) -> Self {
         let ports = |side: usize| Ports { local: 9 + side as u16, remote: 10 - side as u16 };
@@ -165,8 +170,11 @@ impl PacedHop {
                 Connection::listen(config.clone(), congestion(), isn, ports(side))
             }
         };
+        let halves = [HUB, CLIENT].map(|side| Half::new(side, control(side)));
+        let key = if P::Data::IS_REAL { [random.bits(), random.bits()] } else { [0; 2] };
         PacedHop {
-            halves: [HUB, CLIENT].map(|side| Half::new(side, control(side))),
+            halves,
+            key: (u128::from(key[0]) << 64 | u128::from(key[1])).to_be_bytes(),
             plans,
             sender: Sender::new(settings.sender, 0),
             receiver: Receiver::new(settings.receiver, 0),
@@ -188,20 +196,27 @@ impl PacedHop {
 
     // Hosts.
 
-    fn on_host_packet(&mut self, now: Instant, side: usize, packet: Passing<'_, ()>) {
-        let Passing { connection, direction, ecn, segment, .. } = packet;
+    fn on_host_packet(&mut self, now: Instant, side: usize, packet: Passing<'_, P>) {
+        let Passing { connection, direction, ecn, segment, body } = packet;
         if !self.has_end(side, connection, direction, segment) {
             return self.refuse(side, connection, direction, segment);
         }
         if let Some(end) = self.halves[side].end(connection) {
-            end.local.connection.handle_segment(now, segment, *ecn);
+            end.local.connection.handle_segment(now, segment, *ecn, body);
         }
         self.settle(now, side, connection);
     }
 
     fn refuse(&mut self, side: usize, connection: u32, direction: Direction, segment: &Segment) {
         if let Some(reset) = reset_for(segment) {
-            self.base.outbox.push_at(side, connection, direction.opposite(), reset, Ecn::NotEct, ());
+            self.base.outbox.push_at(
+                side,
+                connection,
+                direction.opposite(),
+                reset,
+                Ecn::NotEct,
+                P::default(),
+            );
         }
     }
 
@@ -209,7 +224,7 @@ impl PacedHop {
     fn has_end(&mut self, side: usize, number: u32, direction: Direction, segment: &Segment) -> bool {
         let opens = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         // A late copy of the SYN that opened the last connection opens none.
-        let gone = |half: &mut Half| {
+        let gone = |half: &mut Half<P>| {
             half.end(number).is_none_or(|end| end.local.is_over() && end.local.syn != Some(segment.seq))
         };
         let ports = Ports { local: segment.dst_port, remote: segment.src_port };
@@ -230,7 +245,7 @@ impl PacedHop {
     }
 
     /// A host has opened a connection: tells the other node.
-    fn open(&mut self, side: usize, number: u32, local: Local, established: bool) {
+    fn open(&mut self, side: usize, number: u32, local: Local<P>, established: bool) {
         let key = key_of(number, local.direction, local.connection.ports(), established);
         let next = self.halves[side].next_stream;
         // Where there is no handshake both nodes may see the connection first, and mean the same stream.
@@ -243,7 +258,7 @@ impl PacedHop {
         }
         self.tell(side, Item::Open { stream, key });
     }
-    fn new_end(&self, local: Local, stream: u32) -> End {
+    fn new_end(&self, local: Local<P>, stream: u32) -> End<P> {
         let limit = 1 + self.settings.receiver.buffer;
         // Data begin at position 1, as in TCP.
         End { local, stream, sent: 1, limit, given: 1, granted: limit, parked: false }
@@ -260,7 +275,7 @@ impl PacedHop {
             Direction::Forward => &plan.far,
         }
     }
-    fn established(&self, number: u32, direction: Direction, ports: Ports) -> Option<Local> {
+    fn established(&self, number: u32, direction: Direction, ports: Ports) -> Option<Local<P>> {
         let host = self.plans.of(number).established.as_ref()?;
         Some(Local::established(self.side_towards(number, direction), host, ports, direction))
     }
@@ -346,7 +361,7 @@ impl PacedHop {
     // Between the nodes.
 
     /// Tells the other node something that is no data: over the satellite, or over the thin link.
-    fn tell(&mut self, side: usize, item: Item<Length>) {
+    fn tell(&mut self, side: usize, item: Item<P::Data>) {
         if side == HUB {
             return self.sender.push(item);
         }
@@ -356,7 +371,7 @@ impl PacedHop {
             Item::Reset { stream } => self.say(&Message::Reset { stream }),
             Item::Credit { stream, limit } => self.say(&Message::Credit { stream, limit }),
             Item::Data { stream, data, .. } => {
-                self.say(&Message::Data { stream, bytes: vec![0; data.0 as usize] });
+                self.say(&Message::Data { stream, bytes: data.to_bytes() });
             }
         }
     }
@@ -366,8 +381,10 @@ impl PacedHop {
         let mut bytes = vec![];
         message.encode(&mut bytes);
         self.counts.control_bytes += bytes.len() as u64;
-        self.halves[CLIENT].control.write(bytes.len() as u64);
-        self.line.extend(bytes);
+        self.halves[CLIENT].control.write(&P::Data::of(bytes.len() as u32, &bytes));
+        if !P::Data::IS_REAL {
+            self.line.extend(bytes);
+        }
     }
 
     /// The next piece of the next connection that has data for the other node. False if there is none.
@@ -381,7 +398,7 @@ impl PacedHop {
         }
         let taken = end.local.connection.read(now, u64::from(most).min(end.limit - end.sent));
         let (stream, position) = (end.stream, end.sent);
-        end.sent += taken;
+        end.sent += u64::from(taken.len());
         let ends = end.local.has_end_to_pass();
         end.local.end_passed |= ends;
         let end_position = end.sent;
@@ -393,8 +410,8 @@ impl PacedHop {
         }
         // Reading may have opened the window.
         half.touch(number);
-        if taken > 0 {
-            self.tell(side, Item::Data { stream, position, data: Length(taken as u32) });
+        if !taken.is_empty() {
+            self.tell(side, Item::Data { stream, position, data: taken });
         }
         if ends {
             self.tell(side, Item::Close { stream, position: end_position });
@@ -421,7 +438,7 @@ impl PacedHop {
         }
     }
     /// Something has come for a stream. False if it has no such end.
-    fn with_end(&mut self, now: Instant, side: usize, stream: u32, deed: impl FnOnce(&mut End)) -> bool {
+    fn with_end(&mut self, now: Instant, side: usize, stream: u32, deed: impl FnOnce(&mut End<P>)) -> bool {
         let Some(end) = self.halves[side].of_stream(stream) else { return false };
         if !end.local.broken {
             deed(end);
@@ -430,12 +447,13 @@ impl PacedHop {
         self.settle(now, side, number);
         true
     }
-    fn on_data(&mut self, now: Instant, side: usize, stream: u32, bytes: u64) -> bool {
+    fn on_data(&mut self, now: Instant, side: usize, stream: u32, data: &P::Data) -> bool {
+        let bytes = u64::from(data.len());
         let allowed = self.halves[side].of_stream(stream).is_none_or(|end| end.given + bytes <= end.granted);
         allowed
             && self.with_end(now, side, stream, |end| {
                 end.given += bytes;
-                end.local.connection.write(bytes);
+                end.local.connection.write(data);
             })
     }
     fn on_close(&mut self, now: Instant, side: usize, stream: u32) -> bool {
@@ -453,15 +471,19 @@ impl PacedHop {
     }
 
     /// A datagram has crossed the satellite.
-    fn on_datagram(&mut self, now: Instant, serial: SeqNumber) {
-        let first = self.under_way.front().map_or(0, |datagram| datagram.serial as u32);
-        let Some(datagram) = self.under_way.get(serial.0.wrapping_sub(first) as usize) else { return };
-        self.receiver.handle(now, datagram.clone());
+    fn on_datagram(&mut self, now: Instant, serial: SeqNumber, body: &P) {
+        if let Some(bytes) = body.bytes() {
+            self.receiver.handle_bytes(now, &self.key, bytes);
+        } else {
+            let first = self.under_way.front().map_or(0, |datagram| datagram.serial as u32);
+            let Some(datagram) = self.under_way.get(serial.0.wrapping_sub(first) as usize) else { return };
+            self.receiver.handle(now, datagram.clone());
+        }
         while let Some(delivery) = self.receiver.poll_delivery() {
             match delivery {
                 Delivery::Open { stream, key } => self.on_open(now, CLIENT, stream, &key),
                 Delivery::Data { stream, data } => {
-                    self.on_data(now, CLIENT, stream, u64::from(data.0));
+                    self.on_data(now, CLIENT, stream, &data);
                 }
                 Delivery::Close { stream } => {
                     self.on_close(now, CLIENT, stream);
@@ -480,9 +502,9 @@ impl PacedHop {
         }
     }
 
-    fn on_control_packet(&mut self, now: Instant, side: usize, packet: &Passing<'_, ()>) {
+    fn on_control_packet(&mut self, now: Instant, side: usize, packet: &Passing<'_, P>) {
         let control = &mut self.halves[side].control;
-        control.handle_segment(now, packet.segment, *packet.ecn);
+        control.handle_segment(now, packet.segment, *packet.ecn, packet.body);
         while control.poll_event().is_some() {}
         if side == HUB {
             let held_up = control.out_of_order_bytes() > 0;
@@ -500,8 +522,11 @@ impl PacedHop {
         }
         self.line_read = received;
         self.last_heard = now;
-        let bytes: Vec<u8> = self.line.drain(..fresh).collect();
-        self.inbox.push(&bytes);
+        let came = self.halves[HUB].control.take(fresh as u64);
+        match P::Data::IS_REAL {
+            true => self.inbox.push(came.bytes()),
+            false => self.inbox.push(&self.line.drain(..fresh).collect::<Vec<u8>>()),
+        }
         // What was encoded here decodes.
         while let Ok(Some(message)) = self.inbox.next_message() {
             if !self.on_message(now, message) {
@@ -527,7 +552,9 @@ impl PacedHop {
                 self.on_open(now, HUB, stream, &key);
                 true
             }
-            Message::Data { stream, bytes } => self.on_data(now, HUB, stream, bytes.len() as u64),
+            Message::Data { stream, bytes } => {
+                self.on_data(now, HUB, stream, &P::Data::of(bytes.len() as u32, &bytes))
+            }
             Message::Close { stream } => self.on_close(now, HUB, stream),
             Message::Reset { stream } => self.on_reset(now, HUB, stream),
             Message::Alive | Message::Session(_) => true,
@@ -571,7 +598,7 @@ impl PacedHop {
 
     // What leaves.
 
-    fn transmit_datagram(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
+    fn transmit_datagram(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<P>> {
         loop {
             if let Some(datagram) = self.sender.poll_transmit(now) {
                 let len = datagram.wire_len();
@@ -581,10 +608,17 @@ impl PacedHop {
                     payload_len: len - IPV4_HEADER - TCP_HEADER,
                     ..Segment::default()
                 };
-                if self.under_way.len() == MOST_UNDER_WAY {
-                    self.under_way.pop_front();
+                let body = P::of(|| {
+                    let mut bytes = vec![];
+                    datagram.encode(&self.key, &mut bytes);
+                    bytes
+                });
+                if !P::Data::IS_REAL {
+                    if self.under_way.len() == MOST_UNDER_WAY {
+                        self.under_way.pop_front();
+                    }
+                    self.under_way.push_back(datagram);
                 }
-                self.under_way.push_back(datagram);
                 self.note_kept(now);
                 let connection = self.settings.first_number;
                 return Some(Departure {
@@ -592,7 +626,7 @@ impl PacedHop {
                     connection,
                     direction: Direction::Forward,
                     ecn: Ecn::NotEct,
-                    body: (),
+                    body,
                 });
             }
             let may = self.sender.has_room() && self.sender.ready_at() <= now;
@@ -608,18 +642,13 @@ impl PacedHop {
         }
     }
 
-    fn transmit_control(
-        &mut self,
-        now: Instant,
-        side: usize,
-        segment: &mut Segment,
-    ) -> Option<Departure<()>> {
+    fn transmit_control(&mut self, now: Instant, side: usize, segment: &mut Segment) -> Option<Departure<P>> {
         loop {
             let control = &mut self.halves[side].control;
-            if let Some(departure) = control.transmit_into(now, segment) {
+            if let Some((ecn, body)) = control.transmit_into(now, segment) {
                 let connection = self.settings.first_number + 1;
                 let direction = Direction::BOTH[side];
-                return Some(Departure { port: side, connection, direction, ecn: departure.ecn, body: () });
+                return Some(Departure { port: side, connection, direction, ecn, body });
             }
             if side == HUB || !self.say_next(now) {
                 self.base.timers.set(timer_of(side, None), self.halves[side].control.poll_timeout());
@@ -651,18 +680,12 @@ impl PacedHop {
         said
     }
 
-    fn transmit_local(&mut self, now: Instant, side: usize, segment: &mut Segment) -> Option<Departure<()>> {
+    fn transmit_local(&mut self, now: Instant, side: usize, segment: &mut Segment) -> Option<Departure<P>> {
         while let Some(&connection) = self.halves[side].dirty.front() {
             if let Some(end) = self.halves[side].end(connection) {
-                if let Some(departure) = end.local.connection.transmit_into(now, segment) {
+                if let Some((ecn, body)) = end.local.connection.transmit_into(now, segment) {
                     let direction = end.local.direction;
-                    return Some(Departure {
-                        port: side,
-                        connection,
-                        direction,
-                        ecn: departure.ecn,
-                        body: (),
-                    });
+                    return Some(Departure { port: side, connection, direction, ecn, body });
                 }
                 end.local.dirty = false;
                 self.base.timers.set(timer_of(side, Some(connection)), end.local.poll_timeout());
@@ -692,14 +715,14 @@ fn read_key(key: &Key) -> (u32, Direction, Ports, bool) {
     (u32::from_be_bytes([n0, n1, n2, n3]), Direction::BOTH[usize::from(towards & 1)], ports, established == 1)
 }
 
-impl Middlebox<()> for PacedHop {
-    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, ()>) -> Verdict {
+impl<P: Payload> Middlebox<P> for PacedHop<P> {
+    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, P>) -> Verdict {
         let own = packet.connection.checked_sub(self.settings.first_number);
         match (self.base.failed, own) {
             (true, None) => self.refuse(port, packet.connection, packet.direction, packet.segment),
             (true, Some(_)) => {}
             (false, None) => self.on_host_packet(now, port, packet),
-            (false, Some(0)) => self.on_datagram(now, packet.segment.seq),
+            (false, Some(0)) => self.on_datagram(now, packet.segment.seq, packet.body),
             (false, Some(_)) => {
                 self.on_control_packet(now, port, &packet);
                 self.note_kept(now);
@@ -753,7 +776,7 @@ impl Middlebox<()> for PacedHop {
             .min()
     }
 
-    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<P>> {
         if let Some(departure) = self.base.outbox.pop_into(segment) {
             return Some(departure);
         }
@@ -814,10 +837,10 @@ impl Middlebox<()> for PacedHop {
             ("sessions_ended", self.counts.sessions_ended),
         ]
     }
-    fn base(&self) -> &Base<()> {
+    fn base(&self) -> &Base<P> {
         &self.base
     }
-    fn base_mut(&mut self) -> &mut Base<()> {
+    fn base_mut(&mut self) -> &mut Base<P> {
         &mut self.base
     }
     fn own_connections(&self) -> Vec<OwnConnection<'_>> {

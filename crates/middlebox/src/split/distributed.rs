@@ -16,7 +16,7 @@ use super::record::{Framing, MOST_DATA, Record, RecordKind, RecordLine};
 use super::{Counts, Plans, READY_SEGMENTS, Side};
 use crate::levels::Levels;
 use crate::waiting::Waiting;
-use crate::{Base, Departure, Direction, Middlebox, OwnConnection, Passing, Verdict};
+use crate::{Base, Data, Departure, Direction, Middlebox, OwnConnection, Passing, Payload, Verdict};
 use longhaul_path::Random;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Connection, Ports, Reading, reset_for};
@@ -57,22 +57,22 @@ impl LongHop {
 }
 
 /// A split connection proxy at two nodes. Port 0 is the first, port 1 the second.
-pub struct DistributedSplit {
+pub struct DistributedSplit<P: Payload = ()> {
     plans: Plans,
     long_hop: LongHop,
     control: FlowControl,
-    halves: [Half; 2],
+    halves: [Half<P>; 2],
     /// Records under way on each long connection, by the node that sends them.
     lines: Vec<[RecordLine; 2]>,
     /// Bytes of each flow that were acknowledged to one host and not by the other.
     undelivered: Vec<u64>,
-    base: Base<()>,
+    base: Base<P>,
     counts: Counts,
     /// For initial sequence numbers.
     random: Random,
 }
 
-impl DistributedSplit {
+impl<P: Payload> DistributedSplit<P> {
     /// A split. Random streams follow from seed and name.
     pub fn new(plans: Plans, long_hop: LongHop, control: FlowControl, seed: u64, name: &str) -> Self {
         let longs = long_hop.connections as usize;
@@ -101,7 +101,7 @@ impl DistributedSplit {
 
     // Packets of the hosts.
 
-    fn on_host_packet(&mut self, now: Instant, side: usize, packet: Waiting) {
+    fn on_host_packet(&mut self, now: Instant, side: usize, packet: Waiting<P>) {
         let carries = packet.segment.payload_len > 0 || packet.segment.flags.contains(Flags::FIN);
         match &mut self.halves[side].queue {
             Some(queue) if carries => {
@@ -159,20 +159,20 @@ impl DistributedSplit {
     }
 
     /// A packet reaches the connection that stands in for the other host.
-    fn reach_local(&mut self, now: Instant, side: usize, packet: Waiting) {
-        let Waiting { connection: flow, direction, ecn, segment, .. } = packet;
+    fn reach_local(&mut self, now: Instant, side: usize, packet: Waiting<P>) {
+        let Waiting { connection: flow, direction, ecn, segment, body } = packet;
         if self.local_for(side, flow, direction, &segment).is_none_or(|local| local.is_closed()) {
             return self.refuse(side, flow, direction, &segment);
         }
         if let Some(local) = self.halves[side].local(flow) {
-            local.connection.handle_segment(now, &segment, ecn);
+            local.connection.handle_segment(now, &segment, ecn, &body);
         }
         self.settle_local(now, side, flow);
     }
 
     fn refuse(&mut self, side: usize, flow: u32, direction: Direction, segment: &Segment) {
         if let Some(reset) = reset_for(segment) {
-            self.base.outbox.push_at(side, flow, direction.opposite(), reset, Ecn::NotEct, ());
+            self.base.outbox.push_at(side, flow, direction.opposite(), reset, Ecn::NotEct, P::default());
         }
     }
 
@@ -182,10 +182,10 @@ impl DistributedSplit {
         flow: u32,
         direction: Direction,
         segment: &Segment,
-    ) -> Option<&mut Local> {
+    ) -> Option<&mut Local<P>> {
         let opens = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         // A late copy of the SYN that opened the last connection opens none.
-        let gone = |half: &mut Half| {
+        let gone = |half: &mut Half<P>| {
             half.local(flow).is_none_or(|local| local.is_over() && local.syn != Some(segment.seq))
         };
         let ports = Ports { local: segment.dst_port, remote: segment.src_port };
@@ -215,7 +215,7 @@ impl DistributedSplit {
             Direction::Forward => &plan.far,
         }
     }
-    fn established(&self, flow: u32, direction: Direction, ports: Ports) -> Option<Local> {
+    fn established(&self, flow: u32, direction: Direction, ports: Ports) -> Option<Local<P>> {
         let host = self.plans.of(flow).established.as_ref()?;
         Some(Local::established(self.side_towards(flow, direction), host, ports, direction))
     }
@@ -291,7 +291,7 @@ impl DistributedSplit {
     // The long hop.
 
     /// The end of a flow's long connection at a node, opened if it is needed for the first time; `None` if it has broken.
-    fn long_end(&mut self, side: usize, flow: u32) -> Option<&mut LongEnd> {
+    fn long_end(&mut self, side: usize, flow: u32) -> Option<&mut LongEnd<P>> {
         let index = self.long_hop.of(flow);
         if self.halves[side].longs[index].is_none() {
             self.open_long(side, index, true);
@@ -321,9 +321,9 @@ impl DistributedSplit {
         if self.long_end(side, record.flow).is_none() {
             return;
         }
-        let bytes = self.lines[long][side].push(record, framing);
+        self.lines[long][side].push(record, framing);
         if let Some(end) = self.halves[side].long(long) {
-            end.connection.write(bytes);
+            end.connection.write(&framing.encode(&record, P::Data::of(0, &[])));
         }
         self.halves[side].touch(Owner::Long(long));
     }
@@ -352,20 +352,20 @@ impl DistributedSplit {
             local.end_passed |= ends;
             let again = local.connection.readable() > 0;
             local.ready = again;
-            let mut bytes = 0;
-            if taken > 0 {
-                let record = Record { flow, kind: RecordKind::Data, len: taken as u32 };
-                bytes += self.lines[long][side].push(record, framing);
+            let mut records = vec![];
+            if !taken.is_empty() {
+                records.push((Record { flow, kind: RecordKind::Data, len: taken.len() }, taken));
             }
             if ends {
-                let record = Record { flow, kind: RecordKind::Close, len: 0 };
-                bytes += self.lines[long][side].push(record, framing);
+                let nothing = P::Data::of(0, &[]);
+                records.push((Record { flow, kind: RecordKind::Close, len: 0 }, nothing));
             }
             // Reading may have opened the window.
             half.touch(Owner::Local(flow));
             let Some(end) = half.long(long) else { return any };
-            if bytes > 0 {
-                end.connection.write(bytes);
+            for (record, data) in records {
+                self.lines[long][side].push(record, framing);
+                end.connection.write(&framing.encode(&record, data));
             }
             if again {
                 end.ready.push_back(flow);
@@ -396,16 +396,19 @@ impl DistributedSplit {
             if full {
                 return;
             }
-            if end.connection.config().reading == Reading::Manual {
-                end.connection.read(now, self.long_hop.framing.wire_len(&record));
-            }
+            let framing = self.long_hop.framing;
+            let len = framing.wire_len(&record);
+            let written = match end.connection.config().reading {
+                Reading::Manual => end.connection.read(now, len),
+                Reading::Immediate | Reading::Rate(_) => end.connection.take(len),
+            };
             self.lines[long][1 - side].pop();
             self.halves[side].touch(Owner::Long(long));
-            self.on_record(now, side, record);
+            self.on_record(now, side, record, &framing.decode(&record, written));
         }
     }
 
-    fn on_record(&mut self, now: Instant, side: usize, record: Record) {
+    fn on_record(&mut self, now: Instant, side: usize, record: Record, data: &P::Data) {
         let flow = record.flow;
         if self.halves[side].local(flow).is_none() {
             self.answer_first_record(side, record);
@@ -414,7 +417,7 @@ impl DistributedSplit {
         match record.kind {
             RecordKind::Open => {}
             RecordKind::Data if local.broken => {}
-            RecordKind::Data => local.connection.write(u64::from(record.len)),
+            RecordKind::Data => local.connection.write(data),
             RecordKind::Close => local.close(),
             RecordKind::Reset => {
                 if !local.broken {
@@ -473,13 +476,13 @@ impl DistributedSplit {
         }
     }
 
-    fn on_long_packet(&mut self, now: Instant, side: usize, packet: Passing<'_, ()>) {
+    fn on_long_packet(&mut self, now: Instant, side: usize, packet: Passing<'_, P>) {
         let index = (packet.connection - self.long_hop.first_number) as usize;
         if self.halves[side].longs[index].is_none() {
             self.open_long(side, index, false);
         }
         let Some(end) = self.halves[side].long(index) else { return };
-        end.connection.handle_segment(now, packet.segment, *packet.ecn);
+        end.connection.handle_segment(now, packet.segment, *packet.ecn, packet.body);
         self.settle_long(now, side, index);
     }
 
@@ -493,13 +496,13 @@ impl DistributedSplit {
     }
 
     /// The next packet of a node.
-    fn transmit_from(&mut self, now: Instant, side: usize, segment: &mut Segment) -> Option<Departure<()>> {
+    fn transmit_from(&mut self, now: Instant, side: usize, segment: &mut Segment) -> Option<Departure<P>> {
         while let Some(&owner) = self.halves[side].dirty.front() {
             loop {
                 let departure = self.halves[side]
                     .connection(owner)
                     .and_then(|connection| connection.transmit_into(now, segment));
-                if let Some(departure) = departure {
+                if let Some((ecn, body)) = departure {
                     let (connection, direction) = match owner {
                         Owner::Long(index) => {
                             (self.long_hop.first_number + index as u32, Direction::BOTH[side])
@@ -508,13 +511,7 @@ impl DistributedSplit {
                             (flow, self.halves[side].local(flow).map_or(Direction::Forward, |l| l.direction))
                         }
                     };
-                    return Some(Departure {
-                        port: side,
-                        connection,
-                        direction,
-                        ecn: departure.ecn,
-                        body: (),
-                    });
+                    return Some(Departure { port: side, connection, direction, ecn, body });
                 }
                 if !self.go_on(now, side, owner) {
                     break;
@@ -560,8 +557,8 @@ impl DistributedSplit {
     }
 }
 
-impl Middlebox<()> for DistributedSplit {
-    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, ()>) -> Verdict {
+impl<P: Payload> Middlebox<P> for DistributedSplit<P> {
+    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, P>) -> Verdict {
         let is_long = packet.connection >= self.long_hop.first_number;
         if self.base.failed {
             if !is_long {
@@ -602,14 +599,14 @@ impl Middlebox<()> for DistributedSplit {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let of_half = |half: &Half| {
+        let of_half = |half: &Half<P>| {
             let check = half.queue.as_ref().and_then(LocalQueue::next_check);
             [half.timers.next(), check].into_iter().flatten().min()
         };
         self.halves.iter().filter_map(of_half).min()
     }
 
-    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<P>> {
         if let Some(departure) = self.base.outbox.pop_into(segment) {
             return Some(departure);
         }
@@ -661,10 +658,10 @@ impl Middlebox<()> for DistributedSplit {
             ("lost_acknowledged_bytes", self.counts.lost_acknowledged_bytes),
         ]
     }
-    fn base(&self) -> &Base<()> {
+    fn base(&self) -> &Base<P> {
         &self.base
     }
-    fn base_mut(&mut self) -> &mut Base<()> {
+    fn base_mut(&mut self) -> &mut Base<P> {
         &mut self.base
     }
     fn own_connections(&self) -> Vec<OwnConnection<'_>> {

@@ -3,6 +3,7 @@
 use super::local::Local;
 use super::local_queue::LocalQueue;
 use crate::timers::Timers;
+use crate::{Carrier, Payload};
 use longhaul_tcp::{Connection, Event};
 use std::collections::VecDeque;
 
@@ -16,8 +17,8 @@ pub(super) enum Owner {
 }
 
 /// This node's end of a connection over the long hop.
-pub(super) struct LongEnd {
-    pub connection: Connection,
+pub(super) struct LongEnd<P: Payload> {
+    pub connection: Carrier<P>,
     /// Flows that wait to send over it, in turn.
     pub ready: VecDeque<u32>,
     /// The next record that has arrived cannot be taken, since its host is slow.
@@ -27,8 +28,9 @@ pub(super) struct LongEnd {
     pub broken: bool,
 }
 
-impl LongEnd {
+impl<P: Payload> LongEnd<P> {
     pub fn new(connection: Connection) -> Self {
+        let connection = Carrier::new(connection);
         LongEnd { connection, ready: VecDeque::new(), blocked: false, dirty: false, broken: false }
     }
     /// Takes note of what has happened; true if it has just broken.
@@ -42,17 +44,17 @@ impl LongEnd {
     }
 }
 
-pub(super) struct Half {
-    pub locals: Vec<Option<Box<Local>>>,
-    pub longs: Vec<Option<Box<LongEnd>>>,
-    pub queue: Option<LocalQueue>,
+pub(super) struct Half<P: Payload> {
+    pub locals: Vec<Option<Box<Local<P>>>>,
+    pub longs: Vec<Option<Box<LongEnd<P>>>>,
+    pub queue: Option<LocalQueue<P>>,
     /// Connections that are to be asked for packets.
     pub dirty: VecDeque<Owner>,
     pub timers: Timers,
 }
 
-impl Half {
-    pub fn new(longs: usize, queue: Option<LocalQueue>) -> Self {
+impl<P: Payload> Half<P> {
+    pub fn new(longs: usize, queue: Option<LocalQueue<P>>) -> Self {
         Half {
             locals: vec![],
             longs: (0..longs).map(|_| None).collect(),
@@ -62,17 +64,17 @@ impl Half {
         }
     }
 
-    pub fn local(&mut self, flow: u32) -> Option<&mut Local> {
+    pub fn local(&mut self, flow: u32) -> Option<&mut Local<P>> {
         self.locals.get_mut(flow as usize)?.as_deref_mut()
     }
-    pub fn put_local(&mut self, flow: u32, local: Local) {
+    pub fn put_local(&mut self, flow: u32, local: Local<P>) {
         let index = flow as usize;
         if index >= self.locals.len() {
             self.locals.resize_with(index + 1, || None);
         }
         self.locals[index] = Some(Box::new(local));
     }
-    pub fn long(&mut self, index: usize) -> Option<&mut LongEnd> {
+    pub fn long(&mut self, index: usize) -> Option<&mut LongEnd<P>> {
         self.longs[index].as_deref_mut()
     }
 
@@ -102,7 +104,7 @@ impl Half {
             Some(flow) => Owner::Local(flow as u32),
         }
     }
-    pub fn connection(&mut self, owner: Owner) -> Option<&mut Connection> {
+    pub fn connection(&mut self, owner: Owner) -> Option<&mut Carrier<P>> {
         match owner {
             Owner::Long(index) => self.long(index).map(|long| &mut long.connection),
             Owner::Local(flow) => self.local(flow).map(|local| &mut local.connection),

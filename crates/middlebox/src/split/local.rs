@@ -1,7 +1,7 @@
 //! A connection between the split and a host: to the host it is the other host.
 
 use super::Side;
-use crate::Direction;
+use crate::{Carrier, Direction, Payload};
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Config, Connection, Event, Ports, State};
 use longhaul_units::Instant;
@@ -15,8 +15,8 @@ pub(crate) enum Broken {
     TimedOut,
 }
 
-pub(crate) struct Local {
-    pub connection: Connection,
+pub(crate) struct Local<P: Payload> {
+    pub connection: Carrier<P>,
     /// Where its packets go.
     pub direction: Direction,
     /// The host has sent all that it will.
@@ -35,10 +35,10 @@ pub(crate) struct Local {
     pub dirty: bool,
 }
 
-impl Local {
+impl<P: Payload> Local<P> {
     fn new(connection: Connection, direction: Direction) -> Self {
         Local {
-            connection,
+            connection: Carrier::new(connection),
             direction,
             finished: false,
             end_passed: false,

@@ -5,6 +5,7 @@
 //! is taken away, and a packet is let in when the credit is at least its size. That is `buffer_start` less what was let in
 //! and not sent yet, and so it is computed here: duplicates, and packets that wait for a hole to be filled, cannot wear it out.
 
+use crate::Payload;
 use crate::waiting::Waiting;
 use longhaul_path::queue::{HeldQueue, Occupancy};
 use longhaul_path::{Packet, QueueSpec};
@@ -26,14 +27,14 @@ pub struct LocalQueueSettings {
 }
 
 /// A local queue at work.
-pub(super) struct LocalQueue {
-    pub packets: HeldQueue<Waiting>,
+pub(super) struct LocalQueue<P: Payload> {
+    pub packets: HeldQueue<Waiting<P>>,
     pub settings: LocalQueueSettings,
     /// When the timer looks next.
     next_check: Instant,
 }
 
-impl LocalQueue {
+impl<P: Payload> LocalQueue<P> {
     pub fn new(settings: LocalQueueSettings, seed: u64, name: &str) -> Self {
         LocalQueue {
             packets: HeldQueue::new(&settings.queue, settings.rate, seed, name),
@@ -43,7 +44,7 @@ impl LocalQueue {
     }
 
     /// A packet comes in.
-    pub fn enqueue(&mut self, now: Instant, packet: Waiting) {
+    pub fn enqueue(&mut self, now: Instant, packet: Waiting<P>) {
         self.packets.enqueue(now, packet);
         self.set_timer(now);
     }
@@ -76,7 +77,7 @@ impl LocalQueue {
 
     /// The head, if `unsent` bytes of data in segments of `mss` bytes, which were let in and are not sent yet, leave credit
     /// for it. Into nothing a packet always fits.
-    pub fn let_in(&mut self, now: Instant, unsent: u64, mss: u64) -> Option<Waiting> {
+    pub fn let_in(&mut self, now: Instant, unsent: u64, mss: u64) -> Option<Waiting<P>> {
         let head = self.packets.head()?;
         let headers = unsent.div_ceil(mss.max(1)) * u64::from(self.settings.header_size);
         let fits = unsent + headers + u64::from(head.wire_len()) <= self.settings.buffer_start;

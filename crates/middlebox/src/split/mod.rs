@@ -18,7 +18,6 @@
 //! After [`fail`](crate::Middlebox::fail) every connection is unknown: hosts that send are answered with a reset, new
 //! connections are refused, and the long hop is silent.
 
-mod carrying;
 mod distributed;
 mod half;
 pub(crate) mod local;
@@ -26,7 +25,6 @@ mod local_queue;
 pub mod record;
 mod single;
 
-pub use carrying::{Bytes, Carrying};
 pub use distributed::{DistributedSplit, FlowControl, LongHop};
 pub use local_queue::LocalQueueSettings;
 pub use single::SingleSplit;

@@ -7,6 +7,7 @@
 //! Where payload is only a length, a [`RecordLine`] carries the records from one end to the other: a record can be taken
 //! there once all its bytes have arrived, as if it was read from them.
 
+use crate::Data;
 use std::collections::VecDeque;
 
 /// Bytes of a record's header.
@@ -75,13 +76,28 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// Bytes that a record takes in the stream.
-    pub fn wire_len(self, record: &Record) -> u64 {
-        let header = match (self, record.kind) {
+    /// Bytes of the header before a record's data.
+    fn header_len(self, record: &Record) -> u32 {
+        match (self, record.kind) {
             (Framing::Field, RecordKind::Data) => 0,
             _ => HEADER,
-        };
-        u64::from(header) + u64::from(record.len)
+        }
+    }
+    /// What is written of a record: its header and its data.
+    pub fn encode<D: Data>(self, record: &Record, data: D) -> D {
+        let header = record.encode();
+        data.behind(&header[..self.header_len(record) as usize])
+    }
+    /// The data of a record, of what was written of it.
+    pub fn decode<D: Data>(self, record: &Record, written: D) -> D {
+        let header = self.header_len(record);
+        // What the other end has written is what this end knows of it.
+        debug_assert!(!D::IS_REAL || header == 0 || written.bytes().starts_with(&record.encode()));
+        written.without(header)
+    }
+    /// Bytes that a record takes in the stream.
+    pub fn wire_len(self, record: &Record) -> u64 {
+        u64::from(self.header_len(record)) + u64::from(record.len)
     }
 }
 

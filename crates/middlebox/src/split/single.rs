@@ -6,35 +6,34 @@
 use super::local::{Broken, Local};
 use super::{Counts, Plans, READY_SEGMENTS};
 use crate::levels::Levels;
-use crate::{Base, Departure, Direction, Middlebox, Passing, Verdict};
+use crate::{Base, Data, Departure, Direction, Middlebox, Passing, Payload, Verdict};
 use longhaul_path::Random;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Ports, reset_for};
 use longhaul_units::Instant;
 use std::collections::VecDeque;
 
-/// A split connection proxy at one node. Payload is only a length here: bytes that ride along would be kept beside it, under
-/// the stream offsets of the connection where they came in.
-pub struct SingleSplit {
+/// A split connection proxy at one node.
+pub struct SingleSplit<P: Payload = ()> {
     plans: Plans,
-    pairs: Vec<Option<Box<Pair>>>,
+    pairs: Vec<Option<Box<Pair<P>>>>,
     /// Pairs that are to be asked for packets.
     dirty: VecDeque<u32>,
-    base: Base<()>,
+    base: Base<P>,
     counts: Counts,
     /// For initial sequence numbers.
     random: Random,
 }
 
 /// The two connections of a flow: to the active opener and to the passive one.
-struct Pair {
-    ends: [Local; 2],
+struct Pair<P: Payload> {
+    ends: [Local<P>; 2],
     dirty: bool,
     /// Bytes acknowledged to one host and not by the other.
     undelivered: u64,
 }
 
-impl Pair {
+impl<P: Payload> Pair<P> {
     /// Bytes that one end's host has sent and the other has not acknowledged.
     fn undelivered_from(&self, end: usize) -> u64 {
         self.ends[end].connection.received_bytes().saturating_sub(self.ends[1 - end].connection.acked_bytes())
@@ -68,15 +67,15 @@ impl Pair {
         let ready = READY_SEGMENTS * u64::from(to.connection.effective_mss());
         let room = ready.saturating_sub(to.connection.unsent());
         let taken = from.connection.read(now, room);
-        if taken > 0 {
-            to.connection.write(taken);
+        if !taken.is_empty() {
+            to.connection.write(&taken);
         }
         let ends = from.has_end_to_pass();
         if ends {
             from.end_passed = true;
             to.close();
         }
-        taken > 0 || ends
+        !taken.is_empty() || ends
     }
 
     /// One host's connection has ended before its time; so does the other's.
@@ -100,7 +99,7 @@ impl Pair {
     }
 }
 
-impl SingleSplit {
+impl<P: Payload> SingleSplit<P> {
     /// A split.
     pub fn new(plans: Plans, random: Random) -> Self {
         SingleSplit {
@@ -113,16 +112,16 @@ impl SingleSplit {
         }
     }
 
-    fn pair_for(&mut self, number: u32, direction: Direction, segment: &Segment) -> Option<&mut Pair> {
+    fn pair_for(&mut self, number: u32, direction: Direction, segment: &Segment) -> Option<&mut Pair<P>> {
         let index = number as usize;
         if index >= self.pairs.len() {
             self.pairs.resize_with(index + 1, || None);
         }
         let opens = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         // A late copy of the SYN that opened the last connection opens none.
-        let gone = self.pairs[index]
-            .as_ref()
-            .is_none_or(|pair| pair.ends.iter().all(Local::is_over) && pair.ends[0].syn != Some(segment.seq));
+        let gone = self.pairs[index].as_ref().is_none_or(|pair| {
+            pair.ends.iter().all(|end| end.is_over()) && pair.ends[0].syn != Some(segment.seq)
+        });
         if gone && direction == Direction::Forward && opens {
             self.retire(index);
             self.pairs[index] = Some(self.open(number, segment));
@@ -132,7 +131,7 @@ impl SingleSplit {
         self.pairs[index].as_deref_mut()
     }
 
-    fn open(&mut self, number: u32, syn: &Segment) -> Box<Pair> {
+    fn open(&mut self, number: u32, syn: &Segment) -> Box<Pair<P>> {
         let plan = self.plans.of(number);
         let mut isn = || SeqNumber(self.random.bits() as u32);
         let to_client = Ports { local: syn.dst_port, remote: syn.src_port };
@@ -144,7 +143,7 @@ impl SingleSplit {
     }
 
     /// The pair of a flow without handshake, at its first packet.
-    fn established(&self, number: u32, direction: Direction, segment: &Segment) -> Option<Box<Pair>> {
+    fn established(&self, number: u32, direction: Direction, segment: &Segment) -> Option<Box<Pair<P>>> {
         let plan = self.plans.of(number);
         let host = plan.established.as_ref()?;
         let (client, server) = match direction {
@@ -170,7 +169,7 @@ impl SingleSplit {
 
     fn refuse(&mut self, number: u32, direction: Direction, segment: &Segment) {
         if let Some(reset) = reset_for(segment) {
-            self.base.outbox.push(number, direction.opposite(), reset, Ecn::NotEct, ());
+            self.base.outbox.push(number, direction.opposite(), reset, Ecn::NotEct, P::default());
         }
     }
 
@@ -191,9 +190,9 @@ impl SingleSplit {
     }
 }
 
-impl Middlebox<()> for SingleSplit {
-    fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, ()>) -> Verdict {
-        let Passing { connection: number, direction, ecn, segment, .. } = packet;
+impl<P: Payload> Middlebox<P> for SingleSplit<P> {
+    fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, P>) -> Verdict {
+        let Passing { connection: number, direction, ecn, segment, body } = packet;
         if self.base.failed {
             self.refuse(number, direction, segment);
             return Verdict::Taken;
@@ -207,7 +206,7 @@ impl Middlebox<()> for SingleSplit {
             self.refuse(number, direction, segment);
             return Verdict::Taken;
         }
-        end.connection.handle_segment(now, segment, *ecn);
+        end.connection.handle_segment(now, segment, *ecn, body);
         self.touch(now, number);
         Verdict::Taken
     }
@@ -225,7 +224,7 @@ impl Middlebox<()> for SingleSplit {
         }
     }
 
-    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<()>> {
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<P>> {
         if let Some(departure) = self.base.outbox.pop_into(segment) {
             return Some(departure);
         }
@@ -234,15 +233,9 @@ impl Middlebox<()> for SingleSplit {
             if let Some(pair) = self.pairs[index].as_deref_mut() {
                 loop {
                     for end in &mut pair.ends {
-                        if let Some(departure) = end.connection.transmit_into(now, segment) {
+                        if let Some((ecn, body)) = end.connection.transmit_into(now, segment) {
                             let direction = end.direction;
-                            return Some(Departure {
-                                port: 0,
-                                connection: number,
-                                direction,
-                                ecn: departure.ecn,
-                                body: (),
-                            });
+                            return Some(Departure { port: 0, connection: number, direction, ecn, body });
                         }
                     }
                     if !pair.settle(now, &mut self.counts) {
@@ -282,10 +275,10 @@ impl Middlebox<()> for SingleSplit {
             ("lost_acknowledged_bytes", self.counts.lost_acknowledged_bytes),
         ]
     }
-    fn base(&self) -> &Base<()> {
+    fn base(&self) -> &Base<P> {
         &self.base
     }
-    fn base_mut(&mut self) -> &mut Base<()> {
+    fn base_mut(&mut self) -> &mut Base<P> {
         &mut self.base
     }
 }

@@ -4,12 +4,15 @@
 
 use longhaul_cc::{Algorithm, CongestionControl, Setup, SlowStartKind};
 use longhaul_middlebox::split::{Plan, Plans, Side};
-use longhaul_middlebox::{Direction, Middlebox, Passing, Verdict};
+use longhaul_middlebox::{AckCompaction, Base, Carrier, Departure, Direction, Middlebox, Passing, Verdict};
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, Ports, Reading, State};
 use longhaul_units::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Payload with its bytes.
+pub type Bytes = Arc<[u8]>;
 
 pub const MSS: u32 = 1000;
 
@@ -98,26 +101,34 @@ impl Hop {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Flying {
-    connection: u32,
-    direction: Direction,
-    hop: usize,
-    segment: Segment,
-    ecn: Ecn,
+#[derive(Clone, Debug)]
+pub struct Flying {
+    pub connection: u32,
+    pub direction: Direction,
+    pub hop: usize,
+    pub segment: Segment,
+    pub ecn: Ecn,
+    pub body: Bytes,
 }
 
 /// The two hosts of a connection.
 pub struct Hosts {
-    pub client: Connection,
-    pub server: Connection,
+    pub client: Carrier<Bytes>,
+    pub server: Carrier<Bytes>,
     pub written: [u64; 2],
+}
+
+/// The byte that a host writes at a place of its stream.
+pub fn byte(flow: usize, from_client: bool, place: u64) -> u8 {
+    (Dice(place ^ (flow as u64) << 48 ^ u64::from(from_client) << 60).roll() >> 56) as u8
 }
 
 pub struct Path {
     pub now: Instant,
     pub hosts: Vec<Hosts>,
-    pub boxes: Vec<Box<dyn Middlebox<()>>>,
+    pub boxes: Vec<Box<dyn Middlebox<Bytes>>>,
+    /// What the middleboxes have sent to themselves.
+    pub own: Vec<Flying>,
     /// Middlebox and port, in order from the clients to the servers.
     stations: Vec<(usize, usize)>,
     hops: Vec<Hop>,
@@ -132,7 +143,7 @@ impl Path {
     /// `stations` are ports of `boxes`; there is one hop more than stations.
     pub fn new(
         hosts: Vec<Hosts>,
-        boxes: Vec<Box<dyn Middlebox<()>>>,
+        boxes: Vec<Box<dyn Middlebox<Bytes>>>,
         stations: Vec<(usize, usize)>,
         hops: Vec<Hop>,
         seed: u64,
@@ -143,6 +154,7 @@ impl Path {
             now: Instant::ZERO,
             hosts,
             boxes,
+            own: vec![],
             stations,
             hops,
             dice: Dice(seed),
@@ -155,7 +167,7 @@ impl Path {
     fn fly(&mut self, packet: Flying) {
         for delay in self.hops[packet.hop].fate(self.now, &mut self.dice) {
             self.counter += 1;
-            self.wire.insert((self.now + delay, self.counter), packet);
+            self.wire.insert((self.now + delay, self.counter), packet.clone());
         }
     }
 
@@ -180,10 +192,10 @@ impl Path {
                             host.close();
                         }
                     }
-                    let Some(sent) = host.poll_transmit(self.now) else { break };
+                    let mut segment = Segment::default();
+                    let Some((ecn, body)) = host.transmit_into(self.now, &mut segment) else { break };
                     let hop = if direction == Direction::Forward { 0 } else { self.hops.len() - 1 };
-                    let (segment, ecn) = (sent.segment, sent.ecn);
-                    self.fly(Flying { connection: index as u32, direction, hop, segment, ecn });
+                    self.fly(Flying { connection: index as u32, direction, hop, segment, ecn, body });
                 }
             }
         }
@@ -194,13 +206,18 @@ impl Path {
         while let Some(departure) = self.boxes[index].transmit_into(self.now, &mut segment) {
             let station = self.stations.iter().position(|at| *at == (index, departure.port)).unwrap();
             let hop = self.hop_after(station, departure.direction);
-            self.fly(Flying {
+            let packet = Flying {
                 connection: departure.connection,
                 direction: departure.direction,
                 hop,
                 segment,
                 ecn: departure.ecn,
-            });
+                body: departure.body,
+            };
+            if packet.connection as usize >= self.hosts.len() {
+                self.own.push(packet.clone());
+            }
+            self.fly(packet);
         }
         while self.boxes[index].poll_event().is_some() {}
     }
@@ -217,7 +234,7 @@ impl Path {
                 Direction::Forward => &mut hosts.server,
                 Direction::Reverse => &mut hosts.client,
             };
-            host.handle_segment(self.now, &packet.segment, packet.ecn);
+            host.handle_segment(self.now, &packet.segment, packet.ecn, &packet.body);
             return;
         };
         let (index, port) = self.stations[station];
@@ -226,7 +243,7 @@ impl Path {
             direction: packet.direction,
             ecn: &mut packet.ecn,
             segment: &mut packet.segment,
-            body: &(),
+            body: &packet.body,
         };
         let verdict = self.boxes[index].handle_packet(self.now, port, passing);
         if verdict == Verdict::Forward {
@@ -291,7 +308,7 @@ impl Path {
     /// Runs until all hosts are closed; false if they are not by then.
     pub fn run_until_closed(&mut self, until: Instant) -> bool {
         let closed = |path: &Path| {
-            let is_closed = |host: &Connection| host.state() == State::Closed;
+            let is_closed = |host: &Carrier<Bytes>| host.state() == State::Closed;
             path.hosts.iter().all(|hosts| is_closed(&hosts.client) && is_closed(&hosts.server))
         };
         while !closed(self) {
@@ -304,12 +321,22 @@ impl Path {
 
     pub fn write(&mut self, flow: usize, from_client: bool, bytes: u64) {
         let hosts = &mut self.hosts[flow];
-        if from_client {
-            hosts.client.write(bytes);
-            hosts.written[0] += bytes;
-        } else {
-            hosts.server.write(bytes);
-            hosts.written[1] += bytes;
+        let (host, written) = match from_client {
+            true => (&mut hosts.client, &mut hosts.written[0]),
+            false => (&mut hosts.server, &mut hosts.written[1]),
+        };
+        host.write(&(*written..*written + bytes).map(|place| byte(flow, from_client, place)).collect());
+        *written += bytes;
+    }
+
+    /// Whatever has arrived is what was written; asked once.
+    pub fn check_content(&mut self) {
+        for (flow, hosts) in self.hosts.iter_mut().enumerate() {
+            for (host, from_client) in [(&mut hosts.server, true), (&mut hosts.client, false)] {
+                let came = host.take(host.received_bytes());
+                let wrong = (0..).zip(&came).find(|(place, got)| byte(flow, from_client, *place) != **got);
+                assert_eq!(wrong, None, "byte and value, flow {flow}, by the client: {from_client}");
+            }
         }
     }
 }
@@ -318,8 +345,52 @@ pub fn hosts(number: u32, config: &Config) -> Hosts {
     let client = Ports { local: 1000 + number as u16, remote: 80 };
     let server = Ports { local: 80, remote: 1000 + number as u16 };
     Hosts {
-        client: Connection::connect(config.clone(), reno(), SeqNumber(7_000_000 * number), client),
-        server: Connection::listen(config.clone(), reno(), SeqNumber(u32::MAX - 5000 * number), server),
+        client: Carrier::new(Connection::connect(
+            config.clone(),
+            reno(),
+            SeqNumber(7_000_000 * number),
+            client,
+        )),
+        server: Carrier::new(Connection::listen(
+            config.clone(),
+            reno(),
+            SeqNumber(u32::MAX - 5000 * number),
+            server,
+        )),
         written: [0, 0],
+    }
+}
+
+/// Packets the other way do not meet an ACK compactor, which has this number for its tunnel.
+pub struct OneWay(pub AckCompaction<Bytes>, pub u32);
+
+impl Middlebox<Bytes> for OneWay {
+    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, Bytes>) -> Verdict {
+        match packet.direction {
+            Direction::Forward => self.0.handle_packet(now, port, packet),
+            Direction::Reverse if packet.connection == self.1 => self.0.handle_packet(now, port, packet),
+            Direction::Reverse => Verdict::Forward,
+        }
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.0.handle_timeout(now);
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.poll_timeout()
+    }
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<Bytes>> {
+        self.0.transmit_into(now, segment)
+    }
+    fn lose_all(&mut self, now: Instant) {
+        self.0.lose_all(now);
+    }
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.0.counters()
+    }
+    fn base(&self) -> &Base<Bytes> {
+        self.0.base()
+    }
+    fn base_mut(&mut self) -> &mut Base<Bytes> {
+        self.0.base_mut()
     }
 }

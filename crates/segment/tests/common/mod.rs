@@ -87,7 +87,8 @@ pub fn mend_checksums(packet: &mut [u8]) {
     let (start, end) = (datagram.header_len, datagram.header_len + datagram.payload.len());
     if datagram.payload.len() >= 20 {
         let mut pseudo = Checksum::new();
-        pseudo.add_pseudo_header(datagram.header.src, datagram.header.dst, datagram.payload.len() as u32);
+        let len = datagram.payload.len() as u32;
+        pseudo.add_pseudo_header(datagram.header.src, datagram.header.dst, ip::PROTOCOL_TCP, len);
         set_checksum(&mut packet[start..end], 16, pseudo);
     }
 }

@@ -4,6 +4,7 @@ use super::Connection;
 use crate::sender::Phase;
 use crate::{Config, Limit, LimitedTime, Ports, State, Stats};
 use longhaul_cc::CongestionControl;
+use longhaul_segment::SeqNumber;
 use longhaul_units::{Duration, Instant};
 
 impl Connection {
@@ -70,6 +71,18 @@ impl Connection {
     /// Payload bytes received in order.
     pub fn received_bytes(&self) -> u64 {
         self.receiver.received()
+    }
+    /// Where a byte with this number stands in the peer's stream, counted from its first; `None` for what is before that.
+    pub fn received_place(&self, number: SeqNumber) -> Option<u64> {
+        number.unwrap(self.peer_isn, self.receiver.next)?.checked_sub(1)
+    }
+    /// Where the right edge of the receive window stands in the peer's stream.
+    pub fn receive_edge(&self) -> u64 {
+        self.receiver.right_edge().saturating_sub(1)
+    }
+    /// Where a byte with this number, which was sent, stands in this end's stream.
+    pub fn sent_place(&self, number: SeqNumber) -> u64 {
+        number.unwrap(self.isn, self.sender.una).unwrap_or(0).saturating_sub(1)
     }
     /// Payload bytes received above a gap, waiting for what is missing.
     pub fn out_of_order_bytes(&self) -> u64 {

@@ -1,0 +1,70 @@
+//! Pieces of hosts' streams: bytes on real packets, a length where only lengths are simulated.
+
+/// Bytes of a host's stream, or only how many, where payload is only a length.
+pub trait Data: Clone + std::fmt::Debug + PartialEq + Send + 'static {
+    /// The bytes are there.
+    const IS_REAL: bool;
+    /// How many.
+    fn len(&self) -> u32;
+    /// The bytes; none where only the length is known.
+    fn bytes(&self) -> &[u8];
+    /// The same from what [`Data::len`] and [`Data::bytes`] gave; bytes beyond are left out.
+    fn of(len: u32, bytes: &[u8]) -> Self;
+    /// True if there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The bytes; zeros where only the length is known.
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.bytes().to_vec();
+        bytes.resize(self.len() as usize, 0);
+        bytes
+    }
+    /// With these bytes before it.
+    fn behind(self, header: &[u8]) -> Self;
+    /// What is behind the first `header` bytes.
+    fn without(self, header: u32) -> Self;
+}
+
+/// Only a length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Length(pub u32);
+
+impl Data for Length {
+    const IS_REAL: bool = false;
+    fn len(&self) -> u32 {
+        self.0
+    }
+    fn bytes(&self) -> &[u8] {
+        &[]
+    }
+    fn of(len: u32, _: &[u8]) -> Self {
+        Length(len)
+    }
+    fn behind(self, header: &[u8]) -> Self {
+        Length(self.0 + header.len() as u32)
+    }
+    fn without(self, header: u32) -> Self {
+        Length(self.0.saturating_sub(header))
+    }
+}
+
+impl Data for Vec<u8> {
+    const IS_REAL: bool = true;
+    fn len(&self) -> u32 {
+        self.len() as u32
+    }
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+    fn of(len: u32, bytes: &[u8]) -> Self {
+        bytes[..bytes.len().min(len as usize)].to_vec()
+    }
+    fn behind(self, header: &[u8]) -> Self {
+        [header, &self].concat()
+    }
+    fn without(mut self, header: u32) -> Self {
+        self.drain(..self.len().min(header as usize));
+        self
+    }
+}

@@ -1,0 +1,231 @@
+//! What the packets between the two nodes of a proxy carry, byte for byte: records with the hosts' data, datagrams and messages, ACKs.
+
+mod common;
+use common::*;
+
+use longhaul_middlebox::ack_compaction::{AckCompaction, Form, Settings, Spacing};
+use longhaul_middlebox::paced::datagram::{COMMON, ITEM_HEADER};
+use longhaul_middlebox::paced::message::{Inbox, Message};
+use longhaul_middlebox::paced::{self, Control, PacedHop};
+use longhaul_middlebox::split::record::{Framing, HEADER, Record, RecordKind};
+use longhaul_middlebox::split::{DistributedSplit, FlowControl, LongHop};
+use longhaul_middlebox::{Direction, Middlebox};
+use longhaul_path::Random;
+use longhaul_segment::compaction::ExactBatch;
+use longhaul_segment::{Flags, wire};
+use longhaul_tcp::{Config, Reading};
+use longhaul_units::Rate;
+use std::collections::BTreeMap;
+
+/// Two flows over a middlebox at two nodes, one packet in twenty lost between them; what each client writes and each server.
+fn played(middlebox: Box<dyn Middlebox<Bytes>>, bytes: [u64; 2]) -> Path {
+    let config = patient();
+    let between = Hop { loss_percent: 5, ..Hop::CLEAN };
+    let flows = (0..2).map(|number| hosts(number, &config)).collect();
+    let mut path =
+        Path::new(flows, vec![middlebox], vec![(0, 0), (0, 1)], vec![Hop::CLEAN, between, Hop::CLEAN], 3);
+    path.run_until(at_ms(2000));
+    for flow in 0..2 {
+        path.write(flow, true, bytes[0]);
+        path.write(flow, false, bytes[1]);
+    }
+    path.run_until(at_ms(60_000));
+    for hosts in &mut path.hosts {
+        hosts.client.close();
+        hosts.server.close();
+    }
+    assert!(path.run_until_closed(at_ms(2_000_000)));
+    for hosts in &path.hosts {
+        assert_eq!([hosts.server.received_bytes(), hosts.client.received_bytes()], hosts.written);
+    }
+    path.check_content();
+    path
+}
+
+/// The stream of a TCP connection, of its packets, in one direction; of two packets that hold the same byte both say the same.
+fn stream(path: &Path, connection: u32, direction: Direction) -> Vec<u8> {
+    let packets = || path.own.iter().filter(|p| (p.connection, p.direction) == (connection, direction));
+    let syn = packets().find(|packet| packet.segment.flags.contains(Flags::SYN)).expect("a handshake");
+    let mut bytes = BTreeMap::new();
+    for packet in packets() {
+        assert_eq!(packet.body.len() as u32, packet.segment.payload_len);
+        let place = packet.segment.seq.distance_from(syn.segment.seq + 1);
+        for (at, byte) in (place..).zip(packet.body.iter()) {
+            assert_eq!(*bytes.entry(at).or_insert(*byte), *byte, "at {at}");
+        }
+    }
+    assert!(bytes.keys().copied().eq(0..bytes.len() as i32), "no gap");
+    bytes.into_values().collect()
+}
+
+fn long_side() -> Config {
+    Config { reading: Reading::Manual, receive_buffer: Some(50_000), nagle: false, ..patient() }
+}
+
+#[test]
+fn the_long_hop_of_a_split_is_records_of_the_hosts_bytes() {
+    let long_hop = LongHop {
+        side: side(&long_side()),
+        established: false,
+        connections: 1,
+        framing: Framing::Header,
+        first_number: 2,
+        positions: vec![0, 1],
+    };
+    let control = FlowControl::Window(Some(10_000));
+    let plans = plans(&patient(), Some(20_000));
+    let path =
+        played(Box::new(DistributedSplit::new(plans, long_hop, control, 1, "split")), [30_000, 20_000]);
+    for (from_client, direction) in [(true, Direction::Forward), (false, Direction::Reverse)] {
+        let written = stream(&path, 2, direction);
+        let (mut rest, mut data, mut kinds) = (&written[..], [vec![], vec![]], vec![]);
+        while let Some((header, behind)) = rest.split_first_chunk::<{ HEADER as usize }>() {
+            let record = Record::decode(*header).expect("a record");
+            let (bytes, next) = behind.split_at(record.len as usize);
+            data[record.flow as usize].extend_from_slice(bytes);
+            kinds.push((record.flow, record.kind));
+            rest = next;
+        }
+        assert!(rest.is_empty(), "the stream ends with a record");
+        for (flow, data) in data.iter().enumerate() {
+            let expected = path.hosts[flow].written[usize::from(!from_client)];
+            assert_eq!(data.len() as u64, expected);
+            assert!((0..).zip(data).all(|(place, got)| *got == byte(flow, from_client, place)));
+            assert_eq!(kinds.contains(&(flow as u32, RecordKind::Open)), from_client);
+            assert!(kinds.contains(&(flow as u32, RecordKind::Close)));
+        }
+    }
+}
+
+#[test]
+fn a_paced_hop_carries_datagrams_down_and_messages_up() {
+    let control = Config { reading: Reading::Immediate, receive_buffer: None, ..long_side() };
+    let settings = paced::Settings {
+        sender: paced::sender::Settings {
+            rate: Some(Rate::from_bps(1_000_000)),
+            queue: ms(20),
+            mtu: 1000,
+            loop_rtts: 2.0,
+            initial_rtt: ms(300),
+            most_kept: 100_000,
+            reordering: 3,
+            report_interval: ms(100),
+            code: None,
+        },
+        receiver: paced::receiver::Settings {
+            report_interval: ms(100),
+            reordering: 3,
+            line: None,
+            headers: 42,
+            share: 0.5,
+            buffer: 50_000,
+            code: None,
+        },
+        control: Control { side: side(&control), established: false },
+        silence: None,
+        first_number: 2,
+    };
+    let hop = PacedHop::new(plans(&patient(), Some(20_000)), settings, Random::stream(1, "paced"));
+    let path = played(Box::new(hop), [30_000, 20_000]);
+    // Datagrams: kind 2 is data, behind stream and position, which counts from 1.
+    let word = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    let mut pieces: BTreeMap<u32, BTreeMap<u32, Vec<u8>>> = BTreeMap::new();
+    for packet in path.own.iter().filter(|packet| packet.connection == 2) {
+        assert_eq!(
+            packet.body.len() as u32 + 28,
+            packet.segment.ipv4_len(),
+            "behind the headers of IP and UDP"
+        );
+        if packet.body[0] == 2 {
+            let (head, data) = packet.body.split_at(ITEM_HEADER as usize);
+            pieces.entry(word(head, COMMON)).or_default().insert(word(head, COMMON + 4) - 1, data.to_vec());
+        }
+    }
+    // Flow 0 opened its stream first.
+    assert_eq!(pieces.len(), 2);
+    for (flow, pieces) in pieces.values().enumerate() {
+        let mut data = vec![];
+        for (place, piece) in pieces {
+            assert_eq!(data.len() as u32, *place);
+            data.extend_from_slice(piece);
+        }
+        assert_eq!(data.len() as u64, path.hosts[flow].written[0]);
+        assert!((0..).zip(&data).all(|(place, got)| *got == byte(flow, true, place)));
+    }
+    // Messages.
+    let mut inbox = Inbox::default();
+    inbox.push(&stream(&path, 3, Direction::Reverse));
+    let mut data: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+    let mut reports = 0;
+    while let Some(message) = inbox.next_message().expect("nothing but messages") {
+        match message {
+            Message::Data { stream, bytes } => data.entry(stream).or_default().extend(bytes),
+            Message::Report(_) => reports += 1,
+            _ => {}
+        }
+    }
+    assert!(reports > 0);
+    for (flow, data) in data.values().enumerate() {
+        assert_eq!(data.len() as u64, path.hosts[flow].written[1]);
+        assert!((0..).zip(data).all(|(place, got)| *got == byte(flow, false, place)));
+    }
+}
+
+/// The clients' packets cross: their ACKs of what the servers write as few packets, all else as it is.
+#[test]
+fn compacted_acks_are_in_the_tunnel() {
+    let settings = |rate| Settings {
+        form: Form::Exact,
+        wait: ms(30),
+        rate,
+        framing: 0,
+        most: 8,
+        spacing: Spacing::Immediate,
+    };
+    for over_tcp in [false, true] {
+        let compaction: AckCompaction<Bytes> = if over_tcp {
+            AckCompaction::over_tcp(settings(None), 2, &side(&long_side()))
+        } else {
+            AckCompaction::new(settings(None), 2)
+        };
+        let counters = |path: &Path, name| {
+            path.boxes[0].counters().into_iter().find(|(known, _)| *known == name).unwrap().1
+        };
+        let path = played(Box::new(OneWay(compaction, 2)), [0, 50_000]);
+        let packets: Vec<Vec<u8>> = if over_tcp {
+            let all: BTreeMap<u32, &[u8]> = path
+                .own
+                .iter()
+                .filter(|packet| packet.direction == Direction::Forward && !packet.body.is_empty())
+                .map(|packet| (packet.segment.seq.0, &packet.body[..]))
+                .collect();
+            let mut written: Vec<u8> = vec![];
+            let first = *all.keys().next().unwrap();
+            for (number, body) in all {
+                let have = written.len() - (number - first) as usize;
+                written.extend_from_slice(body.get(have..).unwrap_or_default());
+            }
+            let mut records = vec![];
+            while written.len() >= 2 {
+                let len = usize::from(u16::from_be_bytes([written[0], written[1]]));
+                records.push(written[2..2 + len].to_vec());
+                written.drain(..2 + len);
+            }
+            records
+        } else {
+            path.own.iter().map(|packet| packet.body.to_vec()).collect()
+        };
+        let (mut compacted, mut acks) = (0, 0);
+        for packet in &packets {
+            let read = wire::decode(packet).expect("an intact TCP/IP packet");
+            assert_eq!((read.wire_len(), read.segment.dst_port), (packet.len(), 80));
+            if let Ok(batch) = ExactBatch::decode(packet) {
+                compacted += 1;
+                acks += batch.len() as u64;
+            }
+        }
+        assert!(acks > compacted);
+        assert_eq!(counters(&path, "compacted_packets"), compacted);
+        assert_eq!(counters(&path, "compacted_acks"), acks);
+    }
+}
