@@ -28,6 +28,8 @@ pub struct Ack {
     pub delivery: Option<Delivery>,
     /// All bytes delivered so far.
     pub delivered: Bytes,
+    /// Segments that the peer acknowledges with one ACK by agreement (the ACK Ratio of RFC 5690); 1 without.
+    pub ack_ratio: u32,
     /// The sender had nothing to send, or the receiver's window was full, when the acknowledged data was sent:
     /// the window was not the limit, so it should not grow (RFC 9293, RFC 7661).
     pub app_limited: bool,

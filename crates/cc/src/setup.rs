@@ -115,7 +115,7 @@ impl Pacing {
 
     /// `gain * cwnd / srtt`; windows in bytes. As Linux does (`tcp_update_pacing_rate`), the larger gain only while a
     /// doubling stays below ssthresh. `None` if off, and before the first round trip is measured.
-    pub(crate) fn rate(self, cwnd: f64, ssthresh: f64, srtt: Duration) -> Option<Rate> {
+    pub fn rate(self, cwnd: f64, ssthresh: f64, srtt: Duration) -> Option<Rate> {
         let Pacing::Window { gain_ss, gain_ca } = self else { return None };
         let gain = if cwnd < ssthresh / 2.0 { gain_ss } else { gain_ca };
         (!srtt.is_zero()).then(|| Rate::from_bps_f64(gain * cwnd * 8.0 / srtt.as_secs_f64()))

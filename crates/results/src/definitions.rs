@@ -384,6 +384,18 @@ pub const DEFINITIONS: &[Definition] = &[
         "Reductions of the congestion window that answered an ECN echo (RFC 3168 section 6.1.2), while measured.",
     ),
     define(
+        "ack_congestion_events",
+        "",
+        "ACK congestion events",
+        "Windows of data of which the sender found a pure ACK lost or marked, while measured (RFC 5690); absent without ACK congestion control.",
+    ),
+    define(
+        "ack_ratio_max",
+        "",
+        "Largest ACK ratio",
+        "The largest ACK Ratio that the receiver has used (RFC 5690); absent without ACK congestion control.",
+    ),
+    define(
         "queue_mean_packets",
         "packets",
         "Mean queue",

@@ -367,6 +367,9 @@ pub struct TcpSpec {
     pub delayed_ack: DelayedAck,
     /// Acknowledge at least every so many full-sized segments.
     pub ack_every: u32,
+    /// ACK congestion control (RFC 5690): the sender finds out that ACKs are lost or marked, tells the receiver to acknowledge one of
+    /// R segments, R being 2 at first, and paces segments while R is above 2.
+    pub ack_congestion_control: bool,
     /// So many segments are acknowledged at once when data begin to arrive; 16 in Linux.
     pub quick_acks: u32,
     /// Skip the handshake, as one-way agents do: both ends are connected from the start. Where a connection begins with probes
@@ -447,6 +450,7 @@ impl Default for TcpSpec {
             reading_rate: None,
             delayed_ack: config.delayed_ack.map_or(DelayedAck::Off, DelayedAck::After),
             ack_every: config.ack_every,
+            ack_congestion_control: config.ack_congestion_control,
             quick_acks: config.quick_acks,
             established: false,
             timestamps: config.timestamps,
@@ -511,6 +515,7 @@ impl TcpSpec {
             reassembly_limit: self.reassembly_limit.bytes(self.mss),
             reading: self.reading_rate.map_or(Reading::Immediate, Reading::Rate),
             ack_every: self.ack_every,
+            ack_congestion_control: self.ack_congestion_control,
             quick_acks: self.quick_acks,
             delayed_ack: match self.delayed_ack {
                 DelayedAck::Off => None,

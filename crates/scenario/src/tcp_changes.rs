@@ -69,6 +69,8 @@ changes! {
     delayed_ack: DelayedAck,
     /// Acknowledge at least every so many full-sized segments.
     ack_every: u32,
+    /// ACK congestion control (RFC 5690).
+    ack_congestion_control: bool,
     /// Skip the handshake: the connection is there from the start.
     established: bool,
     /// Timestamps option (RFC 7323).

@@ -577,6 +577,18 @@ impl Checker {
                 self.problem(&[field], "at least 1");
             }
         }
+        if tcp.ack_congestion_control && tcp.delayed_ack == DelayedAck::Off {
+            self.problem(
+                &["ack_congestion_control"],
+                "holding ACKs back needs a timer: give delayed_ack a time, as in \"200 ms\"",
+            );
+        }
+        if tcp.ack_congestion_control && tcp.ack_every != 2 {
+            self.problem(
+                &["ack_every"],
+                "with ack_congestion_control the sender sets it, from 2 on (RFC 5690 section 4.1)",
+            );
+        }
         self.spurious_detection(tcp);
         if tcp.timestamp_tick.is_zero() || tcp.timestamp_tick > Duration::from_secs(1) {
             self.problem(

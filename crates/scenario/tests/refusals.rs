@@ -307,6 +307,14 @@ fn settings_that_would_do_nothing_are_refused() {
         &refusal("variant = \"reno\", rate_reduction = \"safe_ack\""),
         &["geo.toml:12", "proportional rate reduction", "variant \"sack\""],
     );
+    says(
+        &refusal("ack_congestion_control = true, delayed_ack = \"off\""),
+        &["geo.toml:12", "ack_congestion_control", "give delayed_ack a time"],
+    );
+    says(
+        &refusal("ack_congestion_control = true, ack_every = 4"),
+        &["geo.toml:12", "ack_every", "the sender sets it, from 2 on (RFC 5690"],
+    );
 }
 
 /// What a first user ran into: messages in the words of scenario files, blamed on who has said it.

@@ -1,6 +1,7 @@
-//! TCP options: MSS, window scale, SACK-permitted, SACK blocks, timestamps.
+//! TCP options: MSS, window scale, SACK-permitted, SACK blocks, timestamps, ACK congestion control.
 
 use crate::SeqNumber;
+use std::num::NonZeroU8;
 
 /// Timestamps option (RFC 7323 section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -62,6 +63,10 @@ pub struct Options {
     pub window_scale: Option<u8>,
     /// SACK permitted (kind 4; SYN only).
     pub sack_permitted: bool,
+    /// ACK Congestion Control Permitted (RFC 5690 section 4.1; SYN only).
+    pub ack_congestion_control_permitted: bool,
+    /// ACK Ratio: acknowledge one of so many segments (RFC 5690 section 4.2; data only).
+    pub ack_ratio: Option<NonZeroU8>,
 }
 
 impl Options {
@@ -72,7 +77,12 @@ impl Options {
         mss: None,
         window_scale: None,
         sack_permitted: false,
+        ack_congestion_control_permitted: false,
+        ack_ratio: None,
     };
+
+    /// Bytes that the ACK Ratio option takes, with its padding.
+    pub const ACK_RATIO_LEN: u32 = 8;
 
     /// Bytes on the wire, padded to a multiple of four as usual: timestamps take 12 bytes, n SACK blocks 4 + 8n.
     pub fn wire_len(&self) -> u32 {
@@ -92,6 +102,12 @@ impl Options {
         // On a SYN with timestamps SACK-permitted takes the place of the two bytes of padding.
         if self.sack_permitted && self.timestamps.is_none() {
             len += 4;
+        }
+        if self.ack_congestion_control_permitted {
+            len += 4;
+        }
+        if self.ack_ratio.is_some() {
+            len += Self::ACK_RATIO_LEN;
         }
         len
     }

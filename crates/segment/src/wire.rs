@@ -1,10 +1,11 @@
-//! A TCP/IP packet as bytes: header layout of RFC 9293 section 3.1, options of RFC 9293, 7323 and 2018.
+//! A TCP/IP packet as bytes: header layout of RFC 9293 section 3.1, options of RFC 9293, 7323, 2018 and 5690.
 //! Options are written in the order and with the padding that [`Options::wire_len`] counts on.
 
 use crate::checksum::Checksum;
 use crate::error::{DecodeError, EncodeError, Field};
 use crate::ip::{self, PROTOCOL_TCP, at_most, truncated};
 use crate::{Flags, Options, SackBlocks, Segment, SeqNumber, TCP_HEADER, Timestamps};
+use std::num::NonZeroU8;
 
 /// Most bytes that options can take: the data offset counts to 15 words (RFC 9293 section 3.1).
 pub const MAX_OPTIONS: u32 = 40;
@@ -24,7 +25,13 @@ mod kind {
     pub const SACK_PERMITTED: u8 = 4;
     pub const SACK: u8 = 5;
     pub const TIMESTAMPS: u8 = 8;
+    pub const EXPERIMENT: u8 = 253;
 }
+
+/// RFC 5690 left the kinds of its two options to IANA, which gave none. They are written as an experiment of RFC 6994: kind 253
+/// and an experiment identifier of two bytes, our own and not registered. `Permitted` is that alone; `ACK Ratio` has the ratio
+/// behind it.
+const ACK_CONGESTION_CONTROL: [u8; 2] = [0x56, 0x90];
 
 /// A packet read by [`decode`].
 ///
@@ -190,6 +197,14 @@ fn put_options(options: &Options, out: &mut Vec<u8>) {
             out.extend_from_slice(&end.0.to_be_bytes());
         }
     }
+    let [high, low] = ACK_CONGESTION_CONTROL;
+    if options.ack_congestion_control_permitted {
+        out.extend_from_slice(&[kind::EXPERIMENT, 4, high, low]);
+    }
+    if let Some(ratio) = options.ack_ratio {
+        out.extend_from_slice(&[kind::NOP, kind::NOP, kind::NOP]);
+        out.extend_from_slice(&[kind::EXPERIMENT, 5, high, low, ratio.get()]);
+    }
 }
 
 /// Reads an IPv4 or IPv6 packet that carries TCP, with both checksums verified. What is kept is said at [`Packet`].
@@ -257,7 +272,7 @@ fn decode_tcp<'a>(datagram: &ip::Datagram<'a>) -> Result<Packet<'a>, DecodeError
 fn read_options(bytes: &[u8]) -> Result<(Options, bool), DecodeError> {
     let mut options = Options::default();
     let mut unread = false;
-    let mut seen = 0u16; // a bit for each known kind
+    let mut seen = 0u16; // a bit for each known kind, and two for those of ACK congestion control
     let mut at = 0;
     while let Some(&kind) = bytes.get(at) {
         if kind == kind::END {
@@ -276,8 +291,9 @@ fn read_options(bytes: &[u8]) -> Result<(Options, bool), DecodeError> {
         })?;
         unread |= known != Known::Whole;
         if known != Known::No {
-            unread |= seen & 1 << kind != 0;
-            seen |= 1 << kind;
+            let bit = if kind == kind::EXPERIMENT { value.len() + 9 } else { usize::from(kind) };
+            unread |= seen & 1 << bit != 0;
+            seen |= 1 << bit;
         }
         at += 2 + value.len();
     }
@@ -328,6 +344,12 @@ fn read_option(options: &mut Options, kind: u8, value: &[u8]) -> Option<Known> {
             let (value, echo) = two_words(value.try_into().ok()?);
             options.timestamps = Some(Timestamps { value, echo });
         }
+        // Other experiments have identifiers of their own, and lengths of their own.
+        kind::EXPERIMENT => match value.strip_prefix(&ACK_CONGESTION_CONTROL) {
+            Some([]) => options.ack_congestion_control_permitted = true,
+            Some(&[ratio]) if ratio != 0 => options.ack_ratio = NonZeroU8::new(ratio),
+            _ => return Some(Known::No),
+        },
         _ => return Some(Known::No),
     }
     Some(Known::Whole)

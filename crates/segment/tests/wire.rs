@@ -116,7 +116,7 @@ fn data_over_ipv6() {
 fn option_layouts() {
     let timestamps = Some(Timestamps { value: 0x0102_0304, echo: 0x0506_0708 });
     const TS: [u8; 10] = [8, 10, 1, 2, 3, 4, 5, 6, 7, 8];
-    let cases: [(Options, Vec<u8>); 6] = [
+    let cases: [(Options, Vec<u8>); 8] = [
         (Options::default(), vec![]),
         (Options { timestamps, ..Options::default() }, [&[1, 1][..], &TS].concat()),
         (Options { timestamps, sack_permitted: true, ..Options::default() }, [&[4, 2][..], &TS].concat()),
@@ -131,6 +131,14 @@ fn option_layouts() {
         (
             Options { sack: blocks(&[(1, 2)]), ..Options::default() },
             vec![1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2],
+        ),
+        (
+            Options { ack_congestion_control_permitted: true, ..Options::default() },
+            vec![253, 4, 0x56, 0x90],
+        ),
+        (
+            Options { ack_ratio: std::num::NonZeroU8::new(4), ..Options::default() },
+            vec![1, 1, 1, 253, 5, 0x56, 0x90, 4],
         ),
     ];
     for (options, expected) in cases {
@@ -192,6 +200,15 @@ fn what_is_not_modelled_is_reported() {
     let wide = with_options([3, 3, 15, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
     assert_eq!(wire::decode(&wide).unwrap().segment.options.window_scale, Some(14));
     assert!(unread(&wide).tcp_options);
+
+    // Of an experiment of others, and a ratio of none, nothing is read and nothing is refused.
+    for other in [[253, 5, 0xf9, 0x89, 4], [253, 5, 0x56, 0x90, 0], [253, 5, 1, 1, 1]] {
+        let mut bytes = [1; 20];
+        bytes[..5].copy_from_slice(&other);
+        let packet = with_options(bytes);
+        assert_eq!(wire::decode(&packet).unwrap().segment.options, Options::default());
+        assert!(unread(&packet).tcp_options);
+    }
 
     let twice = with_options([2, 4, 0, 1, 2, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(wire::decode(&twice).unwrap().segment.options.mss, Some(2));
@@ -319,9 +336,19 @@ prop_compose! {
         mss in any::<Option<u16>>(),
         window_scale in prop::option::of(0u8..=14),
         sack_permitted: bool,
+        ack_congestion_control_permitted: bool,
+        ack_ratio in any::<Option<std::num::NonZeroU8>>(),
     ) -> Options {
         let timestamps = timestamps.map(|(value, echo)| Timestamps { value, echo });
-        Options { timestamps, sack: blocks(&sack), mss, window_scale, sack_permitted }
+        Options {
+            timestamps,
+            sack: blocks(&sack),
+            mss,
+            window_scale,
+            sack_permitted,
+            ack_congestion_control_permitted,
+            ack_ratio,
+        }
     }
 }
 

@@ -217,6 +217,7 @@ fn flow_metrics(world: &World<'_>, flow: usize, measured: &Measured) -> Metrics 
     metrics.set("loss_rate", ratio(totals.lost as f64, sent));
     metrics.set("marked_packets", totals.arrived.marked as f64);
     metrics.set("ecn_reductions", stats.ecn_reductions as f64);
+    set_ack_congestion(&mut metrics, world, &[flow], &|_| totals);
     metrics.set("fast_retransmits", stats.fast_retransmits as f64);
     metrics.set("timeouts", stats.timeouts as f64);
     metrics.set("congestion_events", totals.congestion_events() as f64);
@@ -451,6 +452,24 @@ fn set_line_metrics(compression: &str, line: &LineStats, metrics: &mut Metrics) 
     }
 }
 
+/// What ACK congestion control did for these flows, where one of them has it.
+fn set_ack_congestion<'m>(
+    metrics: &mut Metrics,
+    world: &World<'_>,
+    members: &[usize],
+    totals: &dyn Fn(usize) -> &'m Totals,
+) {
+    let has_it = |flow: &&usize| {
+        let group = world.network.flows[**flow].group;
+        world.scenario.flow[group].tcp.ack_congestion_control
+    };
+    let senders = || members.iter().filter(has_it).map(|flow| &totals(*flow).sender);
+    let Some(largest) = senders().map(|sender| sender.largest_ack_ratio).max() else { return };
+    let events: u64 = senders().map(|sender| sender.ack_congestion_events).sum();
+    metrics.set("ack_congestion_events", events as f64);
+    metrics.set("ack_ratio_max", largest as f64);
+}
+
 fn group_metrics(
     world: &World<'_>,
     members: &[usize],
@@ -492,6 +511,7 @@ fn group_metrics(
     metrics.set("loss_rate", ratio(sum(&|t| t.lost), sent));
     metrics.set("marked_packets", sum(&|t| t.arrived.marked));
     metrics.set("ecn_reductions", sum(&|t| t.sender.ecn_reductions));
+    set_ack_congestion(&mut metrics, world, members, &|flow| &measured[flow].totals);
     metrics.set("fast_retransmits", sum(&|t| t.sender.fast_retransmits));
     metrics.set("timeouts", sum(&|t| t.sender.timeouts));
     metrics.set("congestion_events", sum(&Totals::congestion_events));

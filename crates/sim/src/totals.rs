@@ -72,6 +72,8 @@ impl Totals {
         sum.fast_retransmits += sender.fast_retransmits;
         sum.timeouts += sender.timeouts;
         sum.ecn_reductions += sender.ecn_reductions;
+        sum.ack_congestion_events += sender.ack_congestion_events;
+        sum.largest_ack_ratio = sum.largest_ack_ratio.max(sender.largest_ack_ratio);
         sum.rtt_samples += sender.rtt_samples;
         sum.rtt_sum += sender.rtt_sum;
         sum.rtt_min = sum.rtt_min.min(sender.rtt_min);
@@ -83,7 +85,7 @@ impl Totals {
         self.limited += other.limited;
     }
 
-    /// What was added since `then`. Smallest and largest RTT and times under limits are of the whole run.
+    /// What was added since `then`. Smallest and largest RTT, the largest ACK ratio and times under limits are of the whole run.
     pub fn since(&self, then: &Totals) -> Totals {
         let (sender, before) = (&self.sender, &then.sender);
         Totals {
@@ -94,6 +96,7 @@ impl Totals {
                 fast_retransmits: sender.fast_retransmits - before.fast_retransmits,
                 timeouts: sender.timeouts - before.timeouts,
                 ecn_reductions: sender.ecn_reductions - before.ecn_reductions,
+                ack_congestion_events: sender.ack_congestion_events - before.ack_congestion_events,
                 rtt_samples: sender.rtt_samples - before.rtt_samples,
                 rtt_sum: sender.rtt_sum - before.rtt_sum,
                 ..sender.clone()

@@ -60,6 +60,27 @@ fn a_return_link_full_of_acks_is_named_and_not_the_window() {
     assert_eq!(codes, ["full_return_link"]);
 }
 
+/// RFC 5690 in place of a box in the network: the sender hears from the ACKs that the line loses, and the receiver sends fewer. With a
+/// window of 250 kB the line loses most ACKs of a receiver that acknowledges every second segment.
+#[test]
+fn the_ends_control_the_congestion_of_their_acks() {
+    let window = "receive_buffer = \"250 KiB\"";
+    let without = run("", "", window);
+    let with = run("", "", &format!("{window}, ack_congestion_control = true"));
+    let share_lost = |summary: &Summary| {
+        let thin = summary.links.iter().find(|link| link.name == "thin.reverse").unwrap();
+        let metric = |name: &str| thin.metrics.get(name).unwrap();
+        metric("drops_queue") / (metric("drops_queue") + metric("transmitted_packets"))
+    };
+    assert!(share_lost(&without) > 0.5, "{}", share_lost(&without));
+    assert!(share_lost(&with) < 0.2, "{}", share_lost(&with));
+    let metric = |name: &str| with.flows[0].metrics.get(name).unwrap();
+    assert!(metric("ack_congestion_events") >= 3.0);
+    // 250 kB are 176 segments: one ACK for half of them at the least.
+    assert!((8.0..=88.0).contains(&metric("ack_ratio_max")), "{}", metric("ack_ratio_max"));
+    assert!(without.flows[0].metrics.get("ack_ratio_max").is_none());
+}
+
 /// "a compacted packet holding most of the ACK clock was lost": a slow-down, but nothing is lost for good.
 #[test]
 fn a_lost_packet_of_acks_is_many_lost_acks() {

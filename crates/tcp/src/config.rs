@@ -143,6 +143,9 @@ pub struct Config {
     pub ack_every: u32,
     /// Longest delay of an ACK, at most 500 ms by RFC 9293; `None` acknowledges every segment at once.
     pub delayed_ack: Option<Duration>,
+    /// Offer ACK congestion control (RFC 5690): where both ends do, the sender of data tells the other how many segments it is to
+    /// acknowledge with one ACK, `ack_every` does not count, and more than two are paced. Needs `delayed_ack`.
+    pub ack_congestion_control: bool,
     /// So many segments are acknowledged at once when data begin to arrive, so that the sender's slow start is not slowed.
     pub quick_acks: u32,
 
@@ -213,6 +216,7 @@ impl Default for Config {
             reading: Reading::Immediate,
             ack_every: 2,
             delayed_ack: Some(Duration::from_millis(200)),
+            ack_congestion_control: false,
             quick_acks: 0,
             initial_rto: Duration::from_secs(1),
             min_rto: Duration::from_secs(1),

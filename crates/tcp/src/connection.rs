@@ -6,6 +6,7 @@ mod output;
 mod prediction;
 mod timers;
 
+use crate::ack_congestion::INITIAL_RATIO;
 use crate::event::Events;
 use crate::handshake::{Agreement, Offer};
 use crate::limits::LimitClock;
@@ -142,14 +143,24 @@ impl Connection {
         let mss = Offer::of_config(&connection.config).agree(&offer).mss;
         connection.agreed = offer.agree(&offer);
         connection.agreed.mss = connection.agreed.mss.min(mss);
+        connection.agreed.ack_congestion_control &= connection.config.ack_congestion_control;
         let agreed = connection.agreed;
         connection.receiver.synchronize(agreed.receive_shift, agreed.sack);
         connection.receiver.open_window();
+        connection.begin_ack_congestion_control();
         let window = peer.first_window().min(u64::from(u16::MAX) << agreed.send_shift);
         connection.sender.begin(Instant::ZERO, agreed.mss, agreed.sack, window);
         connection.events.push(Event::Connected);
         connection.start_keepalive(Instant::ZERO);
         connection
+    }
+
+    /// RFC 5690, if both ends have offered it.
+    fn begin_ack_congestion_control(&mut self) {
+        if self.agreed.ack_congestion_control {
+            self.receiver.set_ack_ratio(INITIAL_RATIO);
+            self.sender.control_acks();
+        }
     }
 
     // Segments that arrive.
@@ -189,7 +200,7 @@ impl Connection {
             return;
         }
         // Fifth, the ACK.
-        if !segment.flags.contains(Flags::ACK) || !self.on_ack_field(now, segment, seq) {
+        if !segment.flags.contains(Flags::ACK) || !self.on_ack_field(now, segment, ecn, seq) {
             return;
         }
         // Seventh, the payload, and eighth, the FIN.
@@ -262,7 +273,7 @@ impl Connection {
             return false;
         }
         // Simultaneous open (RFC 9293 figure 8): the peer's SYN-ACK.
-        if self.on_ack_field(now, segment, seq) {
+        if self.on_ack_field(now, segment, Ecn::NotEct, seq) {
             self.receiver.ack_now = true;
         }
         false
@@ -270,7 +281,7 @@ impl Connection {
 
     /// True if the payload is to be processed.
     #[inline]
-    fn on_ack_field(&mut self, now: Instant, segment: &Segment, seq: u64) -> bool {
+    fn on_ack_field(&mut self, now: Instant, segment: &Segment, ecn: Ecn, seq: u64) -> bool {
         let Some(ack) = segment.ack.unwrap(self.isn, self.sender.una) else {
             // A number from outside the stream: nothing new, but in SYN-RECEIVED it refuses our SYN.
             if self.state == State::SynReceived {
@@ -287,6 +298,7 @@ impl Connection {
             return false;
         }
         if ack < self.sender.una {
+            self.sender.hear_overtaken_ack(ack);
             return true;
         }
         let fresh = self.window_seq < seq || (self.window_seq == seq && self.window_ack <= ack);
@@ -307,6 +319,7 @@ impl Connection {
             isn: self.isn,
             bare: segment.payload_len == 0 && !segment.flags.intersects(Flags::FIN | Flags::SYN),
             ecn_echo: self.ecn && segment.flags.contains(Flags::ECE),
+            marked: ecn == Ecn::Ce,
             timestamp_rtt,
         };
         if self.sender.is_old_news(&acknowledgment) {
@@ -349,6 +362,9 @@ impl Connection {
         if matches!(self.state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait) {
             // Nothing can follow the FIN.
             return;
+        }
+        if let Some(ratio) = segment.options.ack_ratio.filter(|_| self.agreed.ack_congestion_control) {
+            self.receiver.set_ack_ratio(u32::from(ratio.get()));
         }
         if self.agreed.timestamps && self.receiver.wants_round_trip() {
             if let Some(age) = self.timestamp_rtt(now, segment) {

@@ -1,4 +1,5 @@
-//! What the two SYNs agree on: MSS (RFC 6691), window scale and timestamps (RFC 7323), SACK (RFC 2018).
+//! What the two SYNs agree on: MSS (RFC 6691), window scale and timestamps (RFC 7323), SACK (RFC 2018), ACK congestion control
+//! (RFC 5690).
 
 use crate::Config;
 use longhaul_segment::{Options, Segment, Timestamps};
@@ -15,6 +16,7 @@ pub(crate) struct Offer {
     pub window_scale: Option<u8>,
     pub sack: bool,
     pub timestamps: Option<u32>,
+    pub ack_congestion_control: bool,
 }
 
 impl Offer {
@@ -24,6 +26,7 @@ impl Offer {
             window_scale: config.window_scaling.then(|| config.window_shift()),
             sack: config.sack_offered(),
             timestamps: config.timestamps.then_some(0),
+            ack_congestion_control: config.ack_congestion_control,
         }
     }
     pub fn of_segment(syn: &Segment) -> Self {
@@ -33,6 +36,7 @@ impl Offer {
             window_scale: syn.options.window_scale.map(|shift| shift.min(14)),
             sack: syn.options.sack_permitted,
             timestamps: syn.options.timestamps.map(|timestamps| timestamps.value),
+            ack_congestion_control: syn.options.ack_congestion_control_permitted,
         }
     }
     /// That of a peer of our configuration, whatever its SYN says, but for the clock.
@@ -52,6 +56,7 @@ impl Offer {
             window_scale: self.window_scale,
             sack_permitted: self.sack,
             timestamps: self.timestamps.map(|_| Timestamps { value: timestamp, echo }),
+            ack_congestion_control_permitted: self.ack_congestion_control,
             ..Options::default()
         }
     }
@@ -66,6 +71,7 @@ impl Offer {
             send_shift: scaling.map_or(0, |shifts| shifts.1),
             sack: self.sack && peer.sack,
             timestamps,
+            ack_congestion_control: self.ack_congestion_control && peer.ack_congestion_control,
         }
     }
 }
@@ -81,4 +87,5 @@ pub(crate) struct Agreement {
     pub send_shift: u8,
     pub sack: bool,
     pub timestamps: bool,
+    pub ack_congestion_control: bool,
 }

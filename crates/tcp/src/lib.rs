@@ -38,6 +38,7 @@
 //! assert_eq!(server.state(), State::Established);
 //! ```
 
+mod ack_congestion;
 mod config;
 mod connection;
 mod delivery;

@@ -7,6 +7,9 @@ use crate::{Config, Reading, Stats};
 use longhaul_segment::{SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant, Rate, Size};
 
+/// As many duplicate ACKs as a sender needs to see a loss are not held back (RFC 5690 section 4.6).
+const EARLY_DUPLICATES: u8 = 3;
+
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
@@ -32,6 +35,12 @@ pub(crate) struct Receiver {
     shift: u8,
     dsack: bool,
     ack_every: u32,
+    /// Segments with data since the last ACK; counted where `by_segments`.
+    unacknowledged: u32,
+    /// ACK congestion control: `ack_every` is the ACK Ratio, and counts segments of any size (RFC 5690 section 4.3).
+    by_segments: bool,
+    /// Duplicate ACKs sent at once since data above a gap began to arrive.
+    early_duplicates: u8,
     reading: Reading,
     delayed_ack: Option<Duration>,
     /// So many segments more are acknowledged at once.
@@ -65,6 +74,9 @@ impl Receiver {
             ack_deadline: Instant::FAR_FUTURE,
             fin: None,
             ack_every: config.ack_every.max(1),
+            unacknowledged: 0,
+            by_segments: false,
+            early_duplicates: 0,
             delayed_ack: config.delayed_ack,
             quick_acks: config.quick_acks,
             right_sizing: config
@@ -104,6 +116,12 @@ impl Receiver {
         self.edge = 1 + self.largest_window;
     }
 
+    /// ACK congestion control is agreed on: one ACK for so many segments.
+    pub fn set_ack_ratio(&mut self, ratio: u32) {
+        self.by_segments = true;
+        self.ack_every = ratio.max(1);
+    }
+
     /// Right edge of the window: what lies beyond is refused.
     #[inline]
     pub fn right_edge(&self) -> u64 {
@@ -135,11 +153,12 @@ impl Receiver {
         let len = end - start;
         stats.data_segments_received += u64::from(len > 0);
         self.full_size = self.full_size.max(len);
+        self.unacknowledged += u32::from(len > 0);
         if start == self.next && self.queue.is_empty() && !fin && end <= self.right_edge() {
             self.next = end;
             self.schedule_ack(now);
         } else {
-            self.on_irregular_data(start, end, fin, stats);
+            self.on_irregular_data(now, start, end, fin, stats);
         }
         match self.reading {
             Reading::Immediate => self.read = self.next,
@@ -176,10 +195,7 @@ impl Receiver {
     #[inline]
     fn schedule_ack(&mut self, now: Instant) {
         match self.delayed_ack {
-            Some(delay)
-                if self.quick_acks == 0
-                    && self.next - self.last_acked < u64::from(self.ack_every) * self.full_size =>
-            {
+            Some(delay) if self.quick_acks == 0 && self.may_wait() => {
                 if self.ack_deadline == Instant::FAR_FUTURE {
                     self.ack_deadline = now + delay;
                 }
@@ -191,10 +207,34 @@ impl Receiver {
         }
     }
 
-    /// Anything but the next data in order is acknowledged at once (RFC 5681 section 4.2).
+    #[inline]
+    fn may_wait(&self) -> bool {
+        if self.by_segments {
+            self.unacknowledged < self.ack_every
+        } else {
+            self.next - self.last_acked < u64::from(self.ack_every) * self.full_size
+        }
+    }
+
+    /// Anything but the next data in order is acknowledged at once (RFC 5681 section 4.2), except what RFC 5690 section 4.6 holds
+    /// back: with an ACK Ratio above two, the fourth segment above a gap and those after it.
     #[inline(never)]
-    fn on_irregular_data(&mut self, start: u64, end: u64, fin: bool, stats: &mut Stats) {
+    fn on_irregular_data(&mut self, now: Instant, start: u64, end: u64, fin: bool, stats: &mut Stats) {
+        let above_a_gap = start > self.next && !fin;
+        self.take_irregular_data(start, end, fin, stats);
+        if self.queue.is_empty() {
+            self.early_duplicates = 0;
+        }
+        if self.by_segments && self.ack_every > 2 && above_a_gap {
+            if self.early_duplicates >= EARLY_DUPLICATES {
+                return self.schedule_ack(now);
+            }
+            self.early_duplicates += 1;
+        }
         self.ack_now = true;
+    }
+
+    fn take_irregular_data(&mut self, start: u64, end: u64, fin: bool, stats: &mut Stats) {
         let edge = self.right_edge();
         let mut end = end;
         if end > edge {
@@ -345,6 +385,7 @@ impl Receiver {
         self.ack_now = false;
         self.ack_deadline = Instant::FAR_FUTURE;
         self.last_acked = self.next;
+        self.unacknowledged = 0;
         if let Reading::Rate(rate) = self.reading {
             self.plan_window_update(rate);
         }

@@ -7,6 +7,7 @@ mod taking_back;
 mod timers;
 mod transmission;
 
+use crate::ack_congestion::AckCongestion;
 use crate::pacing::Pacer;
 use crate::prr::ProportionalRateReduction;
 use crate::rack::Rack;
@@ -17,8 +18,9 @@ use crate::undo::Undo;
 use crate::{Config, Recovery, ReductionBound, RttSampling};
 use by_time::Measured;
 use longhaul_cc::{CongestionControl, Probed};
-use longhaul_segment::{SackBlocks, SeqNumber};
+use longhaul_segment::{Options, SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant, Rate};
+use std::num::NonZeroU8;
 
 /// The end of an unlimited source: far enough for 500 years at 1 Gbit/s.
 const UNLIMITED: u64 = 1 << 61;
@@ -60,6 +62,8 @@ pub(crate) struct Acknowledgment<'a> {
     /// The segment has neither payload nor FIN: it can be a duplicate ACK.
     pub bare: bool,
     pub ecn_echo: bool,
+    /// The segment met congestion itself.
+    pub marked: bool,
     /// Age of the timestamp echoed, if the option is in use.
     pub timestamp_rtt: Option<Duration>,
 }
@@ -130,6 +134,8 @@ pub(crate) struct Sender {
     /// End of the highest retransmission ever: no round trip is measured below (Karn's rule).
     retransmitted_below: u64,
     measured: Option<Box<Measured>>,
+    /// ACK congestion control, where it is agreed on.
+    ack_congestion: Option<Box<AckCongestion>>,
     cc: Box<dyn CongestionControl>,
     log: SendLog,
     pub rtt: RttEstimator,
@@ -230,6 +236,7 @@ impl Sender {
             measured: (samples || rack.is_some() || undo.is_some())
                 .then(|| Box::new(Measured::new(samples, rack, undo))),
             max_ack_delay: config.delayed_ack,
+            ack_congestion: None,
             cc,
             persist_deadline: Instant::FAR_FUTURE,
             persist_interval: Duration::ZERO,
@@ -281,6 +288,38 @@ impl Sender {
         self.last_sent = now;
         self.refresh();
     }
+    /// ACK congestion control is agreed on (RFC 5690).
+    pub fn control_acks(&mut self) {
+        self.ack_congestion = Some(Box::new(AckCongestion::new()));
+    }
+    /// The ACK Ratio that the peer uses, if ACK congestion control is agreed on.
+    #[inline]
+    pub fn ack_ratio(&self) -> Option<u32> {
+        self.ack_congestion.as_ref().map(|acks| acks.ratio())
+    }
+    /// Bytes that the next segment leaves free for an ACK Ratio option.
+    #[inline]
+    pub fn ack_ratio_len(&self) -> u64 {
+        let wanted = self.ack_congestion.as_ref().is_some_and(|acks| {
+            let may_repeat = self.phase != Phase::Open || self.recovery == Recovery::Rack;
+            acks.due().is_some() || (may_repeat && acks.is_under_way())
+        });
+        if wanted { u64::from(Options::ACK_RATIO_LEN) } else { 0 }
+    }
+    /// The ACK Ratio option that goes with these data.
+    #[inline]
+    pub fn take_ack_ratio(&mut self, chunk: &Chunk) -> Option<NonZeroU8> {
+        let acks = self.ack_congestion.as_mut().filter(|_| chunk.payload > 0)?;
+        if chunk.retransmission {
+            return acks.repeated(chunk.start, chunk.start + chunk.payload);
+        }
+        let option = acks.due();
+        if option.is_some() {
+            acks.sent(chunk.start);
+        }
+        option
+    }
+
     /// Congestion control hears of the probes. False: it cannot begin.
     pub fn probed(&mut self, probed: &Probed<'_>) -> bool {
         self.cc.on_probed(probed)
@@ -357,6 +396,10 @@ impl Sender {
 
     // How much is in flight.
 
+    /// The most that can be in flight, whatever else is.
+    pub(super) fn window_in_use(&self) -> u64 {
+        self.cwnd.min(self.peer_window()).min(self.send_buffer)
+    }
     #[inline]
     pub fn flight_size(&self) -> u64 {
         self.max - self.una

@@ -54,6 +54,10 @@ pub struct Stats {
     pub not_reassembled_bytes: u64,
     /// Segments refused by PAWS (RFC 7323 section 5).
     pub paws_rejected: u64,
+    /// Windows of data of which a pure ACK was lost or marked: the ACK Ratio doubled as far as it could (RFC 5690).
+    pub ack_congestion_events: u64,
+    /// The largest ACK Ratio that the peer has used (RFC 5690); 0 without ACK congestion control.
+    pub largest_ack_ratio: u64,
     /// D-SACK blocks received: duplicates that the peer reports (RFC 2883).
     pub dsacks_received: u64,
     /// Times that the receiver seems to have thrown away what it had SACKed (RFC 2018 section 8).
@@ -87,6 +91,8 @@ impl Default for Stats {
             beyond_window_bytes: 0,
             not_reassembled_bytes: 0,
             paws_rejected: 0,
+            ack_congestion_events: 0,
+            largest_ack_ratio: 0,
             dsacks_received: 0,
             reneging: 0,
             reductions_undone: 0,

@@ -45,6 +45,7 @@ prop_compose! {
                 .then_some(Autotuning { initial: 8_192, max: buffer.unwrap_or(1 << 22).max(8_192) }),
             send_buffer: bit(17).then_some(5_000),
             quick_acks: if bit(18) { 16 } else { 0 },
+            ack_congestion_control: bit(19),
             reading: rate.map_or(Reading::Immediate, |bps| Reading::Rate(Rate::from_bps(bps))),
             ack_every,
             limited_transmit: bit(0),
@@ -145,6 +146,8 @@ prop_compose! {
         mss in prop::option::of(any::<u16>()),
         window_scale in prop::option::of(any::<u8>()),
         sack_permitted in any::<bool>(),
+        ack_congestion_control_permitted in any::<bool>(),
+        ack_ratio in prop::option::of(any::<std::num::NonZeroU8>()),
         sack in prop::collection::vec((0u32..20_000, prop_oneof![0u32..20_000, any::<u32>()]), 0..4),
     ) -> Segment {
         let mut blocks = SackBlocks::default();
@@ -165,6 +168,8 @@ prop_compose! {
                 mss,
                 window_scale,
                 sack_permitted,
+                ack_congestion_control_permitted,
+                ack_ratio,
             },
         }
     }

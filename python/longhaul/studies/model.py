@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..scenario import Scenario
@@ -62,6 +63,20 @@ class Target:
     #: The experiments whose runs it needs; none for theory.
     experiments: tuple[str, ...] = ()
     reason: str = ""
+
+
+def target(
+    name: str,
+    source: str,
+    paper: str,
+    judge: Callable[[Results], Judgement],
+    *experiments: str,
+    kind: Kind = "exact",
+    reason: str = "",
+    reasons: Mapping[str, str] = MappingProxyType({}),
+) -> Target:
+    """A target in the order in which tables of them read best; `reasons` has those of a study that keeps them together, by target."""
+    return Target(name, source, paper, kind, judge, experiments, reason or reasons.get(name, ""))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ pub struct StandardParams {
     #[schemars(extend("x-unit" = "acks or bytes"))]
     pub counting: Counting,
     /// L of RFC 3465: the most that one ACK may add when counting bytes; 1 as in RFC 5681, 2 the most that RFC 3465
-    /// allows, more as some stacks do. After a timeout it is always 1.
+    /// allows, more as some stacks do. After a timeout it is always 1. An ACK Ratio above L (RFC 5690) takes its place.
     #[schemars(extend("minimum" = 1, "maximum" = 65535, "x-unit" = "segments"))]
     pub limit: u32,
 }
@@ -52,6 +52,8 @@ impl Standard {
     pub(crate) fn step(&self, window: &Window, ack: &Ack) -> f64 {
         // RFC 3465 section 2.3: after a timeout an ACK may cover what had arrived long before.
         let limit = if self.after_timeout { 1 } else { self.params.limit };
+        // RFC 5690 section 4.7: fewer ACKs are not to slow the growth, and segments are paced then.
+        let limit = limit.max(ack.ack_ratio);
         self.params.counting.credit(ack, window.mss).min(f64::from(limit) * window.mss)
     }
 }

@@ -104,6 +104,10 @@ impl Connection {
     pub fn effective_mss(&self) -> u32 {
         self.agreed.mss
     }
+    /// The ACK Ratio that the peer uses, if ACK congestion control is agreed on (RFC 5690).
+    pub fn ack_ratio(&self) -> Option<u32> {
+        self.sender.ack_ratio()
+    }
     /// The congestion control.
     pub fn congestion_control(&self) -> &dyn CongestionControl {
         self.sender.cc()

@@ -169,6 +169,7 @@ impl Connection {
         self.probing = None;
         self.sender.rto_deadline = Instant::FAR_FUTURE;
         self.sender.begin(now, self.agreed.mss, self.agreed.sack, window);
+        self.begin_ack_congestion_control();
         self.window_seq = seq;
         self.window_ack = 1;
     }

@@ -6,6 +6,7 @@ use crate::sender::Chunk;
 use crate::{Departure, Event, Limit, State, Transmit};
 use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
 use longhaul_units::Instant;
+use std::num::NonZeroU8;
 
 impl Connection {
     /// The next segment to send, if any.
@@ -26,11 +27,11 @@ impl Connection {
                 last: false,
             });
         }
-        let option_bytes = if self.receiver.has_sack_blocks() {
-            self.sack_option_len(self.receiver.sack_block_count())
-        } else {
-            0
-        };
+        let mut option_bytes = self.sender.ack_ratio_len();
+        if self.receiver.has_sack_blocks() {
+            let room = self.sack_room(option_bytes > 0);
+            option_bytes += 4 + 8 * self.receiver.sack_block_count().min(room) as u64;
+        }
         match self.sender.next_segment(now, option_bytes, &mut self.stats) {
             Ok(chunk) => return Some(self.data_segment(now, chunk, segment)),
             Err(limit) => self.limits.set(now, limit),
@@ -64,13 +65,17 @@ impl Connection {
                 flags |= Flags::CWR;
             }
         }
-        self.write_segment(now, chunk.start, chunk.payload as u32, flags, segment);
+        let ack_ratio = self.sender.take_ack_ratio(&chunk);
+        self.write_segment(now, chunk.start, chunk.payload as u32, flags, ack_ratio, segment);
         Departure { ecn, retransmission: chunk.retransmission, last: false }
     }
     #[inline]
     fn bare_ack(&mut self, now: Instant, seq: u64, segment: &mut Segment) -> Departure {
-        self.write_segment(now, seq, 0, Flags::ACK, segment);
-        Departure { ecn: Ecn::NotEct, retransmission: false, last: false }
+        self.write_segment(now, seq, 0, Flags::ACK, None, segment);
+        // RFC 3168 section 6.1.4 forbids it only as long as nobody controls the congestion of ACKs (RFC 5690 section 4.1).
+        let capable = self.ecn && self.agreed.ack_congestion_control;
+        let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
+        Departure { ecn, retransmission: false, last: false }
     }
     /// A segment of the synchronized states; it acknowledges what has arrived.
     #[inline]
@@ -80,6 +85,7 @@ impl Connection {
         seq: u64,
         payload_len: u32,
         flags: Flags,
+        ack_ratio: Option<NonZeroU8>,
         segment: &mut Segment,
     ) {
         *segment = Segment {
@@ -92,28 +98,25 @@ impl Connection {
             payload_len,
             options: Options::NONE,
         };
-        if self.agreed.timestamps || self.receiver.has_sack_blocks() {
-            segment.options = self.options(now);
+        if self.agreed.timestamps || self.receiver.has_sack_blocks() || ack_ratio.is_some() {
+            segment.options = self.options(now, ack_ratio);
         }
         self.receiver.ack_sent();
     }
     #[inline(never)]
-    pub(super) fn options(&mut self, now: Instant) -> Options {
-        let mut options = Options::default();
+    pub(super) fn options(&mut self, now: Instant, ack_ratio: Option<NonZeroU8>) -> Options {
+        let mut options = Options { ack_ratio, ..Options::default() };
         if self.agreed.timestamps {
             options.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.recent_timestamp });
         }
         if self.receiver.has_sack_blocks() {
-            options.sack = self.receiver.sack_blocks(self.sack_room(), self.peer_isn);
+            options.sack = self.receiver.sack_blocks(self.sack_room(ack_ratio.is_some()), self.peer_isn);
         }
         options
     }
     /// SACK blocks that fit into 40 bytes of options.
-    pub(super) fn sack_room(&self) -> usize {
-        if self.agreed.timestamps { SackBlocks::MAX - 1 } else { SackBlocks::MAX }
-    }
-    pub(super) fn sack_option_len(&self, blocks: usize) -> u64 {
-        4 + 8 * blocks.min(self.sack_room()) as u64
+    pub(super) fn sack_room(&self, beside_ack_ratio: bool) -> usize {
+        SackBlocks::MAX - usize::from(self.agreed.timestamps) - usize::from(beside_ack_ratio)
     }
 
     #[cold]
@@ -136,7 +139,7 @@ impl Connection {
             return None;
         };
         self.stats.probes_sent += 1;
-        self.write_segment(now, seq, payload_len, Flags::ACK, segment);
+        self.write_segment(now, seq, payload_len, Flags::ACK, None, segment);
         Some(Departure { ecn: Ecn::NotEct, retransmission: false, last: false })
     }
 
@@ -192,6 +195,7 @@ impl Connection {
                 offer.window_scale = offer.window_scale.filter(|_| peer.window_scale.is_some());
                 offer.sack &= peer.sack;
                 offer.timestamps = offer.timestamps.filter(|_| peer.timestamps.is_some());
+                offer.ack_congestion_control &= peer.ack_congestion_control;
             }
         } else if self.config.ecn {
             flags |= Flags::ECE | Flags::CWR;

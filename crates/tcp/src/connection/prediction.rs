@@ -19,6 +19,7 @@ impl Connection {
             && ecn != Ecn::Ce
             && segment.flags | Flags::PSH == Flags::ACK | Flags::PSH
             && segment.options.sack.is_empty()
+            && segment.options.ack_ratio.is_none()
             && segment.seq == SeqNumber::wrap(self.peer_isn, self.receiver.next);
         let advanced = segment.ack.distance_from(SeqNumber::wrap(self.isn, self.sender.una));
         if !usual || advanced < 0 {
@@ -55,6 +56,7 @@ impl Connection {
             isn: self.isn,
             bare: true,
             ecn_echo: false,
+            marked: false,
             timestamp_rtt: None,
         };
         self.sender.on_ack(&acknowledgment, &mut self.stats, &mut self.events);

@@ -2,11 +2,12 @@
 //! ECN echoes (RFC 3168), and the report to congestion control.
 
 use super::{Acknowledgment, Phase, Sender};
+use crate::ack_congestion::{INITIAL_RATIO, Seen};
 use crate::event::Events;
 use crate::prr::{Progress, ProportionalRateReduction};
 use crate::undo::ForwardRto;
 use crate::{Event, Recovery, Stats};
-use longhaul_cc::{Ack, Congestion, CongestionKind, Delivery};
+use longhaul_cc::{Ack, Congestion, CongestionKind, Delivery, Pacing};
 use longhaul_segment::SeqNumber;
 use longhaul_units::{Duration, Instant};
 
@@ -53,6 +54,7 @@ impl Sender {
         let prior_in_flight = self.pipe();
         let prior_phase = self.phase;
         let prior_lost = self.board.lost();
+        let orderly = self.is_orderly();
         if self.measured.is_some() {
             self.begin_measured_ack(a);
         }
@@ -123,6 +125,43 @@ impl Sender {
         if a.ecn_echo {
             self.on_ecn_echo(a.now, prior_flight_size, stats, events);
         }
+        if self.ack_congestion.is_some() && (a.ack > prior_una || a.marked) {
+            self.judge_acks(a, prior_una, orderly, stats);
+        }
+    }
+
+    /// No data are missing, as far as ACKs tell.
+    #[inline]
+    fn is_orderly(&self) -> bool {
+        self.phase == Phase::Open && self.duplicate_acks == 0 && self.board.is_empty()
+    }
+
+    /// RFC 5690: is the way of the ACKs congested?
+    #[inline(never)]
+    fn judge_acks(&mut self, a: &Acknowledgment<'_>, prior_una: u64, was_orderly: bool, stats: &mut Stats) {
+        let regular = a.bare && was_orderly && self.is_orderly();
+        let seen = Seen {
+            ack: a.ack,
+            advanced: a.ack - prior_una - u64::from(self.fin_acked()),
+            regular,
+            marked: a.marked && a.bare,
+            window: self.window_in_use(),
+            mss: self.mss,
+        };
+        let Some(acks) = &mut self.ack_congestion else { return };
+        let before = acks.ratio();
+        stats.ack_congestion_events += u64::from(acks.on_ack(&seen));
+        stats.largest_ack_ratio = stats.largest_ack_ratio.max(u64::from(acks.ratio()));
+        if acks.ratio() != before {
+            self.refresh();
+        }
+    }
+    /// An ACK that later ones have overtaken.
+    #[inline]
+    pub fn hear_overtaken_ack(&mut self, ack: u64) {
+        if let Some(acks) = &mut self.ack_congestion {
+            acks.on_overtaken(ack);
+        }
     }
 
     #[inline]
@@ -145,6 +184,7 @@ impl Sender {
             round_start,
             delivery: report.delivery,
             delivered: self.delivered,
+            ack_ratio: self.ack_ratio().unwrap_or(1),
             app_limited: report.prior_una >= self.cwnd_limited_below,
             receiver_limited: (self.cwnd_limited_below..self.receiver_limited_below)
                 .contains(&report.prior_una),
@@ -414,5 +454,13 @@ impl Sender {
         // The first ACK of what was sent after idleness is the new ACK clock.
         self.restart_pacing = self.restart_pacing.filter(|(_, sent_before)| self.una <= *sent_before);
         self.pacer.rate = self.restart_pacing.map(|(rate, _)| rate).or(allowance.pacing_rate);
+        if self.pacer.rate.is_none() && self.ack_ratio().is_some_and(|ratio| ratio > INITIAL_RATIO) {
+            // RFC 5690 section 4.7: what an ACK of many segments lets go is not to leave in one burst.
+            self.pacer.rate = Pacing::LINUX.rate(
+                self.window_in_use() as f64,
+                self.cc.ssthresh() as f64,
+                self.rtt.srtt,
+            );
+        }
     }
 }

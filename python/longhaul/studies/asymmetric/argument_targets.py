@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ... import asymmetric
 from ...asymmetric import KB, Line
-from ..model import Kind, Target
+from ..model import target
 from ..results import Results, Row
 from ..verdict import Judgement, band, both, holds, number
 from .arguments import LOSSES, MAIL_AT
@@ -234,11 +236,8 @@ def _senders(results: Results) -> Judgement:
     return holds({"some runs with an RTO": some > 0, "some without": some < of}, f"RTOs: {text}")
 
 
-def _t(
-    name: str, source: str, paper: str, judge: object, *experiments: str, kind: Kind = "ordering", reason: str = ""
-) -> Target:
-    return Target(name, source, paper, kind, judge, experiments, reason)  # type: ignore[arg-type]
-
+#: What is argued is mostly what is more than what.
+_t = partial(target, kind="ordering")
 
 ARGUED = (
     _t("S-04", "5.2.2", "a mail in packets of 1500 bytes holds the ACKs up for 1.6 s each", _mail, "mail"),

@@ -18,7 +18,7 @@ from ...designs import VEGAS
 from ...scenario import Scenario
 from ..drawing import line, panels
 from ..emulation import Behind, RealCase
-from ..model import Decision, Experiment, Figure, Kind, Study, Target
+from ..model import Decision, Experiment, Figure, Study, target
 from ..results import NotRun, Results, Row
 from ..verdict import Judgement, Series, band, both, holds, median, number
 from .comparison import path as design_path
@@ -476,63 +476,51 @@ def _compaction_loss(results: Results) -> Judgement:
     return holds({"slower": kilobytes(rows[100]) < 0.9 * kilobytes(rows[0])}, text)
 
 
-def _t(
-    name: str,
-    source: str,
-    paper: str,
-    judge: Callable[[Results], Judgement],
-    *experiments: str,
-    kind: Kind = "exact",
-    reason: str = "",
-) -> Target:
-    return Target(name, source, paper, kind, judge, experiments, reason)
-
-
 _VEGAS = "This kernel has no Vegas."
 TARGETS = (
-    _t("X-01", "4.4", "a ping of 84 bytes over 1000 ms takes 1120 ms: 1000 + 89 ms and 31 ms of processing, less in a better emulator",
+    target("X-01", "4.4", "a ping of 84 bytes over 1000 ms takes 1120 ms: 1000 + 89 ms and 31 ms of processing, less in a better emulator",
        _metric("ping", "rtt_mean_ms", lambda value: band(value, 1085, 1130, unit="ms")), "ping", kind="band"),
-    _t("X-02", "F4.2", "pings of 40 bytes sent at once: the first answer after just over 1 s, then one every 43 ms (40 to 50)", _staircase, "flood", kind="ordering",
+    target("X-02", "F4.2", "pings of 40 bytes sent at once: the first answer after just over 1 s, then one every 43 ms (40 to 50)", _staircase, "flood", kind="ordering",
        reason="The mean is the line's. `ping` stamps answers when it gets a processor, which on a busy machine is late now and then; the emulator's own lateness is below."),
-    _t("X-03", "4.3", "unexpected delays of up to 10 ms (spread of the pings; 99 % of all packets)", _accuracy, "ping", kind="band"),
-    _t("X-04", "F5.1", "0 to 10 % below 32 kB/RTT and 50.3 kB/s", _over_rtt, "rtt", kind="band"),
-    _t("X-05a", "T5.2", "steady rate 254 kB/s", lambda r: number(_steady(_one("improved")(r)), 254, 0.05, unit="kB/s"), "improved"),
-    _t("X-05b", "T5.2", "average with slow start 202.6 kB/s",
+    target("X-03", "4.3", "unexpected delays of up to 10 ms (spread of the pings; 99 % of all packets)", _accuracy, "ping", kind="band"),
+    target("X-04", "F5.1", "0 to 10 % below 32 kB/RTT and 50.3 kB/s", _over_rtt, "rtt", kind="band"),
+    target("X-05a", "T5.2", "steady rate 254 kB/s", lambda r: number(_steady(_one("improved")(r)), 254, 0.05, unit="kB/s"), "improved"),
+    target("X-05b", "T5.2", "average with slow start 202.6 kB/s",
        lambda r: number(FILE / KB / completion(_one("improved")(r)), 202.6, 0.10, unit="kB/s"), "improved",
        reason="Kernels of today acknowledge the first segments one by one and count acknowledged segments in slow start, which is over sooner."),
-    _t("X-05c", "T5.2", "slow start takes about 13.5 s", lambda r: band(time_to_window(_one("improved")(r), ADVERTISED), 11, 15, margin=2, unit="s"), "improved",
+    target("X-05c", "T5.2", "slow start takes about 13.5 s", lambda r: band(time_to_window(_one("improved")(r), ADVERTISED), 11, 15, margin=2, unit="s"), "improved",
        kind="band", reason="As above: n of equation 7.1 is about 1, for which table 7.1 has 6.5 s."),
-    _t("X-05d", "5.5.2", "7.9 times plain TCP's 32 kB/s", lambda r: number(_steady(_one("improved")(r)) / 32, 7.9, 0.4, relative=False), "improved"),
-    _t("X-06a", "6.2.1", "a stall of the line back with header compression: RTO; without compression none", _stall, "stall", kind="ordering"),
-    _t("X-06b", "6.2.1", "afterwards the rate is far lower", _slower_after, "stall", kind="ordering",
+    target("X-05d", "5.5.2", "7.9 times plain TCP's 32 kB/s", lambda r: number(_steady(_one("improved")(r)) / 32, 7.9, 0.4, relative=False), "improved"),
+    target("X-06a", "6.2.1", "a stall of the line back with header compression: RTO; without compression none", _stall, "stall", kind="ordering"),
+    target("X-06b", "6.2.1", "afterwards the rate is far lower", _slower_after, "stall", kind="ordering",
        reason="The kernel's cwnd stood at twice the window, so that half of it still is the window; and its slow start counts acknowledged segments: one ACK for all takes cwnd from 1 to ssthresh."),
-    _t("X-07", "6.4.1", "100 to 155 packets in the serial queue after a loss; 176 predicted", _queue_after_loss, "policy", kind="band"),
-    _t("X-08", "6.4.2", "P1 (queue of 10): RTO", _policy("P1", timeout=True), "policy", kind="ordering",
+    target("X-07", "6.4.1", "100 to 155 packets in the serial queue after a loss; 176 predicted", _queue_after_loss, "policy", kind="band"),
+    target("X-08", "6.4.2", "P1 (queue of 10): RTO", _policy("P1", timeout=True), "policy", kind="ordering",
        reason="The ACKs that are not dropped suffice for RACK and proportional rate reduction: the window is repaired within two round trips."),
-    _t("X-09", "6.4.2", "P2 (queue of 10, least RTO 20 s): without an RTO, bursts after the repair, of shrinking size", _shrinking, "short queue", kind="ordering"),
-    _t("X-10", "6.4.2", "P2: sometimes an RTO all the same", _senders, "short queue", kind="ordering",
+    target("X-09", "6.4.2", "P2 (queue of 10, least RTO 20 s): without an RTO, bursts after the repair, of shrinking size", _shrinking, "short queue", kind="ordering"),
+    target("X-10", "6.4.2", "P2: sometimes an RTO all the same", _senders, "short queue", kind="ordering",
        reason="With SACK and without it (NewReno) the kernel repairs the window before 20 s are over."),
-    _t("X-11", "6.4.3", "P3 (queue of 200, least RTO 20 s): no RTO", _policy("P3", timeout=False), "policy", kind="ordering"),
-    _t("X-12", "6.4.4", "12 MB with a loss: typically 170 s with P1, 100 s with P3", _files, "file", kind="ordering",
+    target("X-11", "6.4.3", "P3 (queue of 200, least RTO 20 s): no RTO", _policy("P3", timeout=False), "policy", kind="ordering"),
+    target("X-12", "6.4.4", "12 MB with a loss: typically 170 s with P1, 100 s with P3", _files, "file", kind="ordering",
        reason="With the kernel there is no RTO to be avoided (X-08), and what the ACKs of the long queue delay is all that is left; slow start takes 8.5 s instead of 13.5 (X-05c). In the simulator only one of the two fades causes an RTO with P1."),
-    _t("X-13a", "7.1.3", "two standard flows: queue of 66 to 88 packets", _two_peak("reno", 55, 95, 10), "two", kind="band"),
-    _t("X-13b", "7.1.3", "standard: the rate doubles when the other flow ends", lambda r: band(_rate_ratio(r, "reno"), 1.7, 2.2, margin=0.2), "two", kind="band",
+    target("X-13a", "7.1.3", "two standard flows: queue of 66 to 88 packets", _two_peak("reno", 55, 95, 10), "two", kind="band"),
+    target("X-13b", "7.1.3", "standard: the rate doubles when the other flow ends", lambda r: band(_rate_ratio(r, "reno"), 1.7, 2.2, margin=0.2), "two", kind="band",
        reason="The lone flow is limited by its window, 250 kB/s, and shares 304 kB/s before: 1.64 is all there is."),
-    _t("X-13c", "7.1.3", "two Vegas flows: queue of 15 to 30 packets", _two_peak("vegas", 10, 35, 5), "two", kind="band", reason=_VEGAS),
-    _t("X-14a", "T7.1", "slow start with an ACK for each segment (n = 1): 3.3 to 7.5 s", _slow_starts(1), "start",
+    target("X-13c", "7.1.3", "two Vegas flows: queue of 15 to 30 packets", _two_peak("vegas", 10, 35, 5), "two", kind="band", reason=_VEGAS),
+    target("X-14a", "T7.1", "slow start with an ACK for each segment (n = 1): 3.3 to 7.5 s", _slow_starts(1), "start",
        reason="The simulator follows RFC 5681: where the SYN was sent twice (a round trip of 1 s and more, a first RTO of 1 s) the initial window is one segment; the kernel keeps its own."),
-    _t("X-14b", "T7.1", "slow start with delayed ACKs (n = 2): 6.6 to 15 s", _slow_starts(2), "start",
+    target("X-14b", "T7.1", "slow start with delayed ACKs (n = 2): 6.6 to 15 s", _slow_starts(2), "start",
        reason="Kernels count acknowledged segments, so that delayed ACKs do not slow them down: the times are those of n = 1."),
-    _t("X-15a", "A.2.2", "ACK compaction with a plain shaper: 100 to 200 kB/s at 9600 baud", _compaction, "compaction", kind="band",
+    target("X-15a", "A.2.2", "ACK compaction with a plain shaper: 100 to 200 kB/s at 9600 baud", _compaction, "compaction", kind="band",
        reason="The window over the round trip is the limit, 250 kB over 1.17 s; the thesis's window is not given."),
-    _t("X-15b", "A.2", "compaction gains over plain ACKs", _compaction_gain, "compaction", kind="ordering"),
-    _t("X-15c", "A.2.2", "losing compacted packets slows the transfer down severely", _compaction_loss, "compaction", kind="ordering",
+    target("X-15b", "A.2", "compaction gains over plain ACKs", _compaction_gain, "compaction", kind="ordering"),
+    target("X-15c", "A.2.2", "losing compacted packets slows the transfer down severely", _compaction_loss, "compaction", kind="ordering",
        reason="A packet holds a few ACKs, not a window's, and the ACKs of the next packet say what the lost ones said."),
-    *(_t(f"X-17 {name}", name, f"design {name}: {rate:g} kB/s", _design(name), "ladder",
+    *(target(f"X-17 {name}", name, f"design {name}: {rate:g} kB/s", _design(name), "ladder",
          reason="Windows are of whole segments: 22 of 32 kB, 39 of 57.6 kB." if name in ("8.1", "8.2") else "")
       for name, rate in LADDER_RATES.items()),
-    _t("X-17 8.6", "8.6", "ACK compaction at 9600 baud: no number of the thesis's; plain ACKs reach 65.2 kB/s", _compacted, "ladder", kind="ordering"),
-    _t("X-17 8.7", "8.7", "the custom protocol is limited by forward capacity only", _capacity, "ladder"),
+    target("X-17 8.6", "8.6", "ACK compaction at 9600 baud: no number of the thesis's; plain ACKs reach 65.2 kB/s", _compacted, "ladder", kind="ordering"),
+    target("X-17 8.7", "8.7", "the custom protocol is limited by forward capacity only", _capacity, "ladder"),
     *page_targets(),
 )  # fmt: skip
 

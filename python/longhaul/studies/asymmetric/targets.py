@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ... import asymmetric, designs
 from ...asymmetric import KB, LONGEST_HEADER, MSS, MSS_WITH_TIMESTAMPS, Line
-from ..model import Kind, Target
+from ..model import target
 from ..results import NotRun, Results, Row, Table
 from ..verdict import Judgement, band, both, holds, median, number
 from . import grids
@@ -257,18 +257,6 @@ def _gain(results: Results) -> Judgement:
     return number(median(rates) / 32, 7.9, 0.4, relative=False)
 
 
-def _t(
-    name: str,
-    source: str,
-    paper: str,
-    judge: Callable[[Results], Judgement],
-    *experiments: str,
-    kind: Kind = "exact",
-    reason: str = "",
-) -> Target:
-    return Target(name, source, paper, kind, judge, experiments, reason)
-
-
 #: Where the queue of two Vegas flows comes from.
 _VEGAS = "The peak is slow start's: both windows double within the round trip before its delay is known. From then on 2 packets wait on average; the thesis's 15 to 30 stayed."
 #: Why a design's simulated rate is off.
@@ -322,64 +310,64 @@ def _filtered(results: Results) -> Judgement:
 
 _LONGEST = Line(28_800, header=LONGEST_HEADER)
 TARGETS = (
-    _t("N-01", "4.4", "a ping of 84 bytes over 1000 ms takes 1000 + 89 ms, and 31 ms of processing",
+    target("N-01", "4.4", "a ping of 84 bytes over 1000 ms takes 1000 + 89 ms, and 31 ms of processing",
        _theory(1000 * (1 + Line(9600, header=84).ack_time), 1089, 1, "ms")),
-    _t("N-02", "F4.2", "ACKs that fill the line are 43 ms apart (40 to 50 measured)", _spacing, "limits", kind="band"),
-    _t("N-03a", "T5.1", "asymmetric limits, by formula", _table_5_1_formula),
-    _t("N-03b", "T5.1", "asymmetric limits, simulated", _table_5_1, "limits"),
-    _t("N-04", "5.3.4", "50.3 kB/s with timestamps, compressed or not",
+    target("N-02", "F4.2", "ACKs that fill the line are 43 ms apart (40 to 50 measured)", _spacing, "limits", kind="band"),
+    target("N-03a", "T5.1", "asymmetric limits, by formula", _table_5_1_formula),
+    target("N-03b", "T5.1", "asymmetric limits, simulated", _table_5_1, "limits"),
+    target("N-04", "5.3.4", "50.3 kB/s with timestamps, compressed or not",
        lambda r: both(_argued("timestamps", 50.3)(r), _argued("timestamps, compressed", 50.3)(r)), "argued"),
-    _t("N-05", "eq 5.7", "header compression gains a factor of 4.7", _theory(asymmetric.header_compression_gain(), 4.7, 0.05)),
-    _t("N-06", "6.4.1", "loss takes a factor of 9.4 of the ACK capacity", _theory(asymmetric.loss_of_ack_capacity(), 9.4, 0.1)),
-    _t("N-07", "eq 5.8", "ACKs of a client take 4264 B/s of the backbone", _theory(asymmetric.ack_backbone_load(304 * KB), 4264, 1, "B/s")),
-    _t("N-08", "F5.1", "measured 0 to 10 % below 32 kB/RTT and 50.3 kB/s", _over_rtt, "rtt", kind="band"),
-    _t("N-09", "T5.2", "steady rate 254 kB/s", _middle("improved", steady_rate, 241.3, 266.7, "kB/s", 12.7), "improved", kind="band"),
-    _t("N-10", "T5.2", "average with slow start 202.6 kB/s",
+    target("N-05", "eq 5.7", "header compression gains a factor of 4.7", _theory(asymmetric.header_compression_gain(), 4.7, 0.05)),
+    target("N-06", "6.4.1", "loss takes a factor of 9.4 of the ACK capacity", _theory(asymmetric.loss_of_ack_capacity(), 9.4, 0.1)),
+    target("N-07", "eq 5.8", "ACKs of a client take 4264 B/s of the backbone", _theory(asymmetric.ack_backbone_load(304 * KB), 4264, 1, "B/s")),
+    target("N-08", "F5.1", "measured 0 to 10 % below 32 kB/RTT and 50.3 kB/s", _over_rtt, "rtt", kind="band"),
+    target("N-09", "T5.2", "steady rate 254 kB/s", _middle("improved", steady_rate, 241.3, 266.7, "kB/s", 12.7), "improved", kind="band"),
+    target("N-10", "T5.2", "average with slow start 202.6 kB/s",
        _middle("improved", lambda row: FILE / KB / completion(row), 182.3, 222.9, "kB/s", 20), "improved", kind="band"),
-    _t("N-11", "T5.2", "slow start takes about 13.5 s", _middle("improved", lambda row: time_to_window(row, ADVERTISED), 11, 15, "s", 2), "improved", kind="band"),
-    _t("N-12", "5.5.2", "7.9 times plain TCP's 32 kB/s", _gain, "improved"),
-    _t("N-13", "6.4.1", "steady serial queue of at most about 5 packets", _middle("improved", queue_peak, 0, 10, "packets"), "improved", kind="band"),
-    _t("N-14", "6.4.1", "100 to 155 packets queued after a loss; 176 predicted", _peak, "policy", kind="band"),
-    _t("N-15a", "eq 6.1, 6.2", "176 and 214 packets",
+    target("N-11", "T5.2", "slow start takes about 13.5 s", _middle("improved", lambda row: time_to_window(row, ADVERTISED), 11, 15, "s", 2), "improved", kind="band"),
+    target("N-12", "5.5.2", "7.9 times plain TCP's 32 kB/s", _gain, "improved"),
+    target("N-13", "6.4.1", "steady serial queue of at most about 5 packets", _middle("improved", queue_peak, 0, 10, "packets"), "improved", kind="band"),
+    target("N-14", "6.4.1", "100 to 155 packets queued after a loss; 176 predicted", _peak, "policy", kind="band"),
+    target("N-15a", "eq 6.1, 6.2", "176 and 214 packets",
        lambda _: holds({"eq 6.1": asymmetric.queue_of_duplicates(250 * KB) == 176, "eq 6.2": asymmetric.queue_of_all(1, 304 * KB) == 214})),
-    _t("N-15b", "eq 6.3", "18.3 s to clear them", _theory(asymmetric.clearing_time(214, Line(9600, header=LONGEST_HEADER)), 18.3, 0.05, "s")),
-    _t("N-16", "6.4.3", "about 10 s without new data under P3", _dormancy, "policy", kind="band", reason="The queue holds 70 to 148 ACKs, not always all 176, and FACK here repairs all losses at once and then goes on; Linux 2.2 repaired one packet a round trip."),
-    _t("N-17", "6.4.4", "12 MB with losses: typically 170 s (P1) and 100 s (P3)", _files, "file", kind="band", reason="With one fade P1 takes 89 to 124 s where it has an RTO. Number and position of the thesis's losses are not given (A7)."),
-    _t("N-19", "7.1.3", "two standard flows: queue of 66 to 88 packets", _two(queue_peak, "reno", 55, 95, 10, "packets"), "two", kind="band"),
-    _t("N-20", "7.1.3", "two Vegas flows: queue of 15 to 30 packets", _two(queue_peak, "vegas", 10, 35, 5, "packets"), "two", kind="band", reason=_VEGAS),
-    _t("N-21a", "7.1.3", "standard: the rate doubles when the other flow ends", _two(_rate_ratio, "reno", 1.7, 2.2, 0.2), "two", kind="band", reason="The lone flow is limited by its window, 250 kB/s, and shares 304 kB/s before: 1.64 is all there is; the thesis's windows were somewhat larger."),
-    _t("N-21b", "7.1.3", "Vegas: it stays the same (8 and 14 MB: 13 and 14 end together)", _two(_rate_ratio, "vegas", 0.9, 1.3, 0.2, short=8), "two", kind="band"),
-    _t("N-22", "T7.1", "slow start times, by formula",
+    target("N-15b", "eq 6.3", "18.3 s to clear them", _theory(asymmetric.clearing_time(214, Line(9600, header=LONGEST_HEADER)), 18.3, 0.05, "s")),
+    target("N-16", "6.4.3", "about 10 s without new data under P3", _dormancy, "policy", kind="band", reason="The queue holds 70 to 148 ACKs, not always all 176, and FACK here repairs all losses at once and then goes on; Linux 2.2 repaired one packet a round trip."),
+    target("N-17", "6.4.4", "12 MB with losses: typically 170 s (P1) and 100 s (P3)", _files, "file", kind="band", reason="With one fade P1 takes 89 to 124 s where it has an RTO. Number and position of the thesis's losses are not given (A7)."),
+    target("N-19", "7.1.3", "two standard flows: queue of 66 to 88 packets", _two(queue_peak, "reno", 55, 95, 10, "packets"), "two", kind="band"),
+    target("N-20", "7.1.3", "two Vegas flows: queue of 15 to 30 packets", _two(queue_peak, "vegas", 10, 35, 5, "packets"), "two", kind="band", reason=_VEGAS),
+    target("N-21a", "7.1.3", "standard: the rate doubles when the other flow ends", _two(_rate_ratio, "reno", 1.7, 2.2, 0.2), "two", kind="band", reason="The lone flow is limited by its window, 250 kB/s, and shares 304 kB/s before: 1.64 is all there is; the thesis's windows were somewhat larger."),
+    target("N-21b", "7.1.3", "Vegas: it stays the same (8 and 14 MB: 13 and 14 end together)", _two(_rate_ratio, "vegas", 0.9, 1.3, 0.2, short=8), "two", kind="band"),
+    target("N-22", "T7.1", "slow start times, by formula",
        lambda _: holds({str(key): abs(asymmetric.slow_start_time(250 * KB, key[0], key[1], rounds_per_doubling=key[2]) - paper) <= 0.1
                         for key, paper in TABLE_7_1.items()})),
-    _t("X-14", "T7.1", "slow start times, simulated", _table_7_1, "start"),
-    _t("N-23", "A.2.2", "ACK compaction: 100 to 200 kB/s at 9600 baud, by formula with 5 ACKs to a packet and records of 4 bytes",
+    target("X-14", "T7.1", "slow start times, simulated", _table_7_1, "start"),
+    target("N-23", "A.2.2", "ACK compaction: 100 to 200 kB/s at 9600 baud, by formula with 5 ACKs to a packet and records of 4 bytes",
        lambda _: band(asymmetric.compaction_limit(5, Line(9600), record=4) / KB, 100, 200, unit="kB/s"), kind="band"),
-    _t("N-24", "8.1 to 8.5", "53.3, 96, 192, 356.4, 417.3 kB/s by formula", _designs),
+    target("N-24", "8.1 to 8.5", "53.3, 96, 192, 356.4, 417.3 kB/s by formula", _designs),
     *(
-        _t(f"X-17 {name}", name, f"{paper} kB/s, simulated", _design(name), "ladder", reason=_OF_DESIGNS.get(name, ""))
+        target(f"X-17 {name}", name, f"{paper} kB/s, simulated", _design(name), "ladder", reason=_OF_DESIGNS.get(name, ""))
         for name, paper in LADDER.items()
     ),
-    _t("N-25", "8.3", "clearing time 2.34 s", _theory(asymmetric.clearing_time(0.6 * 195.5 * KB / MSS, _LONGEST), 2.34, 0.01, "s")),
-    _t("N-26", "8.4", "a line of 11,250 bit/s at least; 365,000 B/s",
+    target("N-25", "8.3", "clearing time 2.34 s", _theory(asymmetric.clearing_time(0.6 * 195.5 * KB / MSS, _LONGEST), 2.34, 0.01, "s")),
+    target("N-26", "8.4", "a line of 11,250 bit/s at least; 365,000 B/s",
        lambda _: holds({"line": round(asymmetric.line_for(365_000, Line(1, header=7))) == 11_250,
                         "rate": asymmetric.rate_for_backbone_load(5000) == 365_000})),
-    _t("N-27", "8.5", "427,317 B/s", _theory(asymmetric.rate_for_clearing_time(5, 0.6, _LONGEST), 427_317, 1, "B/s")),
-    _t("X-06", "6.2.1", "a stall of the line back with header compression: RTO", _stall, "stall", kind="ordering"),
-    _t("X-08", "6.4.2", "P1: RTO", _timeouts("policy", 0.5, 1.0, policy="P1"), "policy", kind="band"),
-    _t("X-09", "6.4.2", "P2: without an RTO, bursts after the repair", _shrinking, "policy", kind="ordering"),
-    _t("X-10", "6.4.2", "P2: sometimes an RTO all the same", _policy_p2, "policy", kind="ordering", reason="FACK here repairs all losses within a round trip, and a cumulative ACK is never the only one that is dropped; senders without SACK time out (X-10b)."),
-    _t("X-11", "6.4.3", "P3: no RTO", _timeouts("policy", 0.0, 0.0, policy="P3"), "policy", kind="band"),
-    _t("N-23b", "A.2.2", "ACK compaction with a plain shaper: 100 to 200 kB/s at 9600 baud, simulated (window 250 kB, delay 1 s)", _compaction, "compaction", kind="band", reason="The window over the round trip is the limit here, 250 kB over 1.17 s. The thesis had bunching; its window is not given."),
-    _t("X-15", "A.2.2", "losing a compacted packet slows the transfer down severely", _compaction_loss, "compaction", kind="ordering", reason="A packet holds about 7 ACKs here, not a window's: ACKs are spread evenly behind the line, and do not bunch as the thesis saw them. The ACKs of the next packet then say what the lost ones said."),
-    _t("X-16", "A.1.2", "traditional compaction: slower than header compression until it fires", _traditional, "compaction", kind="ordering"),
-    _t("S-15", "5.3.1", "ACK suppression: slower start for short transfers", _filtered, "filter", kind="ordering"),
-    _t("S-10", "6.4.3", "P4, a long queue with the default RTO: RTO guaranteed", _timeouts("policy", 0.75, 1.0, policy="P4"), "policy", kind="band"),
-    _t("S-01a", "5.4", "an MSS of 536: 23.9 kB/s, 111.7 with compression (specification)",
+    target("N-27", "8.5", "427,317 B/s", _theory(asymmetric.rate_for_clearing_time(5, 0.6, _LONGEST), 427_317, 1, "B/s")),
+    target("X-06", "6.2.1", "a stall of the line back with header compression: RTO", _stall, "stall", kind="ordering"),
+    target("X-08", "6.4.2", "P1: RTO", _timeouts("policy", 0.5, 1.0, policy="P1"), "policy", kind="band"),
+    target("X-09", "6.4.2", "P2: without an RTO, bursts after the repair", _shrinking, "policy", kind="ordering"),
+    target("X-10", "6.4.2", "P2: sometimes an RTO all the same", _policy_p2, "policy", kind="ordering", reason="FACK here repairs all losses within a round trip, and a cumulative ACK is never the only one that is dropped; senders without SACK time out (X-10b)."),
+    target("X-11", "6.4.3", "P3: no RTO", _timeouts("policy", 0.0, 0.0, policy="P3"), "policy", kind="band"),
+    target("N-23b", "A.2.2", "ACK compaction with a plain shaper: 100 to 200 kB/s at 9600 baud, simulated (window 250 kB, delay 1 s)", _compaction, "compaction", kind="band", reason="The window over the round trip is the limit here, 250 kB over 1.17 s. The thesis had bunching; its window is not given."),
+    target("X-15", "A.2.2", "losing a compacted packet slows the transfer down severely", _compaction_loss, "compaction", kind="ordering", reason="A packet holds about 7 ACKs here, not a window's: ACKs are spread evenly behind the line, and do not bunch as the thesis saw them. The ACKs of the next packet then say what the lost ones said."),
+    target("X-16", "A.1.2", "traditional compaction: slower than header compression until it fires", _traditional, "compaction", kind="ordering"),
+    target("S-15", "5.3.1", "ACK suppression: slower start for short transfers", _filtered, "filter", kind="ordering"),
+    target("S-10", "6.4.3", "P4, a long queue with the default RTO: RTO guaranteed", _timeouts("policy", 0.75, 1.0, policy="P4"), "policy", kind="band"),
+    target("S-01a", "5.4", "an MSS of 536: 23.9 kB/s, 111.7 with compression (specification)",
        lambda r: both(_argued("MSS 536", 23.9)(r), _argued("MSS 536, compressed", 111.7)(r)), "argued"),
-    _t("S-01b", "5.4", "an MSS of 256: in proportion, 11.4 kB/s", _argued("MSS 256", 11.43), "argued"),
-    _t("S-02", "eq 5.6", "four connections share what one gets", _total_of_four, "argued"),
-    _t("N = 1", "eq 5.6", "an ACK for every segment: half, 32.6 kB/s", _argued("each segment acknowledged", 32.6), "argued"),
-    _t("S-07", "6.3", "a fade longer than a round trip: only an RTO starts again", _long_fades, "argued", kind="ordering"),
+    target("S-01b", "5.4", "an MSS of 256: in proportion, 11.4 kB/s", _argued("MSS 256", 11.43), "argued"),
+    target("S-02", "eq 5.6", "four connections share what one gets", _total_of_four, "argued"),
+    target("N = 1", "eq 5.6", "an ACK for every segment: half, 32.6 kB/s", _argued("each segment acknowledged", 32.6), "argued"),
+    target("S-07", "6.3", "a fade longer than a round trip: only an RTO starts again", _long_fades, "argued", kind="ordering"),
     *ARGUED,
 )  # fmt: skip

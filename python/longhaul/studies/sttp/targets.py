@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from ..model import Kind, Target
+from ..model import Target, target
 from ..results import NotRun, Results, Row, Table
 from ..verdict import Judgement, band, both, holds, listed, median, number, row_of
 from . import grids, measures
@@ -19,10 +20,7 @@ _SENT, _LOSS, _GOODPUT = 0.02, 2.0, 0.002
 Judge = Callable[[Results], Judgement]
 
 
-def _t(
-    name: str, source: str, paper: str, judge: Judge, *experiments: str, kind: Kind = "exact", reason: str = ""
-) -> Target:
-    return Target(name, source, paper, kind, judge, experiments, reason or REASONS.get(name, ""))
+_t = partial(target, reasons=REASONS)
 
 
 def _mean(table: Table, metric: Callable[[Row], float], **point: Any) -> float:
