@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...asymmetric import KB, MSS
+from ... import toml
+from ...asymmetric import KB, MSS, ack_backbone_load, window_limit
 from ...scenario import Scenario
 from ..model import Case, Experiment
-from .scenarios import MEGABYTE, POLICIES, WINDOW, behind_edge, changed, compaction, download, network, tcp
+from .scenarios import FADE_AT, MEGABYTE, POLICIES, WINDOW, behind_edge, changed, compaction, download, network, tcp
 
 #: What happens to the links, as `network` takes it.
 EVENTS: dict[str, dict[str, Any]] = {
@@ -255,6 +256,138 @@ def suppression(scale: str) -> list[Case]:
         if settings:
             built = built.middlebox("client", "ack_filter", hold="500 ms", **settings)
         cases.append(Case({"ratio": name}, _to_home(built, tcp(variant="sack", min_rto=1.0)), tables=True))
+    built = behind_edge(network("ACK ratio: between the ends", duration=160, vj=None, queue=20))
+    settings = changed(tcp(variant="sack", min_rto=1.0), ack_congestion_control=True)
+    cases.append(Case({"ratio": "between the ends"}, _to_home(built, settings), tables=True))
+    return cases
+
+
+#: How ACKs are kept from filling the line: by nobody, by the ends (RFC 5690), by a filter at the client's edge that follows the line.
+CONTROLS = ("nobody", "ends", "filter")
+#: ACKs on a line of so many baud, behind a queue of so many packets; a long one loses no ACK.
+LINES = ((9_600, 10), (9_600, 200), (28_800, 10), (28_800, 200))
+
+
+def controls(scale: str) -> list[Case]:
+    """ACK congestion control on lines with short and long queues: Reno without header compression, beside keystrokes of the same client."""
+    if scale == "tiny":
+        return []
+    cases = []
+    for baud, queue in LINES:
+        for control in CONTROLS:
+            built = behind_edge(
+                network(
+                    f"{control}, {baud} baud, queue of {queue}", duration=200, warmup=40, baud=baud, delay=0.6, queue=queue, vj=None
+                )
+            )  # fmt: skip
+            if control == "filter":
+                adapt = {"rate": f"{baud * 8 // 10} bit/s", "backlog": "200 ms", "interval": "1200 ms", "most": 64}
+                built = built.middlebox("client", "ack_filter", hold="500 ms", every=1, adapt=adapt)
+            settings = changed(tcp(variant="sack", min_rto=1.0), ack_congestion_control=True if control == "ends" else None)
+            built = _to_home(built, settings)
+            app = {"kind": "keystrokes", "gap": "1 s"}
+            built = built.flow("home", "origin", name="typing", app=app, tcp=tcp(variant="sack", min_rto=1.0))
+            cases.append(Case({"baud": baud, "queue": queue, "control": control}, built, tables=True))
+    return cases
+
+
+#: S-17: rate of the dial-up router's link in bit/s, and what else crosses it.
+ROUTER_RATE = 1_000_000
+CROSS: dict[str, dict[str, Any] | None] = {
+    "none": None,
+    "bursts": {"kind": "on_off", "rate": "4 Mbit/s", "on": "200 ms", "off": "1 s"},
+}
+
+
+def compressed_acks(scale: str) -> list[Case]:
+    """S-17: behind the line the ACKs wait at the dial-up router, in the queue of a link that other customers' bursts share."""
+    if scale == "tiny":
+        return []
+    cases = []
+    for congestion in ("reno", "vegas"):
+        for cross, app in CROSS.items():
+            built = network(f"dial-up router, {congestion}, {cross}", duration=120, queue=200)
+            router = {"rate": f"{ROUTER_RATE} bit/s", "delay": "0 s", "queue": {"kind": "droptail", "limit": "100 packets"}}
+            built = built.link("isp", "origin", "server", forward={"rate": "1 Gbit/s", "delay": "0 s"}, reverse=router)
+            built = built.link("customers", "others", "server", rate="100 Mbit/s", delay="0 s")
+            settings = tcp(variant="sack", congestion=congestion)
+            built = built.flow("origin", "client", name="download", app={"kind": "bulk"}, trace=True, tcp=settings)
+            if app:
+                settings = changed(tcp(variant="sack", initial=10), congestion={"kind": "reno"})
+                built = built.flow("others", "origin", name="mail", app=app, tcp=settings)
+            cases.append(Case({"congestion": congestion, "cross": cross}, built, tables=True))
+    return cases
+
+
+#: S-22: clients of one dial-up network, each with a line of its own.
+CLIENTS = 8
+
+
+def resumptions(scale: str) -> list[Case]:
+    """S-22: a fade of 0.3 s hits the downloads of all clients at once, or those of one client after the other, under P1 and P3.
+
+    Their ACKs share the backbone of the dial-up network, which has what all clients need with header compression and a tenth more.
+    """
+    if scale == "tiny":
+        return []
+    cases = []
+    load = CLIENTS * ack_backbone_load(window_limit(WINDOW, 1.0))
+    for policy in ("P1", "P3"):
+        for fades in ("at once", "in turn"):
+            cases.append(Case({"policy": policy, "fades": fades}, _region(policy, fades, load), tables=True))
+    return cases
+
+
+def _region(policy: str, fades: str, load: float) -> Scenario:
+    queue, min_rto = POLICIES[policy]
+    built = Scenario(f"{CLIENTS} clients, {policy}, fades {fades}", duration="160 s", warmup="50 s", sample="250 ms")
+    back = {"rate": f"{round(load * 8 * 1.1)} bit/s", "delay": "0 s", "queue": {"kind": "droptail", "limit": "100 packets"}}
+    built = built.link("backbone", "server", "pop", forward={"rate": "1 Gbit/s", "delay": "0 s"}, reverse=back)
+    for client in range(CLIENTS):
+        at = FADE_AT + (4.0 * client if fades == "in turn" else 0.0)
+        line = network("line", duration=1, queue=queue, fade=0.3, at=at).content["link"][0]
+        # Not all at the same nanosecond of their round trips.
+        there, back_ = dict(line["forward"], delay=f"{client * 7} ms"), dict(line["reverse"])
+        built = built.link(f"line-{client}", "pop", f"client-{client}", forward=there, reverse=back_)
+        built = built.flow(
+            "server", f"client-{client}", name=f"download-{client}", app={"kind": "bulk"}, start=f"{client * 300} ms", trace=True,
+            tcp=tcp(min_rto=min_rto),
+        )  # fmt: skip
+    return built
+
+
+#: S-24: one-way delay of the serial path in seconds; the satellite's is 0.27 s.
+SERIAL_DELAYS, SATELLITE = (0.13, 0.33), 0.27
+
+
+def handshakes(scale: str) -> list[Case]:
+    """S-24: the SYN-ACK of a download comes by satellite, or over the serial line.
+
+    All packets of a flow and direction take one way here. The SYN-ACK is the first that goes to the client, and alone: what it meets is
+    what the forward link is when it leaves. So that link begins with rate and delay of the serial line, and becomes the satellite's once
+    SYN and SYN-ACK, of 54 bytes with framing, have been sent.
+    """
+    if scale == "tiny":
+        return []
+    cases = []
+    for baud in (9_600, 28_800):
+        for serial in SERIAL_DELAYS:
+            for way in ("satellite", "serial"):
+                built = network(
+                    f"SYN-ACK by {way}, {baud} baud, {serial:g} s", duration=20, sample="20 ms", baud=baud, delay=serial,
+                    forward="54 Mbit/s", vj=None,
+                )  # fmt: skip
+                content = built.content
+                there = content["link"][0]["forward"]
+                there["delay"] = f"{round(SATELLITE * 1000)} ms"
+                if way == "serial":
+                    gone = 2 * 54 * 10 / baud + serial + 0.02
+                    there["changes"] = [{"at": f"{round(gone * 1000)} ms", "rate": there["rate"], "delay": there["delay"]}]
+                    there["rate"], there["delay"] = f"{baud * 8 // 10} bit/s", f"{round(serial * 1000)} ms"
+                app = {"kind": "request", "response": "10 kB", "requests": 1}
+                settings = tcp(variant="sack", min_rto=1.0)
+                built = Scenario.from_toml(toml.document(content)).flow("client", "server", name="page", app=app, trace=True, tcp=settings)
+                cases.append(Case({"baud": baud, "serial": serial, "way": way}, built, tables=True))
     return cases
 
 
@@ -289,4 +422,8 @@ EXPERIMENTS = (
     Experiment("idleness", "Pages after idle periods", "7.2.2", idleness),
     Experiment("suppression", "ACK ratios", "5.3.1", suppression),
     Experiment("senders", "P2 by sender", "6.4.2", senders),
+    Experiment("controls", "ACK congestion control", "5.3.1", controls),
+    Experiment("compressed", "ACKs behind bursts of others", "2.8.3", compressed_acks),
+    Experiment("resumption", "Clients after a fade of a region", "6.4.3", resumptions),
+    Experiment("handshake", "SYN-ACK over the line", "3.4.5", handshakes),
 )
