@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+
+import polars as pl
 
 from ... import asymmetric
 from ...asymmetric import KB, Line
 from ..model import target
 from ..results import Results, Row
 from ..verdict import Judgement, band, both, holds, number
-from .arguments import LOSSES, MAIL_AT
+from .arguments import CONTROLS, CROSS, LINES, LOSSES, MAIL_AT, SATELLITE, SERIAL_DELAYS
 from .measures import (
     BACK,
     completion,
@@ -21,6 +24,7 @@ from .measures import (
     silence,
     time_for,
 )
+from .scenarios import FADE_AT
 
 _ROBUST = ("robust", "robust, asking")
 
@@ -178,7 +182,7 @@ def _quick(results: Results) -> Judgement:
     )
 
 
-def _size(what: str, paper: float, within: float = 0.03) -> object:
+def _size(what: str, paper: float, within: float = 0.03) -> Callable[[Results], Judgement]:
     return lambda results: number(kilobytes(results["sizes"].where(what=what)[0]), paper, within, unit="kB/s")
 
 
@@ -206,7 +210,10 @@ def _idleness(results: Results) -> Judgement:
 
 def _suppression(results: Results) -> Judgement:
     table = results["suppression"]
-    rows = {ratio: table.where(ratio=ratio)[0] for ratio in ("none", "one of 4", "one of 16", "adaptive")}
+    rows = {
+        ratio: table.where(ratio=ratio)[0]
+        for ratio in ("none", "one of 4", "one of 16", "adaptive", "between the ends")
+    }
     rates = {ratio: rate_at_end(row, span=80) for ratio, row in rows.items()}
     times = {ratio: time_for(row, 100 * KB) for ratio, row in rows.items()}
     text = "; ".join(f"{ratio}: {rates[ratio]:.0f} kB/s, 100 kB after {times[ratio]:.1f} s" for ratio in rows)
@@ -215,6 +222,114 @@ def _suppression(results: Results) -> Judgement:
         "starts sooner than one of 16": times["adaptive"] < times["one of 16"],
     }
     return holds(checks, text)
+
+
+def _controls(results: Results) -> Judgement:
+    """Short queues, which lose ACKs."""
+    checks, text = {}, []
+    for baud, queue in LINES:
+        if queue > 10:
+            continue
+        rows = {control: results["controls"].where(baud=baud, queue=queue, control=control)[0] for control in CONTROLS}
+        rates = {control: rate_at_end(row, span=150) for control, row in rows.items()}
+        lost = {control: row[f"{BACK}.drops_queue"] for control, row in rows.items()}
+        checks[f"{baud} baud: few ACKs are lost"] = lost["ends"] < 0.05 * lost["nobody"]
+        checks[f"{baud} baud: not slower"] = rates["ends"] >= 0.95 * rates["nobody"]
+        typing = {control: _echo(row) for control, row in rows.items()}
+        checks[f"{baud} baud: keystrokes pass"] = typing["ends"] < 0.5 * typing["nobody"]
+        each = (
+            f"{c}: {rates[c]:.0f} kB/s, {lost[c]:.0f} packets lost, echo after {_seconds(typing[c])}" for c in CONTROLS
+        )
+        text.append(f"{baud} baud: " + "; ".join(each))
+    return holds(checks, ". ".join(text))
+
+
+def _echo(row: Row) -> float:
+    """Mean time from a keystroke to its echo; infinite if there was none."""
+    taken = row.result().summary["flows"][1]["metrics"]["response_time_mean_s"]
+    return float("inf") if taken is None else float(taken)
+
+
+def _seconds(time: float) -> str:
+    return "never" if time == float("inf") else f"{time:.1f} s"
+
+
+def _controls_without_loss(results: Results) -> Judgement:
+    """Long queues, which lose none."""
+    checks, text = {}, []
+    for baud, queue in LINES:
+        if queue == 10:
+            continue
+        rows = {control: results["controls"].where(baud=baud, queue=queue, control=control)[0] for control in CONTROLS}
+        rates = {control: rate_at_end(row, span=150) for control, row in rows.items()}
+        checks[f"{baud} baud: the ends do nothing"] = rows["ends"]["ack_congestion_events"] == 0
+        checks[f"{baud} baud: a filter does"] = rates["filter"] > 1.5 * rates["ends"]
+        text.append(f"{baud} baud: " + ", ".join(f"{control} {rates[control]:.0f} kB/s" for control in CONTROLS))
+    return holds(checks, "; ".join(text))
+
+
+def _compressed_acks(results: Results) -> Judgement:
+    table = results["compressed"]
+    rows = {(c, cross): table.where(congestion=c, cross=cross)[0] for c in ("reno", "vegas") for cross in CROSS}
+    bursts = {key: largest_burst(row, after=30.0, within=0.02)[0] for key, row in rows.items()}
+    rates = {key: rate_at_end(row, span=80) for key, row in rows.items()}
+    text = "; ".join(
+        f"{c}, {'beside bursts' if cross != 'none' else 'alone'}: {bursts[c, cross]} segments in 20 ms, {rates[c, cross]:.0f} kB/s"
+        for c, cross in rows
+    )
+    checks = {
+        "bursts": bursts["reno", "bursts"] > 3 * bursts["reno", "none"],
+        "Vegas suffers more": rates["vegas", "bursts"] / rates["vegas", "none"]
+        < rates["reno", "bursts"] / rates["reno", "none"],
+    }
+    return holds(checks, text)
+
+
+def _jump(row: Row, span: float = 3.0) -> tuple[float, float, float]:
+    """Packets that the backbone drops in `span` seconds: on average before the fade, then before and after the time at which that grows most."""
+    result = row.result()
+    backbone = [link["name"] for link in result.summary["links"]].index("backbone.reverse")
+    drops = result.links.filter(pl.col("link") == backbone)
+
+    def between(start: float, end: float) -> float:
+        return float(drops.filter((pl.col("time_s") > start) & (pl.col("time_s") <= end))["drops_queue"].sum())
+
+    times = [FADE_AT + span + step / 2 for step in range(40)]
+    found = [(between(time - span, time), between(time, time + span)) for time in times]
+    return between(FADE_AT - 10, FADE_AT) * span / 10, *max(found, key=lambda pair: pair[1] - pair[0])
+
+
+def _resumption(results: Results) -> Judgement:
+    table = results["resumption"]
+    jumps = {(p, f): _jump(table.where(policy=p, fades=f)[0]) for p in ("P1", "P3") for f in ("at once", "in turn")}
+    text = "; ".join(
+        f"{p}, {f}: {fell:.0f} and {rose:.0f} ({usual:.0f} before the fade)"
+        for (p, f), (usual, fell, rose) in jumps.items()
+    )
+    grows = {key: after - before for key, (_, before, after) in jumps.items()}
+    usual, fell, rose = jumps["P3", "at once"]
+    checks = {
+        "a quiet network, then losses": rose > 5 * fell,
+        "a larger step than one client after the other": grows["P3", "at once"] > 1.2 * grows["P3", "in turn"],
+        "a larger one than under P1": grows["P3", "at once"] > 1.2 * grows["P1", "at once"],
+        "more than before the fade": rose > usual,
+    }
+    return holds(checks, f"packets dropped in the 3 s before and after resuming: {text}")
+
+
+def _handshake(results: Results) -> Judgement:
+    table = results["handshake"]
+    checks, text = {}, []
+    for baud in (9_600, 28_800):
+        for serial in SERIAL_DELAYS:
+            times = {
+                way: completion(table.where(baud=baud, serial=serial, way=way)[0]) for way in ("satellite", "serial")
+            }
+            what = f"{baud} baud, {serial * 1000:.0f} ms"
+            sooner = times["serial"] < times["satellite"]
+            checks[f"{what}: {'sooner' if serial < SATELLITE else 'later'}"] = sooner == (serial < SATELLITE)
+            text.append(f"{what}: {times['satellite']:.2f} s by satellite, {times['serial']:.2f} s by the line")
+    return holds(checks, "; ".join(text))
 
 
 def _backbone(results: Results) -> Judgement:
@@ -247,12 +362,15 @@ ARGUED = (
     _t("S-13", "7.2", "larger initial windows of several flows strain the queue: RTOs", _initial_windows, "starts", reason="ACKs are dropped by thousands, but the next one says what they said: no timer expires."),
     _t("S-14", "7.2", "byte counting without a cap of two segments: bursts", _stretched, "stretched"),
     _t("S-16", "7.1.3", "Reno takes somewhat more than Vegas beside it", _sharing, "sharing", kind="band", reason="Nothing is lost here: Reno stays at its window of 250 kB and keeps the queue full, and Vegas gives way to that queue."),
+    _t("S-17", "2.8.3", "ACKs that queue at the dial-up router leave in clumps: forward bursts, and Vegas misjudges", _compressed_acks, "compressed"),
     _t("S-18", "A.2.2", "compaction over TCP: no sensitivity to loss, at the price of the connection's own control", _carriers, "carriers", reason="Nothing is lost for good, but all ACKs wait a second and more for what is sent again, until the download's own timer expires."),
     _t("S-19", "A.1, 8.6", "compaction, a large initial window, aggressive increase: a fast start", _quick, "carriers", reason="ACKs wait 75 ms and more for their packet; with the queue of 10 header compression bears the quick start as well."),
     _t("S-21", "9.5", "an increase that is scaled uses freed capacity sooner", _scaled, "increases"),
+    _t("S-22", "6.4.3", "many dormant connections resume at once after a fade of a region (P3): a shock to the dial-up network", _resumption, "resumption", reason="Each client comes back with half of its window, and its own line spreads its ACKs: what had been free for some seconds is overloaded again at once, but no more than before."),
     _t("S-23a", "9.3", "a header compressor that finds its way again: no RTO after a stall", _after_stalls, "robust"),
     _t("S-23b", "9.3", "and no dormancy after a fade", _after_fades, "robust"),
     _t("S-23c", "9.3", "on a line that loses packets (not in the thesis)", _lossy_line, "robust"),
+    _t("S-24", "3.4.5", "a SYN-ACK over the serial line: sooner if the line's delay is less than the satellite's 270 ms", _handshake, "handshake"),
     _t("S-25", "8.1", "plain TCP, many connections: slow starts and duplicates fill the queue too", _plain, "starts"),
     _t("M0", "5.4", "MSS announced for the line: 536, 23.9 kB/s", _size("announced 536", 23.9), "sizes", kind="exact"),
     _t("M1", "5.4", "an MTU of 1500 on the line: 65.2 kB/s", _size("M1, MTU 1500", 65.2), "sizes", kind="exact"),
@@ -262,5 +380,7 @@ ARGUED = (
     _t("M3", "5.4", "an MSS that the sender raises: 65.2 kB/s", _size("M3, M4, raised", 65.2), "sizes", kind="exact"),
     _t("8.10", "7.2.2", "pacing after idle instead of slow start: pages come sooner", _idleness, "idleness"),
     _t("ACC", "5.3.1", "an ACK ratio that follows the line (RFC 3449, RFC 5690; not in the thesis)", _suppression, "suppression"),
+    _t("ACC-a", "5.3.1", "the ends control the congestion of ACKs (RFC 5690; not in the thesis): few are lost, the download is not slower, other packets of the client pass", _controls, "controls"),
+    _t("ACC-b", "5.3.1", "they go by losses: where a queue of 200 loses none, nothing happens (RFC 5690, section 4.4)", _controls_without_loss, "controls"),
     _t("X-10b", "6.4.2", "P2: an RTO in some cases, by the sender's loss recovery", _senders, "senders"),
 )  # fmt: skip

@@ -283,7 +283,9 @@ def controls(scale: str) -> list[Case]:
             if control == "filter":
                 adapt = {"rate": f"{baud * 8 // 10} bit/s", "backlog": "200 ms", "interval": "1200 ms", "most": 64}
                 built = built.middlebox("client", "ack_filter", hold="500 ms", every=1, adapt=adapt)
-            settings = changed(tcp(variant="sack", min_rto=1.0), ack_congestion_control=True if control == "ends" else None)
+            settings = changed(
+                tcp(variant="sack", min_rto=1.0), ack_congestion_control=True if control == "ends" else None
+            )
             built = _to_home(built, settings)
             app = {"kind": "keystrokes", "gap": "1 s"}
             built = built.flow("home", "origin", name="typing", app=app, tcp=tcp(variant="sack", min_rto=1.0))
@@ -307,7 +309,11 @@ def compressed_acks(scale: str) -> list[Case]:
     for congestion in ("reno", "vegas"):
         for cross, app in CROSS.items():
             built = network(f"dial-up router, {congestion}, {cross}", duration=120, queue=200)
-            router = {"rate": f"{ROUTER_RATE} bit/s", "delay": "0 s", "queue": {"kind": "droptail", "limit": "100 packets"}}
+            router = {
+                "rate": f"{ROUTER_RATE} bit/s",
+                "delay": "0 s",
+                "queue": {"kind": "droptail", "limit": "100 packets"},
+            }
             built = built.link("isp", "origin", "server", forward={"rate": "1 Gbit/s", "delay": "0 s"}, reverse=router)
             built = built.link("customers", "others", "server", rate="100 Mbit/s", delay="0 s")
             settings = tcp(variant="sack", congestion=congestion)
@@ -326,7 +332,8 @@ CLIENTS = 8
 def resumptions(scale: str) -> list[Case]:
     """S-22: a fade of 0.3 s hits the downloads of all clients at once, or those of one client after the other, under P1 and P3.
 
-    Their ACKs share the backbone of the dial-up network, which has what all clients need with header compression and a tenth more.
+    Their ACKs share the backbone of the dial-up network, which has what all clients need with header compression and a tenth more, with the
+    uploads of two other customers.
     """
     if scale == "tiny":
         return []
@@ -341,7 +348,11 @@ def resumptions(scale: str) -> list[Case]:
 def _region(policy: str, fades: str, load: float) -> Scenario:
     queue, min_rto = POLICIES[policy]
     built = Scenario(f"{CLIENTS} clients, {policy}, fades {fades}", duration="160 s", warmup="50 s", sample="250 ms")
-    back = {"rate": f"{round(load * 8 * 1.1)} bit/s", "delay": "0 s", "queue": {"kind": "droptail", "limit": "100 packets"}}
+    back = {
+        "rate": f"{round(load * 8 * 1.1)} bit/s",
+        "delay": "0 s",
+        "queue": {"kind": "droptail", "limit": "100 packets"},
+    }
     built = built.link("backbone", "server", "pop", forward={"rate": "1 Gbit/s", "delay": "0 s"}, reverse=back)
     for client in range(CLIENTS):
         at = FADE_AT + (4.0 * client if fades == "in turn" else 0.0)
@@ -353,7 +364,9 @@ def _region(policy: str, fades: str, load: float) -> Scenario:
             "server", f"client-{client}", name=f"download-{client}", app={"kind": "bulk"}, start=f"{client * 300} ms", trace=True,
             tcp=tcp(min_rto=min_rto),
         )  # fmt: skip
-    return built
+    built = built.link("customers", "others", "pop", rate="10 Mbit/s", delay="20 ms")
+    uploads = {"congestion": "reno", "receive_buffer": "64 KiB"}
+    return built.flow("others", "server", name="customers", count=2, app={"kind": "bulk"}, tcp=uploads)
 
 
 #: S-24: one-way delay of the serial path in seconds; the satellite's is 0.27 s.
@@ -382,11 +395,15 @@ def handshakes(scale: str) -> list[Case]:
                 there["delay"] = f"{round(SATELLITE * 1000)} ms"
                 if way == "serial":
                     gone = 2 * 54 * 10 / baud + serial + 0.02
-                    there["changes"] = [{"at": f"{round(gone * 1000)} ms", "rate": there["rate"], "delay": there["delay"]}]
+                    there["changes"] = [
+                        {"at": f"{round(gone * 1000)} ms", "rate": there["rate"], "delay": there["delay"]}
+                    ]
                     there["rate"], there["delay"] = f"{baud * 8 // 10} bit/s", f"{round(serial * 1000)} ms"
                 app = {"kind": "request", "response": "10 kB", "requests": 1}
                 settings = tcp(variant="sack", min_rto=1.0)
-                built = Scenario.from_toml(toml.document(content)).flow("client", "server", name="page", app=app, trace=True, tcp=settings)
+                built = Scenario.from_toml(toml.document(content)).flow(
+                    "client", "server", name="page", app=app, trace=True, tcp=settings
+                )
                 cases.append(Case({"baud": baud, "serial": serial, "way": way}, built, tables=True))
     return cases
 
