@@ -103,7 +103,8 @@ impl Testbed {
             let (host, missing) = make_host(network, *node, namespace, &Settings::new(&tcp, burst), burst)?;
             warnings.extend(missing.into_iter().filter(|_| hosts.is_empty()));
             if tcp.ack_congestion_control && hosts.is_empty() {
-                warnings.push("kernels have no ACK congestion control (RFC 5690): they do without".to_string());
+                warnings
+                    .push("kernels have no ACK congestion control (RFC 5690): they do without".to_string());
             }
             hosts.push(host);
         }

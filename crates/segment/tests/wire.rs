@@ -132,10 +132,7 @@ fn option_layouts() {
             Options { sack: blocks(&[(1, 2)]), ..Options::default() },
             vec![1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2],
         ),
-        (
-            Options { ack_congestion_control_permitted: true, ..Options::default() },
-            vec![253, 4, 0x56, 0x90],
-        ),
+        (Options { ack_congestion_control_permitted: true, ..Options::default() }, vec![253, 4, 0x56, 0x90]),
         (
             Options { ack_ratio: std::num::NonZeroU8::new(4), ..Options::default() },
             vec![1, 1, 1, 253, 5, 0x56, 0x90, 4],

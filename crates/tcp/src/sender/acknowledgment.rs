@@ -142,7 +142,7 @@ impl Sender {
         let regular = a.bare && was_orderly && self.is_orderly();
         let seen = Seen {
             ack: a.ack,
-            advanced: a.ack - prior_una - u64::from(self.fin_acked()),
+            advanced: (a.ack - prior_una).saturating_sub(u64::from(self.fin_acked())),
             regular,
             marked: a.marked && a.bare,
             window: self.window_in_use(),
@@ -456,11 +456,8 @@ impl Sender {
         self.pacer.rate = self.restart_pacing.map(|(rate, _)| rate).or(allowance.pacing_rate);
         if self.pacer.rate.is_none() && self.ack_ratio().is_some_and(|ratio| ratio > INITIAL_RATIO) {
             // RFC 5690 section 4.7: what an ACK of many segments lets go is not to leave in one burst.
-            self.pacer.rate = Pacing::LINUX.rate(
-                self.window_in_use() as f64,
-                self.cc.ssthresh() as f64,
-                self.rtt.srtt,
-            );
+            self.pacer.rate =
+                Pacing::LINUX.rate(self.window_in_use() as f64, self.cc.ssthresh() as f64, self.rtt.srtt);
         }
     }
 }
