@@ -12,7 +12,7 @@ from ...asymmetric import KB, Line
 from ..model import target
 from ..results import Results, Row
 from ..verdict import Judgement, band, both, holds, number
-from .arguments import CONTROLS, CROSS, LINES, LOSSES, MAIL_AT, SATELLITE, SERIAL_DELAYS
+from .arguments import CONTROLS, CROSS, LINES, LOSSES, LOST_BEYOND, MAIL_AT, SATELLITE, SERIAL_DELAYS
 from .measures import (
     BACK,
     completion,
@@ -285,6 +285,57 @@ def _compressed_acks(results: Results) -> Judgement:
     return holds(checks, text)
 
 
+def _lost_beyond(results: Results) -> Judgement:
+    rows = {loss: results["neighbours"].where(what=f"lost {loss:g}")[0] for loss in LOST_BEYOND}
+    rates = {loss: rate_at_end(row, span=100) for loss, row in rows.items()}
+    text = ", ".join(f"{loss:.1%}: {rates[loss]:.0f} kB/s, {rows[loss]['timeouts']:.0f} RTOs" for loss in rows)
+    return holds(
+        {f"{loss:.1%}: at most a tenth slower": rates[loss] >= 0.9 * rates[0.0] for loss in LOST_BEYOND[1:]}, text
+    )
+
+
+def _all_fade(results: Results) -> Judgement:
+    peaks = {count: queue_peak(results["neighbours"].where(what=f"{count} fade")[0]) for count in (1, 2, 4)}
+    predicted = asymmetric.queue_of_all(1.0, asymmetric.asymmetric_limit(Line(9600, header=7)))
+    text = ", ".join(f"{count} connections: {peak:.0f} packets" for count, peak in peaks.items())
+    return holds({f"{count}: at most {predicted}": peak <= predicted for count, peak in peaks.items()}, text)
+
+
+def _innocent(results: Results) -> Judgement:
+    heard, rates = {}, {}
+    for fade in (0.0, 0.1):
+        result = results["neighbours"].where(what=f"another's {fade:g}")[0].result()
+        acks = result.segments.filter((pl.col("flow") == 0) & (pl.col("kind") == 2))
+        heard[fade] = acks.filter(pl.col("time_s").is_between(FADE_AT + 1, FADE_AT + 4)).height
+        rates[fade] = rate_between(result, 0, FADE_AT + 1, FADE_AT + 4)
+    text = f"in 3 s {heard[0.0]} ACKs and {rates[0.0]:.0f} kB/s; beside the other's duplicate ACKs {heard[0.1]} and {rates[0.1]:.0f}"
+    return holds({"ACKs are lost or late": heard[0.1] < 0.9 * heard[0.0]}, text)
+
+
+def _with_timestamps(results: Results) -> Judgement:
+    limits, argued = results["limits"], results["argued"]
+    return both(
+        number(
+            limits.median(kilobytes, baud=9600, header=7) / limits.median(kilobytes, baud=9600, header=40), 4.667, 0.01
+        ),
+        number(
+            argued.median(kilobytes, what="timestamps, compressed") / argued.median(kilobytes, what="timestamps"),
+            1.0,
+            0.01,
+        ),
+    )
+
+
+def _repairs(results: Results) -> Judgement:
+    """Retransmissions for each round trip of 1 s, from the first to the last, in P3 without an RTO."""
+    rates = []
+    for row in results["policy"].where(policy="P3"):
+        again = row.result().segments.filter(pl.col("kind") == 1)["time_s"].to_list()
+        if row["timeouts"] == 0 and len(again) > 1:
+            rates.append(len(again) / max(1.0, again[-1] - again[0]))
+    return band(sorted(rates)[len(rates) // 2], 0.5, 2.0, unit="packets in a round trip")
+
+
 def _jump(row: Row, span: float = 3.0) -> tuple[float, float, float]:
     """Packets that the backbone drops in `span` seconds: on average before the fade, then before and after the time at which that grows most."""
     result = row.result()
@@ -355,8 +406,12 @@ def _senders(results: Results) -> Judgement:
 _t = partial(target, kind="ordering")
 
 ARGUED = (
+    _t("S-03", "5.3.4", "header compression gains 4.67, with timestamps nothing", _with_timestamps, "limits", "argued", kind="exact"),
     _t("S-04", "5.2.2", "a mail in packets of 1500 bytes holds the ACKs up for 1.6 s each", _mail, "mail"),
     _t("S-05", "eq 5.8", "ACKs of a compressing client take 4264 B/s of the backbone, of an ordinary one 209", _backbone, "limits", kind="exact"),
+    _t("S-06", "6.2.2", "few ACKs lost in the Internet behind the line: an RTO or none, and no lasting harm", _lost_beyond, "neighbours"),
+    _t("S-08", "eq 6.2", "a fade of all connections: a queue of up to 214 packets, however many they are", _all_fade, "neighbours"),
+    _t("S-09", "6.4.1", "one connection loses, and an innocent one that shares the line is held up", _innocent, "neighbours"),
     _t("S-11", "7.1.1", "several slow starts at once: the serial queue grows", _several_starts, "starts"),
     _t("S-12", "7.1.1", "a window for 1 s on a path of 0.6 s: the same with one flow", _shorter_path, "starts"),
     _t("S-13", "7.2", "larger initial windows of several flows strain the queue: RTOs", _initial_windows, "starts", reason="ACKs are dropped by thousands, but the next one says what they said: no timer expires."),
@@ -382,5 +437,6 @@ ARGUED = (
     _t("ACC", "5.3.1", "an ACK ratio that follows the line (RFC 3449, RFC 5690; not in the thesis)", _suppression, "suppression"),
     _t("ACC-a", "5.3.1", "the ends control the congestion of ACKs (RFC 5690; not in the thesis): few are lost, the download is not slower, other packets of the client pass", _controls, "controls"),
     _t("ACC-b", "5.3.1", "they go by losses: where a queue of 200 loses none, nothing happens (RFC 5690, section 4.4)", _controls_without_loss, "controls"),
+    _t("N-18", "6.4.3", "P3: one packet is repaired in a round trip", _repairs, "policy", kind="band", reason="FACK here sends again what is lost as the pipe allows, all within a round trip; one a round trip was Linux 2.2's (NewReno's too)."),
     _t("X-10b", "6.4.2", "P2: an RTO in some cases, by the sender's loss recovery", _senders, "senders"),
 )  # fmt: skip

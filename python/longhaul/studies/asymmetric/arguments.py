@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import toml
-from ...asymmetric import KB, MSS, ack_backbone_load, window_limit
+from ...asymmetric import COMPRESSED_HEADER, KB, MSS, Line, ack_backbone_load, asymmetric_limit, window_limit
 from ...scenario import Scenario
 from ..model import Case, Experiment
 from .scenarios import FADE_AT, MEGABYTE, POLICIES, WINDOW, behind_edge, changed, compaction, download, network, tcp
@@ -325,6 +325,44 @@ def compressed_acks(scale: str) -> list[Case]:
     return cases
 
 
+#: S-06: shares of ACKs that the Internet between the line and the server loses.
+LOST_BEYOND = (0.0, 0.001, 0.005)
+
+
+def neighbours(scale: str) -> list[Case]:
+    """S-06: ACKs lost behind the line. S-08: a fade hits one, two or four connections. S-09: it hits one of two that come from different servers."""
+    if scale == "tiny":
+        return []
+    cases = []
+    for loss in LOST_BEYOND:
+        built = network(f"{loss:g} of ACKs lost behind the line", duration=160, warmup=50)
+        there, back = {"rate": "1 Gbit/s", "delay": "0 s"}, {"rate": "1 Gbit/s", "delay": "0 s"}
+        lossy: dict[str, Any] = {**back, "loss": {"kind": "random", "probability": loss}} if loss else back
+        built = built.link("net", "origin", "server", forward=there, reverse=lossy)
+        built = built.flow("origin", "client", name="download", app={"kind": "bulk"}, trace=True, tcp=tcp())
+        cases.append(Case({"what": f"lost {loss:g}"}, built, tables=True))
+    for count in (1, 2, 4):
+        built = network(f"a fade of {count} connections", duration=120, warmup=50, queue=500, fade=0.3)
+        together = asymmetric_limit(
+            Line(9600, header=COMPRESSED_HEADER)
+        )  # in the round trip of 1 s: more would queue anyway (eq 5.4)
+        built = download(built, count=count, min_rto=20.0, window=together / count)
+        cases.append(Case({"what": f"{count} fade"}, built, tables=True))
+    for fade in (0.0, 0.1):
+        built = network(f"another's fade of {fade:g} s", duration=120, warmup=50)
+        for name in ("near", "far"):
+            forward: dict[str, Any] = {"rate": "1 Gbit/s", "delay": "0 s"}
+            if fade and name == "far":
+                forward["outages"] = [{"start": f"{FADE_AT:g} s", "duration": f"{round(fade * 1000)} ms"}]
+            built = built.link(
+                name, f"server-{name}", "server", forward=forward, reverse={"rate": "1 Gbit/s", "delay": "0 s"}
+            )
+            settings = tcp(window=WINDOW / 2)
+            built = built.flow(f"server-{name}", "client", name=name, app={"kind": "bulk"}, trace=True, tcp=settings)
+        cases.append(Case({"what": f"another's {fade:g}"}, built, tables=True))
+    return cases
+
+
 #: S-22: clients of one dial-up network, each with a line of its own.
 CLIENTS = 8
 
@@ -441,6 +479,7 @@ EXPERIMENTS = (
     Experiment("senders", "P2 by sender", "6.4.2", senders),
     Experiment("controls", "ACK congestion control", "5.3.1", controls),
     Experiment("compressed", "ACKs behind bursts of others", "2.8.3", compressed_acks),
+    Experiment("neighbours", "Losses beyond the line, and of others", "6.2.2, 6.4.1", neighbours),
     Experiment("resumption", "Clients after a fade of a region", "6.4.3", resumptions),
     Experiment("handshake", "SYN-ACK over the line", "3.4.5", handshakes),
 )

@@ -47,5 +47,13 @@ DECISIONS = (
         "Windows of 250, 256 and 260 kB.",
         "260,002 bytes, as advertised, for table 5.2; 250 kB in chapters 6 and 7.",
     ),
+    Decision(
+        "X-..",
+        "Experiments that are numbers as well.",
+        "X-02 is N-02, X-04 N-08, X-05 N-09 to N-12, X-07 N-13 and N-14, X-12 N-17, X-13 N-19 to N-21. X-03, how exact delays are, is the emulator's: docs/emulator.md.",
+    ),
+    Decision(
+        "N-28", "A modem's own delay, 260 ms for a packet of 26 ms.", "Not modelled; it is part of the line's `delay`."
+    ),
     Decision("X-01", "Ping.", "There is no ping; N-01 is by formula. N-02 is the spacing of ACKs that fill the line."),
 )
