@@ -7,9 +7,11 @@ DEMO   ?= examples/dumbbell-50-flows.toml
 OUT    ?= out/demo
 # PROFILE=quick builds in a third of the time; what it builds runs slower.
 PROFILE ?= release
+# SCALE=full measures more paths by kernels: half an hour and more.
+SCALE  ?= quick
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
-.PHONY: help demo test test-rust test-python bench validate bench-program install emu bench-emu check-tools clean
+.PHONY: help demo test test-rust test-python bench validate validate-kernel validate-second-kernel bench-program install emu bench-emu check-tools clean
 .DELETE_ON_ERROR:
 
 help:
@@ -18,6 +20,8 @@ help:
 	@echo "make bench     speed and memory beside ns-2 (if installed: scripts/install-packages)"
 	@echo "make bench-emu speed of the emulator, with iperf3 (wants root)"
 	@echo "make validate  results beside ns-2's (if installed)"
+	@echo "make validate-kernel         transfers by this machine's kernel beside simulated ones (wants root)"
+	@echo "make validate-second-kernel  the emulator beside netem, congestion controls beside User-Mode Linux's (wants root)"
 	@echo "make install   set up .venv with the longhaul command"
 	@echo "make emu       build the emulator, target/$(PROFILE)/longhaul-emu (Linux; it wants root to run)"
 	@echo "make clean     remove what was built"
@@ -45,6 +49,13 @@ bench: install bench-program
 
 validate: install bench-program
 	$(BIN)/python benches/validate.py
+
+validate-kernel: install emu
+	$(BIN)/python benches/validate_kernel.py --scale $(SCALE)
+
+validate-second-kernel: install emu
+	$(BIN)/python benches/validate_second_kernel.py netem --scale $(SCALE)
+	$(BIN)/python benches/validate_second_kernel.py congestion --scale $(SCALE)
 
 bench-program: check-tools
 	cargo build --release --locked -p longhaul-sim --example bench_run

@@ -4,10 +4,9 @@
 use crate::capture::{self, Taps};
 use crate::clock::Clock;
 use crate::driver::{self, Driven, Live, Port};
-use crate::lateness::Figures;
-use crate::run::Status;
+use crate::run::{Moved, Status};
 use crate::testbed::hosts_of;
-use crate::world::{Counters, World};
+use crate::world::World;
 use crate::{Error, sys};
 use longhaul_scenario::{Network, Scenario};
 use std::path::PathBuf;
@@ -27,18 +26,6 @@ pub struct Options {
     pub progress: Option<fn(&Status)>,
 }
 
-/// What a bridge leaves.
-pub struct Outcome {
-    /// How late packets were.
-    pub lateness: Figures,
-    /// Counts of packets.
-    pub counters: Counters,
-    /// Frames that interfaces have lost or refused.
-    pub device_drops: u64,
-    /// What a user should know.
-    pub warnings: Vec<String>,
-}
-
 /// Bridges two interfaces until `stop` is set. The first stands for the node where the first flow begins, the second for the
 /// one where it ends.
 ///
@@ -49,7 +36,7 @@ pub fn run(
     interfaces: [&str; 2],
     options: &Options,
     stop: &AtomicBool,
-) -> Result<Outcome, Error> {
+) -> Result<Moved, Error> {
     let network = Network::new(scenario);
     let [from, to] = match hosts_of(&network)[..] {
         [from, to, ..] => [from, to],
@@ -73,7 +60,7 @@ pub fn run(
         driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     let lost: u64 = ports.iter().map(|port| sys::packets_lost(&port.file)).sum();
-    Ok(Outcome {
+    Ok(Moved {
         lateness: driven.lateness.figures(),
         counters: driven.world.counters,
         device_drops: lost + driven.refused,

@@ -66,6 +66,21 @@ impl CaptureArguments {
 }
 
 #[derive(Args)]
+struct StatsArguments {
+    /// Writes what happened into this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
+}
+
+impl StatsArguments {
+    fn write(&self, moved: &run::Moved) -> Result<(), Error> {
+        let Some(file) = &self.stats else { return Ok(()) };
+        std::fs::write(file, format!("{:#}\n", moved.to_json()))
+            .map_err(|why| Error::system(format!("write {}", file.display()), why))
+    }
+}
+
+#[derive(Args)]
 struct RunArguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
@@ -96,6 +111,8 @@ struct BridgeArguments {
     scenario: ScenarioArguments,
     #[command(flatten)]
     capture: CaptureArguments,
+    #[command(flatten)]
+    stats: StatsArguments,
     /// The interface that stands for the node where the first flow begins.
     first: String,
     /// The interface that stands for the node where it ends.
@@ -124,9 +141,8 @@ struct ShellArguments {
     /// Does not say what happened at the end.
     #[arg(long, short)]
     quiet: bool,
-    /// Writes what happened into this file, as JSON.
-    #[arg(long, value_name = "FILE")]
-    stats: Option<PathBuf>,
+    #[command(flatten)]
+    stats: StatsArguments,
     /// The command and its arguments, after `--`.
     #[arg(last = true)]
     command: Vec<String>,
@@ -202,17 +218,15 @@ fn run_shell(arguments: &ShellArguments) -> Result<ExitCode, Error> {
     if arguments.live {
         eprintln!();
     }
-    if let Some(file) = &arguments.stats {
-        std::fs::write(file, format!("{:#}\n", outcome.to_json()))
-            .map_err(|why| Error::system(format!("write {}", file.display()), why))?;
-    }
+    arguments.stats.write(&outcome.moved)?;
     if !arguments.quiet {
-        for warning in &outcome.warnings {
+        let moved = &outcome.moved;
+        for warning in &moved.warnings {
             eprintln!("warning: {warning}");
         }
-        eprintln!("longhaul-emu: {} (kernel {})", outcome.lateness, kernel::release());
-        if outcome.device_drops > 0 {
-            eprintln!("warning: {} packets were lost by the emulator's own devices", outcome.device_drops);
+        eprintln!("longhaul-emu: {} (kernel {})", moved.lateness, kernel::release());
+        if moved.device_drops > 0 {
+            eprintln!("warning: {} packets were lost by the emulator's own devices", moved.device_drops);
         }
     }
     let code = outcome.status.code().and_then(|code| u8::try_from(code).ok());
@@ -228,16 +242,17 @@ fn run_bridge(arguments: &BridgeArguments) -> Result<ExitCode, Error> {
         progress: std::io::stderr().is_terminal().then_some(tell as fn(&run::Status)),
     };
     let interfaces = [&arguments.first[..], &arguments.second[..]];
-    let outcome = bridge::run(&scenario, interfaces, &options, &*stop_flag()?)?;
-    for warning in &outcome.warnings {
+    let moved = bridge::run(&scenario, interfaces, &options, &*stop_flag()?)?;
+    arguments.stats.write(&moved)?;
+    for warning in &moved.warnings {
         eprintln!("warning: {warning}");
     }
-    eprintln!("\nlonghaul-emu: {}", outcome.lateness);
-    if outcome.device_drops > 0 {
+    eprintln!("\nlonghaul-emu: {}", moved.lateness);
+    if moved.device_drops > 0 {
         eprintln!(
             "warning: the interfaces have lost or refused {} frames; if frames are longer than the MTU, turn off merging: \
              ethtool -K {} gro off tso off gso off, and the same for {}",
-            outcome.device_drops, arguments.first, arguments.second
+            moved.device_drops, arguments.first, arguments.second
         );
     }
     Ok(ExitCode::SUCCESS)

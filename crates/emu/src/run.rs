@@ -5,12 +5,13 @@ use crate::capture::{self, Capture, Taps};
 use crate::clock::Clock;
 use crate::driver::{self, Driven, Live};
 use crate::flows::{self, Flow, Progress, Run, Work};
+use crate::lateness::Figures;
 use crate::recorder::Recorder;
 use crate::shell::ports;
 use crate::summary;
 use crate::tcp_info::TcpInfo;
 use crate::testbed::{Host, Testbed, hosts_of};
-use crate::world::{FIRST_PORT, World};
+use crate::world::{Counters, FIRST_PORT, World};
 use longhaul_results::{FlowRow, ResultFiles, Summary};
 use longhaul_scenario::{FlowSpec, Network, Scenario, resolved_toml};
 use longhaul_units::{Duration, Instant};
@@ -53,6 +54,39 @@ pub struct Status {
     pub dropped: u64,
     /// The latest of them.
     pub latest: Duration,
+}
+
+/// What became of the packets of programs: of a shell, or over a bridge.
+pub struct Moved {
+    /// How late packets were.
+    pub lateness: Figures,
+    /// Counts of packets.
+    pub counters: Counters,
+    /// Packets that devices have lost or refused.
+    pub device_drops: u64,
+    /// What a user should know.
+    pub warnings: Vec<String>,
+}
+
+impl Moved {
+    /// Lateness in seconds and counts of packets.
+    pub fn to_json(&self) -> serde_json::Value {
+        let Figures { packets, mean, p99, p999, max } = self.lateness;
+        serde_json::json!({
+            "moved_packets": packets,
+            "lateness_mean_s": mean.as_secs_f64(),
+            "lateness_p99_s": p99.as_secs_f64(),
+            "lateness_p999_s": p999.as_secs_f64(),
+            "lateness_max_s": max.as_secs_f64(),
+            "device_drops": self.device_drops,
+            "dropped_packets": self.counters.dropped,
+            "unseen_packets": self.counters.unseen,
+            "unreadable_packets": self.counters.unreadable,
+            "unrouted_packets": self.counters.no_route,
+            "kernel": crate::kernel::release(),
+            "warnings": self.warnings,
+        })
+    }
 }
 
 /// What is known of a flow at the end.

@@ -3,8 +3,7 @@
 use crate::capture;
 use crate::clock::Clock;
 use crate::driver::{self, Driven, Live, Port};
-use crate::lateness::Figures;
-use crate::run::Status;
+use crate::run::{Moved, Status};
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::World;
 use crate::{Error, internet, namespace, sys};
@@ -40,35 +39,8 @@ pub struct Options {
 pub struct Outcome {
     /// How the command ended.
     pub status: ExitStatus,
-    /// How late packets were.
-    pub lateness: Figures,
-    /// Counts of packets.
-    pub counters: crate::world::Counters,
-    /// Packets that devices have lost.
-    pub device_drops: u64,
-    /// What a user should know.
-    pub warnings: Vec<String>,
-}
-
-impl Outcome {
-    /// Lateness in seconds and counts of packets.
-    pub fn to_json(&self) -> serde_json::Value {
-        let Figures { packets, mean, p99, p999, max } = self.lateness;
-        serde_json::json!({
-            "moved_packets": packets,
-            "lateness_mean_s": mean.as_secs_f64(),
-            "lateness_p99_s": p99.as_secs_f64(),
-            "lateness_p999_s": p999.as_secs_f64(),
-            "lateness_max_s": max.as_secs_f64(),
-            "device_drops": self.device_drops,
-            "dropped_packets": self.counters.dropped,
-            "unseen_packets": self.counters.unseen,
-            "unreadable_packets": self.counters.unreadable,
-            "unrouted_packets": self.counters.no_route,
-            "kernel": crate::kernel::release(),
-            "warnings": self.warnings,
-        })
-    }
+    /// What became of packets.
+    pub moved: Moved,
 }
 
 /// Runs a command behind a scenario's path, until it ends or `stop` is set.
@@ -125,13 +97,8 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     let warnings = testbed.warnings.iter().cloned().chain(warnings).chain(capture::finish(watcher));
     let warnings = warnings.collect();
     let device_drops = testbed.hosts.iter().map(Host::device_drops).sum::<u64>() + refused;
-    Ok(Outcome {
-        status: status?,
-        lateness: lateness.figures(),
-        counters: world.counters,
-        device_drops,
-        warnings,
-    })
+    let moved = Moved { lateness: lateness.figures(), counters: world.counters, device_drops, warnings };
+    Ok(Outcome { status: status?, moved })
 }
 
 /// Opens the way out at the first host that is not the one at `at`. Returns its number.

@@ -293,7 +293,8 @@ fn group_metrics(flows: &[&Flow], measured_s: f64) -> Metrics {
     metrics.set("lost_packets", lost);
     metrics.set("loss_rate", ratio(lost, sent));
     metrics.set("marked_packets", sum(&|flow| flow.links.marked));
-    metrics.set("timeouts", sum(&|flow| flow.timeouts().unwrap_or(0)));
+    let timeouts: Option<u64> = flows.iter().map(|flow| flow.timeouts()).sum();
+    metrics.set("timeouts", timeouts.map(|count| count as f64));
     let signals = sum(&Flow::signals);
     metrics.set("congestion_signals", signals);
     metrics.set("congestion_signal_rate", ratio(signals, arrived));

@@ -66,7 +66,8 @@ pub(crate) fn set_tcp_option(socket: &impl AsRawFd, option: libc::c_int, value: 
 }
 
 /// What TCP_INFO says of a socket: as many bytes of the kernel's `struct tcp_info` as the kernel has; the rest of `buffer` is 0.
-pub(crate) fn tcp_info(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<()> {
+/// Returns how many.
+pub(crate) fn tcp_info(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<usize> {
     buffer.fill(0);
     let mut len = buffer.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `len` bytes, which is the buffer's length.
@@ -78,7 +79,8 @@ pub(crate) fn tcp_info(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<(
             buffer.as_mut_ptr().cast(),
             &mut len,
         )
-    })
+    })?;
+    Ok(len as usize)
 }
 
 /// A socket that takes every frame that comes in at an interface, whomever it is for, and sends frames out there. What is

@@ -8,6 +8,8 @@ use std::os::fd::AsRawFd;
 
 /// Bytes of `struct tcp_info` up to the fields of Linux 6.7.
 const LEN: usize = 248;
+/// Where the count of timeouts is (`tcpi_total_rto`), since Linux 6.7.
+const TIMEOUTS: usize = 240;
 /// TCP_INFINITE_SSTHRESH.
 const NO_SSTHRESH: u32 = 0x7fff_ffff;
 
@@ -51,11 +53,12 @@ impl TcpInfo {
     /// If it is no TCP socket.
     pub fn of(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
         let mut bytes = [0; LEN];
-        sys::tcp_info(socket, &mut bytes)?;
-        Ok(TcpInfo::read(&bytes))
+        let known = sys::tcp_info(socket, &mut bytes)?;
+        Ok(TcpInfo::read(&bytes, known))
     }
 
-    fn read(bytes: &[u8; LEN]) -> TcpInfo {
+    /// From what a kernel that knows the first `known` bytes has said.
+    fn read(bytes: &[u8; LEN], known: usize) -> TcpInfo {
         let u32_at = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let u64_at = |at: usize| {
             let mut word = [0; 8];
@@ -80,7 +83,7 @@ impl TcpInfo {
             data_segments_sent: count(156),
             bytes_sent: u64_at(200),
             retransmitted: count(100),
-            timeouts: Some(u64::from(u32_at(240) & 0xffff)),
+            timeouts: (known >= TIMEOUTS + 2).then(|| u64::from(u32_at(TIMEOUTS) & 0xffff)),
             busy: Duration::from_micros(u64_at(168)),
             window_limited: Duration::from_micros(u64_at(176)),
         }
@@ -105,5 +108,14 @@ mod tests {
         assert!(info.data_segments_sent >= 1 && info.mss > 500 && info.cwnd >= 2 * info.mss, "{info:?}");
         assert!(info.srtt > Duration::ZERO && info.rto >= Duration::from_millis(1), "{info:?}");
         assert_eq!((info.retransmitted, info.ssthresh), (0, None));
+    }
+
+    /// Linux 6.1 writes 232 bytes, 6.18 all that there are here.
+    #[test]
+    fn kernels_that_do_not_count_timeouts_are_not_taken_for_having_had_none() {
+        let mut bytes = [0; LEN];
+        bytes[TIMEOUTS] = 3;
+        assert_eq!(TcpInfo::read(&bytes, LEN).timeouts, Some(3));
+        assert_eq!(TcpInfo::read(&bytes, 232).timeouts, None);
     }
 }

@@ -181,7 +181,7 @@ fn make_host(
     let commands = format!(
         "link set dev lo up\n\
          link set dev {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} gso_max_segs {burst}\n\
-         link set dev {DEVICE} addrgenmode none\n\
+         -6 link set dev {DEVICE} addrgenmode none\n\
          link set dev {DEVICE} up\n\
          address add {v4}/32 dev {DEVICE}\n\
          route add default dev {DEVICE} src {v4} {route}\n\
