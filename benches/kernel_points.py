@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import longhaul
 
@@ -43,8 +44,12 @@ class Point:
     control: str
     size: int
 
+    def tcp(self, settings: str = LINUX) -> str:
+        """The `tcp` of its flow, with settings beside the congestion control."""
+        return f'congestion = "{self.control}"{settings}'
+
     def scenario(self, seed: int, tcp: str) -> str:
-        """As a scenario; the way back is fast and never lossy."""
+        """As a scenario whose flow has this `tcp`; the way back is fast and never lossy."""
         packets = max(4, round(self.queue * self.rate * 1e6 * self.rtt / 1e3 / 8 / PACKET))
         loss = f'loss = {{ kind = "random", probability = "{self.loss} %" }}\n' if self.loss else ""
         return (
@@ -53,7 +58,7 @@ class Point:
             f'[link.forward]\nqueue = {{ kind = "droptail", limit = "{packets} packets" }}\n{loss}'
             f'[link.reverse]\nrate = "1 Gbit/s"\n'
             f'[[flow]]\nname = "get"\nfrom = "server"\nto = "client"\napp = {{ kind = "bulk", size = "{self.size} MB" }}\n'
-            f'tcp = {{ congestion = "{self.control}"{tcp} }}\n'
+            f"tcp = {{ {tcp} }}\n"
         )
 
 
@@ -74,6 +79,7 @@ class Outcome:
         return (self.simulated - self.kernel) / self.kernel
 
 
+T = TypeVar("T")
 #: Measures a point by the kernel: the completion time, `None` if it took too long, and how many of the runs were INVALID.
 Measure = Callable[[Point], tuple[float | None, int]]
 
@@ -89,7 +95,7 @@ def simulate(text: str) -> float | None:
 
 
 def simulated(point: Point, tcp: str) -> float | None:
-    """The simulator's completion time, whose TCP has the settings `tcp`."""
+    """The simulator's completion time with this `tcp`."""
     return median([simulate(point.scenario(seed, tcp)) for seed in SEEDS[point.loss]])
 
 
@@ -99,6 +105,16 @@ def measured_before(file: Path) -> dict[Point, tuple[float | None, int]]:
         return {}
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     return {Point(**row["point"]): (row["kernel"], row["late"]) for row in rows}
+
+
+def do_all(work: Callable[[T], None], items: Sequence[T], workers: int) -> None:
+    """Does the work on all items, so many at once. If one fails or it is interrupted, what is under way is not waited for."""
+    pool = ThreadPoolExecutor(workers)
+    try:
+        for finished in [pool.submit(work, item) for item in items]:
+            finished.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def measure_all(
@@ -137,13 +153,7 @@ def measure_all(
             left = (time.monotonic() - began) / done * (len(points) - done)
             print(f"\r{done} of {len(points)} points, {left / 60:.0f} min left ", end="", file=sys.stderr, flush=True)
 
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for finished in [pool.submit(one, point) for point in points]:
-                finished.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    do_all(one, points, workers)
     print(file=sys.stderr)
 
 
@@ -228,11 +238,20 @@ def compare_arguments(parser: argparse.ArgumentParser, points: str, budget: floa
 
 
 def compare(
-    grid: list[Point], arguments: argparse.Namespace, measure: Measure, controls: Sequence[str], by_loss: bool = True
+    grid: list[Point],
+    arguments: argparse.Namespace,
+    measure: Measure,
+    controls: Sequence[str],
+    tcp: Callable[[Point, str], str] = Point.tcp,
+    by_loss: bool = True,
 ) -> None:
-    """Simulates all points, has what is missing measured, and prints the table; `arguments` are those of `compare_arguments`."""
+    """Simulates all points, has what is missing measured, and prints the table; `arguments` are those of `compare_arguments`.
+
+    `tcp` makes of a point and of settings what the simulator's flow has.
+    """
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        times = dict(zip(grid, pool.map(lambda point: simulated(point, arguments.tcp), grid), strict=True))
+        results = pool.map(lambda point: simulated(point, tcp(point, arguments.tcp)), grid)
+        times = dict(zip(grid, results, strict=True))
     known = measured_before(arguments.points)
     short = [point for point in grid if times[point] is not None]
     missing = [point for point in short if point not in known]

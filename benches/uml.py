@@ -13,7 +13,9 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -28,11 +30,10 @@ MODULES = Path("/usr/lib/uml/modules")
 NETWORK = ("veth", "sch_netem")
 #: Memory of the machine, in MB, and how long it may take to start, in s: it takes 2.
 MEMORY, START = 192, 60
-TAPS = ("tap0", "tap1")
-#: Without a carrier nothing is sent.
-SETUP = " && ".join(
-    [f"ip tuntap add dev {tap} mode tap && ip link set {tap} txqueuelen 20000 addrgenmode none up" for tap in TAPS]
-)
+#: The ends of two pairs of virtual devices: its own, and those of the emulator.
+INNER, OUTER = ("uml0", "uml1"), ("path0", "path1")
+#: For what waits for it, in bytes; linux/if_ether.h: every protocol; asm-generic/socket.h.
+BUFFER, EVERYTHING, SO_RCVBUFFORCE = 64 << 20, 0x0003, 33
 
 
 class KernelError(Exception):
@@ -44,13 +45,11 @@ def missing(emulator: Path = EMULATOR) -> list[str]:
     lacks = []
     if shutil.which(PROGRAM) is None or not MODULES.is_dir():
         lacks.append("Debian's package user-mode-linux is not installed: scripts/install-packages --second-kernel")
-    for tool in ("ip", "tc", "ping", "unshare", "nsenter", "chrt", "setpriv"):
+    for tool in ("ip", "tc", "unshare", "nsenter", "setpriv"):
         if shutil.which(tool) is None:
-            lacks.append(f"the command {tool} is not there (packages iproute2, iputils-ping, util-linux)")
+            lacks.append(f"the command {tool} is not there (packages iproute2, util-linux)")
     if not emulator.is_file():
         lacks.append(f"{emulator} is not there: make emu")
-    if not Path("/dev/net/tun").exists():
-        lacks.append("/dev/net/tun is not there: modprobe tun")
     if os.geteuid() != 0:
         lacks.append("it wants root")
     return lacks
@@ -64,15 +63,15 @@ class Guest:
         self.controls = controls
         self.folder = Path(tempfile.mkdtemp(prefix="longhaul-uml-"))
         self.unread = b""
+        self.over = False
 
     def __enter__(self) -> Guest:
-        devices = [f"eth{number}=tuntap,{tap}" for number, tap in enumerate(TAPS)]
         kernel = [
             PROGRAM, f"mem={MEMORY}M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
-            f"uml_dir={self.folder}", "umid=kernel", "con=null", "con0=fd:0,fd:1", "ssl=null", *devices,
+            f"uml_dir={self.folder}", "umid=kernel", "con=null", "con0=fd:0,fd:1", "ssl=null",
             f"init={HERE / 'uml_guest.py'}",
         ]  # fmt: skip
-        command = ["unshare", "--net", "sh", "-c", f'{SETUP} && exec chrt -r 1 "$@"', "sh", *kernel]
+        command = ["unshare", "--net", sys.executable, str(HERE / "uml.py"), *kernel]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
         )
@@ -86,12 +85,13 @@ class Guest:
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
-            assert self.process.stdin is not None
+        if self.over:
+            return
+        self.over = True
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             self.process.stdin.close()
-            self.process.wait(5)
-        except (OSError, subprocess.TimeoutExpired):
-            pass
+            self.process.wait(2)
         with contextlib.suppress(ProcessLookupError):
             # Its processes are one group.
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -136,12 +136,12 @@ class Guest:
             self.unread += piece
 
     def bridge(self, scenario: str) -> Bridge:
-        """The path of a scenario between its two TAPs; the first is the node where the first flow begins."""
+        """The path of a scenario between its two devices; the first is the node where the first flow begins."""
         return Bridge(self, scenario)
 
 
 class Bridge:
-    """`longhaul-emu bridge` at the TAPs of a guest. A context manager; `stats` is there afterwards."""
+    """`longhaul-emu bridge` at the devices of a guest. A context manager; `stats` is there afterwards."""
 
     def __init__(self, guest: Guest, scenario: str) -> None:
         self.guest = guest
@@ -154,12 +154,12 @@ class Bridge:
         self.file.unlink(missing_ok=True)
         # It does not outlive this process.
         command = ["setpriv", "--pdeathsig", "TERM", "nsenter", f"--net=/proc/{self.guest.process.pid}/ns/net"]
-        command += [str(self.guest.emulator), "bridge", str(file), *TAPS, "--stats", str(self.file)]
+        command += [str(self.guest.emulator), "bridge", str(file), *OUTER, "--stats", str(self.file)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        # It is there when both of its sockets are.
+        # It is there when both of its sockets are, beside those of the kernel.
         until = time.monotonic() + 10
         while time.monotonic() < until and self.process.poll() is None:
-            if self._sockets() == len(TAPS):
+            if self._sockets() == len(OUTER) + len(INNER):
                 return self
             time.sleep(0.01)
         self.process.kill()
@@ -187,3 +187,29 @@ class Bridge:
             self.stats = json.loads(self.file.read_text())
         else:
             self.stats = {"error": said.strip()}
+
+
+def become(kernel: list[str]) -> None:
+    """In a namespace of its own: makes the devices, and becomes the second kernel.
+
+    It has packet sockets at them: a TAP tells it that there is a packet a moment before there is one, and it does not look
+    again; and its drivers for TAPs and raw sockets leave checksums to the device, where the emulator finds none.
+    """
+    devices = []
+    for number, (inner, outer) in enumerate(zip(INNER, OUTER, strict=True)):
+        for command in (
+            f"ip link add {inner} type veth peer name {outer}",
+            *(f"ip link set {device} addrgenmode none txqueuelen 20000 up" for device in (inner, outer)),
+        ):
+            subprocess.run(command.split(), check=True)
+        packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERYTHING))
+        packets.bind((inner, EVERYTHING))
+        packets.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
+        packets.set_inheritable(True)
+        devices.append(f"vec{number}:transport=fd,fd={packets.detach()},depth=128")
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    os.execvp(kernel[0], [*kernel, *devices])
+
+
+if __name__ == "__main__":
+    become(sys.argv[1:])

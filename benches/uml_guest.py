@@ -2,7 +2,7 @@
 """What User-Mode Linux runs as its first process, over the machine's own file system: the other half of `uml.py`.
 
 Reads jobs from the console, one JSON object a line, and answers each with a line that begins with `@@`. There are two ways
-between two hosts, each a network namespace: over the devices eth0 and eth1, which are TAPs of the machine outside; and over
+between two hosts, each a network namespace: over the devices vec0 and vec1, behind which is the machine outside; and over
 three namespaces of this kernel, of which the middle one forwards and netem makes the path. When the console is closed it is
 over, and the machine halts. Python's standard library only; never run it outside.
 """
@@ -47,7 +47,7 @@ SYSCTLS = {
 }
 INITIAL_WINDOW = 10
 #: Sender and receiver of each way: namespace and address.
-WAYS = {"tap": (("ts", "10.1.0.1"), ("tc", "10.1.0.2")), "netem": (("ns", "10.2.0.1"), ("nc", "10.2.1.1"))}
+WAYS = {"bridge": (("ts", "10.1.0.1"), ("tc", "10.1.0.2")), "netem": (("ns", "10.2.0.1"), ("nc", "10.2.1.1"))}
 PORT = 5001
 #: TCP_INFO: where tcpi_total_retrans is.
 RETRANSMITTED = 100
@@ -119,19 +119,19 @@ def set_host(namespace: str) -> None:
             file.write(value)
 
 
-def make_taps() -> None:
-    """Two hosts at eth0 and eth1, which know each other's address: nothing but their traffic is on the path."""
-    hosts = WAYS["tap"]
+def make_devices() -> None:
+    """Two hosts at vec0 and vec1, which know each other's address: nothing but their traffic is on the path."""
+    hosts = WAYS["bridge"]
     for number, (namespace, _) in enumerate(hosts):
         call(f"ip netns add {namespace}")
-        call(f"ip link set eth{number} address 02:00:00:00:00:0{number}")
-        call(f"ip link set eth{number} netns {namespace}")
+        call(f"ip link set vec{number} address 02:00:00:00:00:0{number}")
+        call(f"ip link set vec{number} netns {namespace}")
     for number, (namespace, address) in enumerate(hosts):
         set_host(namespace)
-        one_by_one(f"eth{number}")
-        call(f"ip address add {address}/32 dev eth{number}")
-        call(f"ip route add default dev eth{number} initcwnd {INITIAL_WINDOW}")
-        call(f"ip neighbour add {hosts[1 - number][1]} lladdr 02:00:00:00:00:0{1 - number} dev eth{number}")
+        one_by_one(f"vec{number}")
+        call(f"ip address add {address}/32 dev vec{number}")
+        call(f"ip route add default dev vec{number} initcwnd {INITIAL_WINDOW}")
+        call(f"ip neighbour add {hosts[1 - number][1]} lladdr 02:00:00:00:00:0{1 - number} dev vec{number}")
 
 
 def make_veths() -> None:
@@ -343,7 +343,7 @@ def main() -> None:
                 load(job["modules"])
                 call("ip link set lo up")
                 interrupts_first()
-                make_taps()
+                make_devices()
                 make_veths()
                 answer: dict[str, Any] = {"kernel": os.uname().release}
             else:

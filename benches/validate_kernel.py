@@ -21,7 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kernel_points import LINUX, SEEDS, Point, compare, compare_arguments, median
+from kernel_points import SEEDS, Point, compare, compare_arguments, median
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -58,7 +58,7 @@ def emulate(emulator: Path, text: str) -> tuple[float | None, bool]:
 
 def measure(point: Point, emulator: Path) -> tuple[float | None, int]:
     """The kernel's completion time, with its usual buffers and timers, and how many of the runs were INVALID."""
-    runs = [emulate(emulator, point.scenario(seed, LINUX)) for seed in SEEDS[point.loss]]
+    runs = [emulate(emulator, point.scenario(seed, point.tcp())) for seed in SEEDS[point.loss]]
     valid = [time for time, good in runs if good]
     return median(valid), len(runs) - len(valid)
 

@@ -20,18 +20,29 @@ import itertools
 import json
 import os
 import queue
+import signal
 import statistics
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import uml
-from kernel_points import LINUX, LONGEST, PACKET, SEEDS, Point, common_arguments, compare, compare_arguments, median
+from kernel_points import (
+    LINUX,
+    LONGEST,
+    PACKET,
+    SEEDS,
+    Point,
+    common_arguments,
+    compare,
+    compare_arguments,
+    do_all,
+    median,
+)
 
 #: By scale: rates in Mbit/s, RTTs in ms, losses in per cent, sizes in MB; the queue is one bandwidth-delay product.
 GRIDS: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...], tuple[int, ...]]] = {
@@ -39,16 +50,24 @@ GRIDS: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...], tupl
     "full": ((10, 20), (50, 250, 600), (0.0, 0.1, 1.0), (2, 10)),
 }
 CONTROLS = ("hybla", "htcp", "highspeed", "vegas", "westwood", "scalable", "bic", "illinois", "veno", "yeah")
+#: What Linux 6.1 has other than the papers, from its sources (net/ipv4/tcp_*.c), as far as the simulator has it too.
+IN_LINUX = {
+    "hybla": 'counting = "acks"',
+    "highspeed": 'counting = "acks"',
+    "vegas": 'alpha = 2, beta = 4, rtt = "least", growth = "every_rtt", exit = "actual_rate", left_on_loss = 0.5',
+    "westwood": "filter = 0.875, filter_stages = 2",
+    "scalable": "legacy_window = 0, never_below_reno = true",
+}
 #: By scale: one-way delays in ms, rates in Mbit/s, losses in per cent.
 PATHS: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...]]] = {
     "quick": ((10, 250), (10,), (0.0, 1.0)),
     "full": ((10, 50, 250, 500), (1, 10, 50), (0.0, 1.0)),
 }
-#: Bytes of a transfer by the rate of a path without loss; how often one with loss is done, where each is another.
+#: Bytes of a transfer by the rate of a path without loss.
 SIZES = {1: 1_000_000, 10: 5_000_000, 50: 20_000_000}
-#: With loss by the one-way delay: as many as Reno brings over in half a minute or so.
-LOSSY_SIZES = {10: 2_000_000, 50: 2_000_000, 250: 1_000_000, 500: 500_000}
-LOSSY_RUNS = 5
+#: With loss by the one-way delay: as many as Reno brings over in half a minute or so, 20 s of the rate at most.
+LOSSY_SIZES = {10: 10_000_000, 50: 4_000_000, 250: 1_000_000, 500: 500_000}
+RUNS, LOSSY_RUNS = 3, 5
 #: Reno: others decide by round trip times, so that a tenth of a millisecond may change all that follows.
 CONTROL = "reno"
 #: Bytes of an echo request on the path: IP, ICMP, 56 bytes.
@@ -107,7 +126,7 @@ class Run:
 def over_bridge(guest: uml.Guest, scenario: str, size: int, control: str, limit: float) -> Run:
     """A transfer through the emulator."""
     with guest.bridge(scenario) as bridge:
-        done = guest.do("transfer", limit + 30, way="tap", size=size, control=control, limit=limit)
+        done = guest.do("transfer", limit + 30, way="bridge", size=size, control=control, limit=limit)
     if "error" in bridge.stats:
         raise uml.KernelError(f"longhaul-emu bridge: {bridge.stats['error']}")
     late = bridge.stats["lateness_p99_s"] * 1e3
@@ -131,7 +150,7 @@ def measure(guests: Guests, point: Point) -> tuple[float | None, int]:
     for seed in SEEDS[point.loss]:
         for _ in range(ATTEMPTS):
             with guests.lend() as guest:
-                run = over_bridge(guest, point.scenario(seed, LINUX), point.size * 10**6, point.control, LONGEST)
+                run = over_bridge(guest, point.scenario(seed, point.tcp()), point.size * 10**6, point.control, LONGEST)
             if not run.invalid:
                 times.append(run.time)
                 break
@@ -156,7 +175,7 @@ class Cell:
     @property
     def size(self) -> int:
         """Bytes of a transfer."""
-        return LOSSY_SIZES[self.delay] if self.loss else SIZES[self.rate]
+        return min(LOSSY_SIZES[self.delay], self.rate * 2_500_000) if self.loss else SIZES[self.rate]
 
     @property
     def least_rtt(self) -> float:
@@ -181,7 +200,7 @@ def explore(guests: Guests, cell: Cell) -> dict[str, Any]:
     late = 0
     patience = 20 + 8 * cell.size / (cell.rate * 1e6) * 3 + (0.3 * cell.delay if cell.loss else 0.04 * cell.delay)
     with guests.lend() as guest:
-        for number in range(LOSSY_RUNS if cell.loss else 1):
+        for number in range(LOSSY_RUNS if cell.loss else RUNS):
             for _ in range(ATTEMPTS):
                 if cell.way == "netem":
                     guest.do("netem", rate_mbit=cell.rate, delay_ms=cell.delay, limit=cell.limit, loss=cell.loss)
@@ -200,7 +219,7 @@ def explore(guests: Guests, cell: Cell) -> dict[str, Any]:
             echoes = guest.do("ping", way="netem", **PINGS)
         else:
             with guest.bridge(cell.scenario(1)):
-                echoes = guest.do("ping", way="tap", **PINGS)
+                echoes = guest.do("ping", way="bridge", **PINGS)
     return {
         "rtts_ms": sorted(echoes["rtts_ms"]),
         "times_s": [run.time for run in runs],
@@ -216,14 +235,14 @@ def limits(guests: Guests) -> str:
         bare = guest.do("transfer", way="netem", size=200_000_000, control=CONTROL, limit=30)
         fast = Cell(1, 1000, 0.0, "bridge").scenario(1)
         with guest.bridge(fast) as bridge:
-            over = guest.do("transfer", way="tap", size=50_000_000, control=CONTROL, limit=30)
-            echoes = guest.do("ping", way="tap", **PINGS)
+            over = guest.do("transfer", way="bridge", size=50_000_000, control=CONTROL, limit=30)
+            echoes = guest.do("ping", way="bridge", **PINGS)
         release = guest.release
     rate = {name: 8e-6 * done["received"] / (done["time_s"] or 30) for name, done in (("bare", bare), ("over", over))}
     return (
         f"Linux {release} in User-Mode Linux: sleepers are woken {sleep['late_median_ms']:.2f} ms late (median; 99 %"
         f" {sleep['late_p99_ms']:.2f} ms, at most {sleep['late_max_ms']:.2f} ms); {rate['bare']:.0f} Mbit/s over three pairs of virtual"
-        f" devices without netem, {rate['over']:.0f} Mbit/s over two TAPs and the emulator at 1 Gbit/s and a delay of 1 ms each way,"
+        f" devices without netem, {rate['over']:.0f} Mbit/s over its two devices and the emulator at 1 Gbit/s and a delay of 1 ms each way,"
         f" where a ping takes {statistics.median(echoes['rtts_ms']):.2f} ms and the emulator's 99th percentile of lateness was"
         f" {bridge.stats['lateness_p99_s'] * 1e3:.2f} ms; load {os.getloadavg()[0]:.1f}"
     )
@@ -306,14 +325,17 @@ def explore_all(missing: list[Cell], guests: Guests, arguments: argparse.Namespa
             done += 1
             print(f"\r{done} of {len(missing)} paths ", end="", file=sys.stderr, flush=True)
 
-    with ThreadPoolExecutor(arguments.workers) as pool:
-        try:
-            for finished in [pool.submit(one, cell) for cell in missing]:
-                finished.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    do_all(one, missing, arguments.workers)
     print(file=sys.stderr)
+
+
+def as_in_linux(point: Point, settings: str) -> str:
+    """The simulator's `tcp` of a point: the congestion control with Linux's parameters."""
+    if point.control not in IN_LINUX:
+        return point.tcp(settings)
+    # Linux's Hybla begins with rho segments, whatever the initial window of others: RTT / 25 ms.
+    initial = f", initial_window = {max(1, point.rtt // 25)}" if point.control == "hybla" else ""
+    return f'congestion = {{ kind = "{point.control}", {IN_LINUX[point.control]} }}{settings}{initial}'
 
 
 def run_congestion(arguments: argparse.Namespace) -> None:
@@ -323,7 +345,7 @@ def run_congestion(arguments: argparse.Namespace) -> None:
     grid = [Point(rate, rtt, loss, 1.0, control, size)
             for rate, rtt, loss, control, size in itertools.product(rates, rtts, losses, controls, sizes)]  # fmt: skip
     with Guests(arguments.emulator, arguments.workers, tuple(controls)) as guests:
-        compare(grid, arguments, lambda point: measure(guests, point), controls, by_loss=False)
+        compare(grid, arguments, lambda point: measure(guests, point), controls, tcp=as_in_linux, by_loss=False)
 
 
 def main() -> None:
@@ -345,6 +367,9 @@ def main() -> None:
     lacks = [] if arguments.no_run else uml.missing(arguments.emulator)
     if lacks:
         sys.exit("".join(f"error: {text}\n" for text in lacks).rstrip())
+    # Also where a shell has it ignored, for what it runs in the background.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         arguments.run(arguments)
     except uml.KernelError as why:
