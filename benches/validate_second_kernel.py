@@ -254,6 +254,15 @@ def read_cells(file: Path) -> dict[Cell, dict[str, Any]]:
     return {Cell(**row["cell"]): row["measured"] for row in map(json.loads, lines)}
 
 
+def _shown(cell: Cell, times: list[float | None]) -> str:
+    """The median, and where chance decides the least and the greatest."""
+    finished = [time for time in times if time is not None]
+    if len(finished) < len(times) or not times:
+        return "-"
+    text = f"{statistics.median(finished):.2f} s"
+    return f"{text} ({min(finished):.1f} to {max(finished):.1f})" if cell.loss else text
+
+
 def netem_table(known: dict[Cell, dict[str, Any]], cells: list[Cell]) -> str:
     """Netem and the emulator side by side, as Markdown."""
     lines = [
@@ -279,7 +288,7 @@ def netem_table(known: dict[Cell, dict[str, Any]], cells: list[Cell]) -> str:
         if times[0] is not None and times[1] is not None:
             differences.append((cell.loss, abs(times[1] / times[0] - 1)))
             difference = f"{times[1] / times[0] - 1:+.1%}"
-        shown = [f"{time:.2f} s" if time is not None else "-" for time in times]
+        shown = [_shown(cell, found["times_s"]) for found in (by_netem, by_bridge)]
         resent = [
             f"{statistics.mean(found['retransmitted']):.0f}" if found["retransmitted"] else "-"
             for found in (by_netem, by_bridge)
