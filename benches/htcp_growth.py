@@ -31,7 +31,7 @@ class Details:
         """Segments per round trip, so many seconds after the last congestion event."""
         over = max(0.0, since - DELTA_L)
         if not self.whole:
-            return 2 * (1 - BETA) * (1 + 10 * over + (over / 2) ** 2) * min(max(rtt / 0.1, 0.1), 2.0)
+            return max(1.0, 2 * (1 - BETA) * (1 + 10 * over + (over / 2) ** 2) * min(max(rtt / 0.1, 0.1), 2.0))
         jiffies = int(over * HZ)
         factor = 1 + (10 * jiffies + (jiffies // 2) ** 2 // HZ) // HZ
         scale = min(max((HZ << 3) // (10 * round(rtt * HZ)), 1 << 2), 10 << 3)
@@ -75,7 +75,7 @@ def main() -> None:
         "| RTT, loss, segments per ACK | from the end of recovery | whole factor | ACKs counted | all |\n|---|---|---|---|---|"
     )
     for rtt, loss, per_ack in ((0.1, 1e-3, 1), (0.1, 1e-4, 1), (0.25, 1e-3, 2), (0.25, 1e-2, 2), (0.05, 1e-2, 2)):
-        packets = 400_000 if loss > 1e-4 else 1_500_000
+        packets = 200_000 if loss > 1e-4 else 1_000_000
 
         def mean(
             details: Details, rtt: float = rtt, loss: float = loss, per_ack: int = per_ack, packets: int = packets
