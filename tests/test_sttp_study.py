@@ -8,8 +8,9 @@ import pytest
 from longhaul import studies
 from longhaul.studies import Results
 from longhaul.studies.judging import judge
-from longhaul.studies.sttp import STUDY
-from longhaul.studies.sttp.measures import jain_of, with_interval
+from longhaul.studies.sttp import STUDY, practical
+from longhaul.studies.sttp.claims import CLAIMS_TABLE
+from longhaul.studies.sttp.measures import jain_of, nodes, with_interval
 from longhaul.studies.sttp.scenarios import bulk, dumbbell, flows, topology_1
 from longhaul.studies.sttp.tables import APPENDIX_1, APPENDIX_2, TABLE_4_5
 
@@ -57,6 +58,52 @@ def test_the_topologies_are_the_thesis() -> None:
     ):  # fmt: skip
         assert part in text
     assert topology_1("sttp").resolve().count('rate = "64 kbit/s"') == 8
+
+
+def test_experiment_1_counts_what_sources_send_and_both_queues_drop(tmp_path: Path) -> None:
+    """A source's own link is as slow as the one in the middle: what it drops there was sent, and never reaches the middle."""
+    campaign = studies.plan(STUDY, "tiny", tmp_path)
+    campaign.open("refuse")
+    campaign.run(
+        [
+            run
+            for run in campaign.missing(None, None)
+            if run.parameters.get("protocol") == "reno" and run.parameters["experiment"] == "functional"
+        ],
+        jobs=1,
+    )
+    row = campaign.results()["functional"].where(protocol="reno")[0]
+    links = {link["name"]: link["monitor"] for link in row.result().summary["links"] if link["monitor"]}
+    own = [links[f"access-{flow}.forward"][flow]["metrics"] for flow in range(6)]
+    middle = [flow["metrics"] for flow in links["middle.forward"]]
+    counted = nodes(row)
+    assert own[1]["dropped_packets"] > middle[1]["dropped_packets"]
+    for flow in range(6):
+        # Nine of ten intervals.
+        assert 9 * counted[flow].sent[0] <= own[flow]["offered_packets"]
+        assert 9 * counted[flow].dropped[0] <= own[flow]["dropped_packets"] + middle[flow]["dropped_packets"]
+
+
+def test_an_addition_is_what_is_added_to_strict_sttp() -> None:
+    strict, retry = (practical.settings(name, window=20) for name in ("strict", "retry"))
+    assert strict["congestion"] == retry["congestion"]
+    assert "retries" not in strict["slow_start"] and retry["slow_start"]["retries"] == 5
+    level, competitive = (practical.settings(name, window=0)["congestion"] for name in ("level", "competitive"))
+    assert competitive == {**level, "rival": "cubic"}
+    assert practical.settings("all", window=0)["congestion"]["kind"] == "sttp_practical"
+    points = {
+        (case.parameters["user"], case.parameters["path"], case.parameters["queue"])
+        for case in practical.additions("quick")
+    }
+    assert {
+        ("strict", path, queue) for path in (*practical.PATHS, practical.SATELLITE) for queue in ("droptail", "drr")
+    } <= points
+
+
+def test_claims_stand_first_and_need_runs() -> None:
+    assert [table for table in STUDY.tables if table.first] == [CLAIMS_TABLE]
+    with pytest.raises(studies.NotRun):
+        CLAIMS_TABLE.rows(Results("none", []))
 
 
 def test_intervals_of_means() -> None:

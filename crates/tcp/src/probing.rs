@@ -11,42 +11,67 @@ pub(crate) struct Probing {
     probe: Probe,
     /// Probes of this attempt that have not left.
     unsent: u32,
-    /// Attempts that came to nothing.
-    failed: u32,
-    /// Departure of this attempt's first probe.
+    /// All probes that have left, the last attempt last.
+    attempts: Vec<Attempt>,
+    /// Echoes tell by their timestamps which probes they answer.
+    told: bool,
+    /// The window that the last echo offered.
+    pub window: u64,
+}
+
+/// All probes, sent once.
+#[derive(Clone, Debug)]
+struct Attempt {
+    /// Departure of the first probe.
     sent_at: Instant,
-    /// From there to its first echo.
+    /// Its timestamp, which echoes return (RFC 7323).
+    stamp: Option<u32>,
+    /// From its departure to the first echo.
     rtt: Option<Duration>,
     /// The last echo: when it came, and the peer's timestamp.
     last: Option<(Instant, Option<u32>)>,
     gaps: Vec<Duration>,
-    /// The window that the last echo offered.
-    pub window: u64,
+}
+
+impl Attempt {
+    fn echo(&mut self, now: Instant, told: Option<u32>, tick: Duration) {
+        self.rtt.get_or_insert(now.since(self.sent_at));
+        if let Some((before, told_before)) = self.last.replace((now, told)) {
+            let ticks = told.zip(told_before).map(|(new, old)| new.wrapping_sub(old));
+            let heard = now.since(before);
+            self.gaps.push(ticks.map_or(heard, |ticks| gap_at_receiver(heard, ticks, tick)));
+        }
+    }
+}
+
+/// Between two arrivals that the receiver's clock puts so many ticks apart lies a tick more or less. Where the gap between the
+/// echoes is possible it is the better measure; where it is not, the way back has changed it.
+fn gap_at_receiver(heard: Duration, ticks: u32, tick: Duration) -> Duration {
+    let of = |ticks: u32| tick.saturating_mul(u64::from(ticks));
+    let possible = of(ticks.saturating_sub(1))..=of(ticks.saturating_add(1));
+    if possible.contains(&heard) { heard } else { of(ticks.max(1)) }
 }
 
 impl Probing {
     pub fn new(probe: Probe) -> Self {
         let probe = Probe { count: probe.count.max(1), ..probe };
-        Probing {
-            unsent: probe.count,
-            probe,
-            failed: 0,
-            sent_at: Instant::ZERO,
-            rtt: None,
-            last: None,
-            gaps: vec![],
-            window: 0,
-        }
+        Probing { unsent: probe.count, probe, attempts: vec![], told: false, window: 0 }
     }
 
-    /// A probe leaves now. Returns when its echo is overdue: no later than after `longest`, if that is more than the first wait.
-    pub fn sent(&mut self, now: Instant, longest: Duration) -> Instant {
+    /// A probe leaves now, with this timestamp if it has one. Returns when its echo is overdue: no later than after `longest`,
+    /// if that is more than the first wait.
+    pub fn sent(&mut self, now: Instant, stamp: Option<u32>, longest: Duration) -> Instant {
         if self.unsent == self.probe.count {
-            self.sent_at = now;
+            self.attempts.push(Attempt { sent_at: now, stamp, rtt: None, last: None, gaps: vec![] });
         }
         self.unsent = self.unsent.saturating_sub(1);
-        let patience = self.probe.timeout.saturating_mul(1 << self.failed.min(30));
-        self.sent_at + patience.min(longest.max(self.probe.timeout))
+        let sent_at = self.attempts.last().map_or(now, |attempt| attempt.sent_at);
+        let patience = self.probe.timeout.saturating_mul(1 << self.failed().min(30));
+        sent_at + patience.min(longest.max(self.probe.timeout))
+    }
+    /// Attempts before the last.
+    fn failed(&self) -> usize {
+        self.attempts.len().saturating_sub(1)
     }
     /// Another probe follows at once.
     pub fn more(&self) -> bool {
@@ -58,37 +83,50 @@ impl Probing {
         size.saturating_sub(natural)
     }
 
-    /// An echo has come; `tick` is the clock of its timestamp, if the peer has one. True if it is the last.
+    /// An echo has come; `tick` is the clock of its timestamp, if the peer has one. True if it is the last of its attempt.
     pub fn echo(&mut self, now: Instant, segment: &Segment, tick: Duration) -> bool {
-        self.rtt.get_or_insert(now.since(self.sent_at));
         self.window = u64::from(segment.window);
-        let told = segment.options.timestamps.map(|timestamps| timestamps.value);
+        let timestamps = segment.options.timestamps;
+        let told = timestamps.map(|timestamps| timestamps.value);
         let told = told.filter(|_| self.probe.side == ProbeSide::Receiver);
-        if let Some((before, told_before)) = self.last.replace((now, told)) {
-            let ticks = told.zip(told_before).map(|(new, old)| new.wrapping_sub(old));
-            self.gaps.push(ticks.map_or(now.since(before), |ticks| tick.saturating_mul(u64::from(ticks))));
-        }
-        self.gaps.len() + 1 >= self.probe.count as usize
+        let enough = self.probe.count as usize;
+        let Some(attempt) = self.attempt_of(timestamps.map(|timestamps| timestamps.echo)) else {
+            return false;
+        };
+        attempt.echo(now, told, tick);
+        attempt.gaps.len() + 1 >= enough
+    }
+    /// Which attempt an echo answers: the last that is no younger than the timestamp that it returns. Without timestamps the
+    /// last of all, and a late echo cannot be told from those of the probes that were sent since.
+    fn attempt_of(&mut self, echoed: Option<u32>) -> Option<&mut Attempt> {
+        let is_no_younger = |attempt: &Attempt| {
+            attempt.stamp.zip(echoed).is_some_and(|(stamp, echo)| (echo.wrapping_sub(stamp) as i32) >= 0)
+        };
+        let found = self.attempts.iter().rposition(is_no_younger);
+        self.told = found.is_some();
+        let last = self.failed();
+        self.attempts.get_mut(found.unwrap_or(last))
+    }
+    /// The attempt that has told most, of equals the last.
+    fn best(&self) -> Option<&Attempt> {
+        self.attempts.iter().filter(|attempt| attempt.last.is_some()).max_by_key(|attempt| attempt.gaps.len())
     }
     /// Some echo has come.
     pub fn heard(&self) -> bool {
-        self.last.is_some()
+        self.best().is_some()
     }
     /// Echoes are missing of a train, but there are gaps to go by, and the mode is not strict.
     pub fn makes_do(&self) -> bool {
-        !self.gaps.is_empty() && !self.is_strict()
+        !self.is_strict() && self.best().is_some_and(|attempt| !attempt.gaps.is_empty())
     }
 
     /// Echoes are overdue. True if all probes are to be sent again.
     pub fn retries(&mut self) -> bool {
-        if self.failed >= self.probe.retries {
-            return false;
+        let again = self.failed() < self.probe.retries as usize;
+        if again {
+            self.unsent = self.probe.count;
         }
-        self.failed += 1;
-        self.unsent = self.probe.count;
-        (self.rtt, self.last) = (None, None);
-        self.gaps.clear();
-        true
+        again
     }
     /// A lost probe ends the connection.
     pub fn is_strict(&self) -> bool {
@@ -102,14 +140,43 @@ impl Probing {
 
     /// The round trip of the first probe, if it is known which probe was answered (Karn's rule).
     pub fn rtt_sample(&self) -> Option<Duration> {
-        self.rtt.filter(|_| self.failed == 0)
+        self.best().filter(|_| self.told || self.failed() == 0)?.rtt
     }
     /// What there is to tell.
     pub fn report(&self, now: Instant) -> Probed<'_> {
-        Probed { now, rtt: self.rtt.unwrap_or(Duration::ZERO), size: self.probe.size, gaps: &self.gaps }
+        let best = self.best();
+        Probed {
+            now,
+            rtt: best.and_then(|attempt| attempt.rtt).unwrap_or(Duration::ZERO),
+            size: self.probe.size,
+            gaps: best.map_or(&[], |attempt| &attempt.gaps),
+        }
     }
     /// The probes turned out to be of this length.
     pub fn measured_size(&mut self, bytes: u32) {
         self.probe.size = longhaul_units::Size::from_bytes(u64::from(bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tick of 1 ms.
+    fn gap(heard_us: u64, ticks: u32) -> u64 {
+        let gap = gap_at_receiver(Duration::from_micros(heard_us), ticks, Duration::from_millis(1));
+        gap.as_nanos() / 1000
+    }
+
+    #[test]
+    fn a_coarse_clock_bounds_the_gap_and_the_echoes_measure_it() {
+        // 10 us apart, in one tick or at its border.
+        assert_eq!((gap(10, 0), gap(10, 1)), (10, 10));
+        // 2.3 ms are two or three ticks.
+        assert_eq!((gap(2300, 2), gap(2300, 3)), (2300, 2300));
+        // The way back has spread echoes of 2 ms to 20, or pushed them together.
+        assert_eq!((gap(20_000, 2), gap(100, 2)), (2000, 2000));
+        // Less than a tick, no more is known.
+        assert_eq!(gap(20_000, 0), 1000);
     }
 }

@@ -143,6 +143,17 @@ fn the_receiver_can_measure() {
     }
 }
 
+/// A clock of 1 ms tells no gap of 208 us, but that it is below 1 ms: what the sender hears is possible, and holds.
+#[test]
+fn a_receiver_with_a_coarse_clock_is_no_worse_than_the_sender() {
+    let timestamps = Config { timestamps: true, timestamp_tick: ms(1), ..config() };
+    let slow_start = r#"{"kind": "packet_pair", "side": "receiver"}"#;
+    let mut world = over(world(timestamps, r#""sttp""#, slow_start), Rate::from_bps(2_000_000));
+    world.run_until(at_ms(130));
+    assert_eq!(world.a.state(), State::Established);
+    assert!((rate(&world) / 2e6 - 1.0).abs() < 0.01, "{}", rate(&world));
+}
+
 /// A train of eight, one pair of which a packet of 1000 bytes has come between.
 #[test]
 fn the_median_of_a_train_overlooks_a_packet_in_between() {
@@ -211,6 +222,53 @@ fn in_normal_mode_the_probes_are_sent_again() {
     assert_eq!(probes, [0, 0, 1000, 1000, 3000, 3000]);
     assert_eq!(world.a.state(), State::Established);
     assert_eq!(world.a.stats().syn_retransmissions, 2);
+}
+
+/// A path of 1.2 s, on which echoes come after the probes were sent again; the first probe of all is lost. Timestamps tell
+/// which probes are answered: the lone echo of the first pair and those of the second give no gap of a second.
+#[test]
+fn late_echoes_belong_to_the_probes_that_they_answer() {
+    let timestamps = Config { timestamps: true, ..config() };
+    let mut sent_probes = 0;
+    let mut world =
+        world(timestamps, r#""sttp""#, r#"{"kind": "packet_pair", "retries": 5}"#).scripted(move |sent| {
+            if sent.from == End::B || !sent.has(Flags::SYN) {
+                return vec![ms(600)];
+            }
+            sent_probes += 1;
+            // 52 bytes take 208 us at 2 Mbit/s.
+            let second = sent_probes % 2 == 0;
+            if sent_probes == 1 {
+                vec![]
+            } else {
+                vec![ms(600) + Duration::from_micros(if second { 416 } else { 208 })]
+            }
+        });
+    world.run_until(at_ms(2300));
+    assert_eq!((world.a.state(), world.a.stats().syn_retransmissions), (State::Established, 1));
+    assert!((rate(&world) / 2e6 - 1.0).abs() < 0.01, "{}", rate(&world));
+}
+
+/// Nothing needs to be lost on such a path: the echoes of the first pair open the connection, with their own round trip.
+#[test]
+fn on_a_long_path_the_first_probes_do() {
+    let timestamps = Config { timestamps: true, ..config() };
+    let retry = r#"{"kind": "packet_pair", "retries": 5}"#;
+    let mut probes = 0;
+    let mut world = world(timestamps, r#""sttp""#, retry).scripted(move |sent| {
+        let probe = sent.from == End::A && sent.has(Flags::SYN);
+        probes += u64::from(probe);
+        // 52 bytes take 208 us at 2 Mbit/s.
+        let takes = if probe {
+            Duration::from_micros(208).saturating_mul((probes - 1) % 2 + 1)
+        } else {
+            Duration::ZERO
+        };
+        vec![ms(700) + takes]
+    });
+    world.run_until(at_ms(1401));
+    assert_eq!((world.a.state(), world.a.stats().syn_retransmissions), (State::Established, 1));
+    assert!((rate(&world) / 2e6 - 1.0).abs() < 0.01, "{}", rate(&world));
 }
 
 #[test]

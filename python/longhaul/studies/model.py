@@ -101,6 +101,8 @@ class ResultTable:
     columns: Sequence[str]
     rows: Callable[[Results], Sequence[Sequence[str]]]
     experiments: tuple[str, ...] = ()
+    #: Whether it stands at the top of the document, before the targets.
+    first: bool = False
 
 
 @dataclass(frozen=True)

@@ -136,9 +136,10 @@ def write_markdown(
         f"# {study.title}\n",
         f"{study.about.strip()}\n\nPaper: {study.source}\n",
         _standing(outcomes),
+        *_tables(outcomes, first=True),
         "## Targets\n\n" + _rules() + _targets(outcomes),
         _reasons(outcomes),
-        *_tables(outcomes),
+        *_tables(outcomes, first=False),
         *(f"## {heading}\n\n{text.strip()}\n" for heading, text in {**(sections or {}), **study.findings}.items()),
         _cost_table(outcomes) if with_costs else "",
         "## Where the paper is open\n\n" + _decisions(study) if study.decisions else "",
@@ -182,15 +183,18 @@ def _targets(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _tables(outcomes: Sequence[Outcome]) -> list[str]:
-    """Each of the study's tables, from the largest scale that has it."""
-    found = {table.title: (table, rows) for outcome in outcomes for table, rows in outcome.tables}
+def _tables(outcomes: Sequence[Outcome], *, first: bool) -> list[str]:
+    """Those of the study's tables that stand at the top, or the others, each from the largest scale that has it."""
+    found = {table.title: (table, rows, outcome.scale) for outcome in outcomes for table, rows in outcome.tables}
     parts = []
-    for table, rows in found.values():
+    for table, rows, scale in found.values():
+        if table.first != first:
+            continue
         lines = ["| " + " | ".join(_cell(name) for name in table.columns) + " |"]
-        lines.append("|---|" + "---:|" * (len(table.columns) - 1))
+        lines.append("|---|" + ("---|" if first else "---:|") * (len(table.columns) - 1))
         lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
-        parts.append(f"## {table.title}\n\n{table.caption}\n\n" + "\n".join(lines) + "\n")
+        caption = f"{table.caption} Scale `{scale}`." if len(outcomes) > 1 else table.caption
+        parts.append(f"## {table.title}\n\n{caption}\n\n" + "\n".join(lines) + "\n")
     return parts
 
 
@@ -198,7 +202,10 @@ def _reasons(outcomes: Sequence[Outcome]) -> str:
     missed = {item.target.id: item for outcome in outcomes for item in outcome.judged if item.reason}
     if not missed:
         return ""
-    lines = [f"* **{name}**: {item.reason}" for name, item in missed.items()]
+    by_reason: dict[str, list[str]] = {}
+    for name, item in missed.items():
+        by_reason.setdefault(item.reason, []).append(name)
+    lines = [f"* **{', '.join(names)}**: {reason}" for reason, names in by_reason.items()]
     return "## What is missed, and why\n\n" + "\n".join(lines) + "\n"
 
 

@@ -26,7 +26,8 @@ pub struct PacketPairParams {
     /// STTP's rho_fail, the connection is given up.
     #[schemars(extend("minimum" = 0, "maximum" = 20, "x-unit" = "retries"))]
     pub retries: u32,
-    /// Where gaps are measured. For the receiver `timestamps` are needed, with a `timestamp_tick` well below the gap.
+    /// Where gaps are measured. For the receiver `timestamps` are needed; a `timestamp_tick` above the gap tells no more than the
+    /// sender sees.
     #[schemars(extend("x-unit" = "sender or receiver"))]
     pub side: ProbeSide,
     /// Which gap of a train counts: the median, the mean, or the least.

@@ -170,13 +170,14 @@ impl Connection {
         }
         self.syn_sent_at.get_or_insert(now);
         self.sender.max = 1;
+        let stamp = self.config.timestamps.then(|| self.timestamp(now));
         self.sender.rto_deadline = match &mut self.probing {
             None => now + self.sender.rtt.rto(),
             Some(probing) if answer => {
                 probing.answer_timeout().map_or(Instant::FAR_FUTURE, |wait| now + wait)
             }
             Some(probing) => {
-                let overdue = probing.sent(now, self.config.max_rto);
+                let overdue = probing.sent(now, stamp, self.config.max_rto);
                 self.syn_due = probing.more();
                 overdue
             }

@@ -7,6 +7,7 @@ from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
 from .grids import EXPERIMENTS, SCALES
+from .outcomes import TABLES
 from .targets import TARGETS
 
 STUDY = Study(
@@ -24,4 +25,5 @@ STUDY = Study(
     figures=FIGURES,
     decisions=DECISIONS,
     findings=FINDINGS,
+    tables=TABLES,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Drawing
 from ..drawing import MARKERS, line, need, panels, try_line
 from ..model import Figure
 from ..results import NotRun, Results, Row
-from . import measures
+from . import measures, practical
 from .grids import COMPARED, RIVALS
 from .tables import APPENDIX_1, APPENDIX_2, PROTOCOLS, Counted
 
@@ -24,8 +24,8 @@ def _intervals(results: Results) -> Drawing:
     drawing, axes = panels(3)
     for panel, protocol in zip(axes, ("reno", "sttp", "sttp half"), strict=True):
         row = results["functional"].where(protocol=protocol)[0]
-        packets = measures.intervals(row, "offered_packets")
-        for flow, counts in enumerate(packets):
+        for flow in range(6):
+            counts = measures.sent_by_source(row, flow)
             panel.bar(np.arange(len(counts)) + 1 + 0.13 * (flow - 2.5), counts, 0.13, label=f"source {flow + 1}")
         panel.set_title(_NAMES[protocol])
         panel.set_xlabel("reporting interval of 10 s")
@@ -150,6 +150,78 @@ def _modern(group: str, quantile: str, title: str) -> Callable[[Results], Drawin
     return draw
 
 
+def _bars(axes: Axes, names: Sequence[str], groups: Mapping[str, Callable[[str], float]], title: str) -> None:
+    """A group of bars for each name, one for each of `groups`; a value that was not run is left out."""
+    width = 0.8 / len(groups)
+    drawn = []
+    for number, (label, value) in enumerate(groups.items()):
+        places, heights = [], []
+        for place, name in enumerate(names):
+            try:
+                heights.append(value(name))
+            except NotRun:
+                continue
+            places.append(place + width * (number - (len(groups) - 1) / 2))
+        axes.bar(places, heights, width, label=label)
+        drawn.append(bool(places))
+    need(drawn)
+    axes.set_xticks(
+        range(len(names)), [name.replace(", ", ",\n") for name in names], fontsize=6.5, rotation=60, ha="right"
+    )
+    axes.set_ylabel(title)
+    axes.legend()
+
+
+_ADDED = tuple(practical.ADDITIONS)
+
+
+def _additions(results: Results) -> Drawing:
+    """Loss and Jain's index of each addition at 2 Mbit/s, first in first out and in turn, and utilisation on the satellite."""
+    drawing, axes = panels(3, share_y=False)
+    table = results["additions"]
+    parts = (
+        (axes[0], "2 Mbit/s", (*_ADDED, "reno"), lambda row: 100 * row[f"{measures.LINK}.drop_rate"], "packets dropped at 2 Mbit/s (%)"),
+        (axes[1], "2 Mbit/s", (*_ADDED, "reno"), measures.jain, "Jain's index at 2 Mbit/s"),
+        (axes[2], practical.SATELLITE, (*_ADDED, "cubic", "bbr"), lambda row: 100 * row[f"{measures.LINK}.utilisation"], "utilisation at 50 Mbit/s (%)"),
+    )  # fmt: skip
+    for panel, path, names, metric, title in parts:
+        groups = {
+            label: lambda user, queue=queue, metric=metric, path=path: table.median(metric, user=user, path=path, queue=queue)
+            for queue, label in (("droptail", "first in, first out"), ("drr", "in turn"))
+        }  # fmt: skip
+        _bars(panel, names, groups, title)
+    return drawing
+
+
+def _shares(results: Results) -> Drawing:
+    drawing, axes = panels(2)
+    table = results["contests"]
+    for panel, queue in zip(axes, practical.QUEUES, strict=True):
+        groups = {
+            f"{rival}, {path}": lambda user, path=path, rival=rival, queue=queue: 100 * table.median(measures.share, user=user, path=path, rival=rival, queue=queue)
+            for path, rival in practical.CONTESTS
+        }  # fmt: skip
+        _bars(panel, _ADDED, groups, "share beside as many of a rival (%)")
+        panel.axhline(50, color="grey", linewidth=0.8, zorder=0)
+        panel.set_title({"droptail": "first in, first out", "drr": "in turn"}[queue])
+    return drawing
+
+
+def _felt(group: str, metric: str, title: str) -> Callable[[Results], Drawing]:
+    def draw(results: Results) -> Drawing:
+        drawing, (axes,) = panels()
+        table = results["people"]
+        names = {"nobody": "no rival", "cubic": "beside CUBIC", "bbr": "beside BBR"}
+        groups = {
+            names[rival]: lambda user, rival=rival: table.median(f"group.{group}.{metric}", user=user, rival=rival)
+            for rival in practical.BESIDE
+        }  # fmt: skip
+        _bars(axes, (*_ADDED, "cubic", "bbr"), groups, f"{title} (s)")
+        return drawing
+
+    return draw
+
+
 def _sent(counted: Counted) -> float:
     return counted[0]
 
@@ -186,4 +258,8 @@ FIGURES = (
     Figure("B", "Packet pairs and fair queueing", "Not in the thesis: experiment 2 with routers that serve flows in turn.", _disciplines, ("queues",)),
     Figure("C", "Pages", "50 Mbit/s, 600 ms: 95 % of pages take no longer.", _modern("pages", "page_time_p95_s", "95 % page time"), ("modern",)),
     Figure("D", "Keystrokes", "50 Mbit/s, 600 ms: 95 % of echoes take no longer.", _modern("keys", "response_time_p95_s", "95 % latency"), ("modern",)),
+    Figure("E", "What each addition brings among its own kind", "Fifty transfers at 2 Mbit/s, and four at 50 Mbit/s and 600 ms.", _additions, ("additions",)),
+    Figure("F", "What each addition brings beside a rival", "50 % is an equal share.", _shares, ("contests",)),
+    Figure("G", "What a reader feels", "50 Mbit/s down, 5 up, 600 ms: 95 % of pages take no longer.", _felt("pages", "page_time_p95_s", "95 % page time"), ("people",)),
+    Figure("H", "What a typist feels", "50 Mbit/s down, 5 up, 600 ms: 95 % of echoes take no longer.", _felt("keys", "response_time_p95_s", "95 % latency"), ("people",)),
 )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..model import Case, Experiment
+from . import practical
 from .scenarios import (
     BURSTS,
     FILM,
@@ -30,7 +31,7 @@ COMPARED = ("reno", "vegas", *VERSIONS)
 SCALES = {
     "tiny": "short runs of a few points, for continuous integration",
     "quick": "every row of every table once, at full length; fewer points of experiment 6",
-    "full": "ten seeds; experiment 6 with every number of nodes",
+    "full": "ten seeds; experiment 6 once with every number of nodes",
 }
 #: Experiment 6: multiples of three.
 MIXED = tuple(range(3, 100, 3))
@@ -82,6 +83,25 @@ def functional(scale: str) -> list[Case]:
         Case({"protocol": protocol}, topology_1(settings), _seeds(scale), tables=True, weight=0.1)
         for protocol, settings in FIRST_PROTOCOLS.items()
     ]
+
+
+#: Experiment 1 read otherwise: a larger buffer, ns-2's window, the bucket that the thesis built first, the factor of its example.
+FIRST_READINGS: Mapping[str, str | Settings] = {
+    "reno": "reno",
+    "sttp R2, timer": sttp(timeout_factor=0.5, window=0, **_PATIENT),
+    "sttp R1, timer": sttp(timeout_factor=0.5, window=0, scaling="linear", **_PATIENT),
+    "sttp R2, acks": sttp(timeout_factor=0.5, window=0, bucket="acks", **_PATIENT),
+    "sttp R1, acks": sttp(timeout_factor=0.5, window=0, bucket="acks", scaling="linear", **_PATIENT),
+}
+FIRST_BUFFERS, FIRST_WINDOWS = (64, 128, 200), (0, 20)
+
+
+def first(scale: str) -> list[Case]:
+    """Experiment 1 with what its description leaves open read otherwise."""
+    return [
+        Case({"protocol": name, "buffer": buffer, "window": window}, topology_1(protocol, queue=buffer, window=window or None), _seeds(scale), tables=True, weight=0.1)
+        for name, protocol in _thin(scale, tuple(FIRST_READINGS.items()), ()) for buffer in FIRST_BUFFERS for window in FIRST_WINDOWS
+    ]  # fmt: skip
 
 
 def transfers(scale: str) -> list[Case]:
@@ -150,9 +170,8 @@ def mixed(scale: str) -> list[Case]:
         ]
         return flows(built, groups)
 
-    seeds = 3 if scale == "full" else 1
     return [
-        Case({"n": count, "version": version}, scenario(count, version), seeds, weight=duration / 60)
+        Case({"n": count, "version": version}, scenario(count, version), weight=duration / 60)
         for count in counts for version in VERSIONS
     ]  # fmt: skip
 
@@ -178,7 +197,7 @@ def queues(scale: str) -> list[Case]:
             _experiment_2(count, protocol, duration=900, discipline=queue),
             _seeds(scale),
         )
-        for queue in _thin(scale, ("droptail", "drr", "wfq"), ()) for count in (10, 30, 100) for protocol in ("reno", *VERSIONS)
+        for queue in _thin(scale, ("droptail", "drr", "wfq"), ()) for count in (10, 30, 100) for protocol in ("reno", *VERSIONS, "sttp loss only")
     ]  # fmt: skip
 
 
@@ -286,6 +305,7 @@ def modern(scale: str) -> list[Case]:
 
 EXPERIMENTS = (
     Experiment("functional", "Experiment 1: six sources, one after the other, at 64 kbit/s", "4.2.1", functional),
+    Experiment("first", "Experiment 1 read otherwise: buffers, windows, buckets", "4.2.1", first),
     Experiment("transfers", "Experiment 2: bulk transfers at 2 Mbit/s", "4.2.2", transfers),
     Experiment("fairness", "Experiment 3: fairness at 128 kbit/s", "4.2.3", fairness),
     Experiment("video", "Experiment 4: films at 0.5 Mbit/s", "4.2.4", video),
@@ -301,4 +321,8 @@ EXPERIMENTS = (
     Experiment("restarts", "C1: Reno that remembers its window", "2.2", restarts),
     Experiment("timers", "Experiments 2 and 4 with an RTO of at least 1 s", "-", timers),
     Experiment("modern", "Pages and keystrokes at 50 Mbit/s and 600 ms", "-", modern),
+    Experiment("additions", "Made practical: each addition among its own kind", "6.3", practical.additions),
+    Experiment("contests", "Made practical: each addition beside a rival", "6.3", practical.contests),
+    Experiment("people", "Made practical: pages and keystrokes", "6.3", practical.people),
+    Experiment("late", "Made practical: a flow that begins in another's queue", "6.3", practical.late),
 )

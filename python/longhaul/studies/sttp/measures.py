@@ -85,6 +85,20 @@ def of_group(name: str) -> Callable[[Row], float]:
     return lambda row: row[f"group.{name}.delivered_bytes"]
 
 
+def share(row: Row) -> float:
+    """Of what our flows and a rival's get, the part that is ours."""
+    own, rivals = (row[f"group.{name}.delivered_bytes"] for name in ("own", "rivals"))
+    return own / (own + rivals)
+
+
+def queue_between(row: Row, after: float, until: float) -> float:
+    """Mean length of the bottleneck's queue from `after` to `until` (seconds of the run), in bytes."""
+    result = row.result()
+    place = next(i for i, item in enumerate(result.summary["links"]) if item["name"] == _FORWARD)
+    spans = (pl.col("link") == place) & pl.col("time_s").is_between(after, until, closed="right")
+    return statistics.fmean(float(value) for value in result.links.filter(spans)["queue_bytes"].to_list())
+
+
 def jain_of(values: Sequence[float]) -> float:
     """(sum x)^2 / (n sum x^2); the thesis prints it without the n (decision 17)."""
     return sum(values) ** 2 / (len(values) * sum(value * value for value in values))
@@ -99,22 +113,28 @@ class Node:
     rtt: tuple[float, float]
 
 
-def intervals(row: Row, column: str, link: str = "middle.forward") -> list[list[float]]:
-    """Experiment 1: what the monitor counted in each reporting interval, by flow."""
+def intervals(row: Row, column: str, flow: int, links: Sequence[str]) -> list[float]:
+    """Experiment 1: what monitors at these links counted of a flow in each reporting interval, together."""
     result = row.result()
-    position = next(i for i, item in enumerate(result.summary["links"]) if item["name"] == link)
-    frame = result.monitors.filter(pl.col("link") == position)
-    return [frame.filter(pl.col("flow") == flow)[column].cast(pl.Float64).to_list() for flow in range(6)]
+    places = [i for i, item in enumerate(result.summary["links"]) if item["name"] in links]
+    mine = (pl.col("flow") == flow) & pl.col("link").is_in(places)
+    counted = result.monitors.filter(mine).group_by("time_s").agg(pl.col(column).cast(pl.Float64).sum()).sort("time_s")
+    return [float(value) for value in counted[column].to_list()]
+
+
+def sent_by_source(row: Row, flow: int) -> list[float]:
+    """Experiment 1: packets that a source sent in each interval, those that its own link dropped included."""
+    return intervals(row, "offered_packets", flow, [f"access-{flow}.forward"])
 
 
 def nodes(row: Row) -> list[Node]:
     """Table 4.4: the last nine of ten intervals (its means are ninths); a source that has not begun counts with nothing."""
-    packets, drops = intervals(row, "offered_packets"), intervals(row, "dropped_packets")
     frame = row.result().flows
     found = []
     for flow in range(6):
+        drops = intervals(row, "dropped_packets", flow, [f"access-{flow}.forward", "middle.forward"])
         trips = [float(t) for t in frame.filter(pl.col("flow") == flow)["srtt_s"].drop_nulls().to_list()]
-        found.append(Node(_spread(packets[flow][1:]), _spread(drops[flow][1:]), _spread(trips[-9:] or [0.0])))
+        found.append(Node(_spread(sent_by_source(row, flow)[1:]), _spread(drops[1:]), _spread(trips[-9:] or [0.0])))
     return found
 
 

@@ -41,6 +41,7 @@ PROTOCOLS: Mapping[str, Settings] = {
     "reno average": {"congestion": {"kind": "reno_average", "counting": "acks"}},
     "sttp": sttp(),
     "sttp half": sttp(timeout_factor=0.5),
+    "sttp loss only": sttp(timeout_factor=0.5, rtt_lo=0.0, rtt_hi=10.0),
     **{f"sttp {weights}": sttp(weights=weights) for weights in WEIGHTS},
 }
 
@@ -112,17 +113,34 @@ BURSTS = {
 }  # fmt: skip
 
 
-def topology_1(protocol: str | Settings, *, duration: float = 100.0, interval: float = 10.0) -> Scenario:
-    """Figure 4.1: six sources, two routers, one sink; every link 64 kbit/s (decision 15: 10 ms, 64 packets, packets of 500 bytes)."""
-    built = Scenario("experiment 1", duration=_seconds(duration), sample=_seconds(interval), monitor=["middle"])
-    link = {"rate": "64 kbit/s", "delay": "10 ms", "queue": "64 packets"}
-    for source in range(6):
-        built = built.link(f"access-{source}", f"source-{source}", "router-1", **link)
+def topology_1(
+    protocol: str | Settings,
+    *,
+    duration: float = 100.0,
+    interval: float = 10.0,
+    queue: int = 64,
+    window: int | None = None,
+) -> Scenario:
+    """Figure 4.1: six sources, two routers, one sink; every link 64 kbit/s (decision 15: 10 ms, 64 packets, packets of 500 bytes).
+
+    A source's own link is as slow as the one in the middle: both queues are watched.
+    """
+    own_links = [f"access-{source}" for source in range(6)]
+    built = Scenario(
+        "experiment 1", duration=_seconds(duration), sample=_seconds(interval), monitor=[*own_links, "middle"]
+    )
+    link = {"rate": "64 kbit/s", "delay": "10 ms", "queue": f"{queue} packets"}
+    for source, name in enumerate(own_links):
+        built = built.link(name, f"source-{source}", "router-1", **link)
     built = built.link("middle", "router-1", "router-2", **link).link("last", "router-2", "sink", **link)
     for source in range(6):
         start = {"spaced": "1 s", "first": _seconds(source * interval), "jitter": "100 ms"}
         built = built.flow(
-            f"source-{source}", "sink", name=f"source-{source}", start=start, tcp=tcp(protocol, packet=500, window=None)
+            f"source-{source}",
+            "sink",
+            name=f"source-{source}",
+            start=start,
+            tcp=tcp(protocol, packet=500, window=window),
         )
     return built
 
@@ -165,20 +183,29 @@ def modern_tcp(protocol: str) -> dict[str, Any]:
     return shared | {"congestion": protocol}
 
 
-def modern_path(protocol: str, rival: str, *, duration: float) -> Scenario:
-    """Ten readers, ten shells and two transfers of a protocol, beside two transfers of a rival."""
-    one_way = f"{round(MODERN['delay'] * 1000)} ms"
-    built = Scenario(
-        f"{protocol} beside {rival}",
-        duration=_seconds(duration),
-        warmup=_seconds(min(60.0, duration / 3)),
-        sample="1 s",
-    )
-    built = built.dumbbell(
-        bottleneck={"rate": _rate(MODERN["rate"]), "delay": one_way, "queue": {"kind": "droptail", "limit": f"{MODERN['queue']} packets"}},
-        access={"rate": "1 Gbit/s", "delay": "1 ms"},
-    )  # fmt: skip
-    own = modern_tcp(protocol)
+def satellite(
+    name: str, *, duration: float, up: float = MODERN["rate"], down: str = "forward", queue: str = "droptail"
+) -> Scenario:
+    """The path of today; `up` in bit/s is the rate against the direction `down`."""
+    back = "reverse" if down == "forward" else "forward"
+    limit = {"kind": queue, "limit": f"{MODERN['queue']} packets"}
+    bottleneck: dict[str, Any] = {
+        "rate": _rate(MODERN["rate"]),
+        "delay": f"{round(MODERN['delay'] * 1000)} ms",
+        "queue": limit,
+    }
+    if up != MODERN["rate"]:
+        bottleneck[back] = {"rate": _rate(up)}
+    built = Scenario(name, duration=_seconds(duration), warmup=_seconds(min(60.0, duration / 3)), sample="1 s")
+    return built.dumbbell(bottleneck=bottleneck, access={"rate": "1 Gbit/s", "delay": "1 ms"})
+
+
+def modern_path(
+    protocol: str, rival: str, *, duration: float, own: Settings | None = None, up: float = MODERN["rate"]
+) -> Scenario:
+    """Ten readers, ten shells and two transfers of a protocol (or with the settings `own`), beside two transfers of a rival."""
+    built = satellite(f"{protocol} beside {rival}", duration=duration, up=up, down="reverse")
+    own = modern_tcp(protocol) if own is None else own
     # Readers and typists are at the left; what they wait for comes from the right, as the files do.
     down = {"from": "right", "to": "left"}
     start = {"uniform": ["0 s", "5 s"]}

@@ -9,7 +9,7 @@ from typing import Any
 from ..model import Target, target
 from ..results import NotRun, Results, Row, Table
 from ..verdict import Judgement, band, both, holds, listed, median, number, row_of
-from . import grids, measures
+from . import grids, measures, practical
 from .measures import dead, dropped, goodput, jain, jain_of, loss, sent, with_interval
 from .reasons import REASONS
 from .tables import APPENDIX_1, APPENDIX_2, LONG_RUNS, PROTOCOLS, TABLE_4_4, TABLE_4_5, VERSIONS, Counted
@@ -528,6 +528,17 @@ def _queues(user: str) -> Judge:
     return judge
 
 
+def _without_gradient(results: Results) -> Judgement:
+    """Losses where flows are served in turn, with the rule of the round trip and with losses alone."""
+    table = results["queues"]
+    found = {
+        n: tuple(_mean(table, loss, protocol=p, n=n, queue="drr") for p in ("sttp half", "sttp loss only"))
+        for n in (10, 30, 100)
+    }
+    text = ", ".join(f"{a:.2f} % with the rule, {b:.2f} % without at {n}" for n, (a, b) in found.items())
+    return holds({f"n {n}": b < a for n, (a, b) in found.items()}, text)
+
+
 # A path of today.
 
 
@@ -561,6 +572,59 @@ def _starved(user: str, least: float) -> Judge:
             )
             share[rival] = 100 * own / (own + other)
         return holds({f"beside {r}": s >= least for r, s in share.items()}, listed(share, "%"))
+
+    return judge
+
+
+# Made practical.
+
+
+def _made_practical(user: str) -> Judge:
+    """The link used, nothing of TCP's losses, nobody dead, on each path first in first out."""
+
+    def judge(results: Results) -> Judgement:
+        table = results["additions"]
+        checks: dict[str, bool] = {}
+        text = []
+        for path in table.points("path", user=user):
+            point = {"user": user, "path": path, "queue": "droptail"}
+            used = _mean(table, lambda row: 100 * row[f"{measures.LINK}.utilisation"], **point)
+            index, unopened = _mean(table, jain, **point), _mean(table, lambda row: row["failed_starts"], **point)
+            checks |= {
+                f"link used, {path}": used >= 90,
+                f"fair, {path}": index >= 0.9,
+                f"all open, {path}": unopened == 0,
+            }
+            text.append(f"{path}: {used:.0f} %, J {index:.2f}, {unopened:.1f} dead")
+        return holds(checks, "; ".join(text))
+
+    return judge
+
+
+def _neither_starves_nor_overruns(user: str) -> Judge:
+    def judge(results: Results) -> Judgement:
+        table = results["contests"]
+        shares = {
+            f"{rival}, {path}": 100 * _mean(table, measures.share, user=user, path=path, rival=rival, queue="droptail")
+            for path, rival in practical.CONTESTS
+        }  # fmt: skip
+        return holds({name: 25 <= value <= 75 for name, value in shares.items()}, listed(shares, "%"))
+
+    return judge
+
+
+def _felt(metric: str, what: str) -> Judge:
+    """With all additions 95 % of times not above the shorter of CUBIC's and BBR's in the same place."""
+
+    def judge(results: Results) -> Judgement:
+        table = results["people"]
+        checks: dict[str, bool] = {}
+        text = []
+        for rival in practical.BESIDE:
+            values = {user: table.median(metric, user=user, rival=rival) for user in ("strict", "all", "cubic", "bbr")}
+            checks[f"beside {rival}"] = values["all"] <= min(values["cubic"], values["bbr"])
+            text.append(f"beside {rival}: " + ", ".join(f"{user} {value:.2f} s" for user, value in values.items()))
+        return holds(checks, f"{what}: " + "; ".join(text))
 
     return judge
 
@@ -632,6 +696,7 @@ TARGETS = (
     _t("S5a", "5.1.2", "strict starts: flows that never open", _dead("starts", (10, 50, 100, 200), start="strict"), "starts", kind="ordering"),
     _t("S5b", "5.1.2", "with retries all open (suggested)", _no_dead("retry"), "starts", kind="ordering"),
     *(_t(f"S5c {user}", "5.1.2", "fair queueing suits packet pairs: fairer than FIFO", _queues(user), "queues", kind="ordering") for user in VERSIONS),
+    _t("S5d", "1.5", "served in turn (DRR) STTP loses more than Reno, since R2 drifts up with each swing of the round trip (specification): less without that rule", _without_gradient, "queues", kind="ordering"),
     _t("R1", "3.4.4", "R1, the worked example, fills the bottleneck (decision 1)", _ratio_reading, "readings", kind="ordering"),
     _t("R", "App. T1", "which reading gives the appendix's losses: none with 10 sources, 0.9 % with 50, 1.1 % with 100; all with full links", _which_reading, "readings", kind="band"),
     _t("R3", "3.4.4", "the formula as printed, a negative control: rates rise whatever happens", _control, "readings", kind="ordering"),
@@ -640,4 +705,9 @@ TARGETS = (
     _t("M1", "-", "claim: STTP suits interactive use. Pages: 95 % not above CUBIC's", _modern("page_time_p95_s", "pages", "95 % of pages"), "modern", kind="ordering"),
     _t("M2", "-", "keystrokes: 95 % not above CUBIC's", _modern("response_time_p95_s", "keys", "95 % of keystrokes"), "modern", kind="ordering"),
     _t("M3", "4.2.6", "STTP starves beside loss-based rivals: its transfers keep at least 30 %", _starved("sttp", 30), "modern", kind="band"),
+    # Made practical.
+    *(_t(f"P1 {user}", "6.3", "practical: on every path, first in first out, the link at least 90 % used, Jain's index at least 0.9, no flow dead", _made_practical(user), "additions", kind="ordering") for user in ("strict", "level", "all")),
+    *(_t(f"P2 {user}", "6.3", "competitive: neither starves nor overruns, 25 to 75 % beside as many flows of a rival", _neither_starves_nor_overruns(user), "contests", kind="band") for user in ("strict", "level", "competitive", "all")),
+    _t("P3", "6.3", "pages with all additions: 95 % not above CUBIC's and BBR's", _felt("group.pages.page_time_p95_s", "95 % of pages"), "people", kind="ordering"),
+    _t("P4", "6.3", "keystrokes with all additions: 95 % not above CUBIC's and BBR's", _felt("group.keys.response_time_p95_s", "95 % of keystrokes"), "people", kind="ordering"),
 )  # fmt: skip

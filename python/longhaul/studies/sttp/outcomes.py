@@ -1,0 +1,174 @@
+"""Tables of the document: experiment 1 read otherwise, and what each addition of the practical STTP brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..model import ResultTable
+from ..results import Results, Row
+from . import grids, measures, practical
+from .claims import CLAIMS_TABLE
+from .practical import SATELLITE
+from .scenarios import MODERN
+
+Metric = Callable[[Row], float]
+#: A metric and how it is written.
+Part = tuple[Metric, str]
+
+
+def _cell(results: Results, experiment: str, parts: Sequence[Part], **point: object) -> str:
+    """Means over seeds; a dash where this is not run: each path has its own TCPs."""
+    table = results[experiment]
+    if not table.has(**point):
+        return "–"
+    means = [measures.interval(table.values(metric, **point)).mean for metric, _ in parts]
+    return ", ".join(form.format(mean) for mean, (_, form) in zip(means, parts, strict=True))
+
+
+def _of(name: str, factor: float = 1.0) -> Metric:
+    return lambda row: factor * row[name]
+
+
+_LINK = measures.LINK
+_USED: Part = (_of(f"{_LINK}.utilisation", 100), "{:.0f} %")
+_LOST: Part = (_of(f"{_LINK}.drop_rate", 100), "{:.2g} %")
+_DELAY: Part = (_of(f"{_LINK}.queue_delay_mean_s", 1e3), "{:.0f} ms")
+_JAIN: Part = (measures.jain, "{:.2f}")
+
+
+def _never_opened(row: Row) -> float:
+    """Connections whose probes failed; of those without probes none."""
+    return row.get("failed_starts") or 0.0
+
+
+_DEAD: Part = (_never_opened, "{:.1f}")
+_SHARE: Part = (lambda row: 100 * measures.share(row), "{:.0f} %")
+
+
+def _users(*, today: bool, thesis: bool) -> list[str]:
+    more = (practical.REFERENCES["thesis"] if thesis else ()) + (practical.REFERENCES["today"] if today else ())
+    return [*practical.ADDITIONS, *more]
+
+
+def _alone(queue: str) -> ResultTable:
+    paths = (*practical.PATHS, SATELLITE)
+
+    def rows(results: Results) -> list[list[str]]:
+        return [
+            [user, *(_cell(results, "additions", (_USED, _LOST, _DELAY, _JAIN, _DEAD), user=user, path=path, queue=queue) for path in paths)]
+            for user in _users(today=True, thesis=True)
+        ]  # fmt: skip
+
+    name = {"droptail": "first in, first out", "drr": "deficit round robin"}[queue]
+    counts = ", ".join(f"{count} at {path}" for path, (_, count, _) in practical.PATHS.items())
+    return ResultTable(
+        f"What each addition brings among its own kind: {name}",
+        f"Transfers ({counts}, four at {SATELLITE} with 5 Mbit/s up): utilisation of the bottleneck, packets dropped, mean queueing delay, Jain's index, flows that never open.",
+        ("", *paths),
+        rows,
+        ("additions",),
+    )
+
+
+def _contests() -> ResultTable:
+    places = [(path, rival, queue) for path, rival in practical.CONTESTS for queue in practical.QUEUES]
+
+    def rows(results: Results) -> list[list[str]]:
+        return [
+            [user, *(_cell(results, "contests", (_SHARE, _LOST), user=user, path=path, rival=rival, queue=queue) for path, rival, queue in places)]
+            for user in _users(today=True, thesis=True)
+        ]  # fmt: skip
+
+    return ResultTable(
+        "What each addition brings beside a rival",
+        f"As many flows of a rival begin later (five at 2 Mbit/s, one at {SATELLITE}): share of what both get, 50 % being equal; packets dropped.",
+        ("", *(f"{rival.upper() if rival != 'reno' else 'Reno'}, {path}, {queue}" for path, rival, queue in places)),
+        rows,
+        ("contests",),
+    )
+
+
+def _people() -> ResultTable:
+    pages: Sequence[Part] = (
+        (_of("group.pages.page_time_mean_s"), "pages {:.1f}"), (_of("group.pages.page_time_p95_s"), "{:.1f} s"), (_of("group.keys.response_time_mean_s"), "keys {:.2f}"),
+        (_of("group.keys.response_time_p95_s"), "{:.2f} s"), (_of("group.files.goodput_bps", 1e-6), "files {:.0f} Mbit/s"),
+    )  # fmt: skip
+
+    def rows(results: Results) -> list[list[str]]:
+        return [
+            [user, *(_cell(results, "people", pages, user=user, rival=rival) for rival in practical.BESIDE)]
+            for user in _users(today=True, thesis=False)
+        ]
+
+    return ResultTable(
+        "What a reader and a typist feel",
+        f"{SATELLITE}, 5 Mbit/s up: pages and echoes of keystrokes, mean and 95 %, beside two files of the same kind, and two of a rival besides.",
+        ("", "no rival", "beside CUBIC", "beside BBR"),
+        rows,
+        ("people",),
+    )
+
+
+def _late() -> ResultTable:
+    spans = ((85, 130), (150, 195), (195, 240))
+
+    def delay(after: float, until: float) -> Part:
+        return lambda row: 8e3 * measures.queue_between(row, after, until) / MODERN["rate"], "{:.0f} ms"
+
+    def rows(results: Results) -> list[list[str]]:
+        goodput: Part = (_of("group.own.goodput_bps", 1e-6), "{:.1f} Mbit/s")
+        return [
+            [user, *(_cell(results, "late", (part,), user=user) for part in (*(delay(*span) for span in spans), goodput))]
+            for user in practical.LATE
+        ]  # fmt: skip
+
+    return ResultTable(
+        "A flow that begins in another's queue",
+        "A transfer of CUBIC fills the queue, another flow begins at 40 s, the first ends at 80 s: the queue that stands from then on is the second's own. Mean queue, in time at 50 Mbit/s.",
+        ("", *(f"{a} to {b} s" for a, b in spans), "goodput of the second"),
+        rows,
+        ("late",),
+    )
+
+
+def _first() -> ResultTable:
+    def sums(row: Row) -> tuple[float, float, float]:
+        nodes = measures.nodes(row)
+        early = sum(node.sent[0] for node in nodes[:2]) / 2
+        rest = sum(node.sent[0] for node in nodes[2:]) / 4
+        return sum(node.sent[0] for node in nodes), sum(node.dropped[0] for node in nodes), early / rest
+
+    def pick(index: int) -> Metric:
+        return lambda row: sums(row)[index]
+
+    parts: Sequence[Part] = (
+        (pick(0), "{:.0f} sent"), (lambda row: 100 * sums(row)[1] / sums(row)[0], "{:.1f} % dropped"), (pick(2), "ratio {:.1f}"),
+    )  # fmt: skip
+    points: Mapping[str, tuple[int, int]] = {
+        f"{buffer} packets, {'window of 20' if window else 'no window'}": (buffer, window)
+        for buffer in grids.FIRST_BUFFERS for window in grids.FIRST_WINDOWS
+    }  # fmt: skip
+
+    def rows(results: Results) -> list[list[str]]:
+        return [
+            [name, *(_cell(results, "first", parts, protocol=name, buffer=b, window=w) for b, w in points.values())]
+            for name in grids.FIRST_READINGS
+        ]
+
+    return ResultTable(
+        "Experiment 1 read otherwise",
+        "Packets sent in an interval by all six sources, share of them dropped at either queue, and the first two sources' rate over the others'. The thesis: Reno 160 and 38 %, ratio 1.7; STTP 128, none, 2.9.",
+        ("", *points),
+        rows,
+        ("first",),
+    )
+
+
+TABLES = (
+    CLAIMS_TABLE,
+    _first(),
+    *(_alone(queue) for queue in practical.QUEUES),
+    _contests(),
+    _people(),
+    _late(),
+)
