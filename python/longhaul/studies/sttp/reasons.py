@@ -82,4 +82,12 @@ REASONS: dict[str, str] = {
     "C1": "Measured in experiment 2's network, not in REAL, whose Reno and scenarios are not described. Between 50 and 200 sources going on with the average window costs 4 to 6 % of the unique bytes.",
     "M1": "Servers send no probes and begin with the initial window over a round trip; from there STTP grows only when a round trip falls, which over 600 ms is seldom.",
     "M3": "No additive increase: after a cut nothing brings the rate back while others fill the queue.",
+    "P1 strict": "Lost probes are the end of a flow, those that were cut have no way up, and on the satellite small probes measure the 5 Mbit/s of the way back.",
+    "P1 level": "Still strict: flows with lost probes are dead. At 64 kbit/s two of four are, and the others' rates are those of a few packets in a round trip.",
+    "P1 all": "At 64 and 128 kbit/s four flows contend with each other as if with rivals; the satellite link is 89 % used since the queue is drained.",
+    "P2 strict": "Beside CUBIC and BBR at 600 ms a rate measured by small probes is that of the way back, and nothing raises it.",
+    "P2 level": "Without a rival's window it gives way for good: what that window is for.",
+    "P2 competitive": "It contends with the window of CUBIC.",
+    "P2 all": "It contends with the window of CUBIC, which takes from Reno what CUBIC takes.",
+    "P3": "Servers begin with their initial window, and timestamps bring delayed ACKs into the round trips; see the finding.",
 }
