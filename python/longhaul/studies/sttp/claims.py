@@ -10,6 +10,7 @@ from . import measures, practical
 
 #: Verdict and numbers.
 Found = tuple[str, str]
+RIVAL_NAMES = {"reno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}
 _VERSION = "sttp half"
 _TCPS = ("reno", "vegas")
 
@@ -116,7 +117,7 @@ def _starves(results: Results) -> Found:
         values = results["contests"].values(measures.share, user="strict", path=path, rival=rival, queue="droptail")
         mean = measures.interval(values).mean
         held.append(mean < 0.25)
-        text.append(f"beside as many flows of {rival.upper()} at {path}: {100 * mean:.0f} % of what both get")
+        text.append(f"beside as many flows of {RIVAL_NAMES[rival]} at {path}: {100 * mean:.0f} % of what both get")
     return _verdict(held), "; ".join(text)
 
 
@@ -126,7 +127,7 @@ def _people(metric: str, what: str) -> Callable[[Results], Found]:
         for rival in practical.BESIDE:
             values = {u: table.median(metric, user=u, rival=rival) for u in ("strict", "all", "cubic", "bbr")}
             held.append(values["strict"] <= min(values["cubic"], values["bbr"]))
-            place = "alone" if rival == "nobody" else f"beside {rival.upper()}"
+            place = "alone" if rival == "nobody" else f"beside {RIVAL_NAMES[rival]}"
             text.append(
                 f"{place} {values['strict']:.2f} s, with all additions {values['all']:.2f} s (CUBIC {values['cubic']:.2f} s, BBR {values['bbr']:.2f} s)"
             )

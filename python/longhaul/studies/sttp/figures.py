@@ -169,7 +169,9 @@ def _bars(axes: Axes, names: Sequence[str], groups: Mapping[str, Callable[[str],
         range(len(names)), [name.replace(", ", ",\n") for name in names], fontsize=6.5, rotation=60, ha="right"
     )
     axes.set_ylabel(title)
-    axes.legend()
+    # Room for the legend above the bars.
+    axes.set_ylim(top=1.3 * axes.get_ylim()[1])
+    axes.legend(loc="upper left", ncols=2)
 
 
 _ADDED = tuple(practical.ADDITIONS)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ..model import ResultTable
 from ..results import Results, Row
 from . import grids, measures, practical
-from .claims import CLAIMS_TABLE
+from .claims import CLAIMS_TABLE, RIVAL_NAMES
 from .practical import SATELLITE
 from .scenarios import MODERN
 
@@ -82,7 +82,7 @@ def _contests() -> ResultTable:
     return ResultTable(
         "What each addition brings beside a rival",
         f"As many flows of a rival begin later (five at 2 Mbit/s, one at {SATELLITE}): share of what both get, 50 % being equal; packets dropped.",
-        ("", *(f"{rival.upper() if rival != 'reno' else 'Reno'}, {path}, {queue}" for path, rival, queue in places)),
+        ("", *(f"{RIVAL_NAMES[rival]}, {path}, {queue}" for path, rival, queue in places)),
         rows,
         ("contests",),
     )

@@ -89,5 +89,5 @@ REASONS: dict[str, str] = {
     "P2 level": "Without a rival's window it gives way for good: what that window is for.",
     "P2 competitive": "It contends with the window of CUBIC.",
     "P2 all": "It contends with the window of CUBIC, which takes from Reno what CUBIC takes.",
-    "P3": "Servers begin with their initial window, and timestamps bring delayed ACKs into the round trips; see the finding.",
+    "P3": "Not found out: see the finding.",
 }
