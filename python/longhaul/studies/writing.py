@@ -184,8 +184,12 @@ def _targets(outcomes: Sequence[Outcome]) -> str:
 
 
 def _tables(outcomes: Sequence[Outcome], *, first: bool) -> list[str]:
-    """Those of the study's tables that stand at the top, or the others, each from the largest scale that has it."""
-    found = {table.title: (table, rows, outcome.scale) for outcome in outcomes for table, rows in outcome.tables}
+    """Those of the study's tables that stand at the top, from each scale, or the others, from the largest scale that has them."""
+    found = {
+        (table.title, outcome.scale if first else ""): (table, rows, outcome.scale)
+        for outcome in outcomes
+        for table, rows in outcome.tables
+    }
     parts = []
     for table, rows, scale in found.values():
         if table.first != first:
@@ -194,7 +198,8 @@ def _tables(outcomes: Sequence[Outcome], *, first: bool) -> list[str]:
         lines.append("|---|" + ("---|" if first else "---:|") * (len(table.columns) - 1))
         lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
         caption = f"{table.caption} Scale `{scale}`." if len(outcomes) > 1 else table.caption
-        parts.append(f"## {table.title}\n\n{caption}\n\n" + "\n".join(lines) + "\n")
+        title = f"{table.title}, {scale} scale" if first and len(outcomes) > 1 else table.title
+        parts.append(f"## {title}\n\n{caption}\n\n" + "\n".join(lines) + "\n")
     return parts
 
 

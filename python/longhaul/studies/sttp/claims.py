@@ -159,8 +159,8 @@ def _rows(results: Results) -> list[list[str]]:
         try:
             rows.append([claim, *find(results)])
         except NotRun:
-            rows.append([claim, "not run", ""])
-    if all(row[1] == "not run" for row in rows):
+            continue
+    if not rows:
         raise NotRun("no claim's runs are done")
     return rows
 
