@@ -26,6 +26,12 @@ array set opt {
     max_rto        60.0
     initial_rto    1.0
     starts         ""
+    traffic        bulk
+    event          210
+    event_rate     64e3
+    on             0.5
+    off            0.5
+    shape          1.5
     seed           1
     scheduler      Calendar
     all_headers    0
@@ -36,7 +42,9 @@ array set opt {
 # bottleneck; discipline is droptail or red, which marks (adaptive, gentle, automatic thresholds for 5 ms) and switches ECN on;
 # congestion is reno or highspeed; max_ssthresh in packets limits slow start (0: it does not); overhead is the largest random delay before a
 # transmission in seconds; delack is 0 (every packet is acknowledged) or the timer in seconds; starts names a file with one start time per
-# line, one line per flow (all flows start at 0 without it); monitor=0 leaves the counters out, to see what they cost.
+# line, one line per flow (all flows start at 0 without it); traffic is bulk, or
+# pareto or exponential for sources that write `event` bytes at event_rate for on seconds, and rest for off seconds, on average, with
+# the shape of Pareto's distribution: TCP sends a packet for each such write; monitor=0 leaves the counters out, to see what they cost.
 
 foreach arg $argv {
     if {![regexp {^([a-z_]+)=(.*)$} $arg -> key value] || ![info exists opt($key)]} {
@@ -198,7 +206,21 @@ for {set i 0} {$i < $opt(flows)} {incr i} {
     $ns attach-agent $host $sender($i)
     $ns attach-agent $peer $sink
     $ns connect $sender($i) $sink
-    set app [new Application/FTP]
+    switch $opt(traffic) {
+        bulk { set app [new Application/FTP] }
+        pareto - exponential {
+            set app [new Application/Traffic/[string totitle $opt(traffic)]]
+            $app set packetSize_ $opt(event)
+            $app set rate_       $opt(event_rate)
+            $app set burst_time_ $opt(on)
+            $app set idle_time_  $opt(off)
+            if {$opt(traffic) eq "pareto"} { $app set shape_ $opt(shape) }
+        }
+        default {
+            puts stderr "dumbbell.tcl: unknown traffic '$opt(traffic)'; known: bulk, pareto, exponential"
+            exit 2
+        }
+    }
     $app attach-agent $sender($i)
     set start [expr {[llength $starts] ? [lindex $starts $i] : 0.0}]
     $ns at $start "$app start"

@@ -4,7 +4,9 @@
 use crate::levels::Levels;
 use crate::outbox::Outbox;
 use crate::timers::Timers;
-use crate::{Body, Event};
+use crate::{Body, Direction, Event};
+use longhaul_segment::{Ecn, Segment};
+use longhaul_tcp::reset_for;
 use std::collections::VecDeque;
 
 /// The part that is the same in all middleboxes; [`Middlebox`](crate::Middlebox) does most of its work with it.
@@ -33,6 +35,12 @@ impl<B: Body> Base<B> {
             failed: false,
         }
     }
+    /// Answers a host's packet, which is for no connection that there is, with a reset.
+    pub(crate) fn refuse(&mut self, port: usize, connection: u32, direction: Direction, segment: &Segment) {
+        if let Some(reset) = reset_for(segment) {
+            self.outbox.push_at(port, connection, direction.opposite(), reset, Ecn::NotEct, B::default());
+        }
+    }
     /// Nothing leaves any more that waits here, and no timer expires.
     pub(crate) fn break_down(&mut self) {
         self.outbox.clear();
@@ -52,19 +60,28 @@ impl<S> Default for Table<S> {
 }
 
 impl<S> Table<S> {
-    #[cfg(test)]
     pub fn get(&self, number: usize) -> Option<&S> {
         self.0.get(number)?.as_deref()
+    }
+    fn slot(&mut self, number: usize) -> &mut Option<Box<S>> {
+        if number >= self.0.len() {
+            self.0.resize_with(number + 1, || None);
+        }
+        &mut self.0[number]
     }
     pub fn get_mut(&mut self, number: usize) -> Option<&mut S> {
         self.0.get_mut(number)?.as_deref_mut()
     }
     /// A record, which is made if there is none.
     pub fn get_or_insert_with(&mut self, number: usize, make: impl FnOnce() -> S) -> &mut S {
-        if number >= self.0.len() {
-            self.0.resize_with(number + 1, || None);
-        }
-        self.0[number].get_or_insert_with(|| Box::new(make()))
+        self.slot(number).get_or_insert_with(|| Box::new(make()))
+    }
+    /// A record takes the place of the one that was there.
+    pub fn put(&mut self, number: usize, record: S) {
+        *self.slot(number) = Some(Box::new(record));
+    }
+    pub fn iter(&self) -> impl Iterator<Item = &S> {
+        self.0.iter().flatten().map(Box::as_ref)
     }
     pub fn take(&mut self, number: usize) -> Option<Box<S>> {
         self.0.get_mut(number).and_then(Option::take)
@@ -80,11 +97,11 @@ impl<S> Table<S> {
 
 /// Counters that are named as the metrics that they become.
 macro_rules! counters {
-    ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident),* $(,)? }) => {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident { $($(#[$about:meta])* $field:ident),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         $vis struct $name {
-            $($vis $field: u64,)*
+            $($(#[$about])* $vis $field: u64,)*
         }
         impl $name {
             /// All, by name.

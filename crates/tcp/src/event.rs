@@ -80,6 +80,13 @@ pub struct Ports {
     pub remote: u16,
 }
 
+impl Ports {
+    /// Those of the peer.
+    pub fn swapped(self) -> Self {
+        Ports { local: self.remote, remote: self.local }
+    }
+}
+
 /// Events wait here until the owner asks. Notices of congestion are dropped when nobody does.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {

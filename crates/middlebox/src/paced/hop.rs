@@ -5,7 +5,9 @@ use super::datagram::{Datagram, Item, Key, unwrap};
 use super::message::{Inbox, Message};
 use super::receiver::{self, Delivery, Receiver};
 use super::sender::{self, Sender};
+use crate::base::Table;
 use crate::levels::Levels;
+use crate::split::hosts::{self, Hosts, Undelivered};
 use crate::split::local::{Broken, Local};
 use crate::split::{Plans, Side};
 use crate::{
@@ -14,7 +16,7 @@ use crate::{
 };
 use longhaul_path::Random;
 use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER};
-use longhaul_tcp::{Connection, Ports, reset_for};
+use longhaul_tcp::{Connection, Ports};
 use longhaul_units::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -70,7 +72,7 @@ struct End<P: Payload> {
 
 /// A node.
 struct Half<P: Payload> {
-    ends: Vec<Option<Box<End<P>>>>,
+    ends: Table<End<P>>,
     /// The connection of each stream.
     streams: BTreeMap<u32, u32>,
     /// Connections with data for the other node, in turn.
@@ -84,7 +86,7 @@ struct Half<P: Payload> {
 impl<P: Payload> Half<P> {
     fn new(side: usize, control: Connection) -> Self {
         Half {
-            ends: vec![],
+            ends: Table::default(),
             streams: BTreeMap::new(),
             ready: VecDeque::new(),
             dirty: VecDeque::new(),
@@ -93,22 +95,21 @@ impl<P: Payload> Half<P> {
         }
     }
     fn end(&mut self, connection: u32) -> Option<&mut End<P>> {
-        self.ends.get_mut(connection as usize)?.as_deref_mut()
+        self.ends.get_mut(connection as usize)
+    }
+    fn local(&self, connection: u32) -> Option<&Local<P>> {
+        self.ends.get(connection as usize).map(|end| &end.local)
     }
     fn of_stream(&mut self, stream: u32) -> Option<&mut End<P>> {
         let connection = *self.streams.get(&stream)?;
         self.end(connection).filter(|end| end.stream == stream)
     }
     fn put(&mut self, connection: u32, end: End<P>) {
-        let index = connection as usize;
-        if index >= self.ends.len() {
-            self.ends.resize_with(index + 1, || None);
-        }
         self.streams.insert(end.stream, connection);
-        self.ends[index] = Some(Box::new(end));
+        self.ends.put(connection as usize, end);
     }
     fn take(&mut self, connection: u32) -> Option<Box<End<P>>> {
-        let end = self.ends.get_mut(connection as usize)?.take()?;
+        let end = self.ends.take(connection as usize)?;
         self.streams.remove(&end.stream);
         Some(end)
     }
@@ -121,8 +122,6 @@ impl<P: Payload> Half<P> {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    local_retransmissions: u64,
-    local_timeouts: u64,
     lost_acknowledged_bytes: u64,
     control_bytes: u64,
     tossed_messages: u64,
@@ -132,7 +131,7 @@ struct Counts {
 /// A paced hop between two nodes.
 pub struct PacedHop<P: Payload = ()> {
     settings: Settings,
-    plans: Plans,
+    hosts: Hosts,
     halves: [Half<P>; 2],
     sender: Sender<P::Data>,
     receiver: Receiver<P::Data>,
@@ -148,20 +147,20 @@ pub struct PacedHop<P: Payload = ()> {
     heard_session: u16,
     last_heard: Instant,
     last_said: Instant,
-    undelivered: Vec<u64>,
+    undelivered: Undelivered,
     base: Base<P>,
     counts: Counts,
-    random: Random,
     begun: bool,
 }
 
 impl<P: Payload> PacedHop<P> {
     /// A hop. `random` is for initial sequence numbers.
-    pub fn new(plans: Plans, settings: Settings, mut random: Random) -> Self {
+    pub fn new(plans: Plans, settings: Settings, random: Random) -> Self {
+        let mut hosts = Hosts::new(plans, random);
         let ports = |side: usize| Ports { local: 9 + side as u16, remote: 10 - side as u16 };
         let mut control = |side: usize| {
             let Side { config, congestion } = &settings.control.side;
-            let isn = SeqNumber(random.bits() as u32);
+            let isn = hosts.isn();
             if settings.control.established {
                 Connection::established(config.clone(), congestion(), ports(side))
             } else if side == CLIENT {
@@ -171,11 +170,11 @@ impl<P: Payload> PacedHop<P> {
             }
         };
         let halves = [HUB, CLIENT].map(|side| Half::new(side, control(side)));
-        let key = if P::Data::IS_REAL { [random.bits(), random.bits()] } else { [0; 2] };
+        let key = if P::Data::IS_REAL { [hosts.bits(), hosts.bits()] } else { [0; 2] };
         PacedHop {
             halves,
             key: (u128::from(key[0]) << 64 | u128::from(key[1])).to_be_bytes(),
-            plans,
+            hosts,
             sender: Sender::new(settings.sender, 0),
             receiver: Receiver::new(settings.receiver, 0),
             settings,
@@ -186,10 +185,9 @@ impl<P: Payload> PacedHop<P> {
             heard_session: 0,
             last_heard: Instant::ZERO,
             last_said: Instant::ZERO,
-            undelivered: vec![],
+            undelivered: Undelivered::default(),
             base: Base::new(Levels::of_packets()),
             counts: Counts::default(),
-            random,
             begun: false,
         }
     }
@@ -199,7 +197,7 @@ impl<P: Payload> PacedHop<P> {
     fn on_host_packet(&mut self, now: Instant, side: usize, packet: Passing<'_, P>) {
         let Passing { connection, direction, ecn, segment, body } = packet;
         if !self.has_end(side, connection, direction, segment) {
-            return self.refuse(side, connection, direction, segment);
+            return self.base.refuse(side, connection, direction, segment);
         }
         if let Some(end) = self.halves[side].end(connection) {
             end.local.connection.handle_segment(now, segment, *ecn, body);
@@ -207,36 +205,16 @@ impl<P: Payload> PacedHop<P> {
         self.settle(now, side, connection);
     }
 
-    fn refuse(&mut self, side: usize, connection: u32, direction: Direction, segment: &Segment) {
-        if let Some(reset) = reset_for(segment) {
-            self.base.outbox.push_at(
-                side,
-                connection,
-                direction.opposite(),
-                reset,
-                Ecn::NotEct,
-                P::default(),
-            );
-        }
-    }
-
     /// Finds or makes the end that a host's packet is for; false if there can be none.
     fn has_end(&mut self, side: usize, number: u32, direction: Direction, segment: &Segment) -> bool {
-        let opens = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
-        // A late copy of the SYN that opened the last connection opens none.
-        let gone = |half: &mut Half<P>| {
-            half.end(number).is_none_or(|end| end.local.is_over() && end.local.syn != Some(segment.seq))
-        };
-        let ports = Ports { local: segment.dst_port, remote: segment.src_port };
+        let gone = |half: &Half<P>| half.local(number).is_none_or(|local| local.gives_way_to(segment));
         let towards = direction.opposite();
-        if opens && self.halves.iter_mut().all(gone) {
+        if hosts::opens(segment) && self.halves.iter().all(gone) {
             self.retire(number);
-            let isn = self.isn();
-            let mut local = Local::accept(self.side_towards(number, towards), isn, ports, towards);
-            local.syn = Some(segment.seq);
+            let local = self.hosts.accept(number, towards, segment);
             self.open(side, number, local, false);
         } else if self.halves[side].end(number).is_none() {
-            match self.established(number, towards, ports) {
+            match self.hosts.established(number, towards, hosts::ports_to_sender(segment)) {
                 Some(local) => self.open(side, number, local, true),
                 None => return false,
             }
@@ -264,29 +242,12 @@ impl<P: Payload> PacedHop<P> {
         End { local, stream, sent: 1, limit, given: 1, granted: limit, parked: false }
     }
 
-    fn isn(&mut self) -> SeqNumber {
-        SeqNumber(self.random.bits() as u32)
-    }
-    /// The settings of a connection whose packets go in this direction.
-    fn side_towards(&self, number: u32, direction: Direction) -> &Side {
-        let plan = self.plans.of(number);
-        match direction {
-            Direction::Reverse => &plan.near,
-            Direction::Forward => &plan.far,
-        }
-    }
-    fn established(&self, number: u32, direction: Direction, ports: Ports) -> Option<Local<P>> {
-        let host = self.plans.of(number).established.as_ref()?;
-        Some(Local::established(self.side_towards(number, direction), host, ports, direction))
-    }
-
     /// Forgets both ends of a connection, which are closed.
     fn retire(&mut self, number: u32) {
         for half in &mut self.halves {
             if let Some(end) = half.take(number) {
                 self.receiver.forget(end.stream);
-                self.counts.local_retransmissions += end.local.connection.stats().retransmitted_segments;
-                self.counts.local_timeouts += end.local.connection.stats().timeouts;
+                self.hosts.retire(&end.local);
             }
         }
     }
@@ -327,35 +288,13 @@ impl<P: Payload> PacedHop<P> {
 
     /// A host has ended its connection before its time; the other host's ends too.
     fn on_broken(&mut self, side: usize, number: u32, why: Broken) {
-        let to_it = self.undelivered_from(1 - side, number);
-        let from_it = self.undelivered_from(side, number);
-        self.counts.lost_acknowledged_bytes += to_it;
-        if why == Broken::TimedOut {
-            // A host that resets gives up what it had sent; one that is silent does not.
-            self.counts.lost_acknowledged_bytes += from_it;
-        }
-    }
-
-    /// Bytes that the host on one side has sent and the other has not acknowledged.
-    fn undelivered_from(&mut self, side: usize, number: u32) -> u64 {
-        let received = self.halves[side].end(number).map_or(0, |end| end.local.connection.received_bytes());
-        let acked = self.halves[1 - side].end(number).map_or(0, |end| end.local.connection.acked_bytes());
-        received.saturating_sub(acked)
+        let [broken, other] = [side, 1 - side].map(|side| self.halves[side].local(number));
+        self.counts.lost_acknowledged_bytes += hosts::lost(why, broken, other);
     }
 
     fn account(&mut self, now: Instant, number: u32) {
-        let index = number as usize;
-        if index >= self.undelivered.len() {
-            self.undelivered.resize(index + 1, 0);
-        }
-        let broken = self.halves.iter_mut().any(|half| half.end(number).is_some_and(|end| end.local.broken));
-        let undelivered = if broken {
-            0
-        } else {
-            self.undelivered_from(HUB, number) + self.undelivered_from(CLIENT, number)
-        };
-        let before = std::mem::replace(&mut self.undelivered[index], undelivered);
-        self.base.levels.shift(now, [0, before, before], [0, undelivered, undelivered]);
+        let bytes = hosts::undelivered(self.halves[HUB].local(number), self.halves[CLIENT].local(number));
+        self.undelivered.set(now, &mut self.base.levels, number, bytes);
     }
 
     // Between the nodes.
@@ -426,10 +365,9 @@ impl<P: Payload> PacedHop<P> {
             return;
         }
         let local = if established {
-            self.established(number, towards, ports)
+            self.hosts.established(number, towards, ports)
         } else {
-            let isn = self.isn();
-            Some(Local::connect(self.side_towards(number, towards), isn, ports, towards))
+            Some(self.hosts.connect(number, towards, ports))
         };
         if let Some(local) = local {
             let end = self.new_end(local, stream);
@@ -564,7 +502,7 @@ impl<P: Payload> PacedHop<P> {
     // Sessions.
 
     fn break_all(&mut self, side: usize) {
-        for number in 0..self.halves[side].ends.len() as u32 {
+        for number in 0..self.halves[side].ends.end() as u32 {
             if let Some(end) = self.halves[side].end(number).filter(|end| !end.local.broken) {
                 end.local.break_off();
                 self.halves[side].touch(number);
@@ -576,11 +514,9 @@ impl<P: Payload> PacedHop<P> {
     /// The pseudo proxy is silent: all connections end, and a new session begins.
     fn end_session(&mut self, now: Instant) {
         self.last_heard = now;
-        for number in 0..self.undelivered.len() as u32 {
-            self.counts.lost_acknowledged_bytes += self.undelivered[number as usize];
-        }
+        self.counts.lost_acknowledged_bytes += self.undelivered.total();
         self.break_all(HUB);
-        for number in 0..self.undelivered.len() as u32 {
+        for number in 0..self.undelivered.end() {
             self.account(now, number);
         }
         self.counts.sessions_ended += 1;
@@ -588,8 +524,8 @@ impl<P: Payload> PacedHop<P> {
         self.sender.push(Item::Reset { stream: NO_STREAM });
     }
     fn silent_at(&self) -> Option<Instant> {
-        let waits = self.sender.unconfirmed() > 0
-            || self.halves[HUB].ends.iter().flatten().any(|end| !end.local.is_over());
+        let waits =
+            self.sender.unconfirmed() > 0 || self.halves[HUB].ends.iter().any(|end| !end.local.is_over());
         self.settings.silence.filter(|_| waits).map(|silence| self.last_heard + silence)
     }
     fn alive_at(&self) -> Option<Instant> {
@@ -719,7 +655,7 @@ impl<P: Payload> Middlebox<P> for PacedHop<P> {
     fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, P>) -> Verdict {
         let own = packet.connection.checked_sub(self.settings.first_number);
         match (self.base.failed, own) {
-            (true, None) => self.refuse(port, packet.connection, packet.direction, packet.segment),
+            (true, None) => self.base.refuse(port, packet.connection, packet.direction, packet.segment),
             (true, Some(_)) => {}
             (false, None) => self.on_host_packet(now, port, packet),
             (false, Some(0)) => self.on_datagram(now, packet.segment.seq, packet.body),
@@ -801,28 +737,20 @@ impl<P: Payload> Middlebox<P> for PacedHop<P> {
     }
 
     fn lose_all(&mut self, now: Instant) {
-        self.counts.lost_acknowledged_bytes += self.undelivered.iter().sum::<u64>();
-        let connections = self.halves.iter().map(|half| half.ends.len()).max().unwrap_or(0) as u32;
+        self.counts.lost_acknowledged_bytes += self.undelivered.lose_all(now, &mut self.base.levels);
+        let connections = self.halves.iter().map(|half| half.ends.end()).max().unwrap_or(0) as u32;
         (0..connections).for_each(|number| self.retire(number));
-        self.undelivered.clear();
         self.halves.iter_mut().for_each(|half| half.dirty.clear());
-        self.base.levels.undelivered.set(now, 0);
-        self.base.levels.bytes.set(now, 0);
         if let Some(packets) = &mut self.base.levels.packets {
             packets.set(now, 0);
         }
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let ends = || self.halves.iter().flat_map(|half| half.ends.iter().flatten());
-        let of_ends = |value: fn(&longhaul_tcp::Stats) -> u64| -> u64 {
-            ends().map(|end| value(end.local.connection.stats())).sum()
-        };
-        let Counts { local_retransmissions, local_timeouts, .. } = self.counts;
+        let locals = self.halves.iter().flat_map(|half| half.ends.iter().map(|end| &end.local));
         let (sent, received) = (self.sender.counts(), self.receiver.counts());
-        vec![
-            ("local_retransmissions", local_retransmissions + of_ends(|s| s.retransmitted_segments)),
-            ("local_timeouts", local_timeouts + of_ends(|s| s.timeouts)),
+        let mut all = self.hosts.counters(locals);
+        all.extend([
             ("lost_acknowledged_bytes", self.counts.lost_acknowledged_bytes),
             ("paced_items", sent.items),
             ("paced_lost", sent.reported_lost),
@@ -835,7 +763,8 @@ impl<P: Payload> Middlebox<P> for PacedHop<P> {
             ("reports", received.reports),
             ("control_bytes", self.counts.control_bytes),
             ("sessions_ended", self.counts.sessions_ended),
-        ]
+        ]);
+        all
     }
     fn base(&self) -> &Base<P> {
         &self.base

@@ -10,16 +10,18 @@
 //! Both nodes are one object here, as in the paper; what one of them knows of the other comes to it in records alone.
 
 use super::half::{Half, LongEnd, Owner};
+use super::hosts::{self, Hosts, Undelivered};
 use super::local::{Broken, Local};
 use super::local_queue::{LocalQueue, LocalQueueSettings};
 use super::record::{Framing, MOST_DATA, Record, RecordKind, RecordLine};
-use super::{Counts, Plans, READY_SEGMENTS, Side};
+use super::{Plans, READY_SEGMENTS, Side};
+use crate::base::counters;
 use crate::levels::Levels;
 use crate::waiting::Waiting;
 use crate::{Base, Data, Departure, Direction, Middlebox, OwnConnection, Passing, Payload, Verdict};
 use longhaul_path::Random;
-use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
-use longhaul_tcp::{Connection, Ports, Reading, reset_for};
+use longhaul_segment::{Flags, Segment};
+use longhaul_tcp::{Connection, Ports, Reading, Stats};
 use longhaul_units::Instant;
 
 /// What keeps hosts from sending more than the long hop takes.
@@ -58,18 +60,37 @@ impl LongHop {
 
 /// A split connection proxy at two nodes. Port 0 is the first, port 1 the second.
 pub struct DistributedSplit<P: Payload = ()> {
-    plans: Plans,
+    hosts: Hosts,
     long_hop: LongHop,
     control: FlowControl,
     halves: [Half<P>; 2],
     /// Records under way on each long connection, by the node that sends them.
     lines: Vec<[RecordLine; 2]>,
-    /// Bytes of each flow that were acknowledged to one host and not by the other.
-    undelivered: Vec<u64>,
+    undelivered: Undelivered,
     base: Base<P>,
     counts: Counts,
-    /// For initial sequence numbers.
-    random: Random,
+}
+
+counters! {
+    /// What the split counts itself.
+    struct Counts {
+        /// Data packets that a local queue dropped.
+        local_queue_drops,
+        /// What was sent over the long hop by connections that are gone.
+        long_hop_packets,
+        long_hop_retransmissions,
+        long_hop_timeouts,
+        lost_acknowledged_bytes,
+    }
+}
+
+impl Counts {
+    /// Adds what a connection over the long hop has sent.
+    fn add(&mut self, long: &Stats) {
+        self.long_hop_packets += long.data_segments_sent;
+        self.long_hop_retransmissions += long.retransmitted_segments;
+        self.long_hop_timeouts += long.timeouts;
+    }
 }
 
 impl<P: Payload> DistributedSplit<P> {
@@ -88,14 +109,13 @@ impl<P: Payload> DistributedSplit<P> {
         let queues = matches!(control, FlowControl::LocalQueue(_));
         DistributedSplit {
             halves: [half(0), half(1)],
-            plans,
+            hosts: Hosts::new(plans, Random::stream(seed, &format!("{name} isn"))),
             long_hop,
             control,
             lines: (0..longs).map(|_| Default::default()).collect(),
-            undelivered: vec![],
+            undelivered: Undelivered::default(),
             base: Base::new(if queues { Levels::of_packets() } else { Levels::default() }),
             counts: Counts::default(),
-            random: Random::stream(seed, &format!("{name} isn")),
         }
     }
 
@@ -123,7 +143,7 @@ impl<P: Payload> DistributedSplit<P> {
     fn note_drops(&mut self, side: usize) {
         let Some(queue) = &mut self.halves[side].queue else { return };
         for (packet, _) in queue.packets.take_dropped() {
-            self.counts.drops += u64::from(packet.segment.payload_len > 0);
+            self.counts.local_queue_drops += u64::from(packet.segment.payload_len > 0);
             self.base.events.push_back(packet.dropped());
         }
     }
@@ -162,18 +182,12 @@ impl<P: Payload> DistributedSplit<P> {
     fn reach_local(&mut self, now: Instant, side: usize, packet: Waiting<P>) {
         let Waiting { connection: flow, direction, ecn, segment, body } = packet;
         if self.local_for(side, flow, direction, &segment).is_none_or(|local| local.is_closed()) {
-            return self.refuse(side, flow, direction, &segment);
+            return self.base.refuse(side, flow, direction, &segment);
         }
         if let Some(local) = self.halves[side].local(flow) {
             local.connection.handle_segment(now, &segment, ecn, &body);
         }
         self.settle_local(now, side, flow);
-    }
-
-    fn refuse(&mut self, side: usize, flow: u32, direction: Direction, segment: &Segment) {
-        if let Some(reset) = reset_for(segment) {
-            self.base.outbox.push_at(side, flow, direction.opposite(), reset, Ecn::NotEct, P::default());
-        }
     }
 
     fn local_for(
@@ -183,49 +197,26 @@ impl<P: Payload> DistributedSplit<P> {
         direction: Direction,
         segment: &Segment,
     ) -> Option<&mut Local<P>> {
-        let opens = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
-        // A late copy of the SYN that opened the last connection opens none.
-        let gone = |half: &mut Half<P>| {
-            half.local(flow).is_none_or(|local| local.is_over() && local.syn != Some(segment.seq))
-        };
-        let ports = Ports { local: segment.dst_port, remote: segment.src_port };
+        let gone = |half: &mut Half<P>| half.local(flow).is_none_or(|local| local.gives_way_to(segment));
         let towards = direction.opposite();
         let long_works = self.long_end(side, flow).is_some();
-        if opens && long_works && gone(&mut self.halves[side]) && gone(&mut self.halves[1 - side]) {
+        if hosts::opens(segment) && long_works && self.halves.iter_mut().all(gone) {
             self.retire(flow);
-            let isn = self.isn();
-            let mut local = Local::accept(self.side_towards(flow, towards), isn, ports, towards);
-            local.syn = Some(segment.seq);
-            self.halves[side].put_local(flow, local);
+            let local = self.hosts.accept(flow, towards, segment);
+            self.halves[side].locals.put(flow as usize, local);
             self.send_record(side, Record { flow, kind: RecordKind::Open, len: 0 });
         } else if self.halves[side].local(flow).is_none() {
-            self.halves[side].put_local(flow, self.established(flow, towards, ports)?);
+            let local = self.hosts.established(flow, towards, hosts::ports_to_sender(segment))?;
+            self.halves[side].locals.put(flow as usize, local);
         }
         self.halves[side].local(flow)
-    }
-
-    fn isn(&mut self) -> SeqNumber {
-        SeqNumber(self.random.bits() as u32)
-    }
-    /// The settings of a connection whose packets go in this direction.
-    fn side_towards(&self, flow: u32, direction: Direction) -> &Side {
-        let plan = self.plans.of(flow);
-        match direction {
-            Direction::Reverse => &plan.near,
-            Direction::Forward => &plan.far,
-        }
-    }
-    fn established(&self, flow: u32, direction: Direction, ports: Ports) -> Option<Local<P>> {
-        let host = self.plans.of(flow).established.as_ref()?;
-        Some(Local::established(self.side_towards(flow, direction), host, ports, direction))
     }
 
     /// Forgets both connections of a flow, which are closed.
     fn retire(&mut self, flow: u32) {
         for half in &mut self.halves {
-            if let Some(local) = half.locals.get_mut(flow as usize).and_then(Option::take) {
-                self.counts.local_retransmissions += local.connection.stats().retransmitted_segments;
-                self.counts.local_timeouts += local.connection.stats().timeouts;
+            if let Some(local) = half.locals.take(flow as usize) {
+                self.hosts.retire(&local);
             }
         }
     }
@@ -259,33 +250,23 @@ impl<P: Payload> DistributedSplit<P> {
 
     /// A host has ended its connection before its time; the other host's ends too.
     fn on_broken(&mut self, side: usize, flow: u32, why: Broken) {
-        let to_it = self.undelivered_from(1 - side, flow);
-        let from_it = self.undelivered_from(side, flow);
-        self.counts.lost_acknowledged_bytes += to_it;
-        if why == Broken::TimedOut {
-            // A host that resets gives up what it had sent; one that is silent does not.
-            self.counts.lost_acknowledged_bytes += from_it;
-        }
+        let [broken, other] = [side, 1 - side].map(|side| self.halves[side].locals.get(flow as usize));
+        self.counts.lost_acknowledged_bytes += hosts::lost(why, broken, other);
         self.send_record(side, Record { flow, kind: RecordKind::Reset, len: 0 });
     }
 
-    /// Bytes that the host on one side has sent and the other has not acknowledged.
-    fn undelivered_from(&mut self, side: usize, flow: u32) -> u64 {
-        let received = self.halves[side].local(flow).map_or(0, |local| local.connection.received_bytes());
-        let acked = self.halves[1 - side].local(flow).map_or(0, |local| local.connection.acked_bytes());
-        received.saturating_sub(acked)
+    /// Bytes of a flow that were acknowledged to one host and not by the other.
+    fn undelivered_of(&self, flow: u32) -> u64 {
+        let [one, other] = &self.halves;
+        hosts::undelivered(one.locals.get(flow as usize), other.locals.get(flow as usize))
     }
-
     fn account(&mut self, now: Instant, flow: u32) {
-        let index = flow as usize;
-        if index >= self.undelivered.len() {
-            self.undelivered.resize(index + 1, 0);
-        }
-        let broken = (0..2).any(|side| self.halves[side].local(flow).is_some_and(|local| local.broken));
-        let undelivered =
-            if broken { 0 } else { self.undelivered_from(0, flow) + self.undelivered_from(1, flow) };
-        let before = std::mem::replace(&mut self.undelivered[index], undelivered);
-        self.base.levels.shift(now, [0, before, before], [0, undelivered, undelivered]);
+        let bytes = self.undelivered_of(flow);
+        self.undelivered.set(now, &mut self.base.levels, flow, bytes);
+    }
+    /// All numbers of flows are below.
+    fn flows_end(&self) -> u32 {
+        self.halves.iter().map(|half| half.locals.end()).max().unwrap_or(0) as u32
     }
 
     // The long hop.
@@ -300,7 +281,7 @@ impl<P: Payload> DistributedSplit<P> {
     }
 
     fn open_long(&mut self, side: usize, index: usize, active: bool) {
-        let isn = self.isn();
+        let isn = self.hosts.isn();
         let Side { config, congestion } = &self.long_hop.side;
         // Any ports will do, as long as each connection has its own.
         let port = |side: usize| 10_000 + 2 * (index as u16 % 20_000) + side as u16;
@@ -433,16 +414,14 @@ impl<P: Payload> DistributedSplit<P> {
         let flow = record.flow;
         // Ports are part of what the open record would carry on real packets; there, addresses too.
         let Some(other) = self.halves[1 - side].local(flow) else { return };
-        let (towards, ports) = (other.direction.opposite(), other.connection.ports());
-        let ports = Ports { local: ports.remote, remote: ports.local };
+        let (towards, ports) = (other.direction.opposite(), other.connection.ports().swapped());
         let local = if record.kind == RecordKind::Open {
-            let isn = self.isn();
-            Some(Local::connect(self.side_towards(flow, towards), isn, ports, towards))
+            Some(self.hosts.connect(flow, towards, ports))
         } else {
-            self.established(flow, towards, ports)
+            self.hosts.established(flow, towards, ports)
         };
         if let Some(local) = local {
-            self.halves[side].put_local(flow, local);
+            self.halves[side].locals.put(flow as usize, local);
         }
     }
 
@@ -456,16 +435,11 @@ impl<P: Payload> DistributedSplit<P> {
             }
         }
         self.lines[long] = Default::default();
-        let flows = self.halves.iter().map(|half| half.locals.len()).max().unwrap_or(0) as u32;
-        for flow in 0..flows {
+        for flow in 0..self.flows_end() {
             if self.long_hop.of(flow) != long {
                 continue;
             }
-            let at_stake = (0..2).all(|side| self.halves[side].local(flow).is_none_or(|local| !local.broken));
-            if at_stake {
-                let lost = self.undelivered_from(0, flow) + self.undelivered_from(1, flow);
-                self.counts.lost_acknowledged_bytes += lost;
-            }
+            self.counts.lost_acknowledged_bytes += self.undelivered_of(flow);
             for side in [0, 1] {
                 if let Some(local) = self.halves[side].local(flow).filter(|local| !local.broken) {
                     local.break_off();
@@ -562,7 +536,7 @@ impl<P: Payload> Middlebox<P> for DistributedSplit<P> {
         let is_long = packet.connection >= self.long_hop.first_number;
         if self.base.failed {
             if !is_long {
-                self.refuse(port, packet.connection, packet.direction, packet.segment);
+                self.base.refuse(port, packet.connection, packet.direction, packet.segment);
             }
         } else if is_long {
             self.on_long_packet(now, port, packet);
@@ -615,48 +589,24 @@ impl<P: Payload> Middlebox<P> for DistributedSplit<P> {
     }
 
     fn lose_all(&mut self, now: Instant) {
-        self.counts.lost_acknowledged_bytes += self.undelivered.iter().sum::<u64>();
-        let flows = self.halves.iter().map(|half| half.locals.len()).max().unwrap_or(0) as u32;
-        (0..flows).for_each(|flow| self.retire(flow));
-        self.undelivered.clear();
+        self.counts.lost_acknowledged_bytes += self.undelivered.lose_all(now, &mut self.base.levels);
+        (0..self.flows_end()).for_each(|flow| self.retire(flow));
         for half in &mut self.halves {
             for end in half.longs.iter().flatten() {
-                let stats = end.connection.stats();
-                self.counts.long_hop_packets += stats.data_segments_sent;
-                self.counts.long_hop_retransmissions += stats.retransmitted_segments;
-                self.counts.long_hop_timeouts += stats.timeouts;
+                self.counts.add(end.connection.stats());
             }
             *half = Half::new(half.longs.len(), None);
         }
-        self.base.levels.undelivered.set(now, 0);
-        self.base.levels.bytes.set(now, 0);
         self.note_queues(now);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let locals = || self.halves.iter().flat_map(|half| half.locals.iter().flatten());
-        let of_locals = |value: fn(&longhaul_tcp::Stats) -> u64| -> u64 {
-            locals().map(|local| value(local.connection.stats())).sum()
-        };
-        let longs = || self.halves.iter().flat_map(|half| half.longs.iter().flatten());
-        let of_longs = |value: fn(&longhaul_tcp::Stats) -> u64| -> u64 {
-            longs().map(|long| value(long.connection.stats())).sum()
-        };
-        vec![
-            ("local_queue_drops", self.counts.drops),
-            (
-                "local_retransmissions",
-                self.counts.local_retransmissions + of_locals(|s| s.retransmitted_segments),
-            ),
-            ("local_timeouts", self.counts.local_timeouts + of_locals(|s| s.timeouts)),
-            ("long_hop_packets", self.counts.long_hop_packets + of_longs(|s| s.data_segments_sent)),
-            (
-                "long_hop_retransmissions",
-                self.counts.long_hop_retransmissions + of_longs(|s| s.retransmitted_segments),
-            ),
-            ("long_hop_timeouts", self.counts.long_hop_timeouts + of_longs(|s| s.timeouts)),
-            ("lost_acknowledged_bytes", self.counts.lost_acknowledged_bytes),
-        ]
+        let mut sent = self.counts;
+        for end in self.halves.iter().flat_map(|half| half.longs.iter().flatten()) {
+            sent.add(end.connection.stats());
+        }
+        let locals = self.halves.iter().flat_map(|half| half.locals.iter());
+        [self.hosts.counters(locals), sent.list()].concat()
     }
     fn base(&self) -> &Base<P> {
         &self.base

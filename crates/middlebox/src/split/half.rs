@@ -2,6 +2,7 @@
 
 use super::local::Local;
 use super::local_queue::LocalQueue;
+use crate::base::Table;
 use crate::timers::Timers;
 use crate::{Carrier, Payload};
 use longhaul_tcp::{Connection, Event};
@@ -45,7 +46,7 @@ impl<P: Payload> LongEnd<P> {
 }
 
 pub(super) struct Half<P: Payload> {
-    pub locals: Vec<Option<Box<Local<P>>>>,
+    pub locals: Table<Local<P>>,
     pub longs: Vec<Option<Box<LongEnd<P>>>>,
     pub queue: Option<LocalQueue<P>>,
     /// Connections that are to be asked for packets.
@@ -56,7 +57,7 @@ pub(super) struct Half<P: Payload> {
 impl<P: Payload> Half<P> {
     pub fn new(longs: usize, queue: Option<LocalQueue<P>>) -> Self {
         Half {
-            locals: vec![],
+            locals: Table::default(),
             longs: (0..longs).map(|_| None).collect(),
             queue,
             dirty: VecDeque::new(),
@@ -65,14 +66,7 @@ impl<P: Payload> Half<P> {
     }
 
     pub fn local(&mut self, flow: u32) -> Option<&mut Local<P>> {
-        self.locals.get_mut(flow as usize)?.as_deref_mut()
-    }
-    pub fn put_local(&mut self, flow: u32, local: Local<P>) {
-        let index = flow as usize;
-        if index >= self.locals.len() {
-            self.locals.resize_with(index + 1, || None);
-        }
-        self.locals[index] = Some(Box::new(local));
+        self.locals.get_mut(flow as usize)
     }
     pub fn long(&mut self, index: usize) -> Option<&mut LongEnd<P>> {
         self.longs[index].as_deref_mut()

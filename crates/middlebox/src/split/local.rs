@@ -2,7 +2,7 @@
 
 use super::Side;
 use crate::{Carrier, Direction, Payload};
-use longhaul_segment::SeqNumber;
+use longhaul_segment::{Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, Ports, State};
 use longhaul_units::Instant;
 
@@ -105,6 +105,10 @@ impl<P: Payload> Local<P> {
     /// True if a new connection may take its place.
     pub fn is_over(&self) -> bool {
         matches!(self.connection.state(), State::Closed | State::TimeWait)
+    }
+    /// True if a new connection, which `syn` opens, may take its place: a late copy of the SYN that opened this one opens none.
+    pub fn gives_way_to(&self, syn: &Segment) -> bool {
+        self.is_over() && self.syn != Some(syn.seq)
     }
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.connection.poll_timeout()

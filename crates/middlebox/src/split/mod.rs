@@ -20,6 +20,7 @@
 
 mod distributed;
 mod half;
+pub(crate) mod hosts;
 pub(crate) mod local;
 mod local_queue;
 pub mod record;
@@ -75,18 +76,3 @@ impl Plans {
 /// Unsent data that the proxy keeps ready at a connection, in segments: enough that it never waits for more, and little, so
 /// that data waits where flow control sees it.
 const READY_SEGMENTS: u64 = 2;
-
-/// What splits count.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    /// Data segments sent again to hosts, by connections that are gone.
-    local_retransmissions: u64,
-    local_timeouts: u64,
-    lost_acknowledged_bytes: u64,
-    /// Data packets that a local queue dropped.
-    drops: u64,
-    /// What was sent over the long hop by connections that are gone.
-    long_hop_packets: u64,
-    long_hop_retransmissions: u64,
-    long_hop_timeouts: u64,
-}

@@ -3,50 +3,48 @@
 //! Flow control needs no more than TCP has: data stays in the receive buffer of the connection where it came in until the
 //! other one can send it, so that the window which the sending host sees closes as the buffer fills.
 
+use super::hosts::{self, Hosts, Undelivered};
 use super::local::{Broken, Local};
-use super::{Counts, Plans, READY_SEGMENTS};
+use super::{Plans, READY_SEGMENTS};
+use crate::base::Table;
 use crate::levels::Levels;
 use crate::{Base, Data, Departure, Direction, Middlebox, Passing, Payload, Verdict};
 use longhaul_path::Random;
-use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
-use longhaul_tcp::{Ports, reset_for};
+use longhaul_segment::Segment;
 use longhaul_units::Instant;
 use std::collections::VecDeque;
 
 /// A split connection proxy at one node.
 pub struct SingleSplit<P: Payload = ()> {
-    plans: Plans,
-    pairs: Vec<Option<Box<Pair<P>>>>,
+    hosts: Hosts,
+    pairs: Table<Pair<P>>,
     /// Pairs that are to be asked for packets.
     dirty: VecDeque<u32>,
+    undelivered: Undelivered,
+    lost_acknowledged_bytes: u64,
     base: Base<P>,
-    counts: Counts,
-    /// For initial sequence numbers.
-    random: Random,
 }
 
 /// The two connections of a flow: to the active opener and to the passive one.
 struct Pair<P: Payload> {
     ends: [Local<P>; 2],
     dirty: bool,
-    /// Bytes acknowledged to one host and not by the other.
-    undelivered: u64,
 }
 
 impl<P: Payload> Pair<P> {
-    /// Bytes that one end's host has sent and the other has not acknowledged.
-    fn undelivered_from(&self, end: usize) -> u64 {
-        self.ends[end].connection.received_bytes().saturating_sub(self.ends[1 - end].connection.acked_bytes())
+    fn new(near: Local<P>, far: Local<P>) -> Self {
+        Pair { ends: [near, far], dirty: false }
     }
 
-    /// Does what the two connections make possible for each other. True if anything was moved.
-    fn settle(&mut self, now: Instant, counts: &mut Counts) -> bool {
+    /// Does what the two connections make possible for each other. True if anything was moved. Adds to `lost` the acknowledged
+    /// bytes that will not be delivered.
+    fn settle(&mut self, now: Instant, lost: &mut u64) -> bool {
         let mut any = false;
         loop {
             let mut moved = false;
             for end in [0, 1] {
                 if let Some(broken) = self.ends[end].take_events() {
-                    self.break_off(end, broken, counts);
+                    *lost += self.break_off(end, broken);
                 }
                 moved |= self.relay(now, end);
             }
@@ -78,24 +76,19 @@ impl<P: Payload> Pair<P> {
         !taken.is_empty() || ends
     }
 
-    /// One host's connection has ended before its time; so does the other's.
-    fn break_off(&mut self, end: usize, broken: Broken, counts: &mut Counts) {
+    /// One host's connection has ended before its time; so does the other's. Tells how many acknowledged bytes are lost.
+    fn break_off(&mut self, end: usize, why: Broken) -> u64 {
         if self.ends[1 - end].broken {
-            return;
-        }
-        counts.lost_acknowledged_bytes += self.undelivered_from(1 - end);
-        if broken == Broken::TimedOut {
-            // A host that resets gives up what it had sent; one that is silent does not.
-            counts.lost_acknowledged_bytes += self.undelivered_from(end);
-        }
-        self.ends[1 - end].break_off();
-    }
-
-    fn measure(&self) -> u64 {
-        if self.ends.iter().any(|end| end.broken) {
             return 0;
         }
-        self.undelivered_from(0) + self.undelivered_from(1)
+        let lost = hosts::lost(why, Some(&self.ends[end]), Some(&self.ends[1 - end]));
+        self.ends[1 - end].break_off();
+        lost
+    }
+
+    fn undelivered(&self) -> u64 {
+        let [near, far] = &self.ends;
+        hosts::undelivered(Some(near), Some(far))
     }
 }
 
@@ -103,109 +96,75 @@ impl<P: Payload> SingleSplit<P> {
     /// A split.
     pub fn new(plans: Plans, random: Random) -> Self {
         SingleSplit {
-            plans,
-            pairs: vec![],
+            hosts: Hosts::new(plans, random),
+            pairs: Table::default(),
             dirty: VecDeque::new(),
+            undelivered: Undelivered::default(),
+            lost_acknowledged_bytes: 0,
             base: Base::new(Levels::default()),
-            counts: Counts::default(),
-            random,
         }
     }
 
     fn pair_for(&mut self, number: u32, direction: Direction, segment: &Segment) -> Option<&mut Pair<P>> {
         let index = number as usize;
-        if index >= self.pairs.len() {
-            self.pairs.resize_with(index + 1, || None);
-        }
-        let opens = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
-        // A late copy of the SYN that opened the last connection opens none.
-        let gone = self.pairs[index].as_ref().is_none_or(|pair| {
-            pair.ends.iter().all(|end| end.is_over()) && pair.ends[0].syn != Some(segment.seq)
-        });
-        if gone && direction == Direction::Forward && opens {
+        let there = self.pairs.get(index);
+        let gone = there.is_none_or(|pair| pair.ends[0].gives_way_to(segment) && pair.ends[1].is_over());
+        if gone && direction == Direction::Forward && hosts::opens(segment) {
             self.retire(index);
-            self.pairs[index] = Some(self.open(number, segment));
-        } else if self.pairs[index].is_none() {
-            self.pairs[index] = self.established(number, direction, segment);
+            let near = self.hosts.accept(number, Direction::Reverse, segment);
+            let to_server = hosts::ports_to_sender(segment).swapped();
+            let far = self.hosts.connect(number, Direction::Forward, to_server);
+            self.pairs.put(index, Pair::new(near, far));
+        } else if there.is_none() {
+            let pair = self.established(number, direction, segment)?;
+            self.pairs.put(index, pair);
         }
-        self.pairs[index].as_deref_mut()
-    }
-
-    fn open(&mut self, number: u32, syn: &Segment) -> Box<Pair<P>> {
-        let plan = self.plans.of(number);
-        let mut isn = || SeqNumber(self.random.bits() as u32);
-        let to_client = Ports { local: syn.dst_port, remote: syn.src_port };
-        let to_server = Ports { local: syn.src_port, remote: syn.dst_port };
-        let mut near = Local::accept(&plan.near, isn(), to_client, Direction::Reverse);
-        near.syn = Some(syn.seq);
-        let far = Local::connect(&plan.far, isn(), to_server, Direction::Forward);
-        Box::new(Pair { ends: [near, far], dirty: false, undelivered: 0 })
+        self.pairs.get_mut(index)
     }
 
     /// The pair of a flow without handshake, at its first packet.
-    fn established(&self, number: u32, direction: Direction, segment: &Segment) -> Option<Box<Pair<P>>> {
-        let plan = self.plans.of(number);
-        let host = plan.established.as_ref()?;
-        let (client, server) = match direction {
-            Direction::Forward => (segment.src_port, segment.dst_port),
-            Direction::Reverse => (segment.dst_port, segment.src_port),
+    fn established(&self, number: u32, direction: Direction, segment: &Segment) -> Option<Pair<P>> {
+        let to_sender = hosts::ports_to_sender(segment);
+        let to_client = match direction {
+            Direction::Forward => to_sender,
+            Direction::Reverse => to_sender.swapped(),
         };
-        let to_client = Ports { local: server, remote: client };
-        let to_server = Ports { local: client, remote: server };
-        let near = Local::established(&plan.near, host, to_client, Direction::Reverse);
-        let far = Local::established(&plan.far, host, to_server, Direction::Forward);
-        Some(Box::new(Pair { ends: [near, far], dirty: false, undelivered: 0 }))
+        let near = self.hosts.established(number, Direction::Reverse, to_client)?;
+        let far = self.hosts.established(number, Direction::Forward, to_client.swapped())?;
+        Some(Pair::new(near, far))
     }
 
     /// Forgets a pair, whose connections are closed.
     fn retire(&mut self, index: usize) {
-        if let Some(pair) = self.pairs[index].take() {
-            for end in &pair.ends {
-                self.counts.local_retransmissions += end.connection.stats().retransmitted_segments;
-                self.counts.local_timeouts += end.connection.stats().timeouts;
-            }
-        }
-    }
-
-    fn refuse(&mut self, number: u32, direction: Direction, segment: &Segment) {
-        if let Some(reset) = reset_for(segment) {
-            self.base.outbox.push(number, direction.opposite(), reset, Ecn::NotEct, P::default());
+        if let Some(pair) = self.pairs.take(index) {
+            pair.ends.iter().for_each(|end| self.hosts.retire(end));
         }
     }
 
     fn touch(&mut self, now: Instant, number: u32) {
-        let SingleSplit { pairs, dirty, counts, .. } = self;
-        let Some(Some(pair)) = pairs.get_mut(number as usize) else { return };
-        pair.settle(now, counts);
+        let Some(pair) = self.pairs.get_mut(number as usize) else { return };
+        pair.settle(now, &mut self.lost_acknowledged_bytes);
         if !std::mem::replace(&mut pair.dirty, true) {
-            dirty.push_back(number);
+            self.dirty.push_back(number);
         }
     }
 
-    fn account(&mut self, now: Instant, index: usize) {
-        let Some(pair) = self.pairs[index].as_deref_mut() else { return };
-        let undelivered = pair.measure();
-        let before = std::mem::replace(&mut pair.undelivered, undelivered);
-        self.base.levels.shift(now, [0, before, before], [0, undelivered, undelivered]);
+    fn account(&mut self, now: Instant, number: u32) {
+        if let Some(pair) = self.pairs.get(number as usize) {
+            self.undelivered.set(now, &mut self.base.levels, number, pair.undelivered());
+        }
     }
 }
 
 impl<P: Payload> Middlebox<P> for SingleSplit<P> {
     fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, P>) -> Verdict {
         let Passing { connection: number, direction, ecn, segment, body } = packet;
-        if self.base.failed {
-            self.refuse(number, direction, segment);
-            return Verdict::Taken;
-        }
-        let Some(pair) = self.pair_for(number, direction, segment) else {
-            self.refuse(number, direction, segment);
+        let pair = if self.base.failed { None } else { self.pair_for(number, direction, segment) };
+        let end = pair.map(|pair| &mut pair.ends[direction as usize]).filter(|end| !end.is_closed());
+        let Some(end) = end else {
+            self.base.refuse(0, number, direction, segment);
             return Verdict::Taken;
         };
-        let end = &mut pair.ends[direction as usize];
-        if end.is_closed() {
-            self.refuse(number, direction, segment);
-            return Verdict::Taken;
-        }
         end.connection.handle_segment(now, segment, *ecn, body);
         self.touch(now, number);
         Verdict::Taken
@@ -213,7 +172,7 @@ impl<P: Payload> Middlebox<P> for SingleSplit<P> {
 
     fn on_timer(&mut self, now: Instant, owner: usize) {
         let (number, end) = (owner / 2, owner % 2);
-        let Some(Some(pair)) = self.pairs.get_mut(number) else { return };
+        let Some(pair) = self.pairs.get_mut(number) else { return };
         let local = &mut pair.ends[end];
         match local.poll_timeout() {
             Some(due) if due <= now => {
@@ -230,7 +189,7 @@ impl<P: Payload> Middlebox<P> for SingleSplit<P> {
         }
         while let Some(&number) = self.dirty.front() {
             let index = number as usize;
-            if let Some(pair) = self.pairs[index].as_deref_mut() {
+            if let Some(pair) = self.pairs.get_mut(index) {
                 loop {
                     for end in &mut pair.ends {
                         if let Some((ecn, body)) = end.connection.transmit_into(now, segment) {
@@ -238,7 +197,7 @@ impl<P: Payload> Middlebox<P> for SingleSplit<P> {
                             return Some(Departure { port: 0, connection: number, direction, ecn, body });
                         }
                     }
-                    if !pair.settle(now, &mut self.counts) {
+                    if !pair.settle(now, &mut self.lost_acknowledged_bytes) {
                         break;
                     }
                 }
@@ -247,33 +206,22 @@ impl<P: Payload> Middlebox<P> for SingleSplit<P> {
                     self.base.timers.set(2 * index + end, local.poll_timeout());
                 }
             }
-            self.account(now, index);
+            self.account(now, number);
             self.dirty.pop_front();
         }
         None
     }
 
     fn lose_all(&mut self, now: Instant) {
-        let lost: u64 = self.pairs.iter().flatten().map(|pair| pair.measure()).sum();
-        self.counts.lost_acknowledged_bytes += lost;
-        for index in 0..self.pairs.len() {
-            self.retire(index);
-        }
+        self.lost_acknowledged_bytes += self.undelivered.lose_all(now, &mut self.base.levels);
+        (0..self.pairs.end()).for_each(|index| self.retire(index));
         self.dirty.clear();
-        self.base.levels.undelivered.set(now, 0);
-        self.base.levels.bytes.set(now, 0);
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let ends =
-            || self.pairs.iter().flatten().flat_map(|pair| &pair.ends).map(|end| end.connection.stats());
-        let retransmissions: u64 = ends().map(|stats| stats.retransmitted_segments).sum();
-        let timeouts: u64 = ends().map(|stats| stats.timeouts).sum();
-        vec![
-            ("local_retransmissions", self.counts.local_retransmissions + retransmissions),
-            ("local_timeouts", self.counts.local_timeouts + timeouts),
-            ("lost_acknowledged_bytes", self.counts.lost_acknowledged_bytes),
-        ]
+        let mut all = self.hosts.counters(self.pairs.iter().flat_map(|pair| &pair.ends));
+        all.push(("lost_acknowledged_bytes", self.lost_acknowledged_bytes));
+        all
     }
     fn base(&self) -> &Base<P> {
         &self.base

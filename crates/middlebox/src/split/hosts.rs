@@ -1,0 +1,159 @@
+//! What proxies need for their connections to hosts, whatever lies between those: how such connections begin and end, and how
+//! much was acknowledged to one host and has not reached the other.
+
+use super::local::{Broken, Local};
+use super::{Plans, Side};
+use crate::base::counters;
+use crate::levels::Levels;
+use crate::{Direction, Payload};
+use longhaul_path::Random;
+use longhaul_segment::{Flags, Segment, SeqNumber};
+use longhaul_tcp::Ports;
+use longhaul_units::Instant;
+
+/// Makes the connections to hosts, and remembers what those have counted that are gone.
+pub(crate) struct Hosts {
+    plans: Plans,
+    random: Random,
+    gone: LocalCounts,
+}
+
+counters! {
+    /// What connections to hosts have sent again.
+    struct LocalCounts {
+        local_retransmissions,
+        local_timeouts,
+    }
+}
+
+impl LocalCounts {
+    fn add<P: Payload>(&mut self, local: &Local<P>) {
+        let stats = local.connection.stats();
+        self.local_retransmissions += stats.retransmitted_segments;
+        self.local_timeouts += stats.timeouts;
+    }
+}
+
+impl Hosts {
+    /// `random` is for initial sequence numbers.
+    pub fn new(plans: Plans, random: Random) -> Self {
+        Hosts { plans, random, gone: LocalCounts::default() }
+    }
+    pub fn isn(&mut self) -> SeqNumber {
+        SeqNumber(self.bits() as u32)
+    }
+    /// Random bits, for what else nobody shall guess.
+    pub fn bits(&mut self) -> u64 {
+        self.random.bits()
+    }
+    /// The settings of a connection whose packets go in this direction.
+    fn side(&self, number: u32, direction: Direction) -> &Side {
+        let plan = self.plans.of(number);
+        match direction {
+            Direction::Reverse => &plan.near,
+            Direction::Forward => &plan.far,
+        }
+    }
+    /// A connection that its host opens with `syn`.
+    pub fn accept<P: Payload>(&mut self, number: u32, direction: Direction, syn: &Segment) -> Local<P> {
+        let isn = self.isn();
+        let mut local = Local::accept(self.side(number, direction), isn, ports_to_sender(syn), direction);
+        local.syn = Some(syn.seq);
+        local
+    }
+    /// A connection that the proxy opens to a host.
+    pub fn connect<P: Payload>(&mut self, number: u32, direction: Direction, ports: Ports) -> Local<P> {
+        let isn = self.isn();
+        Local::connect(self.side(number, direction), isn, ports, direction)
+    }
+    /// A connection that is there from the start; `None` if those of this number are not.
+    pub fn established<P: Payload>(
+        &self,
+        number: u32,
+        direction: Direction,
+        ports: Ports,
+    ) -> Option<Local<P>> {
+        let host = self.plans.of(number).established.as_ref()?;
+        Some(Local::established(self.side(number, direction), host, ports, direction))
+    }
+    /// A connection is forgotten.
+    pub fn retire<P: Payload>(&mut self, local: &Local<P>) {
+        self.gone.add(local);
+    }
+    /// Of the connections that are gone and of those that are there.
+    pub fn counters<'a, P: Payload>(
+        &self,
+        there: impl Iterator<Item = &'a Local<P>>,
+    ) -> Vec<(&'static str, u64)> {
+        let mut counts = self.gone;
+        there.for_each(|local| counts.add(local));
+        counts.list()
+    }
+}
+
+/// True for the first packet of a handshake.
+pub(crate) fn opens(segment: &Segment) -> bool {
+    segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK)
+}
+
+/// The ports of a connection to the host that has sent this.
+pub(crate) fn ports_to_sender(segment: &Segment) -> Ports {
+    Ports { local: segment.dst_port, remote: segment.src_port }
+}
+
+/// Bytes that one host has sent and the other has not acknowledged.
+fn undelivered_from<P: Payload>(from: Option<&Local<P>>, to: Option<&Local<P>>) -> u64 {
+    let received = from.map_or(0, |local| local.connection.received_bytes());
+    let acked = to.map_or(0, |local| local.connection.acked_bytes());
+    received.saturating_sub(acked)
+}
+
+/// Bytes that either host has sent and the other has not acknowledged; nothing is under way any more on a broken connection.
+pub(crate) fn undelivered<P: Payload>(one: Option<&Local<P>>, other: Option<&Local<P>>) -> u64 {
+    if [one, other].into_iter().flatten().any(|local| local.broken) {
+        return 0;
+    }
+    undelivered_from(one, other) + undelivered_from(other, one)
+}
+
+/// Acknowledged bytes that are lost because the connection of one host has ended before its time.
+pub(crate) fn lost<P: Payload>(why: Broken, broken: Option<&Local<P>>, other: Option<&Local<P>>) -> u64 {
+    let to_it = undelivered_from(other, broken);
+    match why {
+        // A host that resets gives up what it had sent; one that is silent does not.
+        Broken::Reset => to_it,
+        Broken::TimedOut => to_it + undelivered_from(broken, other),
+    }
+}
+
+/// Bytes of each flow that were acknowledged to one host and not by the other.
+#[derive(Debug, Default)]
+pub(crate) struct Undelivered(Vec<u64>);
+
+impl Undelivered {
+    /// They have changed.
+    pub fn set(&mut self, now: Instant, levels: &mut Levels, number: u32, bytes: u64) {
+        let index = number as usize;
+        if index >= self.0.len() {
+            self.0.resize(index + 1, 0);
+        }
+        let before = std::mem::replace(&mut self.0[index], bytes);
+        levels.shift(now, [0, before, before], [0, bytes, bytes]);
+    }
+    /// Of all flows.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+    /// All numbers of flows that have had any are below.
+    pub fn end(&self) -> u32 {
+        self.0.len() as u32
+    }
+    /// All are lost; tells how many there were.
+    pub fn lose_all(&mut self, now: Instant, levels: &mut Levels) -> u64 {
+        let lost = self.total();
+        self.0.clear();
+        levels.undelivered.set(now, 0);
+        levels.bytes.set(now, 0);
+        lost
+    }
+}
