@@ -37,7 +37,7 @@ def here(flows: int, rate: str, kind: str) -> float:
         )
     )  # fmt: skip
     result = longhaul.run(scenario, tables=False)
-    (towards,) = (link for link in result.summary["links"] if link["name"] == "bottleneck" and link["from"] == "left")
+    (towards,) = (link for link in result.summary["links"] if link["name"] == "bottleneck.forward")
     return towards["metrics"]["utilisation"]
 
 

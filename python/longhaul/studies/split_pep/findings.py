@@ -18,7 +18,8 @@ _CUBIC = (
 )
 _PARETO = (
     "In ns-2's model and here, data that a source has written and TCP not yet sent waits; above 630 flows all flows soon always have data, and as"
-    " many flows fill the link with any queue (95.6 Mbit/s). In the thesis they do not, and so its PEP gains."
+    " many flows fill the link with any queue (95.6 Mbit/s). In the thesis they do not, and so its PEP gains. ns-2.35 itself agrees with what is here: 750 such sources over DropTail of 1000 packets"
+    " use 99.9 % of the link there and 100.0 % here, and 26,000 and 26,700 packets are dropped in 200 s (docs/validation.md)."
 )
 
 #: Why targets are missed, by the beginning of their names.
