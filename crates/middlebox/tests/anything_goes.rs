@@ -197,17 +197,7 @@ fn paced_hop(config: &Config, kind: &Kind, seed: u64) -> PacedHop<Bytes> {
         ..config.clone()
     };
     let settings = paced::Settings {
-        sender: paced::sender::Settings {
-            rate: Some(Rate::from_bps(rate)),
-            queue: ms(20),
-            mtu: 1000,
-            loop_rtts: 2.0,
-            initial_rtt: ms(300),
-            most_kept: 100_000,
-            reordering: 3,
-            report_interval: ms(100),
-            code,
-        },
+        sender: paced_sender(rate, code),
         receiver: paced::receiver::Settings {
             report_interval: ms(100),
             reordering: 3,

@@ -14,7 +14,6 @@ use longhaul_path::Random;
 use longhaul_segment::compaction::ExactBatch;
 use longhaul_segment::{Flags, wire};
 use longhaul_tcp::{Config, Reading};
-use longhaul_units::Rate;
 use std::collections::BTreeMap;
 
 /// Two flows over a middlebox at two nodes, one packet in twenty lost between them; what each client writes and each server.
@@ -101,17 +100,7 @@ fn the_long_hop_of_a_split_is_records_of_the_hosts_bytes() {
 fn a_paced_hop_carries_datagrams_down_and_messages_up() {
     let control = Config { reading: Reading::Immediate, receive_buffer: None, ..long_side() };
     let settings = paced::Settings {
-        sender: paced::sender::Settings {
-            rate: Some(Rate::from_bps(1_000_000)),
-            queue: ms(20),
-            mtu: 1000,
-            loop_rtts: 2.0,
-            initial_rtt: ms(300),
-            most_kept: 100_000,
-            reordering: 3,
-            report_interval: ms(100),
-            code: None,
-        },
+        sender: paced_sender(1_000_000, None),
         receiver: paced::receiver::Settings {
             report_interval: ms(100),
             reordering: 3,

@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use longhaul_cc::{Algorithm, CongestionControl, Setup, SlowStartKind, build};
-use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
+use longhaul_segment::{Ecn, Flags};
 use longhaul_tcp::{Config, Connection, Recovery};
 use longhaul_units::{Duration, Instant};
 use proptest::prelude::*;
@@ -81,16 +81,7 @@ impl Receiver {
         receiver
     }
     fn takes(&mut self, start: u32, end: u32, ack_ratio: Option<NonZeroU8>) -> Option<u32> {
-        let mut segment = Segment {
-            src_port: 1,
-            dst_port: 2,
-            seq: SeqNumber(start),
-            ack: SeqNumber(1),
-            window: 65_535,
-            flags: Flags::ACK,
-            payload_len: end - start,
-            ..Segment::default()
-        };
+        let mut segment = data(start, end);
         segment.options.ack_ratio = ack_ratio;
         self.connection.handle_segment(self.now, &segment, Ecn::NotEct);
         let answer = self.connection.poll_transmit(self.now).map(|ack| ack.segment.ack.0);

@@ -2,7 +2,7 @@
 
 mod common;
 use common::*;
-use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
+use longhaul_segment::{Ecn, SeqNumber};
 use longhaul_tcp::{Config, Connection};
 use longhaul_units::Instant;
 
@@ -11,19 +11,6 @@ fn receiver_at(edge: u32) -> Connection {
     let mut b = Connection::established(plain(), Box::new(Fixed(1000)), ports(End::B));
     arrives(&mut b, 1, edge);
     b
-}
-
-fn data(start: u32, end: u32) -> Segment {
-    Segment {
-        src_port: 1,
-        dst_port: 2,
-        seq: SeqNumber(start),
-        ack: SeqNumber(1),
-        window: 65_535,
-        flags: Flags::ACK,
-        payload_len: end - start,
-        ..Segment::default()
-    }
 }
 
 /// `[start, end)` arrives; the answer is (ACK, SACK blocks).

@@ -3,11 +3,12 @@
 #![allow(dead_code)]
 
 use longhaul_cc::{Algorithm, CongestionControl, Setup, SlowStartKind};
+use longhaul_middlebox::paced::{self, erasure::Code};
 use longhaul_middlebox::split::{Plan, Plans, Side};
 use longhaul_middlebox::{AckCompaction, Base, Carrier, Departure, Direction, Middlebox, Passing, Verdict};
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, Ports, Reading, State};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Rate};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,6 +43,20 @@ pub fn patient() -> Config {
 
 pub fn side(config: &Config) -> Side {
     Side { config: config.clone(), congestion: Arc::new(reno) }
+}
+/// The sending node of a paced hop, at so many bit/s.
+pub fn paced_sender(rate: u64, code: Option<Code>) -> paced::sender::Settings {
+    paced::sender::Settings {
+        rate: Some(Rate::from_bps(rate)),
+        queue: ms(20),
+        mtu: 1000,
+        loop_rtts: 2.0,
+        initial_rtt: ms(300),
+        most_kept: 100_000,
+        reordering: 3,
+        report_interval: ms(100),
+        code,
+    }
 }
 
 /// Splits with a receive buffer of this size, if any.

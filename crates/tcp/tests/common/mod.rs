@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind};
-use longhaul_segment::{Ecn, Flags, SeqNumber};
+use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, Ports, State, Transmit};
 use longhaul_units::{Duration, Instant};
 use std::collections::BTreeMap;
@@ -267,6 +267,20 @@ impl World {
     }
     pub fn saw(&self, end: End, event: Event) -> bool {
         self.events.iter().any(|entry| entry.1 == end && entry.2 == event)
+    }
+}
+
+/// A segment from A to B with the payload `[start, end)`, as sequence numbers.
+pub fn data(start: u32, end: u32) -> Segment {
+    Segment {
+        src_port: 1,
+        dst_port: 2,
+        seq: SeqNumber(start),
+        ack: SeqNumber(1),
+        window: 65_535,
+        flags: Flags::ACK,
+        payload_len: end - start,
+        ..Segment::default()
     }
 }
 
