@@ -86,7 +86,7 @@ class Guests:
         self.controls = controls
         self.count = count
         self.stack = contextlib.ExitStack()
-        self.idle: queue.SimpleQueue[uml.Guest | None] = queue.SimpleQueue()
+        self.idle: queue.SimpleQueue[uml.Hosts | None] = queue.SimpleQueue()
 
     def __enter__(self) -> Guests:
         for _ in range(self.count):
@@ -97,17 +97,17 @@ class Guests:
         self.stack.close()
 
     @contextlib.contextmanager
-    def lend(self) -> Iterator[uml.Guest]:
+    def lend(self) -> Iterator[uml.Hosts]:
         """A kernel for the time being."""
         guest = self.idle.get()
         try:
             if guest is None:
-                guest = self.stack.enter_context(uml.Guest(self.emulator, self.controls))
+                guest = self.stack.enter_context(uml.Hosts(self.emulator, self.controls))
             yield guest
         except BaseException:
             # Whatever state it is in, nobody gets it again.
             if guest is not None:
-                guest.__exit__()
+                guest.end()
             guest = None
             raise
         finally:
@@ -123,7 +123,7 @@ class Run:
     invalid: str
 
 
-def over_bridge(guest: uml.Guest, scenario: str, size: int, control: str, limit: float) -> Run:
+def over_bridge(guest: uml.Hosts, scenario: str, size: int, control: str, limit: float) -> Run:
     """A transfer through the emulator."""
     with guest.bridge(scenario) as bridge:
         done = guest.do("transfer", limit + 30, way="bridge", size=size, control=control, limit=limit)

@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from longhaul import second_kernel
 from longhaul.errors import LonghaulError
+from longhaul.scenario import Scenario
 from longhaul.studies import emulation
 from longhaul.studies.asymmetric import emulated, pages
 from longhaul.studies.emulation import Bench, RealCase, find_emulator
@@ -59,10 +61,39 @@ def test_every_scenario_is_valid_and_named_once(scale: str) -> None:
         assert {case.experiment for case in cases} == {experiment.id for experiment in emulated.STUDY.experiments}
 
 
-def test_a_congestion_control_that_the_kernel_lacks_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_congestion_control_that_both_kernels_lack_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emulation, "available_congestion_controls", lambda: ["reno"])
+    monkeypatch.setattr(second_kernel.shutil, "which", lambda _: None)
     missing = {case.parameters["congestion"]: case.missing() for case in emulated.two_flows("quick")}
-    assert missing == {"reno": None, "vegas": "this kernel has no congestion control 'vegas'"}
+    assert missing["reno"] is None
+    assert missing["vegas"].startswith("this kernel has no congestion control 'vegas' alpha 1 beta 3 gamma 1, and")
+    assert (
+        "Debian's package user-mode-linux is not installed: scripts/install-packages --second-kernel"
+        in missing["vegas"]
+    )
+
+
+def test_runs_that_were_not_made_are_in_the_document_with_the_reason(
+    command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(RealCase, "missing", lambda _: "nothing can be run here")
+    outcome = command("reproduce", "asymmetric", "--emulated", "--scale", "tiny", "--no-run", "--out", tmp_path)
+    assert outcome.code == 0
+    assert "not run: ping 84 (nothing can be run here)" in outcome.out
+    text = (tmp_path / "tiny/asymmetric-emulated.md").read_text()
+    assert "Not run: ping 84 (nothing can be run here); flood 40 (nothing can be run here)." in text
+
+
+def test_a_kernel_with_other_parameters_does_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thesis's Vegas has alpha 1, beta 3, gamma 1; Linux's module 2, 4, 1, if it is not told otherwise."""
+    _, vegas = emulated.two_flows("quick")
+    monkeypatch.setattr(emulation, "available_congestion_controls", lambda: ["reno", "vegas"])
+    for module, foreign in (
+        ({"alpha": "2", "beta": "4", "gamma": "1"}, {"vegas": {"alpha": 1, "beta": 3, "gamma": 1}}),
+        ({"alpha": "1", "beta": "3", "gamma": "1"}, {}),
+    ):
+        monkeypatch.setattr(emulation, "_of_module", lambda _, parameter, module=module: module[parameter])
+        assert vegas.foreign() == foreign
 
 
 def test_another_study_is_refused(command, tmp_path: Path) -> None:
@@ -126,3 +157,29 @@ def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
     failing.chmod(0o755)
     failures = Bench(tmp_path / "runs", failing).run([case], lambda _: None)
     assert failures == {case.identity: "error: no such thing"}
+
+
+def test_flows_that_this_kernel_cannot_play_are_played_in_the_second_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    emulator = _emulator()
+    lacks = second_kernel.missing(["vegas"])
+    if lacks:
+        pytest.skip("; ".join(lacks))
+    # Whatever this machine has.
+    monkeypatch.setattr(emulation, "available_congestion_controls", lambda: ["reno"])
+    built = Scenario("short", duration="20 s").link("path", "server", "client", rate="4 Mbit/s", delay="20 ms")
+    tcp = emulated.kernel_tcp(congestion="vegas")
+    case = RealCase(
+        "two", {"congestion": "vegas"}, built.flow("server", "client", app={"kind": "bulk", "size": "1 MB"}, tcp=tcp)
+    )
+    # 1 MB and the headers of its packets take 2.05 s at 4 Mbit/s; lateness is not what is looked at.
+    bench = Bench(tmp_path, emulator, max_lateness="1 s")
+    assert bench.run([case], lambda _: None) == {}
+    row = bench.results([case], "emulated")["two"].where()[0]
+    assert row.result().summary["flows"][0]["metrics"]["delivered_bytes"] == 1_000_000
+    assert 2.05 <= row.result().summary["flows"][0]["metrics"]["completion_time_s"] < 10
+    # The kernel is named as the emulator saw it.
+    kernels = {path.name for path in second_kernel.MODULES.iterdir()}
+    assert bench.measured(case)["emulation"]["kernel"] in kernels
+    assert not list(tmp_path.glob(".*")), "nothing half done is left"

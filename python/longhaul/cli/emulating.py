@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.markup import escape
 
 from .. import outputs
 from ..errors import LonghaulError
-from ..results import read_json
 from ..studies import names, writing
 from ..studies.asymmetric import emulated as asymmetric
 from ..studies.drawing import draw_all
@@ -42,6 +41,7 @@ def reproduce(request: studying.Request) -> None:
     out = request.out or Path("results") / study.name
     emulator = Path("unused") if request.no_run else find_emulator(request.emulator)
     bench = Bench(out / "runs", emulator, jobs=request.jobs or _JOBS)
+    failures: Mapping[str, str] = {}
     if not request.no_run:
         check_permitted()
         tell = (
@@ -49,17 +49,19 @@ def reproduce(request: studying.Request) -> None:
             if request.quiet or request.as_json
             else (lambda text: messages.print(text, style="dim", markup=False))
         )
-        bench.run(cases, tell)
+        failures = bench.run(cases, tell)
     outcomes = [_outcome(simulated(cases, out / "simulated", "simulated")), _outcome(bench.results(cases, "emulated"))]
-    _write(outcomes, bench, cases, out / scale)
+    _write(outcomes, _how(bench, cases, failures), out / scale)
     for outcome in outcomes:
         writing.write_json(outcome, out / scale / f"targets-{outcome.scale}.json")
     if request.document:
-        _write(outcomes, bench, cases, request.document)
+        _write(outcomes, _how(bench, cases, failures), request.document)
     if request.as_json:
         typer.echo(outputs.json_text({one.scale: writing.as_json(one) for one in outcomes}), nl=False)
     elif not request.quiet:
         _print(outcomes)
+        for text in _not_run(bench, cases, failures):
+            typer.echo(f"not run: {text}")
         typer.echo(f"document: {out / scale / (study.name + '.md')}")
 
 
@@ -68,10 +70,10 @@ def _outcome(results: Results) -> Outcome:
     return Outcome(study, results, judge(study, results), draw_all(study, results))
 
 
-def _write(outcomes: Sequence[Outcome], bench: Bench, cases: Sequence[RealCase], directory: Path) -> None:
+def _write(outcomes: Sequence[Outcome], how: str, directory: Path) -> None:
     study = asymmetric.STUDY
     emulated = outcomes[-1].results
-    sections = {"How it was run": _how(bench, cases)}
+    sections = {"How it was run": how}
     sections |= {heading: table(emulated) for heading, table in asymmetric.TABLES.items()}
     directory.mkdir(parents=True, exist_ok=True)
     writing.write_markdown(
@@ -80,20 +82,48 @@ def _write(outcomes: Sequence[Outcome], bench: Bench, cases: Sequence[RealCase],
     )  # fmt: skip
 
 
-def _how(bench: Bench, cases: Sequence[RealCase]) -> str:
-    """Machine, kernel, how late packets were."""
-    measured = {case: read_json(bench.path(case) / "measured.json") for case in cases if bench.done(case)}
+def _how(bench: Bench, cases: Sequence[RealCase], failures: Mapping[str, str]) -> str:
+    """Machine, kernels, how late packets were, what was not run and why."""
+    measured = {case: found for case in cases if (found := bench.measured(case)) is not None}
+    missing = _not_run(bench, cases, failures)
+    not_run = f" Not run: {'; '.join(missing)}." if missing else ""
     if not measured:
-        return "Nothing was run."
+        return f"Nothing was run.{not_run}"
     late = [found["emulation"]["metrics"]["lateness_p99_s"] for found in measured.values()]
     loads = [found["load"] for found in measured.values()]
-    invalid = [case for case, found in measured.items() if found["emulation"]["invalid"]]
-    named = "; ".join(f"{case.experiment} {', '.join(map(str, case.parameters.values()))}" for case in invalid)
+    invalid = [_named(case) for case, found in measured.items() if found["emulation"]["invalid"]]
     return (
-        f"{len(measured)} runs of {len(cases)} with kernel {platform.release()} on {os.cpu_count()} processors, which had other work to do (load average {min(loads):.0f} to"
+        f"{len(measured)} runs of {len(cases)} with {_kernels(measured)} on {os.cpu_count()} processors, which had other work to do (load average {min(loads):.0f} to"
         f" {max(loads):.0f}). 99 % of the packets of a run were no later than {1000 * median(late):.2f} ms (median of the runs; the worst: {1000 * max(late):.2f} ms)."
-        f" INVALID are those with more than {bench.max_lateness}: {named or 'none'}."
+        f" INVALID are those with more than {bench.max_lateness}: {'; '.join(invalid) or 'none'}.{not_run}"
     )
+
+
+def _not_run(bench: Bench, cases: Sequence[RealCase], failures: Mapping[str, str]) -> list[str]:
+    """Runs that were not made, and why."""
+    return [
+        f"{_named(case)} ({failures.get(case.identity) or case.missing() or 'not yet'})"
+        for case in cases
+        if not bench.done(case)
+    ]
+
+
+def _kernels(measured: Mapping[RealCase, Mapping[str, Any]]) -> str:
+    """The kernels that made the runs: that of most of them, and the others with theirs."""
+    runs: dict[str, list[str]] = {}
+    for case, found in measured.items():
+        metrics = found["emulation"]["metrics"]
+        # A command's run has it among its counts.
+        kernel = found["emulation"].get("kernel") or metrics["kernel"]
+        runs.setdefault(kernel, []).append(
+            f"{_named(case)}, 99 % no later than {1000 * metrics['lateness_p99_s']:.2f} ms"
+        )
+    first, *others = sorted(runs, key=lambda kernel: -len(runs[kernel]))
+    return f"kernel {first}" + "".join(f", and with kernel {kernel} ({'; '.join(runs[kernel])})" for kernel in others)
+
+
+def _named(case: RealCase) -> str:
+    return f"{case.experiment} {', '.join(map(str, case.parameters.values()))}"
 
 
 def _print_cases(cases: Sequence[RealCase]) -> None:

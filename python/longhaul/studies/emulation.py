@@ -1,7 +1,8 @@
 """Runs of a study with real packets: by `longhaul-emu`, between kernels, in real time; and the same scenarios simulated beside them.
 
 A run is a scenario whose flows real TCP plays, or a scenario and a command that runs behind its path. What a run gave is kept in
-a directory of its own, under a name that follows from all that it was asked to do, so that the same is not done twice.
+a directory of its own, under a name that follows from all that it was asked to do, so that the same is not done twice. Flows whose
+congestion control this machine's kernel lacks are played inside a second kernel, by the same emulator.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import core, outputs
+from .. import core, outputs, second_kernel
 from ..errors import LonghaulError
 from ..outputs import json_text, write_atomically
 from ..results import flat_metrics, read_json
@@ -33,6 +34,8 @@ _INVALID = 3
 _MEASURED = "measured.json"
 #: A program that hangs is ended after so many seconds more than its run takes.
 _PATIENCE = 120.0
+#: Parameters of congestion controls that are those of Linux's modules too, and mean the same there.
+_OF_MODULES = {"vegas": ("alpha", "beta", "gamma")}
 
 
 @dataclass(frozen=True)
@@ -70,27 +73,55 @@ class RealCase:
             what += [self.behind.command, self.behind.at, json.dumps(dict(self.behind.serve), sort_keys=True)]
         return hashlib.sha256("\0".join(what).encode()).hexdigest()[:32]
 
+    def foreign(self) -> dict[str, dict[str, Any]]:
+        """Congestion controls of its flows that this machine's kernel does not have, or has with other parameters; with the parameters that they are to have."""
+        if self.behind is not None:
+            return {}
+        known, found = available_congestion_controls(), {}
+        for flow in self.scenario.content.get("flow", []):
+            name, parameters = _congestion(flow.get("tcp", {}).get("congestion", "reno"))
+            if name not in known or any(_of_module(name, key) != str(value) for key, value in parameters.items()):
+                found[name] = parameters
+        return found
+
     def missing(self) -> str | None:
         """What this machine lacks for it."""
         absent = [name for name in (self.behind.programs if self.behind else ()) if shutil.which(name) is None]
         if absent:
             return f"{', '.join(absent)} not installed (scripts/install-packages --pages)"
-        known = available_congestion_controls()
-        flows = self.scenario.content.get("flow", [])
-        for name in (_name(flow.get("tcp", {}).get("congestion", "reno")) for flow in flows):
-            if self.behind is None and name not in known:
-                return f"this kernel has no congestion control {name!r}"
+        foreign = self.foreign()
+        lacks = second_kernel.missing(list(foreign)) if foreign else []
+        if lacks:
+            return (
+                f"this kernel has no congestion control {_named(foreign)}, and for a second kernel: {'; '.join(lacks)}"
+            )
         return None
 
 
-def _name(congestion: Any) -> str:
-    return str(congestion["kind"] if isinstance(congestion, Mapping) else congestion)
+def _congestion(given: Any) -> tuple[str, dict[str, Any]]:
+    """The name of a flow's congestion control, and those of its parameters that a module has."""
+    if not isinstance(given, Mapping):
+        return str(given), {}
+    name = str(given["kind"])
+    return name, {key: given[key] for key in _OF_MODULES.get(name, ()) if key in given}
+
+
+def _named(controls: Mapping[str, Mapping[str, Any]]) -> str:
+    return ", ".join(
+        " ".join([repr(name), *(f"{key} {value}" for key, value in of.items())]) for name, of in controls.items()
+    )
 
 
 def available_congestion_controls() -> list[str]:
     """Those of this machine's kernel."""
     file = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     return file.read_text().split() if file.exists() else []
+
+
+def _of_module(control: str, parameter: str) -> str | None:
+    """What a parameter of a congestion control is in this machine's kernel."""
+    file = Path(f"/sys/module/tcp_{control}/parameters/{parameter}")
+    return file.read_text().strip() if file.exists() else None
 
 
 def find_emulator(given: Path | None = None) -> Path:
@@ -129,6 +160,8 @@ class Bench:
     #: A run is INVALID if 1 % of its packets are later than this.
     max_lateness: str = "5 ms"
     jobs: int = 4
+    #: Second kernels that were started, running or over.
+    _guests: list[second_kernel.Guest] = field(default_factory=list, init=False, repr=False)
 
     def path(self, case: RealCase) -> Path:
         """The directory of a run."""
@@ -158,11 +191,18 @@ class Bench:
             tell(f"{text}: {why or f'{time.monotonic() - begun:.0f} s'}")
 
         with ThreadPoolExecutor(max(1, self.jobs)) as pool:
-            list(pool.map(make, wanted))
+            try:
+                list(pool.map(make, wanted))
+            except BaseException:
+                # Ctrl-C reaches emulators of this kernel by itself.
+                for guest in self._guests:
+                    guest.end()
+                raise
         return failures
 
     def _make(self, case: RealCase) -> None:
-        path = self.path(case)
+        # Absolute: the second kernel does not have this working directory.
+        path = self.path(case).resolve()
         partial = path.with_name(f".{path.name}")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
@@ -177,7 +217,11 @@ class Bench:
     def _flows(self, case: RealCase, file: Path, partial: Path) -> dict[str, Any]:
         call = ["run", str(file), "--out", str(partial), "--quiet", "--until-done", "--max-lateness", self.max_lateness]
         seconds = _seconds(case.scenario.content["run"]["duration"])
-        self._call(call, seconds, (0, _INVALID))
+        foreign = case.foreign()
+        if foreign:
+            self._call_inside(foreign, call, seconds, partial)
+        else:
+            self._call(call, seconds, (0, _INVALID))
         summary = read_json(partial / "summary.json")
         return {"metrics": flat_metrics(summary), "emulation": summary.get("emulation")}
 
@@ -200,19 +244,38 @@ class Bench:
             )
         except subprocess.TimeoutExpired:
             raise LonghaulError(f"not done after {seconds + _PATIENCE:.0f} s") from None
-        if done.returncode not in good:
-            said = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
-            raise LonghaulError(said[-1])
-        return done.stdout
+        return _output(done, good)
+
+    def _call_inside(
+        self, controls: Mapping[str, Mapping[str, Any]], arguments: Sequence[str], seconds: float, partial: Path
+    ) -> None:
+        """In a second kernel with these congestion controls; `partial` is where it can write."""
+        modules = [second_kernel.with_parameters(f"tcp_{name}", of) for name, of in controls.items()]
+        with second_kernel.Guest(["tun", *modules]) as guest:
+            self._guests.append(guest)
+            call = [str(self.emulator.resolve()), *arguments]
+            _output(guest.run(call, seconds + _PATIENCE, writable=partial), (0, _INVALID))
+
+    def measured(self, case: RealCase) -> dict[str, Any] | None:
+        """What a run gave, its `emulation` and the `load` of the machine among it, if it was made."""
+        return read_json(self.path(case) / _MEASURED) if self.done(case) else None
 
     def results(self, cases: Sequence[RealCase], scale: str) -> Results:
         """What was measured."""
         rows = []
         for case in cases:
-            measured = read_json(self.path(case) / _MEASURED) if self.done(case) else None
+            measured = self.measured(case)
             metrics = None if measured is None else measured["metrics"] | _emulation(measured["emulation"])
             rows.append(Row(case.experiment, case.parameters, 1, case.identity, self.path(case), metrics))
         return Results(scale, rows)
+
+
+def _output(done: subprocess.CompletedProcess[str], good: Sequence[int]) -> str:
+    """What a program has printed; raises with its last words if it failed."""
+    if done.returncode not in good:
+        said = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
+        raise LonghaulError(said[-1])
+    return done.stdout
 
 
 def _emulation(found: Mapping[str, Any]) -> dict[str, float | None]:

@@ -1,10 +1,7 @@
-#!/usr/bin/python3 -u
-"""What User-Mode Linux runs as its first process, over the machine's own file system: the other half of `uml.py`.
+"""Jobs of the second kernel for `validate_second_kernel.py`, beside those of `longhaul.second_kernel.guest`, which loads them.
 
-Reads jobs from the console, one JSON object a line, and answers each with a line that begins with `@@`. There are two ways
-between two hosts, each a network namespace: over the devices vec0 and vec1, behind which is the machine outside; and over
-three namespaces of this kernel, of which the middle one forwards and netem makes the path. When the console is closed it is
-over, and the machine halts. Python's standard library only; never run it outside.
+There are two ways between two hosts, each a network namespace: over the devices vec0 and vec1, behind which is the machine
+outside; and over three namespaces of this kernel, of which the middle one forwards and netem makes the path. Python's standard library only.
 """
 
 from __future__ import annotations
@@ -13,24 +10,20 @@ import contextlib
 import ctypes
 import fcntl
 import itertools
-import json
 import os
 import select
 import socket
 import statistics
 import struct
 import subprocess
-import sys
-import termios
 import threading
 import time
 from typing import Any
 
-LIBC = ctypes.CDLL(None, use_errno=True)
-#: x86-64's numbers of system calls.
-FINIT_MODULE = 313
+# The first process of the second kernel: it stands beside the file that was run there.
+from guest import LIBC, call, first_in_line
+
 CLONE_NEWNET = 0x40000000
-POWER_OFF = 0x4321FEDC
 #: linux/ethtool.h: checksums, scatter-gather, TSO, GSO and GRO.
 OFFLOADS = (0x17, 0x19, 0x1F, 0x24, 0x2C)
 SIOCETHTOOL = 0x8946
@@ -53,42 +46,6 @@ PORT = 5001
 RETRANSMITTED = 100
 #: asm-generic/socket.h: when the kernel has received it.
 SO_TIMESTAMPNS = 35
-
-
-def call(command: str) -> None:
-    """Runs a command with its arguments."""
-    done = subprocess.run(command.split(), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise OSError(f"{command}: {done.stderr.strip()}")
-
-
-def load(names: list[str]) -> None:
-    """Loads modules, and before them those that they want."""
-    folder = f"/usr/lib/uml/modules/{os.uname().release}"
-    with open(f"{folder}/modules.dep") as file:
-        wants = [line.replace(":", "").split() for line in file]
-    paths = {files[0].rsplit("/", 1)[-1].removesuffix(".ko"): files for files in wants}
-    for name in names:
-        for path in reversed(paths[name]):
-            module = os.open(f"{folder}/{path}", os.O_RDONLY)
-            failed = LIBC.syscall(FINIT_MODULE, module, b"", 0) != 0
-            os.close(module)
-            if failed and ctypes.get_errno() != 17:  # EEXIST: it is there
-                raise OSError(f"{path}: {os.strerror(ctypes.get_errno())}")
-
-
-def first_in_line(thread: int) -> None:
-    """A thread goes before all ordinary ones."""
-    os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(1))
-
-
-def interrupts_first() -> None:
-    """What is left over of an interrupt goes before programs: packets are not late because of those that read them."""
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with open(f"/proc/{entry}/comm") as file:
-                if file.read().startswith("ksoftirqd"):
-                    first_in_line(int(entry))
 
 
 def enter(namespace: str) -> None:
@@ -312,58 +269,11 @@ def do_transfer(job: dict[str, Any]) -> dict[str, Any]:
     return {"time_s": taken, "received": received, "retransmitted": retransmitted, "control": used} | lateness.end()
 
 
-def do_run(job: dict[str, Any]) -> dict[str, Any]:
-    """A command; /run is the only place where it can write."""
-    environment = os.environ | {"TMPDIR": "/run", "HOME": "/run"} | job.get("environment", {})
-    done = subprocess.run(job["command"], capture_output=True, text=True, check=False, cwd="/run", env=environment)
-    return {"status": done.returncode, "out": done.stdout, "err": done.stderr}
+def do_hosts(_: dict[str, Any]) -> dict[str, Any]:
+    """Makes the hosts of both ways."""
+    make_devices()
+    make_veths()
+    return {}
 
 
-JOBS = {
-    "netem": do_netem,
-    "ping": do_ping,
-    "sleep": do_sleep,
-    "transfer": do_transfer,
-    "run": do_run,
-}
-
-
-def main() -> None:
-    """Does what the console says."""
-    os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
-    for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run")):
-        call(f"mount -t {kind} {kind} {where}")
-    os.makedirs("/run/netns", exist_ok=True)
-    # What the console is given before somebody listens is lost.
-    print('@@{"ready": true}', flush=True)
-    for line in sys.stdin:
-        job = json.loads(line)
-        try:
-            if job["do"] == "start":
-                load(job["modules"])
-                call("ip link set lo up")
-                interrupts_first()
-                make_devices()
-                make_veths()
-                answer: dict[str, Any] = {"kernel": os.uname().release}
-            else:
-                answer = JOBS[job["do"]](job)
-        except (OSError, KeyError, ValueError, subprocess.SubprocessError) as why:
-            answer = {"error": f"{type(why).__name__}: {why}"}
-        print("@@" + json.dumps(answer), flush=True)
-
-
-if __name__ == "__main__":
-    if os.getpid() != 1:
-        sys.exit("error: this is for User-Mode Linux: benches/validate_second_kernel.py starts it there")
-    try:
-        attributes = termios.tcgetattr(0)
-        attributes[3] &= ~(termios.ECHO | termios.ICANON)
-        attributes[6][termios.VMIN], attributes[6][termios.VTIME] = 1, 0
-        termios.tcsetattr(0, termios.TCSANOW, attributes)
-        main()
-    except Exception as why:  # the first process of a machine must not end
-        print("@@" + json.dumps({"error": f"{type(why).__name__}: {why}"}), flush=True)
-    finally:
-        os.sync()
-        LIBC.reboot(POWER_OFF)
+JOBS = {"hosts": do_hosts, "netem": do_netem, "ping": do_ping, "sleep": do_sleep, "transfer": do_transfer}
