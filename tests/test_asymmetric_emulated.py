@@ -10,12 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import longhaul
 import pytest
 from longhaul import second_kernel
 from longhaul.errors import LonghaulError
 from longhaul.scenario import Scenario
 from longhaul.studies import emulation
 from longhaul.studies.asymmetric import emulated, pages
+from longhaul.studies.asymmetric.scenarios import MEGABYTE, network
 from longhaul.studies.emulation import Bench, RealCase, find_emulator
 from longhaul.studies.judging import judge
 from longhaul.studies.results import NotRun
@@ -94,6 +96,33 @@ def test_a_kernel_with_other_parameters_does_not_do(monkeypatch: pytest.MonkeyPa
     ):
         monkeypatch.setattr(emulation, "_of_module", lambda _, parameter, module=module: module[parameter])
         assert vegas.foreign() == foreign
+
+
+def _two_vegas(later: float, **settings: object) -> tuple[float, list[float]]:
+    """Two Vegas flows of 13 and 14 MB, the second `later` seconds after the first, simulated: most packets in the serial queue, and when each is done."""
+    built = network("two flows", duration=240, queue=200)
+    for name, size, start in (("short", 13, 0.0), ("long", 14, later)):
+        tcp = emulated.kernel_tcp(congestion="vegas") | settings
+        app = {"kind": "bulk", "size": f"{size * MEGABYTE} B"}
+        built = built.flow("server", "client", name=name, app=app, tcp=tcp, start=f"{round(start * 1000)} ms")
+    summary = longhaul.run(built, tables=False).summary
+    queue = summary["links"][1]["metrics"]["queue_max_packets"]
+    return queue, [flow["metrics"]["completion_time_s"] for flow in summary["flows"]]
+
+
+def test_two_vegas_flows_have_the_kernel_s_queue_with_the_kernel_s_slow_start() -> None:
+    """X-13c, measured with Linux 6.1: 33 packets; one flow leaves slow start early: done after 67 and 149 s."""
+    counting_segments = {"kind": "standard", "limit": 1000}
+    queue, done = _two_vegas(0.0, slow_start=counting_segments)
+    assert queue == pytest.approx(33, abs=3)
+    assert min(done) == pytest.approx(67, rel=0.15)
+    assert max(done) == pytest.approx(149, rel=0.15)
+
+
+def test_the_queue_of_two_vegas_flows_depends_on_when_the_second_begins() -> None:
+    """X-13c as it is simulated: both windows reach the receiver's (68.7 packets in the queue), or the thesis's 15 to 30 packets."""
+    assert _two_vegas(0.0)[0] == pytest.approx(68.7, abs=3)
+    assert 15 <= _two_vegas(4.0)[0] <= 30
 
 
 def test_another_study_is_refused(command, tmp_path: Path) -> None:

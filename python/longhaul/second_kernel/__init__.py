@@ -40,6 +40,8 @@ class KernelError(LonghaulError):
 
 def missing(controls: Sequence[str] = ()) -> list[str]:
     """What this machine lacks for it, as sentences; with congestion controls that it is to have."""
+    if not sys.platform.startswith("linux"):
+        return ["it needs Linux"]
     lacks = []
     if shutil.which(PROGRAM) is None or not MODULES.is_dir():
         lacks.append("Debian's package user-mode-linux is not installed: scripts/install-packages --second-kernel")
