@@ -111,12 +111,12 @@ def _two_vegas(later: float, **settings: object) -> tuple[float, list[float]]:
 
 
 def test_two_vegas_flows_have_the_kernel_s_queue_with_the_kernel_s_slow_start() -> None:
-    """X-13c, measured with Linux 6.1: 33 packets; one flow leaves slow start early: done after 67 and 149 s."""
+    """X-13c, measured with Linux 6.1: 32 or 33 packets; one flow leaves slow start early: done after 67 to 69 and 141 to 149 s."""
     counting_segments = {"kind": "standard", "limit": 1000}
     queue, done = _two_vegas(0.0, slow_start=counting_segments)
     assert queue == pytest.approx(33, abs=3)
     assert min(done) == pytest.approx(67, rel=0.15)
-    assert max(done) == pytest.approx(149, rel=0.15)
+    assert max(done) == pytest.approx(145, rel=0.15)
 
 
 def test_the_queue_of_two_vegas_flows_depends_on_when_the_second_begins() -> None:

@@ -480,7 +480,7 @@ def _compaction_loss(results: Results) -> Judgement:
 _VEGAS = (
     "The peak is slow start's, and chance has a hand in it: a round counts by its least round trip, so that Vegas sees the queue only once both flows' bursts meet. Started at once,"
     " windows that grow by half in a round trip, as in 1999, both reach the receiver's before that: 70 packets. Kernels count acknowledged segments and double; there one flow's burst comes"
-    " behind the other's, it leaves slow start with 30 segments (done after 149 s, the other after 67 s; 33 packets in each of four runs), and the simulator with that slow start does the"
+    " behind the other's, it leaves slow start with 30 segments (done after 141 to 149 s, the other after 67 to 69 s; 32 or 33 packets in four runs), and the simulator with that slow start does the"
     " same: 33 packets, 133 and 73 s. With the second flow 0.5, 1, 3 and 5 s later the kernel has 75, 27, 43 and 46 packets (so simulated: 70, 33, 70, 69). The thesis says that its flows"
     " started almost together: in this scenario as it is simulated, 0 to 10 s apart in steps of 0.25 s, the peak is between 21 and 71 packets, within the band in 22 of 41 cases."
 )
