@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -191,10 +191,16 @@ class Bench:
             tell(f"{text}: {why or f'{time.monotonic() - begun:.0f} s'}")
 
         with ThreadPoolExecutor(max(1, self.jobs)) as pool:
+            under_way = {pool.submit(make, case) for case in wanted}
             try:
-                list(pool.map(make, wanted))
+                while under_way:
+                    # Not without end: where another thread was given a signal, this one learns of it when it wakes.
+                    done, under_way = wait(under_way, timeout=1, return_when=FIRST_EXCEPTION)
+                    for finished in done:
+                        finished.result()
             except BaseException:
-                # Ctrl-C reaches emulators of this kernel by itself.
+                pool.shutdown(wait=False, cancel_futures=True)
+                # Ctrl-C reaches the emulators of this kernel by itself.
                 for guest in self._guests:
                     guest.end()
                 raise
