@@ -55,7 +55,7 @@ IN_LINUX = {
     "hybla": 'counting = "acks"',
     "highspeed": 'counting = "acks"',
     "vegas": 'alpha = 2, beta = 4, rtt = "least", growth = "every_rtt", exit = "actual_rate", left_on_loss = 0.5',
-    "westwood": "filter = 0.875, filter_stages = 2",
+    "westwood": 'filter = 0.875, filter_stages = 2, decides = "after_recovery"',
     "scalable": "legacy_window = 0, never_below_reno = true",
 }
 #: By scale: one-way delays in ms, rates in Mbit/s, losses in per cent.

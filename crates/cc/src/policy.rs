@@ -38,6 +38,10 @@ pub trait Avoidance: Clone + Send + 'static {
     }
     /// The reaction to loss or ECN echo.
     fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut;
+    /// Fast recovery has ended: what ssthresh and cwnd become, in bytes, if the rule decides that only now.
+    fn recovered(&mut self, _window: &Window) -> Option<f64> {
+        None
+    }
     /// The slow start threshold after a timeout, in bytes.
     fn timeout(&mut self, window: &Window, event: &Congestion) -> f64 {
         half_flight(event.flight_size, window.mss)

@@ -48,6 +48,8 @@ pub struct WindowBased<A, S> {
     backed_off: bool,
     /// The last loss window was more than one segment.
     restarted_larger: bool,
+    /// Fast recovery is under way.
+    recovering: bool,
     /// The state before the last cut.
     before_cut: Option<(Window, A, S)>,
 }
@@ -72,6 +74,7 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
             srtt: Duration::ZERO,
             backed_off: false,
             restarted_larger: false,
+            recovering: false,
             before_cut: None,
         }
     }
@@ -108,6 +111,7 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
     /// Loss or ECN echo.
     fn cut(&mut self, event: &Congestion) {
         self.remember();
+        self.recovering = event.kind == CongestionKind::Loss;
         let cut = self.avoidance.decrease(&self.window, event);
         self.slow_start.congestion(event);
         self.window.ssthresh = cut.ssthresh;
@@ -124,6 +128,7 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
             self.slow_start.congestion(event);
         }
         self.backed_off = true;
+        self.recovering = false;
         let loss_window = self.avoidance.loss_window(&self.window);
         self.window.cwnd = loss_window.min(self.window.cwnd).max(self.window.mss);
         self.restarted_larger = self.window.cwnd > self.window.mss;
@@ -135,6 +140,7 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
 
     /// RFC 9438 section 4.9.2: everything as before the cut, unless the window has already outgrown it.
     fn undo(&mut self) {
+        self.recovering = false;
         if let Some((window, avoidance, slow_start)) = self.before_cut.take() {
             if self.window.cwnd < window.cwnd {
                 (self.window, self.avoidance, self.slow_start) = (window, avoidance, slow_start);
@@ -153,6 +159,12 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
         // the sender: then ACKs say nothing of whether the path would carry more (RFC 7661 section 4).
         if ack.in_recovery {
             return;
+        }
+        if std::mem::take(&mut self.recovering) {
+            if let Some(bytes) = self.avoidance.recovered(&self.window) {
+                self.window.ssthresh = bytes.max(2.0 * self.window.mss);
+                self.window.cwnd = self.window.ssthresh;
+            }
         }
         if ack.app_limited {
             if ack.receiver_limited {

@@ -220,7 +220,7 @@ pub enum AppSpec {
 pub struct TraceSpec {
     /// The trace's file; a relative path begins at the scenario file.
     pub file: String,
-    /// Its format; by its name `.csv`, `.parquet`, and ns-2's binary format for all others.
+    /// Its format; by its name `.csv`, `.parquet`, `.log` (a web server's access log), and ns-2's binary format for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
     /// Where a flow begins.

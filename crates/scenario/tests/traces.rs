@@ -57,6 +57,22 @@ fn a_trace_is_looked_for_beside_the_scenario_and_read_back_from_anywhere() {
 }
 
 #[test]
+fn the_access_log_of_a_web_server_is_a_trace() {
+    let directory = Directory::new("log");
+    let line = |second, bytes| {
+        format!("192.0.2.7 - - [10/Oct/2000:13:55:{second:02} -0700] \"GET / HTTP/1.0\" 200 {bytes}\n")
+    };
+    directory.file("access.log", line(1, 100) + &line(4, 200) + &line(4, 300));
+    let source = directory.file("scenario.toml", "");
+    for app in ["file = \"access.log\"", "file = \"access.log\", format = \"access_log\""] {
+        assert_eq!(records(&load(&text(app), source.to_str().unwrap(), &[]).unwrap()), 3);
+    }
+    directory.file("access.log", line(1, 100) + "192.0.2.7 - - yesterday\n");
+    let message = refusal(&text("file = \"access.log\""), &source);
+    assert!(message.contains("access.log: line 2: there is no time in brackets"), "{message}");
+}
+
+#[test]
 fn a_run_is_identified_by_what_is_in_its_trace() {
     let directory = Directory::new("identity");
     let one = directory.file("one.csv", "gap_s,bytes\n0.5,100\n");

@@ -1,6 +1,5 @@
 //! Traces as tables, CSV or Parquet: a column `gap_s` (seconds since the row before) or `time_s` (seconds, not falling), and a
-//! column `bytes`. Other columns are not looked at. Parquet files are read uncompressed or compressed with snappy. Times of `time_s` leave the gap before the first row open, which a trace that
-//! is played again and again needs: it is the mean of the others.
+//! column `bytes`. Other columns are not looked at. Parquet files are read uncompressed or compressed with snappy.
 
 use crate::trace::{LARGEST, LONGEST_GAP};
 use crate::{Record, Trace, TraceError};
@@ -81,13 +80,11 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Trace, TraceError> {
-        let others = self.records.len().saturating_sub(1) as u64;
-        if self.times == Times::Moments && others > 0 {
-            let sum = self.records[1..].iter().map(|record| u128::from(record.gap.as_nanos())).sum::<u128>();
-            self.records[0].gap = Duration::from_nanos((sum / u128::from(others)) as u64);
+    fn finish(self) -> Result<Trace, TraceError> {
+        match self.times {
+            Times::Gaps => Trace::new(self.records),
+            Times::Moments => Trace::of_moments(self.records),
         }
-        Trace::new(self.records)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A trace: gaps and sizes, played cyclically from a random record on, as ns-2's `Application/Traffic/Trace` does
 //! (ns-2 manual, section "Traffic trace"): each record is a pause, and then so many bytes.
 
-use crate::{ns, table};
+use crate::{access_log, ns, table};
 use longhaul_path::Random;
 use longhaul_units::Duration;
 use schemars::JsonSchema;
@@ -28,15 +28,19 @@ pub enum Format {
     Csv,
     /// A Parquet file with the same columns.
     Parquet,
+    /// A web server's access log, in the common or the combined log format: each response with a body is a record, and those of
+    /// one second are spread over it evenly.
+    AccessLog,
 }
 
 impl Format {
-    /// The format that a file's name stands for: `.csv`, `.parquet`, and ns-2's for all others.
+    /// The format that a file's name stands for: `.csv`, `.parquet`, `.log` (an access log), and ns-2's for all others.
     pub fn of(file: &str) -> Format {
         let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
         match ending.to_ascii_lowercase().as_str() {
             "csv" => Format::Csv,
             "parquet" => Format::Parquet,
+            "log" => Format::AccessLog,
             _ => Format::Ns,
         }
     }
@@ -90,15 +94,26 @@ impl Trace {
         Ok(Trace(records))
     }
 
+    /// A trace of records that were seen at moments, so that nothing says how long the pause before the first was, which a trace that
+    /// is played again and again needs: it is the mean of the others.
+    pub(crate) fn of_moments(mut records: Vec<Record>) -> Result<Trace, TraceError> {
+        if let [first, others @ ..] = &mut records[..] {
+            let sum = others.iter().map(|record| u128::from(record.gap.as_nanos())).sum::<u128>();
+            first.gap = Duration::from_nanos((sum / others.len().max(1) as u128) as u64);
+        }
+        Trace::new(records)
+    }
+
     /// Reads a trace.
     ///
     /// # Errors
-    /// What is wrong with it, with the number of the line (CSV) or of the record, counted from 1.
+    /// What is wrong with it, with the number of the line (CSV, access logs) or of the record, counted from 1.
     pub fn read(content: Vec<u8>, format: Format) -> Result<Trace, TraceError> {
         match format {
             Format::Ns => ns::read(&content),
             Format::Csv => table::read_csv(&content),
             Format::Parquet => table::read_parquet(content),
+            Format::AccessLog => access_log::read(&content),
         }
     }
 
@@ -172,6 +187,7 @@ mod tests {
         assert_eq!(Format::of("a/b.c/requests.CSV"), Format::Csv);
         assert_eq!(Format::of("starwars.parquet"), Format::Parquet);
         assert_eq!(Format::of("starwars.nsformat"), Format::Ns);
+        assert_eq!(Format::of("/var/log/nginx/access.log"), Format::AccessLog);
         assert_eq!(Format::of("trace"), Format::Ns);
     }
 }

@@ -31,9 +31,22 @@ fn in_parquet(records: &[(u32, u32)]) -> Vec<u8> {
     parquet(vec![("gap_s", Arc::new(gaps)), ("bytes", Arc::new(sizes))])
 }
 
+/// As a web server writes it down, with its second as the shortest time.
+fn in_access_log(records: &[(u32, u32)]) -> Vec<u8> {
+    let line = |(gap, bytes): &(u32, u32)| {
+        format!(
+            "h - - [01/Jan/2024:00:{:02}:{:02} +0100] \"GET /{gap} HTTP/1.1\" 200 {bytes}\n",
+            gap / 60 % 60,
+            gap % 60
+        )
+    };
+    records.iter().map(line).collect::<String>().into_bytes()
+}
+
 /// A trace in each format, damaged at one place or cut off.
 fn damaged() -> impl Strategy<Value = (Format, Vec<u8>)> {
-    let formats = prop_oneof![Just(Format::Ns), Just(Format::Csv), Just(Format::Parquet)];
+    let formats =
+        prop_oneof![Just(Format::Ns), Just(Format::Csv), Just(Format::Parquet), Just(Format::AccessLog)];
     let records = proptest::collection::vec((0u32..5_000_000, 1u32..100_000), 1..20);
     (formats, records, any::<prop::sample::Index>(), any::<u8>(), any::<bool>()).prop_map(
         |(format, records, place, value, cut)| {
@@ -41,6 +54,7 @@ fn damaged() -> impl Strategy<Value = (Format, Vec<u8>)> {
                 Format::Ns => in_ns_format(&records),
                 Format::Csv => in_csv(&records),
                 Format::Parquet => in_parquet(&records),
+                Format::AccessLog => in_access_log(&records),
             };
             let place = place.index(content.len());
             if cut {
@@ -56,7 +70,7 @@ fn damaged() -> impl Strategy<Value = (Format, Vec<u8>)> {
 proptest! {
     #[test]
     fn any_bytes_end_in_a_trace_or_a_message(content in proptest::collection::vec(any::<u8>(), 0..300)) {
-        for format in [Format::Ns, Format::Csv, Format::Parquet] {
+        for format in [Format::Ns, Format::Csv, Format::Parquet, Format::AccessLog] {
             match Trace::read(content.clone(), format) {
                 Ok(trace) => prop_assert!(!trace.records().is_empty()),
                 Err(error) => prop_assert!(!error.to_string().is_empty()),

@@ -3,14 +3,25 @@
 //! Congestion Control, ACM CCR 34(2), 2004.
 
 use crate::params::Spec;
-use crate::policy::half_flight;
+use crate::policy::{half_flight, keep};
 use crate::registry::{AlgorithmSpec, SlowStartKind};
-use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
+use crate::{Ack, Avoidance, Congestion, CongestionControl, CongestionKind, Counting, Cut, Setup, Window};
 use longhaul_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Parameters of [`Westwood`]. Linux has `filter = 0.875`, `filter_stages = 2`.
+/// When a loss makes of the measured bandwidth a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decides {
+    /// As soon as the loss is found: section 2 of the paper.
+    AtLoss,
+    /// At the end of fast recovery, which keeps half of what was in flight: Linux. What recovery delivers is measured too, which makes a
+    /// great difference after slow start, when the filters are far behind. The window may end above that half.
+    AfterRecovery,
+}
+
+/// Parameters of [`Westwood`]. Linux has `filter = 0.875`, `filter_stages = 2`, `decides = "after_recovery"`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WestwoodParams {
@@ -25,6 +36,9 @@ pub struct WestwoodParams {
     /// What an ACK counts for: the bytes that it covers or one segment.
     #[schemars(extend("x-unit" = "acks or bytes"))]
     pub counting: Counting,
+    /// When a loss makes of the measured bandwidth a window; timeouts and ECN do at once.
+    #[schemars(extend("x-unit" = "at_loss or after_recovery"))]
+    pub decides: Decides,
 }
 
 impl Default for WestwoodParams {
@@ -35,6 +49,7 @@ impl Default for WestwoodParams {
             filter_stages: 1,
             min_sample_time: Duration::from_millis(50),
             counting: Counting::Bytes,
+            decides: Decides::AtLoss,
         }
     }
 }
@@ -96,10 +111,14 @@ impl Westwood {
         self.bandwidth.stages.map(|stages| stages[self.params.filter_stages as usize - 1])
     }
 
-    /// BWE * RTT_min, at least two segments; half of the flight before anything was measured.
+    /// BWE * RTT_min, at least two segments; `None` before anything was measured.
+    fn measured_pipe(&self, window: &Window) -> Option<f64> {
+        self.estimate().map(|bwe| (bwe * self.rtt_min.as_secs_f64()).max(2.0 * window.mss))
+    }
+
+    /// The same, or half of the flight.
     fn pipe(&self, window: &Window, event: &Congestion) -> f64 {
-        let half = half_flight(event.flight_size, window.mss);
-        self.estimate().map_or(half, |bwe| (bwe * self.rtt_min.as_secs_f64()).max(2.0 * window.mss))
+        self.measured_pipe(window).unwrap_or_else(|| half_flight(event.flight_size, window.mss))
     }
 }
 
@@ -130,8 +149,19 @@ impl Avoidance for Westwood {
 
     /// Section 2: ssthresh = max(2, BWE * RTT_min / seg_size), cwnd = ssthresh; the composition lets it only fall.
     fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut {
+        if self.params.decides == Decides::AfterRecovery && event.kind == CongestionKind::Loss {
+            return keep(0.5, event, window.mss);
+        }
         let pipe = self.pipe(window, event);
         Cut { ssthresh: pipe, cwnd: pipe }
+    }
+
+    /// What recovery delivered is in the estimate now.
+    fn recovered(&mut self, window: &Window) -> Option<f64> {
+        match self.params.decides {
+            Decides::AtLoss => None,
+            Decides::AfterRecovery => self.measured_pipe(window),
+        }
     }
 
     /// Section 2: the same ssthresh upon a timeout.
@@ -211,6 +241,43 @@ mod tests {
                 assert!((rule.estimate().unwrap() - bwe).abs() < 1e-6, "{:?}", rule.estimate());
             }
         }
+    }
+
+    #[test]
+    fn after_recovery_it_has_measured_what_recovery_delivered() {
+        // Slow start leaves the filters behind: 10, 20, ... 160 segments in 100 ms each. Then recovery delivers 160 in each of five.
+        let window_after = |algorithm: &str| {
+            let mut policy = westwood(algorithm);
+            let mut now = 0;
+            for segments in [10, 20, 40, 80, 160] {
+                rounds(&mut *policy, &mut now, 1, 100, segments);
+            }
+            let before = policy.window();
+            policy.on_congestion(&event(CongestionKind::Loss, before));
+            let in_recovery = policy.window();
+            for k in 1..=800 {
+                let ack = ack_at(now + 500 * k / 800, MSS);
+                policy.on_ack(&Ack { rtt: Some(ms(100)), srtt: ms(100), in_recovery: true, ..ack });
+            }
+            assert_eq!(policy.window(), in_recovery, "the window stands still in recovery");
+            policy.on_ack(&Ack {
+                rtt: Some(ms(100)),
+                srtt: ms(100),
+                app_limited: true,
+                ..ack_at(now + 501, MSS)
+            });
+            (before, in_recovery, policy.window(), policy.ssthresh())
+        };
+        // Samples end a tenth into the next round: 11, 22, 44, 88 segments, of which the filter makes 11, 12.1, 15.3, 22.6.
+        let (_, at_loss, after, ssthresh) = window_after(r#""westwood""#);
+        assert_eq!((after, ssthresh), (at_loss, at_loss));
+        assert!((22 * MSS..23 * MSS).contains(&at_loss), "{at_loss}");
+        let (before, half, after, ssthresh) =
+            window_after(r#"{"kind": "westwood", "decides": "after_recovery"}"#);
+        assert_eq!(half, before / 2);
+        assert_eq!(after, ssthresh);
+        // 160 - (160 - 22.6) 0.9^5 = 78.9 segments.
+        assert!((78 * MSS..80 * MSS).contains(&after), "{after}");
     }
 
     #[test]
