@@ -89,5 +89,5 @@ REASONS: dict[str, str] = {
     "P2 level": "Without a rival's window it gives way for good: what that window is for.",
     "P2 competitive": "It contends with the window of CUBIC.",
     "P2 all": "It contends with the window of CUBIC, which takes from Reno what CUBIC takes.",
-    "P3": "Not found out: see the finding.",
+    "P3": "A full queue in the first seconds, and a bound on rho that does not suit flows that mostly wait: see the finding.",
 }
