@@ -35,6 +35,11 @@ def test_the_grid_is_the_studys(full):
     }  # fmt: skip
 
 
+def test_the_grid_once_is_the_first_seed_of_the_full_scale(full):
+    grid = studies.plan(STUDY, "grid", Path("unused"))
+    assert {run.run_id for run in grid.plan.runs} == {run.run_id for run in full.plan.runs if run.seed == 1}
+
+
 def test_experiments_share_runs(full):
     def runs(experiment: str, **parameters: object) -> set[str]:
         wanted = parameters.items()
@@ -122,7 +127,7 @@ def made_up(campaign: studies.Campaign) -> Results:
     return Results(campaign.scale, rows)
 
 
-@pytest.mark.parametrize("scale", ["tiny", "quick", "full"])
+@pytest.mark.parametrize("scale", ["tiny", "quick", "grid", "full"])
 def test_every_target_can_be_judged(scale, tmp_path):
     results = made_up(studies.plan(STUDY, scale, tmp_path))
     for target in STUDY.targets:

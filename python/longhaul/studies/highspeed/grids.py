@@ -11,6 +11,7 @@ from .scenarios import QUEUES, case
 SCALES = {
     "tiny": "single flows, slow starts and lossy links, for continuous integration: the exact numbers",
     "quick": "a thinned grid, one seed for each point: shapes and orderings",
+    "grid": "the study's whole grid, one seed for each point",
     "full": "the study's grid, ten seeds for each point",
 }
 
@@ -29,6 +30,8 @@ CONSTANT_LOSS = 1e-5
 #: Section 6.11; 0 is standard slow start.
 MAX_SSTHRESH = (0, 10, 100, 1000)
 
+#: Scales with every point of the study's grid.
+_WHOLE = ("grid", "full")
 _QUICK_FLOWS, _QUICK_LOSSES, _QUICK_PERTURBATIONS = (2, 10, 40), (1e-5, 1e-4, 1e-3), (0, 30, 70)
 
 
@@ -61,7 +64,7 @@ def _one(kind: str) -> dict[str, Any]:
 
 def ideal(scale: str) -> list[Case]:
     """E2, section 6.2: sets of N flows."""
-    flows = {"tiny": (), "quick": _QUICK_FLOWS, "full": FLOWS}[scale]
+    flows = {"tiny": (), "quick": _QUICK_FLOWS}.get(scale, FLOWS)
     return [
         case({"set": name, "n": n}, queue, replications=_seeds(scale), **counts)
         for queue in QUEUES for n in flows for name, counts in _sets(n)
@@ -70,7 +73,7 @@ def ideal(scale: str) -> list[Case]:
 
 def lossy(scale: str) -> list[Case]:
     """E3, section 6.3: sets of 10 flows over a link that loses packets."""
-    losses = {"tiny": (1e-4, 1e-3), "quick": _QUICK_LOSSES, "full": LOSSES}[scale]
+    losses = {"tiny": (1e-4, 1e-3), "quick": _QUICK_LOSSES}.get(scale, LOSSES)
     queues = ("red",) if scale == "tiny" else QUEUES
     return [
         case({"set": name, "loss": loss}, queue, replications=_seeds(scale), loss=loss, **counts)
@@ -81,7 +84,7 @@ def lossy(scale: str) -> list[Case]:
 
 def bursty(scale: str) -> list[Case]:
     """E4, section 6.4: sets of 10 flows with perturbations."""
-    bursts = {"tiny": (), "quick": _QUICK_PERTURBATIONS, "full": PERTURBATIONS}[scale]
+    bursts = {"tiny": (), "quick": _QUICK_PERTURBATIONS}.get(scale, PERTURBATIONS)
     return [
         case({"set": name, "p": p}, queue, replications=_seeds(scale), perturbations=p, **counts)
         for queue in QUEUES for p in bursts for name, counts in _sets(10)
@@ -90,7 +93,7 @@ def bursty(scale: str) -> list[Case]:
 
 def one_against_many(scale: str) -> list[Case]:
     """E5, section 6.5: one HSTCP flow against n standard ones."""
-    opponents = {"tiny": (), "quick": (3, 7, 15, 19), "full": OPPONENTS}[scale]
+    opponents = {"tiny": (), "quick": (3, 7, 15, 19)}.get(scale, OPPONENTS)
     return [
         case({"n": n}, queue, replications=_seeds(scale), hstcp=1, regtcp=n) for queue in QUEUES for n in opponents
     ]  # fmt: skip
@@ -98,7 +101,7 @@ def one_against_many(scale: str) -> list[Case]:
 
 def constant_loss(scale: str) -> list[Case]:
     """E6, section 6.6: sets of N flows at a loss rate of 1e-5."""
-    flows = {"tiny": (), "quick": (2, 6, 20), "full": FLOWS}[scale]
+    flows = {"tiny": (), "quick": (2, 6, 20)}.get(scale, FLOWS)
     return [
         case({"set": name, "n": n}, queue, replications=_seeds(scale), loss=CONSTANT_LOSS, **counts)
         for queue in QUEUES for n in flows for name, counts in _sets(n)
@@ -107,16 +110,16 @@ def constant_loss(scale: str) -> list[Case]:
 
 def long_term(scale: str) -> list[Case]:
     """E7, section 6.7: one flow of each kind for an hour (decision A12: with noise)."""
-    if scale != "full":
+    if scale not in _WHOLE:
         return []
     return [case({}, "red", hstcp=1, regtcp=1, duration=3600, sample="200 ms", tables=True)]
 
 
 def streams_alone(scale: str) -> list[Case]:
     """E8, section 6.8: a transfer over n parallel streams, or over one HSTCP flow (decision A20), on a lossy link."""
-    losses = {"tiny": (1e-4, 1e-3), "quick": _QUICK_LOSSES, "full": LOSSES}[scale]
-    numbers = (1, 10) if scale != "full" else STREAMS_ALONE
-    queues = QUEUES if scale == "full" else ("red",)
+    losses = {"tiny": (1e-4, 1e-3), "quick": _QUICK_LOSSES}.get(scale, LOSSES)
+    numbers = STREAMS_ALONE if scale in _WHOLE else (1, 10)
+    queues = QUEUES if scale in _WHOLE else ("red",)
     kinds: list[tuple[str, dict[str, Any]]] = [(str(n), {"regtcp": n}) for n in numbers] + [("hstcp", {"hstcp": 1})]
     return [
         case({"transfer": name, "loss": loss}, queue, replications=_seeds(scale), loss=loss, **counts)
@@ -126,8 +129,8 @@ def streams_alone(scale: str) -> list[Case]:
 
 def streams_lossy(scale: str) -> list[Case]:
     """E9, section 6.9: n parallel streams, or one HSTCP flow, beside 10 standard flows, on a lossy link."""
-    losses = {"tiny": (), "quick": _QUICK_LOSSES, "full": LOSSES}[scale]
-    numbers = STREAMS_LOSSY if scale == "full" else (4, 10)
+    losses = {"tiny": (), "quick": _QUICK_LOSSES}.get(scale, LOSSES)
+    numbers = STREAMS_LOSSY if scale in _WHOLE else (4, 10)
     return [
         case({"competitor": name, "loss": loss}, queue, replications=_seeds(scale), loss=loss, regtcp=10, **counts)
         for queue in QUEUES for name, counts in _competitors(numbers) for loss in losses
@@ -137,8 +140,8 @@ def streams_lossy(scale: str) -> list[Case]:
 
 def streams_bursty(scale: str) -> list[Case]:
     """E10, section 6.10: n parallel streams, or one HSTCP flow, beside 10 standard flows, with perturbations."""
-    bursts = {"tiny": (), "quick": _QUICK_PERTURBATIONS, "full": PERTURBATIONS}[scale]
-    numbers = STREAMS_BURSTY if scale == "full" else (10,)
+    bursts = {"tiny": (), "quick": _QUICK_PERTURBATIONS}.get(scale, PERTURBATIONS)
+    numbers = STREAMS_BURSTY if scale in _WHOLE else (10,)
     return [
         case({"competitor": name, "p": p}, queue, replications=_seeds(scale), perturbations=p, regtcp=10, **counts)
         for queue in QUEUES for name, counts in _competitors(numbers) for p in bursts
