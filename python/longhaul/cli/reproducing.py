@@ -14,7 +14,11 @@ def reproduce(
         None, help="Name of the study; without it, the studies are listed.", show_default=False
     ),
     scale: str | None = typer.Option(
-        None, "--scale", "-s", help="How much of it: tiny, quick or full; highspeed also has grid.  [default: quick]", show_default=False
+        None,
+        "--scale",
+        "-s",
+        help="How much of it: tiny, quick or full; highspeed also has grid.  [default: quick]",
+        show_default=False,
     ),
     figure: list[str] | None = typer.Option(
         None,
