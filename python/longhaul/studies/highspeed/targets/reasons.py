@@ -47,10 +47,12 @@ REASONS: dict[str, str] = {
         " alone come when there is a queue to lose (E1.4d: 99 %)."
     ),
     "E9.1": "One seed at each point: at 1e-4 ten flows meet some 200 losses in the half that counts, and beside 7 streams got 14.0 % instead of 15.8 %.",
+    "E10.1": f"With one and four streams there is less with DropTail than with RED from 20 perturbations on. {_BURSTS}",
     "E10.2": _BURSTS,
     "E10.3": _BURSTS,
     "E10.4": _BURSTS,
     "E10.5": _BURSTS,
+    "E10.7": _BURSTS,
     "E11.1e": "RED marks at random: a second mark within the same round trip depends on the seed.",
     "D9": "See E5.4.",
     "D12": "See E4.9.",
