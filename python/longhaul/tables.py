@@ -24,6 +24,7 @@ _FLOW = (
     "cwnd_mean_bytes",
     "completion_time_s",
     "response_time_mean_s",
+    "response_time_p95_s",
     "page_time_mean_s",
     "page_time_p95_s",
 )
@@ -86,6 +87,7 @@ _SHORT = (
     "timeouts",
     "rtt_mean_s",
     "completion_time_s",
+    "response_time_mean_s",
     "page_time_mean_s",
     "jain_index",
     "utilisation",

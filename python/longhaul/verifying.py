@@ -55,6 +55,10 @@ def verify(result: str | Path, sample: int | None = None) -> list[Check]:
 def check(path: Path, progress: core.ProgressCallback | None = None) -> Check:
     """Runs one result again from its resolved scenario and compares."""
     summary = load_run(path).summary
+    if summary.get("emulation"):
+        raise ResultError(
+            f"{path} was made by the emulator: real packets and real kernels are never twice the same, so there is nothing to verify"
+        )
     if summary["longhaul"] != core.version():
         raise ResultError(
             f"{path} was made by version {summary['longhaul']}, this is {core.version()}: versions may differ in results"

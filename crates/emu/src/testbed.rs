@@ -1,7 +1,7 @@
 //! Hosts as network namespaces: each has a TUN device named [`DEVICE`] whose other end the emulator holds, an IPv4 and an IPv6
 //! address, and a default route into it. Nothing else is in the namespace, so nothing gets out but through the emulator.
 
-use crate::kernel::Settings;
+use crate::kernel::{self, Settings};
 use crate::registry::Registration;
 use crate::{Error, namespace, priority, registry, sys};
 use longhaul_scenario::{Network, Scenario, TcpSpec};
@@ -102,6 +102,12 @@ impl Testbed {
             let burst = segments_at_once(network, *node, nodes);
             let (host, missing) = make_host(network, *node, namespace, &Settings::new(&tcp, burst), burst)?;
             warnings.extend(missing.into_iter().filter(|_| hosts.is_empty()));
+            if kernel::congestion(&tcp).is_none() {
+                let asked = tcp.congestion.name();
+                let warning =
+                    format!("this kernel has no congestion control \"{asked}\": hosts use its default");
+                warnings.extend((!warnings.contains(&warning)).then_some(warning));
+            }
             if tcp.ack_congestion_control && hosts.is_empty() {
                 warnings
                     .push("kernels have no ACK congestion control (RFC 5690): they do without".to_string());

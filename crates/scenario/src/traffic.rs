@@ -182,7 +182,8 @@ pub enum AppSpec {
         requests: Option<u64>,
     },
     /// A person who types: the active side sends keystrokes, whether or not the ones before have been echoed, and the passive side
-    /// echoes each of them. The time from a keystroke to its echo is measured.
+    /// echoes each of them. The time from a keystroke to its echo is measured. Remote shells turn Nagle's algorithm off: set `tcp.nagle = false`,
+    /// or keystrokes wait for the echo of those before.
     Keystrokes {
         /// Time between two keystrokes; the mean of 238 ms is that of 136 million keystrokes (Dhakal et al., CHI 2018).
         #[serde(default = "typing")]
@@ -220,7 +221,7 @@ pub enum AppSpec {
 pub struct TraceSpec {
     /// The trace's file; a relative path begins at the scenario file.
     pub file: String,
-    /// Its format; by its name `.csv`, `.parquet`, `.log` (a web server's access log), and ns-2's binary format for all others.
+    /// Its format; by its name `.csv`, `.parquet`, `.log` and `access_log` (a web server's access log), and ns-2's binary format for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
     /// Where a flow begins.

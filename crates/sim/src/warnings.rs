@@ -4,6 +4,7 @@
 use crate::recorder::Capture;
 use crate::totals::HEADERS;
 use crate::world::World;
+use longhaul_cc::Algorithm;
 use longhaul_results::{FlowSummary, LinkSummary, Warning};
 use longhaul_tcp::State;
 use longhaul_units::Limit;
@@ -44,6 +45,11 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
             having(&|flow| is_window_limited(world, flow) && full_return_link(world, flow, links).is_none()),
             &|flow| receive_buffer_message(world, flow),
         );
+        warn("peer_window", having(&|flow| peer_window(world, flow).is_some()), &|flow| {
+            peer_window(world, flow)
+                .map(|window| peer_window_message(world, flow, window))
+                .unwrap_or_default()
+        });
         warn("full_return_link", having(&|flow| full_return_link(world, flow, links).is_some()), &|flow| {
             full_return_link(world, flow, links).map(return_link_message).unwrap_or_default()
         });
@@ -116,6 +122,27 @@ fn is_window_limited(world: &World<'_>, flow: &FlowSummary) -> bool {
     let tcp = &world.scenario.flow[world.network.flows[flow.id].group].tcp;
     let Some(buffer) = window_bytes(tcp) else { return false };
     limited > NOTICEABLE && bandwidth_delay_product(world, flow).is_some_and(|product| buffer < product)
+}
+
+/// The window that STTP takes its peer to have, in bytes, if that is what keeps it from filling the path.
+fn peer_window(world: &World<'_>, flow: &FlowSummary) -> Option<f64> {
+    let tcp = &world.scenario.flow[world.network.flows[flow.id].group].tcp;
+    let Algorithm::Sttp(params) = &tcp.congestion else { return None };
+    let window = f64::from(params.peer_window) * tcp.mss.as_bytes() as f64;
+    let limited = flow.limited.iter().find(|(name, _)| *name == "cwnd").map_or(0.0, |(_, share)| *share);
+    let is_least = params.peer_window > 0 && window_bytes(tcp).is_none_or(|buffer| window < buffer);
+    let product = bandwidth_delay_product(world, flow)?;
+    (is_least && limited > NOTICEABLE && window < product).then_some(window)
+}
+
+fn peer_window_message(world: &World<'_>, flow: &FlowSummary, window: f64) -> String {
+    format!(
+        "STTP's peer_window of {} is smaller than the {} of payload that fill the path (bandwidth-delay product) and limits the \
+         flow to {:.2} Mbit/s (window/RTT); peer_window = 0 is no such limit",
+        amount(window),
+        amount(bandwidth_delay_product(world, flow).unwrap_or_default()),
+        window * 8.0 / round_trip(world, flow) / 1e6,
+    )
 }
 
 /// The link on the way of its ACKs that is full, if no link on the way of its data is: then the window is not the limit, ACKs

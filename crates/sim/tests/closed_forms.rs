@@ -39,6 +39,23 @@ fn a_fixed_window_gives_window_over_rtt() {
 }
 
 #[test]
+fn a_window_that_sttp_takes_its_peer_to_have_is_named() {
+    // 20 segments of 1460 B over 512 ms are 456 kbit/s.
+    let flow = |more: &str| {
+        one_flow(
+            "duration = \"60 s\"\nwarmup = \"20 s\"",
+            "rate = \"20 Mbit/s\"\ndelay = \"256 ms\"",
+            "",
+            &format!("congestion = {{ kind = \"sttp\"{more} }}, slow_start = \"packet_pair\""),
+        )
+    };
+    let named = |more: &str| flow(more).warnings.iter().any(|warning| warning.code == "peer_window");
+    assert!(metric(&flow("").flows[0], "goodput_bps") <= 456_250.0);
+    assert!(named(""));
+    assert!(!named(", peer_window = 0"));
+}
+
+#[test]
 fn a_small_receive_buffer_limits_and_is_named() {
     // 64 KiB over 512 ms: 65,536 x 8 / 0.512 = 1.024 Mbit/s.
     let summary = one_flow(

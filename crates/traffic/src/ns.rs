@@ -7,6 +7,11 @@ use longhaul_units::Duration;
 const RECORD: usize = 8;
 
 pub(crate) fn read(content: &[u8]) -> Result<Trace, TraceError> {
+    if let Some(what) = what_else(content) {
+        return Err(TraceError::whole(format!(
+            "it is {what}, no binary trace of ns-2's; say what it is: format = \"csv\", \"parquet\" or \"access_log\""
+        )));
+    }
     let over = content.len() % RECORD;
     if over != 0 {
         let number = content.len() / RECORD + 1;
@@ -21,6 +26,21 @@ pub(crate) fn read(content: &[u8]) -> Result<Trace, TraceError> {
     Trace::new(content.chunks_exact(RECORD).map(record).collect())
 }
 
+/// What a file seems to be that begins as no trace does: as gaps in microseconds, four letters are minutes.
+fn what_else(content: &[u8]) -> Option<&'static str> {
+    let beginning = &content[..content.len().min(64)];
+    let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    if beginning.starts_with(&[0x1f, 0x8b]) {
+        Some("a file compressed by gzip (unpack it first)")
+    } else if beginning.starts_with(b"PAR1") {
+        Some("a Parquet file")
+    } else if beginning.len() >= 2 * RECORD && beginning.iter().all(text) {
+        Some("text")
+    } else {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,6 +53,19 @@ mod tests {
         let [first, second] = trace.records() else { panic!("two records") };
         assert_eq!(*first, Record { gap: Duration::from_micros(41_666), bytes: 1000 });
         assert_eq!(*second, Record { gap: Duration::from_micros(4_294_967_295), bytes: 4_294_967_295 });
+    }
+
+    #[test]
+    fn other_files_are_told_from_traces() {
+        for (content, what) in [
+            (&b"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700]"[..], "it is text, no binary trace"),
+            (&b"gap_s,bytes\n1,2\n3,4\n"[..], "it is text, no binary trace"),
+            (&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0][..], "it is a file compressed by gzip (unpack it first)"),
+            (&b"PAR1\x15\x04\x15\x10"[..], "it is a Parquet file"),
+        ] {
+            let message = read(content).unwrap_err().to_string();
+            assert!(message.starts_with(what), "{message}");
+        }
     }
 
     #[test]

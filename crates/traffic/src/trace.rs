@@ -34,10 +34,15 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a file's name stands for: `.csv`, `.parquet`, `.log` (an access log), and ns-2's for all others.
+    /// The format that a file's name stands for: `.csv`, `.parquet`, `.log` or `access_log` (an access log, with or without the
+    /// number that rotation appends), and ns-2's for all others.
     pub fn of(file: &str) -> Format {
-        let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
-        match ending.to_ascii_lowercase().as_str() {
+        let name = file.rsplit(['/', '\\']).next().unwrap_or(file).to_ascii_lowercase();
+        let name = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['.', '-']);
+        if name.ends_with("access_log") {
+            return Format::AccessLog;
+        }
+        match name.rsplit_once('.').map_or("", |(_, ending)| ending) {
             "csv" => Format::Csv,
             "parquet" => Format::Parquet,
             "log" => Format::AccessLog,
@@ -187,7 +192,11 @@ mod tests {
         assert_eq!(Format::of("a/b.c/requests.CSV"), Format::Csv);
         assert_eq!(Format::of("starwars.parquet"), Format::Parquet);
         assert_eq!(Format::of("starwars.nsformat"), Format::Ns);
-        assert_eq!(Format::of("/var/log/nginx/access.log"), Format::AccessLog);
+        for log in
+            ["/var/log/nginx/access.log", "access.log.1", "/var/log/httpd/access_log", "access_log-20261122"]
+        {
+            assert_eq!(Format::of(log), Format::AccessLog, "{log}");
+        }
         assert_eq!(Format::of("trace"), Format::Ns);
     }
 }

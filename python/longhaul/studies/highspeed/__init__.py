@@ -18,7 +18,9 @@ STUDY = Study(
     ),
     about=(
         "HighSpeed TCP (RFC 3649) against standard TCP and parallel streams over a link of 1 Gbit/s and 100 ms: utilisation, congestion"
-        " event rate and fairness, on a clean link, a lossy one, and among bursts, with RED and with DropTail."
+        " event rate and fairness, on a clean link, a lossy one, and among bursts, with RED and with DropTail (DT)."
+        " REGTCP is standard TCP, HSTCP HighSpeed TCP; LU link utilisation, CER congestion events (drops and marks) per packet, RF the utilisation of all HSTCP flows over that"
+        " of all REGTCP flows, FRF that of a competitor over that of one REGTCP flow, BS bandwidth stolen, P the number of perturbations (bursts)."
     ),
     scales=SCALES,
     experiments=EXPERIMENTS,

@@ -28,10 +28,15 @@ def _mean(table: Table, metric: Callable[[Row], float], **point: object) -> floa
 def _by_sources(results: Results, experiment: str, metric: Callable[[Row], float]) -> dict[int, dict[str, float]]:
     """Means over seeds by number of sources and protocol."""
     table = results[experiment]
-    return {n: {p: _mean(table, metric, protocol=p, n=n) for p in (*_TCPS, _VERSION)} for n in table.points("n")}
+    found = {n: {p: _mean(table, metric, protocol=p, n=n) for p in (*_TCPS, _VERSION)} for n in table.points("n")}
+    if not found:
+        raise NotRun(f"{experiment} is not run at this scale")
+    return found
 
 
 def _range(values: Sequence[float], digits: int = 2) -> str:
+    if not values:
+        raise NotRun("no point of it is run at this scale")
     return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
 
 
@@ -73,6 +78,8 @@ def _fairness(results: Results) -> Found:
         n: {p: _mean(results["fairness"], measures.jain, protocol=p, n=n) for p in ("reno", "sttp 5:5")} for n in (2, 4)
     }
     many = {n: values for n, values in _by_sources(results, "transfers", measures.jain).items() if n >= 50}
+    if not many:
+        raise NotRun("no 50 sources at this scale")
     held = [values["sttp 5:5"] >= 0.9 * values["reno"] for values in few.values()]
     held += [values[_VERSION] >= 0.9 * min(values["reno"], values["vegas"]) for values in many.values()]
     text = "; ".join(f"{n} sources: {v['sttp 5:5']:.2f}, Reno {v['reno']:.2f}" for n, v in few.items())
@@ -87,6 +94,8 @@ def _opens(results: Results) -> Found:
     found = {
         n: _mean(table, measures.dead, protocol=_VERSION, n=n) for n in table.points("n") if n in (10, 50, 100, 200)
     }
+    if not found:
+        raise NotRun("none of these numbers of sources at this scale")
     text = ", ".join(f"{value:.1f} of {n}" for n, value in found.items())
     return _verdict(value == 0 for value in found.values()), f"flows that never open: {text}"
 
@@ -104,9 +113,7 @@ def _starves(results: Results) -> Found:
     shares, text = [], []
     try:
         table = results["mixed"]
-        for n in table.points("n", version=_VERSION):
-            if n < 60:
-                continue
+        for n in [n for n in table.points("n", version=_VERSION) if n >= 60]:
             of = {p: _mean(table, measures.of_group(p), n=n, version=_VERSION) for p in ("reno", "vegas", "sttp")}
             shares.append(of["sttp"] / of["reno"])
         text.append(f"experiment 6, 60 nodes and more: {_range(shares)} of Reno's")
