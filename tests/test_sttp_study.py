@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,6 @@ def test_the_smallest_scale_runs_and_can_be_judged(tmp_path: Path) -> None:
     verdicts = {item.target.id: item.verdict for item in outcome.judged}
     assert "not run" not in (verdicts["E1a sttp"], verdicts["T4.4 reno 1"])
     assert {item.figure.id for item in outcome.drawn if item.png is not None} >= {"4.2", "4.4", "4.8", "4.12", "4.13"}
+    for table in STUDY.tables:
+        with contextlib.suppress(studies.NotRun):
+            assert table.rows(campaign.results())
