@@ -25,6 +25,7 @@ REASONS: dict[str, str] = {
         " use all of the link."
     ),
     "E2.5": _ONE_SAWTOOTH,
+    "E2.12": "33.7 is the largest of 120 runs (six sets, two queues, ten seeds).",
     "E2.13": (
         f"{_BACKGROUND} One flow of each kind: 83 without it over two seeds, 91 to 100 in ns-2 (likewise without), 13 to 16 with it."
         " The study's 20 and more lie between."
