@@ -64,7 +64,7 @@ REASONS: dict[str, str] = {
     "T4.5 sttp 5:5": "Four windows of 20 packets are more than the buffer of 64 (decision: section 3.2), so that something is lost; the thesis's lost nothing and were nearer to each other.",
     "E5 sttp": "Around 40 sources the load equals the link; above, STTP loses more than Vegas. The thesis's log of requests is not known.",
     "E5 sttp half": "Around 40 sources the load equals the link: Vegas and Reno, which wait, lose less there.",
-    "E6a": "With three nodes each protocol has one film, in a link of which 14 % are used, and nothing is lost: the ratio is that of the films.",
+    "E6a": "With three nodes each protocol has one source of bursts, in a link of which 14 % are used, and nothing is lost: the ratio is that of what the sources offer.",
     "E6b sttp": "STTP gets more than its share up to 60 nodes; with timeouts that halve, Reno is first from 60 nodes on. The thesis's load is not known (decision 21).",
     "E6b sttp half": "With 18 nodes the link is not full; with 30 STTP is still ahead. From 60 nodes on Reno leads, and Vegas and STTP share what is left, as in the thesis.",
     "E6c": "More than 50 nodes offer twice what the link carries (decision 21).",
