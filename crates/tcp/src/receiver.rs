@@ -257,12 +257,12 @@ impl Receiver {
             if start < self.next {
                 self.on_duplicate(start, self.next.min(payload_end), stats);
             }
-            self.fill_gap(taken, stats);
+            self.fill_gap(taken, payload_end, stats);
         } else if start < taken {
             if start - self.next >= self.reassembly_limit {
                 stats.not_reassembled_bytes += payload_end.saturating_sub(start);
             } else {
-                self.store(start, taken, stats);
+                self.store(start, taken, payload_end, stats);
             }
         }
     }
@@ -275,7 +275,7 @@ impl Receiver {
     }
 
     /// Data at RCV.NXT: it may join what was stored.
-    fn fill_gap(&mut self, end: u64, stats: &mut Stats) {
+    fn fill_gap(&mut self, end: u64, payload_end: u64, stats: &mut Stats) {
         let before = self.next;
         let mut stored = 0;
         let mut next = end;
@@ -285,7 +285,7 @@ impl Receiver {
         }
         let mut first_overlap = None;
         self.queue.remove_below(next.max(end), |a, b| {
-            let overlap = b.min(end).saturating_sub(a);
+            let overlap = b.min(payload_end).saturating_sub(a);
             if overlap > 0 && first_overlap.is_none() {
                 first_overlap = Some((a, a + overlap));
             }
@@ -300,22 +300,27 @@ impl Receiver {
     }
 
     /// Data above a gap.
-    fn store(&mut self, start: u64, end: u64, stats: &mut Stats) {
+    fn store(&mut self, start: u64, end: u64, payload_end: u64, stats: &mut Stats) {
         stats.out_of_order_received += 1;
-        let mut new = 0;
-        let mut first_new: Option<(u64, u64)> = None;
+        // What lies between the parts that are new has been received before. RFC 2883 section 4.2.3: of several such parts the
+        // first is reported.
+        let mut known_from = start;
+        let mut known = 0;
+        let mut first_known = None;
+        let mut take = |from: u64, to: u64| {
+            if from < to {
+                known += to - from;
+                first_known.get_or_insert((from, to));
+            }
+        };
         self.queue.insert(start, end, |a, b| {
-            new += b - a;
-            first_new.get_or_insert((a, b));
+            take(known_from, a.min(payload_end));
+            known_from = b;
         });
-        if new < end - start {
-            let (from, to) = match first_new {
-                None => (start, end),
-                Some((a, _)) if a > start => (start, a),
-                Some((_, b)) => (b, end),
-            };
+        take(known_from, payload_end);
+        if let Some((from, to)) = first_known {
             self.on_duplicate(from, to, stats);
-            stats.duplicate_bytes_received += (end - start - new).saturating_sub(to - from);
+            stats.duplicate_bytes_received += known - (to - from);
         }
         self.note_recent(start);
     }
@@ -423,7 +428,9 @@ impl Receiver {
         }
         let taken = max.min(self.readable());
         self.read += taken;
-        self.update_window_if_due();
+        if taken > 0 {
+            self.update_window_if_due();
+        }
         taken
     }
     /// Reading at a rate may have opened the window.

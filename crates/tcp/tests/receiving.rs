@@ -2,9 +2,10 @@
 
 mod common;
 use common::*;
-use longhaul_segment::{Ecn, SeqNumber};
+use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection};
 use longhaul_units::Instant;
+use proptest::prelude::*;
 
 /// A receiver whose left window edge is at `edge`.
 fn receiver_at(edge: u32) -> Connection {
@@ -114,6 +115,82 @@ fn rfc_2883_a_partly_duplicate_segment() {
     assert_eq!(arrives(&mut b, 1000, 2000), (2500, vec![(1000, 1500)]));
     assert_eq!(b.stats().duplicate_bytes_received, 500);
     assert_eq!(b.received_bytes(), 2499);
+}
+
+/// Rules 1 and 3: the block is the duplicate sequence itself, 200 to 300 of a segment of 150 to 350; rule 4: what holds it follows.
+#[test]
+fn rfc_2883_a_duplicate_between_new_data() {
+    let mut b = receiver_at(100);
+    assert_eq!(arrives(&mut b, 200, 300), (100, vec![(200, 300)]));
+    assert_eq!(arrives(&mut b, 150, 350), (100, vec![(200, 300), (150, 350)]));
+    assert_eq!(b.stats().duplicate_bytes_received, 100);
+}
+
+/// RFC 2883 section 4.2.3: of two duplicate sequences in one segment the first is reported, above a gap as at its left edge.
+#[test]
+fn rfc_2883_two_duplicates_in_one_segment() {
+    for (start, ack, block) in [(600, 500, vec![(1000, 1500), (600, 3000)]), (500, 3000, vec![(1000, 1500)])]
+    {
+        let mut b = receiver_at(500);
+        assert_eq!(arrives(&mut b, 1000, 1500), (500, vec![(1000, 1500)]));
+        assert_eq!(arrives(&mut b, 2000, 2500), (500, vec![(2000, 2500), (1000, 1500)]));
+        assert_eq!(arrives(&mut b, start, 3000), (ack, block));
+        assert_eq!(b.stats().duplicate_bytes_received, 1000);
+    }
+}
+
+/// A duplicate at the left, at the right, or in the middle of a segment above a gap.
+#[test]
+fn rfc_2883_a_duplicate_on_either_side() {
+    for (start, end, duplicate, whole) in
+        [(1200, 1700, (1200, 1500), (1000, 1700)), (800, 1200, (1000, 1200), (800, 1500))]
+    {
+        let mut b = receiver_at(500);
+        arrives(&mut b, 1000, 1500);
+        assert_eq!(arrives(&mut b, start, end), (500, vec![duplicate, whole]));
+        assert_eq!(b.stats().duplicate_bytes_received, u64::from(duplicate.1 - duplicate.0));
+    }
+}
+
+/// The number of the FIN is no byte that was received twice.
+#[test]
+fn a_fin_that_comes_again_above_a_gap_is_no_duplicate_byte() {
+    let mut b = receiver_at(500);
+    let fin = |start| Segment { flags: Flags::ACK | Flags::FIN, ..data(start, 1500) };
+    b.handle_segment(at_ms(1), &fin(1000), Ecn::NotEct);
+    b.poll_transmit(at_ms(1));
+    b.handle_segment(at_ms(1), &fin(800), Ecn::NotEct);
+    let sack = b.poll_transmit(at_ms(1)).unwrap().segment.options.sack;
+    assert_eq!(sack.as_slice()[0], (SeqNumber(1000), SeqNumber(1500)));
+    assert_eq!((b.stats().duplicate_bytes_received, b.out_of_order_bytes()), (500, 700));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    /// Rules 1 to 3, whatever arrives: the D-SACK block is the first run of bytes that were received before, and there is one
+    /// only if there is such a run.
+    #[test]
+    fn a_dsack_block_is_the_first_run_received_before(
+        segments in prop::collection::vec((1u32..400, 1u32..120), 1..40),
+    ) {
+        let mut b = Connection::established(plain(), Box::new(Fixed(1000)), ports(End::B));
+        let mut known = std::collections::BTreeSet::new();
+        let mut duplicates = 0;
+        for (start, len) in segments {
+            let end = start + len;
+            let first = (start..end).find(|byte| known.contains(byte));
+            let run = first.map(|from| (from, (from..end).find(|byte| !known.contains(byte)).unwrap_or(end)));
+            duplicates += (start..end).filter(|byte| known.contains(byte)).count() as u64;
+            let (ack, blocks) = arrives(&mut b, start, end);
+            known.extend(start..end);
+            let reported = blocks.first().copied().filter(|&(from, to)| {
+                to <= ack || blocks.get(1).is_some_and(|second| second.0 <= from && to <= second.1)
+            });
+            prop_assert_eq!(reported, run);
+            prop_assert!(blocks.iter().all(|&(from, to)| (from..to).all(|byte| known.contains(&byte))));
+            prop_assert_eq!(b.stats().duplicate_bytes_received, duplicates);
+        }
+    }
 }
 
 #[test]
