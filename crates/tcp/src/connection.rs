@@ -35,8 +35,12 @@ pub struct Connection {
     /// As receiver: congestion was experienced, echo it until CWR comes.
     ecn_echo: bool,
     all_acked_told: bool,
+    /// This end has sent the first SYN, or both ends have at once.
+    active: bool,
     /// A SYN or SYN-ACK is to be sent.
     syn_due: bool,
+    /// The SYN or the SYN-ACK has been sent more than once.
+    syn_repeated: bool,
     /// A keepalive probe is to be sent.
     keepalive_due: bool,
     ports: Ports,
@@ -61,8 +65,14 @@ pub struct Connection {
     /// TS.Recent (RFC 7323 section 4.3) and when it was set.
     recent_timestamp: u32,
     recent_timestamp_at: Instant,
+    /// When the first SYN left, or the first SYN-ACK of a passive open.
     syn_sent_at: Option<Instant>,
-    syn_retransmissions: u32,
+    /// SYN-ACKs sent, or SYNs where none was.
+    syns_sent: u32,
+    /// Expirations of the timer for the SYN or SYN-ACK.
+    syn_timeouts: u32,
+    /// A SYN with text or FIN that waits for the end of a simultaneous open.
+    early_syn: Option<Box<Segment>>,
     keepalive_probes: u32,
     last_keepalive: Instant,
     peer_offer: Option<Offer>,
@@ -91,6 +101,7 @@ impl Connection {
             agreed: Agreement { mss: config.mss, ..Agreement::default() },
             ecn: false,
             ecn_echo: false,
+            active: state == State::SynSent,
             all_acked_told: true,
             window_seq: 0,
             window_ack: 0,
@@ -102,8 +113,11 @@ impl Connection {
             recent_timestamp: 0,
             recent_timestamp_at: Instant::ZERO,
             syn_due: false,
+            syn_repeated: false,
             syn_sent_at: None,
-            syn_retransmissions: 0,
+            syns_sent: 0,
+            syn_timeouts: 0,
+            early_syn: None,
             keepalive_due: false,
             keepalive_probes: 0,
             last_keepalive: Instant::ZERO,
@@ -175,7 +189,7 @@ impl Connection {
         match self.state {
             State::Closed => {}
             State::Listen => self.on_segment_in_listen(now, segment),
-            State::SynSent => self.on_segment_in_syn_sent(now, segment),
+            State::SynSent => self.on_segment_in_syn_sent(now, segment, ecn),
             _ => self.on_segment(now, segment, ecn),
         }
     }
@@ -188,16 +202,20 @@ impl Connection {
         let payload = u64::from(segment.payload_len);
         let fin = segment.flags.contains(Flags::FIN);
         let end = seq + payload;
-        if self.agreed.timestamps && !self.check_timestamps(now, segment, seq) {
+        // RFC 7323 section 5.3: PAWS (R1), the window (R2), and only then TS.Recent (R3).
+        if self.agreed.timestamps && !self.passes_paws(now, segment) {
             return;
         }
         // First, the sequence number.
         if !self.is_acceptable(seq, end + u64::from(fin), segment) {
             return self.on_unacceptable(now, segment, seq, end, fin);
         }
+        if self.agreed.timestamps {
+            self.record_timestamp(now, segment, seq);
+        }
         // Second to fourth: RST and SYN.
-        if segment.flags.intersects(Flags::RST | Flags::SYN) && !self.passes_rst_and_syn(now, segment, seq) {
-            return;
+        if segment.flags.intersects(Flags::RST | Flags::SYN) {
+            return self.on_rst_or_syn(now, segment, ecn, seq);
         }
         // Fifth, the ACK.
         if !segment.flags.contains(Flags::ACK) || !self.on_ack_field(now, segment, ecn, seq) {
@@ -254,52 +272,43 @@ impl Connection {
         }
     }
 
-    /// True if the segment is to be processed further.
     #[cold]
-    fn passes_rst_and_syn(&mut self, now: Instant, segment: &Segment, seq: u64) -> bool {
+    fn on_rst_or_syn(&mut self, now: Instant, segment: &Segment, ecn: Ecn, seq: u64) {
         if segment.flags.contains(Flags::RST) {
-            // RFC 5961 section 3.2: only the exact number resets; another in the window is challenged.
+            // RFC 5961 section 3.2: only the exact number resets; another in the window is challenged, and one outside,
+            // where an ACK would still be of use, is dropped.
             if seq == self.receiver.next {
                 self.fail(Event::Reset);
-            } else {
+            } else if seq > self.receiver.next && seq < self.receiver.right_edge() {
                 self.receiver.ack_now = true;
             }
-            return false;
-        }
-        // SYN-RECEIVED, and a SYN with the peer's initial number.
-        if !segment.flags.contains(Flags::ACK) {
-            // Our SYN-ACK was lost.
+        } else if !segment.flags.contains(Flags::ACK) {
+            // SYN-RECEIVED, and the peer's SYN again: our SYN-ACK was lost.
             self.syn_due = true;
-            return false;
-        }
-        // Simultaneous open (RFC 9293 figure 8): the peer's SYN-ACK.
-        if self.on_ack_field(now, segment, Ecn::NotEct, seq) {
+        } else if self.complete_handshake(now, segment) {
+            // Simultaneous open (RFC 9293 figure 8): the peer's SYN-ACK.
             self.receiver.ack_now = true;
+            self.on_syn_text(now, segment, ecn);
         }
-        false
     }
 
     /// True if the payload is to be processed.
     #[inline]
     fn on_ack_field(&mut self, now: Instant, segment: &Segment, ecn: Ecn, seq: u64) -> bool {
-        let Some(ack) = segment.ack.unwrap(self.isn, self.sender.una) else {
-            // A number from outside the stream: nothing new, but in SYN-RECEIVED it refuses our SYN.
-            if self.state == State::SynReceived {
-                self.reply = reset_for(segment).map(Box::new);
-                return false;
-            }
-            return true;
-        };
-        if self.state == State::SynReceived && !self.complete_passive_open(now, segment, ack) {
+        if self.state == State::SynReceived && !self.complete_handshake(now, segment) {
             return false;
         }
+        let Some(ack) = segment.ack.unwrap(self.isn, self.sender.una) else {
+            // A number from before the stream.
+            return self.on_old_ack(segment);
+        };
         if ack > self.sender.acceptable_ack() {
             self.receiver.ack_now = true;
             return false;
         }
         if ack < self.sender.una {
             self.sender.hear_overtaken_ack(ack);
-            return true;
+            return self.on_old_ack(segment);
         }
         let fresh = self.window_seq < seq || (self.window_seq == seq && self.window_ack <= ack);
         let window_edge = if fresh {
@@ -330,6 +339,15 @@ impl Connection {
             self.on_nothing_in_flight(now);
         }
         self.state != State::Closed
+    }
+
+    /// An ACK below SND.UNA. RFC 5961 section 5.2: one that is further below than the largest window ever offered discards
+    /// its segment and is answered. True if the payload is to be processed.
+    fn on_old_ack(&mut self, segment: &Segment) -> bool {
+        let behind = SeqNumber::wrap(self.isn, self.sender.una).0.wrapping_sub(segment.ack.0);
+        let sensible = self.sender.may_have_been_acked(u64::from(behind));
+        self.receiver.ack_now |= !sensible;
+        sensible
     }
 
     fn on_nothing_in_flight(&mut self, now: Instant) {
@@ -428,8 +446,9 @@ impl Connection {
         let sane = echo != 0 && ticks < 1 << 31;
         sane.then(|| self.config.timestamp_tick.saturating_mul(u64::from(ticks.max(1))))
     }
-    /// PAWS (section 5.3) and the update of TS.Recent (section 4.3). False: drop.
-    fn check_timestamps(&mut self, now: Instant, segment: &Segment, seq: u64) -> bool {
+    /// PAWS (section 5.3, R1). False: drop.
+    fn passes_paws(&mut self, now: Instant, segment: &Segment) -> bool {
+        // Section 5.2: a RST is not subject to it.
         if segment.flags.contains(Flags::RST) {
             return true;
         }
@@ -441,11 +460,26 @@ impl Connection {
             self.receiver.ack_now = true;
             return false;
         }
-        if seq <= self.receiver.last_acked {
+        true
+    }
+    /// The update of TS.Recent (sections 4.3 and 5.3, R3) by a segment that has passed PAWS and is acceptable.
+    fn record_timestamp(&mut self, now: Instant, segment: &Segment, seq: u64) {
+        if seq > self.receiver.last_acked || segment.flags.contains(Flags::RST) {
+            return;
+        }
+        if let Some(Timestamps { value, .. }) = segment.options.timestamps {
             self.recent_timestamp = value;
             self.recent_timestamp_at = now;
         }
-        true
+    }
+
+    /// Section 3.2: a RST carries the option too, with an echo if it has an ACK. Its clock is read when it leaves.
+    pub(super) fn send_reset(&mut self, mut reset: Segment) {
+        if self.agreed.timestamps {
+            let echo = if reset.flags.contains(Flags::ACK) { self.recent_timestamp } else { 0 };
+            reset.options.timestamps = Some(Timestamps { value: 0, echo });
+        }
+        self.reply = Some(Box::new(reset));
     }
 
     // The application.
@@ -479,14 +513,14 @@ impl Connection {
     pub fn abort(&mut self) {
         if self.state == State::SynReceived || (self.state.is_synchronized() && self.state != State::TimeWait)
         {
-            self.reply = Some(Box::new(Segment {
+            self.send_reset(Segment {
                 src_port: self.ports.local,
                 dst_port: self.ports.remote,
                 seq: SeqNumber::wrap(self.isn, self.sender.max),
                 ack: SeqNumber::wrap(self.peer_isn, self.receiver.next),
                 flags: Flags::RST | Flags::ACK,
                 ..Segment::default()
-            }));
+            });
         }
         if self.state != State::Closed {
             self.fail(Event::Reset);

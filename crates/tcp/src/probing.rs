@@ -73,6 +73,10 @@ impl Probing {
     fn failed(&self) -> usize {
         self.attempts.len().saturating_sub(1)
     }
+    /// Probes of one attempt, each of which the peer answers.
+    pub fn count(&self) -> u32 {
+        self.probe.count
+    }
     /// Another probe follows at once.
     pub fn more(&self) -> bool {
         self.unsent > 0

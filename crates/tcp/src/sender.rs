@@ -336,6 +336,11 @@ impl Sender {
         self.refresh();
     }
 
+    /// RFC 5961 section 5.2: SND.UNA - `behind` is not below SND.UNA - MAX.SND.WND.
+    pub fn may_have_been_acked(&self, behind: u64) -> bool {
+        behind <= self.max_window
+    }
+
     pub fn cc(&self) -> &dyn CongestionControl {
         &*self.cc
     }

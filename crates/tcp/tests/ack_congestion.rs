@@ -4,7 +4,7 @@ mod common;
 use common::*;
 use longhaul_cc::{Algorithm, CongestionControl, Setup, SlowStartKind, build};
 use longhaul_segment::{Ecn, Flags};
-use longhaul_tcp::{Config, Connection, Recovery};
+use longhaul_tcp::{Config, Connection, Reading, Recovery};
 use longhaul_units::{Duration, Instant};
 use proptest::prelude::*;
 use std::num::NonZeroU8;
@@ -354,4 +354,24 @@ proptest! {
             (last, carried_by) = (ratio, sent.seq());
         }
     }
+}
+
+/// A window that closes while ACKs are controlled, and what is sent therefore paced (RFC 5690 section 4.7), opens again: the pace is
+/// a segment in a round trip at least.
+#[test]
+fn a_closed_window_does_not_stop_the_pacing_for_good() {
+    let config = Config { receive_buffer: Some(60_000), reading: Reading::Manual, ..controlled() };
+    let mut acks = 0;
+    let mut world = World::established(config, Box::new(Fixed(20_000)), ms(50)).dropping(move |sent| {
+        acks += u32::from(sent.from == End::B);
+        sent.from == End::B && acks % 3 == 0
+    });
+    world.a.write(150_000);
+    for _ in 0..4 {
+        let now = world.now + ms(20_000);
+        world.run_until(now);
+        assert!(world.a.stats().largest_ack_ratio > 2);
+        world.b.read(now, 60_000);
+    }
+    assert_eq!(world.b.received_bytes(), 150_000);
 }

@@ -84,6 +84,35 @@ fn the_right_edge_never_moves_back() {
     }
 }
 
+/// The SYN's window field holds less than the buffer, but it is an application that takes something out which opens the window.
+#[test]
+fn a_read_of_nothing_sends_nothing() {
+    let mut world = World::connecting(plain(), slow_reader(1_000_000, Reading::Manual), ms(50));
+    world.run_until(at_ms(200));
+    let now = world.now;
+    assert_eq!(world.b.read(now, 0), 0);
+    assert_eq!(world.b.read(now, 1000), 0);
+    assert_eq!(world.b.poll_transmit(now), None);
+}
+
+/// A larger window at the receiver would let nothing go while cwnd is just as full; a larger cwnd would not either, and it is cwnd
+/// that grows by itself.
+#[test]
+fn of_two_full_windows_cwnd_is_the_limit() {
+    for (cwnd, buffer, limit) in [
+        (10_000, 10_000, Limit::Cwnd),
+        (10_000, 10_500, Limit::Cwnd),
+        (9_000, 10_000, Limit::Cwnd),
+        (11_000, 10_000, Limit::ReceiverWindow),
+    ] {
+        let config = slow_reader(buffer, Reading::Immediate);
+        let mut world = World::established(config, Box::new(Fixed(cwnd)), ms(50));
+        world.a.write_unlimited();
+        world.run_until(at_ms(40));
+        assert_eq!(world.a.limit(), limit, "{cwnd} {buffer}");
+    }
+}
+
 /// An application that reads 100 kbyte/s sets the pace, through window updates and without a probe.
 #[test]
 fn a_reading_rate_is_the_throughput() {

@@ -3,7 +3,7 @@
 use super::{Connection, reset_for};
 use crate::handshake::Offer;
 use crate::{Event, State};
-use longhaul_segment::{Flags, Segment};
+use longhaul_segment::{Ecn, Flags, Segment};
 use longhaul_units::{Duration, Instant};
 
 impl Connection {
@@ -30,7 +30,7 @@ impl Connection {
     }
 
     #[cold]
-    pub(super) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment) {
+    pub(super) fn on_segment_in_syn_sent(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         let acknowledged = segment.flags.contains(Flags::ACK);
         let sent = self.syn_sent_at.is_some();
         if acknowledged && (!sent || segment.ack != self.isn + 1) {
@@ -54,14 +54,30 @@ impl Connection {
             if self.probing.is_some() {
                 return self.on_echo(now, segment);
             }
-            self.establish(now, u64::from(segment.window), 0);
+            self.establish(now, u64::from(segment.window), segment);
             self.receiver.ack_now = true;
+            self.on_syn_text(now, segment, ecn);
         } else {
             // Simultaneous open.
             self.ecn = self.config.ecn && segment.flags.contains(Flags::ECE | Flags::CWR);
             self.state = State::SynReceived;
             self.syn_due = true;
-            self.syn_sent_at = None;
+            self.syns_sent = 0;
+            // Where an open begins with probes, text in a SYN is padding.
+            let waits = self.probing.is_none() && segment.seq_len() > 1;
+            self.early_syn = waits.then(|| Box::new(*segment));
+        }
+    }
+
+    /// Text and FIN of a SYN, once the connection is established: they stand behind the SYN's own number (RFC 9293 section
+    /// 3.10.7.3).
+    #[cold]
+    pub(super) fn on_syn_text(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
+        let payload = u64::from(segment.payload_len);
+        let fin = segment.flags.contains(Flags::FIN);
+        if payload > 0 || fin {
+            self.on_payload(now, segment, ecn, 1, 1 + payload, fin);
+            self.receiver.ack_now = true;
         }
     }
 
@@ -81,22 +97,31 @@ impl Connection {
         self.peer_offer = Some(offer);
     }
 
-    /// The ACK of our SYN-ACK, in SYN-RECEIVED. False: the segment is of no use.
+    /// A segment with an ACK, in SYN-RECEIVED. False: it does not acknowledge our SYN, and is of no use.
     #[cold]
-    pub(super) fn complete_passive_open(&mut self, now: Instant, segment: &Segment, ack: u64) -> bool {
-        if ack != 1 || self.syn_sent_at.is_none() {
-            self.reply = reset_for(segment).map(Box::new);
+    pub(super) fn complete_handshake(&mut self, now: Instant, segment: &Segment) -> bool {
+        if segment.ack != self.isn + 1 || self.syn_sent_at.is_none() {
+            if let Some(reset) = reset_for(segment) {
+                self.send_reset(reset);
+            }
             return false;
         }
         // The window of a SYN-ACK is not scaled (RFC 7323 section 2.2).
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.agreed.send_shift };
-        self.establish(now, u64::from(segment.window) << shift, 0);
+        self.establish(now, u64::from(segment.window) << shift, segment);
+        if let Some(syn) = self.early_syn.take() {
+            self.on_syn_text(now, &syn, Ecn::NotEct);
+        }
         true
     }
 
-    /// The round trip of the SYN, if there was only one (Karn's rule).
-    fn handshake_rtt(&self, now: Instant) -> Option<Duration> {
-        self.syn_sent_at.filter(|_| self.syn_retransmissions == 0).map(|sent_at| now.since(sent_at))
+    /// The round trip of the SYN, or of the SYN-ACK of a passive open, if it is known which segment `answer` answers (Karn's rule:
+    /// RFC 6298 section 3). In a simultaneous open this end's SYN goes out again within its SYN-ACK: only the peer's SYN-ACK
+    /// tells that it is the SYN which has arrived.
+    fn handshake_rtt(&self, now: Instant, answer: &Segment) -> Option<Duration> {
+        let crossed = self.active && self.state == State::SynReceived;
+        let ambiguous = self.syn_repeated || (crossed && !answer.flags.contains(Flags::SYN));
+        self.syn_sent_at.filter(|_| !ambiguous).map(|sent_at| now.since(sent_at))
     }
 
     /// A probe's echo, in SYN-SENT: the last one opens the connection.
@@ -114,9 +139,9 @@ impl Connection {
         if !self.sender.probed(&probing.report(now)) {
             return self.fail(Event::StartFailed);
         }
-        self.open(now, probing.window, 0);
+        self.open(now, probing.window);
         // The RTO estimator does not hear of this round trip: that of a packet of full length may be ten times as long.
-        if self.syn_retransmissions > 0 {
+        if self.syn_repeated {
             self.sender.after_syn_loss();
         }
         self.sender.after_handshake(now, probing.rtt_sample());
@@ -134,7 +159,7 @@ impl Connection {
         if probing.makes_do() {
             self.establish_as_probed(now);
         } else if probing.retries() {
-            self.syn_retransmissions += 1;
+            self.syn_repeated = true;
             self.stats.syn_retransmissions += 1;
             self.sender.rto_deadline = Instant::FAR_FUTURE;
             self.syn_due = true;
@@ -145,10 +170,12 @@ impl Connection {
         }
     }
 
-    /// The handshake is complete; its SYN's round trip, if there was only one SYN, is the first sample.
-    pub(super) fn establish(&mut self, now: Instant, window: u64, seq: u64) {
-        self.open(now, window, seq);
-        match self.handshake_rtt(now) {
+    /// `answer` completes the handshake; its round trip, if it is known, is the first sample. Else a SYN or a SYN-ACK is presumed
+    /// lost (RFC 5681 section 3.1).
+    fn establish(&mut self, now: Instant, window: u64, answer: &Segment) {
+        let round_trip = self.handshake_rtt(now, answer);
+        self.open(now, window);
+        match round_trip {
             Some(rtt) => {
                 self.sender.rtt.observe(rtt);
                 self.sender.rtt.sample(rtt);
@@ -163,14 +190,14 @@ impl Connection {
         self.opened(now);
     }
 
-    fn open(&mut self, now: Instant, window: u64, seq: u64) {
+    fn open(&mut self, now: Instant, window: u64) {
         self.state = State::Established;
         self.syn_due = false;
         self.probing = None;
         self.sender.rto_deadline = Instant::FAR_FUTURE;
         self.sender.begin(now, self.agreed.mss, self.agreed.sack, window);
         self.begin_ack_congestion_control();
-        self.window_seq = seq;
+        self.window_seq = 0;
         self.window_ack = 1;
     }
 

@@ -145,15 +145,19 @@ impl Connection {
 
     #[cold]
     pub(super) fn poll_unsynchronized(&mut self, now: Instant) -> Option<Transmit> {
-        if let Some(segment) = self.reply.take() {
+        if let Some(mut segment) = self.reply.take() {
+            let clock = self.timestamp(now);
+            if let Some(timestamps) = &mut segment.options.timestamps {
+                timestamps.value = clock;
+            }
             return Some(Transmit { segment: *segment, ecn: Ecn::NotEct, retransmission: false });
         }
         self.limits.set(now, if self.state == State::Closed { Limit::Closed } else { Limit::Handshake });
         if std::mem::take(&mut self.syn_due) {
             return Some(self.syn_segment(now));
         }
-        if self.state == State::Closed && self.receiver.ack_now {
-            // The last ACK of a connection that ended with it.
+        if matches!(self.state, State::Closed | State::SynReceived) && self.receiver.ack_now {
+            // The last ACK of a connection that ended with it, or the answer to what is not acceptable during the handshake.
             self.stats.pure_acks_sent += 1;
             let mut segment = Segment::default();
             let Departure { ecn, retransmission, .. } = self.bare_ack(now, self.sender.max, &mut segment);
@@ -164,10 +168,18 @@ impl Connection {
 
     pub(super) fn syn_segment(&mut self, now: Instant) -> Transmit {
         let answer = self.state == State::SynReceived;
-        let retransmission = self.syn_sent_at.is_some() && self.probing.is_none();
+        // Where the open begins with probes, each of them has an answer; the probes themselves count their attempts.
+        let expected = match &self.probing {
+            None => 1,
+            Some(probing) if answer => probing.count(),
+            Some(_) => u32::MAX,
+        };
+        let retransmission = self.syns_sent >= expected;
         if retransmission {
             self.stats.syn_retransmissions += 1;
+            self.syn_repeated = true;
         }
+        self.syns_sent += 1;
         self.syn_sent_at.get_or_insert(now);
         self.sender.max = 1;
         let stamp = self.config.timestamps.then(|| self.timestamp(now));

@@ -43,10 +43,10 @@ impl Connection {
         match self.state {
             State::SynSent if self.probing.is_some() => self.on_probe_timeout(now),
             State::SynSent | State::SynReceived => {
-                if self.syn_retransmissions >= self.config.max_syn_retransmissions {
+                if self.syn_timeouts >= self.config.max_syn_retransmissions {
                     return self.fail(Event::TimedOut);
                 }
-                self.syn_retransmissions += 1;
+                self.syn_timeouts += 1;
                 self.sender.rtt.back_off();
                 self.sender.rto_deadline = Instant::FAR_FUTURE;
                 self.syn_due = true;

@@ -456,8 +456,9 @@ impl Sender {
         self.pacer.rate = self.restart_pacing.map(|(rate, _)| rate).or(allowance.pacing_rate);
         if self.pacer.rate.is_none() && self.ack_ratio().is_some_and(|ratio| ratio > INITIAL_RATIO) {
             // RFC 5690 section 4.7: what an ACK of many segments lets go is not to leave in one burst.
-            self.pacer.rate =
-                Pacing::LINUX.rate(self.window_in_use() as f64, self.cc.ssthresh() as f64, self.rtt.srtt);
+            // At least a segment in a round trip: a window of zero would never let go what follows it.
+            let window = self.window_in_use().max(self.mss);
+            self.pacer.rate = Pacing::LINUX.rate(window as f64, self.cc.ssthresh() as f64, self.rtt.srtt);
         }
     }
 }

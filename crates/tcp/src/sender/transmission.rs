@@ -28,7 +28,7 @@ impl Sender {
                 self.record(now, &chunk, stats);
                 Ok(chunk)
             }
-            Err(limit) => {
+            Err(mut limit) => {
                 if self.measured.is_some() {
                     if matches!(limit, Limit::Application | Limit::Recovery) {
                         self.mark_application_limited();
@@ -44,6 +44,10 @@ impl Sender {
                 let full = !matches!(limit, Limit::Application | Limit::ReceiverWindow);
                 if full || self.pipe() + self.mss > self.cwnd {
                     self.cwnd_limited_below = self.max;
+                    if limit == Limit::ReceiverWindow && self.max > self.una {
+                        // Both windows are full: a larger one at the receiver would let nothing go.
+                        limit = Limit::Cwnd;
+                    }
                 } else if limit == Limit::ReceiverWindow {
                     self.receiver_limited_below = self.max;
                 }
