@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from . import felt
 from .errors import ResultError
 from .results import Result
 
-#: What is compared of flows, in this order.
+#: What is compared of flows after what their applications feel, in this order.
 FLOW_METRICS = (
-    "goodput_bps", "completion_time_s", "response_time_mean_s", "rtt_mean_s", "rtt_min_s", "cwnd_mean_bytes", "sent_packets",
-    "retransmitted_packets", "lost_packets", "timeouts",
+    "rtt_mean_s", "rtt_min_s", "cwnd_mean_bytes", "sent_packets", "retransmitted_packets", "lost_packets", "timeouts",
 )  # fmt: skip
 #: What is compared of links.
 LINK_METRICS = ("utilisation", "drops_queue", "drops_loss", "queue_mean_packets", "queue_delay_mean_s")
@@ -44,17 +44,26 @@ def compare(first: Result, second: Result) -> list[Row]:
     Raises `ResultError` if the results are not of the same flows and links.
     """
     rows = []
-    for objects, metrics in (("flows", FLOW_METRICS), ("links", LINK_METRICS)):
+    kinds = felt.kinds(first) | felt.kinds(second)
+    for objects in ("flows", "links"):
         ours, theirs = _by_name(first, objects), _by_name(second, objects)
         if ours.keys() != theirs.keys():
             only = sorted(ours.keys() ^ theirs.keys())[0]
             raise ResultError(f"these are not results of one scenario: {objects[:-1]} {only!r} is in one of them only")
         for name, item in ours.items():
-            for metric in metrics:
+            for metric in _of_flow(item, theirs[name], kinds) if objects == "flows" else LINK_METRICS:
                 row = Row(name, metric, item["metrics"].get(metric), theirs[name]["metrics"].get(metric))
                 if row.first or row.second:
                     rows.append(row)
     return rows
+
+
+def _of_flow(first: dict[str, Any], second: dict[str, Any], kinds: dict[str, str]) -> list[str]:
+    """What is compared of a flow: what its application feels, a transfer's goodput too, then what the network saw of it."""
+    kind = kinds.get(str(first["group"]), "streams")
+    common = [name for name in first["metrics"] if name in second["metrics"]]
+    chosen = felt.of_flow(common or first["metrics"], kind)
+    return [*chosen, *(["goodput_bps"] if kind == "transfers" else []), *FLOW_METRICS]
 
 
 def label(result: Result) -> str:

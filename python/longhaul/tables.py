@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from . import felt
 from .bottleneck import link_name
 from .explain import NAMES, main_limit
 from .results import Result, unit_of
@@ -13,17 +14,18 @@ from .units import counted, plus_minus, quantity
 if TYPE_CHECKING:
     from .sweep.result import SweepResult
 
-#: Metrics of flows in tables, if the run has them, in this order.
+#: Metrics of flows in tables after those that applications feel, if the run has them, in this order.
 _FLOW = (
-    "goodput_bps",
     "throughput_bps",
     "loss_rate",
     "retransmission_rate",
     "timeouts",
     "rtt_mean_s",
     "cwnd_mean_bytes",
+    "completion_time_mean_s",
     "completion_time_s",
     "response_time_mean_s",
+    "response_time_p50_s",
     "response_time_p95_s",
     "page_time_mean_s",
     "page_time_p95_s",
@@ -43,16 +45,8 @@ _LINK = (
     "queue_delay_mean_s",
     "queue_delay_p95_s",
 )
-#: Metrics of a sweep that people look at first, and that the report draws.
-SWEEP_METRICS = (
-    "goodput_bps",
-    "utilisation",
-    "loss_rate",
-    "jain_index",
-    "rtt_mean_s",
-    "completion_time_mean_s",
-    "timeouts",
-)
+#: Metrics of a sweep that people look at after those that applications feel, and that the report draws.
+_SWEEP = ("utilisation", "loss_rate", "rtt_mean_s", "timeouts")
 #: Counts that most links do not have: shown where they are not zero.
 _RARE = ("drops_early", "drops_forced", "drops_loss", "mark_rate", "marks")
 _FEW = 12
@@ -80,15 +74,11 @@ def run_table(result: Result) -> Table:
     return Table([("Metric", ""), ("Value", ""), ("Definition", "")], rows)
 
 
-#: The fewer metrics that fit on a terminal.
+#: The fewer metrics that fit on a terminal, beside those that applications feel.
 _SHORT = (
-    "goodput_bps",
     "loss_rate",
     "timeouts",
     "rtt_mean_s",
-    "completion_time_s",
-    "response_time_mean_s",
-    "page_time_mean_s",
     "jain_index",
     "utilisation",
     "drop_rate",
@@ -105,9 +95,14 @@ def object_table(result: Result, kind: str, short: bool = False) -> Table:
         "groups": result.summary["groups"],
         "links": [link for _, link in result.shared_links()][:12],
     }[kind]
+    first = _felt_by(result, kind, items)
     wanted = _LINK if kind == "links" else _FLOW + (("jain_index",) if kind == "groups" else ())
-    wanted = tuple(n for n in wanted if n in _SHORT) if short else wanted
-    names = [n for n in wanted if any(_is_worth_a_column(n, item["metrics"].get(n)) for item in items)]
+    rest = tuple(n for n in wanted if n in _SHORT) if short else ("goodput_bps", *wanted)
+    names = [
+        n
+        for n in dict.fromkeys([*first, *rest])
+        if any(_is_worth_a_column(n, item["metrics"].get(n)) for item in items)
+    ]
     headings = [({"flows": "Flow", "groups": "Group", "links": "Link"}[kind], "")]
     headings += [
         (result.definitions.get(n, {}).get("title", n), result.definitions.get(n, {}).get("definition", ""))
@@ -123,6 +118,26 @@ def object_table(result: Result, kind: str, short: bool = False) -> Table:
             row.append(f"{NAMES.get(limit, limit)} ({quantity(share, 'share', 2)})" if limit else "–")
         rows.append(row)
     return Table(headings, rows)
+
+
+def _felt_by(result: Result, kind: str, items: list[dict[str, Any]]) -> list[str]:
+    """The columns that a table of flows or groups begins with: what their applications feel."""
+    if kind == "groups":
+        first = felt.of_groups(item["metrics"] for item in items)
+        unfinished = ["completed_flows"] if felt.unfinished(result)[0] else []
+        # Of transfers of which none ended, their rate is all there is.
+        return [
+            *first,
+            *unfinished,
+            *(["goodput_bps"] if any(i["metrics"].get("completed_flows") == 0 for i in items) else []),
+        ]
+    if kind != "flows":
+        return []
+    kinds = felt.kinds(result)
+    of_kinds = dict.fromkeys((kinds.get(str(item["group"]), "streams"), tuple(item["metrics"])) for item in items)
+    first = [name for kind, metrics in of_kinds for name in felt.of_flow(metrics, kind)]
+    # A flow's goodput is over the time of its own transfer.
+    return [*first, *(["goodput_bps"] if any(kind == "transfers" for kind, _ in of_kinds) else [])]
 
 
 def _is_worth_a_column(metric: str, value: float | None) -> bool:
@@ -168,36 +183,96 @@ def predictions(result: Result) -> Table:
 
 
 def key_numbers(result: Result) -> list[tuple[str, str]]:
-    """Title and value of the metrics that people look at first."""
-    wanted = ("goodput_bps", "utilisation", "jain_index", "loss_rate", "rtt_mean_s", "completion_time_mean_s")
+    """Title and value of the metrics that people look at first: those that applications feel before all others."""
+    first = felt.of_groups(group["metrics"] for group in result.summary["groups"]) or felt.of_group(result.metrics)
+    wanted = [*first, "utilisation", "jain_index", "loss_rate", "rtt_mean_s"]
     shown = [n for n in wanted if result.metrics.get(n) is not None]
     if len(result.summary["flows"]) < 2 and "jain_index" in shown:
         shown.remove("jain_index")
-    return [
+    numbers = [
         (result.definitions[n]["title"], quantity(result.metrics[n], unit_of(n, result.definitions))) for n in shown
     ]
+    missing, all_of_them = felt.unfinished(result)
+    if missing:
+        done = f"{all_of_them - missing:,} of {counted(all_of_them, 'transfer')} in {quantity(result.summary['duration_s'], 's', 4)}"
+        numbers.insert(0, ("Finished", done))
+    return numbers
 
 
 def cell_table(sweep: SweepResult, metrics: list[str]) -> Table:
-    """One row per point of a sweep: parameters, means and half widths of their intervals."""
+    """One row per point of a sweep: parameters, means and half widths of their intervals.
+
+    Where all seeds gave one value there is no interval; see `equal_seeds`.
+    """
     wide = sweep.table(metrics)
     headings = [(p, "") for p in sweep.parameters]
-    headings += [(sweep.title(m), sweep.definitions.get(m, {}).get("definition", "")) for m in metrics]
+    headings += [
+        (sweep.title(m), sweep.definitions.get(m.rsplit(".", 1)[-1], {}).get("definition", "")) for m in metrics
+    ]
     rows = []
     for row in wide.iter_rows(named=True):
         cells = ["–" if row[p] is None else str(row[p]) for p in sweep.parameters]
         for m in metrics:
-            cells.append(plus_minus(row[m], row[f"{m} ±"], sweep.unit(m)))
+            value, half = row[m], row[f"{m} ±"]
+            cells.append(plus_minus(value, None if _is_equal(value, half) else half, sweep.unit(m)))
         rows.append(cells)
     return Table(headings, rows)
 
 
+def equal_seeds(sweep: SweepResult, metrics: list[str]) -> str | None:
+    """What to remark where the seeds of a point gave one value and an interval of ± 0 would look like precision."""
+    if sweep.manifest["replications"] < 2:
+        return None
+    pairs = [(row[m], row[f"{m} ±"]) for row in sweep.table(metrics).iter_rows(named=True) for m in metrics]
+    pairs = [(value, half) for value, half in pairs if value is not None and half is not None]
+    equal = [value for value, half in pairs if _is_equal(value, half)]
+    seeds = f"all {sweep.manifest['replications']} seeds"
+    if pairs and len(equal) == len(pairs):
+        why = "nothing in this scenario that matters here is random (start times, losses, sizes), so more seeds tell nothing new"
+        return f"no ±: {seeds} gave the same values; {why}"
+    return f"a value without ± was the same under {seeds}" if any(equal) else None
+
+
+def _is_equal(value: float | None, half: float | None) -> bool:
+    """True if the seeds differ by no more than the rounding of their mean."""
+    return value is not None and half is not None and half <= 1e-9 * abs(value)
+
+
 def first_metrics(sweep: SweepResult) -> list[str]:
-    """What a sweep's table shows unless told: four metrics of the run, or goodput and that of up to four groups."""
-    present = [m for m in SWEEP_METRICS if m in sweep.metrics and m != "jain_index"]
-    groups = [m for m in sweep.metrics if m.startswith("group.") and m.endswith(".goodput_bps")]
-    groups = groups if len(groups) > 1 else []
-    return [*present[: 2 if groups else 4], *groups[:4]]
+    """What a sweep's table shows unless told: what the applications of up to four groups feel, then metrics of the run."""
+    first = _felt_in(sweep)
+    others = [m for m in _SWEEP if m in sweep.metrics]
+    return [*first, *others[: max(1, 4 - len(first))]]
+
+
+def report_metrics(sweep: SweepResult) -> list[str]:
+    """What the report of a sweep shows and draws."""
+    return [*_felt_in(sweep), *(m for m in _SWEEP if m in sweep.metrics)]
+
+
+def _felt_in(sweep: SweepResult) -> list[str]:
+    """Metrics that the applications of a sweep feel: of the run, if there is one group, else of up to four groups."""
+    groups: dict[str, list[str]] = {}
+    for metric in sweep.metrics:
+        if metric.startswith("group."):
+            name, end = metric.removeprefix("group.").rsplit(".", 1)
+            groups.setdefault(name, []).append(end)
+    if len(groups) < 2:
+        first = felt.of_group(m for m in sweep.metrics if "." not in m)
+        return list(dict.fromkeys([*first, *_of_unfinished(sweep)]))
+    each = 2 if len(groups) < 3 else 1
+    chosen = [f"group.{name}.{m}" for name, ends in list(groups.items())[:4] for m in felt.of_group(ends)[:each]]
+    return [*chosen, *_of_unfinished(sweep)]
+
+
+def _of_unfinished(sweep: SweepResult) -> list[str]:
+    """What a table has to show beside completion times where not every run finished the same number of transfers."""
+    if "completed_flows" not in sweep.runs.columns:
+        return []
+    done = sweep.runs["completed_flows"].drop_nulls()
+    if (done == 0).any():
+        return ["completed_flows", "goodput_bps"]
+    return ["completed_flows"] if done.n_unique() > 1 else []
 
 
 def warning_text(warning: dict[str, str]) -> str:

@@ -86,82 +86,91 @@ pub struct NodeSpec {
     pub name: String,
 }
 
+/// Calls a macro with all settings of a link after its own arguments: this is the one list of them.
+macro_rules! with_link_settings {
+    ($macro:ident! { $($given:tt)* }) => {
+        $macro! { { $($given)* }
+            /// Rate of the transmitter.
+            rate: Rate,
+            /// Propagation delay, one way, at most 1 h.
+            delay: Duration,
+            /// Queue in front of the transmitter; DropTail with 1000 packets if not given.
+            queue: QueueSpec,
+            /// Loss without congestion.
+            loss: LossSpec,
+            /// Extra delay, uniform between zero and this; packets keep their order.
+            jitter: Duration,
+            /// Random overtaking.
+            reordering: Reordering,
+            /// Scripted outages.
+            outages: Vec<Outage>,
+            /// Scripted changes of rate and delay.
+            changes: Vec<Change>,
+            /// A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed,
+            /// start and stop bits included.
+            serial: SerialSpec,
+        }
+    };
+}
+
 /// A table with the settings of a link, and with fields of its own before and after them.
-macro_rules! link_settings {
-    ($(#[$doc:meta])* $name:ident { $($before:tt)* } { $($after:tt)* }) => {
+macro_rules! settings_table {
+    ({ $(#[$doc:meta])* $name:ident { $($before:tt)* } { $($after:tt)* } }
+     $($(#[$setting_doc:meta])* $setting:ident: $type:ty,)*) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($before)*
-            /// Rate of the transmitter.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub rate: Option<Rate>,
-            /// Propagation delay, one way, at most 1 h.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub delay: Option<Duration>,
-            /// Queue in front of the transmitter; DropTail with 1000 packets if not given.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub queue: Option<QueueSpec>,
-            /// Loss without congestion.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub loss: Option<LossSpec>,
-            /// Extra delay, uniform between zero and this; packets keep their order.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub jitter: Option<Duration>,
-            /// Random overtaking.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub reordering: Option<Reordering>,
-            /// Scripted outages.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub outages: Option<Vec<Outage>>,
-            /// Scripted changes of rate and delay.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub changes: Option<Vec<Change>>,
-            /// A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed,
-            /// start and stop bits included.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub serial: Option<SerialSpec>,
+            $(
+                $(#[$setting_doc])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $setting: Option<$type>,
+            )*
             $($after)*
+        }
+
+        impl $name {
+            /// The settings of the link that are given here, without those for one direction.
+            pub fn common(&self) -> DirectionSpec {
+                DirectionSpec { $($setting: Option::clone(&self.$setting),)* }
+            }
         }
     };
 }
 
-link_settings! {
-    /// What may differ between the two directions of a link.
-    DirectionSpec {} {}
+with_link_settings! {
+    settings_table! {
+        /// What may differ between the two directions of a link.
+        DirectionSpec {} {}
+    }
 }
 
-impl DirectionSpec {
-    /// These settings, with `common` where they are silent.
-    pub fn or(&self, common: &DirectionSpec) -> DirectionSpec {
-        let (own, common) = (self.clone(), common.clone());
-        DirectionSpec {
-            rate: own.rate.or(common.rate),
-            delay: own.delay.or(common.delay),
-            queue: own.queue.or(common.queue),
-            loss: own.loss.or(common.loss),
-            jitter: own.jitter.or(common.jitter),
-            reordering: own.reordering.or(common.reordering),
-            outages: own.outages.or(common.outages),
-            changes: own.changes.or(common.changes),
-            serial: own.serial.or(common.serial),
-        }
-    }
+macro_rules! direction_settings {
+    ({} $($(#[$doc:meta])* $setting:ident: $type:ty,)*) => {
+        impl DirectionSpec {
+            /// These settings, with `common` where they are silent.
+            pub fn or(&self, common: &DirectionSpec) -> DirectionSpec {
+                let (own, common) = (self.clone(), common.clone());
+                DirectionSpec { $($setting: own.$setting.or(common.$setting),)* }
+            }
 
+            /// Names of the settings that are given here.
+            pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
+                [$((stringify!($setting), self.$setting.is_some()),)*]
+                    .into_iter()
+                    .filter_map(|(name, given)| given.then_some(name))
+            }
+        }
+    };
+}
+
+with_link_settings! { direction_settings! {} }
+
+impl DirectionSpec {
     /// True if a setting is given here.
     pub(crate) fn gives(&self, setting: &str) -> bool {
-        match setting {
-            "rate" => self.rate.is_some(),
-            "delay" => self.delay.is_some(),
-            "queue" => self.queue.is_some(),
-            "loss" => self.loss.is_some(),
-            "jitter" => self.jitter.is_some(),
-            "reordering" => self.reordering.is_some(),
-            "outages" => self.outages.is_some(),
-            "changes" => self.changes.is_some(),
-            _ => false,
-        }
+        self.given().any(|given| given == setting)
     }
 
     /// The link that these settings describe; `None` if rate or delay is missing.
@@ -185,33 +194,21 @@ impl DirectionSpec {
 macro_rules! with_directions {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty),* $(,)? }
      $(#[$forward_doc:meta])* $forward:ident, $(#[$reverse_doc:meta])* $reverse:ident) => {
-        link_settings! {
-            $(#[$doc])*
-            $name { $($(#[$field_doc])* pub $field: $type,)* } {
-                $(#[$forward_doc])*
-                #[serde(default, skip_serializing_if = "Option::is_none")]
-                pub $forward: Option<DirectionSpec>,
-                $(#[$reverse_doc])*
-                #[serde(default, skip_serializing_if = "Option::is_none")]
-                pub $reverse: Option<DirectionSpec>,
+        with_link_settings! {
+            settings_table! {
+                $(#[$doc])*
+                $name { $($(#[$field_doc])* pub $field: $type,)* } {
+                    $(#[$forward_doc])*
+                    #[serde(default, skip_serializing_if = "Option::is_none")]
+                    pub $forward: Option<DirectionSpec>,
+                    $(#[$reverse_doc])*
+                    #[serde(default, skip_serializing_if = "Option::is_none")]
+                    pub $reverse: Option<DirectionSpec>,
+                }
             }
         }
 
         impl $name {
-            /// What both directions have in common.
-            pub fn common(&self) -> DirectionSpec {
-                DirectionSpec {
-                    rate: self.rate,
-                    delay: self.delay,
-                    queue: self.queue,
-                    loss: self.loss,
-                    jitter: self.jitter,
-                    reordering: self.reordering,
-                    outages: self.outages.clone(),
-                    changes: self.changes.clone(),
-                    serial: self.serial,
-                }
-            }
             /// The settings in force: forward or `from` side first, reverse or `to` side second.
             pub fn directions(&self) -> [DirectionSpec; 2] {
                 let common = self.common();

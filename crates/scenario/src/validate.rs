@@ -236,20 +236,11 @@ impl Checker {
     /// What is given for a link and again for both of its directions would have no effect at all.
     fn hidden(&mut self, common: &DirectionSpec, own: [&Option<DirectionSpec>; 2], names: [&'static str; 2]) {
         let [Some(first), Some(second)] = own else { return };
-        for (field, given) in [
-            ("rate", [common.rate.is_some(), first.rate.is_some(), second.rate.is_some()]),
-            ("delay", [common.delay.is_some(), first.delay.is_some(), second.delay.is_some()]),
-            ("queue", [common.queue.is_some(), first.queue.is_some(), second.queue.is_some()]),
-            ("loss", [common.loss.is_some(), first.loss.is_some(), second.loss.is_some()]),
-        ] {
-            if given == [true; 3] {
-                let message = format!(
-                    "has no effect: `{0}.{field}` and `{1}.{field}` are given too",
-                    names[0], names[1]
-                );
-                let help = format!("set {0}.{field} or {1}.{field} instead", names[0], names[1]);
-                self.problem_with_help(&[field], message, Some(help));
-            }
+        for field in common.given().filter(|field| first.gives(field) && second.gives(field)) {
+            let message =
+                format!("has no effect: `{0}.{field}` and `{1}.{field}` are given too", names[0], names[1]);
+            let help = format!("set {0}.{field} or {1}.{field} instead", names[0], names[1]);
+            self.problem_with_help(&[field], message, Some(help));
         }
     }
 

@@ -146,6 +146,62 @@ fn a_setting_that_both_directions_hide_is_refused() {
     says(&message, &["--set link.satellite.rate=3 Mbit/s", "has no effect", "forward.rate"]);
 }
 
+/// A value for each setting of a link: of what the schema lists for a direction, none may be missing here.
+const SETTINGS: [(&str, &str); 9] = [
+    ("rate", "\"1 Mbit/s\""),
+    ("delay", "\"10 ms\""),
+    ("queue", "{ kind = \"droptail\", limit = \"9 packets\" }"),
+    ("loss", "{ kind = \"random\", probability = 0.1 }"),
+    ("jitter", "\"1 ms\""),
+    ("reordering", "{ probability = 0.1, delay = \"1 ms\" }"),
+    ("outages", "[{ start = \"1 s\", duration = \"1 s\" }]"),
+    ("changes", "[{ at = \"1 s\", rate = \"1 Mbit/s\" }]"),
+    ("serial", "{ framing = \"ppp\" }"),
+];
+
+#[test]
+fn every_setting_that_both_directions_hide_is_refused_with_its_line() {
+    let schema: serde_json::Value = serde_json::from_str(&longhaul_scenario::schema_json()).unwrap();
+    let known = schema["$defs"]["DirectionSpec"]["properties"].as_object().unwrap();
+    let mut tried: Vec<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
+    tried.sort_unstable();
+    assert_eq!(known.keys().map(String::as_str).collect::<Vec<_>>(), tried);
+    for (name, value) in SETTINGS {
+        let link = match name {
+            "rate" => "delay = \"1 ms\"\n",
+            "delay" => "rate = \"1 Mbit/s\"\n",
+            _ => "rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n",
+        };
+        let table = |names: [&str; 2]| {
+            format!(
+                "{link}{name} = {value}\n{} = {{ {name} = {value} }}\n{} = {{ {name} = {value} }}\n",
+                names[0], names[1]
+            )
+        };
+        let line = 1 + link.lines().count() + 1;
+        let flow = "[[flow]]\n";
+        for (text, names, header) in [
+            (table(["forward", "reverse"]), ["forward", "reverse"], "[dumbbell.bottleneck]\n"),
+            (table(["from", "to"]), ["from", "to"], "[dumbbell.access]\n"),
+        ] {
+            let run = "[run]\nduration = \"10 s\"\n";
+            let other = match names {
+                ["from", _] => "[dumbbell.bottleneck]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n",
+                _ => "",
+            };
+            let message = refusal_of(&format!("{header}{text}{other}{run}{flow}"));
+            let place = format!("geo.toml:{line}:");
+            let hidden = format!("`{0}.{name}` and `{1}.{name}` are given too", names[0], names[1]);
+            says(&message, &[&place, "has no effect", &hidden]);
+        }
+        let declared = "[[link]]\nname = \"satellite\"\nends = [\"left\", \"right\"]\n";
+        let flow = "[[flow]]\nfrom = \"left\"\nto = \"right\"\n";
+        let run = "[run]\nduration = \"10 s\"\n";
+        let message = refusal_of(&format!("{declared}{}{run}{flow}", table(["forward", "reverse"])));
+        says(&message, &[&format!("geo.toml:{}:", line + 2), &format!("{name}: has no effect")]);
+    }
+}
+
 #[test]
 fn two_of_a_name_are_refused() {
     let twice = "[[flow]]\nname = \"download\"\nfrom = \"hub\"\nto = \"remote\"\n[[flow]]";

@@ -16,7 +16,7 @@ from .. import compare as comparing
 from .. import plots
 from ..errors import ResultError
 from ..results import Result, load_run
-from ..units import quantity
+from ..units import quantity, significant
 from . import options
 
 
@@ -71,4 +71,4 @@ def _print(console: Console, results: tuple[Result, Result], rows: list[comparin
 
 
 def _value(value: float | None, unit: str) -> str:
-    return quantity(value, unit, 4) if unit or value is None else f"{value:,.4g}"
+    return quantity(value, unit, 4) if unit or value is None else significant(value, 4)

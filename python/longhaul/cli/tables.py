@@ -80,10 +80,13 @@ def print_sweep(console: Console, sweep: SweepResult, metrics: Sequence[str] | N
     seeds = counted(sweep.manifest["replications"], "seed")
     shown = "; mean ± half of the 95 % interval" if sweep.manifest["replications"] > 1 else ""
     console.print(f"[bold]{escape(sweep.name)}[/bold]  {seeds} at each point{shown}")
-    content = tables.cell_table(sweep, list(metrics or tables.first_metrics(sweep)))
+    chosen = list(metrics or tables.first_metrics(sweep))
+    content = tables.cell_table(sweep, chosen)
     names = short_paths(sweep.parameters)
     headings = [(name, "") for name in names] + content.headings[len(names) :]
     _print(console, tables.Table(headings, content.rows), names=len(names))
+    if remark := tables.equal_seeds(sweep, chosen):
+        console.print(escape(remark), style="dim", highlight=False)
 
 
 def short_paths(paths: Sequence[str]) -> list[str]:

@@ -73,7 +73,7 @@ def write_run_report(result: Result, path: Path) -> Path:
 
 def write_sweep_report(sweep: SweepResult, path: Path) -> Path:
     """Writes the report of a sweep: a table of its points, and figures of the main metrics over each parameter."""
-    metrics = [m for m in tables.SWEEP_METRICS if m in sweep.metrics]
+    metrics = tables.report_metrics(sweep)
     varying: list[str | None] = [p for p in sweep.parameters if sweep.cells[p].n_unique() > 1] or [None]
     figures = [
         {
@@ -89,6 +89,7 @@ def write_sweep_report(sweep: SweepResult, path: Path) -> Path:
         "done": sweep.done,
         "total": sweep.total,
         "table": tables.cell_table(sweep, metrics),
+        "equal_seeds": tables.equal_seeds(sweep, metrics),
         "figures": figures,
         "warnings": _sweep_warnings(sweep),
         "failures": sweep.failures,

@@ -1,0 +1,82 @@
+//! The digest of the program covers every crate that a result can depend on.
+
+#[path = "../build/sources.rs"]
+mod sources;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn names(of: &Path) -> BTreeSet<String> {
+    let sources = sources::of(of).unwrap();
+    sources.crates.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn the_digest_covers_all_crates_of_the_simulator_and_none_of_those_around_it() {
+    let names = names(Path::new(env!("CARGO_MANIFEST_DIR")));
+    for name in
+        ["cc", "middlebox", "path", "results", "scenario", "segment", "sim", "tcp", "traffic", "units"]
+    {
+        assert!(names.contains(name), "{name} is missing in {names:?}");
+    }
+    for name in ["emu", "py"] {
+        assert!(!names.contains(name), "{name} is in {names:?}");
+    }
+    assert!(
+        sources::of(Path::new(env!("CARGO_MANIFEST_DIR")))
+            .unwrap()
+            .watched()
+            .iter()
+            .all(|path| path.exists())
+    );
+}
+
+/// A workspace in which `top` depends on `middle`, by the workspace's table, and that on `bottom`, by its path.
+fn workspace(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let files = [
+        (
+            "Cargo.toml",
+            "[workspace]\nmembers = [\"c/*\"]\n[workspace.dependencies]\nmiddle = { path = \"c/middle\" }\nlibm = \"0.2\"\n",
+        ),
+        ("Cargo.lock", "version = 4\n"),
+        (
+            "c/top/Cargo.toml",
+            "[dependencies]\nlibm.workspace = true\n[target.'cfg(unix)'.dependencies]\nmiddle.workspace = true\n[dev-dependencies]\naside = { path = \"../aside\" }\n",
+        ),
+        ("c/middle/Cargo.toml", "[dependencies.other-name]\npackage = \"bottom\"\npath = \"../bottom\"\n"),
+        ("c/bottom/Cargo.toml", "[package]\nname = \"bottom\"\n"),
+        ("c/aside/Cargo.toml", "[package]\nname = \"aside\"\n"),
+        ("c/top/src/lib.rs", "// top\n"),
+        ("c/middle/src/lib.rs", "// middle\n"),
+        ("c/bottom/src/deep/mod.rs", "// bottom\n"),
+        ("c/aside/src/lib.rs", "// aside\n"),
+    ];
+    for (file, content) in files {
+        let file = root.join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, content).unwrap();
+    }
+    root
+}
+
+#[test]
+fn dependencies_are_followed_by_path_and_through_the_workspace_and_those_of_tests_are_not() {
+    let root = workspace("followed");
+    assert_eq!(names(&root.join("c/top")), ["bottom", "middle", "top"].map(String::from).into());
+}
+
+#[test]
+fn a_changed_line_anywhere_below_changes_the_digest() {
+    let root = workspace("changed");
+    let digest = || sources::of(&root.join("c/top")).unwrap().digest().unwrap();
+    let before = digest();
+    fs::write(root.join("c/aside/src/lib.rs"), "// only tests depend on it\n").unwrap();
+    assert_eq!(digest(), before);
+    for file in ["c/bottom/src/deep/mod.rs", "c/top/src/lib.rs", "Cargo.lock"] {
+        let before = digest();
+        fs::write(root.join(file), "# changed\n").unwrap();
+        assert_ne!(digest(), before, "{file}");
+    }
+}

@@ -1,0 +1,82 @@
+"""Which metrics say what an application feels: how long its data took, or how fast it came where it has no end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from .results import Result
+
+#: What applications feel, by the metric of a group that shows which kind they are; the first one that a group has counts.
+_KINDS = {"pages": "pages", "responses": "responses", "completed_flows": "transfers"}
+#: Metrics of a single flow, by kind. A response time's mean stands in for a median that was not measured.
+_OF_FLOWS = {
+    "pages": ("page_time_mean_s", "page_time_p95_s"),
+    "responses": ("response_time_p50_s", "response_time_p95_s"),
+    "transfers": ("completion_time_s",),
+    "streams": ("goodput_bps",),
+}
+#: Metrics of a group or a run, by kind.
+_OF_GROUPS = _OF_FLOWS | {"transfers": ("completion_time_mean_s", "completion_time_p95_s")}
+#: What is shown instead where a result lacks a metric.
+_INSTEAD = {"response_time_p50_s": "response_time_mean_s"}
+
+
+def kind(metrics: Iterable[str]) -> str:
+    """What the applications of a group are, by the names of its metrics: "pages", "responses", "transfers" of given size, or
+    "streams" of data, whose rate is all that they feel.
+
+    >>> kind(["goodput_bps", "responses", "completed_flows"]), kind(["goodput_bps"])
+    ('responses', 'streams')
+    """
+    names = set(metrics)
+    return next((kind for name, kind in _KINDS.items() if name in names), "streams")
+
+
+def of_group(metrics: Iterable[str], kind_of_group: str | None = None) -> list[str]:
+    """The metrics of a group, or of a run, that its applications feel, of those that it has.
+
+    >>> of_group(["goodput_bps", "completed_flows", "completion_time_mean_s", "completion_time_p95_s"])
+    ['completion_time_mean_s', 'completion_time_p95_s']
+    >>> of_group(["goodput_bps", "responses", "response_time_mean_s", "response_time_p95_s"])
+    ['response_time_mean_s', 'response_time_p95_s']
+    """
+    names = set(metrics)
+    return _present(_OF_GROUPS[kind_of_group or kind(names)], names)
+
+
+def of_groups(groups: Iterable[Mapping[str, object]]) -> list[str]:
+    """What any of these groups' applications feel, each metric once: from the metrics of each."""
+    return list(dict.fromkeys(name for metrics in groups for name in of_group(metrics)))
+
+
+def of_flow(metrics: Iterable[str], kind_of_group: str) -> list[str]:
+    """The metrics of a flow that its application feels, of those that it has."""
+    return _present(_OF_FLOWS[kind_of_group], set(metrics))
+
+
+def kinds(result: Result) -> dict[str, str]:
+    """What the applications of each group are, by its name."""
+    return {str(group["name"]): kind(group["metrics"]) for group in result.summary["groups"]}
+
+
+def unfinished(result: Result) -> tuple[int, int]:
+    """How many transfers of given size were not finished, and how many there were; streams of one transfer are one."""
+    of_kind = kinds(result)
+    done = sum(
+        int(group["metrics"].get("completed_flows") or 0)
+        for group in result.summary["groups"]
+        if of_kind[str(group["name"])] == "transfers"
+    )
+    names = {
+        re.sub(r"\.stream\[\d+\]$", "", str(flow["name"]))
+        for flow in result.summary["flows"]
+        if of_kind.get(str(flow["group"])) == "transfers"
+    }
+    return max(0, len(names) - done), len(names)
+
+
+def _present(wanted: Iterable[str], names: set[str]) -> list[str]:
+    return [
+        name if name in names else _INSTEAD[name] for name in wanted if name in names or _INSTEAD.get(name) in names
+    ]
