@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from longhaul import plots
 from longhaul.explain import explain
-from longhaul.plots import links
+from longhaul.plots import decimation, links, margins, style
 from longhaul.studies import drawing
 from longhaul.studies.highspeed import figures as highspeed_figures
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from synthetic import write_result
 
 CASES = {1: {"trace": True}, 3: {"receiver_limited": True}, 50: {"groups": ("reno", "cubic")}, 500: {}}
@@ -288,3 +289,86 @@ def test_categories_of_a_sweep_are_not_joined(command, scenario, tmp_path):
     words, rates = (longhaul.load(tmp_path / name).plot("goodput_bps").axes[0].lines[0] for name in ("words", "rates"))
     assert words.get_linestyle() == "None"
     assert rates.get_linestyle() == "-"
+
+
+@pytest.mark.parametrize("flows", CASES)
+def test_nothing_is_cut_off_at_the_edge_of_a_figure(made_up, flows):
+    result = made_up(flows, **CASES[flows])
+    for kind in plots.kinds_for(result):
+        figure = plots.draw(result, kind)
+        with style.styled():
+            drawn = figure.get_tightbbox(FigureCanvasAgg(figure).get_renderer())
+        width, height = figure.get_size_inches()
+        assert 0 <= drawn.x0 <= 0.3, kind
+        assert drawn.y0 >= 0, kind
+        assert width - 0.5 <= drawn.x1 <= width, kind
+        assert drawn.y1 <= height, kind
+
+
+def test_a_legend_longer_than_its_panel_makes_room():
+    figure, panels = style.new(2)
+    for i, axes in enumerate(panels):
+        for number in range(20):
+            axes.plot([0, 1], [0, number], label=f"panel {i}\nline {number}")
+        style.legend_outside(axes)
+    margins.place(figure)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    upper, lower = (axes.get_legend().get_window_extent(renderer) for axes in panels)
+    assert upper.y0 >= lower.y1
+    assert lower.y0 >= 0
+
+
+def test_a_million_segments_are_drawn_as_what_a_picture_shows():
+    sent = np.arange(1_000_000)
+    time, start = sent * 1e-4, sent * 1460.0
+    x, y = decimation.ranges(time, start, start + 1460)
+    # A stroke has two ends and a gap.
+    assert x.size <= 3 * decimation.COLUMNS
+    strokes = y.reshape(-1, 3)
+    assert strokes[0, 0] == 0
+    assert strokes[-1, 1] == 1_000_000 * 1460
+    assert np.nansum(strokes[:, 1] - strokes[:, 0]) == 1_000_000 * 1460, "nothing is missing, nothing is there twice"
+    few_x, few_y = decimation.ranges(time[:100], start[:100], start[:100] + 1460)
+    assert few_x.size == 300
+    assert np.array_equal(few_y.reshape(-1, 3)[:, 0], start[:100])
+
+
+def test_a_hole_among_a_million_segments_stays_a_hole():
+    time = np.linspace(0, 100, 1_000_000)
+    start = np.where(np.arange(time.size) % 2, 0.0, 600.0)
+    _, y = decimation.ranges(time, start, start + 100.0)
+    strokes = y.reshape(-1, 3)[:, :2]
+    assert {tuple(stroke) for stroke in strokes} == {(0.0, 100.0), (600.0, 700.0)}
+    assert len(strokes) == 2 * decimation.COLUMNS
+
+
+def test_a_thinned_line_keeps_its_ends_peaks_and_gaps():
+    x = np.linspace(0, 1, 1_000_000)
+    y = np.sin(50 * x)
+    y[123_456], y[654_321], y[500_000:510_000] = 7.0, -7.0, np.nan
+    thin_x, thin_y = decimation.line(x, y)
+    assert thin_x.size <= 5 * decimation.COLUMNS
+    assert (thin_x[0], thin_x[-1]) == (0, 1)
+    assert thin_x[np.nanargmax(thin_y)] == x[123_456]
+    assert thin_x[np.nanargmin(thin_y)] == x[654_321]
+    assert np.isnan(thin_y[(thin_x > x[500_000]) & (thin_x < x[509_999])]).all()
+    assert decimation.line(x[:1000], y[:1000])[0].size == 1000
+
+
+def test_the_figures_of_a_report_are_counted(made_up, tmp_path):
+    counted = []
+    made_up(3, receiver_limited=True).report(tmp_path / "r.html", lambda done, total: counted.append((done, total)))
+    total = len(plots.kinds_for(made_up(3, receiver_limited=True)))
+    assert counted == [(done, total) for done in range(total + 1)]
+
+
+def test_a_report_stays_light(command, scenario, tmp_path):
+    """Figures are drawings with text in them, of tens of kilobytes, however many segments were traced."""
+    out = tmp_path / "r"
+    traced = ["--set", "flow.users.trace=true", "--set", "link.satellite.rate=100 Mbit/s"]
+    assert command("run", scenario, *traced, "--out", out, "--report", "-q").code == 0
+    html = (out / "report.html").read_text()
+    sizes = [len(image) for image in re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', html)]
+    assert len(sizes) == html.count("<img") == 8 + 1
+    assert max(sizes) < 450_000
+    assert sorted(sizes)[len(sizes) // 2] < 100_000

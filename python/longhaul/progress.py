@@ -1,17 +1,20 @@
-"""Progress bars: simulated time, speed and time left of a run; runs done, running and time left of a sweep."""
+"""Progress bars: simulated time, speed and time left of a run; runs done, running and time left of a sweep; figures of a report."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from . import core
 from .sweep import SweepProgress
 from .sweep.execute import Observer
+
+#: Called with the number of figures that are drawn and of all.
+Drawing = Callable[[int, int], None]
 
 #: A run that is over before this shows no bar.
 _PATIENCE_S = 0.3
@@ -30,10 +33,10 @@ def _bar(console: Console) -> Progress:
 
 
 @contextmanager
-def of_run(console: Console, shown: bool, label: str) -> Iterator[core.ProgressCallback | None]:
-    """A bar for one run: simulated time, simulated seconds per second, events per second."""
+def of_run(console: Console, shown: bool, label: str) -> Iterator[tuple[core.ProgressCallback | None, Drawing | None]]:
+    """A bar for one run: simulated time, simulated seconds per second, events per second. And one for its report's figures."""
     if not (shown and console.is_terminal):
-        yield None
+        yield None, None
         return
     began = time.monotonic()
     with _bar(console) as bar:
@@ -46,14 +49,14 @@ def of_run(console: Console, shown: bool, label: str) -> Iterator[core.ProgressC
             )
             bar.update(task, completed=now / duration, state=state, visible=elapsed > _PATIENCE_S)
 
-        yield told
+        yield told, _figures(bar)
 
 
 @contextmanager
-def of_sweep(console: Console, shown: bool, label: str) -> Iterator[Observer | None]:
-    """A bar for a sweep: runs done, running, failed, events per second, and the time left."""
+def of_sweep(console: Console, shown: bool, label: str) -> Iterator[tuple[Observer | None, Drawing | None]]:
+    """A bar for a sweep: runs done, running, failed, events per second, and the time left. And one for its report's figures."""
     if not (shown and console.is_terminal):
-        yield None
+        yield None, None
         return
     with _bar(console) as bar:
         task = bar.add_task(label, total=1.0, state="")
@@ -68,4 +71,26 @@ def of_sweep(console: Console, shown: bool, label: str) -> Iterator[Observer | N
                 state += f", {progress.failed} failed"
             bar.update(task, completed=progress.fraction, state=state)
 
-        yield observe
+        yield observe, _figures(bar)
+
+
+@contextmanager
+def of_report(console: Console, shown: bool) -> Iterator[Drawing | None]:
+    """A bar for the figures of a report."""
+    if not (shown and console.is_terminal):
+        yield None
+        return
+    with _bar(console) as bar:
+        yield _figures(bar)
+
+
+def _figures(bar: Progress) -> Drawing:
+    """Counts the figures of a report in a line of their own, from the first one on."""
+    tasks: list[TaskID] = []
+
+    def drawing(done: int, total: int) -> None:
+        if not tasks:
+            tasks.append(bar.add_task("drawing", total=total, state=""))
+        bar.update(tasks[0], completed=done, state=f"{done} of {total} figures")
+
+    return drawing

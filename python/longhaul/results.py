@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -172,11 +172,14 @@ class Result:
 
         return plots.draw(self, kind, plots.View(flows=flows, start=start, end=end))
 
-    def report(self, path: str | Path) -> Path:
-        """Writes the report, one HTML file that needs nothing else, and returns its path."""
+    def report(self, path: str | Path, progress: Callable[[int, int], None] | None = None) -> Path:
+        """Writes the report, one HTML file that needs nothing else, and returns its path.
+
+        `progress(done, total)` is called before each figure and at the end.
+        """
         from . import report
 
-        return report.write_run_report(self, Path(path))
+        return report.write_run_report(self, Path(path), progress)
 
     def __repr__(self) -> str:
         where = f" in {self.path}" if self.path else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,9 @@ def run_document(
     force: bool = False,
     report: bool = False,
     progress: core.ProgressCallback | None = None,
+    drawing: Callable[[int, int], None] | None = None,
 ) -> Result:
-    """As `run`, for a document and overrides that are TOML text already."""
+    """As `run`, for a document and overrides that are TOML text already; `drawing(done, total)` counts the figures of a report."""
     if out is not None:
         _, run_id = core.resolve(document, changes)
         outputs.check_free(out, run_id=run_id, force=force)
@@ -64,7 +65,7 @@ def run_document(
             summary = core.run(document, changes, out=partial, tables=tables, progress=progress)
         result = Result(summary, out)
         if report:
-            result.report(outputs.report_of(out))
+            result.report(outputs.report_of(out), drawing)
         return result
     keep = tempfile.TemporaryDirectory(prefix="longhaul-")
     summary = core.run(document, changes, out=Path(keep.name), tables=tables, progress=progress)

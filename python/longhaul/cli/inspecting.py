@@ -34,7 +34,7 @@ def verify(
     require_directory(result)
     checks = []
     for path in verifying.targets(result, sample):
-        with of_run(messages, not as_json, f"again: {path.name}") as progress:
+        with of_run(messages, not as_json, f"again: {path.name}") as (progress, _):
             done = verifying.check(path, progress)
         checks.append(done)
         if not as_json:

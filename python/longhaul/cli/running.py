@@ -68,9 +68,16 @@ def run(
     if document.sweep is not None and not quiet:
         messages.print("note: the [sweep] table is for `longhaul sweep`; this is the scenario's own point", style="dim")
     out = out or Path("results") / f"{_slug(document)}-{run_id[:8]}"
-    with of_run(messages, not quiet and not as_json, "simulating") as progress:
+    with of_run(messages, not quiet and not as_json, "simulating") as (progress, drawing):
         result = run_document(
-            document, changes, out=out, tables=not no_tables, force=force, report=report, progress=progress
+            document,
+            changes,
+            out=out,
+            tables=not no_tables,
+            force=force,
+            report=report,
+            progress=progress,
+            drawing=drawing,
         )
     if as_json:
         typer.echo(outputs.json_text(result.summary), nl=False)
@@ -177,7 +184,7 @@ def _run_sweep(
     quiet: bool,
 ) -> SweepResult:
     try:
-        with of_sweep(messages, not quiet, "sweeping") as observer:
+        with of_sweep(messages, not quiet, "sweeping") as (observer, drawing):
             return run_plan(
                 document,
                 plan,
@@ -191,6 +198,7 @@ def _run_sweep(
                 changed=changed,
                 report=report,
                 observer=observer,
+                drawing=drawing,
             )
     except KeyboardInterrupt:
         error = LonghaulError(f"interrupted; finished runs are kept in {out}: the same command with --resume goes on")

@@ -8,6 +8,7 @@ import typer
 
 from .. import load, plots
 from ..errors import PlotError
+from ..progress import of_report
 from ..sweep import SweepResult
 from . import options
 
@@ -65,4 +66,6 @@ def report(
     loaded = load(result)
     if isinstance(loaded, SweepResult):
         loaded.check()
-    typer.echo(str(loaded.report(out or result / "report.html")))
+    with of_report(options.messages, True) as drawing:
+        file = loaded.report(out or result / "report.html", drawing)
+    typer.echo(str(file))

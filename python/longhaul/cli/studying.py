@@ -81,7 +81,7 @@ def reproduce(request: Request) -> None:
 
 def _run(campaign: studies.Campaign, missing: Sequence[PlannedRun], request: Request) -> None:
     try:
-        with of_sweep(messages, not (request.quiet or request.as_json), "reproducing") as observer:
+        with of_sweep(messages, not (request.quiet or request.as_json), "reproducing") as (observer, _):
             campaign.run(missing, jobs=request.jobs, engine=request.engine, observer=observer)
     except KeyboardInterrupt:
         error = LonghaulError(f"interrupted; finished runs are kept in {campaign.store.runs}: the same command goes on")

@@ -37,11 +37,12 @@ def draw(result: Result, kind: str, view: View | None = None) -> Figure:
     """Draws one figure; raises `PlotError` if the kind is unknown or the result does not hold what it takes."""
     if kind not in KINDS:
         raise PlotError(f"no figure is called {kind!r}; there are {', '.join(KINDS)}")
-    from . import style
+    from . import margins, style
 
     module, function = KINDS[kind]
     with style.styled():
         figure: Figure = getattr(importlib.import_module(f".{module}", __package__), function)(result, view or View())
+        margins.place(figure)
         return figure
 
 
@@ -55,15 +56,19 @@ def kinds_for(result: Result) -> list[str]:
     return kinds
 
 
-def figure_bytes(figure: Figure, format: str, dpi: int = 160) -> bytes:
-    """A figure as the bytes of a PNG, PDF or SVG file; the same figure gives the same bytes."""
+def figure_bytes(figure: Figure, format: str, dpi: int = 160, *, text: bool = False) -> bytes:
+    """A figure as the bytes of a PNG, PDF or SVG file; the same figure gives the same bytes.
+
+    With `text` an SVG has its text as text, in the reader's font: a third of the size and half of the work. Otherwise it
+    has outlines, which look the same everywhere.
+    """
     stamps = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
     if format not in stamps:
         raise PlotError(f"a figure cannot be saved as {format!r}; there are {', '.join(FORMATS)}")
     from . import style
 
     buffer = io.BytesIO()
-    with style.styled():
+    with style.styled(svg_fonttype="none" if text else "path"):
         figure.savefig(buffer, format=format, dpi=dpi, metadata=stamps[format])
     return buffer.getvalue()
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from .. import compare
 from ..errors import PlotError
 from ..results import Result
-from . import style
+from . import margins, style
 
 #: Column of `flows.parquet`, its unit, and what it is called.
 _PANELS = (("goodput_bps", "bit/s", "Goodput"), ("cwnd_bytes", "B", "cwnd"), ("srtt_s", "s", "SRTT"))
@@ -44,4 +44,5 @@ def draw(first: Result, second: Result, flows: Sequence[int] | None = None) -> F
         style.title(panels[0], f"{labels[0]} and {labels[1]}", first.name)
         style.legend_outside(panels[0])
         style.time_axis(panels[-1], 0.0, max(result.summary["duration_s"] for result in (first, second)))
+        margins.place(figure)
     return figure

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..results import Result
 from ..units import quantity, scaled_unit
-from . import script, style
+from . import decimation, script, style
 from .script import Steps
 from .view import View
 
@@ -95,8 +95,7 @@ def _each(axes: Axes, frame: pl.DataFrame, column: str, result: Result, ids: lis
         rows = frame.filter(pl.col("flow") == flow)
         values = rows[column].to_numpy().astype(float)
         axes.plot(
-            rows["time_s"].to_numpy(),
-            values,
+            *decimation.line(rows["time_s"].to_numpy(), values),
             color=style.COLOURS[number % len(style.COLOURS)],
             linestyle=style.DASHES[number % len(style.DASHES)],
             label=flow_label(result, flow),

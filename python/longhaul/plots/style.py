@@ -27,7 +27,7 @@ DASHES: tuple[Any, ...] = (
     (0, (2, 3)),
     (0, (10, 3)),
 )
-HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++", "oo")
+HATCHES = ("", "////", "||||", "\\\\\\\\", "xxxx", "----", "++", "oo")
 LIMIT = "#444444"
 #: What a queue discipline goes by, over what is in the queue.
 AVERAGE = "#000000"
@@ -64,23 +64,24 @@ _SETTINGS: Any = {
 }
 
 
-def styled() -> Any:
-    """The context in which figures are made and saved."""
-    return matplotlib.rc_context(_SETTINGS)
+def styled(**changes: Any) -> Any:
+    """The context in which figures are made and saved; `changes` are settings of matplotlib with `_` for dots."""
+    return matplotlib.rc_context(_SETTINGS | {name.replace("_", "."): value for name, value in changes.items()})
 
 
 def new(
     rows: int = 1, *, height: float | None = None, ratios: Sequence[float] | None = None
 ) -> tuple[Figure, list[Axes]]:
     """A figure of stacked panels that share the time axis."""
-    figure = Figure(figsize=(SIZE[0], height or SIZE[1] + 1.6 * (rows - 1)), layout="constrained")
+    figure = Figure(figsize=(SIZE[0], height or SIZE[1] + 1.6 * (rows - 1)))
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=ratios)[:, 0]
     return figure, list(axes)
 
 
 def title(axes: Axes, what: str, scenario: str) -> None:
     """A figure's title: what it shows, and of which scenario."""
-    axes.set_title("\n".join(textwrap.wrap(f"{what} – {scenario}", 95)))
+    # With `y` given, drawing does not look for tick labels that the title has to avoid.
+    axes.set_title("\n".join(textwrap.wrap(f"{what} – {scenario}", 95)), y=1.0)
 
 
 def quantity_axis(axis: Any, largest: float, unit: str, label: str) -> None:
@@ -95,7 +96,7 @@ def time_axis(axes: Axes, start: float, end: float) -> None:
     """The time axis, in simulated seconds."""
     axes.set_xlim(start, end)
     axes.set_xlabel("time (s)")
-    axes.xaxis.set_minor_locator(AutoMinorLocator())
+    axes.xaxis.set_minor_locator(AutoMinorLocator(2))
 
 
 def from_zero(axes: Axes, largest: float, headroom: float = 1.06) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jinja2
 
@@ -33,11 +34,15 @@ _CAPTIONS = {
 }
 _LARGE_SVG = 350_000
 
+T = TypeVar("T")
+#: Called with the number of figures that are drawn and of all.
+Progress = Callable[[int, int], None]
 
-def write_run_report(result: Result, path: Path) -> Path:
-    """Writes the report of one run."""
+
+def write_run_report(result: Result, path: Path, progress: Progress | None = None) -> Path:
+    """Writes the report of one run; `progress(done, total)` counts its figures."""
     figures = []
-    for kind in plots.kinds_for(result):
+    for kind in _counted(plots.kinds_for(result), progress):
         try:
             figures.append(
                 {
@@ -71,7 +76,7 @@ def write_run_report(result: Result, path: Path) -> Path:
     return _write("run.html", path, content)
 
 
-def write_sweep_report(sweep: SweepResult, path: Path) -> Path:
+def write_sweep_report(sweep: SweepResult, path: Path, progress: Progress | None = None) -> Path:
     """Writes the report of a sweep: a table of its points, and figures of the main metrics over each parameter."""
     metrics = tables.report_metrics(sweep)
     varying: list[str | None] = [p for p in sweep.parameters if sweep.cells[p].n_unique() > 1] or [None]
@@ -81,8 +86,7 @@ def write_sweep_report(sweep: SweepResult, path: Path) -> Path:
             "image": embedded(sweep.plot(m, p)),
             "caption": "",
         }
-        for m in metrics
-        for p in varying
+        for m, p in _counted([(m, p) for m in metrics for p in varying], progress)
     ]
     content = {
         "sweep": sweep,
@@ -98,6 +102,16 @@ def write_sweep_report(sweep: SweepResult, path: Path) -> Path:
     return _write("sweep.html", path, content)
 
 
+def _counted(items: Sequence[T], progress: Progress | None) -> Iterator[T]:
+    """The items, one after the other, each announced."""
+    for number, item in enumerate(items):
+        if progress:
+            progress(number, len(items))
+        yield item
+    if progress:
+        progress(len(items), len(items))
+
+
 def write_study(path: Path, content: dict[str, Any]) -> Path:
     """Writes the report of a reproduced study; what it shows is put together in `studies.writing`."""
     return _write("study.html", path, content)
@@ -105,7 +119,7 @@ def write_study(path: Path, content: dict[str, Any]) -> Path:
 
 def embedded(figure: Any) -> str:
     """A figure as a data URI: SVG, or PNG where that would be heavy."""
-    svg = plots.figure_bytes(figure, "svg")
+    svg = plots.figure_bytes(figure, "svg", text=True)
     if len(svg) <= _LARGE_SVG:
         return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
     return "data:image/png;base64," + base64.b64encode(plots.figure_bytes(figure, "png", 130)).decode()

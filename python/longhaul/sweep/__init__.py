@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,7 @@ def run_plan(
     changed: str = "refuse",
     report: bool = False,
     observer: Observer | None = None,
+    drawing: Callable[[int, int], None] | None = None,
 ) -> SweepResult:
     """Runs what of a plan is missing in `out`, or of one shard of it (number from 1, count).
 
@@ -104,5 +105,5 @@ def run_plan(
             f"{len(failures)} of {len(missing)} runs failed, the first with: {first}; see {out / 'manifest.json'}"
         )
     if report:
-        result.report(outputs.report_of(out))
+        result.report(outputs.report_of(out), drawing)
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,18 +157,23 @@ class SweepResult:
 
     def plot(self, metric: str = "goodput_bps", parameter: str | None = None) -> Figure:
         """A metric over a parameter: means with 95 % intervals, one line for each combination of the others."""
-        from ..plots import style, sweep
+        from ..plots import margins, style, sweep
 
         if metric not in self.metrics:
             raise PlotError(f"no metric {metric!r} in this sweep; there are {', '.join(self.metrics)}")
         with style.styled():
-            return sweep.draw(self, metric, parameter)
+            figure = sweep.draw(self, metric, parameter)
+            margins.place(figure)
+            return figure
 
-    def report(self, path: str | Path) -> Path:
-        """Writes the report, one HTML file that needs nothing else, and returns its path."""
+    def report(self, path: str | Path, progress: Callable[[int, int], None] | None = None) -> Path:
+        """Writes the report, one HTML file that needs nothing else, and returns its path.
+
+        `progress(done, total)` is called before each figure and at the end.
+        """
         from .. import report
 
-        return report.write_sweep_report(self, Path(path))
+        return report.write_sweep_report(self, Path(path), progress)
 
     def __repr__(self) -> str:
         return f"<SweepResult {self.name!r}: {self.done} of {self.total} runs in {self.path}>"
