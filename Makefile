@@ -11,7 +11,7 @@ PROFILE ?= release
 SCALE  ?= quick
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
-.PHONY: help demo test test-rust test-python bench validate validate-kernel validate-second-kernel bench-program install emu bench-emu check-tools clean
+.PHONY: help demo test test-rust test-python bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu check-tools clean
 .DELETE_ON_ERROR:
 
 help:
@@ -19,7 +19,8 @@ help:
 	@echo "make test      all tests and checks, Rust and Python"
 	@echo "make bench     speed and memory beside ns-2 (if installed: scripts/install-packages)"
 	@echo "make bench-emu speed of the emulator, with iperf3 (wants root)"
-	@echo "make validate  results beside ns-2's (if installed)"
+	@echo "make validate  results beside ns-2's, which it runs (scripts/install-packages)"
+	@echo "make ns2-answers             what the tests compare with: asks ns-2 again, writes benches/ns2/answers.json"
 	@echo "make validate-kernel         transfers by this machine's kernel beside simulated ones (wants root)"
 	@echo "make validate-second-kernel  the emulator beside netem, congestion controls beside User-Mode Linux's (wants root)"
 	@echo "make install   set up .venv with the longhaul command"
@@ -49,6 +50,10 @@ bench: install bench-program
 
 validate: install bench-program
 	$(BIN)/python benches/validate.py
+	LONGHAUL_NS2=check $(BIN)/pytest tests -k against_ns2
+
+ns2-answers: install
+	LONGHAUL_NS2=record $(BIN)/pytest tests -k against_ns2
 
 validate-kernel: install emu
 	$(BIN)/python benches/validate_kernel.py --scale $(SCALE)

@@ -156,11 +156,15 @@ def parsed(output: str, command: list[str]) -> dict:
     return result
 
 
-def run_ns2(scenario: Scenario, directory: Path) -> Run:
-    starts = directory / "starts"
-    starts.write_text("".join(f"{t:.6f}\n" for t in scenario.starts()))
+def starts_file(scenario: Scenario) -> str:
+    """The file in which ns-2 finds when each flow starts."""
+    return "".join(f"{t:.6f}\n" for t in scenario.starts())
+
+
+def ns2_arguments(scenario: Scenario) -> dict[str, object]:
+    """What ns2/dumbbell.tcl is called with, but for `starts`."""
     delayed_ack = 0 if scenario.delayed_ack == "off" else quantity(scenario.delayed_ack)
-    arguments = {
+    return {
         "flows": scenario.flows,
         "rate": quantity(scenario.rate),
         "delay": quantity(scenario.delay),
@@ -181,8 +185,13 @@ def run_ns2(scenario: Scenario, directory: Path) -> Run:
         "duration": quantity(scenario.duration),
         "warmup": quantity(scenario.warmup),
         "seed": scenario.seed,
-        "starts": starts,
     }
+
+
+def run_ns2(scenario: Scenario, directory: Path) -> Run:
+    starts = directory / "starts"
+    starts.write_text(starts_file(scenario))
+    arguments = {**ns2_arguments(scenario), "starts": starts}
     command = ["ns", str(HERE / "ns2" / "dumbbell.tcl"), *(f"{key}={value}" for key, value in arguments.items())]
     output, cpu, wall = measure(command)
     result = parsed(output, command)

@@ -89,13 +89,22 @@ def judge(case: Case, scenario: bench.Scenario, ns2: dict, ours: dict) -> Verdic
     return Verdict(case, scenario, ns2, ours, misses)
 
 
-def compare(case: Case, quick: bool, run_ours: Callable[[bench.Scenario, Path], dict]) -> Verdict:
-    """Runs one case in both simulators; `run_ours` gives what bench.RESULT_FIELDS names."""
+def run_ns2(scenario: bench.Scenario, directory: Path) -> dict:
+    return bench.run_ns2(scenario, directory).result
+
+
+def compare(
+    case: Case,
+    quick: bool,
+    run_ours: Callable[[bench.Scenario, Path], dict],
+    run_theirs: Callable[[bench.Scenario, Path], dict] = run_ns2,
+) -> Verdict:
+    """Runs one case in both simulators; `run_ours` gives what bench.RESULT_FIELDS names, `run_theirs` what ns-2 finds."""
     base = bench.load_scenarios(quick=False)[case.scenario]
     scenario = dataclasses.replace(base, **{**case.settings, **(case.quick if quick else {})})
     with tempfile.TemporaryDirectory(prefix="longhaul-validate-") as scratch:
         directory = Path(scratch)
-        return judge(case, scenario, bench.run_ns2(scenario, directory).result, run_ours(scenario, directory))
+        return judge(case, scenario, run_theirs(scenario, directory), run_ours(scenario, directory))
 
 
 def rows(verdicts: list[Verdict]) -> list[list[str]]:

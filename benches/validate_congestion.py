@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import math
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import bench
+import ns2_answers
 
 RATE, DELAY, QUEUE, PAYLOAD = "10 Gbit/s", "50 ms", 83_333, 1460
 WARMUP_SHARE = 0.1  # of the packets measured, and at least WARMUP_PACKETS
 WARMUP_PACKETS = 50_000
+#: Gives what one of ns-2's scripts prints for some arguments.
+Ask = Callable[[str, Mapping[str, object]], dict]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,23 +105,13 @@ def measured(goodput: float, events: float, seconds: int) -> Measured:
     return Measured(goodput, max(int(events), 1), max(events, 1) / packets)
 
 
-def run_ns2(case: Case, loss: float, packets: int) -> tuple[Measured, int, int]:
-    """What ns-2 found, and when its measurement began and ended, in seconds."""
-    arguments = {
+def arguments_of(case: Case, loss: float, packets: int) -> dict[str, object]:
+    """What ns2/congestion.tcl is called with."""
+    return {
         "agent": case.agent, "control": case.name, "rate": bench.quantity(RATE), "delay": bench.quantity(DELAY), "queue": QUEUE,
         "payload": PAYLOAD, "loss": loss, "delack": 0.1 if case.delayed_ack else 0,
         "warmup": max(WARMUP_PACKETS, int(WARMUP_SHARE * packets)), "packets": packets,
     }  # fmt: skip
-    command = ["ns", str(bench.HERE / "ns2" / "congestion.tcl"), *(f"{key}={value}" for key, value in arguments.items())]
-    output, _, _ = bench.measure(command)
-    # The Linux agent chats on the same stream.
-    lines = [line for line in output.splitlines() if line.startswith("{")]
-    if not lines:
-        raise bench.BenchError(f"{' '.join(command)}\nprinted no result: {output[-500:]!r}")
-    result = json.loads(lines[-1])
-    began, ended = int(result["began_s"]), int(result["ended_s"])
-    goodput = result["acked_packets"] * PAYLOAD * 8 / (ended - began)
-    return measured(goodput, result["cuts"], ended - began), began, ended
 
 
 def document(case: Case, loss: float, began: int, ended: int) -> str:
@@ -164,8 +156,12 @@ def run_ours(case: Case, loss: float, began: int, ended: int) -> Measured:
     return measured(metrics["goodput_bps"], metrics["congestion_events"], ended - began)
 
 
-def compare(case: Case, loss: float, packets: int) -> Verdict:
-    ns2, began, ended = run_ns2(case, loss, packets)
+def compare(case: Case, loss: float, packets: int, ask: Ask = ns2_answers.ask) -> Verdict:
+    """Runs one case in both simulators, Longhaul from when to when ns-2 measured; `ask` gives what ns-2's script prints."""
+    result = ask("congestion.tcl", arguments_of(case, loss, packets))
+    began, ended = int(result["began_s"]), int(result["ended_s"])
+    goodput = result["acked_packets"] * PAYLOAD * 8 / (ended - began)
+    ns2 = measured(goodput, result["cuts"], ended - began)
     return Verdict(case, loss, ns2, run_ours(case, loss, began, ended))
 
 

@@ -1,18 +1,14 @@
-"""The same networks in ns-2 and here, at the quick scale of benches/validate.py. Needs ns-2: scripts/install-packages."""
+"""The same networks in ns-2 and here, at the quick scale of benches/validate.py. ns-2's answers: benches/ns2_answers.py."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import bench
 import longhaul
+import ns2_answers
 import pytest
 import validate
-
-pytestmark = pytest.mark.skipif(
-    shutil.which("ns") is None, reason="ns-2 is not installed: run scripts/install-packages"
-)
 
 
 def run_here(scenario: bench.Scenario, _directory: Path) -> dict[str, object]:
@@ -29,5 +25,5 @@ def run_here(scenario: bench.Scenario, _directory: Path) -> dict[str, object]:
 
 @pytest.mark.parametrize("case", validate.CASES, ids=lambda case: case.name)
 def test_both_simulators_agree(case: validate.Case) -> None:
-    verdict = validate.compare(case, quick=True, run_ours=run_here)
+    verdict = validate.compare(case, quick=True, run_ours=run_here, run_theirs=ns2_answers.of_scenario)
     assert not verdict.misses, f"ns-2 {verdict.ns2}\nours {verdict.ours}"

@@ -1,33 +1,21 @@
-"""Cells of the HighSpeed TCP study in ns-2 (benches/ns2/highspeed.tcl) and here. Needs ns-2: scripts/install-packages."""
+"""Cells of the HighSpeed TCP study in ns-2 (benches/ns2/highspeed.tcl) and here. ns-2's answers: benches/ns2_answers.py."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import longhaul
+import ns2_answers
 import pytest
 from longhaul.studies.highspeed.measures import REGTCP
 from longhaul.studies.highspeed.scenarios import perturbed, scenario
 from longhaul.studies.highspeed.targets.isolated import trace_of
 
-SCRIPT = Path(__file__).resolve().parent.parent / "benches" / "ns2" / "highspeed.tcl"
-
-pytestmark = pytest.mark.skipif(
-    shutil.which("ns") is None, reason="ns-2 is not installed: run scripts/install-packages"
-)
-
 
 def in_ns2(**settings: object) -> dict[str, Any]:
     """What the script prints."""
-    arguments = [f"{key}={value}" for key, value in settings.items()]
-    made = subprocess.run(["ns", SCRIPT, *arguments], capture_output=True, text=True, check=True)
-    result: dict[str, Any] = json.loads(made.stdout)
-    return result
+    return ns2_answers.answer("highspeed.tcl", settings)
 
 
 @pytest.mark.parametrize(("max_ssthresh", "duration"), [(0, 5), (100, 24), (1000, 5)])

@@ -1,20 +1,12 @@
-"""Pareto and exponential on/off sources over TCP in ns-2 and here: the load that they offer, and a link that they fill. Needs ns-2."""
+"""Pareto and exponential on/off sources over TCP in ns-2 and here: the load that they offer, and a link that they fill."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import longhaul
+import ns2_answers
 import pytest
-
-pytestmark = pytest.mark.skipif(
-    shutil.which("ns") is None, reason="ns-2 is not installed: run scripts/install-packages"
-)
-SCRIPT = Path(__file__).resolve().parent.parent / "benches" / "ns2" / "dumbbell.tcl"
 
 #: In both: writes of 210 B at 64 kbit/s while a source is on, each of which TCP sends as a packet of 1000 B of payload.
 WRITE_SECONDS = 210 * 8 / 64e3
@@ -41,20 +33,19 @@ def here(flows: int, rate: str, kind: str) -> float:
     return towards["metrics"]["utilisation"]
 
 
-def ns2(flows: int, rate: float, kind: str, directory: Path) -> float:
+def ns2(flows: int, rate: float, kind: str) -> float:
     arguments = {
         "flows": flows, "rate": rate, "delay": 0.05, "queue": 300, "delack": 0.1, "traffic": kind, "duration": SECONDS,
         "warmup": WARMUP,
     }  # fmt: skip
-    command = ["ns", str(SCRIPT), *(f"{key}={value}" for key, value in arguments.items())]
-    out = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True, timeout=120).stdout
-    return json.loads(out.splitlines()[-1])["utilisation"]
+    utilisation: float = ns2_answers.answer("dumbbell.tcl", arguments)["utilisation"]
+    return utilisation
 
 
 @pytest.mark.parametrize("kind", ["exponential", "pareto"])
-def test_sources_offer_the_load_that_they_offer_in_ns2(kind: str, tmp_path: Path) -> None:
+def test_sources_offer_the_load_that_they_offer_in_ns2(kind: str) -> None:
     # A source is on half of the time: 19.05 packets of 1040 B a second, 7.9 Mbit/s for 50 sources.
-    ours, theirs = here(50, "20 Mbit/s", kind), ns2(50, 20e6, kind, tmp_path)
+    ours, theirs = here(50, "20 Mbit/s", kind), ns2(50, 20e6, kind)
     expected = 50 * 0.5 / WRITE_SECONDS * 8 * 1040 / 20e6
     # Pareto periods of shape 1.5 have no variance: means of 100 s and 50 sources scatter by 5 % or so.
     within = 0.05 if kind == "exponential" else 0.15
@@ -62,8 +53,8 @@ def test_sources_offer_the_load_that_they_offer_in_ns2(kind: str, tmp_path: Path
     assert ours == pytest.approx(theirs, rel=within)
 
 
-def test_sources_fill_a_link_that_they_fill_in_ns2(tmp_path: Path) -> None:
+def test_sources_fill_a_link_that_they_fill_in_ns2() -> None:
     # 50 sources offer 7.9 Mbit/s: 1.32 times the rate. What was written and not sent waits in both, and keeps the link busy.
-    ours, theirs = here(50, "6 Mbit/s", "pareto"), ns2(50, 6e6, "pareto", tmp_path)
+    ours, theirs = here(50, "6 Mbit/s", "pareto"), ns2(50, 6e6, "pareto")
     assert theirs > 0.95
     assert ours == pytest.approx(theirs, abs=0.02)

@@ -1,19 +1,10 @@
-"""Web sessions in ns-2 and here: the load of so many readers, and how many objects they fetch. Needs ns-2."""
+"""Web sessions in ns-2 and here: the load of so many readers, and how many objects they fetch."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-from pathlib import Path
-
 import longhaul
+import ns2_answers
 import pytest
-
-pytestmark = pytest.mark.skipif(
-    shutil.which("ns") is None, reason="ns-2 is not installed: run scripts/install-packages"
-)
-SCRIPT = Path(__file__).resolve().parent.parent / "benches" / "ns2" / "web.tcl"
 
 #: In both: pages of 10 objects, exponential with a mean of 10 packets, 10 ms apart, 4 s of thought; RTT 140 ms.
 #: In ns-2 a request is a transfer of one packet that takes a round trip, and there is no handshake: here a handshake takes it.
@@ -37,16 +28,13 @@ def here() -> tuple[float, float]:
     return towards["metrics"]["throughput_bps"], result.metrics["responses"]
 
 
-def ns2(directory: Path) -> tuple[float, float]:
-    arguments = [f"sessions={SESSIONS}", f"duration={SECONDS}"]
-    command = ["ns", str(SCRIPT), *arguments]
-    out = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True, timeout=120).stdout
-    found = json.loads(out.splitlines()[-1])
+def ns2() -> tuple[float, float]:
+    found = ns2_answers.answer("web.tcl", {"sessions": SESSIONS, "duration": SECONDS})
     return found["load_bps"], found["answers"]
 
 
-def test_the_load_of_web_sessions_is_that_of_ns2(tmp_path: Path) -> None:
-    (load, answers), (load_ns2, answers_ns2) = here(), ns2(tmp_path)
+def test_the_load_of_web_sessions_is_that_of_ns2() -> None:
+    (load, answers), (load_ns2, answers_ns2) = here(), ns2()
     # About 4,200 pages, of 4 s of thought with a standard deviation of 4 s each: 1.4 % for the number of pages, and 0.5 % more for
     # sizes, on either side. Packets of handshakes and ends of connections are here only: 120 B for 10.5 packets of 1500 B.
     assert answers == pytest.approx(answers_ns2, rel=0.06)
