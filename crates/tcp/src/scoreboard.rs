@@ -261,9 +261,10 @@ impl Scoreboard {
     pub fn next_hole(&self) -> Option<(u64, u64)> {
         self.sacked.first_gap(self.high_rxt, self.highest_sacked())
     }
-    /// Rule 4 of NextSeg(): the highest outstanding data that is not SACKed.
+    /// Rule 4 of NextSeg(): the highest outstanding data that is not SACKed, unless it has been retransmitted in this
+    /// recovery: then it is under way.
     pub fn last_hole(&self, snd_max: u64) -> Option<(u64, u64)> {
-        self.sacked.last_gap(self.floor, snd_max)
+        self.sacked.last_gap(self.high_rxt, snd_max)
     }
     /// Number of SACKed blocks.
     pub fn blocks(&self) -> usize {
@@ -324,7 +325,8 @@ mod tests {
             (start..self.highest_sacked()).find(|&octet| !self.is_sacked(octet))
         }
         fn rule_4(&self) -> Option<u64> {
-            (self.una..self.high_data).rev().find(|&octet| !self.is_sacked(octet))
+            let highest = (self.una..self.high_data).rev().find(|&octet| !self.is_sacked(octet));
+            highest.filter(|&octet| octet >= self.high_rxt)
         }
     }
 

@@ -160,8 +160,8 @@ pub(crate) struct Sender {
     reduced_at: Instant,
     /// ECN echoes below this are answers to marks that have been acted upon: end of the segment that carried CWR.
     ecn_point: u64,
-    /// RFC 6675 rule 4 has been used in this recovery.
-    rescued: bool,
+    /// RescueRxt of RFC 6675: rule 4 of NextSeg() waits until more than this is acknowledged.
+    rescue_rxt: u64,
     /// RFC 6582: the first partial ACK of this recovery has come.
     partial_ack_seen: bool,
     clear_sack_on_timeout: bool,
@@ -211,7 +211,7 @@ impl Sender {
             ecn_point: 0,
             reduced_at: Instant::ZERO,
             retransmit_now: false,
-            rescued: false,
+            rescue_rxt: u64::MAX,
             partial_ack_seen: false,
             limited_transmitted: 0,
             board: Scoreboard::new(0),

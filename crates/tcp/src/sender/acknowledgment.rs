@@ -391,7 +391,8 @@ impl Sender {
         }
         self.retransmit_now = true;
         self.prr = None;
-        self.rescued = false;
+        // Nothing is rescued before the first retransmission has left and been acknowledged (RFC 6675 section 5 step 4.3).
+        self.rescue_rxt = u64::MAX;
         self.partial_ack_seen = false;
         self.board.restart_retransmission();
         if tahoe {

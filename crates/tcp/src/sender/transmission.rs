@@ -95,8 +95,8 @@ impl Sender {
                 self.check_room(chunk).map_err(recovering)?;
                 return self.release(now, chunk).map_err(recovering);
             }
-            // Rule 4, the rescue retransmission.
-            if !self.rescued {
+            // Rule 4, the rescue retransmission: once in a recovery.
+            if self.una > self.rescue_rxt {
                 if let Some(hole) = self.board.last_hole(self.max) {
                     let start = hole.0.max(hole.1.saturating_sub(segment_size));
                     let chunk = Chunk { rescue: true, ..self.piece(start, hole.1) };
@@ -264,11 +264,14 @@ impl Sender {
             stats.retransmitted_bytes += chunk.payload;
             self.retransmitted_below = self.retransmitted_below.max(end);
             if chunk.rescue {
-                self.rescued = true;
+                self.rescue_rxt = self.recovery_point;
             } else if self.recovery == Recovery::Rack {
                 self.board.resent(chunk.start, end);
             } else {
                 self.board.retransmitted_up_to(end);
+                if self.rescue_rxt == u64::MAX {
+                    self.rescue_rxt = end;
+                }
             }
             self.retransmit_now = false;
         } else {
