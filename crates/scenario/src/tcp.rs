@@ -106,7 +106,7 @@ pub enum RateReduction {
     Conservative,
     /// The same, but as slow start once below the new window (RFC 6937, PRR-SSRB).
     SlowStart,
-    /// The same, but as slow start only on ACKs that advance and tell of no further loss (RFC 6937bis, Linux).
+    /// The same, but as slow start only on ACKs that advance and tell of no further loss (RFC 9937, Linux).
     SafeAck,
 }
 
@@ -387,7 +387,7 @@ pub struct TcpSpec {
     pub limited_transmit: bool,
     /// Duplicate ACKs that mean a loss.
     pub duplicate_threshold: u32,
-    /// Proportional rate reduction in fast recovery (RFC 6937). Needs SACK; congestion controls that set a rate (BBR) do without.
+    /// Proportional rate reduction in fast recovery (RFC 9937). Needs SACK; congestion controls that set a rate (BBR) do without.
     pub rate_reduction: RateReduction,
     /// With variant "rack", probe for losses at the tail after two round trips without an ACK (RFC 8985 section 7).
     pub tail_loss_probe: bool,

@@ -629,7 +629,7 @@ impl Checker {
         if tcp.rate_reduction != RateReduction::Off && !selective {
             self.problem(
                 &["rate_reduction"],
-                "proportional rate reduction needs variant \"sack\", \"fack\" or \"rack\" (RFC 6937)",
+                "proportional rate reduction needs variant \"sack\", \"fack\" or \"rack\" (RFC 9937)",
             );
         }
     }

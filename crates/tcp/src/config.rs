@@ -98,7 +98,7 @@ pub struct Config {
     pub duplicate_threshold: u32,
     /// Send new data on the first duplicate ACKs (RFC 3042; with SACK, RFC 6675 section 5 step 3).
     pub limited_transmit: bool,
-    /// Bring the window down in proportion to what is delivered during fast recovery (RFC 6937) instead of waiting until the
+    /// Bring the window down in proportion to what is delivered during fast recovery (RFC 9937) instead of waiting until the
     /// pipe has sunk to it (RFC 6675). With SACK only, and not for congestion controls that set a rate.
     pub rate_reduction: Option<ReductionBound>,
     /// With `Recovery::Rack`, probe for losses at the tail (RFC 8985 section 7).

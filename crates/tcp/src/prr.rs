@@ -1,5 +1,5 @@
 //! Proportional rate reduction: during fast recovery the window comes down to its target with the data delivered, not in a
-//! pause of half a round trip (RFC 6937; its successor draft-ietf-tcpm-prr-rfc6937bis).
+//! pause of half a round trip (RFC 9937, which obsoletes RFC 6937).
 
 /// What bounds sending once less is in flight than the target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -8,7 +8,7 @@ pub enum ReductionBound {
     Conservative,
     /// PRR-SSRB of RFC 6937: a segment more with each ACK, as slow start.
     SlowStart,
-    /// RFC 6937bis: as slow start on ACKs that advance and report no further loss, else conservative (Linux).
+    /// RFC 9937: as slow start on ACKs that advance and report no further loss, else conservative (Linux).
     SafeAck,
 }
 
@@ -22,17 +22,19 @@ pub(crate) struct ProportionalRateReduction {
     delivered: u64,
     /// The sender's count of data sent when recovery began, from which prr_out follows.
     sent_before: u64,
+    /// The window that congestion control has chosen.
+    pub target: u64,
+    /// The window until the next ACK or timer.
+    window: u64,
 }
 
-/// An ACK during recovery.
+/// An ACK during recovery, or a timer that found more lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     /// DeliveredData: newly acknowledged or SACKed.
     pub delivered: u64,
     /// pipe of RFC 6675.
     pub pipe: u64,
-    /// The window that congestion control has chosen.
-    pub target: u64,
     /// The sender's count of data sent so far.
     pub sent: u64,
     pub mss: u64,
@@ -41,13 +43,19 @@ pub(crate) struct Progress {
 }
 
 impl ProportionalRateReduction {
-    pub fn new(bound: ReductionBound, recover_fs: u64, sent_before: u64) -> Self {
-        ProportionalRateReduction { bound, recover_fs: recover_fs.max(1), delivered: 0, sent_before }
+    pub fn new(bound: ReductionBound, recover_fs: u64, sent_before: u64, target: u64) -> Self {
+        let recover_fs = recover_fs.max(1);
+        ProportionalRateReduction { bound, recover_fs, delivered: 0, sent_before, target, window: 0 }
     }
 
-    /// The window until the next ACK: pipe + sndcnt (RFC 6937 section 3).
-    pub fn window(&mut self, progress: &Progress) -> u64 {
-        let Progress { delivered, pipe, target, sent, mss, safe } = *progress;
+    /// The window until the next ACK or timer.
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+    /// Sets it to pipe + SndCnt (RFC 9937 section 6.2).
+    pub fn advance(&mut self, progress: &Progress) {
+        let Progress { delivered, pipe, sent, mss, safe } = *progress;
+        let target = self.target;
         self.delivered += delivered;
         let out = sent - self.sent_before;
         let banked = self.delivered.saturating_sub(out);
@@ -59,12 +67,16 @@ impl ProportionalRateReduction {
         } else {
             let limit = match self.bound {
                 ReductionBound::Conservative => banked,
-                ReductionBound::SlowStart => banked.max(delivered) + mss,
+                // Nothing is delivered when a timer finds losses.
+                ReductionBound::SlowStart => banked.max(delivered) + if delivered > 0 { mss } else { 0 },
                 ReductionBound::SafeAck => banked.max(delivered) + if safe { mss } else { 0 },
             };
             limit.min(target - pipe)
         };
-        pipe + allowed
+        // "Force a fast retransmit upon entering recovery".
+        let forced = if out == 0 { mss } else { 0 };
+        // Like any other window it is one segment at least: what is alone in the network keeps the connection alive.
+        self.window = (pipe + allowed.max(forced)).max(mss);
     }
 }
 
@@ -74,12 +86,12 @@ mod tests {
 
     /// How many segments go out on each ACK of one segment, from the ACK that begins recovery; all in segments.
     fn sent(bound: ReductionBound, recover_fs: u64, first_pipe: u64, target: u64, acks: u64) -> Vec<u64> {
-        let mut prr = ProportionalRateReduction::new(bound, recover_fs, 0);
+        let mut prr = ProportionalRateReduction::new(bound, recover_fs, 0, target);
         let (mut pipe, mut out, mut each) = (first_pipe, 0, vec![]);
         for ack in 0..acks {
             pipe -= u64::from(ack > 0);
-            let progress = Progress { delivered: 1, pipe, target, sent: out, mss: 1, safe: true };
-            let now = prr.window(&progress) - pipe;
+            prr.advance(&Progress { delivered: 1, pipe, sent: out, mss: 1, safe: true });
+            let now = prr.window() - pipe;
             out += now;
             pipe += now;
             each.push(now);
@@ -107,15 +119,29 @@ mod tests {
 
     #[test]
     fn an_ack_that_tells_of_more_losses_is_not_safe() {
-        let mut prr = ProportionalRateReduction::new(ReductionBound::SafeAck, 20, 0);
-        let progress = Progress { delivered: 1, pipe: 4, target: 10, sent: 0, mss: 1, safe: false };
-        assert_eq!(prr.window(&progress), 5);
+        let mut prr = ProportionalRateReduction::new(ReductionBound::SafeAck, 20, 0, 10);
+        prr.advance(&Progress { delivered: 1, pipe: 4, sent: 0, mss: 1, safe: false });
+        assert_eq!(prr.window(), 5);
     }
 
     #[test]
     fn it_never_exceeds_the_target_from_below() {
-        let mut prr = ProportionalRateReduction::new(ReductionBound::SlowStart, 20, 0);
-        let progress = Progress { delivered: 10, pipe: 9, target: 10, sent: 0, mss: 1, safe: true };
-        assert_eq!(prr.window(&progress), 10);
+        let mut prr = ProportionalRateReduction::new(ReductionBound::SlowStart, 20, 0, 10);
+        prr.advance(&Progress { delivered: 10, pipe: 9, sent: 0, mss: 1, safe: true });
+        assert_eq!(prr.window(), 10);
+    }
+
+    /// A timer delivers nothing: SndCnt is 0, and one segment is forced (RFC 9937 section 6.2); then nothing.
+    #[test]
+    fn a_timer_lets_one_segment_go() {
+        for bound in [ReductionBound::Conservative, ReductionBound::SlowStart, ReductionBound::SafeAck] {
+            for pipe in [0, 4, 15] {
+                let mut prr = ProportionalRateReduction::new(bound, 20, 100, 10);
+                prr.advance(&Progress { delivered: 0, pipe, sent: 100, mss: 1, safe: false });
+                assert_eq!(prr.window(), pipe + 1, "{bound:?}");
+                prr.advance(&Progress { delivered: 0, pipe, sent: 101, mss: 1, safe: false });
+                assert_eq!(prr.window(), pipe.max(1), "{bound:?}");
+            }
+        }
     }
 }

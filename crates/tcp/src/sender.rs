@@ -3,6 +3,7 @@
 
 mod acknowledgment;
 mod by_time;
+mod reduction;
 mod taking_back;
 mod timers;
 mod transmission;
@@ -99,6 +100,8 @@ pub(crate) struct Sender {
     /// The next retransmission goes out whatever the window says.
     retransmit_now: bool,
     in_slow_start: bool,
+    /// `prr` is there, and bounds cwnd.
+    reducing: bool,
     limited_transmit: bool,
     nagle: bool,
     /// The next new data carries CWR (RFC 3168 section 6.1.2).
@@ -111,7 +114,8 @@ pub(crate) struct Sender {
     duplicate_acks: u32,
     /// Expirations since the last progress.
     timeouts_in_a_row: u32,
-    /// cc.window(); it, `in_slow_start` and the pacing rate are kept to save calls.
+    /// cc.window(), or less or more while it is reduced in proportion; it, `in_slow_start` and the pacing rate are kept to save
+    /// calls.
     cwnd: u64,
     /// Payload of a segment without SACK blocks (SMSS).
     pub mss: u64,
@@ -168,7 +172,7 @@ pub(crate) struct Sender {
     impatient: bool,
     restart_timer_on_fast_retransmit: bool,
     rate_reduction: Option<ReductionBound>,
-    /// The rate reduction of this recovery, from the end of its first ACK on.
+    /// The rate reduction under way.
     prr: Option<ProportionalRateReduction>,
     /// The longest that the peer may hold back an ACK, which is taken to be as long as at this end.
     max_ack_delay: Option<Duration>,
@@ -258,6 +262,7 @@ impl Sender {
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             rate_reduction: config.rate_reduction.filter(|_| !rate_based),
             prr: None,
+            reducing: false,
             every_ack_sampled: config.rtt_sampling == RttSampling::EveryAck,
             impatient: !config.slow_but_steady,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,

@@ -2,7 +2,7 @@
 
 mod common;
 use common::*;
-use longhaul_tcp::{Config, Event, Recovery};
+use longhaul_tcp::{Config, Event, Recovery, ReductionBound};
 
 fn rack() -> Config {
     Config { recovery: Recovery::Rack, ..plain() }
@@ -197,4 +197,26 @@ fn a_lost_retransmission_reduces_the_window_again() {
     };
     let (once, twice) = (window_after(1), window_after(2));
     assert!(twice <= once / 2 + 2 * u64::from(MSS), "{once} and {twice}");
+}
+
+/// Section 7.2: a probe is for a connection that is not in recovery; one that was planned before the reordering timer started a
+/// recovery is not sent. The departures that are lost bring about a timeout; when its recovery ends, at 2200 ms, the last two
+/// segments are in flight, and a retransmission that left after the first of them has been acknowledged.
+#[test]
+fn a_recovery_that_the_reordering_timer_starts_calls_the_probe_off() {
+    const LOST: [usize; 32] = [
+        1, 2, 4, 6, 7, 8, 9, 11, 13, 15, 17, 19, 20, 21, 23, 24, 27, 30, 31, 32, 35, 43, 44, 47, 48, 51, 53,
+        55, 56, 57, 58, 59,
+    ];
+    let config = Config { rate_reduction: Some(ReductionBound::Conservative), ..rack() };
+    let mut departures = 0;
+    let mut world = World::established(config, Reno::avoiding(23), ms(50)).dropping(move |sent| {
+        departures += usize::from(sent.from == End::A && sent.len() > 0);
+        sent.from == End::A && sent.len() > 0 && LOST.contains(&departures)
+    });
+    world.a.write(29_000);
+    world.run_until(at_ms(2_500));
+    assert_eq!(world.a.stats().fast_retransmits, 2);
+    assert_eq!(world.retransmissions().last(), Some(&(2_225, 27_001)));
+    assert_eq!(world.a.stats().tail_loss_probes, 0);
 }

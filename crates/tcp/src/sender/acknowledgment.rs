@@ -4,7 +4,6 @@
 use super::{Acknowledgment, Phase, Sender};
 use crate::ack_congestion::{INITIAL_RATIO, Seen};
 use crate::event::Events;
-use crate::prr::{Progress, ProportionalRateReduction};
 use crate::undo::ForwardRto;
 use crate::{Event, Recovery, Stats};
 use longhaul_cc::{Ack, Congestion, CongestionKind, Delivery, Pacing};
@@ -100,7 +99,7 @@ impl Sender {
             self.take_up_delivery(a.now, &mut rtt, stats);
         }
         if self.phase == Phase::Open && (self.duplicate_acks != 0 || !self.board.is_empty()) {
-            self.enter_recovery_if_lost(a.now, stats, events);
+            self.enter_recovery_if_lost(a.now, newly_acked + newly_sacked, stats, events);
         }
 
         self.sacked_unreported += newly_sacked;
@@ -112,11 +111,9 @@ impl Sender {
                 Report { now: a.now, prior_una, prior_in_flight, prior_phase, newly_acked, rtt, delivery };
             self.tell_congestion_control(&report);
         }
-        if self.phase == Phase::FastRecovery
-            && self.rate_reduction.is_some()
-            && newly_acked + newly_sacked > 0
-        {
-            self.reduce_in_proportion(a.ack - prior_una, newly_acked, newly_sacked, prior_lost, stats);
+        if self.reducing && newly_acked + newly_sacked > 0 {
+            let safe = a.ack > prior_una && self.board.lost() == prior_lost;
+            self.reduce_in_proportion(newly_acked + newly_sacked, safe, stats);
         }
         if self.measured.is_some() {
             self.end_measured_ack(a, prior_una, duplicate);
@@ -191,31 +188,6 @@ impl Sender {
             in_recovery: report.prior_phase == Phase::FastRecovery || self.phase == Phase::FastRecovery,
         });
         self.refresh();
-    }
-
-    /// RFC 6937 section 3: the window until the next ACK is what is in the network and what this ACK lets go.
-    #[cold]
-    #[inline(never)]
-    fn reduce_in_proportion(
-        &mut self,
-        advanced: u64,
-        newly_acked: u64,
-        newly_sacked: u64,
-        prior_lost: u64,
-        stats: &Stats,
-    ) {
-        let Some(bound) = self.rate_reduction.filter(|_| self.recovery.uses_sack()) else { return };
-        let sent = stats.data_bytes_sent;
-        let (pipe, target, mss) = (self.pipe(), self.cwnd, self.mss);
-        let prr = self.prr.get_or_insert_with(|| {
-            // What was SACKed before recovery began will not be delivered in it (RFC 6937bis).
-            let sacked_before = self.board.sacked() + (advanced - newly_acked) - newly_sacked;
-            let recover_fs = self.max - self.una + advanced - sacked_before;
-            ProportionalRateReduction::new(bound, recover_fs, sent)
-        });
-        let safe = advanced > 0 && self.board.lost() == prior_lost;
-        self.cwnd =
-            prr.window(&Progress { delivered: newly_acked + newly_sacked, pipe, target, sent, mss, safe });
     }
 
     /// SND.WND of RFC 9293; true if it changed.
@@ -352,6 +324,7 @@ impl Sender {
 
     pub(super) fn leave_recovery(&mut self, events: &mut Events) {
         self.phase = Phase::Open;
+        self.end_rate_reduction();
         self.inflation = 0;
         self.retransmit_now = false;
         self.board.restart_retransmission();
@@ -360,20 +333,32 @@ impl Sender {
         events.push(Event::RecoveryEnd);
     }
 
-    /// RFC 5681 section 3.2, RFC 6582 section 3.2 step 2, RFC 6675 section 5 steps 1 to 4.
-    pub(super) fn enter_recovery_if_lost(&mut self, now: Instant, stats: &mut Stats, events: &mut Events) {
+    /// RFC 5681 section 3.2, RFC 6582 section 3.2 step 2, RFC 6675 section 5 steps 1 to 4. `delivered` by the ACK under way.
+    pub(super) fn enter_recovery_if_lost(
+        &mut self,
+        now: Instant,
+        delivered: u64,
+        stats: &mut Stats,
+        events: &mut Events,
+    ) {
         let enough = self.duplicate_acks >= self.duplicate_threshold && self.recovery != Recovery::Rack;
         let sack = self.recovery.uses_sack();
         let lost = enough || (sack && self.board.lost_edge() > self.una);
         // Without SACK duplicate ACKs may come from data sent twice: wait until new data is acknowledged.
         let fresh = if sack { self.una >= self.recovery_point } else { self.una > self.recovery_point };
         if lost && fresh && self.max > self.una {
-            self.enter_recovery(now, stats, events);
+            self.enter_recovery(now, delivered, stats, events);
         }
     }
 
     #[cold]
-    pub(super) fn enter_recovery(&mut self, now: Instant, stats: &mut Stats, events: &mut Events) {
+    pub(super) fn enter_recovery(
+        &mut self,
+        now: Instant,
+        delivered: u64,
+        stats: &mut Stats,
+        events: &mut Events,
+    ) {
         let flight_size = self.flight_size() - self.limited_transmitted.min(self.flight_size());
         let tahoe = self.recovery == Recovery::Tahoe;
         stats.fast_retransmits += 1;
@@ -390,7 +375,6 @@ impl Sender {
             self.recovery_point = self.max;
         }
         self.retransmit_now = true;
-        self.prr = None;
         // Nothing is rescued before the first retransmission has left and been acknowledged (RFC 6675 section 5 step 4.3).
         self.rescue_rxt = u64::MAX;
         self.partial_ack_seen = false;
@@ -406,6 +390,10 @@ impl Sender {
             }
         }
         self.duplicate_acks = 0;
+        self.recovery_begins_by_time();
+        if self.phase == Phase::FastRecovery && !self.reducing {
+            self.begin_rate_reduction(delivered, stats);
+        }
         // The first lost segment leaves now.
         if self.restart_timer_on_fast_retransmit {
             self.rto_deadline = now + self.rtt.rto();
@@ -450,7 +438,7 @@ impl Sender {
     #[inline]
     pub(super) fn refresh(&mut self) {
         let allowance = self.cc.allowance();
-        self.cwnd = allowance.window;
+        self.cwnd = if self.reducing { self.reduced_window(allowance.window) } else { allowance.window };
         self.in_slow_start = allowance.in_slow_start;
         // The first ACK of what was sent after idleness is the new ACK clock.
         self.restart_pacing = self.restart_pacing.filter(|(_, sent_before)| self.una <= *sent_before);

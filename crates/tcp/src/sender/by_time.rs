@@ -181,6 +181,12 @@ impl Sender {
             rack.on_dsack(una, max);
         }
     }
+    /// Section 7.2: no probe while losses are repaired.
+    pub(super) fn recovery_begins_by_time(&mut self) {
+        if let Some(rack) = self.rack() {
+            (rack.probe_deadline, rack.probe_due) = (Instant::FAR_FUTURE, false);
+        }
+    }
     pub(super) fn recovery_ends_by_time(&mut self) {
         if let Some(rack) = self.rack() {
             rack.on_recovery_end();
@@ -343,9 +349,13 @@ impl Sender {
         }
         if rack.reordering_deadline <= now {
             self.rto_deadline = rack.rto_deadline;
+            let prior_lost = self.board.lost();
             self.detect_losses_by_time(now);
             if self.phase == Phase::Open {
-                self.enter_recovery_if_lost(now, stats, events);
+                self.enter_recovery_if_lost(now, 0, stats, events);
+            }
+            if self.reducing && self.board.lost() != prior_lost {
+                self.reduce_in_proportion(0, false, stats);
             }
             self.tell_of_losses(now);
             let rto_deadline = self.rto_deadline;

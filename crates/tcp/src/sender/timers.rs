@@ -37,10 +37,11 @@ impl Sender {
         if self.timeouts_in_a_row == 1 {
             let mut in_network = flight_size - self.limited_transmitted.min(flight_size);
             // In recovery FlightSize goes on counting what has long arrived or is lost, and would raise ssthresh; what
-            // cwnd allows is the better measure (as in 4.4BSD).
+            // the window allows is the better measure (as in 4.4BSD).
             if self.phase != Phase::Open {
-                in_network = in_network.min(self.cwnd);
+                in_network = in_network.min(self.target_window());
             }
+            self.end_rate_reduction();
             self.reduce(now, CongestionKind::Timeout, in_network);
         } else if self.cc.on_back_off(now) {
             self.refresh();

@@ -119,6 +119,8 @@ pub struct World {
     pub log: Vec<Sent>,
     pub keep_log: bool,
     pub events: Vec<(Instant, End, Event)>,
+    /// What arrived in the last step, and who sent it; none if it was a timer's.
+    pub arrived: Option<(End, Segment)>,
     /// ECN field on arrival, for each segment that left.
     pub mark: Box<dyn FnMut(&Sent) -> Ecn>,
     script: Script,
@@ -136,6 +138,7 @@ impl World {
             log: vec![],
             keep_log: true,
             events: vec![],
+            arrived: None,
             mark: Box::new(|sent| sent.transmit.ecn),
             script: Box::new(move |_| vec![delay]),
             wire: BTreeMap::new(),
@@ -214,8 +217,10 @@ impl World {
         };
         self.now = self.now.max(next);
         let now = self.now;
+        self.arrived = None;
         if let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= now) {
             let (from, transmit, ecn) = entry.remove();
+            self.arrived = Some((from, transmit.segment));
             let to = if from == End::A { &mut self.b } else { &mut self.a };
             to.handle_segment(now, &transmit.segment, ecn);
         } else {
