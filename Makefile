@@ -5,8 +5,8 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 DEMO   ?= examples/dumbbell-50-flows.toml
 OUT    ?= out/demo
-# PROFILE=quick builds in a third of the time; what it builds runs slower.
-PROFILE ?= release
+# quick compiles in a third of the time of release, which wheels and benchmarks are built with; long simulations take about 10 % more.
+PROFILE ?= quick
 # SCALE=full measures more paths by kernels: half an hour and more.
 SCALE  ?= quick
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')

@@ -278,7 +278,7 @@ def test_without_ray_the_message_says_what_to_install(command, sweep_file, tmp_p
     monkeypatch.setitem(sys.modules, "ray", None)
     outcome = command("sweep", sweep_file, "--engine", "ray", "--out", tmp_path / "s")
     assert outcome.code == 2
-    assert "pip install 'longhaul[ray]'" in outcome.err
+    assert "pip install 'longhaul-lab[ray]'" in outcome.err
     assert not (tmp_path / "s").exists()
 
 

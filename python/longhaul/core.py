@@ -55,7 +55,7 @@ def _core() -> ModuleType:
         from . import _core as module
     except ImportError as error:
         raise LonghaulError(
-            f"the compiled simulator is missing ({error}); run `make demo` in the project, or `pip install .`"
+            f"the compiled simulator is missing ({error}); run `make install` in the project, or `pip install .`"
         ) from None
     return module
 

@@ -186,7 +186,7 @@ impl ScenarioArguments {
             .map_err(|why| ScenarioError::new(&name, format!("cannot be read: {why}")))?;
         let pairs =
             self.overrides.iter().map(|pair| split_pair("--set", pair)).collect::<Result<Vec<_>, _>>()?;
-        Ok(longhaul_scenario::load(&text, &name, &pairs)?)
+        Ok(longhaul_scenario::load_with(&text, &name, &pairs, &longhaul_parquet::read)?)
     }
     fn driver(&self) -> driver::Options {
         driver::Options { real_time: !self.no_real_time, spin: self.spin }

@@ -161,6 +161,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         scenario_toml: &resolved_toml(scenario),
         summary: &summary,
         tables: Some(&finished.driven.watcher.tables),
+        write_table: &longhaul_parquet::write,
         packets: None,
         timing_json: &format!("{timing:#}\n"),
     };

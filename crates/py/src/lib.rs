@@ -2,6 +2,7 @@
 //! What is convenient (results as tables, sweeps, plots) is written in Python, in `python/longhaul`.
 
 mod closed_forms;
+mod tables;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -16,8 +17,9 @@ create_exception!(longhaul._core, RunError, PyRuntimeError, "A run could not be 
 create_exception!(longhaul._core, RunCancelled, RunError, "The progress callback asked a run to stop.");
 
 /// Reads a scenario (TOML) and applies `(path, TOML value)` overrides to it.
-fn load(text: &str, source_name: &str, overrides: &[(String, String)]) -> PyResult<sim::Scenario> {
-    sim::load(text, source_name, overrides).map_err(|e| ScenarioError::new_err(e.to_string()))
+fn load(py: Python<'_>, text: &str, source: &str, overrides: &[(String, String)]) -> PyResult<sim::Scenario> {
+    sim::load_with(text, source, overrides, &|content| tables::read(py, &content))
+        .map_err(|e| ScenarioError::new_err(e.to_string()))
 }
 
 /// Runs a scenario; returns its summary as JSON and, if `out` is given, writes a result directory there.
@@ -35,7 +37,7 @@ fn run(
     tables: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let scenario = load(text, source_name, &overrides)?;
+    let scenario = load(py, text, source_name, &overrides)?;
     let mut raised: Option<PyErr> = None;
     let outcome = py.detach(|| {
         let mut on_progress = |p: &sim::Progress| match report(progress.as_ref(), p) {
@@ -48,7 +50,7 @@ fn run(
         sim::run(
             &scenario,
             sim::RunOptions {
-                out: out.as_deref(),
+                out: out.as_deref().map(|directory| sim::Output { directory, write_table: &tables::write }),
                 tables,
                 progress: Some(&mut on_progress),
                 ..Default::default()
@@ -77,8 +79,13 @@ fn report(callback: Option<&Py<PyAny>>, progress: &sim::Progress) -> PyResult<Co
 /// The resolved scenario as TOML (every default written out), and the run's identity as a hexadecimal hash.
 #[pyfunction]
 #[pyo3(signature = (text, source_name, overrides))]
-fn resolve(text: &str, source_name: &str, overrides: Vec<(String, String)>) -> PyResult<(String, String)> {
-    let scenario = load(text, source_name, &overrides)?;
+fn resolve(
+    py: Python<'_>,
+    text: &str,
+    source_name: &str,
+    overrides: Vec<(String, String)>,
+) -> PyResult<(String, String)> {
+    let scenario = load(py, text, source_name, &overrides)?;
     Ok((sim::resolved_toml(&scenario), sim::run_id(&scenario)))
 }
 

@@ -1,6 +1,6 @@
 //! Writing a result directory. `summary.json` comes last and by renaming, so that a directory that has one is complete.
 
-use crate::{Summary, Tables};
+use crate::{Summary, Table, Tables};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,10 @@ pub struct WriteError {
     pub why: String,
 }
 
+/// Turns a table into the content of a Parquet file. A world brings its own, since it has a library for Parquet anyway: polars in
+/// the lab, the `parquet` crate in the emulator.
+pub type WriteTable<'a> = &'a dyn Fn(&Table) -> io::Result<Vec<u8>>;
+
 /// What goes into a result directory.
 pub struct ResultFiles<'a> {
     /// The resolved scenario.
@@ -23,6 +27,8 @@ pub struct ResultFiles<'a> {
     pub summary: &'a Summary,
     /// The time series, if they were recorded.
     pub tables: Option<&'a Tables>,
+    /// The content of a table's Parquet file.
+    pub write_table: WriteTable<'a>,
     /// Captured packets as a finished pcapng file, if there are any.
     pub packets: Option<&'a [u8]>,
     /// What is not deterministic (times, memory), as JSON.
@@ -43,29 +49,9 @@ impl ResultFiles<'_> {
         put(&directory.join("scenario.toml"), |file| file.write_all(self.scenario_toml.as_bytes()))?;
         put(&directory.join("timing.json"), |file| file.write_all(self.timing_json.as_bytes()))?;
         if let Some(tables) = self.tables {
-            put(&directory.join("flows.parquet"), |file| tables.write_flows(file).map_err(io::Error::other))?;
-            put(&directory.join("links.parquet"), |file| tables.write_links(file).map_err(io::Error::other))?;
-            put(&directory.join("events.parquet"), |file| {
-                tables.write_events(file).map_err(io::Error::other)
-            })?;
-            if !tables.monitors.is_empty() {
-                put(&directory.join("monitors.parquet"), |file| {
-                    tables.write_monitors(file).map_err(io::Error::other)
-                })?;
-            }
-            if !tables.middleboxes.is_empty() {
-                put(&directory.join("middleboxes.parquet"), |file| {
-                    tables.write_middleboxes(file).map_err(io::Error::other)
-                })?;
-            }
-            if !tables.long_hops.is_empty() {
-                put(&directory.join("long_hops.parquet"), |file| {
-                    tables.write_long_hops(file).map_err(io::Error::other)
-                })?;
-            }
-            if !tables.segments.is_empty() {
-                put(&directory.join("segments.parquet"), |file| {
-                    tables.write_segments(file).map_err(io::Error::other)
+            for table in tables.present() {
+                put(&directory.join(format!("{}.parquet", table.name)), |file| {
+                    (self.write_table)(&table).and_then(|content| file.write_all(&content))
                 })?;
             }
         }

@@ -11,12 +11,13 @@ mod summary;
 mod tables;
 
 pub use definitions::{DEFINITIONS, Definition};
-pub use directory::{ResultFiles, WriteError};
+pub use directory::{ResultFiles, WriteError, WriteTable};
 pub use links::{LinkSnapshot, jain_index, link_metrics, ratio};
 pub use summary::{
     Emulation, FlowSummary, GroupSummary, LinkSummary, LongHopSummary, Metrics, MiddleboxSummary,
     MonitoredFlow, NodeSummary, Summary, Warning, Work,
 };
 pub use tables::{
-    EventRow, FlowRow, LinkRow, LongHopRow, MiddleboxRow, MonitorRow, SegmentKind, SegmentRow, Tables,
+    EventRow, FlowRow, LinkRow, LongHopRow, MiddleboxRow, MonitorRow, SegmentKind, SegmentRow, Table, Tables,
+    Values,
 };

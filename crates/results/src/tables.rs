@@ -1,14 +1,4 @@
-//! The time series as columns, and their Parquet files.
-
-use arrow_array::{
-    ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array,
-};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use std::io::Write;
-use std::sync::Arc;
+//! The time series: rows as worlds record them, and columns as files have them.
 
 /// State of one flow at a sampling time; rates and counts are over the interval before it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -190,152 +180,132 @@ pub struct Tables {
     pub segments: Vec<SegmentRow>,
 }
 
-type Column = (&'static str, ArrayRef);
+/// The values of a column, one a row.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Values {
+    /// Numbers.
+    F64(Vec<f64>),
+    /// Numbers, some of which are missing.
+    Optional(Vec<Option<f64>>),
+    /// Small numbers.
+    U8(Vec<u8>),
+    /// Counts and positions.
+    U32(Vec<u32>),
+    /// Bytes and large counts.
+    U64(Vec<u64>),
+    /// Positions, -1 for none.
+    I32(Vec<i32>),
+    /// Words.
+    Text(Vec<&'static str>),
+}
 
-macro_rules! column {
-    ($rows:expr, $array:ident, $name:ident) => {
-        (stringify!($name), Arc::new($array::from_iter_values($rows.iter().map(|row| row.$name))) as ArrayRef)
-    };
-    ($rows:expr, optional $name:ident) => {
-        (stringify!($name), Arc::new(Float64Array::from_iter($rows.iter().map(|row| row.$name))) as ArrayRef)
+/// A time series as named columns of one length: the form in which a world's library for Parquet takes it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    /// Its name, and that of its file without `.parquet`.
+    pub name: &'static str,
+    /// Its columns in their order.
+    pub columns: Vec<(&'static str, Values)>,
+}
+
+macro_rules! table {
+    ($name:literal, $rows:expr, { $($column:ident: $kind:ident),* $(,)? }) => {
+        Table {
+            name: $name,
+            columns: vec![$((
+                stringify!($column),
+                Values::$kind($rows.iter().map(|row| row.$column).collect()),
+            )),*],
+        }
     };
 }
 
 impl Tables {
-    /// Writes `flows.parquet`.
-    pub fn write_flows(&self, to: impl Write + Send) -> Result<(), ParquetError> {
-        let rows = &self.flows;
-        write(
-            to,
-            vec![
-                column!(rows, Float64Array, time_s),
-                column!(rows, UInt32Array, flow),
-                column!(rows, Float64Array, cwnd_bytes),
-                column!(rows, optional ssthresh_bytes),
-                column!(rows, Float64Array, flight_bytes),
-                column!(rows, optional srtt_s),
-                column!(rows, Float64Array, rto_s),
-                column!(rows, Float64Array, peer_window_bytes),
-                column!(rows, Float64Array, throughput_bps),
-                column!(rows, Float64Array, goodput_bps),
-                column!(rows, UInt32Array, retransmits),
-            ],
-        )
+    /// The tables that a result directory has: flows, links and events always, the others if they have rows.
+    pub fn present(&self) -> Vec<Table> {
+        let mut tables = vec![self.flows_table(), self.links_table(), self.events_table()];
+        let others = [
+            self.monitors_table(),
+            self.middleboxes_table(),
+            self.long_hops_table(),
+            self.segments_table(),
+        ];
+        tables.extend(others.into_iter().filter(|table| table.rows() > 0));
+        tables
     }
 
-    /// Writes `links.parquet`.
-    pub fn write_links(&self, to: impl Write + Send) -> Result<(), ParquetError> {
-        let rows = &self.links;
-        write(
-            to,
-            vec![
-                column!(rows, Float64Array, time_s),
-                column!(rows, UInt32Array, link),
-                column!(rows, UInt32Array, queue_packets),
-                column!(rows, UInt64Array, queue_bytes),
-                column!(rows, UInt32Array, queue_max_packets),
-                column!(rows, optional queue_average_packets),
-                column!(rows, Float64Array, utilisation),
-                column!(rows, Float64Array, throughput_bps),
-                column!(rows, UInt32Array, arrivals),
-                column!(rows, UInt32Array, drops_queue),
-                column!(rows, UInt32Array, drops_loss),
-                column!(rows, UInt32Array, marks),
-            ],
-        )
+    fn flows_table(&self) -> Table {
+        table!("flows", self.flows, {
+            time_s: F64, flow: U32, cwnd_bytes: F64, ssthresh_bytes: Optional, flight_bytes: F64, srtt_s: Optional,
+            rto_s: F64, peer_window_bytes: F64, throughput_bps: F64, goodput_bps: F64, retransmits: U32,
+        })
     }
 
-    /// Writes `monitors.parquet`.
-    pub fn write_monitors(&self, to: impl Write + Send) -> Result<(), ParquetError> {
-        let rows = &self.monitors;
-        write(
-            to,
-            vec![
-                column!(rows, Float64Array, time_s),
-                column!(rows, UInt32Array, link),
-                column!(rows, UInt32Array, flow),
-                column!(rows, UInt32Array, offered_packets),
-                column!(rows, UInt64Array, offered_bytes),
-                column!(rows, UInt32Array, dropped_packets),
-                column!(rows, UInt64Array, dropped_bytes),
-            ],
-        )
+    fn links_table(&self) -> Table {
+        table!("links", self.links, {
+            time_s: F64, link: U32, queue_packets: U32, queue_bytes: U64, queue_max_packets: U32,
+            queue_average_packets: Optional, utilisation: F64, throughput_bps: F64, arrivals: U32, drops_queue: U32,
+            drops_loss: U32, marks: U32,
+        })
     }
 
-    /// Writes `middleboxes.parquet`.
-    pub fn write_middleboxes(&self, to: impl Write + Send) -> Result<(), ParquetError> {
-        let rows = &self.middleboxes;
-        write(
-            to,
-            vec![
-                column!(rows, Float64Array, time_s),
-                column!(rows, UInt32Array, middlebox),
-                column!(rows, optional buffer_packets),
-                column!(rows, UInt64Array, buffer_bytes),
-                column!(rows, UInt64Array, undelivered_bytes),
-            ],
-        )
+    fn monitors_table(&self) -> Table {
+        table!("monitors", self.monitors, {
+            time_s: F64, link: U32, flow: U32, offered_packets: U32, offered_bytes: U64, dropped_packets: U32,
+            dropped_bytes: U64,
+        })
     }
 
-    /// Writes `long_hops.parquet`.
-    pub fn write_long_hops(&self, to: impl Write + Send) -> Result<(), ParquetError> {
-        let rows = &self.long_hops;
-        write(
-            to,
-            vec![
-                column!(rows, Float64Array, time_s),
-                column!(rows, UInt32Array, middlebox),
-                column!(rows, UInt32Array, connection),
-                column!(rows, UInt32Array, port),
-                column!(rows, Float64Array, cwnd_bytes),
-                column!(rows, optional ssthresh_bytes),
-                column!(rows, Float64Array, flight_bytes),
-                column!(rows, Float64Array, unsent_bytes),
-                column!(rows, optional srtt_s),
-                column!(rows, Float64Array, throughput_bps),
-                column!(rows, UInt32Array, retransmits),
-            ],
-        )
+    fn middleboxes_table(&self) -> Table {
+        table!("middleboxes", self.middleboxes, {
+            time_s: F64, middlebox: U32, buffer_packets: Optional, buffer_bytes: U64, undelivered_bytes: U64,
+        })
     }
 
-    /// Writes `events.parquet`.
-    pub fn write_events(&self, to: impl Write + Send) -> Result<(), ParquetError> {
-        let rows = &self.events;
-        write(
-            to,
-            vec![
-                column!(rows, Float64Array, time_s),
-                column!(rows, StringArray, kind),
-                column!(rows, Int32Array, flow),
-                column!(rows, Int32Array, link),
-                column!(rows, Float64Array, value),
-            ],
-        )
+    fn long_hops_table(&self) -> Table {
+        table!("long_hops", self.long_hops, {
+            time_s: F64, middlebox: U32, connection: U32, port: U32, cwnd_bytes: F64, ssthresh_bytes: Optional,
+            flight_bytes: F64, unsent_bytes: F64, srtt_s: Optional, throughput_bps: F64, retransmits: U32,
+        })
     }
 
-    /// Writes `segments.parquet`. `kind`: 0 data, 1 retransmission, 2 acknowledgment, 3 SACK block.
-    pub fn write_segments(&self, to: impl Write + Send) -> Result<(), ParquetError> {
-        let rows = &self.segments;
-        let time = Float64Array::from_iter_values(rows.iter().map(|row| row.time_ns as f64 / 1e9));
-        let kind = UInt8Array::from_iter_values(rows.iter().map(|row| row.kind as u8));
-        write(
-            to,
-            vec![
-                ("time_s", Arc::new(time) as ArrayRef),
-                column!(rows, UInt32Array, flow),
-                ("kind", Arc::new(kind)),
-                column!(rows, UInt64Array, start),
-                column!(rows, UInt64Array, end),
-            ],
-        )
+    fn events_table(&self) -> Table {
+        table!("events", self.events, { time_s: F64, kind: Text, flow: I32, link: I32, value: F64 })
+    }
+
+    /// `kind`: 0 data, 1 retransmission, 2 acknowledgment, 3 SACK block.
+    fn segments_table(&self) -> Table {
+        struct Row {
+            time_s: f64,
+            flow: u32,
+            kind: u8,
+            start: u64,
+            end: u64,
+        }
+        let row = |row: &SegmentRow| Row {
+            time_s: row.time_ns as f64 / 1e9,
+            flow: row.flow,
+            kind: row.kind as u8,
+            start: row.start,
+            end: row.end,
+        };
+        let rows: Vec<Row> = self.segments.iter().map(row).collect();
+        table!("segments", rows, { time_s: F64, flow: U32, kind: U8, start: U64, end: U64 })
     }
 }
 
-fn write(to: impl Write + Send, columns: Vec<Column>) -> Result<(), ParquetError> {
-    let batch = RecordBatch::try_from_iter(columns)?;
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer = ArrowWriter::try_new(to, batch.schema(), Some(properties))?;
-    writer.write(&batch)?;
-    writer.close()?;
-    Ok(())
+impl Table {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match self.columns.first().map(|(_, values)| values) {
+            None => 0,
+            Some(Values::F64(values)) => values.len(),
+            Some(Values::Optional(values)) => values.len(),
+            Some(Values::U8(values)) => values.len(),
+            Some(Values::U32(values)) => values.len(),
+            Some(Values::U64(values)) => values.len(),
+            Some(Values::I32(values)) => values.len(),
+            Some(Values::Text(values)) => values.len(),
+        }
+    }
 }

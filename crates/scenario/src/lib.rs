@@ -21,7 +21,8 @@ mod validate;
 pub use build::{distributed_split, paced_hop, packet_middlebox, proxy_plan, proxy_tcp, single_split};
 pub use draw::{Count, Draw, Quantity, Volume};
 pub use error::ScenarioError;
-pub use load::{load, resolved_toml, run_id, schema_json};
+pub use load::{load, load_with, resolved_toml, run_id, schema_json};
+pub use longhaul_traffic::NumberTable;
 pub use middlebox::{
     AckCompactionSpec, AckFilterSpec, AckRatioSpec, Common, CompactionFormSpec, ConnectionsSpec, ErasureSpec,
     FramingSpec, GuardSpec, LocalQueueSpec, LocalRecoverySpec, MiddleboxSpec, MssClampSpec, PacedSpec,
@@ -37,6 +38,7 @@ pub use tcp::{
 };
 pub use tcp_changes::TcpChanges;
 pub use times::TimesSpec;
+pub use traces::ReadTable;
 pub use traffic::{AppSpec, Ending, FlowSpec, TraceBegin, TraceSpec};
 
 /// Version of the software, part of a run's identity.

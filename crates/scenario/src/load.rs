@@ -2,7 +2,7 @@
 
 use crate::error::nearest;
 use crate::linux;
-use crate::traces;
+use crate::traces::{self, ReadTable};
 use crate::validate::{Key, Problem, validate};
 use crate::{AppSpec, MiddleboxSpec, Scenario, ScenarioError, VERSION};
 use serde::Deserialize;
@@ -21,6 +21,19 @@ pub fn load(
     text: &str,
     source_name: &str,
     overrides: &[(String, String)],
+) -> Result<Scenario, ScenarioError> {
+    load_with(text, source_name, overrides, &|_| Err("this program has no reader for it; use CSV".to_string()))
+}
+
+/// As [`load`], with traces in Parquet read by `read_parquet`.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(
+    text: &str,
+    source_name: &str,
+    overrides: &[(String, String)],
+    read_parquet: ReadTable<'_>,
 ) -> Result<Scenario, ScenarioError> {
     if toml::from_str::<Table>(text).is_ok_and(|table| table.is_empty()) {
         let message =
@@ -45,7 +58,7 @@ pub fn load(
             .map_err(|error| ScenarioError::new(source_name, in_plain_words(error.message())))?;
     }
     let problem = match validate(&scenario).into_iter().next() {
-        None => traces::read_all(&mut scenario, source_name).err(),
+        None => traces::read_all(&mut scenario, source_name, read_parquet).err(),
         found => found,
     };
     match problem {

@@ -3,12 +3,20 @@
 
 use crate::validate::{Key, Problem};
 use crate::{AppSpec, Scenario};
-use longhaul_traffic::{Format, Trace, TraceError};
+use longhaul_traffic::{Format, NumberTable, Trace, TraceError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Reads the content of a Parquet file; the error is the reason alone. A world brings its own, since it has a library for Parquet
+/// anyway: polars in the lab, the `parquet` crate in the emulator.
+pub type ReadTable<'a> = &'a dyn Fn(Vec<u8>) -> Result<NumberTable, String>;
+
 /// Reads every trace of a scenario that came from `source_name`.
-pub(crate) fn read_all(scenario: &mut Scenario, source_name: &str) -> Result<(), Problem> {
+pub(crate) fn read_all(
+    scenario: &mut Scenario,
+    source_name: &str,
+    read_table: ReadTable<'_>,
+) -> Result<(), Problem> {
     let mut known: Vec<(PathBuf, Format, Arc<Trace>)> = vec![];
     for (index, flow) in scenario.flow.iter_mut().enumerate() {
         let AppSpec::Trace(spec) = &mut flow.app else { continue };
@@ -18,8 +26,8 @@ pub(crate) fn read_all(scenario: &mut Scenario, source_name: &str) -> Result<(),
         let trace = match read {
             Some((.., trace)) => trace.clone(),
             None => {
-                let trace =
-                    Arc::new(read_one(&path, format).map_err(|message| problem(index, "file", message))?);
+                let trace = read_one(&path, format, read_table);
+                let trace = Arc::new(trace.map_err(|message| problem(index, "file", message))?);
                 known.push((path.clone(), format, trace.clone()));
                 trace
             }
@@ -51,10 +59,16 @@ fn place_of(file: &str, source_name: &str) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-fn read_one(path: &Path, format: Format) -> Result<Trace, String> {
+fn read_one(path: &Path, format: Format, read_table: ReadTable<'_>) -> Result<Trace, String> {
     let content =
         std::fs::read(path).map_err(|why| format!("the trace {} cannot be read: {why}", path.display()))?;
-    Trace::read(content, format).map_err(|TraceError { place, message }| {
+    let trace = match format {
+        Format::Parquet => read_table(content)
+            .map_err(|why| format!("{}: it cannot be read as a Parquet file: {why}", path.display()))
+            .map(|table| Trace::of_columns(&table))?,
+        _ => Trace::read(&content, format),
+    };
+    trace.map_err(|TraceError { place, message }| {
         let place =
             if place.is_empty() { String::new() } else { format!("{}, ", place.trim_end_matches(": ")) };
         format!("{place}{}: {message}", path.display())

@@ -3,7 +3,7 @@
 use crate::summary::summarise;
 use crate::warnings;
 use crate::world::{Pause, World};
-use longhaul_results::{ResultFiles, Summary, Tables, WriteError};
+use longhaul_results::{ResultFiles, Summary, Tables, WriteError, WriteTable};
 use longhaul_scenario::{Network, Scenario, resolved_toml};
 use longhaul_units::Instant;
 use std::ops::ControlFlow;
@@ -16,10 +16,19 @@ const EVENTS_PER_SLICE: u64 = 20_000;
 /// Hears how far a run is; `Break` cancels it.
 pub type ProgressCallback<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
+/// Where a result goes.
+#[derive(Clone, Copy)]
+pub struct Output<'a> {
+    /// The directory; see [`longhaul_results`].
+    pub directory: &'a Path,
+    /// Makes the Parquet files of the time series.
+    pub write_table: WriteTable<'a>,
+}
+
 /// How a run is to be done. None of it changes the result.
 pub struct RunOptions<'a> {
-    /// Directory to write the result to; see [`longhaul_results`].
-    pub out: Option<&'a Path>,
+    /// Where to write the result to.
+    pub out: Option<Output<'a>>,
     /// Record time series, traces and captures.
     pub tables: bool,
     /// Called a few times a second; `Break` cancels the run.
@@ -92,7 +101,7 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
     let tables = world.recorder.finish(world.now);
     let capture = world.capture_file();
     summary.warnings.extend(capture.as_ref().and_then(warnings::left_out_of_capture));
-    if let Some(directory) = options.out {
+    if let Some(out) = options.out {
         let timing = serde_json::json!({
             "program": crate::PROGRAM,
             "wall_s": wall_s,
@@ -105,10 +114,11 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
             scenario_toml: &resolved_toml(scenario),
             summary: &summary,
             tables: options.tables.then_some(&tables),
+            write_table: out.write_table,
             packets: capture.as_ref().map(|capture| capture.file.as_slice()),
             timing_json: &format!("{timing:#}\n"),
         };
-        files.write(directory)?;
+        files.write(out.directory)?;
     }
     Ok(Outcome { summary, tables, set_up_s: set_up.as_secs_f64(), events: world.events })
 }

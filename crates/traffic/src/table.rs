@@ -1,12 +1,12 @@
-//! Traces as tables, CSV or Parquet: a column `gap_s` (seconds since the row before) or `time_s` (seconds, not falling), and a
-//! column `bytes`. Other columns are not looked at. Parquet files are read uncompressed or compressed with snappy.
+//! Traces as tables: a column `gap_s` (seconds since the row before) or `time_s` (seconds, not falling), and a column `bytes`.
+//! Other columns are ignored. CSV is read here; a Parquet file is read by the caller, since each world has a library for it.
 
 use crate::trace::{LARGEST, LONGEST_GAP};
 use crate::{Record, Trace, TraceError};
-use arrow_array::{RecordBatch, cast::AsArray, types};
-use bytes::Bytes;
 use longhaul_units::Duration;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+
+/// A table's columns by name: the numbers of each, `None` where one is missing, or the type of what it holds instead of numbers.
+pub type NumberTable = Vec<(String, Result<Vec<Option<f64>>, String>)>;
 
 /// What the column of times says.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,62 +126,26 @@ fn line_of(content: &[u8], position: &csv::Position) -> u64 {
     position.line() + rest.split(|byte| *byte == b'\n').take_while(passed).count() as u64
 }
 
-pub(crate) fn read_parquet(content: Vec<u8>) -> Result<Trace, TraceError> {
-    // The library asserts what a damaged file need not keep to.
-    std::panic::catch_unwind(move || read_parquet_that_is_sound(content)).unwrap_or_else(|_| {
-        Err(TraceError::whole("it cannot be read as a Parquet file: it is damaged".to_string()))
-    })
-}
-
-fn read_parquet_that_is_sound(content: Vec<u8>) -> Result<Trace, TraceError> {
-    let broken = |error: &dyn std::fmt::Display| {
-        let error = error.to_string();
-        let help =
-            if error.contains("Disabled feature") { "; compress it with snappy, or not at all" } else { "" };
-        TraceError::whole(format!("it cannot be read as a Parquet file: {error}{help}"))
+/// The trace that a table of numbers is, such as a Parquet file's: each column with its name and its values, or, where it has no
+/// numbers, with the name of its type.
+pub(crate) fn of_columns(table: &NumberTable) -> Result<Trace, TraceError> {
+    let columns = Columns::of(table.iter().map(|(name, _)| name.as_str()))?;
+    let numbers = |column: usize| {
+        let (name, values) = &table[column];
+        values.as_ref().map_err(|kind| {
+            TraceError::whole(format!("column `{name}` is of type {kind}; it has numbers"))
+        })
     };
-    // Columns are what Parquet says. What Arrow says besides is not needed, and its reader panics where it is damaged.
-    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let content = Bytes::from(content);
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new_with_options(content, options).map_err(|e| broken(&e))?;
-    let schema = builder.schema().clone();
-    let columns = Columns::of(schema.fields().iter().map(|field| field.name().as_str()))?;
+    let (times, sizes) = (numbers(columns.time)?, numbers(columns.bytes)?);
     let mut reader = Reader::new(columns.times);
-    for batch in builder.build().map_err(|error| broken(&error))? {
-        let batch = batch.map_err(|error| broken(&error))?;
-        let numbers = |column: usize| {
-            numbers(&batch, column).ok_or_else(|| {
-                let field = &schema.fields()[column];
-                let message =
-                    format!("column `{}` is of type {}; it has numbers", field.name(), field.data_type());
-                TraceError::whole(message)
-            })
+    for (index, pair) in times.iter().zip(sizes).enumerate() {
+        let number = index as u64 + 1;
+        let (Some(seconds), Some(bytes)) = pair else {
+            return Err(TraceError::at("record", number, "a value is missing"));
         };
-        let (seconds, bytes) = (numbers(columns.time)?, numbers(columns.bytes)?);
-        for (seconds, bytes) in seconds.into_iter().zip(bytes) {
-            let number = reader.records.len() as u64 + 1;
-            let [Some(seconds), Some(bytes)] = [seconds, bytes] else {
-                return Err(TraceError::at("record", number, "a value is missing"));
-            };
-            reader.row(seconds, bytes).map_err(|message| TraceError::at("record", number, message))?;
-        }
+        reader.row(*seconds, *bytes).map_err(|message| TraceError::at("record", number, message))?;
     }
     reader.finish()
-}
-
-/// A column's numbers; `None` if it has others than those that a trace may have.
-fn numbers(batch: &RecordBatch, column: usize) -> Option<Vec<Option<f64>>> {
-    let array = batch.column(column);
-    macro_rules! of_type {
-        ($($kind:ident),*) => {
-            $(if let Some(array) = array.as_primitive_opt::<types::$kind>() {
-                return Some(array.iter().map(|value| value.map(|value| value as f64)).collect());
-            })*
-        };
-    }
-    of_type!(Float64Type, Float32Type, Int64Type, Int32Type, Int16Type, UInt64Type, UInt32Type, UInt16Type);
-    None
 }
 
 #[cfg(test)]

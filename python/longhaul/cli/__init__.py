@@ -14,14 +14,13 @@ import typer
 from rich.console import Console
 
 from ..errors import LonghaulError, RunError, explain_os_error
-from . import comparing, designing, inspecting, reproducing, running, showing
+from . import comparing, designing, inspecting, reproducing, running, showing, starting
 
 app = typer.Typer(
     name="longhaul",
     help="A laboratory for TCP over paths that are long, fat, lossy or lopsided.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -31,7 +30,7 @@ def _version(shown: bool) -> None:
     if shown:
         from .. import core
 
-        typer.echo(f"longhaul {core.version()}")
+        typer.echo(f"longhaul {core.version()} (build {core.program()})")
         raise typer.Exit
 
 
@@ -42,6 +41,8 @@ def _main(
     """A laboratory for TCP over paths that are long, fat, lossy or lopsided."""
 
 
+app.command("demo")(starting.demo)
+app.command("examples")(starting.examples)
 app.command("run")(running.run)
 app.command("sweep")(running.sweep)
 app.command("reproduce")(reproducing.reproduce)

@@ -180,7 +180,7 @@ def _connected() -> tuple[Any, bool]:
     except ImportError as error:
         raise LonghaulError(
             f"--engine ray needs Ray, which cannot be loaded ({error}); install it here and on the cluster's machines with"
-            " `pip install 'longhaul[ray]'`, or `pip install ray`"
+            " `pip install 'longhaul-lab[ray]'`, or `pip install ray`"
         ) from None
     if ray.is_initialized():
         return ray, False

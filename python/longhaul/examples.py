@@ -1,0 +1,74 @@
+"""The example scenarios that come with the package."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from .errors import LonghaulError, OutputError, explain_os_error
+
+
+@dataclass(frozen=True)
+class Example:
+    """A scenario of the package."""
+
+    #: The file's name without `.toml`.
+    name: str
+    #: What it shows: the scenario's own `name`.
+    title: str
+    text: str
+
+
+class UnknownExampleError(LonghaulError):
+    """There is no example of this name."""
+
+
+def examples() -> list[Example]:
+    """All examples, by name.
+
+    >>> [example.title for example in examples() if example.name == "geo-one-flow"]
+    ['One download over a geostationary satellite']
+    """
+    folder = resources.files(__package__) / "examples"
+    files = sorted(item.name for item in folder.iterdir() if item.name.endswith(".toml"))
+    return [_read(name.removesuffix(".toml"), (folder / name).read_text(encoding="utf-8")) for name in files]
+
+
+def example(name: str) -> Example:
+    """The example of this name, with or without `.toml` and `examples/`.
+
+    Raises `UnknownExampleError`, which names the nearest.
+    """
+    import difflib
+
+    known = {one.name: one for one in examples()}
+    wanted = name.removeprefix("examples/").removesuffix(".toml")
+    if wanted in known:
+        return known[wanted]
+    near = difflib.get_close_matches(wanted, known, 1, 0.4)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    raise UnknownExampleError(f"no example is called {name!r}; {hint}")
+
+
+def copy(name: str, folder: str | Path = ".", *, force: bool = False) -> Path:
+    """Copies an example into a folder, which is made if it does not exist; returns the new file.
+
+    Raises `UnknownExampleError`, or `OutputError` if the file exists and differs (`force` replaces it) or cannot be written.
+    """
+    wanted = example(name)
+    target = Path(folder) / f"{wanted.name}.toml"
+    try:
+        if target.exists() and not force and target.read_text(encoding="utf-8") != wanted.text:
+            raise OutputError(f"{target} exists and differs from the example; --force replaces it")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(wanted.text, encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error if isinstance(error, OSError) else OSError("it is not a text file")
+        raise OutputError(explain_os_error(reason, "write", target)) from None
+    return target
+
+
+def _read(name: str, text: str) -> Example:
+    return Example(name, str(tomllib.loads(text).get("name", name)), text)
