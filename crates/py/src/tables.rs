@@ -10,7 +10,8 @@ const LAB: &str = "longhaul.parquet";
 
 /// A column for Python: its name; its type as numpy names it, or `text`; its bytes; for numbers of which some are missing the
 /// bytes of a mask, 1 where there is one; for text, whose numbers (u32) are positions in it, the list of words.
-type Column<'py> = (&'static str, &'static str, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>, Vec<&'static str>);
+type Column<'py> =
+    (&'static str, &'static str, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>, Vec<&'static str>);
 
 /// The content of a table's Parquet file.
 pub fn write(table: &Table) -> io::Result<Vec<u8>> {

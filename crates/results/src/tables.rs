@@ -224,12 +224,8 @@ impl Tables {
     /// The tables that a result directory has: flows, links and events always, the others if they have rows.
     pub fn present(&self) -> Vec<Table> {
         let mut tables = vec![self.flows_table(), self.links_table(), self.events_table()];
-        let others = [
-            self.monitors_table(),
-            self.middleboxes_table(),
-            self.long_hops_table(),
-            self.segments_table(),
-        ];
+        let others =
+            [self.monitors_table(), self.middleboxes_table(), self.long_hops_table(), self.segments_table()];
         tables.extend(others.into_iter().filter(|table| table.rows() > 0));
         tables
     }

@@ -22,7 +22,12 @@ pub fn load(
     source_name: &str,
     overrides: &[(String, String)],
 ) -> Result<Scenario, ScenarioError> {
-    load_with(text, source_name, overrides, &|_| Err("this program has no reader for it; use CSV".to_string()))
+    load_with(
+        text,
+        source_name,
+        overrides,
+        &|_| Err("this program has no reader for it; use CSV".to_string()),
+    )
 }
 
 /// As [`load`], with traces in Parquet read by `read_parquet`.

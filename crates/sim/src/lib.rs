@@ -21,9 +21,12 @@ mod world;
 pub use longhaul_cc::closed_form;
 pub use longhaul_results::{Summary, Table, Tables, Values, WriteError, WriteTable};
 pub use longhaul_scenario::{
-    NumberTable, ReadTable, Scenario, ScenarioError, VERSION, load, load_with, resolved_toml, run_id, schema_json,
+    NumberTable, ReadTable, Scenario, ScenarioError, VERSION, load, load_with, resolved_toml, run_id,
+    schema_json,
 };
-pub use run::{Outcome, Output, Progress, ProgressCallback, RunError, RunOptions, registry_json, run, simulate};
+pub use run::{
+    Outcome, Output, Progress, ProgressCallback, RunError, RunOptions, registry_json, run, simulate,
+};
 
 /// Digest of the simulator's sources and of the versions of its dependencies: the same with every compiler and profile,
 /// another one as soon as a line changes that could change a result. It is written into `timing.json`.

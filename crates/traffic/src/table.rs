@@ -132,9 +132,9 @@ pub(crate) fn of_columns(table: &NumberTable) -> Result<Trace, TraceError> {
     let columns = Columns::of(table.iter().map(|(name, _)| name.as_str()))?;
     let numbers = |column: usize| {
         let (name, values) = &table[column];
-        values.as_ref().map_err(|kind| {
-            TraceError::whole(format!("column `{name}` is of type {kind}; it has numbers"))
-        })
+        values
+            .as_ref()
+            .map_err(|kind| TraceError::whole(format!("column `{name}` is of type {kind}; it has numbers")))
     };
     let (times, sizes) = (numbers(columns.time)?, numbers(columns.bytes)?);
     let mut reader = Reader::new(columns.times);
