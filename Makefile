@@ -1,4 +1,4 @@
-# Everything needs only make, Rust and Python; the rest is installed into .venv, from requirements.lock.
+# Everything needs only make, Rust and Python; the rest is installed into .venv, from requirements*.lock.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -7,11 +7,13 @@ DEMO   ?= examples/dumbbell-50-flows.toml
 OUT    ?= out/demo
 # quick compiles in a third of the time of release, which wheels and benchmarks are built with; long simulations take about 10 % more.
 PROFILE ?= quick
+# The emulator works against the clock.
+EMU_PROFILE ?= release
 # SCALE=full measures more paths by kernels: half an hour and more.
 SCALE  ?= quick
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
-.PHONY: help demo test test-rust test-python bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu check-tools clean
+.PHONY: help demo test test-rust test-python bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc wheel sdist check-tools clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,7 +26,10 @@ help:
 	@echo "make validate-kernel         transfers by this machine's kernel beside simulated ones (wants root)"
 	@echo "make validate-second-kernel  the emulator beside netem, congestion controls beside User-Mode Linux's (wants root)"
 	@echo "make install   set up .venv with the longhaul command"
-	@echo "make emu       build the emulator, target/$(PROFILE)/longhaul-emu (Linux; it wants root to run)"
+	@echo "make emu       build the emulator, target/$(EMU_PROFILE)/longhaul-emu (Linux; it wants root to run)"
+	@echo "make reference docs/reference/ and the man page, from the program itself"
+	@echo "make doc       documentation of the crates, in target/doc"
+	@echo "make wheel     a wheel for this machine, in out/dist; make sdist: the sources"
 	@echo "make clean     remove what was built"
 
 demo: install
@@ -39,7 +44,7 @@ test-rust: check-tools
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --workspace --locked
 
-test-python: install $(STAMPS)/ray
+test-python: install $(STAMPS)/dev $(STAMPS)/ray
 	$(BIN)/ruff check python tests
 	$(BIN)/ruff format --check python tests
 	$(BIN)/mypy
@@ -48,11 +53,11 @@ test-python: install $(STAMPS)/ray
 bench: install bench-program
 	$(BIN)/python benches/bench.py
 
-validate: install bench-program
+validate: install bench-program $(STAMPS)/dev
 	$(BIN)/python benches/validate.py
 	LONGHAUL_NS2=check $(BIN)/pytest tests -k against_ns2
 
-ns2-answers: install
+ns2-answers: install $(STAMPS)/dev
 	LONGHAUL_NS2=record $(BIN)/pytest tests -k against_ns2
 
 validate-kernel: install emu
@@ -68,10 +73,23 @@ bench-program: check-tools
 install: $(STAMPS)/longhaul
 
 emu: check-tools
-	cargo build --profile $(PROFILE) --locked -p longhaul-emu
+	cargo build --profile $(EMU_PROFILE) --locked -p longhaul-emu
+
+reference: install
+	$(BIN)/python scripts/make-reference
+
+# The documentation of the crates; a broken link or a missing text is an error.
+doc: check-tools
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+# A wheel for this machine, and the sources; release workflows build the others.
+wheel: $(STAMPS)/packages
+	$(BIN)/maturin build --release --locked --out out/dist
+sdist: $(STAMPS)/packages
+	$(BIN)/maturin sdist --out out/dist
 
 bench-emu: emu
-	$(PYTHON) benches/bench_emu.py --emulator target/$(PROFILE)/longhaul-emu
+	$(PYTHON) benches/bench_emu.py --emulator target/$(EMU_PROFILE)/longhaul-emu
 
 # The compiled module is rebuilt when a Rust source changes; Python sources are used where they are.
 $(STAMPS)/longhaul: $(STAMPS)/packages pyproject.toml $(RUST_SOURCES)
@@ -83,6 +101,10 @@ $(STAMPS)/packages: requirements.lock | check-tools
 	  echo "error: Python's venv module does not work; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
 	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/dev: requirements-dev.lock $(STAMPS)/packages
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
 
 # Where Ray cannot be installed, the test of sweeps on a Ray cluster is skipped.
 $(STAMPS)/ray: requirements-ray.lock $(STAMPS)/packages
