@@ -61,8 +61,14 @@ impl RttEstimator {
             self.rttvar = Duration::from_nanos((3 * self.rttvar.as_nanos() + srtt.abs_diff(r)) / 4);
             self.srtt = Duration::from_nanos(((7 * srtt + r) / 8).max(1));
         }
-        let variation = Duration::from_nanos(4 * self.rttvar.as_nanos()).max(self.granularity);
-        self.rto = (self.srtt + variation).max(self.min_rto).min(self.max_rto);
+        self.end_back_off();
+    }
+    /// The RTO of the estimate, if there is one.
+    pub(crate) fn end_back_off(&mut self) {
+        if !self.srtt.is_zero() {
+            let variation = Duration::from_nanos(4 * self.rttvar.as_nanos()).max(self.granularity);
+            self.rto = (self.srtt + variation).max(self.min_rto).min(self.max_rto);
+        }
     }
     /// Section 5.5.
     pub fn back_off(&mut self) {

@@ -27,6 +27,10 @@ impl SendLog {
             _ => self.runs.push_back((end, now)),
         }
     }
+    /// When the byte at `position`, which is not acknowledged, was sent.
+    pub fn departure_of(&self, position: u64) -> Option<Instant> {
+        self.runs.iter().find(|run| run.0 > position).map(|run| run.1)
+    }
     /// Everything below `una` is acknowledged.
     #[inline]
     pub fn acknowledge(&mut self, una: u64) -> Option<Departures> {

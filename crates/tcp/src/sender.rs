@@ -131,7 +131,8 @@ pub(crate) struct Sender {
     receiver_limited_below: u64,
     round: u64,
     round_end: u64,
-    sampled_round: u64,
+    /// Where one segment at a time is timed: its first byte.
+    timed: u64,
     delivered: u64,
     /// SACKed bytes that cc has not been told of.
     sacked_unreported: u64,
@@ -233,7 +234,7 @@ impl Sender {
             receiver_limited_below: 0,
             round: 0,
             round_end: 0,
-            sampled_round: u64::MAX,
+            timed: 1,
             delivered: 0,
             sacked_unreported: 0,
             rate_based,

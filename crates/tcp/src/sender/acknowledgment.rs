@@ -46,7 +46,7 @@ impl Sender {
     /// An acceptable ACK of an established connection; `ack` is not below SND.UNA.
     pub fn on_ack(&mut self, a: &Acknowledgment<'_>, stats: &mut Stats, events: &mut Events) {
         if self.probe_outstanding || self.unanswered_probes > 0 {
-            self.on_probe_answer(a.ack);
+            self.on_probe_answer(a.now, a.ack);
         }
         let prior_una = self.una;
         let prior_flight_size = self.flight_size();
@@ -57,10 +57,14 @@ impl Sender {
         if self.measured.is_some() {
             self.begin_measured_ack(a);
         }
+        let probed = self.timeouts_in_a_row > 0 && self.window_is_closed();
         let window_changed = match a.window_edge {
             Some(edge) => self.update_window(a.ack, edge),
             None => false,
         };
+        if probed && self.window_edge > a.ack {
+            self.on_window_reopened(a.now, a.ack);
+        }
         let mut newly_sacked = 0;
         let mut duplicate = None;
         if !a.sack.is_empty() && self.recovery.uses_sack() {
@@ -262,8 +266,10 @@ impl Sender {
         prior_una: u64,
         stats: &mut Stats,
     ) -> Option<Duration> {
+        let timed_at = if self.every_ack_sampled { None } else { self.timed_segment(a.ack) };
         let departures = self.log.acknowledge(a.ack);
-        let (oldest, newest) = if prior_una >= self.retransmitted_below {
+        let unambiguous = prior_una >= self.retransmitted_below;
+        let (oldest, newest) = if unambiguous {
             let departures = departures?;
             (a.now.since(departures.oldest), a.now.since(departures.newest))
         } else {
@@ -271,7 +277,20 @@ impl Sender {
             (rtt, rtt)
         };
         self.take_rtt(oldest, newest, stats);
+        if let Some(timed_at) = timed_at {
+            self.rtt.sample(if unambiguous { a.now.since(timed_at) } else { newest });
+        }
         Some(newest)
+    }
+
+    /// With one sample a round trip: when the timed segment left, if this ACK acknowledges it. The next one timed is the first new
+    /// one to leave (RFC 6298 section 3).
+    fn timed_segment(&mut self, ack: u64) -> Option<Instant> {
+        if ack <= self.timed {
+            return None;
+        }
+        let timed = std::mem::replace(&mut self.timed, self.max);
+        self.log.departure_of(timed)
     }
 
     /// `newest` is the path's round trip, `oldest` what the RTO has to cover.
@@ -279,8 +298,7 @@ impl Sender {
     pub(super) fn take_rtt(&mut self, oldest: Duration, newest: Duration, stats: &mut Stats) {
         self.rtt.observe(newest);
         stats.rtt_sample(newest);
-        if self.every_ack_sampled || self.sampled_round != self.round {
-            self.sampled_round = self.round;
+        if self.every_ack_sampled {
             self.rtt.sample(oldest);
         }
     }

@@ -23,12 +23,18 @@ impl Sender {
             self.after_timeout_by_time(now);
             return true;
         }
-        let waited = now.since(self.last_progress);
-        if self.timeouts_in_a_row >= self.max_retransmissions
-            || self.user_timeout.is_some_and(|limit| waited >= limit)
-        {
+        // Where the window has been closed over data in flight, the retransmissions are its probes, and no answered one counts
+        // towards giving up (RFC 9293 section 3.8.6: SHLD-17, MUST-35, MUST-37).
+        let refused = self.window_is_closed();
+        let gives_up = if refused {
+            self.peer_is_silent(now)
+        } else {
+            self.timeouts_in_a_row >= self.max_retransmissions || self.user_timeout_is_over(now)
+        };
+        if gives_up {
             return false;
         }
+        self.unanswered_probes += u32::from(refused);
         self.timeouts_in_a_row += 1;
         stats.timeouts += 1;
         let flight_size = self.flight_size();
@@ -80,7 +86,7 @@ impl Sender {
     /// RFC 9293 section 3.8.6.1: the window has been closed for long. False: the peer has fallen silent, give up.
     #[must_use]
     pub fn on_persist_timeout(&mut self, now: Instant) -> bool {
-        if self.unanswered_probes >= self.max_retransmissions {
+        if self.peer_is_silent(now) {
             return false;
         }
         self.unanswered_probes += 1;
@@ -93,8 +99,34 @@ impl Sender {
         }
         true
     }
+    /// What is in flight, if anything is, lies beyond the peer's window.
+    pub(super) fn window_is_closed(&self) -> bool {
+        self.window_edge <= self.una
+    }
+    fn user_timeout_is_over(&self, now: Instant) -> bool {
+        self.user_timeout.is_some_and(|limit| now.since(self.last_progress) >= limit)
+    }
+    /// Too many probes of a closed window, or those of too long a time, have not been answered.
+    fn peer_is_silent(&self, now: Instant) -> bool {
+        self.unanswered_probes >= self.max_retransmissions
+            || (self.unanswered_probes > 0 && self.user_timeout_is_over(now))
+    }
+    /// The window that the timer's retransmissions have probed is open again: what it refused is sent again now, and the
+    /// back-off, which was the interval between probes, is over.
+    #[cold]
+    pub(super) fn on_window_reopened(&mut self, now: Instant, ack: u64) {
+        self.last_progress = now;
+        self.timeouts_in_a_row = 1;
+        self.rtt.end_back_off();
+        if ack == self.una {
+            self.rto_deadline = now + self.rtt.rto();
+            self.retransmit_now = true;
+            self.mark_all_lost_on_timeout(now);
+        }
+    }
     pub(super) fn start_persisting(&mut self, now: Instant) {
         if self.persist_deadline == Instant::FAR_FUTURE {
+            self.last_progress = now;
             self.persist_interval = self.rtt.rto();
             self.persist_deadline = now + self.persist_interval;
         }
@@ -117,8 +149,9 @@ impl Sender {
         Some(self.max)
     }
     #[cold]
-    pub(super) fn on_probe_answer(&mut self, ack: u64) {
+    pub(super) fn on_probe_answer(&mut self, now: Instant, ack: u64) {
         self.unanswered_probes = 0;
+        self.last_progress = now;
         if ack > self.max {
             self.max = ack;
             self.probe_outstanding = false;
