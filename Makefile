@@ -13,7 +13,7 @@ EMU_PROFILE ?= release
 SCALE  ?= quick
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
-.PHONY: help demo test test-rust test-python bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc wheel sdist check-tools clean
+.PHONY: help demo test test-rust test-python bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist check-tools clean
 .DELETE_ON_ERROR:
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make emu       build the emulator, target/$(EMU_PROFILE)/longhaul-emu (Linux; it wants root to run)"
 	@echo "make reference docs/reference/ and the man page, from the program itself"
 	@echo "make doc       documentation of the crates, in target/doc"
+	@echo "make site      the documentation as a site, in out/site; make gallery: its reports"
 	@echo "make wheel     a wheel for this machine, in out/dist; make sdist: the sources"
 	@echo "make clean     remove what was built"
 
@@ -81,6 +82,22 @@ reference: install
 # The documentation of the crates; a broken link or a missing text is an error.
 doc: check-tools
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+# Reports and figures of the examples, for the site.
+GALLERY := geo-one-flow dumbbell-50-flows loss-sack-newreno satellite-pep rain-fade mixed-traffic queue-disciplines sttp-modern
+gallery: install
+	@for name in $(GALLERY); do \
+	  $(BIN)/longhaul run examples/$$name.toml --report --quiet --force --out out/gallery/$$name && \
+	  $(BIN)/longhaul plot out/gallery/$$name --kind throughput --png || exit 1; \
+	done
+
+# The documentation site, in out/site; a broken link is an error.
+site: gallery $(STAMPS)/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+$(STAMPS)/site: requirements-site.lock $(STAMPS)/packages
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-site.lock
+	@touch $@
 
 # A wheel for this machine, and the sources; release workflows build the others.
 wheel: $(STAMPS)/packages
