@@ -70,7 +70,7 @@ pub enum RttSampling {
     /// Each ACK of new data that Karn's rule allows.
     #[default]
     EveryAck,
-    /// At most one a round trip, as implementations with one timed segment do (RFC 6298 section 3).
+    /// That of one timed segment, then of the first new one to leave after its ACK, as 4.4BSD does (RFC 6298 section 3).
     OncePerRound,
 }
 
@@ -163,7 +163,7 @@ pub struct Config {
     pub max_retransmissions: u32,
     /// Give up after so many retransmissions of the SYN.
     pub max_syn_retransmissions: u32,
-    /// Give up when sent data stays unacknowledged for longer (RFC 5482).
+    /// Give up when sent data stays unacknowledged for longer (RFC 5482), or the probes of a closed window unanswered.
     pub user_timeout: Option<Duration>,
     /// Probe an idle peer.
     pub keepalive: Option<Keepalive>,
