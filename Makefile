@@ -13,7 +13,7 @@ EMU_PROFILE ?= release
 SCALE  ?= quick
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
-.PHONY: help demo test test-rust test-python bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist check-tools clean
+.PHONY: help demo test test-rust test-python bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools clean
 .DELETE_ON_ERROR:
 
 help:
@@ -30,7 +30,7 @@ help:
 	@echo "make reference docs/reference/ and the man page, from the program itself"
 	@echo "make doc       documentation of the crates, in target/doc"
 	@echo "make site      the documentation as a site, in out/site; make gallery: its reports"
-	@echo "make wheel     a wheel for this machine, in out/dist; make sdist: the sources"
+	@echo "make wheel     a wheel for this machine, in out/dist; make sdist: the sources; make deb: the emulator as a Debian package"
 	@echo "make clean     remove what was built"
 
 demo: install
@@ -104,6 +104,12 @@ wheel: $(STAMPS)/packages
 	$(BIN)/maturin build --release --locked --out out/dist
 sdist: $(STAMPS)/packages
 	$(BIN)/maturin sdist --out out/dist
+
+# The emulator as a Debian package, in out/deb (needs cargo-deb: cargo install --locked cargo-deb).
+deb: check-tools
+	@cargo deb --version >/dev/null 2>&1 || { echo "error: cargo-deb is missing: cargo install --locked cargo-deb" >&2; exit 1; }
+	@mkdir -p out/deb
+	cargo deb -p longhaul-emu --locked --output out/deb
 
 bench-emu: emu
 	$(PYTHON) benches/bench_emu.py --emulator target/$(EMU_PROFILE)/longhaul-emu
