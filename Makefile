@@ -13,7 +13,10 @@ EMU_PROFILE ?= release
 SCALE  ?= quick
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
-.PHONY: help demo test test-rust test-python bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools clean
+# A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
+SCRIPTS ?=
+
+.PHONY: packetdrill help demo test test-rust test-python bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools clean
 .DELETE_ON_ERROR:
 
 help:
@@ -25,6 +28,7 @@ help:
 	@echo "make ns2-answers             what the tests compare with: asks ns-2 again, writes benches/ns2/answers.json"
 	@echo "make validate-kernel         transfers by this machine's kernel beside simulated ones (wants root)"
 	@echo "make validate-second-kernel  the emulator beside netem, congestion controls beside User-Mode Linux's (wants root)"
+	@echo "make packetdrill SCRIPTS=FOLDER  packetdrill's scripts against the simulated TCP"
 	@echo "make install   set up .venv with the longhaul command"
 	@echo "make emu       build the emulator, target/$(EMU_PROFILE)/longhaul-emu (Linux; it wants root to run)"
 	@echo "make reference docs/reference/ and the man page, from the program itself"
@@ -67,6 +71,9 @@ validate-kernel: install emu
 validate-second-kernel: install emu
 	$(BIN)/python benches/validate_second_kernel.py netem --scale $(SCALE)
 	$(BIN)/python benches/validate_second_kernel.py congestion --scale $(SCALE)
+
+packetdrill: check-tools
+	cargo run --locked -p longhaul-packetdrill -- --verbose $(SCRIPTS)
 
 bench-program: check-tools
 	cargo build --release --locked -p longhaul-sim --example bench_run

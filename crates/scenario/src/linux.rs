@@ -34,6 +34,10 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
         quick_acks: QUICK_ACKS,
         rate_reduction: RateReduction::SafeAck,
         tail_loss_probe: true,
+        // tcp_minshall_check
+        minshall: true,
+        // tcp_schedule_loss_probe: tcp_rto_min
+        peer_ack_delay: Some(Duration::from_millis(200)),
         spurious_detection: SpuriousDetectionSpec { eifel: true, f_rto: true, dsack: true },
         slow_start,
         rto: RtoSpec {

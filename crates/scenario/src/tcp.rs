@@ -391,6 +391,10 @@ pub struct TcpSpec {
     pub rate_reduction: RateReduction,
     /// With variant "rack", probe for losses at the tail after two round trips without an ACK (RFC 8985 section 7).
     pub tail_loss_probe: bool,
+    /// The longest time for which the peer may hold back an ACK; a tail loss probe for a single segment waits for it besides (RFC 8985
+    /// section 7.2). If not given, it is taken to be `delayed_ack`. 200 ms in Linux.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer_ack_delay: Option<Duration>,
     /// Ways to find out that a reduction of the window was for nothing, upon which it is taken back.
     pub spurious_detection: SpuriousDetectionSpec,
     /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8).
@@ -400,6 +404,9 @@ pub struct TcpSpec {
     pub restart_timer_on_fast_retransmit: bool,
     /// Nagle's algorithm.
     pub nagle: bool,
+    /// Nagle's algorithm in Minshall's form: a small segment waits only for an earlier small one, so the end of a long message leaves
+    /// at once (draft-minshall-nagle-01; Linux).
+    pub minshall: bool,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
     pub restart_after_idle: bool,
     /// After an idle RTO keep this share of the window, over 0 to 1, and pace it over a round trip until the first ACK comes back
@@ -461,10 +468,12 @@ impl Default for TcpSpec {
             duplicate_threshold: config.duplicate_threshold,
             rate_reduction: RateReduction::default(),
             tail_loss_probe: config.tail_loss_probe,
+            peer_ack_delay: config.peer_ack_delay,
             spurious_detection: SpuriousDetectionSpec::default(),
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
             nagle: config.nagle,
+            minshall: config.minshall,
             restart_after_idle: config.restart_after_idle,
             pace_after_idle: config.pace_after_idle,
             max_burst: config.max_burst,
@@ -498,6 +507,7 @@ impl TcpSpec {
             limited_transmit: self.limited_transmit,
             rate_reduction: self.rate_reduction.bound(),
             tail_loss_probe: self.tail_loss_probe,
+            peer_ack_delay: self.peer_ack_delay,
             spurious_detection: SpuriousDetection {
                 eifel: self.spurious_detection.eifel,
                 f_rto: self.spurious_detection.f_rto,
@@ -542,6 +552,7 @@ impl TcpSpec {
             timestamp_tick: self.timestamp_tick,
             slow_but_steady: self.slow_but_steady,
             nagle: self.nagle,
+            minshall: self.minshall,
             initial_window: self.initial_window.window(),
             restart_after_idle: self.restart_after_idle,
             pace_after_idle: self.pace_after_idle,

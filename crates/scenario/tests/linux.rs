@@ -25,6 +25,8 @@ fn ms(millis: u64) -> Duration {
 #[test]
 fn it_is_what_linux_does() {
     let tcp = settings(r#"tcp = { variant = "linux" }"#);
+    assert_eq!(tcp.peer_ack_delay, Some(longhaul_units::Duration::from_millis(200)));
+    assert!(tcp.minshall);
     assert_eq!(tcp.variant, Variant::Linux);
     assert_eq!((tcp.delayed_ack, tcp.quick_acks), (DelayedAck::After(ms(40)), 16));
     assert_eq!((tcp.rto.min, tcp.rto.granularity), (ms(200), ms(200)));

@@ -103,6 +103,9 @@ pub struct Config {
     pub rate_reduction: Option<ReductionBound>,
     /// With `Recovery::Rack`, probe for losses at the tail (RFC 8985 section 7).
     pub tail_loss_probe: bool,
+    /// The longest time for which the peer may hold back an ACK, which a probe for a single segment waits for besides (WCDelAckT of
+    /// RFC 8985 section 7.2); `None` takes it to be this end's `delayed_ack`. Linux: 200 ms.
+    pub peer_ack_delay: Option<Duration>,
     /// How to find out that a reduction of the window was for nothing, upon which it is taken back.
     pub spurious_detection: SpuriousDetection,
     /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8); otherwise keep it
@@ -176,6 +179,9 @@ pub struct Config {
     pub send_buffer: Option<u64>,
     /// Nagle's algorithm (RFC 9293 section 3.7.4).
     pub nagle: bool,
+    /// With `nagle`, a small segment waits only for an earlier small one, not for full-sized ones (Minshall,
+    /// draft-minshall-nagle-01; Linux): the end of a long message leaves at once.
+    pub minshall: bool,
     /// The initial window. The caller gives it to the congestion control too; the connection uses it as restart
     /// window only.
     pub initial_window: InitialWindow,
@@ -200,6 +206,7 @@ impl Default for Config {
             limited_transmit: true,
             rate_reduction: None,
             tail_loss_probe: true,
+            peer_ack_delay: None,
             spurious_detection: SpuriousDetection::default(),
             clear_sack_on_timeout: false,
             slow_but_steady: false,
@@ -231,6 +238,7 @@ impl Default for Config {
             time_wait: Duration::from_secs(1),
             send_buffer: None,
             nagle: true,
+            minshall: false,
             initial_window: InitialWindow::Segments(10),
             restart_after_idle: true,
             pace_after_idle: None,

@@ -490,6 +490,29 @@ impl Connection {
         self.sender.allow_burst();
         self.all_acked_told = self.sender.all_acked();
     }
+    /// The same; with `more`, the application is about to write on, and what does not fill a segment waits for it, for an ACK, or
+    /// for the retransmission timeout where nothing is in flight (Linux: `MSG_MORE`).
+    pub fn write_more(&mut self, bytes: u64, more: bool) {
+        self.sender.expect_more(more);
+        self.write(bytes);
+    }
+    /// What does not fill a segment waits until this is taken back, at most the retransmission timeout where nothing is in flight
+    /// (Linux: `TCP_CORK`).
+    pub fn set_corked(&mut self, corked: bool) {
+        self.sender.set_corked(corked);
+        self.sender.allow_burst();
+    }
+    /// Switches Nagle's algorithm on or off (`TCP_NODELAY`).
+    pub fn set_nagle(&mut self, nagle: bool) {
+        self.config.nagle = nagle;
+        self.sender.set_nagle(nagle);
+        self.sender.allow_burst();
+    }
+    /// The connection is given up when sent data stay unacknowledged for longer (RFC 5482).
+    pub fn set_user_timeout(&mut self, limit: Option<Duration>) {
+        self.config.user_timeout = limit;
+        self.sender.set_user_timeout(limit);
+    }
     /// From now on there is always data to send.
     pub fn write_unlimited(&mut self) {
         self.sender.write_unlimited();

@@ -68,6 +68,6 @@ pub use limits::{Limit, LimitedTime};
 pub use prr::ReductionBound;
 pub use right_sizing::Autotuning;
 pub use rtt::RttEstimator;
-pub use state::State;
+pub use state::{CongestionState, State};
 pub use stats::Stats;
 pub use undo::SpuriousDetection;

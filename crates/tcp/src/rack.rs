@@ -49,6 +49,8 @@ pub(crate) struct Rack {
     /// RACK.fack, and as it was before the ACK under way.
     fack: u64,
     prior_fack: u64,
+    /// How far below the highest delivered byte new data have arrived at most: no policy reads it here.
+    pub reordering_extent: u64,
     reordering_seen: bool,
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
@@ -89,6 +91,7 @@ impl Rack {
             fack: 0,
             prior_fack: 0,
             reordering_seen: false,
+            reordering_extent: 0,
             reo_wnd_mult: 1,
             reo_wnd_persist: 0,
             dsack_round: None,
@@ -122,13 +125,14 @@ impl Rack {
         (self.now, self.min_rtt, self.echo_age) = (now, min_rtt, echo_age);
     }
 
-    /// Steps 2 and 3: the ACK delivers a segment that ends at `end`.
-    pub fn delivered(&mut self, end: u64, run: &Run) {
+    /// Steps 2 and 3: the ACK delivers `[start, end)`, of which nothing was delivered before.
+    pub fn delivered(&mut self, start: u64, end: u64, run: &Run) {
         let Run { sent_at, retransmitted, order, .. } = *run;
         if end > self.prior_fack {
             self.fack = self.fack.max(end);
         } else if end < self.prior_fack && !retransmitted {
             self.reordering_seen = true;
+            self.reordering_extent = self.reordering_extent.max(self.fack - start);
         }
         let rtt = self.now.since(sent_at);
         // The ACK may be for the first transmission: then nothing is known of the second.
@@ -233,7 +237,7 @@ mod tests {
     }
     fn delivered(rack: &mut Rack, now: u64, sent_at: u64, end: u64, retransmitted: bool) {
         rack.begin_ack(at(now), ms(100), None);
-        rack.delivered(end, &run(sent_at, end, retransmitted));
+        rack.delivered(end - 100, end, &run(sent_at, end, retransmitted));
     }
 
     /// Section 6.2 step 4: a quarter of the smallest round trip; none where three segments are SACKed or in recovery, as long
@@ -271,6 +275,21 @@ mod tests {
 
     /// Step 3: an ACK that comes too soon after the retransmission is for the first transmission.
     #[test]
+    fn the_extent_of_reordering_is_the_farthest_that_data_came_late() {
+        let mut rack = rack();
+        rack.begin_ack(at(100), ms(100), None);
+        rack.delivered(8001, 9001, &run(0, 9001, false));
+        rack.begin_ack(at(101), ms(100), None);
+        rack.delivered(3001, 4001, &run(0, 4001, false));
+        rack.begin_ack(at(102), ms(100), None);
+        rack.delivered(5001, 6001, &run(0, 6001, false));
+        assert_eq!(rack.reordering_extent, 6000);
+        // A retransmission tells nothing of the path's order.
+        rack.begin_ack(at(200), ms(100), None);
+        rack.delivered(1001, 2001, &run(100, 2001, true));
+        assert_eq!(rack.reordering_extent, 6000);
+    }
+    #[test]
     fn a_retransmission_counts_only_if_it_can_have_been_delivered() {
         let mut rack = rack();
         delivered(&mut rack, 100, 0, 1000, false);
@@ -279,7 +298,7 @@ mod tests {
         delivered(&mut rack, 210, 105, 3000, true);
         assert_eq!((rack.newest, rack.rtt), ((105, 3000), ms(105)));
         rack.begin_ack(at(310), ms(100), Some(ms(150)));
-        rack.delivered(4000, &run(200, 4000, true));
+        rack.delivered(3900, 4000, &run(200, 4000, true));
         assert_eq!(rack.newest, (105, 3000));
     }
 
@@ -292,7 +311,7 @@ mod tests {
         assert_eq!(orders, [1, 1, 2, 3]);
         let delivered = |rack: &mut Rack, order, end| {
             rack.begin_ack(at(111), ms(100), None);
-            rack.delivered(end, &Run { order, ..run(0, end, false) });
+            rack.delivered(end - 100, end, &Run { order, ..run(0, end, false) });
         };
         delivered(&mut rack, 1, 3000);
         let first = rack.earliest().unwrap();

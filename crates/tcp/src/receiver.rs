@@ -140,6 +140,10 @@ impl Receiver {
         let fin = self.fin.filter(|fin| self.queue.containing(*fin).is_some());
         self.queue.covered(0, u64::MAX) - u64::from(fin.is_some())
     }
+    /// The largest payload so far.
+    pub fn largest_payload(&self) -> u64 {
+        self.full_size
+    }
     pub fn readable(&self) -> u64 {
         self.received().saturating_sub(self.read_bytes())
     }

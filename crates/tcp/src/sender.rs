@@ -16,7 +16,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_log::SendLog;
 use crate::undo::Undo;
-use crate::{Config, Recovery, ReductionBound, RttSampling};
+use crate::{Config, CongestionState, Recovery, ReductionBound, RttSampling};
 use by_time::Measured;
 use longhaul_cc::{CongestionControl, Probed};
 use longhaul_segment::{Options, SackBlocks, SeqNumber};
@@ -104,6 +104,13 @@ pub(crate) struct Sender {
     reducing: bool,
     limited_transmit: bool,
     nagle: bool,
+    minshall: bool,
+    /// A small segment waits until the application lets it go.
+    corked: bool,
+    /// The same until the next ACK.
+    more_follows: bool,
+    /// The end of what was written is not to be pushed.
+    unpushed: bool,
     /// The next new data carries CWR (RFC 3168 section 6.1.2).
     cwr_due: bool,
     every_ack_sampled: bool,
@@ -147,6 +154,8 @@ pub(crate) struct Sender {
     pub pacer: Pacer,
     /// The send buffer: more than this is not in flight.
     send_buffer: u64,
+    /// End of the last small segment sent, where Nagle's algorithm is Minshall's.
+    small_below: u64,
     restart_window: Option<u64>,
     /// Share of the window that is paced after an idle RTO.
     pace_after_idle: Option<f64>,
@@ -175,7 +184,7 @@ pub(crate) struct Sender {
     rate_reduction: Option<ReductionBound>,
     /// The rate reduction under way.
     prr: Option<ProportionalRateReduction>,
-    /// The longest that the peer may hold back an ACK, which is taken to be as long as at this end.
+    /// The longest that the peer may hold back an ACK.
     max_ack_delay: Option<Duration>,
     persist_interval: Duration,
     duplicate_threshold: u32,
@@ -240,7 +249,7 @@ impl Sender {
             rate_based,
             measured: (samples || rack.is_some() || undo.is_some())
                 .then(|| Box::new(Measured::new(samples, rack, undo))),
-            max_ack_delay: config.delayed_ack,
+            max_ack_delay: config.peer_ack_delay.or(config.delayed_ack),
             ack_congestion: None,
             cc,
             persist_deadline: Instant::FAR_FUTURE,
@@ -255,6 +264,11 @@ impl Sender {
             user_timeout: config.user_timeout,
             limited_transmit: config.limited_transmit,
             nagle: config.nagle,
+            minshall: config.minshall,
+            small_below: 0,
+            corked: false,
+            more_follows: false,
+            unpushed: false,
             send_buffer: config.send_buffer.map_or(u64::MAX, |bytes| bytes.max(mss)),
             cwr_due: false,
             pace_after_idle: config.pace_after_idle,
@@ -380,6 +394,52 @@ impl Sender {
             self.stop_writing();
         }
         self.fin_queued = true;
+    }
+    /// The application sends small segments at once, or not.
+    pub fn set_nagle(&mut self, nagle: bool) {
+        self.nagle = nagle;
+        // What waits leaves, even if it is corked.
+        self.send_small |= !nagle && self.unsent() > 0;
+    }
+    pub fn set_corked(&mut self, corked: bool) {
+        self.corked = corked;
+    }
+    /// More is to follow what was written last.
+    pub fn expect_more(&mut self, more: bool) {
+        self.more_follows = more;
+        self.unpushed = more;
+    }
+    pub fn set_user_timeout(&mut self, limit: Option<Duration>) {
+        self.user_timeout = limit;
+    }
+    pub fn congestion_state(&self) -> CongestionState {
+        match self.phase {
+            Phase::FastRecovery => CongestionState::Recovery,
+            Phase::AfterTimeout => CongestionState::Loss,
+            Phase::Open if self.una < self.reduction_point => CongestionState::Reduced,
+            Phase::Open if self.duplicate_acks > 0 || !self.board.is_empty() => CongestionState::Disorder,
+            Phase::Open => CongestionState::Open,
+        }
+    }
+    pub fn timeouts_in_a_row(&self) -> u32 {
+        self.timeouts_in_a_row
+    }
+    pub fn sacked_bytes(&self) -> u64 {
+        self.board.sacked()
+    }
+    pub fn lost_bytes(&self) -> u64 {
+        self.max - self.una - self.board.sacked() - self.board.pipe_by_time(self.max) + self.resent_bytes()
+    }
+    pub fn resent_bytes(&self) -> u64 {
+        let Some(measured) = &self.measured else { return 0 };
+        let again = measured.transmissions.within(self.una, self.max).filter(|(_, _, run)| run.retransmitted);
+        again.map(|(start, end, _)| self.board.gaps(start, end).map(|gap| gap.1 - gap.0).sum::<u64>()).sum()
+    }
+    pub fn reordering_extent(&self) -> u64 {
+        self.measured
+            .as_ref()
+            .and_then(|measured| measured.rack.as_ref())
+            .map_or(0, |rack| rack.reordering_extent)
     }
     pub fn unsent(&self) -> u64 {
         if self.data_end == UNLIMITED { u64::MAX } else { self.data_end.saturating_sub(self.max.max(1)) }

@@ -27,6 +27,21 @@ pub enum State {
     TimeWait,
 }
 
+/// Where a sender stands with loss and congestion, as hosts report it (Linux: `tcpi_ca_state`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CongestionState {
+    /// Nothing is amiss.
+    Open,
+    /// Duplicate ACKs or SACKs arrive, which may become a loss.
+    Disorder,
+    /// The window was reduced on an ECN echo, within the round trip before.
+    Reduced,
+    /// Fast recovery.
+    Recovery,
+    /// Recovery after a timeout.
+    Loss,
+}
+
 impl State {
     /// True from ESTABLISHED on: both sequence numbers are known.
     #[inline]

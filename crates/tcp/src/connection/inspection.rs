@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::sender::Phase;
-use crate::{Config, Limit, LimitedTime, Ports, State, Stats};
+use crate::{Config, CongestionState, Limit, LimitedTime, Ports, State, Stats};
 use longhaul_cc::CongestionControl;
 use longhaul_segment::SeqNumber;
 use longhaul_units::{Duration, Instant};
@@ -95,6 +95,39 @@ impl Connection {
     /// True during loss recovery, fast or after a timeout.
     pub fn in_recovery(&self) -> bool {
         self.sender.phase != Phase::Open
+    }
+    /// Where the sender stands with loss and congestion.
+    pub fn congestion_state(&self) -> CongestionState {
+        self.sender.congestion_state()
+    }
+    /// Bytes in flight that the peer has SACKed.
+    pub fn sacked_bytes(&self) -> u64 {
+        self.sender.sacked_bytes()
+    }
+    /// Bytes in flight that were found lost, whether they have been sent again or not. With `Recovery::Rack` only.
+    pub fn lost_bytes(&self) -> u64 {
+        self.sender.lost_bytes()
+    }
+    /// Bytes in flight that were sent again. With `Recovery::Rack` only.
+    pub fn resent_bytes(&self) -> u64 {
+        self.sender.resent_bytes()
+    }
+    /// How far below the highest delivered byte data have arrived that were never sent again, at most: the extent of the path's
+    /// reordering in bytes. With `Recovery::Rack` only; 0 before the first.
+    pub fn reordering_extent(&self) -> u64 {
+        self.sender.reordering_extent()
+    }
+    /// Expirations of the retransmission timer since the last progress.
+    pub fn back_offs(&self) -> u32 {
+        self.sender.timeouts_in_a_row()
+    }
+    /// The timestamps option is agreed on.
+    pub fn uses_timestamps(&self) -> bool {
+        self.agreed.timestamps
+    }
+    /// The largest payload of a segment received so far, in bytes.
+    pub fn largest_received_payload(&self) -> u64 {
+        self.receiver.largest_payload()
     }
     /// Blocks that the peer has SACKed.
     pub fn sacked_blocks(&self) -> usize {

@@ -310,6 +310,7 @@ impl Sender {
         self.limited_transmitted = 0;
         self.timeouts_in_a_row = 0;
         self.last_progress = now;
+        self.more_follows = false;
         let mut restart_timer = true;
         if self.phase != Phase::Open {
             if self.una >= self.recovery_point

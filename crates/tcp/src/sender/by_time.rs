@@ -29,10 +29,10 @@ impl Measured {
     }
     /// The ACK under way delivers `[start, end)`.
     pub fn delivers(&mut self, start: u64, end: u64) {
-        for (_, end, run) in self.transmissions.within(start, end) {
+        for (start, end, run) in self.transmissions.within(start, end) {
             self.rate.delivers(run);
             if let Some(rack) = &mut self.rack {
-                rack.delivered(end, run);
+                rack.delivered(start, end, run);
             }
         }
     }

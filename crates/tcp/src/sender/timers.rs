@@ -94,6 +94,7 @@ impl Sender {
         self.persist_deadline = now + self.persist_interval;
         if self.window_edge > self.max {
             self.send_small = true;
+            self.unpushed = false;
         } else {
             self.probe_due = true;
         }

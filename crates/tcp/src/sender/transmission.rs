@@ -116,7 +116,7 @@ impl Sender {
             payload: payload_end.saturating_sub(start),
             fin: self.fin_queued && end > self.data_end,
             retransmission: true,
-            push: false,
+            push: payload_end == self.data_end && start < payload_end && !self.unpushed,
             rescue: false,
         }
     }
@@ -176,7 +176,11 @@ impl Sender {
                     }
                     return Err(Limit::ReceiverWindow);
                 }
-            } else if self.nagle && self.una < start && !self.fin_queued {
+            } else if self.waits_for_more(start) && !self.fin_queued {
+                if self.una == start {
+                    // Nothing will come back that could let it go.
+                    self.start_persisting(now);
+                }
                 return Err(Limit::Application);
             }
         }
@@ -189,11 +193,19 @@ impl Sender {
             payload,
             fin: last && self.fin_queued,
             retransmission: false,
-            push: last,
+            push: last && !self.unpushed,
             rescue: false,
         };
         self.check_room(chunk)?;
         Ok(chunk)
+    }
+
+    /// The last data written do not fill a segment: true if they wait for more, for Nagle's algorithm (RFC 9293 section 3.7.4) or
+    /// because the application asks for it.
+    #[inline]
+    fn waits_for_more(&self, start: u64) -> bool {
+        let nagle = self.nagle && self.una < start && (!self.minshall || self.una < self.small_below);
+        nagle || ((self.corked || self.more_follows) && !self.send_small)
     }
 
     /// As much of a new segment as there is data for, and room at the receiver.
@@ -206,7 +218,14 @@ impl Sender {
     pub(super) fn new_chunk(&self, payload: u64) -> Chunk {
         let last = self.max + payload == self.data_end;
         let fin = last && self.fin_queued;
-        Chunk { start: self.max, payload, fin, retransmission: false, push: last, rescue: false }
+        Chunk {
+            start: self.max,
+            payload,
+            fin,
+            retransmission: false,
+            push: last && !self.unpushed,
+            rescue: false,
+        }
     }
 
     /// Nothing but the FIN is left, or not even that.
@@ -280,6 +299,9 @@ impl Sender {
             }
             if self.duplicate_acks > 0 && self.flight_size() + chunk.payload > self.cwnd {
                 self.limited_transmitted += chunk.payload;
+            }
+            if chunk.payload < self.mss {
+                self.small_below = end;
             }
             self.max = end;
             self.log.sent(end, now);
