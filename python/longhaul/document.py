@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+import stat
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +14,9 @@ from typing import Any
 
 from . import toml
 from .errors import ScenarioError, explain_os_error
+
+#: The largest scenario file, in bytes.
+LARGEST = 16_000_000
 
 _TABLE_HEADER = re.compile(r"\s*\[\[?\s*([^\[\],=#]+?)\s*\]\]?\s*(#.*)?")
 
@@ -28,19 +34,42 @@ class Document:
 def read(path: Path) -> Document:
     """Reads a scenario file; `.json` is JSON, everything else is TOML."""
     try:
-        text = path.read_text(encoding="utf-8")
+        data = _content(path)
+    except (OSError, ValueError) as error:  # a ValueError is a path with a NUL in it
+        failure = error if isinstance(error, OSError) else OSError(str(error))
+        raise ScenarioError(explain_os_error(failure, "read the scenario", path)) from None
+    if len(data) > LARGEST:
+        raise ScenarioError(f"{path}: larger than {LARGEST // 1_000_000} MB, so it is no scenario that anyone wrote")
+    if b"\0" in data:
+        raise ScenarioError(f"{path}: not a text file (byte {data.index(0)} is NUL); a scenario is TOML in UTF-8")
+    try:
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: not a text file in UTF-8 (byte {error.start} cannot be read)") from None
-    except OSError as error:
-        raise ScenarioError(explain_os_error(error, "read the scenario", path)) from None
+    text = text.replace("\r\n", "\n")
     return parse_json(text, str(path)) if path.suffix == ".json" else parse(text, str(path))
+
+
+def _content(path: Path) -> bytes:
+    """What is in a file, at most one byte more than a scenario may have: a device has no end."""
+    # Opening a named pipe waits for a writer, for ever if none comes.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as stream:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "it is a directory, not a scenario file")
+        os.set_blocking(descriptor, True)
+        data = stream.read(LARGEST + 1)
+        if not data and stat.S_ISFIFO(mode):
+            raise OSError(errno.EIO, "it is a pipe, and nothing is written into it")
+        return data
 
 
 def parse(text: str, source: str) -> Document:
     """Splits the `[sweep]` table off. A text that cannot be parsed is left whole: the simulator says what is wrong."""
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # not TOML, a number of more digits than Python reads, or nested too deeply
         return Document(text, source)
     if not content:
         what = "the file has only comments" if text.strip() else "the file is empty"
@@ -54,16 +83,28 @@ def parse(text: str, source: str) -> Document:
 def parse_json(text: str, source: str) -> Document:
     """A scenario in JSON, which has the same structure."""
     try:
-        content = json.loads(text)
+        content = json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise ScenarioError(f"{source}: not a scenario: it is nested too deeply") from None
     except ValueError as error:
         raise ScenarioError(f"{source}: not valid JSON: {error}") from None
     if not isinstance(content, dict):
         raise ScenarioError(f"{source}: a scenario is a JSON object, with the keys run, link, flow and so on")
     sweep = content.pop("sweep", None)
     try:
-        return Document(toml.document(content), source, None if sweep is None else _checked(sweep, source))
+        written = toml.document(content)
+        written.encode()
+        return Document(written, source, None if sweep is None else _checked(sweep, source))
+    except RecursionError:
+        raise ScenarioError(f"{source}: not a scenario: it is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ScenarioError(f"{source}: a text holds half of a surrogate pair, which is no character") from None
     except TypeError:
         raise ScenarioError(f"{source}: null has no meaning in a scenario; leave the key out") from None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number in JSON")
 
 
 def _checked(sweep: Any, source: str) -> dict[str, Any]:
@@ -83,6 +124,6 @@ def _without_sweep(text: str, content: dict[str, Any]) -> str:
     try:
         if tomllib.loads(blanked) == content:
             return blanked
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         pass
     return toml.document(content)

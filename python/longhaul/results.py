@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+#: Columns by which a table is known for what it is.
+_COLUMNS = {
+    "flows.parquet": ("time_s", "flow", "cwnd_bytes", "goodput_bps"),
+    "links.parquet": ("time_s", "link", "queue_packets", "utilisation"),
+    "events.parquet": ("time_s", "kind", "flow", "link"),
+    "runs.parquet": ("run_id", "cell", "seed"),
+    "cells.parquet": ("cell", "metric", "mean"),
+}
+
 _PARTS = ("run_id", "name", "seed", "duration_s", "run", "links", "flows", "definitions")
 
 
@@ -238,10 +247,14 @@ def read_table(file: Path) -> pl.DataFrame:
             f"{file} is missing" + (": the run was made without time series, or the file was deleted" if series else "")
         )
     try:
-        return pl.read_parquet(file, glob=False)
+        frame = pl.read_parquet(file, glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise ResultError(f"{file} is damaged: not a whole Parquet file ({reason})") from None
+    missing = [name for name in _COLUMNS.get(file.name, ()) if name not in frame.columns]
+    if missing:
+        raise ResultError(f"{file} is damaged: it is another table, without the column {missing[0]!r}")
+    return frame
 
 
 def flat_metrics(summary: dict[str, Any]) -> dict[str, float | None]:

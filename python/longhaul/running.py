@@ -9,6 +9,7 @@ from typing import Any
 
 from . import core, outputs
 from .document import Document
+from .large import check, estimate
 from .results import Result
 from .scenario import Scenario, as_document, overrides
 
@@ -21,6 +22,7 @@ def run(
     out: str | Path | None = None,
     tables: bool = True,
     force: bool = False,
+    large: bool = False,
     progress: core.ProgressCallback | None = None,
 ) -> Result:
     """Runs a scenario and returns its result.
@@ -29,10 +31,10 @@ def run(
     is written there (it must be free, or hold this same run; `force` replaces any other Longhaul result). A report of
     the same run that is there is made again; files that are not Longhaul's stay. Without `out`,
     the time series live in a temporary directory for as long as the result object does. `tables=False` leaves the
-    time series out. `progress(sim_time_s, duration_s, events)` is called a few times a second; returning `False`
+    time series out. A result that would take more than 500 MB is written only with `large=True`. `progress(sim_time_s, duration_s, events)` is called a few times a second; returning `False`
     stops the run.
 
-    Raises `ScenarioError`, `OutputError` or `RunError`.
+    Raises `ScenarioError`, `OutputError`, `RunError`, or `LonghaulError` for a result that is too large.
     """
     return run_document(
         as_document(scenario),
@@ -40,6 +42,7 @@ def run(
         out=None if out is None else Path(out),
         tables=tables,
         force=force,
+        large=large,
         progress=progress,
     )
 
@@ -52,12 +55,14 @@ def run_document(
     tables: bool = True,
     force: bool = False,
     report: bool = False,
+    large: bool = False,
     progress: core.ProgressCallback | None = None,
     drawing: Callable[[int, int], None] | None = None,
 ) -> Result:
     """As `run`, for a document and overrides that are TOML text already; `drawing(done, total)` counts the figures of a report."""
+    resolved, run_id = core.resolve(document, changes)
+    check(estimate(resolved, tables), large)
     if out is not None:
-        _, run_id = core.resolve(document, changes)
         outputs.check_free(out, run_id=run_id, force=force)
         same = outputs.run_id_of(out) == run_id
         report = report or (same and outputs.report_of(out).exists())

@@ -28,6 +28,7 @@ impl fmt::Display for ScenarioError {
         write!(f, ": {}", self.message)?;
         if let (Some((number, column)), Some(line)) = (self.position, &self.line) {
             let margin = number.to_string();
+            let (line, column) = excerpt(line, column);
             write!(f, "\n{margin} | {line}\n{:width$} | {:>column$}", "", "^", width = margin.len())?;
         }
         if let Some(help) = &self.help {
@@ -72,6 +73,20 @@ impl ScenarioError {
         self.help = help;
         self
     }
+}
+
+/// Of a line that no terminal has room for, the part around a column; and the column there.
+fn excerpt(line: &str, column: usize) -> (String, usize) {
+    const BEFORE: usize = 60;
+    const LONGEST: usize = 160;
+    if line.chars().count() <= LONGEST {
+        return (line.to_string(), column);
+    }
+    let skipped = column.saturating_sub(BEFORE + 1);
+    let start = if skipped > 0 { "..." } else { "" };
+    let shown: String = line.chars().skip(skipped).take(LONGEST).collect();
+    let end = if line.chars().count() > skipped + LONGEST { "..." } else { "" };
+    (format!("{start}{shown}{end}"), column - skipped + start.len())
 }
 
 /// "did you mean ...", if one of the names is close.

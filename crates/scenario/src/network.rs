@@ -4,7 +4,7 @@
 use crate::{AccessSpec, DumbbellSpec, FlowSpec, Scenario};
 use longhaul_path::LinkConfig;
 use longhaul_units::{Duration, Instant, Rate, Size};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One direction of a link.
 #[derive(Clone, Debug)]
@@ -350,13 +350,9 @@ impl Network {
         let listed = scenario.node.iter().map(|node| node.name.clone());
         let routers = scenario.dumbbell.iter().flat_map(|_| [DumbbellSpec::LEFT, DumbbellSpec::RIGHT]);
         let ends = scenario.link.iter().flat_map(|link| link.ends.iter().cloned());
-        let mut names: Vec<String> = vec![];
-        for name in listed.chain(routers.map(str::to_string)).chain(ends) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
+        let mut seen = BTreeSet::new();
+        let all = listed.chain(routers.map(str::to_string)).chain(ends);
+        all.filter(|name| seen.insert(name.clone())).collect()
     }
 
     /// Names of the links of the document.
@@ -402,6 +398,22 @@ impl Network {
     pub(crate) fn core_path(&self, from: &str, to: &str) -> Option<Vec<usize>> {
         let position = |name: &str| self.nodes.iter().position(|node| node == name);
         self.shortest(position(from)?, position(to)?, |link| link.declared)
+    }
+
+    /// Names of the nodes to which links of the document lead from `from`, itself among them.
+    pub(crate) fn reachable(&self, from: &str) -> BTreeSet<&str> {
+        let mut neighbours = vec![vec![]; self.nodes.len()];
+        for link in self.links.iter().filter(|link| link.declared) {
+            neighbours[link.from].push(link.to);
+        }
+        let mut open: Vec<usize> = self.nodes.iter().position(|node| node == from).into_iter().collect();
+        let mut reached = BTreeSet::new();
+        while let Some(node) = open.pop() {
+            if reached.insert(self.nodes[node].as_str()) {
+                open.append(&mut neighbours[node]);
+            }
+        }
+        reached
     }
 
     /// Links from any node to any other, private access links among them; `None` if there is no way.

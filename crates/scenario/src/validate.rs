@@ -10,7 +10,7 @@ use crate::{
 };
 use longhaul_path::SerialSpec;
 use longhaul_units::{Duration, Limit, Rate, Size};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// One step into the document.
@@ -50,7 +50,9 @@ const MOST_LONG_CONNECTIONS: u64 = 100_000;
 
 /// All problems, in the order of the document.
 pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
-    let mut check = Checker { problems: vec![], path: vec![] };
+    let nodes = Network::declared_nodes(scenario);
+    let known = nodes.iter().cloned().collect();
+    let mut check = Checker { problems: vec![], path: vec![], nodes, known };
     check.run(scenario);
     check.network(scenario);
     for (index, flow) in scenario.flow.iter().enumerate() {
@@ -76,6 +78,10 @@ pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
 struct Checker {
     problems: Vec<Problem>,
     path: Vec<Key>,
+    /// Names of the nodes, in the order of the document.
+    nodes: Vec<String>,
+    /// The same, to look one up.
+    known: BTreeSet<String>,
 }
 
 impl Checker {
@@ -396,24 +402,27 @@ impl Checker {
     }
 
     fn ends(&mut self, scenario: &Scenario, flow: &FlowSpec) {
-        let nodes = Network::declared_nodes(scenario);
         let [from, to] = Network::ends_of(scenario, flow);
         for (field, end) in [("from", &from), ("to", &to)] {
             match end {
                 None => self.problem(
                     &[],
-                    format!("there is no `{field}`: name the node (known: {})", nodes.join(", ")),
+                    format!("there is no `{field}`: name the node (known: {})", listed(&self.nodes)),
                 ),
-                Some(name) if !nodes.contains(name) => {
-                    let help = nearest(name, nodes.iter().map(String::as_str))
-                        .or_else(|| Some(format!("known nodes: {}", nodes.join(", "))));
-                    self.problem_with_help(&[field], format!("there is no node \"{name}\""), help);
-                }
-                Some(_) => {}
+                Some(name) => self.is_node(field, name),
             }
         }
         if from.is_some() && from == to {
             self.problem(&["to"], "a flow needs two different nodes");
+        }
+    }
+
+    /// What is named must be a node; else the nearest is proposed, or all that there are.
+    fn is_node(&mut self, field: &'static str, name: &str) {
+        if !self.known.contains(name) {
+            let help = nearest(name, self.nodes.iter().map(String::as_str))
+                .or_else(|| Some(format!("known nodes: {}", listed(&self.nodes))));
+            self.problem_with_help(&[field], format!("there is no node \"{name}\""), help);
         }
     }
 
@@ -636,13 +645,8 @@ impl Checker {
 
     fn middlebox(&mut self, scenario: &Scenario, middlebox: &MiddleboxSpec) {
         let common = middlebox.common();
-        let nodes = Network::declared_nodes(scenario);
         for (field, name) in middlebox.node_fields() {
-            if !nodes.iter().any(|node| node == name) {
-                let help = nearest(name, nodes.iter().map(String::as_str))
-                    .or_else(|| Some(format!("known nodes: {}", nodes.join(", "))));
-                self.problem_with_help(&[field], format!("there is no node \"{name}\""), help);
-            }
+            self.is_node(field, name);
         }
         for (index, name) in common.flows.iter().enumerate() {
             if !scenario.flow.iter().any(|flow| flow.name == *name) {
@@ -956,13 +960,26 @@ impl Checker {
     /// Every flow has a way there and back.
     fn connected(&mut self, scenario: &Scenario) {
         let network = Network::graph(scenario);
+        let mut reached = BTreeMap::new();
         for (index, flow) in scenario.flow.iter().enumerate() {
             let [Some(from), Some(to)] = Network::ends_of(scenario, flow) else { continue };
-            if network.core_path(&from, &to).is_none() {
+            if !reached.entry(from.clone()).or_insert_with(|| network.reachable(&from)).contains(to.as_str())
+            {
                 self.within("flow", Some(index), |check| {
                     check.problem(&["to"], format!("no links lead from \"{from}\" to \"{to}\""));
                 });
             }
         }
+    }
+}
+
+/// Names as a message lists them: of very many the first ones.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 20;
+    match names.get(..MOST) {
+        Some(first) if names.len() > MOST => {
+            format!("{} and {} more", first.join(", "), names.len() - MOST)
+        }
+        _ => names.join(", "),
     }
 }

@@ -1,6 +1,7 @@
 """The command `longhaul`: every mistake is one clear message and an exit code, never a traceback.
 
-Exit codes: 0 done, 1 a check found a difference or runs failed, 2 bad input or output, 130 interrupted.
+Exit codes: 0 done, 1 a check found a difference or runs failed, 2 bad input or output, 128 + n stopped by signal n (130 by
+Ctrl-C, 143 by SIGTERM).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import typer
 from rich.console import Console
 
 from ..errors import LonghaulError, RunError, explain_os_error
-from . import comparing, designing, inspecting, reproducing, running, showing, starting
+from . import comparing, designing, inspecting, reproducing, running, showing, starting, terminal
 
 app = typer.Typer(
     name="longhaul",
@@ -61,28 +62,36 @@ def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and ends the process with its exit code."""
     # Importing and drawing make many objects and no cycles: collecting at every 700 of them takes a tenth of the time.
     gc.set_threshold(50_000)
-    sys.exit(run(arguments))
+    with terminal.stopped_by_signals():
+        sys.exit(run(arguments))
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
+    terminal.print_anything()
     try:
         outcome: Any = app(arguments, standalone_mode=True)
     except SystemExit as end:
         if end.code == 130:
-            return _complain("interrupted", 130)
+            return _complain("interrupted", terminal.exit_code(end.__context__))
         return end.code if isinstance(end.code, int) else (0 if end.code is None else 2)
     except RunError as error:
         return _complain(str(error), 1)
     except LonghaulError as error:
         return _complain(str(error), error_code(error))
-    except KeyboardInterrupt:
-        return _complain("interrupted", 130)
+    except KeyboardInterrupt as error:
+        return _complain("interrupted", terminal.exit_code(error))
+    except MemoryError:
+        return _complain("the memory does not suffice for this", 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
         return _complain(explain_os_error(error, "use", error.filename or "a file"), 2)
+    except Exception as error:
+        if not type(error).__module__.startswith("polars"):
+            raise
+        return _complain(f"a table of the result is damaged: {str(error).splitlines()[0]}", 2)
     return outcome if isinstance(outcome, int) else 0
 
 
@@ -92,6 +101,7 @@ def error_code(error: LonghaulError) -> int:
 
 
 def _complain(message: str, code: int) -> int:
+    message = terminal.printable(message)
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    console.print(f"longhaul: {message}" if code == 130 else f"error: {message}", markup=False)
+    console.print(f"longhaul: {message}" if code > 128 else f"error: {message}", markup=False)
     return code

@@ -6,17 +6,22 @@ import re
 from pathlib import Path
 
 import typer
+from rich.markup import escape
 
 from .. import core, outputs
 from ..document import Document, read
 from ..errors import LonghaulError
+from ..large import check
+from ..large import estimate as estimate_size
 from ..progress import of_run, of_sweep
 from ..running import run_document
 from ..sweep import ENGINES, POLICIES, Plan, PlannedRun, Store, SweepResult, make_engine, make_plan, run_plan, unique
 from ..sweep.cost import estimate
+from ..sweep.metrics import check_metrics
 from ..units import counted, quantity
 from . import options, tables
 from .options import messages
+from .terminal import exit_code
 
 SCENARIO = typer.Argument(..., help="Scenario file: TOML, or JSON if it ends in .json.", show_default=False)
 SET = typer.Option(
@@ -29,6 +34,7 @@ SEED = typer.Option(
     None, "--seed", min=0, max=2**63 - 1, help="Seed of all random streams (of a sweep: of the first replication)."
 )
 OUT = typer.Option(None, "--out", "-o", help="Result directory  [default: results/NAME-ID]", show_default=False)
+LARGE = typer.Option(False, "--large", help="Make results that are estimated to take more than 500 MB.")
 FORCE = typer.Option(False, "--force", help="Replace another Longhaul result in the result directory.")
 JSON = typer.Option(False, "--json", help="Print JSON instead of tables.")
 QUIET = typer.Option(False, "--quiet", "-q", help="Print nothing but errors.")
@@ -58,15 +64,19 @@ def run(
     force: bool = FORCE,
     no_tables: bool = typer.Option(False, "--no-tables", help="Write no time series, only the summary."),
     report: bool = REPORT,
+    large: bool = LARGE,
     as_json: bool = JSON,
     quiet: bool = QUIET,
 ) -> None:
     """Run one scenario: write its result directory, print its summary."""
     document = read(scenario)
     changes = _changes(set, seed)
-    _, run_id = core.resolve(document, changes)
+    resolved, run_id = core.resolve(document, changes)
+    _note(check(estimate_size(resolved, not no_tables), large), quiet)
     if document.sweep is not None and not quiet:
-        messages.print("note: the [sweep] table is for `longhaul sweep`; this is the scenario's own point", style="dim")
+        messages.print(
+            "note: the \\[sweep] table is for `longhaul sweep`; this is the scenario's own point", style="dim"
+        )
     out = out or Path("results") / f"{_slug(document)}-{run_id[:8]}"
     with of_run(messages, not quiet and not as_json, "simulating") as (progress, drawing):
         result = run_document(
@@ -76,6 +86,7 @@ def run(
             tables=not no_tables,
             force=force,
             report=report,
+            large=large,
             progress=progress,
             drawing=drawing,
         )
@@ -126,6 +137,7 @@ def sweep(
     changed: str = CHANGED,
     force: bool = FORCE,
     report: bool = REPORT,
+    large: bool = LARGE,
     as_json: bool = JSON,
     quiet: bool = QUIET,
 ) -> None:
@@ -138,6 +150,9 @@ def sweep(
     options.one_of("--changed", changed, POLICIES)
     options.one_of("--engine", engine, ENGINES)
     out = out or Path("results") / f"{_slug(document)}-sweep"
+    if columns:
+        check_metrics(plan, columns)
+    _note(check(plan.largest(with_tables), large), quiet)
     store = Store(out, plan)
     if dry_run:
         going_on = resume and store.continues(resume=True, join=False, force=False)
@@ -146,7 +161,7 @@ def sweep(
         return
     missing = store.missing(part)
     result = _run_sweep(
-        document, plan, out, part, jobs, engine, with_tables, resume, force, changed, report, quiet or as_json
+        document, plan, out, part, jobs, engine, with_tables, resume, force, changed, report, large, quiet or as_json
     )
     if as_json:
         typer.echo(
@@ -181,6 +196,7 @@ def _run_sweep(
     force: bool,
     changed: str,
     report: bool,
+    large: bool,
     quiet: bool,
 ) -> SweepResult:
     try:
@@ -197,13 +213,19 @@ def _run_sweep(
                 force=force,
                 changed=changed,
                 report=report,
+                large=large,
                 observer=observer,
                 drawing=drawing,
             )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         error = LonghaulError(f"interrupted; finished runs are kept in {out}: the same command with --resume goes on")
-        error.exit_code = 130  # type: ignore[attr-defined]
+        error.exit_code = exit_code(interrupt)  # type: ignore[attr-defined]
         raise error from None
+
+
+def _note(text: str | None, quiet: bool) -> None:
+    if text and not quiet:
+        messages.print(f"[yellow]note:[/yellow] {escape(text)}")
 
 
 def _print_report(out: Path) -> None:

@@ -50,6 +50,12 @@ def plot(
         unknown = [name for name in wanted_kinds if name not in plots.KINDS]
         if unknown:
             raise PlotError(f"no figure is called {unknown[0]!r}; there are {', '.join(plots.KINDS)}")
+        if not wanted_kinds and not loaded.has_tables:
+            held = ",".join(plots.kinds_for(loaded))
+            raise PlotError(
+                f"{result / 'flows.parquet'} is missing: the run was made without time series, or the file was deleted;"
+                f" --kind {held} draws what the summary holds"
+            )
         figures = [(name, plots.draw(loaded, name, view)) for name in wanted_kinds or plots.kinds_for(loaded)]
     for name, figure in figures:
         for format in formats:

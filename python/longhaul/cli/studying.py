@@ -21,6 +21,7 @@ from ..sweep import ENGINES, POLICIES, PlannedRun
 from ..units import counted
 from . import options
 from .options import messages
+from .terminal import exit_code
 
 STYLES = {"reproduced": "green", "partly": "yellow", "not": "bold red", "not run": "dim"}
 
@@ -83,9 +84,9 @@ def _run(campaign: studies.Campaign, missing: Sequence[PlannedRun], request: Req
     try:
         with of_sweep(messages, not (request.quiet or request.as_json), "reproducing") as (observer, _):
             campaign.run(missing, jobs=request.jobs, engine=request.engine, observer=observer)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         error = LonghaulError(f"interrupted; finished runs are kept in {campaign.store.runs}: the same command goes on")
-        error.exit_code = 130  # type: ignore[attr-defined]
+        error.exit_code = exit_code(interrupt)  # type: ignore[attr-defined]
         raise error from None
 
 

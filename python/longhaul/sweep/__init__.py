@@ -9,6 +9,7 @@ from typing import Any
 from .. import outputs
 from ..document import Document
 from ..errors import LonghaulError
+from ..large import check
 from ..scenario import Scenario, as_document, overrides
 from .changed import POLICIES, settle
 from .cost import Cost
@@ -40,6 +41,7 @@ def sweep(
     resume: bool = False,
     force: bool = False,
     changed: str = "refuse",
+    large: bool = False,
     observer: Observer | None = None,
 ) -> SweepResult:
     """Runs a sweep into the directory `out` and returns its result.
@@ -48,7 +50,7 @@ def sweep(
     with a sweep that was interrupted, or has more points or seeds now; only what is missing is run. `engine` makes the runs:
     "local" on this machine's cores, "ray" on a Ray cluster; the results are the same. `jobs` is the number of runs at once (all cores).
     `changed` says what to do with runs from another build of the simulator: "refuse", "rerun", or "check" (make a few again, and
-    keep all if every byte is the same).
+    keep all if every byte is the same). Runs whose result would take more than 500 MB are made only with `large=True`.
     """
     document = as_document(scenario)
     plan = make_plan(document, overrides(set), grid=grid, points=points, replications=replications, seed=seed)
@@ -62,6 +64,7 @@ def sweep(
         resume=resume,
         force=force,
         changed=changed,
+        large=large,
         observer=observer,
     )
 
@@ -79,6 +82,7 @@ def run_plan(
     force: bool = False,
     changed: str = "refuse",
     report: bool = False,
+    large: bool = False,
     observer: Observer | None = None,
     drawing: Callable[[int, int], None] | None = None,
 ) -> SweepResult:
@@ -86,6 +90,7 @@ def run_plan(
 
     Runs in `out` that are not of this plan are kept, and left out of its tables. A report that is there is made again.
     """
+    check(plan.largest(tables), large)
     store = Store(out, plan)
     failures: dict[str, str] = {}
     with make_engine(engine, jobs) if isinstance(engine, str) else engine as maker:

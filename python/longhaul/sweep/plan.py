@@ -13,6 +13,7 @@ from typing import Any
 from .. import core, toml
 from ..document import Document
 from ..errors import ScenarioError
+from ..large import Estimate, estimate
 
 _KEYS = ("replications", "grid", "list")
 
@@ -46,6 +47,12 @@ class Plan:
     #: Identity of the scenario that the sweep varies, whatever its points and seeds: a grown sweep keeps it.
     base_id: str
     runs: tuple[PlannedRun, ...]
+    #: What a run of each point takes, without and with time series.
+    sizes: tuple[tuple[Estimate, Estimate], ...] = ()
+
+    def largest(self, tables: bool) -> Estimate:
+        """What the largest run takes, with or without its time series."""
+        return max((both[tables] for both in self.sizes), key=lambda size: size.result, default=Estimate())
 
     @property
     def cells(self) -> int:
@@ -88,18 +95,21 @@ def make_plan(
     resolved = tomllib.loads(core.resolve(document, fixed)[0])
     first = int(resolved["run"]["seed"]) if seed is None else seed
     runs = []
+    sizes = []
     for cell, parameters in enumerate(cells):
         point = [(path, toml.value(item)) for path, item in parameters.items()]
         for k in range(replications):
             changes = (*fixed, *point, ("run.seed", str(first + k)))
             try:
-                _, run_id = core.resolve(document, changes)
+                text, run_id = core.resolve(document, changes)
             except ScenarioError as error:
                 raise _blame_the_sweep(error, point) from None
+            if k == 0:
+                sizes.append((estimate(text, False), estimate(text)))
             runs.append(PlannedRun(run_id, cell, dict(parameters), k, first + k, document, changes))
     names = tuple(dict.fromkeys(path for parameters in cells for path in parameters))
     _, base_id = core.resolve(document, (*fixed, ("run.seed", "0")))
-    return Plan(str(resolved["name"]), names, replications, first, base_id, tuple(runs))
+    return Plan(str(resolved["name"]), names, replications, first, base_id, tuple(runs), tuple(sizes))
 
 
 def _blame_the_sweep(error: ScenarioError, point: Sequence[tuple[str, str]]) -> ScenarioError:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from .. import stats
 from ..errors import PlotError, ResultError
+from ..naming import meant
 from ..results import Result, load_run, read_json, read_table, unit_of
 from ..units import counted
+from .metrics import refuse_unknown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -113,10 +115,14 @@ class SweepResult:
         return load_run(self.path / "runs" / run_id)
 
     def table(self, metrics: Sequence[str] | None = None) -> pl.DataFrame:
-        """One row per point: parameters and the mean of each metric, with the half width of its 95 % interval."""
+        """One row per point: parameters and the mean of each metric, with the half width of its 95 % interval.
+
+        Raises `ResultError` if no run has such a metric.
+        """
         import polars as pl
 
         chosen = list(metrics) if metrics is not None else [m for m in self.metrics if "." not in m]
+        refuse_unknown(chosen, self.runs.columns)
         wide = self.cells.select("cell", *self.parameters).unique(maintain_order=True)
         for name in chosen:
             part = self.cells.filter(pl.col("metric") == name).select(
@@ -136,6 +142,7 @@ class SweepResult:
 
         if parameter not in self.parameters:
             raise ResultError(f"{parameter!r} was not swept; there are {', '.join(self.parameters)}")
+        refuse_unknown([metric], self.runs.columns)
         others = [p for p in self.parameters if p != parameter]
         base = self.runs.filter(pl.col(parameter) == baseline)
         if base.is_empty():
@@ -160,7 +167,8 @@ class SweepResult:
         from ..plots import margins, style, sweep
 
         if metric not in self.metrics:
-            raise PlotError(f"no metric {metric!r} in this sweep; there are {', '.join(self.metrics)}")
+            hint = meant(metric, self.metrics) or "; `longhaul list metrics` explains all"
+            raise PlotError(f"no run of this sweep has a value of the metric {metric!r}{hint}")
         with style.styled():
             figure = sweep.draw(self, metric, parameter)
             margins.place(figure)

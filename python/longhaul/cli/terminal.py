@@ -1,0 +1,93 @@
+"""What surrounds a command: characters that a terminal lacks, and signals that end the process."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+#: What stands for characters that Longhaul prints where the terminal's encoding lacks them.
+_PLAIN = {
+    "±": "+-", "–": "-", "−": "-", "→": "->", "×": "x", "µ": "u", "μ": "u", "∞": "inf", "…": "...", "─": "-", "│": "|",
+    "·": "*", "≤": "<=", "≥": ">=", "²": "^2", "\u00a0": " ", "“": '"', "”": '"', "’": "'",
+}  # fmt: skip
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked the process to end: everything is tidied up as after Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        """By the signal of this number."""
+        super().__init__()
+        self.number = number
+
+
+def exit_code(interrupt: BaseException | None) -> int:
+    """The exit code after an interruption: 128 and the signal's number.
+
+    >>> exit_code(KeyboardInterrupt()), exit_code(Stopped(15))
+    (130, 143)
+    """
+    while interrupt is not None:
+        if isinstance(interrupt, Stopped):
+            return 128 + interrupt.number
+        interrupt = interrupt.__context__
+    return 130
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """SIGTERM and a terminal that goes away end the process as Ctrl-C does, unless they are ignored (`nohup`)."""
+    names = ("SIGTERM", "SIGHUP")
+    taken = [number for name in names if (number := getattr(signal, name, None)) is not None]
+    taken = [number for number in taken if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # once is enough, and must not disturb the tidying up
+    raise Stopped(number)
+
+
+def print_anything() -> None:
+    """What the encoding of standard output or standard error lacks is written in other characters, and raises nothing."""
+    codecs.register_error("longhaul", _replace)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="longhaul")
+
+
+def printable(text: str) -> str:
+    """A text without characters that steer a terminal or turn what follows around: these are written as escapes.
+
+    >>> printable("a\\x1b[31m b\\u202e\\n")
+    'a\\\\u001b[31m b\\\\u202e\\n'
+    """
+    return "".join(char if char in "\n\u00a0" or char.isprintable() else _escaped(char) for char in text)
+
+
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    """Plain characters for those that are known, else an escape as in JSON."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAIN.get(char) or _escaped(char) for char in error.object[error.start : error.end]), error.end
+
+
+def _escaped(char: str) -> str:
+    """`\\uXXXX`, for characters beyond the 16-bit plane twice.
+
+    >>> print(_escaped("é"), _escaped("\U0001f600"))
+    \\u00e9 \\ud83d\\ude00
+    """
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

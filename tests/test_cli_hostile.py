@@ -1,0 +1,238 @@
+"""What nobody would do on purpose: devices, pipes, other tables, narrow terminals, a million flows, SIGTERM."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import SMALL
+from longhaul import cli, core, large, run
+from longhaul.document import LARGEST
+from longhaul.errors import LonghaulError
+from synthetic import write_result
+from test_cli_bad_input import clear
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        ("drop_rate", ["'drop_rate'; did you mean link.satellite.forward.drop_rate or link.satellite.reverse.drop_rate?"]),
+        ("queue_delay_p95_s", ["link.satellite.forward.queue_delay_p95_s"]),
+        ("link.satellite.drop_rate", ["link.satellite.forward.drop_rate"]),
+        ("link.satelite.forward.drop_rate", ["link.satellite.forward.drop_rate"]),
+        ("goodput_bsp", ["did you mean goodput_bps"]),
+        ("group.web.timeouts", ["did you mean group.users.timeouts"]),
+        ("goodput_bps,xyzzy", ["'xyzzy'; `longhaul list metrics` explains all"]),
+        (",", ["write names of metrics"]),
+    ],
+)  # fmt: skip
+def test_a_metric_that_no_run_has_is_refused_before_the_sweep_with_the_nearest(
+    command, sweep_file, tmp_path, metrics, words
+):
+    outcome = command("sweep", sweep_file, "--metrics", metrics, "--out", tmp_path / "s")
+    clear(outcome, *words)
+    assert len(outcome.err) < 400
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_metric_of_one_point_only_is_a_column(command, scenario, tmp_path):
+    grid = 'link.satellite.serial=[{ framing = "ppp" }, { framing = "ppp", vj = {} }]'
+    name = "link.satellite.reverse.vj_compressed_packets"
+    outcome = command("sweep", scenario, "--grid", grid, "--metrics", name, "--out", tmp_path / "s")
+    assert outcome.code == 0, outcome.err
+    assert "–" in outcome.out
+
+
+@pytest.mark.parametrize("name", ["flows", "links"])
+def test_another_table_in_place_of_one_is_named(command, tmp_path, name):
+    write_result(tmp_path / "r", 3, duration=50)
+    other = {"flows": "links", "links": "flows"}[name]
+    shutil.copy(tmp_path / "r" / f"{other}.parquet", tmp_path / "r" / f"{name}.parquet")
+    for subcommand in ("plot", "report"):
+        clear(command(subcommand, tmp_path / "r"), f"{name}.parquet is damaged: it is another table")
+
+
+def test_figures_without_their_table_are_an_error(command, tmp_path):
+    write_result(tmp_path / "r", 3, duration=50, tables=False)
+    clear(command("plot", tmp_path / "r"), "flows.parquet is missing", "--kind limits,fairness")
+    assert command("plot", tmp_path / "r", "--kind", "limits").code == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_utf_8_gets_other_characters(scenario, sweep_file, tmp_path, monkeypatch, encoding):
+    text = SMALL.replace('name = "small"', 'name = "Übertragung → 日本 \U0001f6f0"')
+    scenario.write_text(text)
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2))
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    assert cli.run(["run", str(scenario), "--out", str(tmp_path / "r")]) == 0
+    assert cli.run(["run", str(scenario), "--out", str(tmp_path / "r"), "--json"]) == 0
+    assert cli.run(["sweep", str(sweep_file), "--out", str(tmp_path / "s")]) == 0
+    assert cli.run(["list", "metrics"]) == 0
+    assert cli.run(["run", str(tmp_path / "日本")]) == 2
+    out.flush()
+    err.flush()
+    # click takes a stream in ASCII for one that was set up wrongly, and writes UTF-8 into it.
+    printed = out.buffer.getvalue().decode("utf-8" if encoding == "ascii" else encoding)
+    assert " -> " in printed
+    assert "\\u65e5\\u672c" in printed
+    assert "\\u65e5\\u672c" in err.buffer.getvalue().decode(encoding)
+    summary, _ = json.JSONDecoder().raw_decode(printed[printed.index("{\n") :])
+    assert "\u65e5\u672c" in summary["name"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a = 1\0", ["not a text file", "NUL"]),
+        (SMALL.encode("utf-16"), ["not a text file"]),
+        (b"\xff\xfe", ["UTF-8"]),
+        (b" " * (LARGEST + 1), ["larger than 16 MB"]),
+        (b"a = " + b"[" * 100_000, ["bad.toml"]),
+        (b"a = " + b"{a=" * 10_000, ["bad.toml"]),
+        (b"a." * 10_000 + b"b = 1", ["bad.toml"]),
+        (SMALL.replace("count = 3", f"count = {'9' * 5000}").encode(), ["bad.toml"]),
+        (SMALL.replace("count = 3", "count = nan").encode(), ["bad.toml"]),
+        (SMALL.replace("count = 3", "count = -3").encode(), ["bad.toml"]),
+        (SMALL.replace("count = 3", "count = 3\ncount = 4").encode(), ["duplicate key"]),
+        (SMALL.replace("count = 3", 'count = 3\n"\\u202e" = 4').encode(), ["unknown field"]),
+        ((SMALL + '[[middlebox]]\nkind = "accelerator"\nat = "hub"\n').encode(), ["accelerator", "split"]),
+    ],
+    ids=lambda value: "" if isinstance(value, list) else repr(value[:12]),
+)
+def test_files_that_are_no_scenarios_are_refused_in_a_few_lines(command, tmp_path, content, words):
+    file = tmp_path / "bad.toml"
+    file.write_bytes(content)
+    outcome = command("run", file, "--out", tmp_path / "r")
+    clear(outcome, *words)
+    assert len(outcome.err) < 3000
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[" * 100_000, ["nested too deeply"]),
+        ('{"a": ' * 100_000, ["nested too deeply"]),
+        ('{"name": "\\ud800", "run": {}}', ["surrogate"]),
+        ('{"run": {"seed": NaN}}', ["NaN is no number"]),
+        ('{"run": {"seed": 1e999}}', ["bad.json"]),
+        ("9" * 5000, ["bad.json"]),
+    ],
+)
+def test_json_that_is_no_scenario_is_refused(command, tmp_path, content, words):
+    file = tmp_path / "bad.json"
+    file.write_text(content)
+    clear(command("run", file, "--out", tmp_path / "r"), *words)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices")
+def test_devices_directories_and_pipes_end_at_once(command, scenario, tmp_path):
+    clear(command("run", "/dev/zero"), "/dev/zero: larger than 16 MB")
+    clear(command("run", "/dev/null"), "the file is empty")
+    clear(command("run", tmp_path), "irectory")
+    os.mkfifo(tmp_path / "pipe")
+    clear(command("run", tmp_path / "pipe"), "nothing is written into it")
+    reader, writer = os.pipe()
+    os.write(writer, scenario.read_bytes())
+    os.close(writer)
+    assert command("run", f"/dev/fd/{reader}", "--out", tmp_path / "r", "-q").code == 0
+    os.close(reader)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_scenario(command, scenario, tmp_path):
+    scenario.write_bytes(b"\xef\xbb\xbf" + scenario.read_bytes())
+    assert command("run", scenario, "--out", tmp_path / "r", "-q").code == 0
+
+
+def test_a_result_of_gigabytes_is_announced_and_made_on_request_only(command, scenario, tmp_path, monkeypatch):
+    million = ("--set", "flow.users.count=1000000")
+    clear(
+        command("run", scenario, *million, "--out", tmp_path / "r"),
+        "1,000,000 flows take about 14 GB of memory",
+        "summary.json 1.65 GB",
+        "--large",
+    )
+    clear(command("sweep", scenario, *million, "-n", 2, "--out", tmp_path / "r"), "--large")
+    clear(command("run", scenario, "--set", "run.sample=2 us", "--out", tmp_path / "r"), "time series", "run.sample")
+    with pytest.raises(LonghaulError, match="summary.json 1.65 GB"):
+        run(scenario, set={"flow.users.count": 1_000_000})
+    assert not (tmp_path / "r").exists()
+    monkeypatch.setattr(large, "NOTABLE", 1000)
+    monkeypatch.setattr(large, "LARGEST", 2000)
+    clear(command("run", scenario, "--out", tmp_path / "r"), "3 flows")
+    outcome = command("run", scenario, "--large", "--out", tmp_path / "r")
+    assert outcome.code == 0
+    assert "note: 3 flows take about" in outcome.err
+    assert command("sweep", scenario, "-n", 2, "--large", "--out", tmp_path / "s").code == 0
+
+
+def test_the_estimate_of_a_summary_is_near_its_size(command, scenario, tmp_path):
+    command("run", scenario, "--set", "flow.users.count=300", "--out", tmp_path / "r", "-q")
+    size = (tmp_path / "r" / "summary.json").stat().st_size
+    expected = large.estimate((tmp_path / "r" / "scenario.toml").read_text()).summary
+    assert 0.5 < expected / size < 1.5
+
+
+def test_messages_hold_no_control_characters(command, scenario, tmp_path):
+    scenario.write_text(SMALL.replace("count = 3", 'count = 3\n"\\u001b[31m\\u202e" = 4'))
+    outcome = command("run", scenario, "--out", tmp_path / "r")
+    clear(outcome, "unknown field `\\u001b[31m\\u202e`")
+    assert outcome.err.replace("\n", "").isprintable()
+
+
+def _process(*arguments: object) -> subprocess.Popen[str]:
+    code = "from longhaul.cli import main; main()"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def _wait_for(happened, process):
+    deadline = time.monotonic() + 120
+    while not happened():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path, scenario, number):
+    out = tmp_path / "out"
+    process = _process("run", scenario, "--set", "run.duration=80000 h", "--set", "run.sample=1 h", "--out", out / "r")
+    _wait_for(lambda: list(out.glob(".r.*.partial/*")) or list(out.glob(".r.*.partial")), process)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, errors
+    assert errors.strip().endswith("longhaul: interrupted")
+    assert not list(out.iterdir())
+
+
+def test_sigterm_ends_a_sweep_and_keeps_finished_runs(command, sweep_file, tmp_path):
+    out = tmp_path / "s"
+    process = _process("sweep", sweep_file, "--set", "run.duration=5000 s", "--out", out, "--jobs", "1")
+    _wait_for(lambda: any((path / "summary.json").exists() for path in (out / "runs").glob("*")), process)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 143, errors
+    assert "--resume" in errors
+    assert not list((out / "runs").glob(".*"))
+
+
+def test_many_flow_sections_cost_no_more_than_each_its_share():
+    def cost(sections):
+        head, flow = SMALL.split("[[flow]]")
+        text = head + "".join(f"[[flow]]{flow.replace('users', f'users{i}')}" for i in range(sections))
+        document = cli.running.Document(text, "many.toml")
+        began = time.process_time()
+        core.resolve(document)
+        return time.process_time() - began
+
+    few, many = (min(cost(sections) for _ in range(2)) for sections in (500, 4000))
+    assert many < 16 * few, (few, many)
