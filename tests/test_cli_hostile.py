@@ -12,6 +12,9 @@ import sys
 import time
 from pathlib import Path
 
+import longhaul
+import longhaul.core
+import longhaul.document
 import pytest
 from conftest import SMALL
 from longhaul import cli, core, large, run
@@ -162,7 +165,7 @@ def test_a_result_of_gigabytes_is_announced_and_made_on_request_only(command, sc
     )
     clear(command("sweep", scenario, *million, "-n", 2, "--out", tmp_path / "r"), "--large")
     clear(command("run", scenario, "--set", "run.sample=2 us", "--out", tmp_path / "r"), "time series", "run.sample")
-    with pytest.raises(LonghaulError, match="summary.json 1.65 GB"):
+    with pytest.raises(LonghaulError, match=r"summary\.json 1\.65 GB"):
         run(scenario, set={"flow.users.count": 1_000_000})
     assert not (tmp_path / "r").exists()
     monkeypatch.setattr(large, "NOTABLE", 1000)
@@ -236,3 +239,55 @@ def test_many_flow_sections_cost_no_more_than_each_its_share():
 
     few, many = (min(cost(sections) for _ in range(2)) for sections in (500, 4000))
     assert many < 16 * few, (few, many)
+
+
+def test_a_link_that_loses_everything_is_named(command, scenario, tmp_path):
+    lossy = ("--set", "link.satellite.loss.probability=1", "--set", "run.warmup=0 s")
+    outcome = command("run", scenario, *lossy, "--out", tmp_path / "r")
+    explained = command("explain", tmp_path / "r").out
+    for text in (outcome.out, explained):
+        assert "Delivered nothing: satellite (hub → remote) lost every packet" in text
+        assert "handshake 1" not in text
+
+
+def test_verify_of_another_version_or_build_says_what_to_do(command, scenario, tmp_path):
+    out = tmp_path / "r"
+    command("run", scenario, "--out", out, "-q")
+    timing = json.loads((out / "timing.json").read_text())
+    (out / "timing.json").write_text(json.dumps(timing | {"program": "0123456789abcdef"}))
+    assert command("verify", out).code == 0
+    (out / "flows.parquet").write_bytes(b"")
+    outcome = command("verify", out)
+    assert outcome.code == 1
+    assert "made by another build of this version" in outcome.out
+    assert json.loads(command("verify", out, "--json").out)[0]["other_build"] is True
+    summary = json.loads((out / "summary.json").read_text())
+    (out / "summary.json").write_text(json.dumps(summary | {"longhaul": "99.0"}))
+    clear(command("verify", out), "was made by Longhaul 99.0", f"run {out / 'scenario.toml'} again")
+
+
+def test_no_error_number_of_the_system_is_shown(command, scenario, tmp_path):
+    app = 'app = { kind = "trace", file = "nowhere.csv" }\ncount = 3'
+    scenario.write_text(SMALL.replace("count = 3", app))
+    outcome = command("run", scenario, "--out", tmp_path / "r")
+    clear(outcome, "nowhere.csv cannot be read: No such file or directory")
+    write_result(tmp_path / "w", 3, duration=50)
+    (tmp_path / "w" / "scenario.toml").unlink()
+    report = command("report", tmp_path / "w")
+    clear(report, "scenario.toml: No such file or directory")
+    for message in (outcome.err, report.err):
+        assert "rrno" not in message
+        assert "os error" not in message
+
+
+def test_short_forms_of_the_python_guide_work_in_files_and_overrides(command, scenario, tmp_path):
+    text = SMALL.replace('queue = { kind = "droptail", limit = "30 packets" }', 'queue = "30 packets"')
+    text = text.replace('loss = { kind = "random", probability = "0.1 %" }', 'loss = "0.1 %"')
+    identity = longhaul.core.resolve(longhaul.document.parse(SMALL, "long"))[1]
+    assert longhaul.core.resolve(longhaul.document.parse(text, "short"))[1] == identity
+    changed = ("--set", "link.satellite.queue=9 packets", "--set", "link.satellite.loss=1 %")
+    assert command("run", scenario, *changed, "--out", tmp_path / "r", "-q").code == 0
+    resolved = (tmp_path / "r" / "scenario.toml").read_text()
+    assert 'limit = "9 packets"' in resolved
+    assert "probability = 0.01" in resolved
+    clear(command("run", scenario, "--set", "link.satellite.queue=9"), "has no unit")

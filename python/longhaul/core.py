@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -89,15 +90,20 @@ def run(
     try:
         summary = core.run(document.text, document.source, list(overrides), out, tables, progress)
     except core.ScenarioError as error:
-        raise ScenarioError(str(error)) from None
+        raise ScenarioError(_without_number(error)) from None
     except core.RunCancelled as error:
         raise RunCancelled(str(error)) from None
     except core.RunError as error:
-        raise RunError(str(error)) from None
+        raise RunError(_without_number(error)) from None
     if out is not None:
         outputs.add_timing(out, cpu_s=time.thread_time() - began)
     result: dict[str, Any] = json.loads(summary)
     return result
+
+
+def _without_number(error: Exception) -> str:
+    """What the system said of a file, without the number that it has for it."""
+    return re.sub(r" \(os error \d+\)", "", str(error))
 
 
 def resolve(document: Document, overrides: Overrides = ()) -> tuple[str, str]:
@@ -106,7 +112,7 @@ def resolve(document: Document, overrides: Overrides = ()) -> tuple[str, str]:
     try:
         text, run_id = core.resolve(document.text, document.source, list(overrides))
     except core.ScenarioError as error:
-        raise ScenarioError(str(error)) from None
+        raise ScenarioError(_without_number(error)) from None
     return text, run_id
 
 

@@ -77,6 +77,13 @@ def explain(flow: dict[str, Any], summary: dict[str, Any] | None = None, warned_
     return " ".join(sentences) or "Nothing limited it for long."
 
 
+def _losing_all(flow: dict[str, Any], summary: dict[str, Any]) -> list[str]:
+    """The links on a flow's way, there and back, on which no packet got through."""
+    on_the_way = dict.fromkeys([*flow.get("data_path", []), *flow.get("ack_path", [])])
+    links = [summary["links"][index] for index in on_the_way] if "links" in summary else []
+    return [bottleneck.link_name(link) for link in links if (link["metrics"].get("drop_rate") or 0.0) >= 1.0]
+
+
 def _without_data(flow: dict[str, Any], summary: dict[str, Any]) -> str:
     """What to say of a flow that had stopped before the measured time, or was never connected; else an empty text."""
     metrics = flow.get("metrics") or {}
@@ -85,6 +92,8 @@ def _without_data(flow: dict[str, Any], summary: dict[str, Any]) -> str:
     name, share = main_limit(flow)
     if metrics.get("delivered_bytes") != 0 or name != "handshake":
         return ""
+    if dead := _losing_all(flow, summary):
+        return f"Delivered nothing: {' and '.join(dead)} lost every packet, so that no connection could be opened."
     text = f"Delivered nothing: it waited for the handshake {quantity(share, 'share', 2)} of the time that it was measured."
     link = bottleneck.slowest_link(flow, summary)
     if link and flow.get("mss_bytes"):

@@ -78,8 +78,10 @@ class Result:
         file = self._file("scenario.toml")
         try:
             return file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ResultError(f"{file} cannot be read ({error})") from None
+        except OSError as error:
+            raise ResultError(explain_os_error(error, "read", file)) from None
+        except UnicodeDecodeError as error:
+            raise ResultError(f"{file} is damaged: not a text in UTF-8 (byte {error.start} cannot be read)") from None
 
     @cached_property
     def flows(self) -> pl.DataFrame:

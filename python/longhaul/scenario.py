@@ -37,7 +37,7 @@ class Scenario:
     ends = ["hub", "remote"]
     rate = "10 Mbit/s"
     delay = "250 ms"
-    queue = { kind = "droptail", limit = "300 packets" }
+    queue = "300 packets"
     <BLANKLINE>
     [[flow]]
     from = "hub"
@@ -108,11 +108,12 @@ class Scenario:
         queue: str | Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Scenario:
-        """A duplex link between nodes `a` and `b`; a queue given as text is the limit of a DropTail queue.
+        """A duplex link between nodes `a` and `b`. As in scenario files, a queue given as text is the limit of a DropTail queue, and
+        a loss given as text or number the probability of random loss.
 
         Further settings: `loss`, `outages`, `changes`, and `forward`, `reverse` for what differs between directions.
         """
-        known = {"rate": rate, "delay": delay, "queue": _queue(queue)}
+        known = {"rate": rate, "delay": delay, "queue": queue}
         return self._append("link", {"name": name, "ends": [a, b], **_given(known), **settings})
 
     def dumbbell(
@@ -183,10 +184,6 @@ class Scenario:
 
 def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if value is not None}
-
-
-def _queue(queue: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    return {"kind": "droptail", "limit": queue} if isinstance(queue, str) else queue
 
 
 def as_document(scenario: Scenario | Document | str | Path) -> Document:

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import core, document
+from . import core, document, outputs
 from .errors import ResultError
 from .results import load_run, require_directory
 from .sweep import SweepResult
@@ -22,6 +22,8 @@ class Check:
     path: Path
     files: int
     different: tuple[str, ...]
+    #: Whether another build of the same version made it.
+    other_build: bool = False
 
     @property
     def same(self) -> bool:
@@ -61,7 +63,8 @@ def check(path: Path, progress: core.ProgressCallback | None = None) -> Check:
         )
     if summary["longhaul"] != core.version():
         raise ResultError(
-            f"{path} was made by version {summary['longhaul']}, this is {core.version()}: versions may differ in results"
+            f"{path} was made by Longhaul {summary['longhaul']}, this is {core.version()}: a difference would not mean that anything"
+            f" is wrong. Verify it with {summary['longhaul']}, or run {path / 'scenario.toml'} again and compare both results"
         )
     old = {file.name: file for file in sorted(path.iterdir()) if file.is_file() and _compared(file.name)}
     with tempfile.TemporaryDirectory(prefix="longhaul-verify-") as again:
@@ -73,7 +76,8 @@ def check(path: Path, progress: core.ProgressCallback | None = None) -> Check:
         )
         new = {file.name: file for file in Path(again).iterdir() if _compared(file.name)}
         different = [name for name in new if name not in old or not _same(old[name], new[name])]
-    return Check(path, len(new), tuple(sorted(different)))
+    made_by = outputs.program_of(path)
+    return Check(path, len(new), tuple(sorted(different)), made_by not in (None, core.program()))
 
 
 def _compared(name: str) -> bool:

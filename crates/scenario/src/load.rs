@@ -2,6 +2,8 @@
 
 use crate::error::nearest;
 use crate::linux;
+use crate::meant::meant;
+use crate::shorthand;
 use crate::traces::{self, ReadTable};
 use crate::validate::{Key, Problem, validate};
 use crate::{AppSpec, MiddleboxSpec, Scenario, ScenarioError, VERSION};
@@ -170,12 +172,7 @@ fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> Scena
 
 /// What the parser calls by the names of Rust types, in the words of scenario files.
 fn in_plain_words(message: &str) -> String {
-    const WORDS: [(&str, &str); 8] = [
-        ("internally tagged enum LossSpec", "a table, as in { kind = \"random\", probability = \"1 %\" }"),
-        (
-            "internally tagged enum QueueSpec",
-            "a table, as in { kind = \"droptail\", limit = \"1000 packets\" }",
-        ),
+    const WORDS: [(&str, &str); 6] = [
         ("internally tagged enum AppSpec", "a table, as in { kind = \"bulk\", size = \"1 MB\" }"),
         ("internally tagged enum", "a table with a `kind`"),
         ("struct", "a table"),
@@ -209,7 +206,11 @@ fn suggestion(message: &str) -> Option<String> {
     }
     let (found, expected) = message.split_once(", expected")?;
     let given = found.split('`').nth(1)?;
-    nearest(given, expected.split('`').skip(1).step_by(2))
+    let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    match found.starts_with("unknown field") {
+        true => meant(given, &known),
+        false => nearest(given, known),
+    }
 }
 
 /// Puts one value into the document.
@@ -224,6 +225,9 @@ fn apply(document: &mut Table, path: &str, value: &str) -> Result<(), String> {
     while index < parents.len() {
         let key = parents[index];
         let next = table.entry(key).or_insert_with(|| Value::Table(Table::new()));
+        if let Some(written_out) = shorthand::written_out(key, next).filter(|_| !next.is_table()) {
+            *next = Value::Table(written_out);
+        }
         table = match next {
             Value::Table(inner) => inner,
             Value::Array(list) => {
@@ -279,7 +283,10 @@ fn semantic_error(
     overrides: &[(String, String)],
 ) -> ScenarioError {
     let path = problem.path.iter().map(Key::to_string).collect::<Vec<_>>().join(".");
-    let message = format!("{path}: {}", problem.message);
+    let message = match path.is_empty() {
+        true => problem.message.clone(),
+        false => format!("{path}: {}", problem.message),
+    };
     let blamed = overrides.iter().rev().find(|(over, _)| leads_to(over, &problem.path, scenario));
     let error = if let Some((over, value)) = blamed {
         ScenarioError::new(&format!("--set {over}={value}"), message)

@@ -95,8 +95,13 @@ macro_rules! with_link_settings {
             /// Propagation delay, one way, at most 1 h.
             delay: Duration,
             /// Queue in front of the transmitter; DropTail with 1000 packets if not given.
+            /// A text is such a queue's limit.
+            #[serde(deserialize_with = "crate::shorthand::queue")]
+            #[schemars(schema_with = "crate::shorthand::queue_schema")]
             queue: QueueSpec,
-            /// Loss without congestion.
+            /// Loss without congestion; a probability alone is that of random loss.
+            #[serde(deserialize_with = "crate::shorthand::loss")]
+            #[schemars(schema_with = "crate::shorthand::loss_schema")]
             loss: LossSpec,
             /// Extra delay, uniform between zero and this; packets keep their order.
             jitter: Duration,

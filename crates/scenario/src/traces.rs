@@ -59,9 +59,15 @@ fn place_of(file: &str, source_name: &str) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
+/// Why a file cannot be read, without the number of the error.
+fn reason(why: &std::io::Error) -> String {
+    let text = why.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_string()
+}
+
 fn read_one(path: &Path, format: Format, read_table: ReadTable<'_>) -> Result<Trace, String> {
-    let content =
-        std::fs::read(path).map_err(|why| format!("the trace {} cannot be read: {why}", path.display()))?;
+    let content = std::fs::read(path)
+        .map_err(|why| format!("the trace {} cannot be read: {}", path.display(), reason(&why)))?;
     let trace = match format {
         Format::Parquet => read_table(content)
             .map_err(|why| format!("{}: it cannot be read as a Parquet file: {why}", path.display()))

@@ -388,7 +388,9 @@ mod first_steps {
     #[test]
     fn a_value_where_a_table_is_wanted_is_answered_with_an_example() {
         let message = with_override("link.satellite.loss", "1.5");
-        says(&message, &["--set link.satellite.loss=1.5", "{ kind = \"random\", probability = \"1 %\" }"]);
+        says(&message, &["--set link.satellite.loss=1.5", "between 0 and 1"]);
+        let message = with_override("link.satellite.loss", "true");
+        says(&message, &["--set link.satellite.loss=true", "{ kind = \"random\", probability = \"1 %\" }"]);
         assert!(!message.contains("enum"), "{message}");
         let message = refusal("to = \"remote\"", "to = \"remote\"\napp = \"bulk\"");
         says(&message, &["geo.toml:12", "{ kind = \"bulk\", size = \"1 MB\" }"]);
@@ -535,4 +537,58 @@ fn windows_and_thresholds_that_nothing_could_reach() {
     assert!(refused("flow.0.tcp.initial_window", "1000000000000 packets").contains("at most 1 GiB"));
     let red = "{ kind = \"red\", limit = \"10 packets\", min_threshold = \"50 packets\", max_threshold = \"90 packets\" }";
     assert!(refused("link.satellite.queue", red).contains("RED would never act"));
+}
+
+#[test]
+fn a_missing_section_is_said_without_an_empty_path() {
+    let message = refusal_of(&GOOD[..GOOD.find("[[flow]]").unwrap()]);
+    says(&message, &["geo.toml:1:1: there is no [[flow]]"]);
+}
+
+#[test]
+fn other_words_for_settings_are_answered_with_ours() {
+    for (given, parts) in [
+        ("latency = \"250 ms\"", &["unknown field `latency`", "did you mean \"delay\"?"][..]),
+        ("bandwidth = \"1 Mbit/s\"", &["did you mean \"rate\"?"]),
+        ("Delay = \"1 ms\"", &["did you mean \"delay\"?"]),
+        ("ber = 1e-7", &["loss = { kind = \"bit_error\", rate = 1e-7 }"]),
+        ("buffer = \"10 packets\"", &["did you mean \"queue\"?"]),
+    ] {
+        let text = format!("delay = \"250 ms\"\n{given}");
+        says(&refusal("delay = \"250 ms\"", &text), parts);
+    }
+    for (given, meant) in [
+        ("cc = \"cubic\"", "tcp.congestion"),
+        ("congestion = \"cubic\"", "tcp.congestion"),
+        ("mss = \"1460 B\"", "tcp.mss"),
+        ("src = \"hub\"", "from"),
+    ] {
+        let text = format!("to = \"remote\"\n{given}");
+        says(&refusal("to = \"remote\"", &text), &[&format!("did you mean \"{meant}\"?")]);
+    }
+    says(
+        &refusal("to = \"remote\"", "to = \"remote\"\ntcp.cc = \"cubic\""),
+        &["did you mean \"congestion\"?"],
+    );
+    says(&with_override("flow.download.congestion", "cubic"), &["did you mean \"tcp.congestion\"?"]);
+    says(&with_override("link.satellite.latency", "1 ms"), &["did you mean \"delay\"?"]);
+    let dumbbell = "[run]\nduration = \"10 s\"\n[dumbbell]\nrate = \"1 Mbit/s\"\n[[flow]]\n";
+    says(&refusal_of(dumbbell), &["did you mean \"bottleneck.rate\"?"]);
+    says(&refusal_of(&format!("duration = \"10 s\"\n{GOOD}")), &["did you mean \"run.duration\"?"]);
+}
+
+#[test]
+fn wrong_units_are_answered_with_the_right_text() {
+    says(&refusal("\"50 Mbit/s\"", "\"10mbit\""), &["geo.toml:6", "did you mean \"10 Mbit/s\"?"]);
+    says(&refusal("\"10 s\"", "\"10 sec\""), &["geo.toml:2", "did you mean \"10 s\"?"]);
+    says(&refusal("\"10 s\"", "\"1e300 s\""), &["too large: the largest is 18446744073 s"]);
+}
+
+#[test]
+fn a_very_long_line_is_shown_in_part() {
+    let long = format!("\"250 ms\" # {}", "x".repeat(5000));
+    let message = refusal("delay = \"250 ms\"", &format!("dealy = {long}"));
+    assert!(message.len() < 1000, "{message}");
+    let nested = format!("a = {}", "[".repeat(50_000));
+    assert!(refusal_of(&nested).len() < 1000);
 }

@@ -8,6 +8,7 @@ const PACKETS: Grammar = Grammar {
     example: "1000 packets",
     units: &[("packets", 1)],
     aliases: &[("packet", 1), ("pkts", 1)],
+    mistaken: &[("pkt", "packets"), ("p", "packets"), ("pckts", "packets"), ("segments", "packets")],
 };
 
 /// A limit of a queue or a window, in packets (`"1000 packets"`) or in bytes (`"64 kB"`).
@@ -31,14 +32,17 @@ impl std::str::FromStr for Limit {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         match PACKETS.parse(text) {
             Ok(packets) => Ok(Limit::Packets(packets)),
-            Err(UnitError::UnknownUnit { quantity, accepted: packets, .. }) => {
+            Err(UnitError::UnknownUnit { quantity, accepted: packets, guess: of_packets, .. }) => {
                 text.parse().map(Limit::Bytes).map_err(|error| match error {
-                    UnitError::UnknownUnit { given, unit, accepted: bytes, .. } => UnitError::UnknownUnit {
-                        given,
-                        unit,
-                        quantity,
-                        accepted: format!("{packets}, {bytes}"),
-                    },
+                    UnitError::UnknownUnit { given, unit, accepted: bytes, guess, .. } => {
+                        UnitError::UnknownUnit {
+                            given,
+                            unit,
+                            quantity,
+                            guess: of_packets.or(guess),
+                            accepted: format!("{packets}, {bytes}"),
+                        }
+                    }
                     other => other,
                 })
             }
@@ -113,7 +117,7 @@ mod tests {
     fn refuses_with_both_kinds_of_units() {
         let cases = [
             ("64", format!(r#""64" has no unit; write for instance "1000 packets" (units: {UNITS})"#)),
-            ("64 kb", format!(r#""kb" is not a unit of number of packets or bytes (in "64 kb"); units: {UNITS}"#)),
+            ("64 kb", format!(r#""kb" is not a unit of number of packets or bytes (in "64 kb"), did you mean "64 kB"?; units: {UNITS}"#)),
             ("0.5 packets", r#""0.5 packets" cannot be represented: it is finer than the smallest unit"#.to_string()),
             ("0.5 B", r#""0.5 B" cannot be represented: it is finer than the smallest unit"#.to_string()),
             (

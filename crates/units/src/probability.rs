@@ -37,13 +37,13 @@ impl std::str::FromStr for Probability {
             None => (trimmed, 1.0),
         };
         let value: f64 = number.parse().map_err(|_| UnitError::NoNumber {
-            given: text.to_string(),
+            given: crate::text::quoted(text),
             quantity: "probability",
             example: "1 %",
         })?;
         Probability::new(value / divisor).ok_or(UnitError::OutOfRange {
-            given: text.to_string(),
-            why: "a probability lies between 0 and 1 (0 % and 100 %)",
+            given: crate::text::quoted(text),
+            why: "a probability lies between 0 and 1 (0 % and 100 %)".to_string(),
         })
     }
 }

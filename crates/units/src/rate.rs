@@ -15,6 +15,25 @@ const GRAMMAR: Grammar = Grammar {
         ("baud", 1),
         ("Tbit/s", 1_000_000_000_000),
     ],
+    mistaken: &[
+        ("bit", "bit/s"),
+        ("bits", "bit/s"),
+        ("bits/s", "bit/s"),
+        ("k", "kbit/s"),
+        ("kbit", "kbit/s"),
+        ("kbits", "kbit/s"),
+        ("kbits/s", "kbit/s"),
+        ("m", "Mbit/s"),
+        ("mbit", "Mbit/s"),
+        ("mbits", "Mbit/s"),
+        ("mbits/s", "Mbit/s"),
+        ("g", "Gbit/s"),
+        ("gbit", "Gbit/s"),
+        ("gbits", "Gbit/s"),
+        ("gbits/s", "Gbit/s"),
+        ("tbit", "Tbit/s"),
+        ("bd", "baud"),
+    ],
 };
 
 const NANOS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000;
@@ -100,7 +119,12 @@ mod tests {
         for (text, message) in [
             ("50", format!(r#""50" has no unit; write for instance "50 Mbit/s" (units: {units})"#)),
             ("50 MB/s", format!(r#""MB/s" is not a unit of rate (in "50 MB/s"); units: {units}"#)),
-            ("50 mbit/s", format!(r#""mbit/s" is not a unit of rate (in "50 mbit/s"); units: {units}"#)),
+            (
+                "50 mbit/s",
+                format!(
+                    r#""mbit/s" is not a unit of rate (in "50 mbit/s"), did you mean "50 Mbit/s"?; units: {units}"#
+                ),
+            ),
             (
                 "0.5 bit/s",
                 r#""0.5 bit/s" cannot be represented: it is finer than the smallest unit"#.to_string(),

@@ -15,6 +15,18 @@ pub(crate) const GRAMMAR: Grammar = Grammar {
         ("GiB", 1 << 30),
         ("TiB", 1 << 40),
     ],
+    mistaken: &[
+        ("b", "B"),
+        ("k", "kB"),
+        ("m", "MB"),
+        ("g", "GB"),
+        ("kilobyte", "kB"),
+        ("kilobytes", "kB"),
+        ("megabyte", "MB"),
+        ("megabytes", "MB"),
+        ("gigabytes", "GB"),
+        ("octets", "B"),
+    ],
 };
 
 /// An amount of data in bytes. `"64 kB"` is 64,000 bytes, `"64 KiB"` is 65,536.
@@ -73,8 +85,14 @@ mod tests {
             assert_eq!(text.parse(), Ok(Size::from_bytes(bytes)), "{text}");
         }
         let units = "GB, MB, kB, B, byte, bytes, TB, KiB, MiB, GiB, TiB";
-        for text in ["64 KB", "64 kb", "64 kib", "64 packets"] {
-            let message = format!(r#""{}" is not a unit of size (in "{text}"); units: {units}"#, &text[3..]);
+        for (text, guess) in [
+            ("64 KB", ", did you mean \"64 kB\"?"),
+            ("64 kb", ", did you mean \"64 kB\"?"),
+            ("64 kib", ", did you mean \"64 KiB\"?"),
+            ("64 packets", ""),
+        ] {
+            let message =
+                format!(r#""{}" is not a unit of size (in "{text}"){guess}; units: {units}"#, &text[3..]);
             assert_eq!(text.parse::<Size>().unwrap_err().to_string(), message);
         }
     }

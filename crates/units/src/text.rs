@@ -14,7 +14,7 @@ pub enum UnitError {
         accepted: String,
     },
     /// The unit is none of this quantity.
-    #[error("\"{unit}\" is not a unit of {quantity} (in \"{given}\"); units: {accepted}")]
+    #[error("\"{unit}\" is not a unit of {quantity} (in \"{given}\"){}; units: {accepted}", hint(guess.as_deref()))]
     UnknownUnit {
         /// The text as it was given.
         given: String,
@@ -22,6 +22,8 @@ pub enum UnitError {
         unit: String,
         /// What was expected, for instance "time".
         quantity: &'static str,
+        /// What may have been meant.
+        guess: Option<String>,
         /// All units that are understood.
         accepted: String,
     },
@@ -43,8 +45,23 @@ pub enum UnitError {
         /// The text as it was given.
         given: String,
         /// The limit that it breaks.
-        why: &'static str,
+        why: String,
     },
+}
+
+fn hint(guess: Option<&str>) -> String {
+    guess.map_or_else(String::new, |guess| format!(", did you mean \"{guess}\"?"))
+}
+
+/// Most characters of a text that a message repeats.
+const SHOWN: usize = 80;
+
+/// A text as a message repeats it: whole, if it is not very long.
+pub(crate) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_string(),
+    }
 }
 
 /// One kind of quantity: its units, largest first, each as a multiple of the base unit.
@@ -55,6 +72,8 @@ pub(crate) struct Grammar {
     pub units: &'static [(&'static str, u64)],
     /// Other spellings that are read and never written.
     pub aliases: &'static [(&'static str, u64)],
+    /// Spellings that are not read, in lower case, with the unit that people mean by them.
+    pub mistaken: &'static [(&'static str, &'static str)],
 }
 
 impl Grammar {
@@ -65,7 +84,7 @@ impl Grammar {
 
     /// Parses `"<decimal> <unit>"` to base units.
     pub fn parse(&self, text: &str) -> Result<u64, UnitError> {
-        let given = || text.to_string();
+        let given = || quoted(text);
         let trimmed = text.trim();
         let number_end =
             trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
@@ -87,18 +106,24 @@ impl Grammar {
         }
         let scale =
             self.units.iter().chain(self.aliases).find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
+        let too_large = || UnitError::OutOfRange { given: given(), why: self.too_large() };
         let Some(scale) = scale else {
+            let written_out = self.without_exponent(number, unit);
+            if written_out.is_some_and(|value| value >= u64::MAX as f64) {
+                return Err(too_large());
+            }
             return Err(UnitError::UnknownUnit {
                 given: given(),
-                unit: unit.to_string(),
+                unit: quoted(unit),
                 quantity: self.quantity,
+                guess: self.guess(number, unit),
                 accepted: self.accepted(),
             });
         };
-        let too_large = || UnitError::OutOfRange { given: given(), why: "it is too large" };
         let fraction = fraction.unwrap_or("").trim_end_matches('0');
         if fraction.len() > 18 {
-            return Err(UnitError::OutOfRange { given: given(), why: "it has more than 18 decimals" });
+            let why = "it has more than 18 decimals".to_string();
+            return Err(UnitError::OutOfRange { given: given(), why });
         }
         let whole: u128 = whole.replace('_', "").parse().map_err(|_| too_large())?;
         let mut total = whole.checked_mul(u128::from(scale)).ok_or_else(too_large)?;
@@ -109,12 +134,45 @@ impl Grammar {
             if scaled % denominator != 0 {
                 return Err(UnitError::OutOfRange {
                     given: given(),
-                    why: "it is finer than the smallest unit",
+                    why: "it is finer than the smallest unit".to_string(),
                 });
             }
             total = total.checked_add(scaled / denominator).ok_or_else(too_large)?;
         }
         u64::try_from(total).map_err(|_| too_large())
+    }
+
+    fn too_large(&self) -> String {
+        let (name, scale) = self.units[0];
+        format!("it is too large: the largest is {} {name}", u64::MAX / scale)
+    }
+
+    /// The right text for a number with a unit that is none: a unit in other letters, a usual name of it, or an exponent.
+    fn guess(&self, number: &str, unit: &str) -> Option<String> {
+        let lower = unit.to_lowercase();
+        let mut known = self.units.iter().chain(self.aliases).map(|(name, _)| *name);
+        let meant = known.find(|name| name.to_lowercase() == lower);
+        let named = || self.mistaken.iter().find(|(wrong, _)| *wrong == lower).map(|(_, unit)| *unit);
+        if let Some(unit) = meant.or_else(named) {
+            return Some(format!("{} {unit}", quoted(number)));
+        }
+        struct Printed<'a>(&'a Grammar, u64);
+        impl std::fmt::Display for Printed<'_> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.print(f, self.1)
+            }
+        }
+        let value = self.without_exponent(number, unit).filter(|value| *value >= 1.0)?;
+        Some(Printed(self, value.round() as u64).to_string())
+    }
+
+    /// The value of `5e3 ms` in base units; `None` for whatever has another form.
+    fn without_exponent(&self, number: &str, unit: &str) -> Option<f64> {
+        let exponent = unit.strip_prefix(['e', 'E'])?;
+        let end = exponent.find(|c: char| !(c.is_ascii_digit() || c == '-' || c == '+'))?;
+        let (exponent, unit) = (&exponent[..end], exponent[end..].trim());
+        let scale = self.units.iter().chain(self.aliases).find(|(name, _)| *name == unit)?.1;
+        Some(format!("{number}e{exponent}").parse::<f64>().ok()? * scale as f64)
     }
 
     /// Prints in the largest of `units` that leaves at most three decimals, so that [`Grammar::parse`] gives it back.
@@ -211,7 +269,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use crate::{Duration, Rate, Size, UnitError};
+    use crate::{Duration, Limit, Rate, Size, UnitError};
 
     #[test]
     fn reads_exactly() {
@@ -235,13 +293,18 @@ mod tests {
         let cases = [
             ("250", format!(r#""250" has no unit; write for instance "250 ms" (units: {times})"#)),
             ("250 m", format!(r#""m" is not a unit of time (in "250 m"); units: {times}"#)),
-            ("250 MS", format!(r#""MS" is not a unit of time (in "250 MS"); units: {times}"#)),
-            ("5e3 ms", format!(r#""e3 ms" is not a unit of time (in "5e3 ms"); units: {times}"#)),
+            ("250 MS", format!(r#""MS" is not a unit of time (in "250 MS"), did you mean "250 ms"?; units: {times}"#)),
+            ("10 sec", format!(r#""sec" is not a unit of time (in "10 sec"), did you mean "10 s"?; units: {times}"#)),
+            ("5e3 ms", format!(r#""e3 ms" is not a unit of time (in "5e3 ms"), did you mean "5 s"?; units: {times}"#)),
             ("0.5 ns", r#""0.5 ns" cannot be represented: it is finer than the smallest unit"#.to_string()),
-            ("1e400 s", format!(r#""e400 s" is not a unit of time (in "1e400 s"); units: {times}"#)),
+            (
+                "1e300 s",
+                r#""1e300 s" cannot be represented: it is too large: the largest is 18446744073 s"#.to_string(),
+            ),
             (
                 "18446744073709551616 ns",
-                r#""18446744073709551616 ns" cannot be represented: it is too large"#.to_string(),
+                r#""18446744073709551616 ns" cannot be represented: it is too large: the largest is 18446744073 s"#
+                    .to_string(),
             ),
             ("600 years", format!(r#""years" is not a unit of time (in "600 years"); units: {times}"#)),
             (
@@ -280,8 +343,69 @@ mod tests {
         let text = "340282366920938463463374607431768211.5 us";
         assert!(matches!(
             text.parse::<Duration>(),
-            Err(UnitError::OutOfRange { why: "it is too large", .. })
+            Err(UnitError::OutOfRange { why, .. }) if why.starts_with("it is too large")
         ));
+    }
+
+    #[test]
+    fn a_wrong_unit_is_answered_with_the_right_text() {
+        let guess = |message: String| message.split('"').nth(5).map(str::to_string);
+        for (text, right) in [
+            ("10mbit", "10 Mbit/s"),
+            ("10 MBPS", "10 Mbps"),
+            ("1.5 gbit/s", "1.5 Gbit/s"),
+            ("64 kbits", "64 kbit/s"),
+            ("3M", "3 Mbit/s"),
+            ("1e6 bit/s", "1 Mbit/s"),
+        ] {
+            assert_eq!(
+                guess(text.parse::<Rate>().unwrap_err().to_string()).as_deref(),
+                Some(right),
+                "{text}"
+            );
+        }
+        for (text, right) in [
+            ("10 seconds", "10 s"),
+            ("5 msec", "5 ms"),
+            ("2 hours", "2 h"),
+            ("1 minute", "1 min"),
+            ("3 Us", "3 us"),
+        ] {
+            assert_eq!(
+                guess(text.parse::<Duration>().unwrap_err().to_string()).as_deref(),
+                Some(right),
+                "{text}"
+            );
+        }
+        for (text, right) in
+            [("64 kb", "64 kB"), ("2 mib", "2 MiB"), ("10 k", "10 kB"), ("3 megabytes", "3 MB")]
+        {
+            assert_eq!(
+                guess(text.parse::<Size>().unwrap_err().to_string()).as_deref(),
+                Some(right),
+                "{text}"
+            );
+        }
+        for (text, right) in [("100 pkt", "100 packets"), ("100 Packets", "100 packets"), ("64 kb", "64 kB")]
+        {
+            assert_eq!(
+                guess(text.parse::<Limit>().unwrap_err().to_string()).as_deref(),
+                Some(right),
+                "{text}"
+            );
+        }
+        let message = "3 furlongs".parse::<Duration>().unwrap_err().to_string();
+        assert!(!message.contains("did you mean"), "{message}");
+    }
+
+    #[test]
+    fn a_very_long_text_is_not_repeated_whole() {
+        for text in
+            ["9".repeat(100_000), format!("1 {}", "x".repeat(100_000)), format!("{} s", "9".repeat(100_000))]
+        {
+            let message = text.parse::<Duration>().unwrap_err().to_string();
+            assert!(message.len() < 300, "{} characters", message.len());
+        }
     }
 
     #[test]

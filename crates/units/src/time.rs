@@ -9,6 +9,30 @@ const GRAMMAR: Grammar = Grammar {
     units: &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)],
     // The micro sign and the Greek letter.
     aliases: &[("\u{b5}s", 1_000), ("\u{3bc}s", 1_000), ("min", 60_000_000_000), ("h", 3_600_000_000_000)],
+    mistaken: &[
+        ("sec", "s"),
+        ("secs", "s"),
+        ("second", "s"),
+        ("seconds", "s"),
+        ("msec", "ms"),
+        ("msecs", "ms"),
+        ("millis", "ms"),
+        ("millisecond", "ms"),
+        ("milliseconds", "ms"),
+        ("usec", "us"),
+        ("usecs", "us"),
+        ("microsecond", "us"),
+        ("microseconds", "us"),
+        ("nsec", "ns"),
+        ("nanoseconds", "ns"),
+        ("mins", "min"),
+        ("minute", "min"),
+        ("minutes", "min"),
+        ("hr", "h"),
+        ("hrs", "h"),
+        ("hour", "h"),
+        ("hours", "h"),
+    ],
 };
 
 /// A span of time: 0 ns to 584 years.

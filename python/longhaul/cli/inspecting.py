@@ -42,10 +42,18 @@ def verify(
     bad = sum(not done.same for done in checks)
     if as_json:
         typer.echo(
-            json_text([{"path": str(c.path), "same": c.same, "different": list(c.different)} for c in checks]),
+            json_text(
+                [
+                    {"path": str(c.path), "same": c.same, "different": list(c.different), "other_build": c.other_build}
+                    for c in checks
+                ]
+            ),
             nl=False,
         )
     else:
+        if others := sum(check.other_build and not check.same for check in checks):
+            which = "it was" if others == bad == 1 else f"{others} of {bad} that differ were"
+            typer.echo(f"note: {which} made by another build of this version, whose results may differ for that")
         typer.echo(f"{len(checks) - bad} of {len(checks)} results are byte-identical")
     if bad:
         raise typer.Exit(1)

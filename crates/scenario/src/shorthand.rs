@@ -1,0 +1,87 @@
+//! Settings that have a short form: `queue = "1000 packets"` is a DropTail queue, `loss = "1 %"` a random loss.
+
+use longhaul_path::{LossPlace, LossSpec, QueueSpec};
+use longhaul_units::{Limit, Probability};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
+use std::fmt;
+use toml::{Table, Value};
+
+/// Reads a queue, or the limit of a DropTail queue.
+pub(crate) fn queue<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<QueueSpec>, D::Error> {
+    struct Queue;
+    impl<'de> Visitor<'de> for Queue {
+        type Value = QueueSpec;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(
+                "a limit, as in \"1000 packets\", or a table, as in { kind = \"droptail\", limit = \"1000 packets\" }",
+            )
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<QueueSpec, E> {
+            text.parse().map(|limit| QueueSpec::Droptail { limit }).map_err(E::custom)
+        }
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<QueueSpec, A::Error> {
+            QueueSpec::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    deserializer.deserialize_any(Queue).map(Some)
+}
+
+/// Reads a loss, or the probability of a random one.
+pub(crate) fn loss<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<LossSpec>, D::Error> {
+    struct Loss;
+    impl Loss {
+        fn random<E: Error>(probability: &str) -> Result<LossSpec, E> {
+            let probability: Probability = probability.parse().map_err(E::custom)?;
+            Ok(LossSpec::Random { probability, place: LossPlace::default() })
+        }
+    }
+    impl<'de> Visitor<'de> for Loss {
+        type Value = LossSpec;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(
+                "a probability, as in \"1 %\", or a table, as in { kind = \"random\", probability = \"1 %\" }",
+            )
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<LossSpec, E> {
+            Loss::random(text)
+        }
+        fn visit_f64<E: Error>(self, value: f64) -> Result<LossSpec, E> {
+            Loss::random(&value.to_string())
+        }
+        fn visit_i64<E: Error>(self, value: i64) -> Result<LossSpec, E> {
+            Loss::random(&value.to_string())
+        }
+        fn visit_u64<E: Error>(self, value: u64) -> Result<LossSpec, E> {
+            Loss::random(&value.to_string())
+        }
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LossSpec, A::Error> {
+            LossSpec::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    deserializer.deserialize_any(Loss).map(Some)
+}
+
+/// The short form of the setting `key` as the table that it stands for, so that an override may go into it.
+pub(crate) fn written_out(key: &str, value: &Value) -> Option<Table> {
+    let spec = match key {
+        "queue" => Table::try_from(queue(value.clone()).ok()??).ok()?,
+        "loss" => Table::try_from(loss(value.clone()).ok()??).ok()?,
+        _ => return None,
+    };
+    Some(spec)
+}
+
+/// Schema of a queue and of its short form.
+pub(crate) fn queue_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "anyOf": [generator.subschema_for::<QueueSpec>(), generator.subschema_for::<Limit>(), { "type": "null" }],
+    })
+}
+
+/// Schema of a loss and of its short form.
+pub(crate) fn loss_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "anyOf": [generator.subschema_for::<LossSpec>(), generator.subschema_for::<Probability>(), { "type": "null" }],
+    })
+}
