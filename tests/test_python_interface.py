@@ -38,7 +38,8 @@ def test_the_builder_makes_what_the_file_says(scenario):
         )
         .flow("hub", "remote", name="users", count=3, start={"uniform": ["0 s", "1 s"]})
     )  # fmt: skip
-    assert tomllib.loads(built.to_toml()) == tomllib.loads(SMALL)
+    short = SMALL.replace('{ kind = "droptail", limit = "30 packets" }', '"30 packets"')
+    assert tomllib.loads(built.to_toml()) == tomllib.loads(short)
     assert longhaul.run(built).run_id == longhaul.run(scenario).run_id
     assert longhaul.Scenario.from_file(scenario).resolve() == built.resolve()
 

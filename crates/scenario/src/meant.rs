@@ -48,10 +48,10 @@ pub(crate) fn meant(given: &str, known: &[&str]) -> Option<String> {
 
 /// A setting of a table within this one, as a path.
 fn elsewhere(word: &str, known: &[&str]) -> Option<String> {
-    let homes: [(&str, fn() -> Vec<String>); 3] =
-        [("tcp", keys::<TcpSpec>), ("bottleneck", keys::<DirectionSpec>), ("run", keys::<RunSpec>)];
+    let homes =
+        [("tcp", keys::<TcpSpec>()), ("bottleneck", keys::<DirectionSpec>()), ("run", keys::<RunSpec>())];
     let mut here = homes.iter().filter(|(table, _)| known.contains(table));
-    here.find(|(_, keys)| keys().iter().any(|key| key == word)).map(|(table, _)| format!("{table}.{word}"))
+    here.find(|(_, keys)| keys.iter().any(|key| key == word)).map(|(table, _)| format!("{table}.{word}"))
 }
 
 /// Names of a table's settings.
