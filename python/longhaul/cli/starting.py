@@ -29,8 +29,8 @@ def demo(
     """Simulate fifty flows over a satellite, print the table, write the report."""
     scenario = shipped.example(DEMO)
     document = parse(scenario.text, f"{DEMO}.toml")
-    with of_run(messages, not quiet, "simulating") as progress:
-        result = run_document(document, out=out, force=True, report=True, progress=progress)
+    with of_run(messages, not quiet, "simulating") as (progress, drawing):
+        result = run_document(document, out=out, force=True, report=True, progress=progress, drawing=drawing)
     report = outputs.report_of(out)
     if not quiet:
         tables.print_run(options.output(), result)
