@@ -16,12 +16,13 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 # A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
 SCRIPTS ?=
 
-.PHONY: packetdrill help demo test test-rust test-python bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools clean
+.PHONY: packetdrill help demo test test-all test-rust test-python test-real test-ns2 bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      simulate $(DEMO); print a table, write a report"
-	@echo "make test      all tests and checks, Rust and Python"
+	@echo "make test      tests and checks, Rust and Python, in minutes"
+	@echo "make test-all  what takes long, sends real packets (as root) or runs ns-2 too"
 	@echo "make bench     speed and memory beside ns-2 (if installed: scripts/install-packages)"
 	@echo "make bench-emu speed of the emulator, with iperf3 (wants root)"
 	@echo "make validate  results beside ns-2's, which it runs (scripts/install-packages)"
@@ -44,6 +45,10 @@ demo: install
 
 test: test-rust test-python
 
+# What takes long, sends real packets or runs ns-2 as well; what cannot run here is reported as skipped, with the reason.
+test-all: test-rust test-real test-ns2
+	$(MAKE) test-python PYTEST_OPTIONS=--all
+
 test-rust: check-tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -53,7 +58,15 @@ test-python: install $(STAMPS)/dev $(STAMPS)/ray
 	$(BIN)/ruff check python tests
 	$(BIN)/ruff format --check python tests
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest $(PYTEST_OPTIONS)
+
+test-real: check-tools
+	@if missing=$$(scripts/can-send-packets); then cargo test -p longhaul-emu --locked -- --ignored; else \
+	  echo "skipped: tests with real packets:" $$missing; fi
+
+test-ns2: check-tools
+	@if command -v ns >/dev/null; then cargo test -p longhaul-path --test red_against_ns2 --locked -- --ignored; else \
+	  echo "skipped: RED beside ns-2: ns-2 is not installed (scripts/install-packages)"; fi
 
 bench: install bench-program
 	$(BIN)/python benches/bench.py

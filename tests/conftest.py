@@ -55,6 +55,20 @@ class Outcome(NamedTuple):
     err: str
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--all` runs what takes long too (`make test-all`)."""
+    parser.addoption("--all", action="store_true", help="run tests marked slow, which `make test` skips")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skips tests marked slow, with the reason."""
+    if config.getoption("--all"):
+        return
+    for item in items:
+        if mark := item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason=f"{mark.args[0] if mark.args else 'takes long'}: make test-all"))
+
+
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
     """A small scenario's file."""

@@ -21,6 +21,7 @@ from longhaul.studies.asymmetric.scenarios import MEGABYTE, network
 from longhaul.studies.emulation import Bench, RealCase, find_emulator
 from longhaul.studies.judging import judge
 from longhaul.studies.results import NotRun
+from waiting import PATIENCE_S
 
 PING = """PING 10.0.0.1 (10.0.0.1) 56(84) bytes of data.
 
@@ -140,7 +141,7 @@ def test_the_page_has_all_its_objects() -> None:
     origin = subprocess.Popen([sys.executable, str(folder / "page_origin.py"), str(port), "5", "3000"])
     try:
         call = [sys.executable, str(folder / "page_client.py"), "curl", f"http://127.0.0.1:{port}/page.html", "direct"]
-        done = subprocess.run(call, capture_output=True, text=True, check=True, timeout=120)
+        done = subprocess.run(call, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     finally:
         origin.kill()
         origin.wait()
@@ -157,6 +158,7 @@ def _emulator() -> Path:
         pytest.skip(str(error))
 
 
+@pytest.mark.slow("sends real packets")
 def test_pings_take_what_the_thesis_says(tmp_path: Path) -> None:
     """Section 4.4: 1000 ms and 89 ms for 84 bytes; a step of 43 ms for each of 40 bytes. However busy the machine is, never less."""
     emulator = _emulator()
@@ -188,6 +190,7 @@ def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
     assert failures == {case.identity: "error: no such thing"}
 
 
+@pytest.mark.slow("boots a second kernel")
 def test_flows_that_this_kernel_cannot_play_are_played_in_the_second_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

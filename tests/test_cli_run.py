@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from waiting import PATIENCE_S
 
 #: A flow that is over before the warm-up is.
 EARLY = """
@@ -205,13 +206,13 @@ def test_ctrl_c_ends_a_long_run_at_once_and_leaves_nothing(tmp_path, scenario):
     process = subprocess.Popen(
         [sys.executable, "-c", code, *long], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while not list(tmp_path.glob(".r.*.partial")):
         assert time.monotonic() < deadline, "the run did not begin"
         time.sleep(0.05)
     time.sleep(0.3)
     os.kill(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert errors.strip() == "longhaul: interrupted"
     assert [path.name for path in tmp_path.iterdir()] == [Path(scenario).name]

@@ -31,6 +31,7 @@ to = "client"
 """
 
 
+@pytest.mark.slow("boots a second kernel")
 @pytest.mark.skipif(bool(MISSING), reason="; ".join(MISSING))
 def test_a_second_kernel_s_ping_takes_the_path_s_time() -> None:
     with uml.Hosts(EMULATOR) as guest:
@@ -46,6 +47,7 @@ def test_a_second_kernel_s_ping_takes_the_path_s_time() -> None:
     assert not folder.exists()
 
 
+@pytest.mark.slow("boots a second kernel")
 @pytest.mark.skipif(bool(MISSING), reason="; ".join(MISSING))
 def test_a_command_of_the_second_kernel_has_its_modules_and_one_place_to_write(tmp_path: Path) -> None:
     place, other = tmp_path / "place", tmp_path / "other"
@@ -64,6 +66,7 @@ def test_a_command_of_the_second_kernel_has_its_modules_and_one_place_to_write(t
     assert not Path(f"/proc/{group}").exists()
 
 
+@pytest.mark.slow("boots a second kernel")
 @pytest.mark.skipif(bool(MISSING), reason="; ".join(MISSING))
 def test_a_second_kernel_can_be_ended_while_it_works() -> None:
     with second_kernel.Guest() as guest:

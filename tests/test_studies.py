@@ -15,6 +15,7 @@ import longhaul
 import pytest
 from longhaul import studies
 from longhaul.studies import Case, NotRun, Study, Target, names, verdict
+from waiting import PATIENCE_S
 
 
 @pytest.fixture(autouse=True)
@@ -190,13 +191,13 @@ def test_an_interrupted_study_goes_on(command, tmp_path, monkeypatch):
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, env=environment
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while not any((path / "summary.json").exists() for path in (out / "runs").glob("*")):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, errors
     assert "the same command goes on" in errors
     assert "Traceback" not in errors

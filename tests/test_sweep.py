@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from longhaul.document import read
 from longhaul.sweep import make_plan
+from waiting import PATIENCE_S
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -257,13 +258,13 @@ def test_ctrl_c_keeps_finished_runs_and_resume_completes(command, sweep_file, tm
     code = "from longhaul.cli import main; main()"
     process = subprocess.Popen([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True)
     runs = tmp_path / "s" / "runs"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE_S
     while not any((path / "summary.json").exists() for path in runs.glob("*")):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, errors
     assert "--resume" in errors
     assert "Traceback" not in errors

@@ -16,7 +16,9 @@ import pytest
 from longhaul.document import read
 from longhaul.sweep import make_plan, run_plan
 from test_sweep import files
+from waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow("starts a Ray cluster")
 ray = pytest.importorskip("ray", reason="Ray is not installed here: pip install -r requirements-ray.lock")
 
 
@@ -59,7 +61,7 @@ def waits_at_half(seen: Path):
         from longhaul.sweep.engine import Standing
 
         board.tell.remote(order.run_id, Standing(0.5, 7))
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while not seen.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         return make_run(order, board)
@@ -192,13 +194,13 @@ def test_ctrl_c_stops_ray_and_resume_completes(command, sweep_file, tmp_path):
         env=own | {"RAY_ADDRESS": "local"},
     )
     runs = tmp_path / "s" / "runs"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE_S
     while not any((path / "summary.json").exists() for path in runs.glob("*")):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, errors
     assert "--resume" in errors
     assert "Traceback" not in errors

@@ -1,5 +1,5 @@
 //! What goes wrong around the emulator: disks that are full, peers that vanish. And captures at every point. Needs root and
-//! Linux; says so where it does not run.
+//! Linux; ignored unless asked for (`bed::can_run`).
 
 mod bed;
 
@@ -37,6 +37,7 @@ const TWO: &str = "[run]\nduration = \"60 s\"\n[[link]]\nname = \"one\"\nends = 
     [[middlebox]]\nname = \"filter\"\nkind = \"ack_filter\"\nat = \"r\"\n[[flow]]\nfrom = \"near\"\nto = \"far\"\n";
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn packets_are_captured_at_every_point() {
     if !can_run(&["ping"]) {
         return;
@@ -79,6 +80,7 @@ fn packets_are_captured_at_every_point() {
 
 /// /dev/full takes nothing, as a disk that is full.
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_disk_that_is_full_ends_a_capture_and_nothing_else() {
     if !can_run(&["ping"]) {
         return;
@@ -101,6 +103,7 @@ impl Drop for Small {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_result_that_finds_no_room_is_an_error_and_leaves_nothing() {
     if !can_run(&["mount", "umount"]) {
         return;
@@ -109,9 +112,8 @@ fn a_result_that_finds_no_room_is_an_error_and_leaves_nothing() {
     std::fs::create_dir_all(&place).unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(&place).status();
     if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no file system can be mounted here");
         std::fs::remove_dir(&place).unwrap();
-        return;
+        panic!("cannot run here: no file system can be mounted");
     }
     let small = Small(place);
     let text_of = "[run]\nduration = \"20 s\"\nsample = \"10 ms\"\ncapture = [\"link\"]\n[[link]]\nname = \"link\"\nends = [\"near\", \"far\"]\n\
@@ -134,6 +136,7 @@ fn a_result_that_finds_no_room_is_an_error_and_leaves_nothing() {
 
 /// Its stack lives on as long as the emulator holds its device; only its name is gone, and with it what goes by names.
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_peer_s_namespace_that_vanishes_ends_nothing() {
     if !can_run(&["ping"]) {
         return;
@@ -171,6 +174,7 @@ impl Drop for Namespace {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn an_interface_of_a_bridge_that_vanishes_ends_nothing() {
     if !can_run(&[]) {
         return;

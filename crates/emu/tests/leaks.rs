@@ -1,5 +1,5 @@
 //! The emulator again and again in one process, whatever happens in it: afterwards files, threads, devices and namespaces are as they
-//! were before. Alone in its program, since other tests open files meanwhile. Needs root and Linux; says so where it does not run.
+//! were before. Alone in its program, since other tests open files meanwhile. Needs root and Linux; ignored unless asked for (`bed::can_run`).
 
 mod bed;
 
@@ -85,6 +85,7 @@ fn remove_near() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn nothing_is_left_however_often_it_runs() {
     if !can_run(&["python3"]) {
         return;

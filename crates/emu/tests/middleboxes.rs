@@ -1,4 +1,4 @@
-//! Middleboxes between real kernels. Needs root and Linux; says so where it does not run. Nothing here depends on how fast the
+//! Middleboxes between real kernels. Needs root and Linux; ignored unless asked for (`bed::can_run`). Nothing here depends on how fast the
 //! machine is: times are only bounded from below, or generously from above.
 
 mod bed;
@@ -57,6 +57,7 @@ fn what_is_no_tcp_passes(name: &str, text_of: &str) {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn an_mss_clamp_makes_real_segments_smaller() {
     if !can_run(&["ping"]) {
         return;
@@ -69,6 +70,7 @@ fn an_mss_clamp_makes_real_segments_smaller() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn an_ack_filter_thins_out_real_acks() {
     if !can_run(&["ping"]) {
         return;
@@ -86,6 +88,7 @@ fn an_ack_filter_thins_out_real_acks() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn real_acks_cross_a_thin_line_compacted() {
     if !can_run(&["ping"]) {
         return;
@@ -135,6 +138,7 @@ fn a_file_arrives_as_it_was(name: &str, text_of: &str) {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_split_at_one_node_hands_every_byte_on() {
     if !can_run(&["python3", "curl", "ping", "cmp"]) {
         return;
@@ -158,6 +162,7 @@ fn a_split_at_one_node_hands_every_byte_on() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_split_at_two_nodes_hands_every_byte_on() {
     if !can_run(&["python3", "curl", "ping", "cmp"]) {
         return;
@@ -175,6 +180,7 @@ fn a_split_at_two_nodes_hands_every_byte_on() {
 
 /// Down the paced datagrams, up the thin line: each loses one packet in fifty, with an erasure code and without.
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_paced_hop_hands_every_byte_on() {
     if !can_run(&["python3", "curl", "ping", "cmp"]) {
         return;
@@ -194,6 +200,7 @@ fn a_paced_hop_hands_every_byte_on() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_split_ends_the_other_connection_when_a_host_resets() {
     if !can_run(&["python3"]) {
         return;
@@ -212,6 +219,7 @@ fn a_split_ends_the_other_connection_when_a_host_resets() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn flows_that_one_split_cannot_serve_alike_are_refused() {
     if !can_run(&[]) {
         return;

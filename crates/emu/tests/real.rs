@@ -1,4 +1,4 @@
-//! The emulator with real packets of this machine's kernel. Needs root and Linux; says so where it does not run. Nothing here
+//! The emulator with real packets of this machine's kernel. Needs root and Linux; ignored unless asked for (`bed::can_run`). Nothing here
 //! depends on how fast the machine is: times are only bounded from below, or generously from above.
 
 mod bed;
@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_ping_takes_the_round_trip_of_the_path() {
     if !can_run(&["ping"]) {
         return;
@@ -32,6 +33,7 @@ const THESIS: &str = "[run]\nduration = \"60 s\"\n[[link]]\nname = \"path\"\nend
     [[flow]]\nfrom = \"server\"\nto = \"client\"\n";
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn pings_over_9600_baud_take_what_the_thesis_says() {
     if !can_run(&["ping"]) {
         return;
@@ -54,6 +56,7 @@ fn pings_over_9600_baud_take_what_the_thesis_says() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn the_command_s_status_is_the_emulator_s_and_nothing_is_left() {
     if !can_run(&[]) {
         return;
@@ -76,6 +79,7 @@ fn sleeping(file: &Path) -> Child {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_signal_ends_it_and_nothing_is_left() {
     if !can_run(&[]) {
         return;
@@ -89,6 +93,7 @@ fn a_signal_ends_it_and_nothing_is_left() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn the_next_start_removes_what_a_killed_one_has_left() {
     if !can_run(&[]) {
         return;
@@ -126,6 +131,7 @@ impl Drop for Namespaces {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn two_interfaces_are_bridged_arp_and_all() {
     if !can_run(&["ping"]) {
         return;
@@ -163,6 +169,7 @@ fn two_interfaces_are_bridged_arp_and_all() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_device_that_vanishes_is_said_and_ends_nothing() {
     if !can_run(&["ping"]) {
         return;
@@ -185,6 +192,7 @@ fn a_device_that_vanishes_is_said_and_ends_nothing() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn hostile_packets_from_raw_sockets_change_nothing() {
     if !can_run(&["python3", "ping"]) {
         return;
@@ -204,6 +212,7 @@ fn hostile_packets_from_raw_sockets_change_nothing() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_file_comes_over_http() {
     if !can_run(&["python3", "curl"]) {
         return;
@@ -220,6 +229,7 @@ fn a_file_comes_over_http() {
 
 /// near = path = far, where the command runs; behind near a machine, and behind that a server that knows of nothing else.
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_shell_reaches_what_its_machine_reaches_and_leaves_it_as_it_was() {
     if !can_run(&["ping", "python3", "curl", "nft"]) {
         return;
@@ -266,6 +276,7 @@ fn a_shell_reaches_what_its_machine_reaches_and_leaves_it_as_it_was() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn iperf3_gets_no_more_than_the_link_s_rate() {
     if !can_run(&["iperf3"]) {
         return;
@@ -292,6 +303,7 @@ const FLOWS: &str = "name = \"two flows\"\n[run]\nduration = \"60 s\"\nsample = 
     app = { kind = \"request\", response = \"10 kB\", requests = 5, think = \"10 ms\" }\ntcp = { congestion = \"reno\" }\n";
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_scenario_s_flows_are_connections_of_the_kernel() {
     if !can_run(&[]) {
         return;
@@ -345,6 +357,7 @@ const CHAIN: &str = "name = \"chain\"\n[run]\nduration = \"60 s\"\nsample = \"10
     tcp = { congestion = \"reno\", timestamps = false }\n";
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn middleboxes_and_header_compression_work_on_real_packets() {
     if !can_run(&[]) {
         return;
@@ -369,6 +382,7 @@ fn middleboxes_and_header_compression_work_on_real_packets() {
 
 /// 2 MB over 100 ms with a receive buffer of 40 kB: a window in a round trip, 400 kB/s, takes at least 4.9 s.
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_receive_buffer_limits_the_window() {
     if !can_run(&[]) {
         return;
@@ -389,6 +403,7 @@ fn a_receive_buffer_limits_the_window() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn a_run_whose_packets_are_late_is_invalid() {
     if !can_run(&[]) {
         return;
@@ -413,6 +428,7 @@ fn a_run_whose_packets_are_late_is_invalid() {
 }
 
 #[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn mistakes_are_errors_that_programs_can_read() {
     if !can_run(&[]) {
         return;
