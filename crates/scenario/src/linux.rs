@@ -20,7 +20,7 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
     // HyStart is a part of Linux's CUBIC; otherwise slow start counts what is acked, without a limit.
     let slow_start = match base.congestion {
         Algorithm::Cubic(_) => "\"hystart\"",
-        _ => r#"{"kind": "standard", "limit": 65535}"#,
+        _ => r#"{"kind": "standard", "limit": 65535, "limit_after_timeout": 65535}"#,
     };
     let slow_start: SlowStartKind =
         serde_json::from_str(slow_start).expect("a slow start that is registered");
@@ -33,6 +33,10 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
         delayed_ack: DelayedAck::After(Duration::from_millis(40)),
         quick_acks: QUICK_ACKS,
         rate_reduction: RateReduction::SafeAck,
+        rate_reduction_on_ecn: true,
+        sack_of_old_acks: true,
+        credit_sacked: false,
+        empty_probes: true,
         tail_loss_probe: true,
         // tcp_minshall_check
         minshall: true,

@@ -389,6 +389,13 @@ pub struct TcpSpec {
     pub duplicate_threshold: u32,
     /// Proportional rate reduction in fast recovery (RFC 9937). Needs SACK; congestion controls that set a rate (BBR) do without.
     pub rate_reduction: RateReduction,
+    /// The same upon an ECN echo, as in Linux; otherwise the window is reduced at once (RFC 3168). Needs `rate_reduction` and `ecn`.
+    pub rate_reduction_on_ecn: bool,
+    /// Take up SACK blocks of ACKs that later ones have overtaken, as in Linux. Needs SACK.
+    pub sack_of_old_acks: bool,
+    /// Where the window grows, an ACK counts for all that it acknowledges (RFC 5681); without it, for what it delivers itself and not
+    /// for what was SACKed before, as in Linux.
+    pub credit_sacked: bool,
     /// With variant "rack", probe for losses at the tail after two round trips without an ACK (RFC 8985 section 7).
     pub tail_loss_probe: bool,
     /// The longest time for which the peer may hold back an ACK; a tail loss probe for a single segment waits for it besides (RFC 8985
@@ -402,6 +409,8 @@ pub struct TcpSpec {
     /// Entering loss recovery restarts the retransmission timer, as 4.4BSD, Linux and ns-2 do; RFC 6298 is silent.
     /// Without it recoveries that go well end in a timeout where two round trips are more than the minimum RTO.
     pub restart_timer_on_fast_retransmit: bool,
+    /// Probes of a closed window carry nothing, as in Linux; otherwise the next byte (RFC 9293 section 3.8.6.1).
+    pub empty_probes: bool,
     /// Nagle's algorithm.
     pub nagle: bool,
     /// Nagle's algorithm in Minshall's form: a small segment waits only for an earlier small one, so the end of a long message leaves
@@ -467,11 +476,15 @@ impl Default for TcpSpec {
             limited_transmit: config.limited_transmit,
             duplicate_threshold: config.duplicate_threshold,
             rate_reduction: RateReduction::default(),
+            rate_reduction_on_ecn: config.rate_reduction_on_ecn,
+            sack_of_old_acks: config.sack_of_old_acks,
+            credit_sacked: config.credit_sacked,
             tail_loss_probe: config.tail_loss_probe,
             peer_ack_delay: config.peer_ack_delay,
             spurious_detection: SpuriousDetectionSpec::default(),
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
+            empty_probes: config.empty_probes,
             nagle: config.nagle,
             minshall: config.minshall,
             restart_after_idle: config.restart_after_idle,
@@ -506,6 +519,9 @@ impl TcpSpec {
             duplicate_threshold: self.duplicate_threshold,
             limited_transmit: self.limited_transmit,
             rate_reduction: self.rate_reduction.bound(),
+            rate_reduction_on_ecn: self.rate_reduction_on_ecn,
+            sack_of_old_acks: self.sack_of_old_acks,
+            credit_sacked: self.credit_sacked,
             tail_loss_probe: self.tail_loss_probe,
             peer_ack_delay: self.peer_ack_delay,
             spurious_detection: SpuriousDetection {
@@ -551,6 +567,7 @@ impl TcpSpec {
             time_wait: self.time_wait,
             timestamp_tick: self.timestamp_tick,
             slow_but_steady: self.slow_but_steady,
+            empty_probes: self.empty_probes,
             nagle: self.nagle,
             minshall: self.minshall,
             initial_window: self.initial_window.window(),

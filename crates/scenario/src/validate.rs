@@ -5,7 +5,7 @@ use crate::{
     AccessSpec, AckCompactionSpec, AckRatioSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck,
     DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec, FramingSpec, InitialWindowSpec, LocalRecoverySpec,
     MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, PrematureAckSpec, Quantity, RateReduction, RunSpec,
-    Scenario, SnoopSpec, SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Volume,
+    Scenario, SnoopSpec, SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Variant, Volume,
     WatermarkSpec,
 };
 use longhaul_path::SerialSpec;
@@ -640,6 +640,14 @@ impl Checker {
                 &["rate_reduction"],
                 "proportional rate reduction needs variant \"sack\", \"fack\" or \"rack\" (RFC 9937)",
             );
+        }
+        // Variant "linux" has them in any case.
+        let asked = tcp.variant != Variant::Linux;
+        if asked && tcp.rate_reduction_on_ecn && !(tcp.ecn && tcp.rate_reduction != RateReduction::Off) {
+            self.problem(&["rate_reduction_on_ecn"], "it needs ecn = true and rate_reduction");
+        }
+        if asked && tcp.sack_of_old_acks && !selective {
+            self.problem(&["sack_of_old_acks"], "it needs variant \"sack\", \"fack\" or \"rack\"");
         }
     }
 

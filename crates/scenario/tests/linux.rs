@@ -32,6 +32,7 @@ fn it_is_what_linux_does() {
     assert_eq!((tcp.rto.min, tcp.rto.granularity), (ms(200), ms(200)));
     assert_eq!((tcp.rto.initial, tcp.rto.max), (ms(1_000), Duration::from_secs(120)));
     assert_eq!(tcp.rate_reduction, RateReduction::SafeAck);
+    assert!(tcp.rate_reduction_on_ecn && tcp.sack_of_old_acks && tcp.empty_probes && !tcp.credit_sacked);
     assert!(tcp.timestamps && tcp.dsack && tcp.tail_loss_probe);
     let undo = tcp.spurious_detection;
     assert!(undo.eifel && undo.f_rto && undo.dsack);

@@ -364,6 +364,14 @@ fn settings_that_would_do_nothing_are_refused() {
         &["geo.toml:12", "proportional rate reduction", "variant \"sack\""],
     );
     says(
+        &refusal("rate_reduction_on_ecn = true, ecn = true"),
+        &["geo.toml:12", "rate_reduction_on_ecn", "needs ecn = true and rate_reduction"],
+    );
+    says(
+        &refusal("variant = \"reno\", sack_of_old_acks = true"),
+        &["geo.toml:12", "sack_of_old_acks", "variant \"sack\""],
+    );
+    says(
         &refusal("ack_congestion_control = true, delayed_ack = \"off\""),
         &["geo.toml:12", "ack_congestion_control", "give delayed_ack a time"],
     );

@@ -101,6 +101,15 @@ pub struct Config {
     /// Bring the window down in proportion to what is delivered during fast recovery (RFC 9937) instead of waiting until the
     /// pipe has sunk to it (RFC 6675). With SACK only, and not for congestion controls that set a rate.
     pub rate_reduction: Option<ReductionBound>,
+    /// The same upon an ECN echo, until what was in flight is acknowledged, as Linux does; otherwise the window is reduced at once
+    /// (RFC 3168 section 6.1.2).
+    pub rate_reduction_on_ecn: bool,
+    /// Take up the SACK blocks of ACKs that later ones have overtaken, as Linux does; RFC 9293 section 3.10.7.4 allows to ignore
+    /// what is below SND.UNA.
+    pub sack_of_old_acks: bool,
+    /// Where the window grows, an ACK counts for all that it acknowledges, what was SACKed before too (RFC 5681 section 3.1).
+    /// Otherwise it counts for what it delivers itself, as in Linux, and reordering slows the growth.
+    pub credit_sacked: bool,
     /// With `Recovery::Rack`, probe for losses at the tail (RFC 8985 section 7).
     pub tail_loss_probe: bool,
     /// The longest time for which the peer may hold back an ACK, which a probe for a single segment waits for besides (WCDelAckT of
@@ -177,6 +186,9 @@ pub struct Config {
 
     /// Send buffer in bytes, of data that is not acknowledged: no more than this is in flight, whatever the windows.
     pub send_buffer: Option<u64>,
+    /// Probes of a closed window carry nothing and stand below the window, as in Linux; otherwise they carry the next byte
+    /// (RFC 9293 section 3.8.6.1).
+    pub empty_probes: bool,
     /// Nagle's algorithm (RFC 9293 section 3.7.4).
     pub nagle: bool,
     /// With `nagle`, a small segment waits only for an earlier small one, not for full-sized ones (Minshall,
@@ -205,6 +217,9 @@ impl Default for Config {
             duplicate_threshold: 3,
             limited_transmit: true,
             rate_reduction: None,
+            rate_reduction_on_ecn: false,
+            sack_of_old_acks: false,
+            credit_sacked: true,
             tail_loss_probe: true,
             peer_ack_delay: None,
             spurious_detection: SpuriousDetection::default(),
@@ -237,6 +252,7 @@ impl Default for Config {
             assumed_options: false,
             time_wait: Duration::from_secs(1),
             send_buffer: None,
+            empty_probes: false,
             nagle: true,
             minshall: false,
             initial_window: InitialWindow::Segments(10),

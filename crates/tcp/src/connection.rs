@@ -43,6 +43,8 @@ pub struct Connection {
     syn_repeated: bool,
     /// A keepalive probe is to be sent.
     keepalive_due: bool,
+    /// The application has closed and reads no more.
+    reading_stopped: bool,
     ports: Ports,
     isn: SeqNumber,
     peer_isn: SeqNumber,
@@ -119,6 +121,7 @@ impl Connection {
             syn_timeouts: 0,
             early_syn: None,
             keepalive_due: false,
+            reading_stopped: false,
             keepalive_probes: 0,
             last_keepalive: Instant::ZERO,
             reply: None,
@@ -308,7 +311,11 @@ impl Connection {
         }
         if ack < self.sender.una {
             self.sender.hear_overtaken_ack(ack);
-            return self.on_old_ack(segment);
+            let sensible = self.on_old_ack(segment);
+            if sensible && !segment.options.sack.is_empty() && self.sender.takes_old_sacks() {
+                self.take_old_sack(now, segment, ack);
+            }
+            return sensible;
         }
         let fresh = self.window_seq < seq || (self.window_seq == seq && self.window_ack <= ack);
         let window_edge = if fresh {
@@ -350,6 +357,25 @@ impl Connection {
         sensible
     }
 
+    /// What an ACK below SND.UNA has SACKed.
+    #[cold]
+    fn take_old_sack(&mut self, now: Instant, segment: &Segment, ack: u64) {
+        let timestamp_rtt = if self.agreed.timestamps { self.timestamp_rtt(now, segment) } else { None };
+        self.sender.allow_burst();
+        let acknowledgment = Acknowledgment {
+            now,
+            ack,
+            window_edge: None,
+            sack: &segment.options.sack,
+            isn: self.isn,
+            bare: false,
+            ecn_echo: false,
+            marked: false,
+            timestamp_rtt,
+        };
+        self.sender.on_ack(&acknowledgment, &mut self.stats, &mut self.events);
+    }
+
     fn on_nothing_in_flight(&mut self, now: Instant) {
         if !self.all_acked_told && self.sender.all_acked() {
             self.all_acked_told = true;
@@ -380,6 +406,10 @@ impl Connection {
         if matches!(self.state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait) {
             // Nothing can follow the FIN.
             return;
+        }
+        if self.reading_stopped && end > self.receiver.next {
+            self.reply = reset_for(segment).map(Box::new);
+            return self.fail(Event::Reset);
         }
         if let Some(ratio) = segment.options.ack_ratio.filter(|_| self.agreed.ack_congestion_control) {
             self.receiver.set_ack_ratio(u32::from(ratio.get()));
@@ -531,6 +561,15 @@ impl Connection {
         self.sender.close();
         self.sender.allow_burst();
         self.all_acked_told = self.sender.all_acked();
+    }
+    /// Closes for reading too: data that have not been read, or that arrive from now on, are lost, and a RST is sent for it
+    /// (RFC 9293 section 3.6.1, SHLD-3), as when a socket is closed.
+    pub fn close_both(&mut self) {
+        if self.receiver.readable() > 0 {
+            return self.abort();
+        }
+        self.reading_stopped = true;
+        self.close();
     }
     /// Resets the connection: RST goes out at the next `poll_transmit`.
     pub fn abort(&mut self) {

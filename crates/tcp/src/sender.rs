@@ -114,6 +114,7 @@ pub(crate) struct Sender {
     /// The next new data carries CWR (RFC 3168 section 6.1.2).
     cwr_due: bool,
     every_ack_sampled: bool,
+    credit_sacked: bool,
     /// cc.sets_rate().
     rate_based: bool,
 
@@ -182,6 +183,9 @@ pub(crate) struct Sender {
     impatient: bool,
     restart_timer_on_fast_retransmit: bool,
     rate_reduction: Option<ReductionBound>,
+    rate_reduction_on_ecn: bool,
+    sack_of_old_acks: bool,
+    empty_probes: bool,
     /// The rate reduction under way.
     prr: Option<ProportionalRateReduction>,
     /// The longest that the peer may hold back an ACK.
@@ -278,6 +282,10 @@ impl Sender {
             rate_reduction: config.rate_reduction.filter(|_| !rate_based),
             prr: None,
             reducing: false,
+            rate_reduction_on_ecn: config.rate_reduction_on_ecn,
+            sack_of_old_acks: config.sack_of_old_acks,
+            credit_sacked: config.credit_sacked,
+            empty_probes: config.empty_probes,
             every_ack_sampled: config.rtt_sampling == RttSampling::EveryAck,
             impatient: !config.slow_but_steady,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,

@@ -69,7 +69,8 @@ impl Spec for LimitedParams {
 impl SlowStartSpec for LimitedParams {
     type Policy = Limited;
     fn start(&self, setup: &Setup) -> Limited {
-        let standard = StandardParams { counting: self.counting, limit: self.limit };
+        let standard =
+            StandardParams { counting: self.counting, limit: self.limit, ..StandardParams::default() };
         let max_ssthresh = match self.max_ssthresh {
             Limit::Packets(packets) => packets as f64 * setup.mss as f64,
             Limit::Bytes(size) => size.as_bytes() as f64,

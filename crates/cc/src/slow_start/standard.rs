@@ -15,15 +15,18 @@ pub struct StandardParams {
     #[schemars(extend("x-unit" = "acks or bytes"))]
     pub counting: Counting,
     /// L of RFC 3465: the most that one ACK may add when counting bytes; 1 as in RFC 5681, 2 the most that RFC 3465
-    /// allows, more as some stacks do. After a timeout it is always 1. An ACK Ratio above L (RFC 5690) takes its place.
+    /// allows, more as some stacks do. An ACK Ratio above L (RFC 5690) takes its place.
     #[schemars(extend("minimum" = 1, "maximum" = 65535, "x-unit" = "segments"))]
     pub limit: u32,
+    /// The same after a timeout, where an ACK may cover what had arrived long before: 1 (RFC 3465 section 2.3). Linux knows no limit.
+    #[schemars(extend("minimum" = 1, "maximum" = 65535, "x-unit" = "segments"))]
+    pub limit_after_timeout: u32,
 }
 
 impl Default for StandardParams {
     /// `cwnd += min(N, SMSS)`: RFC 5681 equation (2).
     fn default() -> Self {
-        StandardParams { counting: Counting::Bytes, limit: 1 }
+        StandardParams { counting: Counting::Bytes, limit: 1, limit_after_timeout: 1 }
     }
 }
 
@@ -50,8 +53,8 @@ pub struct Standard {
 impl Standard {
     /// Bytes by which the window grows upon this ACK: min(N, L * SMSS), or SMSS.
     pub(crate) fn step(&self, window: &Window, ack: &Ack) -> f64 {
-        // RFC 3465 section 2.3: after a timeout an ACK may cover what had arrived long before.
-        let limit = if self.after_timeout { 1 } else { self.params.limit };
+        let StandardParams { limit, limit_after_timeout, .. } = self.params;
+        let limit = if self.after_timeout { limit_after_timeout } else { limit };
         // RFC 5690 section 4.7: fewer ACKs are not to slow the growth, and segments are paced then.
         let limit = limit.max(ack.ack_ratio);
         self.params.counting.credit(ack, window.mss).min(f64::from(limit) * window.mss)
@@ -124,5 +127,14 @@ mod tests {
         reno.on_idle(MSS);
         reno.on_ack(&ack_at(0, 5 * MSS));
         assert_eq!(reno.window(), 3000);
+    }
+
+    #[test]
+    fn linux_knows_no_l_after_a_timeout() {
+        // tcp_slow_start() adds what was acked, up to ssthresh.
+        let mut reno = standard(r#"{"kind": "standard", "limit": 65535, "limit_after_timeout": 65535}"#);
+        reno.on_congestion(&event(CongestionKind::Timeout, 20_000));
+        reno.on_ack(&ack_at(0, 5 * MSS));
+        assert_eq!(reno.window(), 6000);
     }
 }

@@ -128,11 +128,11 @@ impl Connection {
         }
     }
 
-    /// Zero-window probe: one byte of new data. Keepalive: a number just below the window.
+    /// Zero-window probe: one byte of new data, or none. Keepalive, and a probe without payload: a number just below the window.
     #[cold]
     fn probe(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure> {
-        let (seq, payload_len) = if let Some(seq) = self.sender.take_probe() {
-            (seq, 1)
+        let (seq, payload_len) = if let Some(probe) = self.sender.take_probe() {
+            probe
         } else if std::mem::take(&mut self.keepalive_due) {
             (self.sender.una - 1, 0)
         } else {

@@ -34,6 +34,7 @@ impl Connection {
             advanced == 0
                 && self.sender.expects_nothing(window_edge)
                 && self.receiver.fin.is_none()
+                && !self.reading_stopped
                 && seq <= self.receiver.right_edge()
         } else {
             advanced > 0 && ack <= self.sender.max

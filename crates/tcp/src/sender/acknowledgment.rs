@@ -43,7 +43,13 @@ impl Sender {
         window_edge == self.window_edge && !self.probe_outstanding && self.unanswered_probes == 0
     }
 
-    /// An acceptable ACK of an established connection; `ack` is not below SND.UNA.
+    /// An ACK that later ones have overtaken is of use for its SACK blocks.
+    #[inline]
+    pub fn takes_old_sacks(&self) -> bool {
+        self.sack_of_old_acks && self.recovery.uses_sack()
+    }
+
+    /// An acceptable ACK of an established connection; below SND.UNA only its SACK blocks count.
     pub fn on_ack(&mut self, a: &Acknowledgment<'_>, stats: &mut Stats, events: &mut Events) {
         if self.probe_outstanding || self.unanswered_probes > 0 {
             self.on_probe_answer(a.now, a.ack);
@@ -114,6 +120,8 @@ impl Sender {
             let report =
                 Report { now: a.now, prior_una, prior_in_flight, prior_phase, newly_acked, rtt, delivery };
             self.tell_congestion_control(&report);
+        } else if newly_sacked > 0 && !self.credit_sacked {
+            self.sacked_unreported = 0;
         }
         if self.reducing && newly_acked + newly_sacked > 0 {
             let safe = a.ack > prior_una && self.board.lost() == prior_lost;
@@ -124,7 +132,7 @@ impl Sender {
             self.reconsider_reduction(a, prior_una, newly_sacked, duplicate, stats, events);
         }
         if a.ecn_echo {
-            self.on_ecn_echo(a.now, prior_flight_size, stats, events);
+            self.on_ecn_echo(a, prior_flight_size, newly_acked + newly_sacked, stats, events);
         }
         if self.ack_congestion.is_some() && (a.ack > prior_una || a.marked) {
             self.judge_acks(a, prior_una, orderly, stats);
@@ -189,7 +197,9 @@ impl Sender {
             app_limited: report.prior_una >= self.cwnd_limited_below,
             receiver_limited: (self.cwnd_limited_below..self.receiver_limited_below)
                 .contains(&report.prior_una),
-            in_recovery: report.prior_phase == Phase::FastRecovery || self.phase == Phase::FastRecovery,
+            in_recovery: report.prior_phase == Phase::FastRecovery
+                || self.phase == Phase::FastRecovery
+                || self.reducing,
         });
         self.refresh();
     }
@@ -320,6 +330,9 @@ impl Sender {
             } else if self.phase == Phase::FastRecovery && !self.recovery.uses_sack() {
                 restart_timer = self.on_partial_ack(advanced);
             }
+        } else if self.reducing && self.una > self.reduction_point {
+            // After an ECN echo: what left with CWR is acknowledged.
+            self.end_rate_reduction();
         }
         // RFC 6298 sections 5.2 and 5.3.
         if self.una == self.max {
@@ -432,8 +445,9 @@ impl Sender {
     #[cold]
     pub(super) fn on_ecn_echo(
         &mut self,
-        now: Instant,
+        a: &Acknowledgment<'_>,
         flight_size: u64,
+        delivered: u64,
         stats: &mut Stats,
         events: &mut Events,
     ) {
@@ -442,7 +456,11 @@ impl Sender {
         if fresh && flight_size > 0 && self.phase == Phase::Open {
             stats.ecn_reductions += 1;
             events.push(Event::EcnReduction);
-            self.reduce(now, CongestionKind::EcnEcho, flight_size);
+            self.reduce(a.now, CongestionKind::EcnEcho, flight_size);
+            if self.rate_reduction_on_ecn {
+                self.begin_rate_reduction(delivered, stats);
+                self.reduce_in_proportion(delivered, delivered > 0, stats);
+            }
         }
     }
     /// True if the segment with new data up to `end` is to carry CWR.

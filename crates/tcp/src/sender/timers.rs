@@ -141,13 +141,16 @@ impl Sender {
     pub fn probe_is_due(&self) -> bool {
         self.probe_due
     }
-    /// The probe's byte to send, if one is due.
-    pub fn take_probe(&mut self) -> Option<u64> {
+    /// Where the probe stands and what it carries, if one is due: the next byte, or nothing.
+    pub fn take_probe(&mut self) -> Option<(u64, u32)> {
         if !std::mem::take(&mut self.probe_due) || self.max != self.una || self.max >= self.data_end {
             return None;
         }
+        if self.empty_probes {
+            return Some((self.una - 1, 0));
+        }
         self.probe_outstanding = true;
-        Some(self.max)
+        Some((self.max, 1))
     }
     #[cold]
     pub(super) fn on_probe_answer(&mut self, now: Instant, ack: u64) {

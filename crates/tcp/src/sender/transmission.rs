@@ -247,6 +247,7 @@ impl Sender {
         }
         if now.since(self.last_sent) > self.rtt.rto() && self.max > 1 {
             self.last_sent = now;
+            self.end_rate_reduction();
             if let Some(window) = self.begin_restart_pacing().or(self.restart_window) {
                 self.cc.on_idle(window);
             }

@@ -1,0 +1,218 @@
+//! What Linux's sender does otherwise than the RFCs' text, each by its option: a round trip of 100 ms and 1000-byte segments.
+
+mod common;
+use common::*;
+use longhaul_cc::{Ack, Congestion, CongestionControl};
+use longhaul_segment::{Ecn, Flags, SackBlocks, Segment, SeqNumber};
+use longhaul_tcp::{Config, Connection, Event, Reading, Recovery, ReductionBound, State};
+use std::sync::{Arc, Mutex};
+
+fn ack(number: u32, blocks: &[(u32, u32)]) -> Segment {
+    let mut sack = SackBlocks::default();
+    for (start, end) in blocks {
+        sack.push(SeqNumber(*start), SeqNumber(*end));
+    }
+    let mut segment = Segment {
+        seq: SeqNumber(1),
+        ack: SeqNumber(number),
+        window: 65_535,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
+    segment.options.sack = sack;
+    segment
+}
+/// Start of each segment that leaves now.
+fn departures(a: &mut Connection, now: u64) -> Vec<u32> {
+    std::iter::from_fn(|| a.poll_transmit(at_ms(now)).map(|transmit| transmit.segment.seq.0)).collect()
+}
+
+/// Twenty segments, the ACK of segment n (from 0) at 100 + n ms; the first is marked. Times in ms at which something leaves then.
+fn after_a_mark(rate_reduction_on_ecn: bool) -> (Vec<u64>, World) {
+    let config = Config {
+        ecn: true,
+        recovery: Recovery::Rack,
+        rate_reduction: Some(ReductionBound::SafeAck),
+        rate_reduction_on_ecn,
+        ..plain()
+    };
+    let mut world = World::established(config, Reno::avoiding(20), ms(50)).scripted(|sent| {
+        let late =
+            if sent.from == End::A && sent.at == at_ms(0) { u64::from((sent.seq() - 1) / MSS) } else { 0 };
+        vec![ms(50 + late)]
+    });
+    world.mark =
+        Box::new(|sent| if sent.from == End::A && sent.seq() == 1 { Ecn::Ce } else { sent.transmit.ecn });
+    world.a.write_unlimited();
+    world.run_until(at_ms(119));
+    let sent = world.data_from(End::A).into_iter().map(|sent| sent.0).filter(|at| *at > 0).collect();
+    (sent, world)
+}
+
+/// tcp_enter_cwr() and tcp_cwnd_reduction(): half of the window is given up over a round trip, a segment upon every other
+/// ACK; upon the last but one the pipe has come down to the new window, and the segment waits for the last. RFC 3168
+/// halves the window at once, and half a round trip is silent.
+#[test]
+fn an_ecn_echo_reduces_the_window_in_proportion() {
+    let (sent, mut world) = after_a_mark(true);
+    assert_eq!(sent, [100, 102, 104, 106, 108, 110, 112, 114, 116, 119]);
+    assert_eq!((world.a.ssthresh(), world.a.stats().ecn_reductions), (10_000, 1));
+    assert!(!world.a.in_recovery());
+    // Once what left afterwards is acknowledged, the window is what congestion control has chosen.
+    world.run_until(at_ms(205));
+    assert_eq!(world.a.cwnd(), 10_000);
+
+    let (sent, world) = after_a_mark(false);
+    // Ten ACKs after the cut cwnd is one segment larger.
+    assert_eq!(sent, [109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119]);
+    assert_eq!((world.a.cwnd(), world.a.ssthresh()), (11_000, 10_000));
+}
+
+/// A loss that is found while the window comes down is of the same round trip: no second reduction, and the bound stays.
+#[test]
+fn a_loss_after_an_echo_does_not_reduce_the_window_again() {
+    let config = Config {
+        ecn: true,
+        recovery: Recovery::Rack,
+        rate_reduction: Some(ReductionBound::SafeAck),
+        rate_reduction_on_ecn: true,
+        ..plain()
+    };
+    let mut world = World::established(config, Reno::avoiding(20), ms(50)).dropping_once(&[5_001]);
+    world.mark =
+        Box::new(|sent| if sent.from == End::A && sent.seq() == 1 { Ecn::Ce } else { sent.transmit.ecn });
+    world.a.write(60_000);
+    world.run_until(at_ms(250));
+    assert_eq!(
+        (world.a.ssthresh(), world.a.stats().fast_retransmits, world.a.stats().timeouts),
+        (10_000, 1, 0)
+    );
+    world.run_until(at_ms(5_000));
+    assert_eq!(world.b.received_bytes(), 60_000);
+}
+
+/// Of ten segments the first, the fifth and the eighth are lost. An ACK that was overtaken SACKs the sixth and the seventh: two more are
+/// delivered, and the eighth is lost (tcp_ack(), old_ack).
+#[test]
+fn the_sack_blocks_of_an_overtaken_ack_are_used() {
+    for (sack_of_old_acks, sent) in [(true, 2), (false, 0)] {
+        let config = Config {
+            recovery: Recovery::Rack,
+            rate_reduction: Some(ReductionBound::SafeAck),
+            tail_loss_probe: false,
+            sack_of_old_acks,
+            ..plain()
+        };
+        let mut a = Connection::established(config, Reno::new(10), ports(End::A));
+        a.write(10_000);
+        assert_eq!(departures(&mut a, 0).len(), 10);
+        for blocks in [&[(1_001, 2_001)][..], &[(1_001, 3_001)], &[(8_001, 9_001), (1_001, 3_001)]] {
+            a.handle_segment(at_ms(10), &ack(1, blocks), Ecn::NotEct);
+        }
+        assert_eq!(departures(&mut a, 10), [1]);
+        a.handle_segment(at_ms(22), &ack(4_001, &[(8_001, 9_001)]), Ecn::NotEct);
+        let repaired = departures(&mut a, 22);
+        assert_eq!(repaired.first(), Some(&4_001));
+        a.write(10_000);
+        let before = departures(&mut a, 22).len() + repaired.len();
+        a.handle_segment(at_ms(24), &ack(3_001, &[(5_001, 7_001)]), Ecn::NotEct);
+        let now = departures(&mut a, 24);
+        assert_eq!(now.len(), sent, "{before} before, then {now:?}");
+        assert_eq!(a.acked_bytes(), 4_000);
+    }
+}
+
+/// Notes what it is told of ACKs.
+struct Noting(Arc<Mutex<Vec<u64>>>);
+impl CongestionControl for Noting {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.0.lock().unwrap().push(ack.acked);
+    }
+    fn on_congestion(&mut self, _: &Congestion) {}
+    fn window(&self) -> u64 {
+        10_000
+    }
+    fn ssthresh(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+/// Two segments are SACKed, then the first arrives late: three are acknowledged newly, one is delivered.
+#[test]
+fn what_was_sacked_before_counts_or_not() {
+    for (credit_sacked, expected) in [(true, [3_000, 2_000]), (false, [1_000, 2_000])] {
+        let noted = Arc::new(Mutex::new(vec![]));
+        let config = Config { recovery: Recovery::Rack, credit_sacked, ..plain() };
+        let mut a = Connection::established(config, Box::new(Noting(noted.clone())), ports(End::A));
+        a.write(10_000);
+        departures(&mut a, 0);
+        for segment in
+            [ack(1, &[(1_001, 2_001)]), ack(1, &[(1_001, 3_001)]), ack(3_001, &[]), ack(5_001, &[])]
+        {
+            a.handle_segment(at_ms(100), &segment, Ecn::NotEct);
+        }
+        assert_eq!(*noted.lock().unwrap(), expected);
+    }
+}
+
+/// tcp_xmit_probe_skb(): nothing at SND.UNA - 1. The peer answers with its window, and the probe's byte does not leave before there is one.
+#[test]
+fn a_probe_of_a_closed_window_may_be_empty() {
+    let config = Config {
+        empty_probes: true,
+        receive_buffer: Some(4_000),
+        reading: Reading::Manual,
+        window_scaling: false,
+        ..plain()
+    };
+    let mut world = World::established(config, Reno::new(10), ms(50))
+        .dropping(|sent| sent.from == End::B && sent.at == at_ms(1_200));
+    world.a.write(6_000);
+    world.run_until(at_ms(1_200));
+    let probe = world.log.iter().find(|sent| sent.from == End::A && sent.at == at_ms(1_100)).unwrap();
+    assert_eq!((probe.seq(), probe.len()), (4_000, 0));
+    assert_eq!(
+        (world.a.peer_window(), world.b.received_bytes(), world.b.stats().beyond_window_bytes),
+        (0, 4_000, 0)
+    );
+    // The window update is lost; the answer to the next probe brings it.
+    let now = world.now;
+    assert_eq!(world.b.read(now, 4_000), 4_000);
+    world.run_until(at_ms(5_000));
+    assert_eq!((world.b.received_bytes(), world.a.stats().probes_sent), (6_000, 2));
+}
+
+/// RFC 9293 section 3.6.1, SHLD-3: "if new data is received after CLOSE is called, its TCP implementation SHOULD send a RST to show that
+/// data was lost".
+#[test]
+fn data_after_a_close_for_both_directions_are_answered_by_a_reset() {
+    let mut world = World::established(plain(), Reno::new(10), ms(50));
+    world.a.close_both();
+    world.run_until(at_ms(200));
+    // A half-closed connection would go on reading.
+    assert_eq!((world.a.state(), world.b.state()), (State::FinWait2, State::CloseWait));
+    world.b.write(1_000);
+    world.run_until(at_ms(1_000));
+    assert!(world.saw(End::A, Event::Reset) && world.saw(End::B, Event::Reset));
+    assert_eq!((world.a.state(), world.b.state()), (State::Closed, State::Closed));
+    assert_eq!(world.log.iter().filter(|sent| sent.has(Flags::RST)).count(), 1);
+
+    // The peer's FIN alone loses nothing.
+    let mut world = World::established(plain(), Reno::new(10), ms(50));
+    world.a.close_both();
+    world.b.close();
+    world.run_until_closed(at_ms(10_000));
+    assert!(world.saw(End::A, Event::Closed) && !world.saw(End::A, Event::Reset));
+}
+
+/// The same for data that wait to be read.
+#[test]
+fn closing_with_unread_data_resets() {
+    let config = Config { reading: Reading::Manual, receive_buffer: Some(10_000), ..plain() };
+    let mut world = World::established(config, Reno::new(10), ms(50));
+    world.b.write(1_000);
+    world.run_until(at_ms(100));
+    world.a.close_both();
+    world.run_until(at_ms(300));
+    assert!(world.saw(End::B, Event::Reset));
+}
