@@ -91,7 +91,11 @@ SENTENCES = [
     Sentence("only the timer at {} s helps", lambda: beginning()[2:]),
     Sentence("gives {} and {} Mbit/s at the measured RTT", lambda: mathis()[:2]),
     Sentence("the time in recovery ({} %)", lambda: mathis()[2:]),
-    Sentence("Is SACK better by {} Mbit/s? One seed cannot tell. Lesson 9 can: by {} ± {}.", variants),
+    Sentence(
+        "SACK is better by {} Mbit/s with this seed, but one seed proves nothing. Over ten seeds (lesson 9) the"
+        " difference is {} ± {} Mbit/s.",
+        variants,
+    ),
     Sentence("The slowest flow has {}, the fastest {} Mbit/s.", slowest_and_fastest),
     Sentence("{} Mbit/s before; from 62 to 70 s {} of 10 Mbit/s", lambda: fade()[:2]),
     Sentence("**from 80 to 85 s {} Mbit/s**", lambda: fade()[2:3]),
