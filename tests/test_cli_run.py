@@ -114,6 +114,19 @@ def test_the_same_run_may_take_its_own_place_and_no_other(command, scenario, tmp
     assert json.loads((out / "summary.json").read_text())["seed"] == 8
 
 
+def test_a_result_of_the_emulator_is_not_replaced_by_a_simulation_of_the_same_scenario(command, scenario, tmp_path):
+    out = tmp_path / "r"
+    assert command("run", scenario, "--out", out, "-q").code == 0
+    assert command("run", scenario, "--out", out, "-q").code == 0, "the same run may be made again"
+    summary = json.loads((out / "summary.json").read_text())
+    (out / "summary.json").write_text(json.dumps(summary | {"emulation": {"kernel": "6.18"}}))
+    refused = command("run", scenario, "--out", out, "-q")
+    assert refused.code == 2
+    assert "a result of the emulator" in refused.err
+    assert "--force" in refused.err
+    assert command("run", scenario, "--out", out, "--force", "-q").code == 0
+
+
 def test_force_does_not_replace_what_is_not_ours(command, scenario, tmp_path):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "love.txt").write_text("dear")

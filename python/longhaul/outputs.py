@@ -95,17 +95,28 @@ def _timing(directory: Path) -> dict[str, Any]:
 
 
 def _identity(file: Path) -> str | None:
+    content = _content(file)
+    return None if content is None else str(content.get("run_id", ""))
+
+
+def _is_emulated(file: Path) -> bool:
+    return bool((_content(file) or {}).get("emulation"))
+
+
+def _content(file: Path) -> dict[str, Any] | None:
+    """What a summary or a manifest of Longhaul's has in it; `None` if it is neither."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(content, dict) or "longhaul" not in content:
-        return None
-    return str(content.get("run_id", ""))
+    return content if isinstance(content, dict) and "longhaul" in content else None
 
 
 def check_free(out: Path, *, run_id: str | None = None, force: bool = False) -> None:
-    """Raises unless `out` is absent, empty, the result of the same run, or (with `force`) any Longhaul result."""
+    """Raises unless `out` is absent, empty, the result of the same run, or (with `force`) any Longhaul result.
+
+    What was emulated is not the same as what is simulated, although it is the same scenario.
+    """
     try:
         if not out.exists():
             return
@@ -115,13 +126,15 @@ def check_free(out: Path, *, run_id: str | None = None, force: bool = False) -> 
             return
     except OSError as error:
         raise OutputError(explain_os_error(error, "use", out)) from None
-    if run_id is not None and run_id_of(out) == run_id:
+    emulated = _is_emulated(out / "summary.json")
+    if run_id is not None and run_id_of(out) == run_id and not emulated:
         return
     if not is_longhaul_result(out):
         raise OutputError(f"{out} is not empty and not a Longhaul result; choose another directory with --out")
     if not force:
         damage = damage_of(out)
-        what = f"a result whose {damage}" if damage else "another result"
+        other = "a result of the emulator" if emulated else "another result"
+        what = f"a result whose {damage}" if damage else other
         raise OutputError(f"{out} holds {what}; choose another directory with --out, or replace it with --force")
 
 

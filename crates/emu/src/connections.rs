@@ -49,20 +49,45 @@ pub(crate) struct Outside {
     pub link: Option<LinkHeader>,
 }
 
-/// Ethernet's header: destination, source, type (IEEE 802.3).
-pub(crate) type LinkHeader = [u8; 14];
+/// Ethernet's header: destination, source, tags, type (IEEE 802.3, 802.1Q); of more than two tags it has none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LinkHeader {
+    bytes: [u8; LONGEST_HEADER],
+    len: u8,
+}
+
+/// Both addresses, two tags, type.
+pub(crate) const LONGEST_HEADER: usize = 22;
+const SHORTEST_HEADER: usize = 14;
+
+impl LinkHeader {
+    /// `None` if there is no header, or none that is kept.
+    pub fn of(header: &[u8]) -> Option<LinkHeader> {
+        if !(SHORTEST_HEADER..=LONGEST_HEADER).contains(&header.len()) {
+            return None;
+        }
+        let mut bytes = [0; LONGEST_HEADER];
+        bytes[..header.len()].copy_from_slice(header);
+        Some(LinkHeader { bytes, len: header.len() as u8 })
+    }
+
+    /// As it is on the wire.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    /// Of an answer.
+    fn turned(mut self) -> LinkHeader {
+        self.bytes[..12].rotate_left(6);
+        self
+    }
+}
 
 impl Outside {
     /// Of an answer.
     fn turned(&self) -> Outside {
         let ip = ip::Header { src: self.ip.dst, dst: self.ip.src, ..self.ip };
-        let turn = |header: LinkHeader| {
-            let mut turned = header;
-            turned[..6].copy_from_slice(&header[6..12]);
-            turned[6..12].copy_from_slice(&header[..6]);
-            turned
-        };
-        Outside { ip, link: self.link.map(turn) }
+        Outside { ip, link: self.link.map(LinkHeader::turned) }
     }
 }
 
@@ -207,7 +232,7 @@ mod tests {
     fn seen(src: u16, dst: u16, tcp_flags: u8) -> Seen {
         let end = |port| (IpAddr::from([10, 0, 0, 1]), port);
         let ip = ip::Header::new(end(0).0, [10, 0, 0, 2].into());
-        let link = Some([1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 8, 0]);
+        let link = LinkHeader::of(&[1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0x81, 0, 0, 5, 8, 0]);
         Seen {
             src: end(src),
             dst: end(dst),
@@ -238,7 +263,8 @@ mod tests {
         let answer = connections.leaving(0, Direction::Reverse).unwrap();
         assert_eq!((answer.ports, answer.way, answer.outside.ip.ttl), ((80, 9000), 7, 61));
         assert_eq!(answer.outside.ip.src.to_string(), "10.0.0.2");
-        assert_eq!(answer.outside.link, Some([2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0]));
+        let link = answer.outside.link.unwrap();
+        assert_eq!(link.bytes(), [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 0x81, 0, 0, 5, 8, 0], "its VLAN too");
     }
 
     #[test]

@@ -2,18 +2,17 @@
 //! thread, with real-time priority where that is permitted; it sleeps (ppoll) until a packet comes or one is due.
 
 use crate::clock::Clock;
+use crate::device::{Device, Fault, MARGIN, Received};
 use crate::lateness::Lateness;
 use crate::priority;
 use crate::run::Status;
+use crate::start::Start;
 use crate::world::{Observer, World};
 use longhaul_units::{Duration, Instant};
-use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Packets read from one device before what is due is handed over.
 const BATCH: usize = 32;
@@ -23,22 +22,20 @@ const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 /// The longest sleep: how long it takes to notice that it is to stop.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 /// An IP packet has at most 65,535 bytes, and an Ethernet header before it.
-const LONGEST_PACKET: usize = 65_600;
+const LONGEST_PACKET: usize = 65_600 + MARGIN;
 
-/// A device that packets come from and go to.
+/// The device of a host.
 pub struct Port {
-    /// Its file.
-    pub file: File,
-    /// Bytes that precede IP packets there.
-    pub network: u16,
-    /// The device is there; it may vanish at any time.
+    /// The device.
+    pub device: Device,
+    /// It is there; it may vanish at any time.
     alive: bool,
 }
 
 impl Port {
-    /// A device whose packets have `network` bytes before the IP header.
-    pub fn new(file: File, network: u16) -> Self {
-        Port { file, network, alive: true }
+    /// A host's device.
+    pub fn new(device: Device) -> Self {
+        Port { device, alive: true }
     }
 }
 
@@ -75,9 +72,15 @@ pub struct Live {
     moved: AtomicU64,
     dropped: AtomicU64,
     latest_ns: AtomicU64,
+    notices: Mutex<Vec<String>>,
 }
 
 impl Live {
+    /// Something that a user should know at once.
+    fn notify(&self, text: String) {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
     /// What they say at a time.
     pub fn status(&self, now: Instant) -> Status {
         Status {
@@ -89,10 +92,20 @@ impl Live {
         }
     }
 
-    /// Calls `tell` once a second until `over` says that it is enough; looks at that every 20 ms.
-    pub fn watch(&self, clock: Clock, tell: Option<fn(&Status)>, over: impl Fn() -> bool) {
+    /// Calls `tell` once a second until `over` is true; looks at that every 20 ms, and then calls `notice` with what has happened.
+    pub fn watch(
+        &self,
+        clock: Clock,
+        tell: Option<fn(&Status)>,
+        notice: Option<fn(&str)>,
+        over: impl Fn() -> bool,
+    ) {
         let mut next = Instant::ZERO;
         while !over() {
+            let notices = std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+            if let Some(notice) = notice {
+                notices.iter().for_each(|text| notice(text));
+            }
             if let Some(tell) = tell.filter(|_| clock.now() >= next) {
                 tell(&self.status(clock.now()));
                 next += Duration::from_secs(1);
@@ -112,8 +125,10 @@ pub struct Driven<W> {
     pub lateness: Lateness,
     /// Packets that a host's device did not take.
     pub refused: u64,
-    /// Devices that have vanished.
-    pub vanished: usize,
+    /// What devices have done that they should not: vanished, gone down.
+    pub faults: Vec<String>,
+    /// The interface that has vanished and thereby ended it.
+    pub cut: Option<String>,
     /// When it ended.
     pub ended: Instant,
     /// What a user should know.
@@ -131,22 +146,29 @@ struct Loop<'a, W> {
     buffer: Vec<u8>,
     /// Packets were moved in the last turn.
     busy: bool,
+    /// An interface is down.
+    down: bool,
+    /// The interface that has vanished.
+    cut: Option<String>,
 }
 
-/// Moves packets until `stop` is set. `ports` are the devices of the world's hosts, in their order.
+/// Moves packets from the `start` until `stop` is set, or an interface has vanished. `ports` are the devices of the world's hosts, in
+/// their order. `None` if the start was cancelled.
 pub fn drive<W: Watcher>(
-    clock: Clock,
+    start: &Start,
     world: World,
     watcher: W,
     ports: &mut [Port],
     options: Options,
     live: &Live,
     stop: &AtomicBool,
-) -> Driven<W> {
+) -> Option<Driven<W>> {
     let mut warnings = vec![];
     if options.real_time {
         warnings.extend(priority::raise().err());
     }
+    let buffer = vec![0; LONGEST_PACKET];
+    let clock = start.ready()?;
     let mut state = Loop {
         clock,
         world,
@@ -155,10 +177,12 @@ pub fn drive<W: Watcher>(
         live,
         lateness: Lateness::default(),
         refused: 0,
-        buffer: vec![0; LONGEST_PACKET],
+        buffer,
         busy: false,
+        down: false,
+        cut: None,
     };
-    while !stop.load(Ordering::Relaxed) {
+    while !stop.load(Ordering::Relaxed) && state.cut.is_none() {
         let ready = state.wait(options.spin);
         for port in ready {
             state.read(port);
@@ -166,17 +190,31 @@ pub fn drive<W: Watcher>(
         state.catch_up();
     }
     let ended = clock.now();
-    let Loop { world, watcher, lateness, refused, ports, .. } = state;
+    state.lateness.turn(ended, Duration::ZERO);
+    let Loop { world, watcher, lateness, refused, ports, cut, .. } = state;
     let vanished = ports.iter().filter(|port| !port.alive).count();
+    let mut faults = vec![];
     if vanished > 0 {
-        warnings.push(format!("{vanished} devices have vanished while packets were moved"));
+        faults.push(format!("{vanished} devices have vanished while packets were moved"));
     }
-    Driven { world, watcher, lateness, refused, vanished, ended, warnings }
+    for port in ports.iter() {
+        let Device::Interface(interface) = &port.device else { continue };
+        if interface.downs > 0 {
+            faults.push(format!(
+                "{} went down while packets were moved, times: {}",
+                interface.name, interface.downs
+            ));
+        }
+    }
+    Some(Driven { world, watcher, lateness, refused, faults, cut, ended, warnings })
 }
 
 impl<W: Watcher> Loop<'_, W> {
     /// Sleeps until a packet comes or something is due. Returns the ports at which there is something.
     fn wait(&mut self, spin: Duration) -> Vec<usize> {
+        if self.down {
+            self.look_for_interfaces();
+        }
         let now = self.clock.now();
         let due = self.world.next_event().unwrap_or(Instant::FAR_FUTURE).min(self.watcher.next());
         let sleep = due.since(now).min(LONGEST_SLEEP);
@@ -186,10 +224,11 @@ impl<W: Watcher> Loop<'_, W> {
             short if self.busy => short.max(SHORTEST_SLEEP),
             long => long,
         };
+        self.lateness.turn(now, sleep);
         let numbers: Vec<usize> = (0..self.ports.len()).filter(|port| self.ports[*port].alive).collect();
         let mut polled: Vec<PollFd> = numbers
             .iter()
-            .map(|port| PollFd::new(self.ports[*port].file.as_fd(), PollFlags::POLLIN))
+            .map(|port| PollFd::new(self.ports[*port].device.as_fd(), PollFlags::POLLIN))
             .collect();
         let timeout = TimeSpec::from(std::time::Duration::from_nanos(sleep.as_nanos()));
         match ppoll(&mut polled, Some(timeout), None) {
@@ -200,9 +239,12 @@ impl<W: Watcher> Loop<'_, W> {
             polled.iter().map(|fd| fd.revents().unwrap_or(PollFlags::empty())).collect();
         let mut ready = vec![];
         for (port, events) in numbers.into_iter().zip(events) {
-            if events.contains(PollFlags::POLLIN) {
+            let broken = events.intersects(PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL);
+            let is_tun = matches!(self.ports[port].device, Device::Tun(_));
+            // What an interface suffers from is learnt by reading.
+            if events.contains(PollFlags::POLLIN) || broken && !is_tun {
                 ready.push(port);
-            } else if events.intersects(PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL) {
+            } else if broken {
                 self.ports[port].alive = false;
             }
         }
@@ -211,18 +253,45 @@ impl<W: Watcher> Loop<'_, W> {
 
     fn read(&mut self, port: usize) {
         for _ in 0..BATCH {
-            let Port { file, network, alive } = &mut self.ports[port];
-            match file.read(&mut self.buffer) {
-                Ok(len) => {
-                    let (now, network) = (self.clock.now(), *network);
-                    self.world.inject(&mut self.watcher, now, port, network, &self.buffer[..len]);
+            match self.ports[port].device.receive(&mut self.buffer) {
+                Ok(Received { place, network }) => {
+                    let now = self.clock.now();
+                    self.world.inject(&mut self.watcher, now, port, network, &self.buffer[place]);
                 }
-                Err(why) => {
-                    // EBADFD: the device was removed, with its namespace.
-                    *alive = why.raw_os_error() != Some(Errno::EBADFD as i32);
-                    return;
-                }
+                Err(fault) => return self.suffer(port, &fault),
             }
+        }
+    }
+
+    fn suffer(&mut self, port: usize, fault: &Fault) {
+        let Port { device, alive } = &mut self.ports[port];
+        let name = match device {
+            Device::Interface(interface) => Some(&interface.name),
+            Device::Tun(_) => None,
+        };
+        match (fault, name) {
+            (Fault::Nothing, _) => {}
+            (Fault::Down, name) => {
+                self.down = true;
+                let name = name.map_or("a device", |name| name);
+                self.live.notify(format!("{name} is down: what is sent there is lost until it is up again"));
+            }
+            (Fault::Gone, name) => {
+                *alive = false;
+                self.cut = name.cloned();
+            }
+        }
+    }
+
+    /// Looks whether interfaces that are down are up again.
+    fn look_for_interfaces(&mut self) {
+        self.down = false;
+        for port in self.ports.iter_mut() {
+            let Device::Interface(interface) = &mut port.device else { continue };
+            if interface.has_come_up() {
+                self.live.notify(format!("{} is up again", interface.name));
+            }
+            self.down |= interface.is_down();
         }
     }
 
@@ -234,15 +303,13 @@ impl<W: Watcher> Loop<'_, W> {
         for arrival in arrivals.drain(..) {
             let port = &mut self.ports[arrival.host];
             let bytes = &arrival.frame.bytes;
-            match port.file.write(bytes) {
-                // Devices take a packet or refuse it.
-                Ok(len) if len == bytes.len() => {
-                    let late = self.clock.now().since(arrival.due);
-                    self.lateness.record(late);
-                    self.live.moved.fetch_add(1, Ordering::Relaxed);
-                    self.live.latest_ns.fetch_max(late.as_nanos(), Ordering::Relaxed);
-                }
-                _ => self.refused += 1,
+            if port.device.send(bytes) {
+                let late = self.clock.now().since(arrival.due);
+                self.lateness.record(late);
+                self.live.moved.fetch_add(1, Ordering::Relaxed);
+                self.live.latest_ns.fetch_max(late.as_nanos(), Ordering::Relaxed);
+            } else {
+                self.refused += 1;
             }
         }
         self.world.arrivals = arrivals;

@@ -1,6 +1,7 @@
 //! What can go wrong, said so that a person can mend it, with a short constant code for programs.
 
 use longhaul_scenario::ScenarioError;
+use nix::sys::resource::{Resource, getrlimit};
 
 /// Why the emulator did not do what it was told.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +34,9 @@ pub enum Error {
     /// The result could not be written.
     #[error(transparent)]
     Write(#[from] longhaul_results::WriteError),
+    /// The directory for the result holds something else.
+    #[error("{0}")]
+    Output(String),
     /// Stopped by a signal.
     #[error("stopped by a signal")]
     Interrupted,
@@ -41,7 +45,7 @@ pub enum Error {
 impl Error {
     /// The system refused to do `what`.
     pub fn system(what: impl Into<String>, why: impl ToString) -> Error {
-        Error::System { what: what.into(), why: why.to_string() }
+        Error::System { what: what.into(), why: explained(why) }
     }
 
     /// A short constant name.
@@ -53,6 +57,7 @@ impl Error {
             Error::Command { .. } => "command",
             Error::System { .. } => "system",
             Error::Write(_) => "write",
+            Error::Output(_) => "output",
             Error::Interrupted => "interrupted",
         }
     }
@@ -60,5 +65,18 @@ impl Error {
     /// The error as one line of JSON, for programs.
     pub fn to_json(&self) -> String {
         serde_json::json!({ "error": self.code(), "message": self.to_string() }).to_string()
+    }
+}
+
+/// The system's reason, with the limit where it is one that users set.
+pub(crate) fn explained(why: impl ToString) -> String {
+    let why = why.to_string();
+    // EMFILE, by every library's name for it.
+    if !why.contains("Too many open files") {
+        return why;
+    }
+    match getrlimit(Resource::RLIMIT_NOFILE) {
+        Ok((limit, _)) => format!("{why}; the limit is {limit}: raise it (ulimit -n)"),
+        Err(_) => why,
     }
 }

@@ -8,12 +8,14 @@ use crate::{Error, kernel, namespace, sys};
 use longhaul_path::Histogram;
 use longhaul_scenario::{AppSpec, BufferSpec, Ending, FlowInstance, FlowSpec};
 use longhaul_units::{Duration, Instant};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, setsockopt, sockopt};
 use nix::sys::socket::{bind, connect, listen, socket};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -322,16 +324,39 @@ impl Flow<'_> {
         if !run.sleep_until(self.instance.start) {
             return;
         }
-        let connecting = || -> io::Result<TcpStream> {
-            let socket = self.socket()?;
-            connect(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(self.server, self.port())))?;
-            Ok(TcpStream::from(socket))
-        };
-        let result = connecting().and_then(|socket| {
-            self.progress.open(self.slot(false), &socket)?;
-            self.at_client(socket, run)
+        let result = self.connect(run).and_then(|socket| match socket {
+            None => Ok(()),
+            Some(socket) => {
+                self.progress.open(self.slot(false), &socket)?;
+                self.at_client(socket, run)
+            }
         });
         self.end(result, self.slot(false), run);
+    }
+
+    /// The client's socket, connected; `None` if the run ends before.
+    fn connect(&self, run: Run<'_>) -> io::Result<Option<TcpStream>> {
+        let socket = TcpStream::from(self.socket()?);
+        socket.set_nonblocking(true)?;
+        match connect(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(self.server, self.port()))) {
+            Ok(()) | Err(Errno::EINPROGRESS) => {}
+            Err(why) => return Err(why.into()),
+        }
+        let nap = PollTimeout::try_from(NAP.as_nanos() / 1_000_000).unwrap_or(PollTimeout::ZERO);
+        while !run.is_over() {
+            let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
+            match poll(&mut polled, nap) {
+                Ok(0) | Err(Errno::EINTR) => continue,
+                Ok(_) => {}
+                Err(why) => return Err(why.into()),
+            }
+            if let Some(why) = socket.take_error()? {
+                return Err(why);
+            }
+            socket.set_nonblocking(false)?;
+            return Ok(Some(socket));
+        }
+        Ok(None)
     }
 
     fn at_client(&self, mut socket: TcpStream, run: Run<'_>) -> io::Result<()> {

@@ -125,6 +125,29 @@ pub fn without_padding(packet: &[u8]) -> usize {
     if stated < 20 { packet.len() } else { stated.min(packet.len()) }
 }
 
+/// Computes the checksum of a TCP or UDP packet anew (RFC 9293 section 3.1, RFC 768), where it was left to a device. False if it is
+/// neither, or not whole: it stays as it is.
+pub fn complete_checksum(packet: &mut [u8]) -> bool {
+    let len = without_padding(packet);
+    let Some(Shape { src, dst, protocol, ports: Some(_), .. }) = Shape::of(&packet[..len]) else {
+        return false;
+    };
+    let header_len = if packet[0] >> 4 == 4 { usize::from(packet[0] & 0x0f) * 4 } else { 40 };
+    let transport = &mut packet[header_len..len];
+    let at = if protocol == PROTOCOL_TCP { 16 } else { 6 };
+    transport[at..at + 2].fill(0);
+    let mut checksum = checksum::Checksum::new();
+    checksum.add_pseudo_header(src, dst, protocol, transport.len() as u32);
+    checksum.add(transport);
+    // In UDP zero would mean that there is none.
+    let sum = match checksum.finish() {
+        0 if protocol == PROTOCOL_UDP => 0xffff,
+        sum => sum,
+    };
+    transport[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    true
+}
+
 /// The ECN field of an IP packet.
 pub fn ecn(packet: &[u8]) -> Ecn {
     match packet {
@@ -255,6 +278,24 @@ mod tests {
         assert_eq!(Shape::of(&packet).unwrap().ports, None);
         packet[6..8].copy_from_slice(&[0, 1]); // offset 8 bytes
         assert_eq!(Shape::of(&packet).unwrap().ports, None);
+    }
+
+    #[test]
+    fn a_checksum_that_was_left_open_is_completed() {
+        for (src, dst) in [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")] {
+            let whole = tcp_packet(src, dst, b"hello", Ecn::NotEct);
+            let at = whole.len() - 5 - 20 + 16;
+            let mut open = whole.clone();
+            // What a kernel leaves there is the sum of the pseudo header.
+            open[at..at + 2].copy_from_slice(&[0x12, 0x34]);
+            open.extend_from_slice(&[0; 3]);
+            assert!(complete_checksum(&mut open));
+            assert_eq!(open[..whole.len()], whole, "and padding is no part of it");
+            for len in 0..whole.len() {
+                let _ = complete_checksum(&mut open[..len]);
+            }
+        }
+        assert!(!complete_checksum(&mut [0, 1, 8, 0, 6, 4]), "ARP has none");
     }
 
     #[test]

@@ -2,20 +2,17 @@
 //! pair of devices and twice with its address changed (NAT), to the network in which the emulator was started.
 //!
 //! Made here and removed at the end: a device and a table of nftables, both named after the emulator's process, and permission
-//! to forward packets (`net.ipv4.ip_forward`) if it was not there. IPv4 only.
+//! to forward packets (`net.ipv4.ip_forward`) if it was not there, with all that changes with it. IPv4 only.
 
 use crate::registry::Registration;
 use crate::testbed::{DEVICE, Host};
-use crate::{Error, namespace};
+use crate::{Error, namespace, sysctl};
 use std::fs;
 use std::net::Ipv4Addr;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The far host's device towards the machine.
 const INNER: &str = "lh1";
-/// Whether a network stack forwards packets that are not for it.
-const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 /// Where programs look for name servers, and where systemd's resolver keeps the real ones.
 const RESOLVERS: [&str; 2] = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"];
 
@@ -27,8 +24,7 @@ pub fn open(registration: &mut Registration, host: &Host, others: &[&Host]) -> R
     let id = std::process::id();
     let outer = format!("{}{id}", namespace::PREFIX);
     let [outside, inside] = addresses(id);
-    let before = fs::read_to_string(FORWARDING).unwrap_or_default();
-    registration.add(&[format!("table {outer}"), format!("forwarding {} {}", stack(), before.trim())])?;
+    registration.add_changes(&outer, &sysctl::before_forwarding())?;
 
     let name = &host.namespace;
     namespace::outside(&format!(
@@ -50,29 +46,18 @@ pub fn open(registration: &mut Registration, host: &Host, others: &[&Host]) -> R
         ),
     )?;
     namespace::within(name, || {
-        forward()?;
+        sysctl::forward()?;
         // Whoever is behind the path is known to the machine as the far host, and to the Internet as the machine.
         nft(&masquerade("longhaul", &format!("oifname \"{INNER}\"")))
     })?;
-    forward()?;
+    sysctl::forward()?;
     nft(&masquerade(&outer, &format!("ip saddr {inside}")))
 }
 
-/// Removes the table of an emulator that has ended.
+/// Removes the table of an emulator that has ended, if it is there, from the network stack of the thread.
 pub(crate) fn remove_table(name: &str) {
+    // Without nftables there is none, and without the table nothing to remove.
     let _ = nft(&format!("delete table ip {name}\n"));
-}
-
-/// Restores whether the machine forwards packets; `entry` has its network stack, and what was found there.
-pub(crate) fn restore_forwarding(entry: &str) {
-    if let Some(before) = entry.strip_prefix(&format!("{} ", stack())) {
-        let _ = fs::write(FORWARDING, before);
-    }
-}
-
-/// Tells the network stack of the thread from others: who cleans up may be in another one.
-fn stack() -> u64 {
-    fs::metadata("/proc/thread-self/ns/net").map_or(0, |namespace| namespace.ino())
 }
 
 /// Lines for `resolv.conf` behind the path, if those of the machine name a server on the machine itself, which cannot be reached
@@ -105,10 +90,6 @@ fn names_others(text: &str) -> bool {
 fn addresses(id: u32) -> [Ipv4Addr; 2] {
     let base = u32::from(Ipv4Addr::new(100, 64, 0, 0)) + (id & 0xf_ffff) * 4;
     [Ipv4Addr::from(base + 1), Ipv4Addr::from(base + 2)]
-}
-
-fn forward() -> Result<(), Error> {
-    fs::write(FORWARDING, "1").map_err(|why| Error::system(format!("set {FORWARDING} to 1"), why))
 }
 
 fn masquerade(table: &str, of: &str) -> String {

@@ -1,14 +1,16 @@
 //! `longhaul-emu`: real packets through a scenario's path.
 
 use clap::{Args, Parser, Subcommand};
-use longhaul_emu::{Error, bridge, driver, kernel, priority, registry, run, shell};
+use longhaul_emu::lateness::Bounds;
+use longhaul_emu::{Error, bridge, driver, kernel, print, priority, registry, run, shell};
 use longhaul_scenario::{Scenario, ScenarioError};
 use longhaul_units::Duration;
 use std::io::IsTerminal;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Puts a scenario's path between real network stacks: the links and middleboxes of Longhaul's simulator, on the wall clock.
 #[derive(Parser)]
@@ -49,6 +51,23 @@ struct ScenarioArguments {
 }
 
 #[derive(Args)]
+struct BoundArguments {
+    /// What happened is marked INVALID if 1 % of the packets are later than this.
+    #[arg(long, value_name = "TIME", default_value = "1 ms")]
+    max_lateness: Duration,
+    /// What happened is marked INVALID if no packet was moved for longer than this although the emulator was to: it was stopped, or
+    /// the machine was busy.
+    #[arg(long, value_name = "TIME", default_value = "100 ms")]
+    max_standstill: Duration,
+}
+
+impl BoundArguments {
+    fn bounds(&self) -> Bounds {
+        Bounds { late: self.max_lateness, standstill: self.max_standstill }
+    }
+}
+
+#[derive(Args)]
 struct CaptureArguments {
     /// Writes packets into this pcapng file: at all points, or at those that --tap names.
     #[arg(long, value_name = "FILE")]
@@ -70,9 +89,20 @@ struct StatsArguments {
     /// Writes what happened into this file, as JSON.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
+    #[command(flatten)]
+    bounds: BoundArguments,
+    /// Exit status 3 in the place of 0 if what happened is INVALID.
+    #[arg(long)]
+    fail_if_invalid: bool,
 }
 
 impl StatsArguments {
+    /// The exit status, 3 in the place of success if that is asked for and what happened is not to be believed.
+    fn status(&self, moved: &run::Moved, status: u8) -> ExitCode {
+        let fails = self.fail_if_invalid && status == 0 && !moved.invalid.is_empty();
+        ExitCode::from(if fails { INVALID } else { status })
+    }
+
     fn write(&self, moved: &run::Moved) -> Result<(), Error> {
         let Some(file) = &self.stats else { return Ok(()) };
         std::fs::write(file, format!("{:#}\n", moved.to_json()))
@@ -87,9 +117,11 @@ struct RunArguments {
     /// The result directory  [default: results/NAME-emulated]
     #[arg(long, short)]
     out: Option<PathBuf>,
-    /// The run is marked INVALID if 1 % of the packets are later than this.
-    #[arg(long, value_name = "TIME", default_value = "1 ms")]
-    max_lateness: Duration,
+    /// Replace another Longhaul result in the result directory.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    bounds: BoundArguments,
     /// End when all transfers of given size are done.
     #[arg(long)]
     until_done: bool,
@@ -150,33 +182,97 @@ struct ShellArguments {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let result = match &cli.command {
-        Action::Shell(arguments) => run_shell(arguments),
-        Action::Run(arguments) => run_scenario(arguments),
-        Action::Bridge(arguments) => run_bridge(arguments),
-        Action::Clean => {
-            registry::clean_up().iter().for_each(|name| println!("removed {name}"));
-            Ok(ExitCode::SUCCESS)
+    let signals = Signals::watch();
+    let result = signals.and_then(|signals| {
+        let result = match &cli.command {
+            Action::Shell(arguments) => run_shell(arguments, &signals),
+            Action::Run(arguments) => run_scenario(arguments, &signals.stop),
+            Action::Bridge(arguments) => run_bridge(arguments, &signals.stop),
+            Action::Clean => clean(),
+        };
+        match result {
+            Err(Error::Interrupted) => {
+                report(&cli, &Error::Interrupted);
+                Ok(signals.status())
+            }
+            result => result,
         }
-    };
+    });
     result.unwrap_or_else(|error| {
-        if cli.json_errors {
-            eprintln!("{}", error.to_json());
-        } else {
-            eprintln!("error: {error}");
-        }
+        report(&cli, &error);
         ExitCode::from(2)
     })
 }
 
-/// A flag that Ctrl-C, a hang-up or a request to end sets.
-fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, flag.clone())
-            .map_err(|why| Error::system("watch for signals", why))?;
+fn report(cli: &Cli, error: &Error) {
+    if cli.json_errors {
+        print::note(error.to_json());
+    } else {
+        print::note(format_args!("error: {error}"));
     }
-    Ok(flag)
+}
+
+/// Ctrl-C, a request to end, and a terminal that goes away, as flags.
+struct Signals {
+    /// One of them has come.
+    stop: Arc<AtomicBool>,
+    /// Which.
+    number: Arc<AtomicUsize>,
+}
+
+impl Signals {
+    fn watch() -> Result<Signals, Error> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        use signal_hook::flag;
+        let signals = Signals { stop: Arc::default(), number: Arc::default() };
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // `nohup` asks for it.
+            if signal == SIGHUP && is_ignored(signal) {
+                continue;
+            }
+            flag::register_usize(signal, signals.number.clone(), signal as usize)
+                .and_then(|_| flag::register(signal, signals.stop.clone()))
+                .map_err(|why| Error::system("watch for signals", why))?;
+        }
+        Ok(signals)
+    }
+
+    /// The exit status of what a signal has ended, as shells have it: 128 and its number.
+    fn status(&self) -> ExitCode {
+        ExitCode::from(AFTER_SIGNAL + self.number.load(Ordering::Relaxed) as u8)
+    }
+}
+
+/// The exit status of what signal 0 would have ended.
+const AFTER_SIGNAL: u8 = 128;
+
+/// Whether this process was started with a signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
+        .is_some_and(|set| set >> (signal - 1) & 1 == 1)
+}
+
+/// The exit status of a command, as shells have it.
+fn status_of(command: ExitStatus) -> u8 {
+    let signal = || Some(AFTER_SIGNAL + u8::try_from(command.signal()?).ok()?);
+    command.code().and_then(|code| u8::try_from(code).ok()).or_else(signal).unwrap_or(1)
+}
+
+fn clean() -> Result<ExitCode, Error> {
+    priority::check_capabilities()?;
+    let registry::Cleaned { removed, emulators, left } = registry::clean_up();
+    for name in &removed {
+        print::line(format_args!("removed {name}"))?;
+    }
+    for why in &left {
+        print::note(format_args!("error: {why}"));
+    }
+    if emulators == 0 && left.is_empty() {
+        print::line("nothing was left behind")?;
+    }
+    Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 
 impl ScenarioArguments {
@@ -200,7 +296,7 @@ fn split_pair(option: &str, pair: &str) -> Result<(String, String), Error> {
     Ok((name.trim().to_string(), value.trim().to_string()))
 }
 
-fn run_shell(arguments: &ShellArguments) -> Result<ExitCode, Error> {
+fn run_shell(arguments: &ShellArguments, signals: &Signals) -> Result<ExitCode, Error> {
     let scenario = arguments.scenario.load()?;
     priority::check_capabilities()?;
     let serve =
@@ -213,55 +309,68 @@ fn run_shell(arguments: &ShellArguments) -> Result<ExitCode, Error> {
         driver: arguments.scenario.driver(),
         capture: arguments.capture.wanted(),
         progress: arguments.live.then_some(tell as fn(&run::Status)),
+        bounds: arguments.stats.bounds.bounds(),
     };
-    let outcome = shell::run(&scenario, &options, &*stop_flag()?)?;
+    let outcome = shell::run(&scenario, &options, &signals.stop)?;
     if arguments.live {
-        eprintln!();
+        print::note("");
     }
-    arguments.stats.write(&outcome.moved)?;
+    let moved = &outcome.moved;
+    arguments.stats.write(moved)?;
     if !arguments.quiet {
-        let moved = &outcome.moved;
-        for warning in &moved.warnings {
-            eprintln!("warning: {warning}");
-        }
-        eprintln!("longhaul-emu: {} (kernel {})", moved.lateness, kernel::release());
-        if moved.device_drops > 0 {
-            eprintln!("warning: {} packets were lost by the emulator's own devices", moved.device_drops);
-        }
+        print_moved(moved);
     }
-    let code = outcome.status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+    if signals.stop.load(Ordering::Relaxed) {
+        return Ok(signals.status());
+    }
+    Ok(arguments.stats.status(moved, status_of(outcome.status)))
 }
 
-fn run_bridge(arguments: &BridgeArguments) -> Result<ExitCode, Error> {
+/// What became of packets, and whether that is to be believed.
+fn print_moved(moved: &run::Moved) {
+    for warning in &moved.warnings {
+        print::note(format_args!("warning: {warning}"));
+    }
+    print::note(format_args!("longhaul-emu: {} (kernel {})", moved.lateness, kernel::release()));
+    for why in &moved.invalid {
+        print::note(format_args!("warning: INVALID: {why}"));
+    }
+}
+
+fn run_bridge(arguments: &BridgeArguments, stop: &AtomicBool) -> Result<ExitCode, Error> {
     let scenario = arguments.scenario.load()?;
     priority::check_bridge_capabilities()?;
+    let live = std::io::stderr().is_terminal();
     let options = bridge::Options {
         driver: arguments.scenario.driver(),
         capture: arguments.capture.wanted(),
-        progress: std::io::stderr().is_terminal().then_some(tell as fn(&run::Status)),
+        progress: live.then_some(tell as fn(&run::Status)),
+        notice: Some(|text| print::note(format_args!("warning: {text}"))),
+        bounds: arguments.stats.bounds.bounds(),
     };
-    let interfaces = [&arguments.first[..], &arguments.second[..]];
-    let moved = bridge::run(&scenario, interfaces, &options, &*stop_flag()?)?;
+    let (first, second) = (&arguments.first[..], &arguments.second[..]);
+    let bridge::Bridged { moved, cut } = bridge::run(&scenario, [first, second], &options, stop)?;
     arguments.stats.write(&moved)?;
-    for warning in &moved.warnings {
-        eprintln!("warning: {warning}");
+    if live {
+        print::note("");
     }
-    eprintln!("\nlonghaul-emu: {}", moved.lateness);
+    print_moved(&moved);
     if moved.device_drops > 0 {
-        eprintln!(
-            "warning: the interfaces have lost or refused {} frames; if frames are longer than the MTU, turn off merging: \
-             ethtool -K {} gro off tso off gso off, and the same for {}",
-            moved.device_drops, arguments.first, arguments.second
-        );
+        print::note(format_args!(
+            "warning: if frames are longer than the MTU, turn off merging: ethtool -K {first} gro off tso off gso off, and the same \
+             for {second}",
+        ));
     }
-    Ok(ExitCode::SUCCESS)
+    match cut {
+        Some(name) => Err(Error::system("go on", format!("the interface {name} has vanished"))),
+        None => Ok(arguments.stats.status(&moved, 0)),
+    }
 }
 
 /// The exit status of a run that is not to be believed.
 const INVALID: u8 = 3;
 
-fn run_scenario(arguments: &RunArguments) -> Result<ExitCode, Error> {
+fn run_scenario(arguments: &RunArguments, stop: &AtomicBool) -> Result<ExitCode, Error> {
     let scenario = arguments.scenario.load()?;
     priority::check_capabilities()?;
     let stem = arguments.scenario.file.file_stem().unwrap_or_default().to_string_lossy();
@@ -270,22 +379,23 @@ fn run_scenario(arguments: &RunArguments) -> Result<ExitCode, Error> {
     let options = run::Options {
         out: out.clone(),
         driver: arguments.scenario.driver(),
-        most_late: arguments.max_lateness,
+        force: arguments.force,
+        bounds: arguments.bounds.bounds(),
         until_done: arguments.until_done,
         taps: arguments.taps.clone(),
         progress: live.then_some(tell as fn(&run::Status)),
     };
-    let summary = run::run(&scenario, &options, &*stop_flag()?)?;
+    let summary = run::run(&scenario, &options, stop)?;
     if live {
-        eprintln!();
+        print::note("");
     }
     if arguments.json {
         let json =
             serde_json::to_string_pretty(&summary).map_err(|why| Error::system("print the summary", why))?;
-        println!("{json}");
+        print::line(json)?;
     } else if !arguments.quiet {
-        print_summary(&summary);
-        println!("result: {}", out.display());
+        print_summary(&summary)?;
+        print::line(format_args!("result: {}", out.display()))?;
     }
     let invalid = summary.emulation.as_ref().is_some_and(|emulation| !emulation.invalid.is_empty());
     Ok(if invalid { ExitCode::from(INVALID) } else { ExitCode::SUCCESS })
@@ -297,39 +407,46 @@ fn tell(status: &run::Status) {
     let (seconds, megabytes) = (now.as_secs_f64(), *delivered as f64 / 1e6);
     let latest = latest.as_secs_f64() * 1e6;
     let delivered = if *delivered > 0 { format!("{megabytes:9.2} MB delivered  ") } else { String::new() };
-    eprint!("\r{seconds:6.0} s  {delivered}{moved:9} packets  {dropped:6} dropped  latest {latest:6.0} us ");
+    print::show(format_args!(
+        "\r{seconds:6.0} s  {delivered}{moved:9} packets  {dropped:6} dropped  latest {latest:6.0} us "
+    ));
 }
 
-fn print_summary(summary: &longhaul_results::Summary) {
+fn print_summary(summary: &longhaul_results::Summary) -> Result<(), Error> {
     let text = |value: Option<f64>, scale: f64, unit: &str| match value {
         Some(value) => format!("{:.4} {unit}", value * scale),
         None => "-".to_string(),
     };
-    println!("{:<24} {:>18} {:>14} {:>14} {:>10}", "flow", "goodput", "completion", "mean RTT", "resent");
+    print::line(format_args!(
+        "{:<24} {:>18} {:>14} {:>14} {:>10}",
+        "flow", "goodput", "completion", "mean RTT", "resent"
+    ))?;
     for flow in &summary.flows {
         let metric = |name| flow.metrics.get(name);
-        println!(
+        print::line(format_args!(
             "{:<24} {:>18} {:>14} {:>14} {:>10}",
             flow.name,
             text(metric("goodput_bps"), 1e-6, "Mbit/s"),
             text(metric("completion_time_s"), 1.0, "s"),
             text(metric("rtt_mean_s"), 1e3, "ms"),
             metric("retransmitted_packets").unwrap_or(0.0),
-        );
+        ))?;
     }
     if let Some(emulation) = &summary.emulation {
         let us = |name| emulation.metrics.get(name).unwrap_or(0.0) * 1e6;
-        println!(
-            "kernel {}: {} packets, late by {:.1} us on average, p99 {:.0} us, p99.9 {:.0} us, at most {:.0} us",
+        print::line(format_args!(
+            "kernel {}: {} packets, late by {:.1} us on average, p99 {:.0} us, p99.9 {:.0} us, at most {:.0} us; longest standstill {:.1} ms",
             emulation.kernel,
             emulation.metrics.get("moved_packets").unwrap_or(0.0),
             us("lateness_mean_s"),
             us("lateness_p99_s"),
             us("lateness_p999_s"),
             us("lateness_max_s"),
-        );
+            us("standstill_max_s") / 1e3,
+        ))?;
     }
     for warning in &summary.warnings {
-        eprintln!("warning: {}", warning.message);
+        print::note(format_args!("warning: {}", warning.message));
     }
+    Ok(())
 }

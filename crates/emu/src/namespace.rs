@@ -2,10 +2,12 @@
 //! network stack of its own: interfaces, routes, sockets, settings.
 
 use crate::Error;
+use crate::error::explained;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -141,11 +143,16 @@ pub(crate) fn tool(
     let failed = |why: String| Error::Command { command: format!("{program} {}", arguments.join(" ")), why };
     let mut child = Command::new(program)
         .args(arguments)
+        // Ctrl-C is for the emulator, which then removes what it has made by these very programs.
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|why| failed(format!("{why}; it is part of Debian's package {package}")))?;
+        .map_err(|why| match why.kind() {
+            ErrorKind::NotFound => failed(format!("{why}; it is part of Debian's package {package}")),
+            _ => failed(explained(why)),
+        })?;
     if let Some(mut stdin) = child.stdin.take() {
         // If it does not read, it says why.
         let _ = stdin.write_all(input.as_bytes());

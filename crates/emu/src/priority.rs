@@ -1,15 +1,19 @@
 //! Being served in time by the machine: real-time priority for the thread that moves packets, and what the process may do
 //! at all (capabilities(7)).
 
-use crate::{Error, sys};
+use crate::{Error, registry, sys};
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, AtFlags};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
+use nix::unistd::{AccessFlags, Pid, faccessat};
 
 /// Numbers of capabilities (linux/capability.h).
 const NET_ADMIN: (u32, &str) = (12, "CAP_NET_ADMIN");
 const SYS_ADMIN: (u32, &str) = (21, "CAP_SYS_ADMIN");
 /// To open packet sockets.
 const NET_RAW: (u32, &str) = (13, "CAP_NET_RAW");
+/// To write where only root may: `/run`, for whoever is not root.
+const DAC_OVERRIDE: (u32, &str) = (1, "CAP_DAC_OVERRIDE");
 
 /// The lowest real-time priority: above all ordinary processes, below everything else that is real-time.
 const PRIORITY: i32 = 1;
@@ -54,12 +58,29 @@ pub fn raise() -> Result<(), String> {
     })
 }
 
-/// Checks that namespaces and devices may be made.
+/// Checks that namespaces and devices may be made, and written down.
 ///
 /// # Errors
-/// The capabilities that are missing.
+/// The capabilities that are missing; a directory that cannot be written to.
 pub fn check_capabilities() -> Result<(), Error> {
-    check(&[NET_ADMIN, SYS_ADMIN])
+    let mut missing = missing_here(&[NET_ADMIN, SYS_ADMIN]);
+    for directory in ["/run", "/run/netns", registry::DIRECTORY] {
+        let may = AccessFlags::W_OK | AccessFlags::X_OK;
+        match faccessat(AT_FDCWD, directory, may, AtFlags::AT_EACCESS) {
+            // Whoever is not root owns none of them.
+            Err(Errno::EACCES) if !missing.contains(&DAC_OVERRIDE.1) => missing.push(DAC_OVERRIDE.1),
+            Err(why) if why != Errno::EACCES && why != Errno::ENOENT => {
+                return Err(Error::system(
+                    format!(
+                        "write to {directory}, where network namespaces and the emulator's notes of them are kept"
+                    ),
+                    why.desc(),
+                ));
+            }
+            _ => {}
+        }
+    }
+    all_there(missing)
 }
 
 /// Checks that interfaces may be bridged.
@@ -67,13 +88,15 @@ pub fn check_capabilities() -> Result<(), Error> {
 /// # Errors
 /// The capabilities that are missing.
 pub fn check_bridge_capabilities() -> Result<(), Error> {
-    check(&[NET_ADMIN, NET_RAW])
+    all_there(missing_here(&[NET_RAW]))
 }
 
-fn check(needed: &[(u32, &'static str)]) -> Result<(), Error> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let missing = missing(&status, needed);
+fn all_there(missing: Vec<&'static str>) -> Result<(), Error> {
     if missing.is_empty() { Ok(()) } else { Err(Error::Capabilities(missing)) }
+}
+
+fn missing_here(needed: &[(u32, &'static str)]) -> Vec<&'static str> {
+    missing(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), needed)
 }
 
 /// Which of these are not among the effective capabilities in `/proc/self/status`.

@@ -1,7 +1,12 @@
-//! What the emulator has made on this machine, written down before it is made: a file for each emulator that runs, locked
-//! (flock) while it does. A file without a lock belongs to one that was killed, and the next start removes what it lists.
+//! What the emulator has made on this machine, and what it has changed there, written down before it is made or changed: a file for
+//! each emulator that runs, locked (flock) while it does. A file without a lock belongs to one that was killed, and the next start
+//! removes and restores what it lists.
+//!
+//! A line is the name of a namespace, `table STACK NAME` (a table of nftables), or `sysctl STACK NAME VALUE` (a setting as it
+//! was before); STACK is the number of the network stack that it is in.
 
-use crate::{Error, internet, namespace};
+use crate::sysctl::Setting;
+use crate::{Error, internet, namespace, print, stack, sysctl};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -10,19 +15,26 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Where the files are.
-const DIRECTORY: &str = "/run/longhaul-emu";
+pub(crate) const DIRECTORY: &str = "/run/longhaul-emu";
+/// Held while settings that emulators share are written down or restored. What begins with a dot is no emulator's entry.
+const LOCK: &str = ".lock";
 
 /// How entries begin that are not namespaces.
 const TABLE: &str = "table ";
-const FORWARDING: &str = "forwarding ";
+const SYSCTL: &str = "sysctl ";
 
 /// An emulator's entry; dropped, it removes what it lists.
 pub struct Registration {
     path: PathBuf,
-    /// Names of namespaces, and what [`undo`] knows besides.
+    /// What is written in the file.
     entries: Vec<String>,
     /// Holds the lock.
     file: Flock<File>,
+}
+
+fn writing(why: impl std::fmt::Display) -> Error {
+    let why = why.to_string();
+    Error::system(format!("write to {DIRECTORY}, where the emulator writes down what it makes"), why)
 }
 
 impl Registration {
@@ -31,34 +43,36 @@ impl Registration {
     /// # Errors
     /// If the file cannot be written.
     pub fn new(id: &str, names: Vec<String>) -> Result<Registration, Error> {
-        let writing = |why: &dyn std::fmt::Display| Error::system(format!("write to {DIRECTORY}"), why);
-        fs::create_dir_all(DIRECTORY).map_err(|why| writing(&why))?;
-        // Locked before it has its name: nobody sees it without a lock, and what begins with a dot nobody looks at.
+        fs::create_dir_all(DIRECTORY).map_err(writing)?;
+        // Locked before it has its name: nobody sees it without a lock.
         let partial = Path::new(DIRECTORY).join(format!(".{id}"));
         let path = Path::new(DIRECTORY).join(id);
-        let mut file = File::create(&partial).map_err(|why| writing(&why))?;
-        file.write_all(names.join("\n").as_bytes()).map_err(|why| writing(&why))?;
-        let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, why)| writing(&why))?;
-        fs::rename(&partial, &path).map_err(|why| writing(&why))?;
+        let mut file = File::create(&partial).map_err(writing)?;
+        file.write_all(names.join("\n").as_bytes()).map_err(writing)?;
+        let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, why)| writing(why))?;
+        fs::rename(&partial, &path).map_err(writing)?;
         Ok(Registration { path, entries: names, file })
     }
 
-    /// Registers what else is going to be changed: `table NAME` for a table of nftables, `forwarding STACK VALUE` for
-    /// whether the machine forwarded packets before.
+    /// Registers what is going to be made and changed in the network stack of the thread: a table of nftables, and settings as
+    /// they are. Where another emulator that is running has changed these, they are as it has found them: who ends last restores
+    /// them.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn add(&mut self, entries: &[String]) -> Result<(), Error> {
-        let forwarding = |entry: &String| entry.starts_with(FORWARDING);
-        let mut entries = entries.to_vec();
-        // What another one that is running has found is how it was; who ends last restores it.
-        if let Some(found) = others(&self.path).into_iter().find(forwarding) {
-            entries.iter_mut().filter(|entry| forwarding(entry)).for_each(|entry| entry.clone_from(&found));
+    pub(crate) fn add_changes(&mut self, table: &str, settings: &[Setting]) -> Result<(), Error> {
+        let _lock = lock().map_err(writing)?;
+        let stack = stack::own();
+        let begin = format!("{SYSCTL}{stack} ");
+        let mut found: Vec<String> =
+            others(&self.path).into_iter().filter(|line| line.starts_with(&begin)).collect();
+        if found.is_empty() {
+            found = settings.iter().map(|setting| format!("{begin}{}", setting.line())).collect();
         }
+        let mut entries = vec![format!("{TABLE}{stack} {table}")];
+        entries.append(&mut found);
         let text: String = entries.iter().map(|entry| format!("\n{entry}")).collect();
-        (&*self.file)
-            .write_all(text.as_bytes())
-            .map_err(|why| Error::system(format!("write to {DIRECTORY}"), why))?;
+        (&*self.file).write_all(text.as_bytes()).map_err(writing)?;
         self.entries.append(&mut entries);
         Ok(())
     }
@@ -66,68 +80,122 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        remove(&self.entries);
-        undo(&self.path, &self.entries);
-        let _ = fs::remove_file(&self.path);
+        // What cannot be undone stays written down, for the next start.
+        if let Err(why) = undo(&self.path, &self.entries) {
+            print::note(format_args!(
+                "warning: not everything is as it was before: {why}; `longhaul-emu clean` tries again"
+            ));
+        }
     }
 }
 
-/// Entries of all other files: of emulators that are running, once what is left of others has been removed.
+fn lock() -> Result<Flock<File>, String> {
+    let file = File::create(Path::new(DIRECTORY).join(LOCK)).map_err(|why| why.to_string())?;
+    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, why)| why.to_string())
+}
+
+/// Lines of all other files: of emulators that are running, once what is left of others has been removed.
 fn others(than: &Path) -> Vec<String> {
-    let files = fs::read_dir(DIRECTORY).into_iter().flatten().flatten().map(|entry| entry.path());
-    let texts = files.filter(|path| path != than).filter_map(|path| fs::read_to_string(path).ok());
+    let files = entries().into_iter().filter(|path| path != than);
+    let texts = files.filter_map(|path| fs::read_to_string(path).ok());
     texts.flat_map(|text| text.lines().map(str::to_string).collect::<Vec<_>>()).collect()
 }
 
-/// Undoes what entries say beside namespaces.
-fn undo(path: &Path, entries: &[String]) {
-    for entry in entries {
-        if let Some(table) = entry.strip_prefix(TABLE).filter(|name| name.starts_with(namespace::PREFIX)) {
-            internet::remove_table(table);
-        }
-        let needed = || others(path).iter().any(|other| other.starts_with(FORWARDING));
-        if let Some(before) = entry.strip_prefix(FORWARDING).filter(|_| !needed()) {
-            internet::restore_forwarding(before);
-        }
-    }
+/// The files of all emulators.
+fn entries() -> Vec<PathBuf> {
+    let entries = fs::read_dir(DIRECTORY).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+    files.map(|entry| entry.path()).collect()
 }
 
-/// Removes what emulators have left behind that were killed. Returns the names of the namespaces.
-pub fn clean_up() -> Vec<String> {
-    let Ok(entries) = fs::read_dir(DIRECTORY) else { return vec![] };
-    let mut removed = vec![];
-    for entry in entries.flatten() {
-        if entry.file_name().to_string_lossy().starts_with('.') {
+/// Undoes all that a file says, and removes the file. Returns the names of the namespaces that there were.
+fn undo(path: &Path, lines: &[String]) -> Result<Vec<String>, Error> {
+    let removed = remove(lines)?;
+    for (stack, table) in lines.iter().filter_map(|line| of_stack(line, TABLE)) {
+        if table.starts_with(namespace::PREFIX) {
+            stack::within(stack, || {
+                internet::remove_table(table);
+                Ok(())
+            })
+            .transpose()?;
+        }
+    }
+    let _lock = lock().map_err(writing)?;
+    let mut stacks: Vec<u64> =
+        lines.iter().filter_map(|line| of_stack(line, SYSCTL)).map(|(stack, _)| stack).collect();
+    stacks.dedup();
+    for stack in stacks {
+        let begin = format!("{SYSCTL}{stack} ");
+        if others(path).iter().any(|line| line.starts_with(&begin)) {
             continue;
         }
-        let Ok(file) = File::open(entry.path()) else { continue };
+        let settings: Vec<Setting> =
+            lines.iter().filter_map(|line| Setting::of_line(line.strip_prefix(&begin)?)).collect();
+        stack::within(stack, || sysctl::restore(&settings)).transpose()?;
+    }
+    fs::remove_file(path).map_err(writing)?;
+    Ok(removed)
+}
+
+/// The network stack of a line that begins like this, and what it says of it.
+fn of_stack<'a>(line: &'a str, begin: &str) -> Option<(u64, &'a str)> {
+    let (stack, rest) = line.strip_prefix(begin)?.split_once(' ')?;
+    Some((stack.parse().ok()?, rest))
+}
+
+/// What was found of killed emulators.
+#[derive(Debug, Default)]
+pub struct Cleaned {
+    /// Names of the namespaces that were removed.
+    pub removed: Vec<String>,
+    /// Emulators whose traces are gone, namespaces or not.
+    pub emulators: usize,
+    /// What could not be removed or restored, and why.
+    pub left: Vec<Error>,
+}
+
+/// Removes what emulators have left behind that were killed, and restores what they had changed.
+pub fn clean_up() -> Cleaned {
+    let mut cleaned = Cleaned::default();
+    for path in entries() {
+        let Ok(file) = File::open(&path) else { continue };
         // Whoever holds the lock is alive.
         let Ok(mut file) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
         let mut text = String::new();
         if file.read_to_string(&mut text).is_err() {
             continue;
         }
-        let names: Vec<String> = text.lines().map(str::to_string).collect();
-        removed.extend(remove(&names));
-        undo(&entry.path(), &names);
-        let _ = fs::remove_file(entry.path());
+        let lines: Vec<String> = text.lines().map(str::to_string).collect();
+        match undo(&path, &lines) {
+            Ok(mut removed) => {
+                cleaned.emulators += 1;
+                cleaned.removed.append(&mut removed);
+            }
+            Err(why) => cleaned.left.push(why),
+        }
     }
-    removed
+    cleaned
 }
 
 /// Removes namespaces and ends the processes that are still in them. Returns the names of those that there were.
-fn remove(names: &[String]) -> Vec<String> {
-    let mut removed = vec![];
-    for name in names.iter().filter(|name| name.starts_with(namespace::PREFIX) && namespace::exists(name)) {
+fn remove(names: &[String]) -> Result<Vec<String>, Error> {
+    let there = |name: &&String| name.starts_with(namespace::PREFIX) && namespace::exists(name);
+    let (mut removed, mut failed) = (vec![], None);
+    for name in names.iter().filter(there) {
         for process in namespace::processes(name).unwrap_or_default() {
             // The emulator itself may have threads there; they are about to end.
             if process != std::process::id() as i32 {
                 let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
             }
         }
-        if namespace::delete(name).is_ok() {
-            removed.push(name.clone());
+        match namespace::delete(name) {
+            Ok(()) => removed.push(name.clone()),
+            Err(why) => failed = Some(why),
         }
     }
-    removed
+    match failed {
+        // Somebody else may have removed one meanwhile.
+        Some(why) if names.iter().any(|name| there(&name)) => Err(why),
+        _ => Ok(removed),
+    }
 }

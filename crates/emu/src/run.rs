@@ -2,22 +2,24 @@
 
 use crate::Error;
 use crate::capture::{self, Capture, Taps};
-use crate::clock::Clock;
 use crate::driver::{self, Driven, Live};
 use crate::flows::{self, Flow, Progress, Run, Work};
-use crate::lateness::Figures;
+use crate::lateness::{Bounds, Figures};
+use crate::output::Output;
 use crate::recorder::Recorder;
 use crate::shell::ports;
+use crate::start::Start;
 use crate::summary;
 use crate::tcp_info::TcpInfo;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::{Counters, FIRST_PORT, World};
 use longhaul_results::{FlowRow, ResultFiles, Summary};
-use longhaul_scenario::{FlowSpec, Network, Scenario, resolved_toml};
+use longhaul_scenario::{FlowSpec, Network, Scenario, resolved_toml, run_id};
 use longhaul_units::{Duration, Instant};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time;
+use std::{thread, time};
 
 /// Most flows: each takes two threads.
 const MOST_FLOWS: usize = 2000;
@@ -31,8 +33,10 @@ pub struct Options {
     pub out: PathBuf,
     /// How packets are moved.
     pub driver: driver::Options,
-    /// The 99th percentile of lateness above which a run is not to be believed.
-    pub most_late: Duration,
+    /// Replaces another result of Longhaul's.
+    pub force: bool,
+    /// What is still to be believed.
+    pub bounds: Bounds,
     /// Ends when all transfers of given size are done, and not only after the run's duration.
     pub until_done: bool,
     /// Points at which packets are captured, beside the links that the scenario names.
@@ -64,28 +68,46 @@ pub struct Moved {
     pub counters: Counters,
     /// Packets that devices have lost or refused.
     pub device_drops: u64,
+    /// Checksums that were left to a device, and completed by a bridge.
+    pub completed_checksums: u64,
+    /// Why all this is not to be believed; empty if it is.
+    pub invalid: Vec<String>,
     /// What a user should know.
     pub warnings: Vec<String>,
 }
 
 impl Moved {
+    /// From what the loop has left; `lost` are packets that devices have lost.
+    pub(crate) fn new(driven: Driven<Taps>, mut warnings: Vec<String>, lost: u64, bounds: Bounds) -> Moved {
+        let Driven { world, watcher, lateness, refused, faults, warnings: said, .. } = driven;
+        warnings.extend(said);
+        warnings.extend(capture::finish(watcher));
+        let (lateness, device_drops) = (lateness.figures(), lost + refused);
+        Moved {
+            invalid: bounds.verdict(&lateness, device_drops, &faults),
+            lateness,
+            counters: world.counters,
+            device_drops,
+            completed_checksums: 0,
+            warnings,
+        }
+    }
+
     /// Lateness in seconds and counts of packets.
     pub fn to_json(&self) -> serde_json::Value {
-        let Figures { packets, mean, p99, p999, max } = self.lateness;
-        serde_json::json!({
-            "moved_packets": packets,
-            "lateness_mean_s": mean.as_secs_f64(),
-            "lateness_p99_s": p99.as_secs_f64(),
-            "lateness_p999_s": p999.as_secs_f64(),
-            "lateness_max_s": max.as_secs_f64(),
+        let mut json = serde_json::json!({
+            "invalid": self.invalid,
             "device_drops": self.device_drops,
+            "completed_checksums": self.completed_checksums,
             "dropped_packets": self.counters.dropped,
             "unseen_packets": self.counters.unseen,
             "unreadable_packets": self.counters.unreadable,
             "unrouted_packets": self.counters.no_route,
             "kernel": crate::kernel::release(),
             "warnings": self.warnings,
-        })
+        });
+        self.lateness.metrics().iter().for_each(|(name, value)| json[name] = (*value).into());
+        json
     }
 }
 
@@ -109,7 +131,7 @@ pub(crate) struct Finished<'a> {
     pub measured: Vec<Measured>,
     pub device_drops: u64,
     pub real_time: bool,
-    pub most_late: Duration,
+    pub bounds: Bounds,
     /// What is missing in the capture.
     pub not_captured: Vec<String>,
     pub warnings: Vec<String>,
@@ -122,12 +144,11 @@ pub(crate) struct Finished<'a> {
 pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<Summary, Error> {
     let network = Network::new(scenario);
     let works = works(scenario, &network)?;
-    let testbed = Testbed::new(scenario, &network, &hosts_of(&network))?;
-    std::fs::create_dir_all(&options.out)
-        .map_err(|why| Error::system(format!("make the directory {}", options.out.display()), why))?;
-    // Not a result until it is complete.
-    let _ = std::fs::remove_file(options.out.join("summary.json"));
-    let capture = Capture::new(scenario, &network, &options.taps, &options.out.join("packets.pcapng"))?;
+    raise_limit(network.flows.len())?;
+    let output = Output::new(&options.out, &run_id(scenario), options.force)?;
+    let testbed = Testbed::new(scenario, &network, &hosts_of(&network), stop)?;
+    let capture =
+        Capture::new(scenario, &network, &options.taps, &output.directory().join("packets.pcapng"))?;
     let progress: Vec<Progress> = works.iter().map(|_| Progress::default()).collect();
     let flows = flows_of(scenario, &network, &testbed, &works, &progress);
     let began = time::Instant::now();
@@ -147,7 +168,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         progress: &progress,
         measured,
         device_drops,
-        most_late: options.most_late,
+        bounds: options.bounds,
         not_captured,
         warnings,
     };
@@ -165,8 +186,33 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         packets: None,
         timing_json: &format!("{timing:#}\n"),
     };
-    files.write(&options.out)?;
+    files.write(output.directory())?;
+    output.complete()?;
     Ok(summary)
+}
+
+/// Open files of the emulator itself, and of each flow: a listening socket, both ends of the connection, and a copy of each.
+const FILES: u64 = 64;
+const FILES_OF_A_FLOW: u64 = 5;
+
+/// Has the system permit as many open files as the flows need.
+fn raise_limit(flows: usize) -> Result<(), Error> {
+    let failed = |why| Error::system("read the limit of open files", why);
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
+    let needed = FILES + FILES_OF_A_FLOW * flows as u64;
+    if needed <= soft {
+        return Ok(());
+    }
+    let refused = |why: &str| {
+        let text = format!(
+            "{flows} flows need {needed} open files; the limit is {hard}{why}: raise it (ulimit -n {needed})"
+        );
+        Error::Unsupported(text)
+    };
+    if needed > hard {
+        return Err(refused(""));
+    }
+    setrlimit(Resource::RLIMIT_NOFILE, needed, hard).map_err(|why| refused(&format!(" ({why})")))
 }
 
 /// What each flow does; refuses what cannot be run.
@@ -244,23 +290,35 @@ fn play(
     let mut ports = ports(testbed)?;
     let (over, driven_enough) = (AtomicBool::new(false), AtomicBool::new(false));
     let live = Live::default();
-    let clock = Clock::start();
-    let run = Run { clock, stop: &over };
+    // Whoever moves packets, two threads for each flow, and this one.
+    let start = Start::of(2 + 2 * flows.len());
     std::thread::scope(|scope| {
+        // Whatever happens here, the others end.
+        let _end = AtEnd(&[&over, &driven_enough], &start);
         let driver = scope.spawn(|| {
-            driver::drive(clock, world, recorder, &mut ports, options.driver, &live, &driven_enough)
+            driver::drive(&start, world, recorder, &mut ports, options.driver, &live, &driven_enough)
         });
+        let (start, over) = (&start, &over);
         let mut workers = vec![];
         for (flow, listener) in flows.iter().zip(&listeners) {
             // A socket belongs to the namespace in which it was made; threads that make none need not enter it.
-            workers.push(scope.spawn(move || flow.serve(listener, run)));
-            workers.push(scope.spawn(move || match namespace_of(flow) {
-                Ok(()) => flow.ask(run),
-                Err(why) => {
-                    flow.progress.shared().error = Some(why.to_string());
+            let serve = move || {
+                if let Some(clock) = start.ready() {
+                    flow.serve(listener, Run { clock, stop: over });
                 }
-            }));
+            };
+            let ask = move || {
+                let entered = namespace_of(flow);
+                let Some(clock) = start.ready() else { return };
+                match entered {
+                    Ok(()) => flow.ask(Run { clock, stop: over }),
+                    Err(why) => flow.progress.shared().error = Some(why.to_string()),
+                }
+            };
+            workers.push(thread::Builder::new().spawn_scoped(scope, serve).map_err(no_thread)?);
+            workers.push(thread::Builder::new().spawn_scoped(scope, ask).map_err(no_thread)?);
         }
+        let clock = start.ready().ok_or(Error::Interrupted)?;
         let mut watch = Watch::new(scenario, flows);
         let watched = watch.until_the_end(clock, &live, options, stop);
         // Links stand still when the time is over: what the connections' ends do to them does not count.
@@ -269,13 +327,27 @@ fn play(
         let driven = driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         while !workers.iter().all(|worker| worker.is_finished()) {
             flows.iter().for_each(|flow| flow.progress.abort());
-            std::thread::sleep(time::Duration::from_nanos(TICK.as_nanos()));
+            thread::sleep(time::Duration::from_nanos(TICK.as_nanos()));
         }
         watched?;
-        let mut driven = driven;
+        let mut driven = driven.ok_or(Error::Interrupted)?;
         driven.watcher.tables.flows = watch.rows;
         Ok((driven, watch.measured))
     })
+}
+
+/// Sets flags at the end of a block, and cancels a start that has not been.
+struct AtEnd<'a>(&'a [&'a AtomicBool], &'a Start);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|flag| flag.store(true, Ordering::Relaxed));
+        self.1.cancel();
+    }
+}
+
+fn no_thread(why: std::io::Error) -> Error {
+    Error::system("start the threads of the flows", why)
 }
 
 fn namespace_of(flow: &Flow<'_>) -> Result<(), Error> {
@@ -313,7 +385,7 @@ impl<'a> Watch<'a> {
 
     fn until_the_end(
         &mut self,
-        clock: Clock,
+        clock: crate::clock::Clock,
         live: &Live,
         options: &Options,
         stop: &AtomicBool,
@@ -344,7 +416,7 @@ impl<'a> Watch<'a> {
                 return Err(Error::Interrupted);
             }
             let until = next_sample.min(end).since(now).min(TICK);
-            std::thread::sleep(time::Duration::from_nanos(until.as_nanos()));
+            thread::sleep(time::Duration::from_nanos(until.as_nanos()));
         }
     }
 

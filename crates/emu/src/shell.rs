@@ -1,9 +1,11 @@
 //! `longhaul-emu shell`: a command whose network lies behind a scenario's path.
 
 use crate::capture;
-use crate::clock::Clock;
-use crate::driver::{self, Driven, Live, Port};
+use crate::device::Device;
+use crate::driver::{self, Live, Port};
+use crate::lateness::Bounds;
 use crate::run::{Moved, Status};
+use crate::start::Start;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::World;
 use crate::{Error, internet, namespace, sys};
@@ -33,6 +35,8 @@ pub struct Options {
     pub capture: Option<(PathBuf, Vec<String>)>,
     /// Called about once a second.
     pub progress: Option<fn(&Status)>,
+    /// What is still to be believed.
+    pub bounds: Bounds,
 }
 
 /// What a command in a shell leaves.
@@ -70,7 +74,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
             _ => flow.to,
         }),
     };
-    let mut testbed = Testbed::new(scenario, &network, &nodes)?;
+    let mut testbed = Testbed::new(scenario, &network, &nodes, stop)?;
     let mut world = World::new(scenario, &network, &testbed.addresses())?;
     let mut resolvers = None;
     if options.internet {
@@ -82,23 +86,28 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     }
     let mut ports = ports(&testbed)?;
     let taps = capture::taps(scenario, &network, options.capture.as_ref())?;
-    let (done, live) = (AtomicBool::new(false), Live::default());
-    let clock = Clock::start();
+    let (done, live) = (&AtomicBool::new(false), &Live::default());
+    // No command before its packets are moved: they would wait, unseen.
+    let start = Start::of(2);
     let (driven, status) = std::thread::scope(|scope| {
         let driver =
-            scope.spawn(|| driver::drive(clock, world, taps, &mut ports, options.driver, &live, &done));
-        let told = scope.spawn(|| live.watch(clock, options.progress, || done.load(Ordering::Relaxed)));
-        let status = serve_and_run(&testbed, at, options, resolvers, stop);
+            scope.spawn(|| driver::drive(&start, world, taps, &mut ports, options.driver, live, done));
+        let status = start.ready().ok_or(Error::Interrupted).and_then(|clock| {
+            let over = || done.load(Ordering::Relaxed);
+            let watch = scope.spawn(move || live.watch(clock, options.progress, None, over));
+            let status = serve_and_run(&testbed, at, options, resolvers, stop);
+            done.store(true, Ordering::Relaxed);
+            let _ = watch.join();
+            status
+        });
         done.store(true, Ordering::Relaxed);
-        let _ = told.join();
         (driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), status)
     });
-    let Driven { world, watcher, lateness, refused, warnings, .. } = driven;
-    let warnings = testbed.warnings.iter().cloned().chain(warnings).chain(capture::finish(watcher));
-    let warnings = warnings.collect();
-    let device_drops = testbed.hosts.iter().map(Host::device_drops).sum::<u64>() + refused;
-    let moved = Moved { lateness: lateness.figures(), counters: world.counters, device_drops, warnings };
-    Ok(Outcome { status: status?, moved })
+    let status = status?;
+    let driven = driven.ok_or(Error::Interrupted)?;
+    let device_drops = testbed.hosts.iter().map(Host::device_drops).sum();
+    let moved = Moved::new(driven, testbed.warnings.clone(), device_drops, options.bounds);
+    Ok(Outcome { status, moved })
 }
 
 /// Opens the way out at the first host that is not the one at `at`. Returns its number.
@@ -119,7 +128,7 @@ fn open_internet(testbed: &mut Testbed, at: usize) -> Result<usize, Error> {
 pub fn ports(testbed: &Testbed) -> Result<Vec<Port>, Error> {
     let copy = |host: &Host| {
         let file = host.tun.try_clone().map_err(|why| Error::system("copy a file descriptor", why))?;
-        Ok(Port::new(file, 0))
+        Ok(Port::new(Device::Tun(file)))
     };
     testbed.hosts.iter().map(copy).collect()
 }

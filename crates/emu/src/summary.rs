@@ -8,7 +8,7 @@ use crate::world::FlowCounters;
 use longhaul_path::Histogram;
 use longhaul_results::{
     DEFINITIONS, Emulation, FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Warning,
-    Work, jain_index, ratio,
+    Work, flow_utilisation, jain_index, ratio,
 };
 use longhaul_scenario::{VERSION, run_id};
 use longhaul_units::{Duration, Instant, Size};
@@ -179,12 +179,12 @@ fn flow_summary(run: &Finished<'_>, number: usize, flow: &Flow, end: Instant) ->
     let mss = spec.tcp.mss.as_bytes();
     let base_rtt =
         network.base_rtt(instance, Size::from_bytes(mss + HEADERS), Size::from_bytes(HEADERS)).as_secs_f64();
-    let slowest = data.iter().map(|link| &network.links[*link]).min_by_key(|link| link.config.rate);
     let warmup = Instant::ZERO + scenario.run.warmup;
-    let capacity =
-        slowest.map_or(0.0, |link| link.config.rate.as_bps() as f64 * end.since(warmup).as_secs_f64());
+    let utilisation = network.slowest_link(data).and_then(|link| {
+        flow_utilisation(flow.links.arrived_bytes, run.driven.world.link_at(link), warmup, end)
+    });
     let mut metrics = flow_metrics(flow);
-    metrics.set("utilisation", ratio(flow.links.arrived_bytes as f64 * 8.0, capacity));
+    metrics.set("utilisation", utilisation);
     metrics.set("packets_per_rtt", ratio(flow.links.arrived as f64 * base_rtt, flow.active_s));
     FlowSummary {
         id: number,
@@ -340,25 +340,11 @@ fn emulation(run: &Finished<'_>) -> Emulation {
     let figures = run.driven.lateness.figures();
     let counters = run.driven.world.counters;
     let mut metrics = Metrics::default();
-    metrics.set("moved_packets", figures.packets as f64);
-    metrics.set("lateness_mean_s", figures.mean.as_secs_f64());
-    metrics.set("lateness_p99_s", figures.p99.as_secs_f64());
-    metrics.set("lateness_p999_s", figures.p999.as_secs_f64());
-    metrics.set("lateness_max_s", figures.max.as_secs_f64());
+    figures.metrics().into_iter().for_each(|(name, value)| metrics.set(name, value));
     metrics.set("device_drops", run.device_drops as f64);
     metrics.set("unreadable_packets", counters.unreadable as f64);
     metrics.set("unrouted_packets", counters.no_route as f64);
-    let mut invalid = vec![];
-    if figures.p99 > run.most_late {
-        let (p99, most) = (figures.p99.as_secs_f64() * 1e3, run.most_late.as_secs_f64() * 1e3);
-        invalid.push(format!("1 % of the packets were later than {p99:.3} ms; the bound is {most:.3} ms"));
-    }
-    if run.device_drops > 0 {
-        invalid.push(format!("the emulator's own devices have lost {} packets", run.device_drops));
-    }
-    if run.driven.vanished > 0 {
-        invalid.push("a host's device has vanished".to_string());
-    }
+    let invalid = run.bounds.verdict(&figures, run.device_drops, &run.driven.faults);
     Emulation { kernel: kernel::release(), real_time: run.real_time, invalid, metrics }
 }
 

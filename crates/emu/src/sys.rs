@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -85,42 +85,143 @@ pub(crate) fn tcp_info(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<u
 
 /// A socket that takes every frame that comes in at an interface, whomever it is for, and sends frames out there. What is
 /// sent there, by others or itself, it does not see.
-pub(crate) fn packet_socket(interface: &str) -> io::Result<File> {
-    let number = interface_number(interface)?;
-    let protocol = (libc::ETH_P_ALL as u16).to_be();
-    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: the call takes integers; its result is checked before it becomes a file, which owns it alone.
-    let socket = unsafe {
-        let fd = libc::socket(libc::AF_PACKET, kind, i32::from(protocol));
-        check(fd)?;
-        File::from_raw_fd(fd)
-    };
-    // SAFETY: `sockaddr_ll` and `packet_mreq` consist of integers; the calls read them, and they live throughout.
-    unsafe {
-        let mut address: libc::sockaddr_ll = std::mem::zeroed();
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = protocol;
-        address.sll_ifindex = number;
-        let len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        check(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len))?;
-        let mut membership: libc::packet_mreq = std::mem::zeroed();
-        membership.mr_ifindex = number;
-        membership.mr_type = libc::PACKET_MR_PROMISC as u16;
-        let yes: libc::c_int = 1;
-        let set = |option, value: *const libc::c_void, len: usize| {
-            check(libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                option,
-                value,
-                len as libc::socklen_t,
-            ))
+pub(crate) struct PacketSocket {
+    file: File,
+    /// Number of the interface.
+    pub interface: libc::c_int,
+}
+
+/// A frame that a packet socket has received.
+pub(crate) struct Taken {
+    /// Its length.
+    pub len: usize,
+    /// The VLAN tag that the kernel has taken out of it, as it is on the wire.
+    pub tag: Option<[u8; 4]>,
+    /// Its sender has left the checksum of the transport to a device.
+    pub checksum_is_open: bool,
+}
+
+impl PacketSocket {
+    /// Opens an interface of the thread's network namespace.
+    pub(crate) fn open(interface: &str) -> io::Result<PacketSocket> {
+        let number = interface_number(interface)?;
+        let protocol = (libc::ETH_P_ALL as u16).to_be();
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: the call takes integers; its result is checked before it becomes a file, which owns it alone.
+        let socket = unsafe {
+            let fd = libc::socket(libc::AF_PACKET, kind, i32::from(protocol));
+            check(fd)?;
+            File::from_raw_fd(fd)
         };
-        let len = size_of::<libc::packet_mreq>();
-        set(libc::PACKET_ADD_MEMBERSHIP, (&raw const membership).cast(), len)?;
-        set(libc::PACKET_IGNORE_OUTGOING, (&raw const yes).cast(), size_of::<libc::c_int>())?;
+        // SAFETY: `sockaddr_ll` and `packet_mreq` consist of integers; the calls read them, and they live throughout.
+        unsafe {
+            let mut address: libc::sockaddr_ll = std::mem::zeroed();
+            address.sll_family = libc::AF_PACKET as u16;
+            address.sll_protocol = protocol;
+            address.sll_ifindex = number;
+            let len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            check(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len))?;
+            let mut membership: libc::packet_mreq = std::mem::zeroed();
+            membership.mr_ifindex = number;
+            membership.mr_type = libc::PACKET_MR_PROMISC as u16;
+            let yes: libc::c_int = 1;
+            let set = |option, value: *const libc::c_void, len: usize| {
+                check(libc::setsockopt(
+                    socket.as_raw_fd(),
+                    libc::SOL_PACKET,
+                    option,
+                    value,
+                    len as libc::socklen_t,
+                ))
+            };
+            let integer = size_of::<libc::c_int>();
+            set(libc::PACKET_AUXDATA, (&raw const yes).cast(), integer)?;
+            set(libc::PACKET_IGNORE_OUTGOING, (&raw const yes).cast(), integer)?;
+            let len = size_of::<libc::packet_mreq>();
+            set(libc::PACKET_ADD_MEMBERSHIP, (&raw const membership).cast(), len)?;
+        }
+        Ok(PacketSocket { file: socket, interface: number })
     }
-    Ok(socket)
+
+    /// Whether the interface is set up.
+    pub(crate) fn is_up(&self) -> io::Result<bool> {
+        let name = interface_name(self.interface)?;
+        let mut request = interface_request(&name)?;
+        // SAFETY: SIOCGIFFLAGS reads and writes an `ifreq`, which lives throughout the call, and leaves integers in it.
+        let flags = unsafe {
+            check(libc::ioctl(self.file.as_raw_fd(), libc::SIOCGIFFLAGS as _, &mut request))?;
+            request.ifr_ifru.ifru_flags
+        };
+        Ok(libc::c_int::from(flags) & libc::IFF_UP != 0)
+    }
+
+    /// Takes a frame.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Taken> {
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // Room for one message of the kernel's: a header, and `tpacket_auxdata`. Words, since it has to be aligned.
+        let mut control = [0u64; 16];
+        // SAFETY: `msghdr` and `tpacket_auxdata` consist of integers and pointers, for which zeros are a value. The kernel writes at most
+        // as much as the lengths say into buffers that live throughout; what CMSG_* point to lies within `control`, and is read where
+        // the kernel has said that it is a whole `tpacket_auxdata`.
+        unsafe {
+            let mut message: libc::msghdr = std::mem::zeroed();
+            message.msg_iov = &raw mut part;
+            message.msg_iovlen = 1;
+            message.msg_control = control.as_mut_ptr().cast();
+            message.msg_controllen = size_of_val(&control) as _;
+            let len = libc::recvmsg(self.file.as_raw_fd(), &raw mut message, 0);
+            if len < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let mut taken = Taken { len: len as usize, tag: None, checksum_is_open: false };
+            let header = libc::CMSG_FIRSTHDR(&raw const message);
+            let whole = libc::CMSG_LEN(size_of::<libc::tpacket_auxdata>() as libc::c_uint) as usize;
+            if !header.is_null()
+                && (*header).cmsg_level == libc::SOL_PACKET
+                && (*header).cmsg_type == libc::PACKET_AUXDATA
+                && (*header).cmsg_len as usize >= whole
+            {
+                let said: libc::tpacket_auxdata =
+                    libc::CMSG_DATA(header).cast::<libc::tpacket_auxdata>().read_unaligned();
+                let is = |flag: libc::__u32| said.tp_status & flag != 0;
+                taken.checksum_is_open = is(libc::TP_STATUS_CSUMNOTREADY);
+                if is(libc::TP_STATUS_VLAN_VALID) {
+                    let kind = if is(libc::TP_STATUS_VLAN_TPID_VALID) { said.tp_vlan_tpid } else { 0x8100 };
+                    let ([a, b], [c, d]) = (kind.to_be_bytes(), said.tp_vlan_tci.to_be_bytes());
+                    taken.tag = Some([a, b, c, d]);
+                }
+            }
+            Ok(taken)
+        }
+    }
+
+    /// Sends a frame. Returns how much of it was taken: all.
+    pub(crate) fn send(&mut self, frame: &[u8]) -> io::Result<usize> {
+        io::Write::write(&mut self.file, frame)
+    }
+
+    /// Packets that it has lost since it was last asked, since they were not read in time.
+    pub(crate) fn lost(&self) -> u64 {
+        let mut len = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        // SAFETY: `tpacket_stats` consists of integers; the kernel writes at most its length.
+        unsafe {
+            let mut stats: libc::tpacket_stats = std::mem::zeroed();
+            let asked = libc::getsockopt(
+                self.file.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut stats).cast(),
+                &mut len,
+            );
+            if asked == 0 { u64::from(stats.tp_drops) } else { 0 }
+        }
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
 }
 
 /// The number of an interface of the thread's network namespace.
@@ -131,19 +232,14 @@ fn interface_number(interface: &str) -> io::Result<libc::c_int> {
     if number == 0 { Err(io::Error::last_os_error()) } else { Ok(number as libc::c_int) }
 }
 
-/// Packets that a packet socket has lost since it was last asked, since they were not read in time.
-pub(crate) fn packets_lost(socket: &File) -> u64 {
-    let mut len = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-    // SAFETY: `tpacket_stats` consists of integers; the kernel writes at most its length.
-    unsafe {
-        let mut stats: libc::tpacket_stats = std::mem::zeroed();
-        let asked = libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            (&raw mut stats).cast(),
-            &mut len,
-        );
-        if asked == 0 { u64::from(stats.tp_drops) } else { 0 }
+/// The name of an interface of the thread's network namespace, by its number.
+pub(crate) fn interface_name(number: libc::c_int) -> io::Result<String> {
+    let mut name = [0u8; libc::IF_NAMESIZE];
+    // SAFETY: the kernel writes at most IF_NAMESIZE bytes, a zero among them.
+    let found = unsafe { libc::if_indextoname(number as libc::c_uint, name.as_mut_ptr().cast()) };
+    if found.is_null() {
+        return Err(io::Error::last_os_error());
     }
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    Ok(String::from_utf8_lossy(&name[..end]).into_owned())
 }

@@ -2,13 +2,14 @@
 //! address, and a default route into it. Nothing else is in the namespace, so nothing gets out but through the emulator.
 
 use crate::kernel::{self, Settings};
-use crate::registry::Registration;
+use crate::registry::{Cleaned, Registration};
 use crate::{Error, namespace, priority, registry, sys};
 use longhaul_scenario::{Network, Scenario, TcpSpec};
 use longhaul_units::Duration;
 use std::fs::{File, OpenOptions};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The interface of each host.
 pub const DEVICE: &str = "lh0";
@@ -79,13 +80,19 @@ impl Testbed {
     /// Makes a namespace for each of the nodes. What killed emulators have left behind is removed first.
     ///
     /// # Errors
-    /// What the system refuses.
-    pub fn new(scenario: &Scenario, network: &Network, nodes: &[usize]) -> Result<Testbed, Error> {
+    /// What the system refuses; `stop` is set.
+    pub fn new(
+        scenario: &Scenario,
+        network: &Network,
+        nodes: &[usize],
+        stop: &AtomicBool,
+    ) -> Result<Testbed, Error> {
         let mut warnings = vec![];
-        let left = registry::clean_up();
-        if !left.is_empty() {
-            warnings.push(format!("removed what an earlier run has left behind: {}", left.join(", ")));
+        let Cleaned { removed, left, .. } = registry::clean_up();
+        if !removed.is_empty() {
+            warnings.push(format!("removed what an earlier run has left behind: {}", removed.join(", ")));
         }
+        warnings.extend(left.iter().map(|why| format!("an earlier run has left something behind: {why}")));
         let id = std::process::id().to_string();
         let name = |node: &usize| {
             let plain: String = network.nodes[*node]
@@ -98,6 +105,9 @@ impl Testbed {
         let registration = Registration::new(&id, names.clone())?;
         let mut hosts = vec![];
         for (node, namespace) in nodes.iter().zip(names) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
             let tcp = tcp_of(scenario, network, *node);
             let burst = segments_at_once(network, *node, nodes);
             let (host, missing) = make_host(network, *node, namespace, &Settings::new(&tcp, burst), burst)?;

@@ -7,7 +7,7 @@
 
 use crate::Error;
 use crate::agenda::Agenda;
-use crate::connections::{Connections, FIRST_OWN, Leaving, LinkHeader, Outside, Seen};
+use crate::connections::{Connections, FIRST_OWN, LONGEST_HEADER, Leaving, LinkHeader, Outside, Seen};
 use crate::frame::{self, Frame, OwnPacket, Shape};
 use crate::line::CompressedLine;
 use crate::own;
@@ -215,6 +215,11 @@ impl World {
         &mut self.links[link]
     }
 
+    /// A link, as it is.
+    pub fn link_at(&self, link: usize) -> &Link<Frame> {
+        &self.links[link]
+    }
+
     /// From now on, what is for no host's address goes to this one, multicast apart.
     pub fn set_gateway(&mut self, host: usize) {
         self.gateway = Some(host);
@@ -354,6 +359,10 @@ impl World {
         if let Some(own) = frame.own.clone() {
             return Some(self.show_own(stage, port, frame, &own));
         }
+        // What middleboxes send would lack the header.
+        if usize::from(frame.network) > LONGEST_HEADER {
+            return None;
+        }
         let (read, payload) = Read::of(frame.packet()).filter(|(read, _)| self.stages[stage].reads(read))?;
         let payload: Payload = payload.into();
         let before = read.before;
@@ -383,7 +392,7 @@ impl World {
 
     fn seen(&self, frame: &Frame, read: &Read) -> Seen {
         let (way, hosts) = (frame.way as usize, self.hosts);
-        let link = frame.bytes[..usize::from(frame.network)].first_chunk::<14>().copied();
+        let link = LinkHeader::of(&frame.bytes[..usize::from(frame.network)]);
         Seen {
             src: (read.ip.src, read.before.src_port),
             dst: (read.ip.dst, read.before.dst_port),
@@ -435,7 +444,7 @@ impl World {
             self.connections.leaving(departure.connection, departure.direction)?;
         let header = ip::Header { ecn: departure.ecn, ..outside.ip };
         let segment = Segment { src_port: ports.0, dst_port: ports.1, ..*segment };
-        let mut bytes = outside.link.map_or(vec![], |header: LinkHeader| header.to_vec());
+        let mut bytes = outside.link.map_or(vec![], |header| header.bytes().to_vec());
         let network = bytes.len();
         wire::encode(&header, &segment, &departure.body, &mut bytes).ok()?;
         let shape = Shape::of(&bytes[network..])?;

@@ -4,6 +4,7 @@
 mod bed;
 
 use bed::{can_run, namespaces, text, wait_for};
+use longhaul_emu::lateness::Bounds;
 use longhaul_emu::shell::{self, Options};
 use longhaul_emu::{driver, run};
 use longhaul_scenario::{Scenario, load};
@@ -110,7 +111,8 @@ fn nothing_is_left_however_often_it_runs() {
         let options = run::Options {
             out: out.clone(),
             driver: driver::Options { real_time: false, ..Default::default() },
-            most_late: Duration::from_secs(10),
+            force: false,
+            bounds: Bounds { late: Duration::from_secs(10), standstill: Duration::from_secs(10) },
             until_done: true,
             taps: vec!["all".to_string()],
             progress: None,

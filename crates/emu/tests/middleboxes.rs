@@ -24,7 +24,7 @@ fn summary_of(name: &str, text_of: &str) -> Value {
     let file = scenario(name, text_of);
     let out = std::env::temp_dir().join(format!("longhaul-emu-{}-{name}", std::process::id()));
     // Whether the machine is too busy to be believed is not what is tested here.
-    let output = run_scenario(&file, &out, &["--max-lateness", "10 s"]);
+    let output = run_scenario(&file, &out, &["--max-lateness", "10 s", "--max-standstill", "100 s"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     std::fs::remove_file(file).unwrap();
     std::fs::remove_dir_all(out).unwrap();

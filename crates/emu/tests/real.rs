@@ -227,6 +227,65 @@ fn a_file_comes_over_http() {
     assert_eq!(text(&output.stdout).trim(), "300000", "{}", text(&output.stderr));
 }
 
+/// Forwarding off, but on at one device; redirects accepted at none: what turning it on and off again would leave otherwise.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn every_setting_of_the_machine_is_as_it_was_also_after_a_kill() {
+    if !can_run(&["nft"]) {
+        return;
+    }
+    let ip = |arguments: &str| {
+        let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+        assert!(output.status.success(), "ip {arguments}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let machine = format!("lhtest-{}-settings", std::process::id());
+    let _all = Namespaces(vec![machine.clone()]);
+    ip(&format!("netns add {machine}"));
+    ip(&format!("-n {machine} link add wan type veth peer name lan"));
+    let sh = |script: &str| {
+        let output =
+            Command::new("ip").args(["netns", "exec", &machine, "sh", "-c", script]).output().unwrap();
+        text(&output.stdout)
+    };
+    let conf = "/proc/sys/net/ipv4/conf";
+    sh(&format!(
+        "echo 0 > /proc/sys/net/ipv4/ip_forward; echo 1 > {conf}/wan/forwarding; echo 0 > {conf}/all/accept_redirects; \
+         echo 0 > {conf}/lan/accept_redirects"
+    ));
+    let state = || sh("cd /proc/sys/net/ipv4; grep -r . ip_forward conf | grep -v conf/lh- | sort");
+    let before = state();
+    assert!(before.contains("conf/wan/forwarding:1") && before.contains("conf/lan/forwarding:0"), "{before}");
+    assert!(before.contains("conf/all/accept_redirects:0"), "{before}");
+    let file = scenario("settings", PATH);
+    let emulator = |command: &str| {
+        let mut emulator = Command::new("ip");
+        emulator.args(["netns", "exec", &machine, EMULATOR, "shell", "--internet", "--quiet"]).arg(&file);
+        emulator
+            .args(["--", "sh", "-c", command])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let output = emulator("true").wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(state(), before, "after an end");
+    // Two at a time: who ends last restores.
+    let mut first = emulator("exec sleep 1000");
+    wait_for("it forwards", || state().contains("ip_forward:1"));
+    let output = emulator("true").wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(state().contains("ip_forward:1"), "the other still needs it");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // From another network stack than that in which it was started. Any other start does the same.
+    let output = Command::new(EMULATOR).arg("clean").output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    wait_for("all is as it was, after a kill too", || state() == before);
+    std::fs::remove_file(file).unwrap();
+}
+
 /// near = path = far, where the command runs; behind near a machine, and behind that a server that knows of nothing else.
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
@@ -311,7 +370,7 @@ fn a_scenario_s_flows_are_connections_of_the_kernel() {
     let file = scenario("flows", FLOWS);
     let out = std::env::temp_dir().join(format!("longhaul-emu-result-{}", std::process::id()));
     // Whether the machine is too busy to be believed is not what is tested here.
-    let output = run_scenario(&file, &out, &["--max-lateness", "10 s"]);
+    let output = run_scenario(&file, &out, &["--max-lateness", "10 s", "--max-standstill", "100 s"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let written = std::fs::read_to_string(out.join("summary.json")).unwrap();
@@ -364,7 +423,7 @@ fn middleboxes_and_header_compression_work_on_real_packets() {
     }
     let file = scenario("chain", CHAIN);
     let out = std::env::temp_dir().join(format!("longhaul-emu-chain-{}", std::process::id()));
-    let output = run_scenario(&file, &out, &["--max-lateness", "10 s"]);
+    let output = run_scenario(&file, &out, &["--max-lateness", "10 s", "--max-standstill", "100 s"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["flows"][0]["metrics"]["delivered_bytes"], 200_000.0);
@@ -392,7 +451,7 @@ fn a_receive_buffer_limits_the_window() {
         app = { kind = \"bulk\", size = \"2 MB\" }\ntcp = { congestion = \"reno\", receive_buffer = \"40 kB\" }\n";
     let file = scenario("window", text_of);
     let out = std::env::temp_dir().join(format!("longhaul-emu-window-{}", std::process::id()));
-    let output = run_scenario(&file, &out, &["--max-lateness", "10 s"]);
+    let output = run_scenario(&file, &out, &["--max-lateness", "10 s", "--max-standstill", "100 s"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let metric = |name: &str| summary["flows"][0]["metrics"][name].as_f64().unwrap();

@@ -735,6 +735,13 @@ pub const DEFINITIONS: &[Definition] = &[
     define("lateness_p999_s", "s", "99.9 % lateness", "99.9 % of the packets were no later; to within 3 %."),
     define("lateness_max_s", "s", "Largest lateness", "The latest packet."),
     define(
+        "standstill_max_s",
+        "s",
+        "Longest standstill",
+        "Emulator: the longest time for which the loop that moves packets did not run although it was to: stopped by a signal, \
+         or not served by the machine. What packets waited in their devices meanwhile is in no lateness.",
+    ),
+    define(
         "device_drops",
         "",
         "Device drops",

@@ -12,7 +12,7 @@ mod tables;
 
 pub use definitions::{DEFINITIONS, Definition};
 pub use directory::{ResultFiles, WriteError, WriteTable};
-pub use links::{LinkSnapshot, jain_index, link_metrics, ratio};
+pub use links::{LinkSnapshot, flow_utilisation, jain_index, link_metrics, ratio};
 pub use summary::{
     Emulation, FlowSummary, GroupSummary, LinkSummary, LongHopSummary, Metrics, MiddleboxSummary,
     MonitoredFlow, NodeSummary, Summary, Warning, Work,

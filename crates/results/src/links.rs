@@ -81,6 +81,17 @@ impl LinkSnapshot {
     }
 }
 
+/// Utilisation of a flow's bottleneck, the same in every world: bytes that have arrived at the receiver, headers included, over what `bottleneck`
+/// (the slowest link on the way of its data) could carry from `begin` to `end` by its schedule of rates. `None` if it could carry nothing.
+pub fn flow_utilisation<P: Packet + Send + 'static>(
+    arrived_bytes: u64,
+    bottleneck: &Link<P>,
+    begin: Instant,
+    end: Instant,
+) -> Option<f64> {
+    ratio(arrived_bytes as f64 * 8.0, bottleneck.schedule().capacity_bits(begin, end))
+}
+
 /// Metrics of a link whose counters have grown by `new`, where packets waited for `waited_s` seconds in all, which has transmitted `bits` where `capacity` were possible.
 pub fn link_metrics(
     new: &LinkStats,

@@ -385,7 +385,12 @@ impl Network {
 
     /// Rate of the slowest link of a path.
     pub fn bottleneck_rate(&self, path: &[usize]) -> Option<Rate> {
-        path.iter().map(|link| self.links[*link].config.rate).min()
+        self.slowest_link(path).map(|link| self.links[link].config.rate)
+    }
+
+    /// The link of a path with the least rate at the beginning, the first of them if several have it; `None` for an empty path.
+    pub fn slowest_link(&self, path: &[usize]) -> Option<usize> {
+        path.iter().copied().min_by_key(|link| self.links[*link].config.rate)
     }
 
     /// Rate of the slowest link between the two nodes of a middlebox; zero if it stands at one.

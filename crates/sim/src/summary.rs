@@ -8,8 +8,8 @@ use crate::world::World;
 use longhaul_cc::{Algorithm, Counting, closed_form};
 use longhaul_path::Histogram;
 use longhaul_results::{
-    DEFINITIONS, FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Work, jain_index,
-    link_metrics, ratio,
+    DEFINITIONS, FlowSummary, GroupSummary, LinkSummary, Metrics, NodeSummary, Summary, Work,
+    flow_utilisation, jain_index, link_metrics, ratio,
 };
 use longhaul_scenario::{FlowInstance, Network, TcpSpec, VERSION, run_id};
 use longhaul_segment::LineStats;
@@ -127,23 +127,21 @@ fn measure(world: &mut World<'_>, flow: usize, end: Instant) -> Measured {
     let idle = |limit| matches!(limit, Limit::Application | Limit::Closed | Limit::Handshake);
     let sending = totals.limited.iter().filter(|(limit, _)| !idle(*limit));
     let sending_s = sending.map(|(limit, time)| (time - before.get(limit)).as_secs_f64()).sum();
-    let capacity = bottleneck_capacity(world, flow);
     let rtt = base_rtt(world, flow).as_secs_f64();
     Measured {
         active_s,
         sending_s,
-        utilisation: ratio(totals.arrived.wire_bytes as f64 * 8.0, capacity),
+        utilisation: utilisation(world, flow, totals.arrived.wire_bytes),
         packets_per_rtt: ratio(totals.arrived.packets as f64 * rtt, active_s),
         totals,
     }
 }
 
-/// What the slowest link on the way of a flow's data can carry in the measured time, in bits.
-fn bottleneck_capacity(world: &mut World<'_>, flow: usize) -> f64 {
+/// Utilisation of a flow's bottleneck in the measured time.
+fn utilisation(world: &mut World<'_>, flow: usize, arrived_bytes: u64) -> Option<f64> {
     let (warmup, now) = (Instant::ZERO + world.scenario.run.warmup, world.now);
-    let links = &world.network.links;
-    let slowest = world.data_path(flow).iter().copied().min_by_key(|link| links[*link].config.rate);
-    slowest.map_or(0.0, |link| world.fabric.link(link).schedule().capacity_bits(warmup, now))
+    let bottleneck = world.network.slowest_link(world.data_path(flow))?;
+    flow_utilisation(arrived_bytes, world.fabric.link(bottleneck), warmup, now)
 }
 
 /// Round trip time of a full segment and its ACK without queues.

@@ -221,26 +221,30 @@ class Bench:
         partial.rename(path)
 
     def _flows(self, case: RealCase, file: Path, partial: Path) -> dict[str, Any]:
-        call = ["run", str(file), "--out", str(partial), "--quiet", "--until-done", "--max-lateness", self.max_lateness]
+        # A directory of its own: a result is not written among other things.
+        out = partial / "result"
+        call = ["run", str(file), "--out", str(out), "--quiet", "--until-done", "--max-lateness", self.max_lateness]
         seconds = _seconds(case.scenario.content["run"]["duration"])
         foreign = case.foreign()
         if foreign:
             self._call_inside(foreign, call, seconds, partial)
         else:
             self._call(call, seconds, (0, _INVALID))
+        for entry in out.iterdir():
+            entry.rename(partial / entry.name)
+        out.rmdir()
         summary = read_json(partial / "summary.json")
         return {"metrics": flat_metrics(summary), "emulation": summary.get("emulation")}
 
     def _behind(self, behind: Behind, file: Path, partial: Path) -> dict[str, Any]:
         stats = partial / "stats.json"
         serve = [part for node, command in behind.serve.items() for part in ("--serve", f"{node}={command}")]
-        call = ["shell", str(file), "--at", behind.at, *serve, "--quiet", "--stats", str(stats), "--"]
+        call = ["shell", str(file), "--at", behind.at, *serve, "--quiet", "--stats", str(stats)]
+        call += ["--max-lateness", self.max_lateness, "--"]
         said = self._call([*call, "sh", "-c", behind.command], behind.seconds, (0,))
         (partial / "output.txt").write_text(said)
         found = read_json(stats)
-        late = found["lateness_p99_s"] > _seconds(self.max_lateness)
-        invalid = [f"1 % of the packets were later than {self.max_lateness}"] if late else []
-        return {"metrics": dict(behind.read(said)), "emulation": {"metrics": found, "invalid": invalid}}
+        return {"metrics": dict(behind.read(said)), "emulation": {"metrics": found, "invalid": found.pop("invalid")}}
 
     def _call(self, arguments: Sequence[str], seconds: float, good: Sequence[int]) -> str:
         call = [str(self.emulator), *arguments]
