@@ -40,15 +40,18 @@ pub(crate) fn read(content: &[u8]) -> Result<Trace, TraceError> {
     let mut records = vec![];
     let mut last = None;
     for same in responses.chunk_by(|one, next| one.0 == next.0) {
-        let second = (same[0].0 - responses[0].0) as u64 * NANOS;
+        let second = same[0].0;
         for (k, (_, bytes)) in same.iter().enumerate() {
-            let moment = second + k as u64 * NANOS / same.len() as u64;
-            let gap = Duration::from_nanos(moment - last.unwrap_or(moment));
-            if gap > LONGEST_GAP {
-                return Err(TraceError::whole(format!("a gap of {gap}; the longest is {LONGEST_GAP}")));
+            let offset = k as u64 * NANOS / same.len() as u64;
+            let (last_second, last_offset) = last.unwrap_or((second, offset));
+            let seconds = second.abs_diff(last_second);
+            if seconds > LONGEST_GAP.as_secs_f64() as u64 {
+                let message = format!("a gap of {seconds} s; the longest is {LONGEST_GAP}");
+                return Err(TraceError::whole(message));
             }
+            let gap = Duration::from_nanos(seconds * NANOS + offset - last_offset);
             records.push(Record { gap, bytes: *bytes });
-            last = Some(moment);
+            last = Some((second, offset));
         }
     }
     Trace::of_moments(records)
@@ -146,6 +149,19 @@ mod tests {
         let log = b"a - - [01/Jan/2024:00:00:00 +0000] \"GET /x\"y\" 12 HTTP/1.0\" 200 11\n\
             a - - [01/Jan/2024:00:00:01 +0000] \"\\x16\xff\xfe[\" 400 226\n";
         assert_eq!(trace(log), Ok(vec![(1000, 11), (1000, 226)]));
+    }
+
+    #[test]
+    fn times_of_any_years_are_a_gap_that_is_too_long() {
+        let line = |time: &str| format!("a - - [{time} +0000] \"GET /\" 200 1\n");
+        let log =
+            [line("01/Jan/2000:00:00:00"), line("01/Jan/+9999:00:00:00"), line("01/Jan/-9999:00:00:00")]
+                .concat();
+        assert!(
+            trace(log.as_bytes()).unwrap_err().starts_with("a gap of 378"),
+            "{:?}",
+            trace(log.as_bytes())
+        );
     }
 
     #[test]

@@ -1,0 +1,168 @@
+//! Fuzz targets: every parser of outside bytes. A target must return for any input; a panic or a hang is a defect.
+//!
+//! The same functions run under libFuzzer (`fuzz/`, nightly compiler) and under the driver of this crate (`main.rs`, any compiler).
+
+mod mutate;
+mod seeds;
+
+pub use mutate::Mutator;
+
+use longhaul_middlebox::Length;
+use longhaul_middlebox::paced::datagram::{Datagram, Item};
+use longhaul_middlebox::paced::message::Inbox;
+use longhaul_middlebox::split::record::Record;
+use longhaul_segment::compaction::{ExactBatch, TraditionalBatch};
+use longhaul_segment::{ip, rohc, vj, wire};
+use longhaul_traffic::{Format, Trace};
+
+/// A parser under test.
+pub struct Target {
+    /// Its name, and that of the folder of its corpus.
+    pub name: &'static str,
+    /// Parses the input; the result is of no interest.
+    pub run: fn(&[u8]),
+    /// Well-formed inputs to begin from.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    Target { name: "packet", run: packet, seeds: seeds::packets },
+    Target { name: "vj", run: vj_frames, seeds: seeds::vj_frames },
+    Target { name: "rohc", run: rohc_frames, seeds: seeds::rohc_frames },
+    Target { name: "compaction", run: compaction, seeds: seeds::compacted },
+    Target { name: "paced_message", run: paced_message, seeds: seeds::paced_messages },
+    Target { name: "paced_datagram", run: paced_datagram, seeds: seeds::paced_datagrams },
+    Target { name: "split_record", run: split_record, seeds: seeds::nothing },
+    Target { name: "trace_ns", run: trace_ns, seeds: seeds::ns_traces },
+    Target { name: "trace_csv", run: trace_csv, seeds: seeds::csv_traces },
+    Target { name: "access_log", run: access_log, seeds: seeds::access_logs },
+    Target { name: "scenario", run: scenario, seeds: seeds::scenarios },
+];
+
+/// The target of this name.
+pub fn target(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}
+
+/// An IP packet with TCP: what is read is written and read again as the same.
+pub fn packet(input: &[u8]) {
+    let _ = ip::decode(input);
+    let Ok(packet) = wire::decode(input) else { return };
+    let mut again = vec![];
+    if wire::encode(&packet.ip, &packet.segment, packet.payload, &mut again).is_ok() {
+        let read = wire::decode(&again).expect("what was encoded is a packet");
+        assert_eq!((read.segment, read.payload), (packet.segment, packet.payload));
+    }
+}
+
+/// Frames of one line: each has a length and a type before it.
+fn frames(mut input: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let [length, kind, rest @ ..] = input else { return None };
+        let (frame, rest) = rest.split_at(usize::from(*length).min(rest.len()));
+        input = rest;
+        Some((*kind, frame))
+    })
+}
+
+/// Van Jacobson's header compression (RFC 1144): what comes out of compressed frames is intact.
+pub fn vj_frames(input: &[u8]) {
+    let mut line = vj::Decompressor::new(4);
+    for (kind, frame) in frames(input) {
+        let mut slip = frame.to_vec();
+        let unmarked = vj::FrameType::unmark_slip(&mut slip);
+        let kind = match kind % 4 {
+            0 => vj::FrameType::Compressed,
+            1 => vj::FrameType::Uncompressed,
+            2 => unmarked.unwrap_or(vj::FrameType::Ip),
+            _ => {
+                line.line_error();
+                continue;
+            }
+        };
+        let mut out = vec![];
+        let read = line.decompress(kind, frame, &mut out);
+        assert!(read.is_ok() || out.is_empty(), "a frame that was tossed left bytes");
+    }
+}
+
+/// Robust header compression in the manner of RFC 6846.
+pub fn rohc_frames(input: &[u8]) {
+    let mut line = rohc::Decompressor::new(4);
+    for (_, frame) in frames(input) {
+        let mut out = vec![];
+        let read = line.decompress(frame, &mut out);
+        assert!(read.is_ok() || out.is_empty(), "a frame that was tossed left bytes");
+        let _ = line.poll_feedback();
+    }
+}
+
+/// Many ACKs in one packet, in both forms.
+pub fn compaction(input: &[u8]) {
+    let _ = ExactBatch::decode(input);
+    let _ = TraditionalBatch::decode(input);
+}
+
+/// The paced protocol's control stream, cut anywhere.
+pub fn paced_message(input: &[u8]) {
+    let cut = input.first().map_or(0, |first| usize::from(*first).min(input.len()));
+    let mut inbox = Inbox::default();
+    for piece in [&input[..cut], &input[cut..]] {
+        inbox.push(piece);
+        while let Ok(Some(_)) = inbox.next_message() {}
+    }
+}
+
+/// The key under which the seeds are tagged.
+pub(crate) const KEY: [u8; 16] = *b"a key for tests.";
+
+/// The paced protocol's datagrams, with a right tag or not, and its coded symbols.
+pub fn paced_datagram(input: &[u8]) {
+    let _ = Datagram::<Length>::decode(&KEY, input);
+    let _ = Item::<Length>::from_symbol(input);
+}
+
+/// Records between the two nodes of a split connection.
+pub fn split_record(input: &[u8]) {
+    for bytes in input.chunks_exact(8) {
+        let _ = Record::decode(bytes.try_into().expect("chunks are exact"));
+    }
+}
+
+fn read_trace(input: &[u8], format: Format) {
+    if let Ok(trace) = Trace::read(input, format) {
+        assert!(!trace.records().is_empty());
+    }
+}
+
+/// ns-2's binary traces.
+pub fn trace_ns(input: &[u8]) {
+    read_trace(input, Format::Ns);
+}
+
+/// Traces as text.
+pub fn trace_csv(input: &[u8]) {
+    read_trace(input, Format::Csv);
+}
+
+/// Access logs of web servers.
+pub fn access_log(input: &[u8]) {
+    read_trace(input, Format::AccessLog);
+}
+
+/// Scenario files, without and with an override. What is accepted is written out in full and accepted again as the same.
+pub fn scenario(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    // A trace would be read from a file of this machine.
+    if text.contains("trace") {
+        return;
+    }
+    let _ = longhaul_scenario::load(&text, "fuzz", &[("run.seed".to_string(), "2".to_string())]);
+    if let Ok(scenario) = longhaul_scenario::load(&text, "fuzz", &[]) {
+        let resolved = longhaul_scenario::resolved_toml(&scenario);
+        let again =
+            longhaul_scenario::load(&resolved, "resolved", &[]).expect("a resolved scenario is a scenario");
+        assert_eq!(resolved, longhaul_scenario::resolved_toml(&again));
+    }
+}

@@ -1,0 +1,179 @@
+//! Well-formed inputs, made by the encoders themselves.
+
+use crate::KEY;
+use longhaul_middlebox::Length;
+use longhaul_middlebox::paced::datagram::{Content, Datagram};
+use longhaul_middlebox::paced::message::Message;
+use longhaul_segment::compaction::{ExactBatch, TraditionalBatch};
+use longhaul_segment::{Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps, ip, rohc, vj, wire};
+
+/// For formats of fixed size, where anything is well-formed.
+pub fn nothing() -> Vec<Vec<u8>> {
+    vec![vec![0; 32]]
+}
+
+fn header(number: u16) -> ip::Header {
+    let mut header = ip::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    header.id = number;
+    header
+}
+
+/// A short conversation: SYN with options, data, ACKs with SACK blocks, FIN.
+fn conversation() -> Vec<(Segment, &'static [u8])> {
+    let base =
+        Segment { src_port: 40_000, dst_port: 80, window: 512, flags: Flags::ACK, ..Segment::default() };
+    let stamped = Options { timestamps: Some(Timestamps { value: 7, echo: 9 }), ..Options::NONE };
+    let mut sacked = stamped;
+    sacked.sack = SackBlocks::default();
+    sacked.sack.push(SeqNumber(3000), SeqNumber(4460));
+    let syn = Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..stamped };
+    vec![
+        (Segment { flags: Flags::SYN, options: syn, ..base }, b""),
+        (
+            Segment { seq: SeqNumber(1), ack: SeqNumber(1), options: stamped, payload_len: 5, ..base },
+            b"hello",
+        ),
+        (Segment { seq: SeqNumber(6), ack: SeqNumber(1), payload_len: 5, ..base }, b"world"),
+        (Segment { seq: SeqNumber(11), ack: SeqNumber(1461), options: sacked, ..base }, b""),
+        (Segment { seq: SeqNumber(11), ack: SeqNumber(2921), ..base }, b""),
+        (Segment { seq: SeqNumber(11), ack: SeqNumber(4381), flags: Flags::ACK | Flags::FIN, ..base }, b""),
+    ]
+}
+
+/// The conversation's packets over IPv4 and IPv6.
+pub fn packets() -> Vec<Vec<u8>> {
+    let mut packets = vec![];
+    for (number, (segment, payload)) in conversation().into_iter().enumerate() {
+        for ip in [header(number as u16), ip::Header::new([1; 16].into(), [2; 16].into())] {
+            let mut packet = vec![];
+            wire::encode(&ip, &segment, payload, &mut packet).expect("it is well-formed");
+            packets.push(packet);
+        }
+    }
+    packets
+}
+
+fn packets_over_ipv4() -> impl Iterator<Item = Vec<u8>> {
+    packets().into_iter().step_by(2)
+}
+
+/// The frames of a line in the form of [`crate::frames`].
+fn line(frames: impl Iterator<Item = (u8, Vec<u8>)>) -> Vec<u8> {
+    frames.flat_map(|(kind, frame)| [vec![frame.len() as u8, kind], frame].concat()).collect()
+}
+
+/// The conversation over a line with Van Jacobson's compression.
+pub fn vj_frames() -> Vec<Vec<u8>> {
+    let mut compressor = vj::Compressor::new(4);
+    let frames = packets_over_ipv4().map(|packet| {
+        let mut frame = vec![];
+        let kind = match compressor.compress(&packet, &mut frame).frame_type {
+            vj::FrameType::Compressed => 0,
+            vj::FrameType::Uncompressed => 1,
+            vj::FrameType::Ip => 2,
+        };
+        (kind, frame)
+    });
+    vec![line(frames)]
+}
+
+/// The conversation over a line with robust header compression.
+pub fn rohc_frames() -> Vec<Vec<u8>> {
+    let mut compressor =
+        rohc::Compressor::new(rohc::Settings { contexts: 4, repeat: 1, ..rohc::Settings::default() });
+    let frames = packets_over_ipv4().map(|packet| {
+        let mut frame = vec![];
+        compressor.compress(&packet, &mut frame);
+        (0, frame)
+    });
+    vec![line(frames)]
+}
+
+/// Five ACKs in one packet, in both forms.
+pub fn compacted() -> Vec<Vec<u8>> {
+    let ack = |number: u16| {
+        let ack = SeqNumber(1000 * u32::from(number));
+        let segment = Segment {
+            src_port: 40_000,
+            dst_port: 80,
+            ack,
+            window: 512,
+            flags: Flags::ACK,
+            ..Segment::default()
+        };
+        (header(number), segment)
+    };
+    let mut exact = ExactBatch::begin(ack(0)).expect("a pure ACK");
+    let mut traditional = TraditionalBatch::begin(ack(0)).expect("a pure ACK");
+    for number in 1..5 {
+        exact.push(&ack(number));
+        traditional.push(&ack(number));
+    }
+    let (mut first, mut second) = (vec![], vec![]);
+    exact.encode(&mut first).expect("it is short");
+    traditional.encode(&mut second).expect("it is short");
+    vec![first, second]
+}
+
+/// A control stream of the paced protocol.
+pub fn paced_messages() -> Vec<Vec<u8>> {
+    let messages = [
+        Message::Session(3),
+        Message::Open { stream: 1, key: [7; 12] },
+        Message::Data { stream: 1, bytes: b"GET / HTTP/1.1".to_vec() },
+        Message::Credit { stream: 1, limit: 65_536 },
+        Message::Report(Default::default()),
+        Message::Alive,
+        Message::Close { stream: 1 },
+        Message::Reset { stream: 2 },
+    ];
+    let mut stream = vec![0];
+    messages.iter().for_each(|message| message.encode(&mut stream));
+    vec![stream]
+}
+
+/// A probe of the paced protocol, rightly tagged.
+pub fn paced_datagrams() -> Vec<Vec<u8>> {
+    let datagram = Datagram::<Length> { session: 3, serial: 5, content: Content::Probe { next: 9 } };
+    let mut bytes = vec![];
+    datagram.encode(&KEY, &mut bytes);
+    vec![bytes]
+}
+
+/// ns-2's binary traces.
+pub fn ns_traces() -> Vec<Vec<u8>> {
+    vec![[1000u32, 200, 0, 300, 5_000_000, 1].iter().flat_map(|number| number.to_be_bytes()).collect()]
+}
+
+/// Traces as text, with gaps and with times.
+pub fn csv_traces() -> Vec<Vec<u8>> {
+    vec![
+        b"gap_s,bytes\n0.5,300\n1e-3,1500\n".to_vec(),
+        b"# a\nhost, time_s ,bytes\n\"x\",1,2\ny,2.5,3\n".to_vec(),
+    ]
+}
+
+/// Access logs in both formats.
+pub fn access_logs() -> Vec<Vec<u8>> {
+    let common = "h - - [10/Oct/2000:13:55:36 -0700] \"GET /a.gif HTTP/1.0\" 200 2326\n";
+    let combined =
+        "h - u [10/Oct/2000:13:55:38 -0700] \"GET / HTTP/1.1\" 304 - \"http://a/\" \"Browser (x; y)\"\n";
+    vec![common.repeat(3).into_bytes(), format!("{common}{combined}{common}").into_bytes()]
+}
+
+/// The examples of the project.
+pub fn scenarios() -> Vec<Vec<u8>> {
+    macro_rules! examples {
+        ($($name:literal),*) => {
+            vec![$(include_bytes!(concat!("../../../python/longhaul/examples/", $name, ".toml")).to_vec()),*]
+        };
+    }
+    examples!(
+        "geo-one-flow",
+        "dumbbell-50-flows",
+        "satellite-pep",
+        "rain-fade",
+        "mixed-traffic",
+        "paced-protocol"
+    )
+}
