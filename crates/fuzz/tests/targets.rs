@@ -2,16 +2,27 @@
 
 use longhaul_fuzz::{Mutator, TARGETS};
 
-#[test]
-fn every_target_takes_its_seeds_and_what_is_made_of_them() {
+/// The seeds of every target, and so many inputs made of them; scenarios take longer to read, so they get fewer.
+fn run(inputs: u32, scenarios: u32) {
     for target in TARGETS {
         let seeds = (target.seeds)();
         assert!(!seeds.is_empty(), "{}", target.name);
         seeds.iter().for_each(|seed| (target.run)(seed));
         let mut mutator = Mutator::new(1);
-        let inputs = if target.name == "scenario" { 30 } else { 1000 };
+        let inputs = if target.name == "scenario" { scenarios } else { inputs };
         (0..inputs).for_each(|_| (target.run)(&mutator.input(&seeds)));
     }
+}
+
+#[test]
+fn every_target_takes_its_seeds_and_what_is_made_of_them() {
+    run(1000, 30);
+}
+
+#[test]
+#[ignore = "takes a minute: make test-all"]
+fn every_target_takes_a_hundred_thousand_inputs() {
+    run(100_000, 3000);
 }
 
 #[test]
