@@ -109,6 +109,7 @@ fn flow(run: &Finished<'_>, number: usize, warmup: Instant, end: Instant) -> Flo
             arrived_bytes: now.arrived_bytes - before.arrived_bytes,
             marked: now.marked - before.marked,
             lost: now.lost - before.lost,
+            made: now.made - before.made,
         },
         finished: shared.finished,
         start: instance.start,
@@ -127,6 +128,10 @@ fn flow(run: &Finished<'_>, number: usize, warmup: Instant, end: Instant) -> Flo
 impl Flow {
     fn sent(&self) -> u64 {
         self.info.data_segments_sent.saturating_sub(self.before.data_segments_sent)
+    }
+    /// Data packets offered to the path, whoever has sent them.
+    fn offered(&self) -> u64 {
+        self.sent() + self.links.made
     }
     fn retransmitted(&self) -> u64 {
         self.info.retransmitted.saturating_sub(self.before.retransmitted)
@@ -243,7 +248,7 @@ fn flow_metrics(flow: &Flow) -> Metrics {
     metrics.set("retransmission_rate", ratio(flow.retransmitted() as f64, sent));
     metrics.set("received_packets", flow.links.arrived as f64);
     metrics.set("lost_packets", flow.links.lost as f64);
-    metrics.set("loss_rate", ratio(flow.links.lost as f64, sent));
+    metrics.set("loss_rate", ratio(flow.links.lost as f64, flow.offered() as f64));
     metrics.set("marked_packets", flow.links.marked as f64);
     // Kernels do not say how often they entered fast recovery, or reduced for a mark.
     for unknown in ["ecn_reductions", "fast_retransmits"] {
@@ -291,7 +296,7 @@ fn group_metrics(flows: &[&Flow], measured_s: f64) -> Metrics {
     metrics.set("retransmission_rate", ratio(retransmitted, sent));
     metrics.set("received_packets", arrived);
     metrics.set("lost_packets", lost);
-    metrics.set("loss_rate", ratio(lost, sent));
+    metrics.set("loss_rate", ratio(lost, sum(&Flow::offered)));
     metrics.set("marked_packets", sum(&|flow| flow.links.marked));
     let timeouts: Option<u64> = flows.iter().map(|flow| flow.timeouts()).sum();
     metrics.set("timeouts", timeouts.map(|count| count as f64));

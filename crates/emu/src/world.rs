@@ -69,6 +69,8 @@ pub struct FlowCounters {
     pub marked: u64,
     /// Data packets that were dropped anywhere.
     pub lost: u64,
+    /// Data packets that middleboxes have sent for it.
+    pub made: u64,
 }
 
 /// Who is told of packets on links and at middleboxes.
@@ -424,6 +426,9 @@ impl World {
             };
             if let Some(frame) = frame {
                 self.counters.originated += 1;
+                if let Some(flow) = self.flows.get_mut(frame.flow as usize).filter(|_| frame.is_data) {
+                    flow.made += 1;
+                }
                 observer.left(self.now, stage, &frame);
                 self.go(observer, frame);
             }

@@ -172,6 +172,11 @@ fn a_premature_ack_is_a_packet_of_the_receiver() {
     assert_eq!((segment.src_port, segment.dst_port), (10_000, 40_000));
     assert_eq!((segment.ack.0 - 101) % 960, 0, "it acknowledges whole packets");
     assert!(world.counters.originated > 0);
+    // Nothing arrives at the receiver's TCP: after a timeout of 1 s both send the first packet again.
+    let made = |world: &World| world.flows[0].made;
+    assert_eq!(made(&world), 0, "an ACK is no data");
+    world.advance(&mut (), us(1_500_000));
+    assert_eq!(made(&world), 2, "offered to the path beside the ten of the sender");
 }
 
 /// a - r - s - b with middleboxes, 10 ms on each of the three links.

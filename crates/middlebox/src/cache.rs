@@ -81,9 +81,14 @@ pub(crate) struct Copy<B> {
     pub acknowledged: bool,
     /// The receiver has reported it above a hole.
     sacked: bool,
+    /// The same, and a timeout since does not change that.
+    reported: bool,
     sent_at: Instant,
-    /// It was sent more than once, by the sender or from here: no round trip is measured with it (Karn's rule).
+    /// It was sent more than once, by the sender or from here: no round trip is measured with it (Karn's rule), unless
+    /// timestamps tell the transmissions apart.
     resent: bool,
+    /// The last transmission has a later timestamp than those before it.
+    distinct: bool,
 }
 
 impl<B> Copy<B> {
@@ -103,12 +108,119 @@ impl<B> Copy<B> {
             body,
             acknowledged: false,
             sacked: false,
+            reported: false,
             sent_at: now,
             resent,
+            distinct: false,
         }
+    }
+    /// It is sent again, with this timestamp, if any.
+    fn send_again(&mut self, now: Instant, timestamp: Option<u32>) {
+        if let (Some(own), Some(latest)) = (&mut self.segment.options.timestamps, timestamp) {
+            let newer = (latest.wrapping_sub(own.value) as i32) > 0;
+            // A transmission of unknown time, or one with the same timestamp, cannot be told apart.
+            self.distinct = newer;
+            own.value = later(Some(own.value), latest);
+        }
+        self.resent = true;
+        self.sent_at = now;
     }
     pub fn payload(&self) -> u64 {
         u64::from(self.segment.payload_len)
+    }
+
+    /// What an ACK that covers it says of its last transmission. `soonest` is the smallest round trip known.
+    ///
+    /// An ACK that comes sooner after a retransmission than `soonest` may be for an earlier transmission (RFC 8985 section 6.2
+    /// takes it for that). But a measured round trip bounds the smallest one from above only: one that was measured while
+    /// a queue stood is too large for an ACK that comes when the queue has gone. Only timestamps tell for sure.
+    fn arrival(&self, now: Instant, soonest: Duration, echo: Option<u32>) -> Arrival {
+        if !self.resent {
+            return Arrival::Certain;
+        }
+        let value = self.segment.options.timestamps.map(|own| own.value).filter(|_| self.distinct);
+        match echo.zip(value) {
+            Some((echo, value)) if (echo.wrapping_sub(value) as i32) < 0 => Arrival::OfEarlier,
+            Some(_) => Arrival::Certain,
+            None if now.since(self.sent_at) >= soonest => Arrival::Likely,
+            None => Arrival::InDoubt,
+        }
+    }
+}
+
+/// Whether the last transmission of a copy that was acknowledged has arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Arrival {
+    /// It has.
+    Certain,
+    /// Nothing speaks against it.
+    Likely,
+    /// Either it has, or an earlier one; the ACK came sooner than any before.
+    InDoubt,
+    /// An earlier one has.
+    OfEarlier,
+}
+
+/// An ACK that came sooner after a retransmission than any before. Either it is for an earlier transmission: then the ACKs of what
+/// was sent behind that are on their way too. Or the smallest round trip is not known yet: then no other ACK may come.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    /// When the copy was sent again.
+    sent_at: Instant,
+    /// How long the ACK took.
+    took: Duration,
+}
+
+/// What an ACK says of the copies that it covers, noted one after the other.
+struct Acknowledged {
+    /// Some of them may have waited above a hole.
+    hole: bool,
+    /// When the latest sent of those transmissions was sent that have arrived.
+    arrived: Instant,
+    /// Round trips of the first and the last copy.
+    first: Option<(Duration, Arrival)>,
+    last: Option<Duration>,
+    first_resent: bool,
+    any_resent: bool,
+    any_sent_once: bool,
+    doubt: Option<Doubt>,
+}
+
+impl Acknowledged {
+    fn new(hole: bool) -> Self {
+        Acknowledged {
+            hole,
+            arrived: Instant::ZERO,
+            first: None,
+            last: None,
+            first_resent: false,
+            any_resent: false,
+            any_sent_once: false,
+            doubt: None,
+        }
+    }
+    fn note<B>(&mut self, now: Instant, copy: &Copy<B>, arrival: Arrival) {
+        let took = now.since(copy.sent_at);
+        match arrival {
+            Arrival::Certain | Arrival::Likely => self.arrived = self.arrived.max(copy.sent_at),
+            Arrival::InDoubt => self.doubt = Some(Doubt { sent_at: copy.sent_at, took }),
+            Arrival::OfEarlier => {}
+        }
+        self.hole |= copy.reported;
+        self.first_resent |= copy.resent && self.first.is_none();
+        self.any_resent |= copy.resent;
+        self.any_sent_once |= !copy.resent;
+        self.first = self.first.or(Some((took, arrival)));
+        self.last = Some(took);
+    }
+    /// The round trip, if it is known to be one: what was sent again gives none (Karn's rule) unless timestamps tell its
+    /// transmissions apart, and what waited above a hole took longer than that.
+    fn sample(&self) -> Option<Duration> {
+        let (first, arrival) = self.first?;
+        if !self.any_resent && !self.hole {
+            return self.last;
+        }
+        Some(first).filter(|_| self.first_resent && arrival == Arrival::Certain)
     }
 }
 
@@ -126,6 +238,8 @@ pub(crate) struct Cache<B> {
     duplicates: u32,
     /// While below it, an ACK of new data that does not reach it may tell of more losses (RFC 6582).
     recovery_point: u64,
+    /// While below it, all that was sent before the last timeout is taken to be lost.
+    timeout_point: u64,
     /// When the latest sent of the copies that have arrived was sent. Whatever was sent before is lost, or waits above a hole
     /// (RFC 8985 section 5).
     arrived: Instant,
@@ -133,6 +247,12 @@ pub(crate) struct Cache<B> {
     pub window: Option<u64>,
     rtt: RttEstimator,
     deadline: Instant,
+    /// An ACK that comes sooner than this after a retransmission is in doubt: the smallest round trip since it was last found
+    /// to be none, or what has shown that.
+    soonest: Duration,
+    soonest_is_measured: bool,
+    /// The last ACK was in doubt.
+    doubt: Option<Doubt>,
     settings: LocalRecovery,
     /// The sender's latest timestamp.
     timestamp: Option<u32>,
@@ -150,10 +270,14 @@ impl<B> Cache<B> {
             highest: 0,
             duplicates: 0,
             recovery_point: 0,
+            timeout_point: 0,
             arrived: Instant::ZERO,
             window: None,
             rtt: settings.estimator(),
             deadline: Instant::FAR_FUTURE,
+            soonest: Duration::ZERO,
+            soonest_is_measured: false,
+            doubt: None,
             settings,
             timestamp: None,
             to_resend: vec![],
@@ -216,30 +340,26 @@ impl<B> Cache<B> {
         }
     }
     /// The sender has sent a packet again that is here.
-    pub fn note_resent(now: Instant, copy: &mut Copy<B>) {
-        copy.resent = true;
-        copy.sent_at = now;
+    pub fn note_resent(now: Instant, copy: &mut Copy<B>, segment: &Segment) {
+        copy.send_again(now, segment.options.timestamps.map(|sent| sent.value));
     }
 
-    /// The receiver acknowledges all below `ack`, which is more than before. `freed` sees each copy that goes. Returns the
-    /// round trip to the receiver, if it could be measured.
+    /// The receiver acknowledges all below `ack`, which is more than before, and echoes the timestamp `echo`. `freed` sees each
+    /// copy that goes. Returns the round trip to the receiver, if it could be measured.
     pub fn acknowledge(
         &mut self,
         now: Instant,
         ack: u64,
+        echo: Option<u32>,
         mut freed: impl FnMut(&Copy<B>),
     ) -> Option<Duration> {
-        let mut sample = None;
-        let mut count = 0;
         let known = self.acked;
+        let mut seen = Acknowledged::new(self.duplicates > 0 || known < Some(self.recovery_point));
+        let mut count = 0;
         while let Some(copy) = self.copies.front().filter(|copy| copy.end <= ack) {
-            if !copy.resent {
-                sample = Some(now.since(copy.sent_at));
-            }
-            // An ACK that comes too soon for the last transmission is for an earlier one.
-            if !copy.resent || now.since(copy.sent_at) >= self.rtt.min {
-                self.arrived = self.arrived.max(copy.sent_at);
-            }
+            // The echo is of the packet that has filled the hole (RFC 7323 section 4.3).
+            let arrival = copy.arrival(now, self.soonest, echo.filter(|_| count == 0));
+            seen.note(now, copy, arrival);
             freed(copy);
             count += 1;
             self.payload -= copy.payload();
@@ -248,12 +368,19 @@ impl<B> Cache<B> {
         self.acked = Some(ack);
         self.highest = self.highest.max(ack);
         self.duplicates = 0;
+        self.arrived = self.arrived.max(seen.arrived);
+        let sample = seen.sample();
         if let Some(rtt) = sample {
-            self.rtt.observe(rtt);
-            self.rtt.sample(rtt);
+            self.note_round_trip(rtt);
+        } else if seen.any_sent_once || (ack < self.timeout_point && !self.copies.is_empty()) {
+            // Data that was not sent again has arrived (RFC 8961 section 4), or part of what was under way at a timeout: the
+            // ACKs of the rest will give a round trip, or tell of losses that must not wait for a timeout that grows and grows.
+            self.rtt.forget_back_off();
         }
         if self.settings.enabled {
-            self.deadline = if self.copies.is_empty() { Instant::FAR_FUTURE } else { now + self.rtt.rto() };
+            self.doubt = seen.doubt.filter(|doubt| doubt.sent_at > self.arrived && !self.copies.is_empty());
+            let wait = if self.doubt.is_some() { self.patience() } else { self.rtt.rto() };
+            self.deadline = if self.copies.is_empty() { Instant::FAR_FUTURE } else { now + wait };
             let edge = known.zip(self.window).map(|(known, window)| known + window);
             self.find_discarded(edge.unwrap_or(u64::MAX));
             if ack < self.recovery_point && self.holds_missing() {
@@ -261,6 +388,33 @@ impl<B> Cache<B> {
             }
         }
         sample
+    }
+
+    fn note_round_trip(&mut self, rtt: Duration) {
+        self.rtt.observe(rtt);
+        self.rtt.sample(rtt);
+        let measured = Some(self.soonest).filter(|_| self.soonest_is_measured);
+        self.soonest = measured.map_or(rtt, |soonest| soonest.min(rtt));
+        self.soonest_is_measured = true;
+    }
+
+    /// How long other ACKs may take that follow one in doubt: the timeout without back-off.
+    fn patience(&self) -> Duration {
+        let mut rtt = self.rtt.clone();
+        rtt.forget_back_off();
+        rtt.rto()
+    }
+
+    /// No ACK has followed the one in doubt. Had an earlier transmission arrived, what was sent after that would have arrived
+    /// too: the ACK was for the last one, and the smallest round trip was none.
+    fn settle_doubt(&mut self, now: Instant, doubt: Doubt) {
+        self.soonest = doubt.took;
+        self.soonest_is_measured = false;
+        self.arrived = self.arrived.max(doubt.sent_at);
+        self.deadline = now + self.rtt.rto();
+        if self.acked < Some(self.recovery_point) && self.holds_missing() {
+            self.resend_missing(u64::MAX, 1, now);
+        }
     }
 
     /// True if a copy should have arrived with what was acknowledged just now, and did not (RFC 8985 section 5).
@@ -276,9 +430,9 @@ impl<B> Cache<B> {
         }
     }
 
-    /// The oldest copy is missing, if it should have arrived; so are those that were discarded beyond `edge`, of which so many
-    /// are sent again as the window has room for: twice what was acknowledged, so that they double from round trip to round
-    /// trip.
+    /// The oldest copy is missing, if it should have arrived; so are those that were discarded beyond `edge`, and after a timeout
+    /// all. Of these so many are sent again as the window has room for: twice what was acknowledged, so that they double from
+    /// round trip to round trip.
     fn resend_missing(&mut self, edge: u64, most: usize, now: Instant) {
         let limit = self.acked.zip(self.window).map_or(u64::MAX, |(acked, window)| acked + window);
         let mut left = most;
@@ -287,7 +441,8 @@ impl<B> Cache<B> {
             if left == 0 || end > limit {
                 return;
             }
-            if (index == 0 || end > edge) && self.is_overdue(index) && self.resend(index, now) {
+            let missing = index == 0 || end > edge || end <= self.timeout_point;
+            if missing && self.is_overdue(index) && self.resend(index, now) {
                 left -= 1;
             }
         }
@@ -317,14 +472,23 @@ impl<B> Cache<B> {
     /// Takes note of SACK blocks: a hole with enough packets reported above it is lost (RFC 6675 section 4, IsLost).
     pub fn on_sack(&mut self, now: Instant, blocks: &SackBlocks) {
         let Some(acked) = self.acked.filter(|_| self.settings.enabled) else { return };
+        let mut sample: Option<Duration> = None;
         for &(start, end) in blocks.as_slice() {
             let (start, end) = (position(start, Some(acked)), position(end, Some(acked)));
             let first = self.copies.partition_point(|copy| copy.start < start);
-            self.copies
-                .iter_mut()
-                .skip(first)
-                .take_while(|copy| copy.end <= end)
-                .for_each(|copy| copy.sacked = true);
+            for copy in self.copies.iter_mut().skip(first).take_while(|copy| copy.end <= end) {
+                if !copy.reported && !copy.resent {
+                    // It has arrived just now.
+                    let took = now.since(copy.sent_at);
+                    sample = Some(sample.map_or(took, |least| least.min(took)));
+                    self.arrived = self.arrived.max(copy.sent_at);
+                }
+                copy.sacked = true;
+                copy.reported = true;
+            }
+        }
+        if let Some(rtt) = sample {
+            self.note_round_trip(rtt);
         }
         let mut above = 0;
         for index in (0..self.copies.len()).rev() {
@@ -337,15 +501,20 @@ impl<B> Cache<B> {
         self.to_resend.sort_unstable();
     }
 
-    /// The retransmission timer has expired. True if a packet is to be sent again.
+    /// The timer has expired. True if that was a retransmission timeout.
     pub fn on_timeout(&mut self, now: Instant) -> bool {
         if self.deadline > now {
+            return false;
+        }
+        if let Some(doubt) = self.doubt.take() {
+            self.settle_doubt(now, doubt);
             return false;
         }
         // A sender that must repair the first hole itself has a timer of its own.
         let ours = self.holds_missing() || (self.acked.is_none() && !self.copies.is_empty());
         if ours {
             self.rtt.back_off();
+            self.timeout_point = self.highest;
             self.copies.iter_mut().for_each(|copy| copy.sacked = false);
             self.recovery_point = self.highest;
             self.duplicates = 0;
@@ -383,11 +552,10 @@ impl<B> Cache<B> {
         let index = self.to_resend.remove(0);
         let timestamp = self.timestamp;
         let copy = self.copies.get_mut(index)?;
-        if let (Some(own), Some(latest)) = (&mut copy.segment.options.timestamps, timestamp) {
-            own.value = latest;
-        }
-        copy.resent = true;
-        copy.sent_at = now;
+        copy.send_again(now, timestamp);
         Some(copy)
     }
 }
+
+#[cfg(test)]
+mod tests;

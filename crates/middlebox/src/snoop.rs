@@ -90,7 +90,7 @@ impl<B: Body> Connection<B> {
         }
         let again = start < self.cache.highest;
         if let Some(copy) = self.cache.find(start, end) {
-            Cache::note_resent(now, copy);
+            Cache::note_resent(now, copy, segment);
             return (Verdict::Forward, None);
         }
         self.cache.highest = self.cache.highest.max(end);
@@ -143,7 +143,8 @@ impl<B: Body> Connection<B> {
             let in_flight = self.cache.highest > ack;
             suppress = pure && same_window && in_flight && self.cache.on_duplicate_ack(now);
         } else {
-            let _round_trip = self.cache.acknowledge(now, ack, |_| {});
+            let echo = segment.options.timestamps.map(|sent| sent.echo);
+            let _round_trip = self.cache.acknowledge(now, ack, echo, |_| {});
         }
         if !segment.options.sack.is_empty() {
             self.cache.on_sack(now, &segment.options.sack);

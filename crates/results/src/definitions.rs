@@ -85,9 +85,16 @@ pub const DEFINITIONS: &[Definition] = &[
         "lost_packets",
         "",
         "Lost packets",
-        "The flow's data packets that were dropped anywhere, for any cause, while measured.",
+        "The flow's data packets that were dropped anywhere, for any cause, while measured, whoever had sent them: the sender, or \
+         a middlebox for the flow.",
     ),
-    define("loss_rate", "", "Loss rate", "Lost data packets over data packets sent, while measured."),
+    define(
+        "loss_rate",
+        "",
+        "Loss rate",
+        "Lost data packets over data packets offered to the path, while measured: those that the sender has sent, and those that \
+         middleboxes have sent for the flow.",
+    ),
     define(
         "marked_packets",
         "",

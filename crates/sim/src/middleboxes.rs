@@ -154,16 +154,21 @@ impl World<'_> {
                 inner.handle_queue(*now, fabric.queue_state(*link, *now));
             }
             let mut port = 0;
+            let mut made_for = None;
             let packet = fabric.segments.packet_to(|segment| {
                 let departure = inner.transmit_into(*now, segment)?;
                 port = departure.port;
                 let passive_end = u32::from(departure.direction == Direction::Forward);
                 // A connection of its own is none of a flow.
                 let flow = network.connection_flows.get(departure.connection as usize);
+                made_for = flow.filter(|_| segment.payload_len > 0);
                 let weight = flow.map_or(1, |flow| scenario.flow[network.flows[*flow as usize].group].weight);
                 Some((2 * departure.connection + passive_end, weight, departure.ecn))
             });
             let Some(packet) = packet else { break };
+            if let Some(flow) = made_for {
+                recorder.made[*flow as usize] += 1;
+            }
             let port = Port { middlebox: index as u16, port: port as u16 };
             fabric.send_from_middlebox(recorder, *now, port, packet);
         }

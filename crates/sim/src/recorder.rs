@@ -37,6 +37,8 @@ pub(crate) struct Recorder {
     pub tables: Tables,
     /// Data packets of each flow that were dropped anywhere.
     pub lost: Vec<u64>,
+    /// Data packets that middleboxes have sent for each flow.
+    pub made: Vec<u64>,
     /// The flow of each pair of endpoints.
     flow_of: Vec<u32>,
     /// Position in the summary's list of links, for links of the scenario file.
@@ -67,6 +69,7 @@ impl Recorder {
             recording,
             tables: Tables::default(),
             lost: vec![0; flows],
+            made: vec![0; flows],
             flow_of,
             declared,
             taps: vec![false; links],

@@ -212,7 +212,7 @@ fn flow_metrics(world: &World<'_>, flow: usize, measured: &Measured) -> Metrics 
     metrics.set("retransmission_rate", ratio(stats.retransmitted_segments as f64, sent));
     metrics.set("received_packets", totals.arrived.packets as f64);
     metrics.set("lost_packets", totals.lost as f64);
-    metrics.set("loss_rate", ratio(totals.lost as f64, sent));
+    metrics.set("loss_rate", ratio(totals.lost as f64, totals.offered() as f64));
     metrics.set("marked_packets", totals.arrived.marked as f64);
     metrics.set("ecn_reductions", stats.ecn_reductions as f64);
     set_ack_congestion(&mut metrics, world, &[flow], &|_| totals);
@@ -506,7 +506,7 @@ fn group_metrics(
     metrics.set("retransmission_rate", ratio(retransmitted, sent));
     metrics.set("received_packets", arrived);
     metrics.set("lost_packets", sum(&|t| t.lost));
-    metrics.set("loss_rate", ratio(sum(&|t| t.lost), sent));
+    metrics.set("loss_rate", ratio(sum(&|t| t.lost), sum(&Totals::offered)));
     metrics.set("marked_packets", sum(&|t| t.arrived.marked));
     metrics.set("ecn_reductions", sum(&|t| t.sender.ecn_reductions));
     set_ack_congestion(&mut metrics, world, members, &|flow| &measured[flow].totals);

@@ -27,6 +27,8 @@ pub(crate) struct Totals {
     pub arrived: Arrived,
     /// Data packets dropped anywhere.
     pub lost: u64,
+    /// Data packets that middleboxes have sent for it.
+    pub made: u64,
     pub limited: LimitedTime,
 }
 
@@ -48,6 +50,7 @@ impl Totals {
             }
         };
         totals.lost = world.recorder.lost[flow];
+        totals.made = world.recorder.made[flow];
         totals
     }
 
@@ -59,6 +62,7 @@ impl Totals {
             delivered: receiver.received_bytes(),
             arrived: Arrived::at(receiver),
             lost: 0,
+            made: 0,
             limited: sender.limited_time(world.now),
         }
     }
@@ -108,10 +112,15 @@ impl Totals {
                 marked: self.arrived.marked - then.arrived.marked,
             },
             lost: self.lost - then.lost,
+            made: self.made - then.made,
             limited: self.limited,
         }
     }
 
+    /// Data packets that were offered to the path, whoever has sent them.
+    pub fn offered(&self) -> u64 {
+        self.sender.data_segments_sent + self.made
+    }
     /// Reductions of the congestion window.
     pub fn congestion_events(&self) -> u64 {
         self.sender.fast_retransmits + self.sender.timeouts + self.sender.ecn_reductions

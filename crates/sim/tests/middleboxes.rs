@@ -118,6 +118,31 @@ fn snoop_hides_the_losses_of_the_last_hop() {
     assert!(of_pep(&snoop, "local_retransmissions") > 100.0);
 }
 
+/// 30 % of the packets are lost behind the agent or the PEP, which send most of them again: losses are counted on what was offered to
+/// the path, whoever has sent it.
+#[test]
+fn the_loss_rate_is_that_of_the_path_whoever_sends() {
+    for middlebox in ["kind = \"snoop\"", "kind = \"premature_ack\"\nbuffer = \"20 packets\""] {
+        let summary = run(&format!(
+            "[run]\nduration = \"200 s\"\n\
+             [[link]]\nname = \"wire\"\nends = [\"server\", \"base\"]\nrate = \"10 Mbit/s\"\ndelay = \"30 ms\"\n\
+             [[link]]\nname = \"radio\"\nends = [\"base\", \"mobile\"]\nrate = \"2 Mbit/s\"\ndelay = \"2 ms\"\n\
+             forward = {{ loss = {{ kind = \"random\", probability = \"30 %\" }} }}\n\
+             [[flow]]\nfrom = \"server\"\nto = \"mobile\"\ntcp = {{ receive_buffer = \"15 packets\" }}\n\
+             [[middlebox]]\nat = \"base\"\n{middlebox}\n"
+        ));
+        let flow = &summary.flows[0].metrics;
+        let resent = of_pep(&summary, "local_retransmissions");
+        assert!(resent > 200.0, "{resent}");
+        let lost = flow.get("lost_packets").unwrap();
+        let offered = flow.get("sent_packets").unwrap() + resent;
+        for rate in [flow.get("loss_rate"), summary.run.get("loss_rate")] {
+            assert_eq!(rate, Some(lost / offered), "{middlebox}");
+        }
+        assert!((0.25..0.35).contains(&(lost / offered)), "{} of {offered}", lost);
+    }
+}
+
 /// A window of 10 packets of 1000 bytes over a round trip of 200 ms and its transmission: 50 packets a second, in any second.
 #[test]
 fn the_largest_goodput_of_an_interval_is_that_of_a_steady_flow() {

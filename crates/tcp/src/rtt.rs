@@ -19,6 +19,7 @@ pub struct RttEstimator {
     pub latest: Duration,
     /// The smallest round trip observed; [`Duration::MAX`] before the first.
     pub min: Duration,
+    initial_rto: Duration,
     min_rto: Duration,
     max_rto: Duration,
     granularity: Duration,
@@ -27,12 +28,14 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// With the timer's settings of `config`.
     pub fn new(config: &Config) -> Self {
+        let initial_rto = config.initial_rto.max(Duration::from_nanos(1));
         RttEstimator {
             srtt: Duration::ZERO,
             rttvar: Duration::ZERO,
-            rto: config.initial_rto.max(Duration::from_nanos(1)),
+            rto: initial_rto,
             latest: Duration::ZERO,
             min: Duration::MAX,
+            initial_rto,
             min_rto: config.min_rto.max(Duration::from_nanos(1)),
             max_rto: config.max_rto.max(config.min_rto),
             granularity: config.clock_granularity,
@@ -69,6 +72,11 @@ impl RttEstimator {
             let variation = Duration::from_nanos(4 * self.rttvar.as_nanos()).max(self.granularity);
             self.rto = (self.srtt + variation).max(self.min_rto).min(self.max_rto);
         }
+    }
+    /// A back-off ends without a sample (RFC 8961 section 4), even before the first.
+    pub fn forget_back_off(&mut self) {
+        self.rto = self.initial_rto;
+        self.end_back_off();
     }
     /// Section 5.5.
     pub fn back_off(&mut self) {
@@ -157,6 +165,21 @@ mod tests {
         assert_eq!(series, [2, 4, 8, 16, 32, 60, 60, 60].map(Duration::from_secs));
         rtt.sample(ms(400));
         assert_eq!(rtt.rto(), ms(1200));
+    }
+
+    /// RFC 8961 section 4: a back-off may also end when data that was not sent again has arrived, though its round trip is
+    /// not known.
+    #[test]
+    fn a_back_off_ends_without_a_sample() {
+        let mut rtt = RttEstimator::new(&Config::default());
+        (0..3).for_each(|_| rtt.back_off());
+        rtt.forget_back_off();
+        assert_eq!(rtt.rto(), ms(1000), "no sample yet: RFC 6298 section 2.1");
+        rtt.sample(ms(2000));
+        rtt.back_off();
+        assert_eq!(rtt.rto(), ms(12_000));
+        rtt.forget_back_off();
+        assert_eq!(rtt.rto(), ms(6000), "SRTT 2 s, RTTVAR 1 s");
     }
 
     /// RFC 6298 section 5.7.

@@ -115,7 +115,7 @@ impl<B: Body> Half<B> {
         }
         let again = start < self.cache.highest;
         if let Some(copy) = self.cache.find(start, end) {
-            Cache::note_resent(now, copy);
+            Cache::note_resent(now, copy, segment);
             return Verdict::Forward;
         }
         self.cache.highest = self.cache.highest.max(end);
@@ -242,7 +242,7 @@ impl<B: Body> Half<B> {
         let news = if known == Some(ack) {
             self.on_same_ack(now, segment, pure, window_before)
         } else {
-            self.on_new_ack(now, ack, settings)
+            self.on_new_ack(now, ack, segment.options.timestamps.map(|sent| sent.echo), settings)
         };
         if !segment.options.sack.is_empty() {
             self.cache.on_sack(now, &segment.options.sack);
@@ -287,12 +287,12 @@ impl<B: Body> Half<B> {
     }
 
     /// The destination acknowledges more than before. True if the source must hear of it.
-    fn on_new_ack(&mut self, now: Instant, ack: u64, settings: &Settings) -> bool {
+    fn on_new_ack(&mut self, now: Instant, ack: u64, echo: Option<u32>, settings: &Settings) -> bool {
         let first = self.cache.acked.is_none();
         let mut news = ack > self.promised;
         let mut acknowledged = self.acknowledged;
         // B-1 and B-2: the copies that it acknowledges go, the others move up.
-        let sample = self.cache.acknowledge(now, ack, |copy| {
+        let sample = self.cache.acknowledge(now, ack, echo, |copy| {
             // B-4: it acknowledges a stored packet.
             news |= !copy.acknowledged;
             acknowledged -= usize::from(copy.acknowledged);
@@ -354,8 +354,8 @@ impl<B: Body> Half<B> {
                 return false;
             }
             counts.local_timeouts += 1;
-            self.resend(now, counts, send);
         }
+        self.resend(now, counts, send);
         true
     }
 }
