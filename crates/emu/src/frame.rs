@@ -205,7 +205,7 @@ pub struct OwnPacket {
     /// Its header.
     pub segment: Segment,
     /// Its payload, where the middlebox gives it.
-    pub body: Arc<[u8]>,
+    pub body: bytes::Bytes,
 }
 
 impl Frame {

@@ -12,10 +12,9 @@ use longhaul_scenario::{
     single_split,
 };
 use longhaul_units::Instant;
-use std::sync::Arc;
 
 /// The payload of a packet.
-pub(crate) type Payload = Arc<[u8]>;
+pub(crate) type Payload = bytes::Bytes;
 
 /// A middlebox at work.
 pub(crate) struct Stage {

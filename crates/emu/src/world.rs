@@ -366,7 +366,7 @@ impl World {
             return None;
         }
         let (read, payload) = Read::of(frame.packet()).filter(|(read, _)| self.stages[stage].reads(read))?;
-        let payload: Payload = payload.into();
+        let payload = Payload::copy_from_slice(payload);
         let before = read.before;
         let (connection, direction) = self.connections.of(self.now, &self.seen(frame, &read))?;
         let (mut segment, mut ecn) = (before, read.ip.ecn);

@@ -2,17 +2,20 @@
 //! buffers of a socket: what comes in until it is read, what is written until the peer has acknowledged it. So a byte leaves where it was
 //! written to, whatever way it came, and what is under way between two nodes of a proxy is in the packets.
 //!
+//! Bytes are not copied on their way: what is kept are pieces of the packets that brought them, and what leaves are pieces of those. Only
+//! where a packet that leaves takes bytes of several that came are they put together.
+//!
 //! What is kept of what comes in is what the connection takes, byte for byte: bounded by its window. Of two packets that say different
 //! things of the same byte the first counts, as with any receiver that keeps what it has.
 
 use crate::Body;
 use crate::data::{Data, Length};
+use bytes::Bytes;
 use longhaul_segment::{Ecn, Flags, Segment};
 use longhaul_tcp::{Connection, State};
 use longhaul_units::Instant;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 
 /// What proxies can end connections of: payload that is only a length, `()`, or bytes.
 pub trait Payload: Body {
@@ -58,8 +61,8 @@ impl Buffers<()> for () {
     fn write(&mut self, _: &Length) {}
 }
 
-impl Payload for Arc<[u8]> {
-    type Data = Vec<u8>;
+impl Payload for Bytes {
+    type Data = Bytes;
     type Buffers = Streams;
     fn of(make: impl FnOnce() -> Vec<u8>) -> Self {
         make().into()
@@ -73,20 +76,22 @@ impl Payload for Arc<[u8]> {
 #[derive(Debug, Default)]
 pub struct Streams {
     /// What has come, by its place.
-    come: BTreeMap<u64, Vec<u8>>,
+    come: BTreeMap<u64, Bytes>,
     /// Everything below was read.
     read: u64,
-    /// What was written, from the place `acked` on.
-    written: VecDeque<u8>,
-    acked: u64,
+    /// What was written and is not all acknowledged, with the places where it begins, in order and without gaps.
+    written: VecDeque<(u64, Bytes)>,
+    /// Where the next is written.
+    end: u64,
 }
 
 impl Streams {
     /// Keeps bytes that begin at a place; what is there already stays.
-    fn keep(&mut self, mut place: u64, mut bytes: &[u8]) {
-        let skip = |place: &mut u64, bytes: &mut &[u8], len: u64| {
+    fn keep(&mut self, mut place: u64, mut bytes: Bytes) {
+        let skip = |place: &mut u64, bytes: &mut Bytes, len: u64| {
             let len = len.min(bytes.len() as u64);
-            (*place, *bytes) = (*place + len, &bytes[len as usize..]);
+            *place += len;
+            bytes.split_to(len as usize)
         };
         let old = self.read.saturating_sub(place);
         skip(&mut place, &mut bytes, old);
@@ -95,23 +100,42 @@ impl Streams {
             let covered = before.map_or(0, |(start, have)| (start + have.len() as u64).saturating_sub(place));
             skip(&mut place, &mut bytes, covered);
             let next = self.come.range(place..).next().map_or(u64::MAX, |(start, _)| *start);
-            let len = (next - place).min(bytes.len() as u64);
-            if len > 0 {
-                self.come.insert(place, bytes[..len as usize].to_vec());
-                skip(&mut place, &mut bytes, len);
+            let begin = place;
+            let fresh = skip(&mut place, &mut bytes, next - begin);
+            if !fresh.is_empty() {
+                self.come.insert(begin, fresh);
             }
         }
     }
+
+    /// The bytes from a place on that were written.
+    fn written(&self, from: u64, len: usize) -> Bytes {
+        let first = self.written.partition_point(|(place, piece)| place + piece.len() as u64 <= from);
+        let Some((place, piece)) = self.written.get(first) else { return Bytes::new() };
+        let skip = from.saturating_sub(*place) as usize;
+        if skip + len <= piece.len() {
+            return piece.slice(skip..skip + len);
+        }
+        let mut bytes = Vec::with_capacity(len);
+        bytes.extend_from_slice(&piece[skip..]);
+        for (_, piece) in self.written.range(first + 1..) {
+            bytes.extend_from_slice(&piece[..piece.len().min(len - bytes.len())]);
+            if bytes.len() == len {
+                break;
+            }
+        }
+        bytes.into()
+    }
 }
 
-impl Buffers<Arc<[u8]>> for Streams {
+impl Buffers<Bytes> for Streams {
     fn take_in(
         &mut self,
         connection: &mut Connection,
         now: Instant,
         segment: &Segment,
         ecn: Ecn,
-        body: &Arc<[u8]>,
+        body: &Bytes,
     ) {
         let all = |connection: &Connection| connection.received_bytes() + connection.out_of_order_bytes();
         let (before, edge) = (all(connection), connection.receive_edge());
@@ -125,45 +149,56 @@ impl Buffers<Arc<[u8]>> for Streams {
         let place = connection.received_place(segment.seq).filter(|_| all(connection) > before);
         if let Some(place) = place.filter(|_| segment.payload_len > 0) {
             let room = edge.saturating_sub(place).min(body.len() as u64);
-            self.keep(place, &body[..room as usize]);
+            self.keep(place, body.slice(..room as usize));
         }
         let acked = connection.acked_bytes();
-        let done = acked.saturating_sub(self.acked).min(self.written.len() as u64);
-        self.written.drain(..done as usize);
-        self.acked += done;
+        while self.written.front().is_some_and(|(place, piece)| place + piece.len() as u64 <= acked) {
+            self.written.pop_front();
+        }
         if connection.state() == State::Closed {
             self.written.clear();
         }
     }
 
-    fn payload(&self, connection: &Connection, segment: &Segment) -> Arc<[u8]> {
+    fn payload(&self, connection: &Connection, segment: &Segment) -> Bytes {
         if segment.payload_len == 0 {
-            return Arc::default();
+            return Bytes::new();
         }
-        let from = connection.sent_place(segment.seq).saturating_sub(self.acked) as usize;
-        let end = (from + segment.payload_len as usize).min(self.written.len());
-        debug_assert_eq!(end, from + segment.payload_len as usize, "what is sent was written");
-        self.written.range(from.min(end)..end).copied().collect()
+        let payload = self.written(connection.sent_place(segment.seq), segment.payload_len as usize);
+        debug_assert_eq!(payload.len(), segment.payload_len as usize, "what is sent was written");
+        payload
     }
 
-    fn read(&mut self, len: u64) -> Vec<u8> {
+    fn read(&mut self, len: u64) -> Bytes {
         let end = self.read + len;
-        let mut bytes = Vec::with_capacity(len as usize);
+        let (mut whole, mut bytes) = (Bytes::new(), vec![]);
         while let Some(entry) = self.come.first_entry().filter(|entry| *entry.key() < end) {
             let (place, mut piece) = entry.remove_entry();
             let most = (end - place) as usize;
             if piece.len() > most {
                 self.come.insert(end, piece.split_off(most));
             }
-            bytes.extend(piece);
+            if bytes.is_empty() && whole.is_empty() {
+                whole = piece;
+            } else {
+                if bytes.is_empty() {
+                    bytes.reserve(len as usize);
+                    bytes.extend_from_slice(&std::mem::take(&mut whole));
+                }
+                bytes.extend_from_slice(&piece);
+            }
         }
-        debug_assert_eq!(bytes.len() as u64, len, "what is read has come");
         self.read = end;
-        bytes
+        let read = if bytes.is_empty() { whole } else { bytes.into() };
+        debug_assert_eq!(read.len() as u64, len, "what is read has come");
+        read
     }
 
-    fn write(&mut self, data: &Vec<u8>) {
-        self.written.extend(data);
+    fn write(&mut self, data: &Bytes) {
+        if !data.is_empty() {
+            self.written.push_back((self.end, data.clone()));
+            self.end += data.len() as u64;
+        }
     }
 }
 
@@ -224,12 +259,33 @@ mod tests {
     #[test]
     fn what_came_first_counts() {
         let mut streams = Streams::default();
-        streams.keep(10, b"klmnop");
-        streams.keep(0, b"abcdefghijKLM");
-        assert_eq!(streams.read(5), b"abcde");
-        streams.keep(3, b"DEFGH");
-        assert_eq!(streams.read(11), b"fghijklmnop");
+        let bytes = |bytes: &'static [u8]| Bytes::from_static(bytes);
+        streams.keep(10, bytes(b"klmnop"));
+        streams.keep(0, bytes(b"abcdefghijKLM"));
+        assert_eq!(&streams.read(5)[..], b"abcde");
+        streams.keep(3, bytes(b"DEFGH"));
+        assert_eq!(&streams.read(11)[..], b"fghijklmnop");
         assert!(streams.come.is_empty());
+    }
+
+    /// What came as packets leaves as the same packets: not a byte is copied.
+    #[test]
+    fn bytes_stay_where_they_are() {
+        let packets = [Bytes::from(vec![1; 1000]), Bytes::from(vec![2; 1000]), Bytes::from(vec![3; 1000])];
+        let mut streams = Streams::default();
+        for (place, packet) in [(2000, &packets[2]), (0, &packets[0]), (1000, &packets[1])] {
+            streams.keep(place, packet.clone());
+        }
+        for packet in &packets {
+            let read = streams.read(1000);
+            assert_eq!(read.as_ptr(), packet.as_ptr());
+            streams.write(&read);
+        }
+        for (place, packet) in [(0, &packets[0]), (1000, &packets[1]), (2000, &packets[2])] {
+            assert_eq!(streams.written(place, 1000).as_ptr(), packet.as_ptr());
+        }
+        assert_eq!(streams.written(2900, 100).as_ptr(), packets[2][900..].as_ptr());
+        assert_eq!(streams.written(900, 1200)[..], [&packets[0][900..], &packets[1], &packets[2][..100]].concat());
     }
 
     proptest! {
@@ -243,7 +299,7 @@ mod tests {
             let (mut streams, mut have, mut asked) = (Streams::default(), [false; 601], asked.into_iter());
             let mut read = vec![];
             for (at, len) in pieces {
-                streams.keep(at as u64, &sent[at..at + len]);
+                streams.keep(at as u64, Bytes::copy_from_slice(&sent[at..at + len]));
                 have[at..at + len].fill(true);
                 let there = have.iter().position(|have| !have).unwrap_or(600);
                 let len = asked.next().unwrap_or(0).min(there - read.len());

@@ -1,5 +1,7 @@
 //! Pieces of hosts' streams: bytes on real packets, a length where only lengths are simulated.
 
+use bytes::Bytes;
+
 /// Bytes of a host's stream, or only how many, where payload is only a length.
 pub trait Data: Clone + std::fmt::Debug + PartialEq + Send + 'static {
     /// The bytes are there.
@@ -20,8 +22,6 @@ pub trait Data: Clone + std::fmt::Debug + PartialEq + Send + 'static {
         bytes.resize(self.len() as usize, 0);
         bytes
     }
-    /// With these bytes before it.
-    fn behind(self, header: &[u8]) -> Self;
     /// What is behind the first `header` bytes.
     fn without(self, header: u32) -> Self;
 }
@@ -41,15 +41,12 @@ impl Data for Length {
     fn of(len: u32, _: &[u8]) -> Self {
         Length(len)
     }
-    fn behind(self, header: &[u8]) -> Self {
-        Length(self.0 + header.len() as u32)
-    }
     fn without(self, header: u32) -> Self {
         Length(self.0.saturating_sub(header))
     }
 }
 
-impl Data for Vec<u8> {
+impl Data for Bytes {
     const IS_REAL: bool = true;
     fn len(&self) -> u32 {
         self.len() as u32
@@ -58,13 +55,9 @@ impl Data for Vec<u8> {
         self
     }
     fn of(len: u32, bytes: &[u8]) -> Self {
-        bytes[..bytes.len().min(len as usize)].to_vec()
+        Bytes::copy_from_slice(&bytes[..bytes.len().min(len as usize)])
     }
-    fn behind(self, header: &[u8]) -> Self {
-        [header, &self].concat()
-    }
-    fn without(mut self, header: u32) -> Self {
-        self.drain(..self.len().min(header as usize));
-        self
+    fn without(self, header: u32) -> Self {
+        self.slice(self.len().min(header as usize)..)
     }
 }

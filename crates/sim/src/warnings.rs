@@ -6,6 +6,7 @@ use crate::totals::HEADERS;
 use crate::world::World;
 use longhaul_cc::Algorithm;
 use longhaul_results::{FlowSummary, LinkSummary, Warning};
+use longhaul_scenario::MiddleboxInstance;
 use longhaul_tcp::State;
 use longhaul_units::Limit;
 
@@ -15,6 +16,8 @@ const NOTICEABLE: f64 = 0.05;
 const FAR: f64 = 2.0;
 /// A link with this utilisation is called full, as in the lab's explanations.
 const FULL: f64 = 0.95;
+/// Fewer timeouts may be chance.
+const ENOUGH_TIMEOUTS: f64 = 5.0;
 /// Fewer congestion events say little about a rate.
 const ENOUGH_EVENTS: f64 = 10.0;
 
@@ -63,6 +66,9 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
         warn("not_finished", having(&|flow| not_finished(world, flow)), &|_| {
             "the transfer did not finish before the end of the run".to_string()
         });
+        warn("min_rto", having(&|flow| early_timeouts(world, flow).is_some()), &|flow| {
+            early_timeouts(world, flow).unwrap_or_default()
+        });
         warn("far_from_formula", having(&|flow| far_from_formula(flow).is_some()), &|flow| {
             far_from_formula(flow).unwrap_or_default()
         });
@@ -76,6 +82,7 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
         });
     }
     warnings.extend(queues_below_a_packet(world, links));
+    warnings.extend(held_beyond_the_path(world, flows));
     let idle: Vec<&str> =
         links.iter().filter(|link| link.flows == 0).map(|link| link.name.as_str()).collect();
     if !idle.is_empty() {
@@ -122,6 +129,52 @@ fn is_window_limited(world: &World<'_>, flow: &FlowSummary) -> bool {
     let tcp = &world.scenario.flow[world.network.flows[flow.id].group].tcp;
     let Some(buffer) = window_bytes(tcp) else { return false };
     limited > NOTICEABLE && bandwidth_delay_product(world, flow).is_some_and(|product| buffer < product)
+}
+
+/// Timeouts that no loss explains, where the RTT varies by more than the smallest timeout: after quick round trips the timer expires
+/// before a slow one is over.
+fn early_timeouts(world: &World<'_>, flow: &FlowSummary) -> Option<String> {
+    let metric = |name| flow.metrics.get(name);
+    let (timeouts, lost) = (metric("timeouts")?, metric("lost_packets")?);
+    let (least, most) = (metric("rtt_min_s")?, metric("rtt_max_s")?);
+    let min_rto = world.scenario.flow[world.network.flows[flow.id].group].tcp.config().min_rto;
+    // A timeout needs a packet that is lost; one that is sent again may be lost again.
+    let unexplained = timeouts >= ENOUGH_TIMEOUTS && timeouts > 2.0 * lost;
+    (unexplained && most - least > min_rto.as_secs_f64()).then(|| {
+        format!(
+            "{timeouts} timeouts beside {lost} lost packets: the RTT varies from {:.0} to {:.0} ms, by more than the smallest \
+             timeout, {:.0} ms (min_rto); what is sent again has mostly arrived",
+            1e3 * least,
+            1e3 * most,
+            1e3 * min_rto.as_secs_f64(),
+        )
+    })
+}
+
+/// Middleboxes that hold more than fills the paths of their flows of what they have acknowledged and no receiver has.
+fn held_beyond_the_path(world: &World<'_>, flows: &[FlowSummary]) -> Vec<Warning> {
+    let fills = |flow: &usize| {
+        let rate = world.network.bottleneck_rate(world.data_path(*flow))?;
+        Some(rate.as_bps() as f64 * flows[*flow].base_rtt_s / 8.0)
+    };
+    let warning = |(index, middlebox): (usize, &MiddleboxInstance)| {
+        let product = middlebox.flows.iter().filter_map(fills).fold(0.0, f64::max);
+        let metrics = world.middlebox_summary(index).metrics;
+        let (mean, most) = (metrics.get("undelivered_mean_bytes")?, metrics.get("undelivered_max_bytes")?);
+        (product > 0.0 && mean > product).then(|| Warning {
+            code: "held_by_middlebox",
+            object: middlebox.name.clone(),
+            message: format!(
+                "it held {} on average, {} at most, that it had acknowledged and no receiver had: more than the {} that fill \
+                 the path (bandwidth-delay product). The rest only waits in its buffers, and is lost if it breaks down; a \
+                 smaller buffer would do",
+                amount(mean),
+                amount(most),
+                amount(product),
+            ),
+        })
+    };
+    world.network.middleboxes.iter().enumerate().filter_map(warning).collect()
 }
 
 /// The window that STTP takes its peer to have, in bytes, if that is what keeps it from filling the path.

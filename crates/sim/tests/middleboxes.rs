@@ -38,7 +38,7 @@ fn of_pep(summary: &Summary, metric: &str) -> f64 {
 }
 
 /// Four transfers of 1,000,000 bytes. A field in the packet costs nothing for data, and 8 bytes for the end of each flow; headers
-/// cost 8 bytes for each record, which holds a segment of 1000 bytes at most.
+/// cost 8 bytes for each record, which with its header fills a segment of 1000 bytes at most.
 #[test]
 fn records_cost_what_the_documentation_says() {
     let bytes = |framing: &str| {
@@ -48,7 +48,8 @@ fn records_cost_what_the_documentation_says() {
         (forward.metrics.get("throughput_bps").unwrap() * 60.0 / 8.0).round()
     };
     assert_eq!(bytes("pepid"), 4.0 * 1_000_000.0 + 4.0 * 8.0);
-    assert_eq!(bytes("header"), 4.0 * 1_008_000.0 + 4.0 * 8.0);
+    // 1009 records of up to 992 bytes each.
+    assert_eq!(bytes("header"), 4.0 * (1_000_000.0 + 1009.0 * 8.0) + 4.0 * 8.0);
 }
 
 /// Windows hold hosts back without a loss; a local queue drops. Both fill the link, and flows share it.
@@ -141,6 +142,35 @@ fn the_loss_rate_is_that_of_the_path_whoever_sends() {
         }
         assert!((0.25..0.35).contains(&(lost / offered)), "{} of {offered}", lost);
     }
+}
+
+fn warned(summary: &Summary, code: &str) -> Option<String> {
+    summary.warnings.iter().find(|warning| warning.code == code).map(|warning| warning.message.clone())
+}
+
+/// 20 Mbit/s and 520 ms: 1.3 MB fill the path. Four buffers of 2 MB hold more, four of 80 kB do not.
+#[test]
+fn a_proxy_that_holds_more_than_the_path_takes_is_named() {
+    let with = |buffer: &str| satellite("{ kind = \"bulk\" }", &pep(&format!("buffer = \"{buffer}\"")));
+    let message = warned(&with("2 MB"), "held_by_middlebox").expect("a warning");
+    assert!(message.contains("more than the 1.30 MB that fill the path"), "{message}");
+    assert_eq!(warned(&with("80 kB"), "held_by_middlebox"), None);
+}
+
+/// Each packet takes 40 to 640 ms; nothing is lost.
+#[test]
+fn timeouts_without_losses_are_explained() {
+    let summary = |min_rto: &str| {
+        run(&format!(
+            "[run]\nduration = \"120 s\"\n\
+             [[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\n\
+             jitter = \"600 ms\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\ntcp = {{ rto = {{ min = \"{min_rto}\" }}, receive_buffer = \"2 packets\" }}\n"
+        ))
+    };
+    let message = warned(&summary("10 ms"), "min_rto").expect("a warning");
+    assert!(message.contains("10 ms (min_rto)"), "{message}");
+    assert_eq!(warned(&summary("3 s"), "min_rto"), None);
 }
 
 /// A window of 10 packets of 1000 bytes over a round trip of 200 ms and its transmission: 50 packets a second, in any second.

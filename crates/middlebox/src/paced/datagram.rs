@@ -333,15 +333,16 @@ pub fn unwrap(wire: u64, near: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
     use proptest::prelude::*;
 
     const KEY: [u8; 16] = [7; 16];
 
-    fn item() -> impl Strategy<Value = Item<Vec<u8>>> {
+    fn item() -> impl Strategy<Value = Item<Bytes>> {
         prop_oneof![
             (any::<u32>(), any::<Key>()).prop_map(|(stream, key)| Item::Open { stream, key }),
             (any::<u32>(), any::<u32>(), prop::collection::vec(any::<u8>(), 1..1500))
-                .prop_map(|(stream, position, data)| Item::Data { stream, position: position.into(), data }),
+                .prop_map(|(stream, position, data)| Item::Data { stream, position: position.into(), data: data.into() }),
             (any::<u32>(), any::<u32>())
                 .prop_map(|(stream, position)| Item::Close { stream, position: position.into() }),
             any::<u32>().prop_map(|stream| Item::Reset { stream }),
@@ -349,7 +350,7 @@ mod tests {
                 .prop_map(|(stream, limit)| Item::Credit { stream, limit: limit.into() }),
         ]
     }
-    fn datagram() -> impl Strategy<Value = Datagram<Vec<u8>>> {
+    fn datagram() -> impl Strategy<Value = Datagram<Bytes>> {
         let content = prop_oneof![
             (any::<u32>(), item()).prop_map(|(number, item)| Content::Item { number: number.into(), item }),
             (any::<u32>(), 1u8.., 1u8.., any::<u8>(), prop::collection::vec(any::<[u8; 2]>(), 1..700))
@@ -372,7 +373,7 @@ mod tests {
 
     #[test]
     fn the_layout_is_that_of_the_table() {
-        let item = Item::Data { stream: 0x0102_0304, position: 0x0a0b_0c0d, data: vec![0xee, 0xff] };
+        let item = Item::Data { stream: 0x0102_0304, position: 0x0a0b_0c0d, data: vec![0xee, 0xff].into() };
         let content = Content::Item { number: 0x1112_1314, item };
         let datagram = Datagram { session: 0x2122, serial: 0x3132_3334, content };
         let mut bytes = vec![];
@@ -389,7 +390,7 @@ mod tests {
     #[test]
     fn the_most_data_fills_the_mtu() {
         assert_eq!((most_data(1500, false), most_data(1500, true)), (1448, 1443));
-        let data = Item::Data { stream: 1, position: 1, data: vec![0; 1443] };
+        let data = Item::Data { stream: 1, position: 1, data: vec![0; 1443].into() };
         assert_eq!(UDP_HEADER + PARITY_HEADER + data.symbol().len() as u32, 1500);
     }
 
@@ -414,9 +415,9 @@ mod tests {
         fn damage_is_found(datagram in datagram(), place: prop::sample::Index, bit in 0u8..8) {
             let mut bytes = vec![];
             datagram.encode(&KEY, &mut bytes);
-            let decode = |bytes: &[u8]| Datagram::<Vec<u8>>::decode(&KEY, bytes);
+            let decode = |bytes: &[u8]| Datagram::<Bytes>::decode(&KEY, bytes);
             prop_assert!(decode(&bytes[..place.index(bytes.len())]).is_err());
-            prop_assert!(Datagram::<Vec<u8>>::decode(&[8; 16], &bytes).is_err());
+            prop_assert!(Datagram::<Bytes>::decode(&[8; 16], &bytes).is_err());
             bytes.push(0);
             prop_assert!(decode(&bytes).is_err());
             bytes.pop();
@@ -432,7 +433,7 @@ mod tests {
                 bytes[0] = kind;
                 retag(&KEY, &mut bytes);
             }
-            if let Ok(datagram) = Datagram::<Vec<u8>>::decode(&KEY, &bytes) {
+            if let Ok(datagram) = Datagram::<Bytes>::decode(&KEY, &bytes) {
                 let mut again = vec![];
                 datagram.encode(&KEY, &mut again);
                 // Fields that a kind does not use may hold anything, and are zeros then.
@@ -450,7 +451,7 @@ mod tests {
 
         #[test]
         fn damaged_symbols_do_no_harm(symbol in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = Item::<Vec<u8>>::from_symbol(&symbol);
+            let _ = Item::<Bytes>::from_symbol(&symbol);
             let _ = Item::<Length>::from_symbol(&symbol);
         }
     }

@@ -1,5 +1,6 @@
 //! Sender and receiver against each other, with bytes, over a satellite and a thin line that lose, double, reorder, and go dark.
 
+use bytes::Bytes;
 use super::datagram::{Datagram, Item, Key};
 use super::erasure::Code;
 use super::message::{Inbox, Message};
@@ -73,8 +74,8 @@ struct Sky {
 /// The two machines, a satellite of 250 ms between them, and a line of 300 ms back, on which TCP delays but loses nothing.
 struct Pair {
     now: Instant,
-    sender: Sender<Vec<u8>>,
-    receiver: Receiver<Vec<u8>>,
+    sender: Sender<Bytes>,
+    receiver: Receiver<Bytes>,
     sky: Sky,
     dice: Dice,
     flying: BTreeMap<(Instant, u64), Vec<u8>>,
@@ -84,7 +85,7 @@ struct Pair {
     line_last: Instant,
     inbox: Inbox,
     counter: u64,
-    got: Vec<Delivery<Vec<u8>>>,
+    got: Vec<Delivery<Bytes>>,
     sent_bytes: u64,
 }
 
@@ -107,7 +108,7 @@ impl Pair {
         }
     }
 
-    fn launch(&mut self, datagram: &Datagram<Vec<u8>>) {
+    fn launch(&mut self, datagram: &Datagram<Bytes>) {
         let mut bytes = vec![];
         datagram.encode(&KEY, &mut bytes);
         assert!(datagram.wire_len() <= 500, "no longer than the MTU");
@@ -189,10 +190,10 @@ impl Pair {
         self.now
     }
 
-    fn stream(&self, id: u32) -> Vec<u8> {
-        let of = |delivery: &Delivery<Vec<u8>>| match delivery {
+    fn stream(&self, id: u32) -> Bytes {
+        let of = |delivery: &Delivery<Bytes>| match delivery {
             Delivery::Data { stream, data } if *stream == id => data.clone(),
-            _ => vec![],
+            _ => Bytes::new(),
         };
         self.got.iter().flat_map(of).collect()
     }
@@ -200,17 +201,17 @@ impl Pair {
 
 const CLEAR: Sky = Sky { loss: 0, double: 0, late: 0, damage: 0, dark: (0, 0) };
 
-fn bytes(stream: u32, from: u64, count: u64) -> Vec<u8> {
+fn bytes(stream: u32, from: u64, count: u64) -> Bytes {
     (from..from + count).map(|n| (n * 7 + n / 251 + u64::from(stream)) as u8).collect()
 }
-fn data(stream: u32, from: u64, count: u64) -> Item<Vec<u8>> {
+fn data(stream: u32, from: u64, count: u64) -> Item<Bytes> {
     Item::Data { stream, position: 1 + from, data: bytes(stream, from, count) }
 }
 
 /// Chapter 8.7: datagrams leave at the allotted rate. 400 bytes of data are 452 bytes, at 8 Mbit/s every 452 us.
 #[test]
 fn datagrams_are_paced_at_the_allotted_rate() {
-    let mut sender: Sender<Vec<u8>> = Sender::new(sending(None), 0);
+    let mut sender: Sender<Bytes> = Sender::new(sending(None), 0);
     (0..5).for_each(|n| sender.push(data(2, 400 * n, 400)));
     let mut times = vec![];
     let mut now = at(10);
@@ -227,7 +228,7 @@ fn datagrams_are_paced_at_the_allotted_rate() {
 /// Chapter 8.7, "queue room at the satellite router": 5 ms at 1 Mbit/s are 625 bytes. With 1625 there, 8 ms pass until it is so.
 #[test]
 fn a_full_queue_at_the_satellite_holds_the_sender_back() {
-    let mut sender: Sender<Vec<u8>> = Sender::new(sending(None), 0);
+    let mut sender: Sender<Bytes> = Sender::new(sending(None), 0);
     sender.push(data(2, 0, 400));
     sender.push(data(2, 400, 400));
     let rate = Rate::from_bps(1_000_000);
@@ -245,7 +246,7 @@ fn a_full_queue_at_the_satellite_holds_the_sender_back() {
 /// Chapter 8.7: "packets that come out of the delay were not acknowledged: re-enter with top priority"; 2 RTT.
 #[test]
 fn what_comes_out_of_the_delay_loop_goes_first() {
-    let mut sender: Sender<Vec<u8>> = Sender::new(sending(None), 0);
+    let mut sender: Sender<Bytes> = Sender::new(sending(None), 0);
     sender.push(data(2, 0, 400));
     assert!(sender.poll_transmit(at(1)).is_some());
     // Twice the initial 600 ms later it goes again, before what is new. Probes asked for a report meanwhile.
@@ -371,7 +372,7 @@ fn a_new_session_forgets_the_old_one() {
     let tail = &pair.got[pair.got.len() - 2..];
     assert_eq!(tail, [Delivery::NewSession(1), Delivery::Open { stream: 4, key: [8; 12] }]);
     // What is late of the old one is tossed.
-    let old: Datagram<Vec<u8>> = Datagram {
+    let old: Datagram<Bytes> = Datagram {
         session: 0,
         serial: 9,
         content: super::datagram::Content::Item { number: 9, item: data(2, 400, 10) },
@@ -383,9 +384,9 @@ fn a_new_session_forgets_the_old_one() {
 /// What cannot be of its stream is tossed, and what is right comes through after it.
 #[test]
 fn impossible_items_are_tossed() {
-    let mut receiver: Receiver<Vec<u8>> = Receiver::new(receiving(None), 0);
+    let mut receiver: Receiver<Bytes> = Receiver::new(receiving(None), 0);
     let mut serial = 0;
-    let mut offer = |receiver: &mut Receiver<Vec<u8>>, number: u64, item: Item<Vec<u8>>| {
+    let mut offer = |receiver: &mut Receiver<Bytes>, number: u64, item: Item<Bytes>| {
         let content = super::datagram::Content::Item { number, item };
         receiver.handle(at(1), Datagram { session: 0, serial, content });
         serial += 1;
@@ -395,7 +396,7 @@ fn impossible_items_are_tossed() {
     for (number, item) in [
         (1, data(2, BUFFER, 1)),
         (1 << 21, data(2, 0, 10)),
-        (1, Item::Data { stream: 2, position: 0, data: vec![1] }),
+        (1, Item::Data { stream: 2, position: 0, data: vec![1].into() }),
         (u64::from(u32::MAX), data(2, 0, 10)),
     ] {
         let before = receiver.counts().tossed;
@@ -420,7 +421,7 @@ fn impossible_items_are_tossed() {
 #[test]
 fn reports_leave_room_on_the_line() {
     let settings = receiver::Settings { line: Some(Rate::from_bps(7680)), ..receiving(None) };
-    let mut receiver: Receiver<Vec<u8>> = Receiver::new(settings, 0);
+    let mut receiver: Receiver<Bytes> = Receiver::new(settings, 0);
     let mut times = vec![];
     for n in 0..2000u64 {
         let content = super::datagram::Content::Item { number: n, item: Item::Reset { stream: 8 } };
@@ -527,7 +528,7 @@ proptest! {
         code: bool,
     ) {
         let code = code.then_some(Code { items: 4, parities: 2 });
-        let mut receiver: Receiver<Vec<u8>> = Receiver::new(receiving(code), 0);
+        let mut receiver: Receiver<Bytes> = Receiver::new(receiving(code), 0);
         for (n, (kind, mut body, small)) in datagrams.into_iter().enumerate() {
             if small {
                 // Numbers near each other, so that they meet.

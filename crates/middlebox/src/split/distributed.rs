@@ -304,7 +304,7 @@ impl<P: Payload> DistributedSplit<P> {
         }
         self.lines[long][side].push(record, framing);
         if let Some(end) = self.halves[side].long(long) {
-            end.connection.write(&framing.encode(&record, P::Data::of(0, &[])));
+            end.connection.write(&framing.header(&record));
         }
         self.halves[side].touch(Owner::Long(long));
     }
@@ -327,7 +327,8 @@ impl<P: Payload> DistributedSplit<P> {
             if local.broken {
                 continue;
             }
-            let most = if without_limit { MOST_DATA } else { segment };
+            // A record fills a segment with its header: what is left of it would go alone.
+            let most = if without_limit { MOST_DATA } else { framing.most_data(segment) };
             let taken = local.connection.read(now, most.min(MOST_DATA));
             let ends = local.has_end_to_pass();
             local.end_passed |= ends;
@@ -346,7 +347,13 @@ impl<P: Payload> DistributedSplit<P> {
             let Some(end) = half.long(long) else { return any };
             for (record, data) in records {
                 self.lines[long][side].push(record, framing);
-                end.connection.write(&framing.encode(&record, data));
+                let header: P::Data = framing.header(&record);
+                if !header.is_empty() {
+                    end.connection.write(&header);
+                }
+                if !data.is_empty() {
+                    end.connection.write(&data);
+                }
             }
             if again {
                 end.ready.push_back(flow);
@@ -469,10 +476,22 @@ impl<P: Payload> DistributedSplit<P> {
         self.halves[side].touch(Owner::Long(index));
     }
 
+    /// What is ready joins what would leave as less than a segment: a small record goes alone only if there is nothing else.
+    fn top_up(&mut self, now: Instant, side: usize, owner: Owner) {
+        let Owner::Long(index) = owner else { return };
+        let is_short = |end: &mut LongEnd<P>| {
+            !end.ready.is_empty() && end.connection.unsent() < u64::from(end.connection.effective_mss())
+        };
+        if self.halves[side].long(index).is_some_and(is_short) {
+            self.fill(now, side, index);
+        }
+    }
+
     /// The next packet of a node.
     fn transmit_from(&mut self, now: Instant, side: usize, segment: &mut Segment) -> Option<Departure<P>> {
         while let Some(&owner) = self.halves[side].dirty.front() {
             loop {
+                self.top_up(now, side, owner);
                 let departure = self.halves[side]
                     .connection(owner)
                     .and_then(|connection| connection.transmit_into(now, segment));

@@ -83,10 +83,16 @@ impl Framing {
             _ => HEADER,
         }
     }
-    /// What is written of a record: its header and its data.
-    pub fn encode<D: Data>(self, record: &Record, data: D) -> D {
-        let header = record.encode();
-        data.behind(&header[..self.header_len(record) as usize])
+    /// What is written before a record's data.
+    pub fn header<D: Data>(self, record: &Record) -> D {
+        D::of(self.header_len(record), &record.encode())
+    }
+    /// The most data of a record that fits a segment of so many bytes.
+    pub fn most_data(self, segment: u64) -> u64 {
+        match self {
+            Framing::Header => segment.saturating_sub(u64::from(HEADER)).max(1),
+            Framing::Field => segment,
+        }
     }
     /// The data of a record, of what was written of it.
     pub fn decode<D: Data>(self, record: &Record, written: D) -> D {

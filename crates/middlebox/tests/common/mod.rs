@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Payload with its bytes.
-pub type Bytes = Arc<[u8]>;
+pub use bytes::Bytes;
 
 pub const MSS: u32 = 1000;
 
