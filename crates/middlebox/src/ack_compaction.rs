@@ -281,7 +281,8 @@ impl<B: Payload> AckCompaction<B> {
         if let Some(stream) = &mut self.stream {
             stream.written += u64::from(RECORD_HEADER + inner);
             let packet = if B::Data::IS_REAL { content.encode(connection) } else { vec![] };
-            stream.ends[0].write(&B::Data::of(inner, &packet).behind(&(inner as u16).to_be_bytes()));
+            stream.ends[0].write(&B::Data::of(RECORD_HEADER, &(inner as u16).to_be_bytes()));
+            stream.ends[0].write(&B::Data::of(inner, &packet));
             self.in_tunnel.push_back(Tunnelled { number: stream.written, connection, direction, content });
             return;
         }

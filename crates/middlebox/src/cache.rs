@@ -2,7 +2,7 @@
 //! of them is to be sent again from here: on duplicate ACKs (RFC 5681, RFC 6582; with SACK, RFC 6675) and on a timeout
 //! (RFC 6298) of the round trip between here and the receiver.
 
-use longhaul_segment::{Ecn, SackBlocks, Segment, SeqNumber};
+use longhaul_segment::{Ecn, Flags, SackBlocks, Segment, SeqNumber};
 use longhaul_tcp::{Config, RttEstimator};
 use longhaul_units::{Duration, Instant};
 use std::collections::VecDeque;
@@ -256,6 +256,8 @@ pub(crate) struct Cache<B> {
     settings: LocalRecovery,
     /// The sender's latest timestamp.
     timestamp: Option<u32>,
+    /// Its latest ACK, with the window.
+    ack: Option<(SeqNumber, u16)>,
     /// Positions in `copies` that are to be sent again, in order.
     to_resend: Vec<usize>,
 }
@@ -280,6 +282,7 @@ impl<B> Cache<B> {
             doubt: None,
             settings,
             timestamp: None,
+            ack: None,
             to_resend: vec![],
         }
     }
@@ -535,23 +538,30 @@ impl<B> Cache<B> {
         chosen
     }
 
-    /// Takes note of the sender's clock.
-    pub fn note_timestamp(&mut self, segment: &Segment) {
+    /// Takes note of the sender's clock and of what it acknowledges.
+    pub fn note_sender(&mut self, segment: &Segment) {
+        let is_old = self.ack.is_some_and(|(known, _)| segment.ack.before(known));
+        if segment.flags.contains(Flags::ACK) && !is_old {
+            self.ack = Some((segment.ack, segment.window));
+        }
         if let Some(sent) = segment.options.timestamps {
             self.timestamp = Some(later(self.timestamp, sent.value));
         }
     }
 
-    /// The next packet that is to be sent again from here. It has the sender's latest timestamp, as if the sender had sent
-    /// it: with the one that it came with, a receiver that has seen later ones would take it for an old duplicate (PAWS, RFC
-    /// 7323 section 5).
+    /// The next packet that is to be sent again from here. It has the sender's latest timestamp and ACK, as if the sender had sent
+    /// it: with those that it came with, a receiver that has seen later ones would take it for an old duplicate (PAWS, RFC
+    /// 7323 section 5) or for a forged one (RFC 5961 section 5.2).
     pub fn poll_resend(&mut self, now: Instant) -> Option<&Copy<B>> {
         if self.to_resend.is_empty() {
             return None;
         }
         let index = self.to_resend.remove(0);
-        let timestamp = self.timestamp;
+        let (timestamp, ack) = (self.timestamp, self.ack);
         let copy = self.copies.get_mut(index)?;
+        if let Some((ack, window)) = ack {
+            (copy.segment.ack, copy.segment.window) = (ack, window);
+        }
         copy.send_again(now, timestamp);
         Some(copy)
     }

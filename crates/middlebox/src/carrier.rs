@@ -285,7 +285,10 @@ mod tests {
             assert_eq!(streams.written(place, 1000).as_ptr(), packet.as_ptr());
         }
         assert_eq!(streams.written(2900, 100).as_ptr(), packets[2][900..].as_ptr());
-        assert_eq!(streams.written(900, 1200)[..], [&packets[0][900..], &packets[1], &packets[2][..100]].concat());
+        assert_eq!(
+            streams.written(900, 1200)[..],
+            [&packets[0][900..], &packets[1], &packets[2][..100]].concat()
+        );
     }
 
     proptest! {

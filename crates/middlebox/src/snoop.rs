@@ -233,7 +233,7 @@ impl<B: Body> Middlebox<B> for Snoop<B> {
         let before = connection.holds();
         let mut repeat = None;
         let verdict = if direction == settings.towards {
-            connection.cache.note_timestamp(segment);
+            connection.cache.note_sender(segment);
             if segment.seq_len() == 0 {
                 return Verdict::Forward;
             }

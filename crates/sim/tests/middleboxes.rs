@@ -48,8 +48,9 @@ fn records_cost_what_the_documentation_says() {
         (forward.metrics.get("throughput_bps").unwrap() * 60.0 / 8.0).round()
     };
     assert_eq!(bytes("pepid"), 4.0 * 1_000_000.0 + 4.0 * 8.0);
-    // 1009 records of up to 992 bytes each.
-    assert_eq!(bytes("header"), 4.0 * (1_000_000.0 + 1009.0 * 8.0) + 4.0 * 8.0);
+    // 1009 records of up to 992 bytes each, and some more where less was there to be read.
+    let least = 4.0 * (1_000_000.0 + 1009.0 * 8.0) + 4.0 * 8.0;
+    assert!((least..=least + 20.0 * 8.0).contains(&bytes("header")), "{}", bytes("header"));
 }
 
 /// Windows hold hosts back without a loss; a local queue drops. Both fill the link, and flows share it.
@@ -157,15 +158,18 @@ fn a_proxy_that_holds_more_than_the_path_takes_is_named() {
     assert_eq!(warned(&with("80 kB"), "held_by_middlebox"), None);
 }
 
-/// Each packet takes 40 to 640 ms; nothing is lost.
+/// Ten times the path becomes longer by 800 ms, for 5 s each time; nothing is lost.
 #[test]
 fn timeouts_without_losses_are_explained() {
+    let delay = |second: u32, ms: u32| format!("{{ at = \"{second} s\", delay = \"{ms} ms\" }}");
+    let changes: Vec<String> = (1..=10).flat_map(|n| [delay(10 * n, 420), delay(10 * n + 5, 20)]).collect();
     let summary = |min_rto: &str| {
         run(&format!(
             "[run]\nduration = \"120 s\"\n\
-             [[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\n\
-             jitter = \"600 ms\"\n\
-             [[flow]]\nfrom = \"a\"\nto = \"b\"\ntcp = {{ rto = {{ min = \"{min_rto}\" }}, receive_buffer = \"2 packets\" }}\n"
+             [[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\nchanges = [{}]\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\n\
+             tcp = {{ rto = {{ min = \"{min_rto}\" }}, receive_buffer = \"4 packets\" }}\n",
+            changes.join(", ")
         ))
     };
     let message = warned(&summary("10 ms"), "min_rto").expect("a warning");

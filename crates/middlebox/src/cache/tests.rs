@@ -32,7 +32,7 @@ impl Bench {
     fn data(&mut self, numbers: std::ops::RangeInclusive<u64>, timestamp: Option<u32>) {
         for number in numbers {
             let segment = Self::packet(number, timestamp);
-            self.cache.note_timestamp(&segment);
+            self.cache.note_sender(&segment);
             let range = number * SIZE..(number + 1) * SIZE;
             self.cache.highest = self.cache.highest.max(range.end);
             self.cache.insert(self.now, Copy::new(self.now, range, &segment, Ecn::NotEct, (), false));
@@ -124,6 +124,23 @@ fn progress_ends_a_back_off() {
     bench.wait(50);
     assert_eq!(bench.ack(10, None), [11, 12]);
     assert_eq!(bench.due_in(), 1000, "RFC 6298 section 2.1");
+}
+
+/// A receiver discards data whose ACK is further back than its largest window (RFC 5961 section 5.2), and a timestamp older than the
+/// last (RFC 7323 section 5).
+#[test]
+fn what_is_sent_again_acknowledges_what_its_sender_does_now() {
+    let mut bench = Bench::new();
+    bench.data(10..=10, Some(1));
+    let (ack, window) = (SeqNumber(500_000), 99);
+    let timestamps = Some(Timestamps { value: 7, echo: 0 });
+    let options = Options { timestamps, ..Options::NONE };
+    bench.cache.note_sender(&Segment { ack, window, flags: Flags::ACK, options, ..Segment::default() });
+    bench.cache.note_sender(&Segment { ack: SeqNumber(1), flags: Flags::ACK, ..Segment::default() });
+    let due = bench.cache.deadline().unwrap();
+    assert!(bench.cache.on_timeout(due));
+    let sent = bench.cache.poll_resend(due).unwrap().segment;
+    assert_eq!((sent.ack, sent.window, sent.options.timestamps), (ack, window, timestamps));
 }
 
 /// Karn's rule: one packet at a time, each sent again, gives no round trip, and the back-off stays.

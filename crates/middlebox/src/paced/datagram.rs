@@ -341,8 +341,13 @@ mod tests {
     fn item() -> impl Strategy<Value = Item<Bytes>> {
         prop_oneof![
             (any::<u32>(), any::<Key>()).prop_map(|(stream, key)| Item::Open { stream, key }),
-            (any::<u32>(), any::<u32>(), prop::collection::vec(any::<u8>(), 1..1500))
-                .prop_map(|(stream, position, data)| Item::Data { stream, position: position.into(), data: data.into() }),
+            (any::<u32>(), any::<u32>(), prop::collection::vec(any::<u8>(), 1..1500)).prop_map(
+                |(stream, position, data)| Item::Data {
+                    stream,
+                    position: position.into(),
+                    data: data.into()
+                }
+            ),
             (any::<u32>(), any::<u32>())
                 .prop_map(|(stream, position)| Item::Close { stream, position: position.into() }),
             any::<u32>().prop_map(|stream| Item::Reset { stream }),
@@ -373,7 +378,8 @@ mod tests {
 
     #[test]
     fn the_layout_is_that_of_the_table() {
-        let item = Item::Data { stream: 0x0102_0304, position: 0x0a0b_0c0d, data: vec![0xee, 0xff].into() };
+        let item =
+            Item::Data { stream: 0x0102_0304, position: 0x0a0b_0c0d, data: Bytes::from(vec![0xee, 0xff]) };
         let content = Content::Item { number: 0x1112_1314, item };
         let datagram = Datagram { session: 0x2122, serial: 0x3132_3334, content };
         let mut bytes = vec![];
@@ -390,7 +396,7 @@ mod tests {
     #[test]
     fn the_most_data_fills_the_mtu() {
         assert_eq!((most_data(1500, false), most_data(1500, true)), (1448, 1443));
-        let data = Item::Data { stream: 1, position: 1, data: vec![0; 1443].into() };
+        let data = Item::Data { stream: 1, position: 1, data: Bytes::from(vec![0; 1443]) };
         assert_eq!(UDP_HEADER + PARITY_HEADER + data.symbol().len() as u32, 1500);
     }
 

@@ -1,12 +1,12 @@
 //! Sender and receiver against each other, with bytes, over a satellite and a thin line that lose, double, reorder, and go dark.
 
-use bytes::Bytes;
 use super::datagram::{Datagram, Item, Key};
 use super::erasure::Code;
 use super::message::{Inbox, Message};
 use super::receiver::{self, Delivery, Receiver};
 use super::sender::{self, Sender};
 use crate::QueueState;
+use bytes::Bytes;
 use longhaul_units::{Duration, Instant, Rate};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -191,7 +191,7 @@ impl<B: Body> PrematureAck<B> {
         let mut send =
             |direction, segment, ecn, body| base.outbox.push(number, direction, segment, ecn, body);
         let mut verdict = Verdict::Forward;
-        connection.halves[direction as usize].cache.note_timestamp(segment);
+        connection.halves[direction as usize].cache.note_sender(segment);
         if segment.flags.contains(Flags::ACK) {
             let acked = &mut connection.halves[direction.opposite() as usize];
             verdict = acked.on_ack(now, segment, settings, counts, &mut send);
