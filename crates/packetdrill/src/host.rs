@@ -487,11 +487,10 @@ impl Host {
         let Some(number) = connected else { return Answer::Value(0) };
         let peer = &mut self.peers[number];
         peer.closed = true;
-        // RFC 2525 section 2.17: data that the application never reads are lost, which the peer is told.
-        if resets || peer.connection.readable() > 0 {
+        if resets {
             peer.connection.abort();
         } else {
-            peer.connection.close();
+            peer.connection.close_both();
         }
         peer.write_shut = true;
         Answer::Value(0)
