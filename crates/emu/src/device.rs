@@ -132,6 +132,11 @@ impl Interface {
         self.socket.interface
     }
 
+    /// There is no such interface any more.
+    pub fn is_gone(&self) -> bool {
+        sys::interface_name(self.socket.interface).is_err()
+    }
+
     /// It was found down, and has not come up since.
     pub fn is_down(&self) -> bool {
         self.down
@@ -170,7 +175,7 @@ impl Interface {
 
     /// Why the kernel says that the network is down.
     fn fault(&mut self) -> Fault {
-        if sys::interface_name(self.socket.interface).is_err() {
+        if self.is_gone() {
             return Fault::Gone;
         }
         if self.down {

@@ -283,11 +283,17 @@ impl<W: Watcher> Loop<'_, W> {
         }
     }
 
-    /// Looks whether interfaces that are down are up again.
+    /// Looks whether interfaces that are down are up again, or gone: one that is removed goes down first, and the kernel may report
+    /// no more than that.
     fn look_for_interfaces(&mut self) {
         self.down = false;
         for port in self.ports.iter_mut() {
             let Device::Interface(interface) = &mut port.device else { continue };
+            if interface.is_gone() {
+                port.alive = false;
+                self.cut = Some(interface.name.clone());
+                continue;
+            }
             if interface.has_come_up() {
                 self.live.notify(format!("{} is up again", interface.name));
             }

@@ -241,6 +241,24 @@ fn an_interface_that_goes_down_meanwhile_is_noticed_and_works_again_when_it_is_u
     assert!(said.contains("INVALID: in1 went down"), "{said}");
 }
 
+/// The kernel reports that it is down, and nothing when it is removed later.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn an_interface_that_vanishes_after_it_went_down_ends_the_bridge() {
+    if !can_run(&[]) {
+        return;
+    }
+    let bed = Bed::new("later", PATH);
+    let bridge = bed.bridged(&[]);
+    ip(&format!("-n {} link set in1 down", bed.middle));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    ip(&format!("-n {} link delete in1", bed.middle));
+    let output = bridge.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("in1 is down") && said.contains("the interface in1 has vanished"), "{said}");
+}
+
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
 fn an_interface_that_vanishes_ends_the_bridge() {
