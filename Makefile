@@ -23,15 +23,15 @@ help:
 	@echo "make demo      simulate $(DEMO); print a table, write a report"
 	@echo "make test      tests and checks, Rust and Python, in minutes"
 	@echo "make test-all  what takes long, sends real packets (as root) or runs ns-2 too"
-	@echo "make bench     speed and memory beside ns-2 (if installed: scripts/install-packages)"
-	@echo "make bench-emu speed of the emulator, with iperf3 (wants root)"
-	@echo "make validate  results beside ns-2's, which it runs (scripts/install-packages)"
+	@echo "make bench     speed and memory compared with ns-2 (if installed: scripts/install-packages)"
+	@echo "make bench-emu speed of the emulator, with iperf3 (needs root)"
+	@echo "make validate  runs ns-2 and compares results (scripts/install-packages)"
 	@echo "make ns2-answers             what the tests compare with: asks ns-2 again, writes benches/ns2/answers.json"
-	@echo "make validate-kernel         transfers by this machine's kernel beside simulated ones (wants root)"
-	@echo "make validate-second-kernel  the emulator beside netem, congestion controls beside User-Mode Linux's (wants root)"
+	@echo "make validate-kernel         transfers by this machine's kernel compared with simulated ones (needs root)"
+	@echo "make validate-second-kernel  the emulator compared with netem, congestion controls with User-Mode Linux's (needs root)"
 	@echo "make packetdrill SCRIPTS=FOLDER  packetdrill's scripts against the simulated TCP"
 	@echo "make install   set up .venv with the longhaul command"
-	@echo "make emu       build the emulator, target/$(EMU_PROFILE)/longhaul-emu (Linux; it wants root to run)"
+	@echo "make emu       build the emulator, target/$(EMU_PROFILE)/longhaul-emu (Linux; it needs root to run)"
 	@echo "make reference docs/reference/ and the man page, from the program itself"
 	@echo "make doc       documentation of the crates, in target/doc"
 	@echo "make site      the documentation as a site, in out/site; make gallery: its reports"
@@ -66,7 +66,7 @@ test-real: check-tools
 
 test-ns2: check-tools
 	@if command -v ns >/dev/null; then cargo test -p longhaul-path --test red_against_ns2 --locked -- --ignored; else \
-	  echo "skipped: RED beside ns-2: ns-2 is not installed (scripts/install-packages)"; fi
+	  echo "skipped: RED against ns-2: ns-2 is not installed (scripts/install-packages)"; fi
 
 test-fuzz: check-tools
 	cargo test -p longhaul-fuzz --locked -- --ignored
