@@ -8,11 +8,11 @@
 //! [`CongestionControl`] itself. A new one is a file in its folder and a line in [`mod@registry`].
 //!
 //! ```
-//! use longhaul_cc::{Algorithm, Setup, SlowStartKind, build};
+//! use longhaul_cc::{Algorithm, InitialWindow, Setup, SlowStartKind, build};
 //!
 //! let cubic: Algorithm = serde_json::from_str(r#"{ "kind": "cubic", "fast_convergence": false }"#)?;
 //! let hystart: SlowStartKind = serde_json::from_str(r#""hystart++""#)?;
-//! let setup = Setup { mss: 1460, initial_window: 14_600, ..Setup::default() };
+//! let setup = Setup { mss: 1460, initial_window: InitialWindow::Segments(10), ..Setup::default() };
 //! let policy = build(&cubic, &hystart, &setup)?;
 //! assert_eq!(policy.window(), 14_600);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -21,8 +21,8 @@
 pub mod algorithms;
 pub mod closed_form;
 mod counting;
+mod draws;
 mod events;
-mod hash;
 mod max_filter;
 mod params;
 mod policy;
@@ -42,7 +42,7 @@ pub use policy::{Avoidance, Cut, Growth, SlowStart};
 pub use probe::{Probe, ProbeFilter, ProbeSide, Probed};
 pub use registry::{Algorithm, Entry, Parameter, Role, SlowStartKind, build, build_checked, registry};
 pub use round_rtt::{RttOfRound, queued_segments};
-pub use setup::{Pacing, Setup};
+pub use setup::{InitialWindow, Pacing, Setup};
 pub use token_bucket::TokenSource;
 pub use window::{Window, WindowBased};
 
@@ -74,6 +74,10 @@ pub trait CongestionControl: Send {
     fn on_probed(&mut self, _probed: &Probed<'_>) -> bool {
         true
     }
+    /// The MSS that holds from now on, in bytes of payload: agreed on in the handshake (before [`CongestionControl::on_probed`] and
+    /// [`CongestionControl::on_established`]), or changed on the way. Growth, least windows and an initial window in segments
+    /// follow it (SMSS of RFC 5681).
+    fn on_mss(&mut self, _mss: Bytes) {}
     /// The handshake is complete; its round trip, if one could be measured (Karn's rule).
     fn on_established(&mut self, _now: Instant, _rtt: Option<Duration>) {}
     /// New data was acknowledged (cumulatively or by SACK).
@@ -87,6 +91,9 @@ pub trait CongestionControl: Send {
     fn on_back_off(&mut self, _now: Instant) -> bool {
         false
     }
+    /// New data are about to leave while nothing is in flight, and nothing has been for `idle`: that time has told nothing of
+    /// the path (RFC 9438 section 4.2, last paragraph but one).
+    fn on_transmission_start(&mut self, _now: Instant, _idle: Duration) {}
     /// The sender was idle for longer than the RTO (RFC 5681 section 4.1); `restart_window` in bytes.
     fn on_idle(&mut self, _restart_window: Bytes) {}
     /// Congestion window in bytes.

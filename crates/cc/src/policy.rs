@@ -56,6 +56,8 @@ pub trait Avoidance: Clone + Send + 'static {
     }
     /// The connection starts again after an idle period.
     fn idle(&mut self) {}
+    /// The MSS has changed: what is kept in segments becomes `by` times as many.
+    fn rescale(&mut self, _by: f64) {}
 }
 
 /// A slow start policy: how the window grows below ssthresh, and when that ends.
@@ -84,6 +86,8 @@ pub trait SlowStart: Clone + Send + 'static {
     fn congestion(&mut self, _event: &Congestion) {}
     /// The connection starts again after an idle period.
     fn idle(&mut self) {}
+    /// The MSS that holds from now on, in bytes: in the beginning, and where it changes.
+    fn on_mss(&mut self, _mss: Bytes) {}
 }
 
 /// Keeps `share` of what is in flight, at least two segments: RFC 5681 equation (4), with `share` in place of one half, and

@@ -3,27 +3,61 @@
 use crate::Bytes;
 use crate::params::{self, Spec};
 use crate::registry::name_or_table;
-use longhaul_units::{Duration, Rate};
+use longhaul_units::{Duration, Limit, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// The initial window (and restart window), in segments or bytes: what it is in bytes follows from the MSS that the two ends
+/// agree on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InitialWindow {
+    /// A number of full-sized segments: 10 is RFC 6928's, 2 that of RFC 2581.
+    Segments(u32),
+    /// A number of bytes.
+    Bytes(Bytes),
+    /// min(4 MSS, max(2 MSS, 4380 bytes)) (RFC 3390).
+    Rfc3390,
+}
+
+impl InitialWindow {
+    /// In bytes for this MSS; never less than one segment.
+    pub fn bytes(self, mss: Bytes) -> Bytes {
+        let mss = mss.max(1);
+        let window = match self {
+            InitialWindow::Segments(segments) => Bytes::from(segments) * mss,
+            InitialWindow::Bytes(bytes) => bytes,
+            InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
+        };
+        window.max(mss)
+    }
+}
 
 /// What a policy must know of its connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Setup {
-    /// Sender maximum segment size (SMSS) in bytes of payload; at least 1.
+    /// Sender maximum segment size (SMSS) in bytes of payload, as far as it is known before the handshake; at least 1.
+    /// [`crate::CongestionControl::on_mss`] corrects it.
     pub mss: Bytes,
-    /// Initial window in bytes; less than one MSS counts as one MSS.
-    pub initial_window: Bytes,
-    /// Initial slow start threshold in bytes; `None` for "arbitrarily high" (RFC 5681 section 3.1).
-    pub initial_ssthresh: Option<Bytes>,
+    /// Initial window.
+    pub initial_window: InitialWindow,
+    /// Initial slow start threshold; `None` for "arbitrarily high" (RFC 5681 section 3.1).
+    pub initial_ssthresh: Option<Limit>,
     /// Whether a window policy asks for pacing.
     pub pacing: Pacing,
+    /// Seed of the policy's own stream of random numbers: it is to differ from one connection to the next.
+    pub seed: u64,
 }
 
 impl Default for Setup {
     /// MSS 1460 bytes, initial window of 10 segments (RFC 6928), no threshold, no pacing.
     fn default() -> Self {
-        Setup { mss: 1460, initial_window: 14_600, initial_ssthresh: None, pacing: Pacing::Off }
+        Setup {
+            mss: 1460,
+            initial_window: InitialWindow::Segments(10),
+            initial_ssthresh: None,
+            pacing: Pacing::Off,
+            seed: 0,
+        }
     }
 }
 
@@ -119,6 +153,14 @@ impl Pacing {
         let Pacing::Window { gain_ss, gain_ca } = self else { return None };
         let gain = if cwnd < ssthresh / 2.0 { gain_ss } else { gain_ca };
         (!srtt.is_zero()).then(|| Rate::from_bps_f64(gain * cwnd * 8.0 / srtt.as_secs_f64()))
+    }
+}
+
+/// A limit in bytes for this MSS.
+pub(crate) fn in_bytes(limit: Limit, mss: Bytes) -> Bytes {
+    match limit {
+        Limit::Packets(packets) => packets.saturating_mul(mss),
+        Limit::Bytes(size) => size.as_bytes(),
     }
 }
 

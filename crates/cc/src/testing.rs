@@ -1,16 +1,29 @@
 //! A hand-held connection: feeds a policy with ACKs and events.
 
 use crate::{
-    Ack, Algorithm, Bytes, Congestion, CongestionControl, CongestionKind, Setup, SlowStartKind, build,
+    Ack, Algorithm, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Setup,
+    SlowStartKind, Window, build,
 };
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Limit, Size};
 
 /// One segment.
 pub const MSS: Bytes = 1000;
 
 /// Segments of [`MSS`], an initial window and an initial threshold in bytes.
 pub fn setup(initial_window: Bytes, initial_ssthresh: Option<Bytes>) -> Setup {
-    Setup { mss: MSS, initial_window, initial_ssthresh, ..Setup::default() }
+    let initial_ssthresh = initial_ssthresh.map(|bytes| Limit::Bytes(Size::from_bytes(bytes)));
+    Setup {
+        mss: MSS,
+        initial_window: InitialWindow::Bytes(initial_window),
+        initial_ssthresh,
+        ..Setup::default()
+    }
+}
+
+/// A window and its threshold in bytes, before any cut.
+pub fn window_at(cwnd: f64, ssthresh: f64) -> Window {
+    let zero = Duration::ZERO;
+    Window { cwnd, ssthresh, mss: MSS as f64, cuts: 0, last_cut: None, idle: zero, unused: zero }
 }
 
 /// A policy from its JSON form.

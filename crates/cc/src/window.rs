@@ -1,11 +1,12 @@
 //! A congestion window (RFC 5681) composed of an avoidance rule and a slow start policy.
 //! What holds for every pair is here: when growth is held, the loss window, restart after idle, undo, pacing.
 
+use crate::setup::in_bytes;
 use crate::{
-    Ack, Avoidance, Bytes, Congestion, CongestionControl, CongestionKind, Pacing, Probe, Probed, Setup,
-    SlowStart,
+    Ack, Avoidance, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Pacing, Probe,
+    Probed, Setup, SlowStart,
 };
-use longhaul_units::{Duration, Instant, Rate};
+use longhaul_units::{Duration, Instant, Limit, Rate};
 
 /// The window and its threshold, as the rules see them. Fractions of a byte count: small steps must not be lost.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -20,6 +21,10 @@ pub struct Window {
     pub cuts: u32,
     /// What the last cut was for.
     pub last_cut: Option<CongestionKind>,
+    /// How long nothing was in flight, in all.
+    pub idle: Duration,
+    /// How long something else than this window was the limit, in all: the application, the receiver's window, nothing in flight.
+    pub unused: Duration,
 }
 
 impl Window {
@@ -30,6 +35,15 @@ impl Window {
     /// RFC 5681 section 3.1: slow start while cwnd < ssthresh.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
+    }
+    /// The time on a clock that stands still while nothing is in flight, for rates.
+    pub fn time_in_flight(&self, now: Instant) -> Instant {
+        Instant::from_nanos(now.as_nanos().saturating_sub(self.idle.as_nanos()))
+    }
+    /// The time on a clock that runs only while this window is the limit, for rules by which it grows with time: other time is
+    /// no proof that the path would carry more (RFC 9438 section 4.2).
+    pub fn time_in_use(&self, now: Instant) -> Instant {
+        Instant::from_nanos(now.as_nanos().saturating_sub(self.unused.as_nanos()))
     }
     fn grow(&mut self, bytes: f64) {
         self.cwnd = (self.cwnd + bytes).max(self.mss);
@@ -44,6 +58,9 @@ pub struct WindowBased<A, S> {
     slow_start: S,
     pacing: Pacing,
     srtt: Duration,
+    last_ack: Instant,
+    /// What the window and its threshold begin with, until something has happened to them: the MSS is known only then.
+    start: Option<(InitialWindow, Option<Limit>)>,
     /// The timer has expired and nothing was acknowledged since: the next timeout is of the same segment.
     backed_off: bool,
     /// The last loss window was more than one segment.
@@ -57,26 +74,30 @@ pub struct WindowBased<A, S> {
 impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
     /// A window at its initial size.
     pub fn new(avoidance: A, slow_start: S, setup: &Setup) -> Self {
-        let mss = setup.mss.max(1) as f64;
-        let given = setup.initial_ssthresh.map_or(f64::INFINITY, |bytes| (bytes as f64).max(2.0 * mss));
         let window = Window {
-            cwnd: (setup.initial_window as f64).max(mss),
-            ssthresh: slow_start.initial_ssthresh(given),
-            mss,
+            cwnd: 0.0,
+            ssthresh: f64::INFINITY,
+            mss: 0.0,
             cuts: 0,
             last_cut: None,
+            idle: Duration::ZERO,
+            unused: Duration::ZERO,
         };
-        WindowBased {
+        let mut policy = WindowBased {
             window,
             avoidance,
             slow_start,
             pacing: setup.pacing,
             srtt: Duration::ZERO,
+            last_ack: Instant::ZERO,
+            start: Some((setup.initial_window, setup.initial_ssthresh)),
             backed_off: false,
             restarted_larger: false,
             recovering: false,
             before_cut: None,
-        }
+        };
+        policy.on_mss(setup.mss.max(1));
+        policy
     }
 
     fn step_of_slow_start(&mut self, ack: &Ack) {
@@ -143,7 +164,9 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
         self.recovering = false;
         if let Some((window, avoidance, slow_start)) = self.before_cut.take() {
             if self.window.cwnd < window.cwnd {
+                let Window { idle, unused, .. } = self.window;
                 (self.window, self.avoidance, self.slow_start) = (window, avoidance, slow_start);
+                (self.window.idle, self.window.unused) = (idle, unused);
             }
         }
     }
@@ -153,6 +176,11 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
     fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.srtt;
         self.backed_off = false;
+        self.start = None;
+        if ack.app_limited {
+            self.window.unused += ack.now.since(self.last_ack);
+        }
+        self.last_ack = ack.now;
         self.avoidance.observe(&self.window, ack);
         self.slow_start.observe(&self.window, ack);
         // The window stands still in recovery (RFC 5681 section 3.2, RFC 6675 section 5), and while it is not what limits
@@ -180,6 +208,7 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
+        self.start = None;
         match event.kind {
             CongestionKind::Spurious => return self.undo(),
             CongestionKind::Loss | CongestionKind::EcnEcho => self.cut(event),
@@ -209,8 +238,35 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
         true
     }
 
+    /// Before anything has happened the initial window and threshold follow the MSS; later they stay in bytes.
+    fn on_mss(&mut self, mss: Bytes) {
+        let mss = mss.max(1);
+        let before = std::mem::replace(&mut self.window.mss, mss as f64);
+        if before == self.window.mss {
+            return;
+        }
+        self.avoidance.rescale(before / self.window.mss);
+        self.slow_start.on_mss(mss);
+        self.before_cut = None;
+        if let Some((initial_window, initial_ssthresh)) = self.start {
+            let given = initial_ssthresh.map_or(f64::INFINITY, |limit| in_bytes(limit, mss) as f64);
+            self.window.cwnd = initial_window.bytes(mss) as f64;
+            self.window.ssthresh = self.slow_start.initial_ssthresh(given.max(2.0 * self.window.mss));
+        }
+        self.window.cwnd = self.window.cwnd.max(self.window.mss);
+        self.window.ssthresh = self.window.ssthresh.max(2.0 * self.window.mss);
+    }
+
+    fn on_transmission_start(&mut self, _: Instant, idle: Duration) {
+        self.window.idle += idle;
+        self.window.unused += idle;
+        // If the next ACK finds the window unused too, that time is not to count twice.
+        self.last_ack += idle;
+    }
+
     /// RFC 5681 section 4.1: RW = min(IW, cwnd); ssthresh stays.
     fn on_idle(&mut self, restart_window: Bytes) {
+        self.start = None;
         self.window.cwnd = self.window.cwnd.min(restart_window as f64).max(self.window.mss);
         self.avoidance.idle();
         self.slow_start.idle();

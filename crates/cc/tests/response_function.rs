@@ -1,7 +1,7 @@
 //! The rules against their response functions: with one loss every 1/p segments, the average window is that of the
 //! deterministic loss model behind RFC 9438 section 5.1 and RFC 3649 section 3.
 
-use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind, Setup, build};
+use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind, InitialWindow, Setup, build};
 use longhaul_units::{Duration, Instant};
 
 const MSS: u64 = 1000;
@@ -12,7 +12,7 @@ fn average_window(algorithm: &str, w_max: u64, rtt: Duration, period: u64) -> f6
     let losses = 20;
     let algorithm = serde_json::from_str(algorithm).expect("an algorithm");
     let slow_start = "standard".parse().expect("a slow start");
-    let setup = Setup { mss: MSS, initial_window: w_max * MSS, ..Setup::default() };
+    let setup = Setup { mss: MSS, initial_window: InitialWindow::Bytes(w_max * MSS), ..Setup::default() };
     let mut policy: Box<dyn CongestionControl> = build(&algorithm, &slow_start, &setup).expect("a policy");
     let now = Instant::ZERO;
     policy.on_congestion(&Congestion { now, kind: CongestionKind::Loss, flight_size: w_max * MSS });

@@ -68,7 +68,7 @@ impl Settings {
             ("ipv4/conf/default/rp_filter", "0".to_string()),
         ];
         let mss = tcp.mss.as_bytes();
-        let window = tcp.config().initial_window.bytes(mss as u32);
+        let window = tcp.config().initial_window.bytes(mss);
         let mut route = format!("initcwnd {}", window.div_ceil(mss).max(1));
         if tcp.rto.min > KERNEL_MIN_RTO {
             route += &format!(" rto_min {}ms", tcp.rto.min.as_nanos() / 1_000_000);

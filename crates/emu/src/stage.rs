@@ -133,7 +133,7 @@ fn proxy(
             instance.name
         )));
     }
-    let plans = Plans { plans: vec![proxy_plan(scenario, spec, first)], of: vec![] };
+    let plans = Plans { plans: vec![proxy_plan(scenario, instance, first)], of: vec![] };
     Ok(match spec {
         MiddleboxSpec::Paced(spec) => Box::new(paced_hop(scenario, network, instance, spec, plans, own)),
         MiddleboxSpec::Split(spec) if instance.nodes.len() == 2 => {

@@ -10,7 +10,7 @@ use longhaul_middlebox::{
 use longhaul_path::Random;
 use longhaul_tcp::{Config, Reading};
 use longhaul_units::{Rate, Size};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A middlebox that passes packets on as hosts have made them; `None` for a proxy, which makes its own. `own` is the number of its
 /// first own connection, if it has any.
@@ -30,7 +30,10 @@ pub fn packet_middlebox<B: Payload>(
             let settings = spec.settings(rate, framing);
             Box::new(match spec.carrier_tcp() {
                 None => AckCompaction::new(settings, own),
-                Some(tcp) => AckCompaction::over_tcp(settings, own, &side(&tcp, Reading::Immediate)),
+                Some(tcp) => {
+                    let draws = draws(scenario, instance, "carrier");
+                    AckCompaction::over_tcp(settings, own, &side(&tcp, Reading::Immediate, draws))
+                }
             })
         }
         MiddleboxSpec::AckFilter(spec) => Box::new(AckFilter::new(spec.settings())),
@@ -65,19 +68,30 @@ pub fn proxy_tcp(scenario: &Scenario, middlebox: &MiddleboxSpec, group: usize) -
 ///
 /// # Panics
 /// For a middlebox that is no proxy.
-pub fn proxy_plan(scenario: &Scenario, middlebox: &MiddleboxSpec, group: usize) -> Plan {
-    let flow = &scenario.flow[group].tcp;
+pub fn proxy_plan(scenario: &Scenario, instance: &MiddleboxInstance, group: usize) -> Plan {
+    let flow = &scenario.flow[group];
+    let middlebox = &scenario.middlebox[instance.spec];
     let [near, far] = proxy_tcp(scenario, middlebox, group).expect("only proxies have plans");
+    let draws = |what| draws(scenario, instance, &format!("{} {what}", flow.name));
+    let flow = &flow.tcp;
     Plan {
-        near: side(&near, Reading::Manual),
-        far: side(&far, Reading::Manual),
+        near: side(&near, Reading::Manual, draws("near")),
+        far: side(&far, Reading::Manual, draws("far")),
         established: flow.established.then(|| flow.config()),
     }
 }
 
-fn side(tcp: &TcpSpec, reading: Reading) -> Side {
-    let maker = Arc::new(tcp.clone());
-    let congestion: MakeCongestionControl = Arc::new(move || maker.congestion_control());
+/// The stream of seeds for the congestion controls of a middlebox's connections.
+fn draws(scenario: &Scenario, instance: &MiddleboxInstance, what: &str) -> Random {
+    Random::stream(scenario.run.seed, &format!("middlebox {} congestion {what}", instance.name))
+}
+
+fn side(tcp: &TcpSpec, reading: Reading, draws: Random) -> Side {
+    let (maker, draws) = (Arc::new(tcp.clone()), Mutex::new(draws));
+    let congestion: MakeCongestionControl = Arc::new(move || {
+        let seed = draws.lock().unwrap_or_else(PoisonError::into_inner).bits();
+        maker.congestion_control(seed)
+    });
     Side { config: Config { reading, ..tcp.config() }, congestion }
 }
 
@@ -117,7 +131,7 @@ pub fn distributed_split<P: Payload>(
         None => (FlowControl::Window(None), Reading::Immediate),
     };
     let long_hop = LongHop {
-        side: side(&tcp, reading),
+        side: side(&tcp, reading, draws(scenario, instance, "long hop")),
         established: tcp.established,
         connections: instance.own_connections.1,
         framing: spec.framing.framing(),
@@ -142,7 +156,10 @@ pub fn paced_hop<P: Payload>(
     let settings = paced::Settings {
         sender: spec.sender(),
         receiver: spec.receiver(line, framing),
-        control: Control { side: side(&control, Reading::Immediate), established: control.established },
+        control: Control {
+            side: side(&control, Reading::Immediate, draws(scenario, instance, "control")),
+            established: control.established,
+        },
         silence: spec.silence(),
         first_number: own,
     };

@@ -579,9 +579,10 @@ impl TcpSpec {
         }
     }
 
-    /// A congestion controller for an endpoint, with parameters that [`TcpSpec::check_congestion_control`] has accepted.
-    pub fn congestion_control(&self) -> Box<dyn CongestionControl> {
-        longhaul_cc::build_checked(&self.congestion, &self.slow_start, &self.congestion_setup())
+    /// A congestion controller for an endpoint, with parameters that [`TcpSpec::check_congestion_control`] has accepted. `seed`
+    /// is that of its own random numbers.
+    pub fn congestion_control(&self, seed: u64) -> Box<dyn CongestionControl> {
+        longhaul_cc::build_checked(&self.congestion, &self.slow_start, &self.congestion_setup(seed))
     }
 
     /// Whether there can be a congestion controller with these parameters.
@@ -589,16 +590,16 @@ impl TcpSpec {
     /// # Errors
     /// A text that names the parameter which is out of its range.
     pub fn check_congestion_control(&self) -> Result<(), String> {
-        longhaul_cc::build(&self.congestion, &self.slow_start, &self.congestion_setup()).map(drop)
+        longhaul_cc::build(&self.congestion, &self.slow_start, &self.congestion_setup(0)).map(drop)
     }
 
-    fn congestion_setup(&self) -> Setup {
-        let mss = self.mss.as_bytes();
+    fn congestion_setup(&self, seed: u64) -> Setup {
         Setup {
-            mss,
-            initial_window: self.initial_window.window().bytes(mss as u32),
-            initial_ssthresh: self.initial_ssthresh.map(|limit| in_bytes(limit, self.mss)),
+            mss: self.mss.as_bytes(),
+            initial_window: self.initial_window.window(),
+            initial_ssthresh: self.initial_ssthresh,
             pacing: self.pacing,
+            seed,
         }
     }
 }

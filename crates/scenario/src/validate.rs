@@ -549,7 +549,7 @@ impl Checker {
                 "an initial window of 0 could never send; it is at least 1 packet or 1 B",
             );
         }
-        if tcp.initial_window.window().bytes(tcp.mss.as_bytes() as u32) > 1 << 30 {
+        if tcp.initial_window.window().bytes(tcp.mss.as_bytes()) > 1 << 30 {
             self.problem(
                 &["initial_window"],
                 "an initial window is at most 1 GiB, the largest window that TCP can have (RFC 7323 section 2.3)",

@@ -40,9 +40,9 @@ pub(crate) enum Watch {
 }
 
 /// One end of a flow's connection, as its settings say. Probes are a connection request and are always sent: with them
-/// `established` only means that there is nothing else to agree on.
-pub(crate) fn connection(tcp: &TcpSpec, side: Side, isn: SeqNumber, ports: Ports) -> Connection {
-    let (config, cc) = (tcp.config(), tcp.congestion_control());
+/// `established` only means that there is nothing else to agree on. `seed` is that of its congestion control's random numbers.
+pub(crate) fn connection(tcp: &TcpSpec, side: Side, isn: SeqNumber, ports: Ports, seed: u64) -> Connection {
+    let (config, cc) = (tcp.config(), tcp.congestion_control(seed));
     match side {
         _ if tcp.established && cc.probe().is_none() => Connection::established(config, cc, ports),
         Side::Client => Connection::connect(config, cc, isn, ports),

@@ -44,7 +44,7 @@ fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middle
     let instance = &network.middleboxes[index];
     let own = instance.own_connections.0;
     let spec = &scenario.middlebox[instance.spec];
-    let plans = || plans(scenario, network, spec);
+    let plans = || plans(scenario, network, instance);
     match spec {
         MiddleboxSpec::Split(_) if instance.nodes.len() == 1 => {
             Box::new(single_split(scenario, instance, plans()))
@@ -60,9 +60,9 @@ fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middle
 }
 
 /// How a proxy makes the connections of each flow.
-fn plans(scenario: &Scenario, network: &Network, spec: &MiddleboxSpec) -> Plans {
+fn plans(scenario: &Scenario, network: &Network, instance: &MiddleboxInstance) -> Plans {
     Plans {
-        plans: (0..scenario.flow.len()).map(|group| proxy_plan(scenario, spec, group)).collect(),
+        plans: (0..scenario.flow.len()).map(|group| proxy_plan(scenario, instance, group)).collect(),
         of: network.connection_flows.iter().map(|flow| network.flows[*flow as usize].group as u32).collect(),
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Session {
     over: bool,
     random: Random,
     numbers: Random,
+    /// Seeds of congestion controls.
+    draws: Random,
     /// Connections so far: each has a port of its own.
     opened: u64,
     /// What connections did that are no more.
@@ -73,6 +75,7 @@ impl Session {
             over: false,
             random: Random::stream(seed, &format!("{name} pages")),
             numbers: Random::stream(seed, &format!("{name} isn")),
+            draws: Random::stream(seed, &format!("{name} congestion")),
             opened: 0,
             ended: Totals::default(),
             ended_received: 0,
@@ -187,7 +190,7 @@ impl<'a> World<'a> {
             let isn = SeqNumber(session.numbers.bits() as u32);
             let (local, remote) = if side == Side::Client { (port, 80) } else { (80, port) };
             let ports = Ports { local, remote };
-            let connection = endpoint::connection(&spec.tcp, side, isn, ports);
+            let connection = endpoint::connection(&spec.tcp, side, isn, ports, session.draws.bits());
             self.endpoints[client + side as usize].renew(connection);
         }
     }

@@ -199,11 +199,13 @@ impl<'a> World<'a> {
                 let ports = Ports { local, remote };
                 let connection = if reused {
                     // There is no connection before it is opened.
-                    let cc = spec.tcp.congestion_control();
+                    let cc = spec.tcp.congestion_control(0);
                     Connection::listen(spec.tcp.config(), cc, SeqNumber(0), ports)
                 } else {
                     let isn = Random::stream(seed, &format!("{} isn {side:?}", instance.name)).bits() as u32;
-                    endpoint::connection(&spec.tcp, side, SeqNumber(isn), ports)
+                    let draws =
+                        Random::stream(seed, &format!("{} congestion {side:?}", instance.name)).bits();
+                    endpoint::connection(&spec.tcp, side, SeqNumber(isn), ports, draws)
                 };
                 let path = if side == Side::Client { &instance.forward } else { &instance.reverse };
                 let overhead = (!spec.send_overhead.is_zero()).then(|| {

@@ -1,6 +1,7 @@
 //! Everything about a connection that can be set. Names and defaults follow the RFCs named at each field.
 
 use crate::{Autotuning, ReductionBound, SpuriousDetection};
+use longhaul_cc::InitialWindow;
 use longhaul_units::{Duration, Rate};
 
 /// How losses are found and repaired.
@@ -38,30 +39,6 @@ pub enum Reading {
     Rate(Rate),
     /// Only by [`Connection::read`](crate::Connection::read).
     Manual,
-}
-
-/// The initial window (and restart window), in segments or bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InitialWindow {
-    /// A number of full-sized segments: 10 is RFC 6928's, 2 that of RFC 2581.
-    Segments(u32),
-    /// A number of bytes.
-    Bytes(u64),
-    /// min(4 MSS, max(2 MSS, 4380 bytes)) (RFC 3390).
-    Rfc3390,
-}
-
-impl InitialWindow {
-    /// In bytes for this MSS; never less than one segment.
-    pub fn bytes(self, mss: u32) -> u64 {
-        let mss = u64::from(mss.max(1));
-        let window = match self {
-            InitialWindow::Segments(segments) => u64::from(segments) * mss,
-            InitialWindow::Bytes(bytes) => bytes,
-            InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
-        };
-        window.max(mss)
-    }
 }
 
 /// Which round trips feed the RTO estimator. `latest_rtt`, `min_rtt` and the congestion control see all of them.
@@ -195,7 +172,7 @@ pub struct Config {
     /// draft-minshall-nagle-01; Linux): the end of a long message leaves at once.
     pub minshall: bool,
     /// The initial window. The caller gives it to the congestion control too; the connection uses it as restart
-    /// window only.
+    /// window only, for the MSS agreed on.
     pub initial_window: InitialWindow,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
     pub restart_after_idle: bool,

@@ -18,7 +18,7 @@ use crate::send_log::SendLog;
 use crate::undo::Undo;
 use crate::{Config, CongestionState, Recovery, ReductionBound, RttSampling};
 use by_time::Measured;
-use longhaul_cc::{CongestionControl, Probed};
+use longhaul_cc::{CongestionControl, InitialWindow, Probed};
 use longhaul_segment::{Options, SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant, Rate};
 use std::num::NonZeroU8;
@@ -157,7 +157,7 @@ pub(crate) struct Sender {
     send_buffer: u64,
     /// End of the last small segment sent, where Nagle's algorithm is Minshall's.
     small_below: u64,
-    restart_window: Option<u64>,
+    restart_window: Option<InitialWindow>,
     /// Share of the window that is paced after an idle RTO.
     pace_after_idle: Option<f64>,
     /// Pacing after idleness: at which rate, and until what is above this is acknowledged.
@@ -277,7 +277,7 @@ impl Sender {
             cwr_due: false,
             pace_after_idle: config.pace_after_idle,
             restart_pacing: None,
-            restart_window: config.restart_after_idle.then(|| config.initial_window.bytes(config.mss)),
+            restart_window: config.restart_after_idle.then_some(config.initial_window),
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             rate_reduction: config.rate_reduction.filter(|_| !rate_based),
             prr: None,
@@ -298,7 +298,7 @@ impl Sender {
     pub fn begin(&mut self, now: Instant, mss: u32, sack: bool, window: u64) {
         self.una = 1;
         self.max = self.max.max(1);
-        self.mss = u64::from(mss.max(1));
+        self.agree_on_mss(mss);
         if !sack && self.recovery.uses_sack() {
             self.recovery = Recovery::NewReno;
             if let Some(measured) = &mut self.measured {
@@ -348,6 +348,11 @@ impl Sender {
         option
     }
 
+    /// The MSS of this connection, which congestion control counts in.
+    pub fn agree_on_mss(&mut self, mss: u32) {
+        self.mss = u64::from(mss.max(1));
+        self.cc.on_mss(self.mss);
+    }
     /// Congestion control hears of the probes. False: it cannot begin.
     pub fn probed(&mut self, probed: &Probed<'_>) -> bool {
         self.cc.on_probed(probed)

@@ -2,7 +2,7 @@
 
 mod common;
 use common::*;
-use longhaul_cc::{Algorithm, CongestionControl, Setup, SlowStartKind, build};
+use longhaul_cc::{Algorithm, CongestionControl, InitialWindow, Setup, SlowStartKind, build};
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Recovery};
 use longhaul_units::{Duration, Instant};
@@ -259,7 +259,8 @@ fn an_option_takes_room_from_the_payload() {
 fn reno(slow_start: &str) -> Box<dyn CongestionControl> {
     let algorithm: Algorithm = serde_json::from_str(r#""reno""#).unwrap();
     let slow_start: SlowStartKind = serde_json::from_str(slow_start).unwrap();
-    let setup = Setup { mss: u64::from(MSS), initial_window: 4_000, ..Setup::default() };
+    let setup =
+        Setup { mss: u64::from(MSS), initial_window: InitialWindow::Bytes(4_000), ..Setup::default() };
     build(&algorithm, &slow_start, &setup).unwrap()
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use longhaul_cc::{Algorithm, CongestionControl, Setup, SlowStartKind, build};
+use longhaul_cc::{Algorithm, CongestionControl, InitialWindow, Setup, SlowStartKind, build};
 use longhaul_segment::{Flags, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, Recovery, State};
 use longhaul_units::{Duration, Instant, Rate, Size};
@@ -15,7 +15,8 @@ const PAYLOAD: u32 = 960;
 fn policy(congestion: &str, slow_start: &str) -> Box<dyn CongestionControl> {
     let congestion: Algorithm = serde_json::from_str(congestion).unwrap();
     let slow_start: SlowStartKind = serde_json::from_str(slow_start).unwrap();
-    let setup = Setup { mss: u64::from(PAYLOAD), initial_window: 9600, ..Setup::default() };
+    let setup =
+        Setup { mss: u64::from(PAYLOAD), initial_window: InitialWindow::Bytes(9600), ..Setup::default() };
     build(&congestion, &slow_start, &setup).unwrap()
 }
 

@@ -2,10 +2,13 @@
 //! N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson: BBR: Congestion-Based Congestion Control, ACM Queue 14(5),
 //! 2016; draft-cardwell-iccrg-bbr-congestion-control-00, whose sections are named below.
 
+use crate::draws::Draws;
 use crate::max_filter::MaxFilter;
 use crate::params::Spec;
 use crate::registry::{AlgorithmSpec, SlowStartKind};
-use crate::{Ack, Bytes, Congestion, CongestionControl, CongestionKind, Delivery, Sent, Setup};
+use crate::{
+    Ack, Bytes, Congestion, CongestionControl, CongestionKind, Delivery, InitialWindow, Sent, Setup,
+};
 use longhaul_units::{Duration, Instant, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,7 +107,10 @@ enum Recovery {
 pub struct Bbr {
     params: BbrParams,
     mss: f64,
+    given_window: InitialWindow,
+    /// The same in bytes.
     initial_window: f64,
+    draws: Draws,
     state: State,
     /// BBR.BtlBwFilter.
     bandwidth: MaxFilter,
@@ -136,11 +142,11 @@ pub struct Bbr {
 
 impl Bbr {
     fn new(params: BbrParams, setup: &Setup) -> Self {
-        let mss = setup.mss.max(1) as f64;
-        let initial_window = (setup.initial_window as f64).max(mss);
         let mut bbr = Bbr {
-            mss,
-            initial_window,
+            mss: 1.0,
+            given_window: setup.initial_window,
+            initial_window: 1.0,
+            draws: Draws::new(setup.seed),
             state: State::Startup,
             bandwidth: MaxFilter::new(u64::from(params.bandwidth_window)),
             min_rtt: None,
@@ -154,14 +160,14 @@ impl Bbr {
             filled_pipe: false,
             full_bandwidth: 0.0,
             full_bandwidth_rounds: 0,
-            cwnd: initial_window,
+            cwnd: 1.0,
             prior_cwnd: 0.0,
             recovery: Recovery::None,
             idle_restart: false,
             held_back: (Bytes::MAX, 0),
             params,
         };
-        bbr.init_pacing_rate(NOMINAL_RTT);
+        bbr.on_mss(setup.mss.max(1));
         bbr
     }
 
@@ -279,10 +285,9 @@ impl Bbr {
         }
     }
 
-    /// BBREnterProbeBW, section 4.3.4.3: any phase but that which drains, so that flows do not probe together. The draw is a
-    /// hash of the time, at which no two flows receive an ACK.
+    /// BBREnterProbeBW, section 4.3.4.3: any phase but that which drains, so that flows do not probe together.
     fn enter_probe_bw(&mut self, now: Instant) {
-        let drawn = crate::hash::mix(now.as_nanos()) % (CYCLE_LENGTH - 1);
+        let drawn = self.draws.bits() % (CYCLE_LENGTH - 1);
         let phase = (CYCLE_LENGTH - drawn) % CYCLE_LENGTH;
         self.state = State::ProbeBw { phase, since: now };
     }
@@ -405,6 +410,17 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
+    /// Only the initial window follows it at once: the model is in bytes.
+    fn on_mss(&mut self, mss: Bytes) {
+        self.mss = mss.max(1) as f64;
+        if self.delivered == 0 {
+            self.initial_window = self.given_window.bytes(mss) as f64;
+            self.cwnd = self.initial_window;
+            self.init_pacing_rate(NOMINAL_RTT);
+        }
+        self.cwnd = self.cwnd.max(self.mss);
+    }
+
     /// BBRUpdateOnACK, section 4.4.
     fn on_ack(&mut self, ack: &Ack) {
         self.delivered = ack.delivered;

@@ -2,15 +2,16 @@
 //! flight in the long term (inflight_longterm), and the rate and volume of the present (bw_shortterm, inflight_shortterm).
 //! draft-ietf-ccwg-bbr-06, whose sections and pseudocode are named below. What it leaves open is decided as follows.
 //!
-//! (a) Random draws are hashes of the time. (b) The connection is limited by cwnd if a segment that left in this round or the
+//! (a) Random draws are the connection's own (SplitMix64). (b) The connection is limited by cwnd if a segment that left in this round or the
 //! one before filled the window. (c) The losses that end Startup are judged at the end of a round trip of recovery, with as many
 //! separate ranges lost in it as the draft asks for. (d) The table of section 5.6.1 bounds Drain by inflight_longterm, the
 //! pseudocode does not: as the pseudocode. (e) An ECN echo counts as a loss in its round.
 
+use crate::draws::Draws;
 use crate::max_filter::MaxFilter;
 use crate::params::Spec;
 use crate::registry::{AlgorithmSpec, SlowStartKind};
-use crate::{Ack, Bytes, Congestion, CongestionControl, CongestionKind, Lost, Sent, Setup};
+use crate::{Ack, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Lost, Sent, Setup};
 use longhaul_units::{Duration, Instant, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -166,6 +167,8 @@ struct UndoState {
 pub struct Bbr3 {
     params: Bbr3Params,
     mss: f64,
+    given_window: InitialWindow,
+    /// The same in bytes.
     initial_window: f64,
     state: State,
     now: Instant,
@@ -174,8 +177,8 @@ pub struct Bbr3 {
     delivered: Bytes,
     in_flight: f64,
     rs: Sample,
-    /// Draws so far, (a).
-    draws: u64,
+    /// (a).
+    draws: Draws,
 
     cwnd: f64,
     prior_cwnd: f64,
@@ -240,21 +243,20 @@ pub struct Bbr3 {
 impl Bbr3 {
     /// OnInit(), section 5.2.1.
     fn new(params: Bbr3Params, setup: &Setup) -> Self {
-        let mss = setup.mss.max(1) as f64;
-        let initial_window = (setup.initial_window as f64).max(mss);
         let nothing =
             UndoState { state: None, bw_shortterm: 0.0, inflight_shortterm: 0.0, inflight_longterm: 0.0 };
         let mut bbr = Bbr3 {
-            mss,
-            initial_window,
+            mss: 1.0,
+            given_window: setup.initial_window,
+            initial_window: 1.0,
             state: State::Startup,
             now: Instant::ZERO,
             started: false,
             delivered: 0,
             in_flight: 0.0,
             rs: Sample::default(),
-            draws: 0,
-            cwnd: initial_window,
+            draws: Draws::new(setup.seed),
+            cwnd: 1.0,
             prior_cwnd: 0.0,
             pacing_rate: 0.0,
             in_recovery: false,
@@ -305,7 +307,7 @@ impl Bbr3 {
             held_back: (Bytes::MAX, 0),
             params,
         };
-        bbr.init_pacing_rate(NOMINAL_RTT);
+        bbr.on_mss(setup.mss.max(1));
         bbr
     }
 
@@ -656,16 +658,10 @@ impl Bbr3 {
     }
     /// PickProbeWait(): two to three seconds, and nought or one round trip off the bound.
     fn pick_probe_wait(&mut self) {
-        self.rounds_since_probe_up = self.draw() & 1;
-        let share = (self.draw() >> 11) as f64 / (1u64 << 53) as f64;
+        self.rounds_since_probe_up = self.draws.bits() & 1;
+        let share = (self.draws.bits() >> 11) as f64 / (1u64 << 53) as f64;
         self.bw_probe_wait = self.params.probe_wait + Duration::from_secs_f64(share);
     }
-    /// (a) A hash of the time, at which no two flows receive an ACK, and of the number of the draw.
-    fn draw(&mut self) -> u64 {
-        self.draws += 1;
-        crate::hash::mix(self.now.as_nanos() ^ self.draws.rotate_right(8))
-    }
-
     fn raise_inflight_longterm_slope(&mut self) {
         let growth_this_round = (1u64 << self.bw_probe_up_rounds) as f64;
         self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(MOST_UP_ROUNDS);
@@ -822,6 +818,17 @@ impl Bbr3 {
 }
 
 impl CongestionControl for Bbr3 {
+    /// Only the initial window follows it at once: the model is in bytes.
+    fn on_mss(&mut self, mss: Bytes) {
+        self.mss = mss.max(1) as f64;
+        if self.delivered == 0 {
+            self.initial_window = self.given_window.bytes(mss) as f64;
+            self.cwnd = self.initial_window;
+            self.init_pacing_rate(NOMINAL_RTT);
+        }
+        self.cwnd = self.cwnd.max(self.mss);
+    }
+
     fn on_established(&mut self, now: Instant, rtt: Option<Duration>) {
         self.start(now);
         if let Some(rtt) = rtt.filter(|rtt| !rtt.is_zero()) {
@@ -1145,6 +1152,25 @@ mod tests {
         }
         path.round_with(9.0, |ack| ack.in_flight = 300_000);
         assert_eq!(path.bbr.state, State::Down);
+    }
+
+    /// Two flows whose ACKs come at the same times must not probe at the same times.
+    #[test]
+    fn draws_differ_between_connections_whose_acks_tie() {
+        let waits = |seed: u64| {
+            let mut path = Path::new();
+            path.bbr.draws = Draws::new(seed);
+            let mut waits = vec![];
+            for _ in 0..8 {
+                path.bbr.pick_probe_wait();
+                let wait = path.bbr.bw_probe_wait;
+                assert!((2_000..3_000).contains(&(wait.as_nanos() / 1_000_000)), "{wait:?}");
+                waits.push(wait);
+            }
+            waits
+        };
+        assert_eq!(waits(7), waits(7));
+        assert!(waits(7).iter().zip(&waits(8)).all(|(one, other)| one != other));
     }
 
     #[test]

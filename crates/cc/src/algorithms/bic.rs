@@ -121,6 +121,10 @@ impl Avoidance for Bic {
         self.last_max = None;
         half_flight(event.flight_size, window.mss)
     }
+
+    fn rescale(&mut self, by: f64) {
+        self.last_max = self.last_max.map(|segments| segments * by);
+    }
 }
 
 #[cfg(test)]
@@ -196,7 +200,7 @@ mod tests {
         for (fast_convergence, maximum) in [(true, 720.0), (false, 800.0)] {
             let mut rule =
                 Bic { params: BicParams { fast_convergence, ..BicParams::default() }, last_max: None };
-            let window = Window { cwnd: 1e6, ssthresh: 1e6, mss: 1e3, cuts: 0, last_cut: None };
+            let window = crate::testing::window_at(1e6, 1e6);
             rule.decrease(&window, &event(CongestionKind::Loss, 1_000_000));
             assert_eq!(rule.last_max, Some(1000.0));
             rule.decrease(&window, &event(CongestionKind::Loss, 800_000)); // 800 (1 + 0.8) / 2

@@ -140,6 +140,10 @@ impl Avoidance for Compound {
         self.rounds.forget();
         (self.dwnd, self.gain) = (0.0, 0.0);
     }
+
+    fn rescale(&mut self, by: f64) {
+        self.dwnd *= by;
+    }
 }
 
 #[cfg(test)]
@@ -211,7 +215,7 @@ mod tests {
         // Reno's window alone, 1000: 1000 - 1000/8 = 875 = 500 + dwnd 375.
         let params = CompoundParams { beta: 0.125, ..CompoundParams::default() };
         let mut rule = Compound::new(params);
-        let window = Window { cwnd: 1e6, ssthresh: 0.0, mss: 1000.0, cuts: 0, last_cut: None };
+        let window = crate::testing::window_at(1e6, 0.0);
         let cut = rule.decrease(&window, &event(CongestionKind::Loss, 1_000_000));
         assert_eq!((cut.ssthresh, rule.dwnd), (875_000.0, 375.0));
     }

@@ -58,7 +58,7 @@ impl AlgorithmSpec for CubicParams {
 /// A congestion avoidance stage (section 4.1.2). Windows in segments, times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Stage {
-    /// t_epoch, moved on by the time spent limited by the application.
+    /// t_epoch, by [`Window::time_in_use`]: section 4.2 leaves out of t what was limited by the application.
     epoch: Instant,
     /// Time from the epoch until the window is back at W_max.
     k: f64,
@@ -81,12 +81,11 @@ pub struct Cubic {
     cwnd_prior: Option<f64>,
     /// The stage under way; begins with the first ACK that may grow the window after a cut or an idle period.
     stage: Option<Stage>,
-    last_ack: Instant,
 }
 
 impl Cubic {
     fn new(params: CubicParams) -> Self {
-        Cubic { params, w_max: None, cwnd_prior: None, stage: None, last_ack: Instant::ZERO }
+        Cubic { params, w_max: None, cwnd_prior: None, stage: None }
     }
 
     /// Section 4.2: t = 0. Equation 2 gives K; without a W_max above the window, K = 0 and W_max = cwnd
@@ -118,21 +117,12 @@ impl Cubic {
 }
 
 impl Avoidance for Cubic {
-    /// Section 4.2: t does not include periods in which the application, not cwnd, was the limit.
-    fn observe(&mut self, _: &Window, ack: &Ack) {
-        if ack.app_limited {
-            if let Some(stage) = &mut self.stage {
-                stage.epoch += ack.now.since(self.last_ack);
-            }
-        }
-        self.last_ack = ack.now;
-    }
-
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64 {
         let cwnd = window.segments();
+        let now = window.time_in_use(ack.now);
         let mut stage = match self.stage {
             Some(stage) => stage,
-            None => self.begin_stage(cwnd, ack.now),
+            None => self.begin_stage(cwnd, now),
         };
         let share_of_window = (ack.acked as f64 / window.cwnd).min(1.0);
 
@@ -143,7 +133,7 @@ impl Avoidance for Cubic {
         }
         self.stage = Some(stage);
 
-        let t = ack.now.since(stage.epoch).as_secs_f64();
+        let t = now.since(stage.epoch).as_secs_f64();
         if self.params.reno_friendly && self.w_cubic(&stage, t) < stage.w_est {
             return (stage.w_est - cwnd).max(0.0) * window.mss; // section 4.3: cwnd = W_est
         }
@@ -177,6 +167,13 @@ impl Avoidance for Cubic {
 
     /// The window was cut back to the restart window: a new stage begins when slow start is over.
     fn idle(&mut self) {
+        self.stage = None;
+    }
+
+    /// The next stage begins with what is in segments in the new unit.
+    fn rescale(&mut self, by: f64) {
+        self.w_max = self.w_max.map(|segments| segments * by);
+        self.cwnd_prior = self.cwnd_prior.map(|segments| segments * by);
         self.stage = None;
     }
 }
@@ -361,6 +358,33 @@ mod tests {
         };
         assert_eq!(grown(10_000), grown(0));
         assert!(grown(0) < 720_000);
+    }
+
+    #[test]
+    fn a_pause_without_anything_in_flight_does_not_count() {
+        // Section 4.2 again, where the window is full whenever there is data: no ACK says that the application was the limit.
+        let grown = |pause_ms: u64| {
+            let mut policy = cubic(r#""cubic""#, 1000);
+            policy.on_congestion(&event(CongestionKind::Loss, 1_000_000));
+            policy.on_ack(&ack_at(0, MSS));
+            let pause = Duration::from_millis(pause_ms);
+            policy.on_transmission_start(Instant::ZERO + pause, pause);
+            for _ in 0..1000 {
+                policy.on_ack(&ack_at(pause_ms + 100, MSS));
+            }
+            policy.window()
+        };
+        assert_eq!(grown(20_000), grown(0));
+        assert!(grown(0) < 720_000);
+    }
+
+    #[test]
+    fn a_smaller_segment_leaves_the_plateau_where_it_was() {
+        // W_max = 100 segments of 1000 bytes are 1000 of 100.
+        let mut rule = Cubic::new(CubicParams::default());
+        rule.remember_saturation_point(100.0);
+        rule.rescale(10.0);
+        assert_eq!(rule.w_max, Some(1000.0));
     }
 
     #[test]

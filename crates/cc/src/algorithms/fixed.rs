@@ -3,6 +3,7 @@
 
 use crate::params::Spec;
 use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::setup::in_bytes;
 use crate::{Ack, Bytes, Congestion, CongestionControl, Pacing, Setup};
 use longhaul_units::{Duration, Limit, Rate, Size};
 use schemars::JsonSchema;
@@ -41,23 +42,26 @@ impl Spec for FixedParams {
 
 impl AlgorithmSpec for FixedParams {
     fn policy(&self, _: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
-        let bytes = match self.window {
-            Limit::Packets(packets) => packets.saturating_mul(setup.mss),
-            Limit::Bytes(size) => size.as_bytes(),
-        };
-        Box::new(Fixed { window: bytes.max(setup.mss), pacing: setup.pacing, srtt: Duration::ZERO })
+        let mut fixed = Fixed { given: self.window, window: 0, pacing: setup.pacing, srtt: Duration::ZERO };
+        fixed.on_mss(setup.mss);
+        Box::new(fixed)
     }
 }
 
 /// A constant window.
 #[derive(Clone, Debug)]
 pub struct Fixed {
+    given: Limit,
+    /// The same in bytes.
     window: Bytes,
     pacing: Pacing,
     srtt: Duration,
 }
 
 impl CongestionControl for Fixed {
+    fn on_mss(&mut self, mss: Bytes) {
+        self.window = in_bytes(self.given, mss).max(mss);
+    }
     fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.srtt;
     }

@@ -98,14 +98,15 @@ impl Throughput {
     const NONE: Throughput =
         Throughput { round_began: Instant::ZERO, acked: 0.0, rounds: 0, smoothed: 0.0, largest: 0.0 };
 
-    fn observe(&mut self, ack: &Ack) {
+    /// `now` by [`Window::time_in_flight`].
+    fn observe(&mut self, now: Instant, ack: &Ack) {
         self.acked += ack.acked as f64;
         if ack.round_start {
-            let time = ack.now.since(self.round_began).as_secs_f64();
+            let time = now.since(self.round_began).as_secs_f64();
             if time > 0.0 && self.round_began > Instant::ZERO && !ack.in_recovery {
                 self.end_round(self.acked / time);
             }
-            (self.round_began, self.acked) = (ack.now, 0.0);
+            (self.round_began, self.acked) = (now, 0.0);
         }
     }
 
@@ -125,8 +126,8 @@ impl Throughput {
 #[derive(Clone, Debug)]
 pub struct Htcp {
     params: HtcpParams,
-    /// The last congestion event.
-    event: Instant,
+    /// The last congestion event by [`Window::time_in_use`], or the first ACK.
+    event: Option<Instant>,
     /// beta: what the last event left of the window.
     beta: f64,
     rtt_min: Duration,
@@ -142,7 +143,7 @@ impl Htcp {
         Htcp {
             beta: params.beta_min,
             params,
-            event: Instant::ZERO,
+            event: None,
             rtt_min: Duration::MAX,
             rtt_max: Duration::ZERO,
             throughput: Throughput::NONE,
@@ -166,7 +167,8 @@ impl Htcp {
 
     /// 2 (1 - beta) alpha(Delta): with that a flow that backs off by less also grows by less.
     fn alpha(&self, now: Instant) -> f64 {
-        let alpha = (self.alpha_of(now.since(self.event)) * self.rtt_factor()).max(1.0);
+        let delta = self.event.map_or(Duration::ZERO, |event| now.since(event));
+        let alpha = (self.alpha_of(delta) * self.rtt_factor()).max(1.0);
         2.0 * (1.0 - self.beta) * alpha
     }
 
@@ -187,7 +189,7 @@ impl Htcp {
     }
 
     fn begin_epoch(&mut self, now: Instant) {
-        self.event = now;
+        self.event = Some(now);
         self.throughput = Throughput::NONE;
         if self.rtt_max > self.rtt_min {
             self.rtt_max = self.rtt_min + (self.rtt_max - self.rtt_min).mul_f64(0.95);
@@ -196,8 +198,9 @@ impl Htcp {
 }
 
 impl Avoidance for Htcp {
-    fn observe(&mut self, _: &Window, ack: &Ack) {
-        self.throughput.observe(ack);
+    fn observe(&mut self, window: &Window, ack: &Ack) {
+        self.event.get_or_insert(window.time_in_use(ack.now));
+        self.throughput.observe(window.time_in_flight(ack.now), ack);
         if let Some(rtt) = ack.rtt {
             self.rtt_min = self.rtt_min.min(rtt);
             if !ack.in_recovery {
@@ -207,22 +210,22 @@ impl Avoidance for Htcp {
     }
 
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64 {
-        self.params.counting.additive_increase(self.alpha(ack.now), window, ack)
+        self.params.counting.additive_increase(self.alpha(window.time_in_use(ack.now)), window, ack)
     }
 
     fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut {
         self.adapt_beta();
-        self.begin_epoch(event.now);
+        self.begin_epoch(window.time_in_use(event.now));
         keep(self.beta, event, window.mss)
     }
 
     fn timeout(&mut self, window: &Window, event: &Congestion) -> f64 {
-        self.begin_epoch(event.now);
+        self.begin_epoch(window.time_in_use(event.now));
         self.beta = self.params.beta_min;
         half_flight(event.flight_size, window.mss)
     }
 
-    /// An idle period is no proof of a long time without congestion.
+    /// The throughput of before is no measure of what comes.
     fn idle(&mut self) {
         self.throughput = Throughput::NONE;
     }
@@ -247,11 +250,30 @@ mod tests {
         }
     }
 
+    /// Delta counts from the first ACK, not from the beginning of all time, and leaves out what RFC 9438 section 4.2 leaves out.
+    #[test]
+    fn time_without_use_of_the_window_is_no_time_without_congestion() {
+        let gained = |first_ms: u64, pause_ms: u64| {
+            let fixed = r#"{"kind": "htcp", "rtt_scaling": false}"#;
+            let mut policy = policy(fixed, r#""standard""#, &setup(100 * MSS, Some(100 * MSS)));
+            policy.on_ack(&ack_at(first_ms, MSS));
+            let again = Instant::ZERO + ms(first_ms + pause_ms);
+            policy.on_transmission_start(again, ms(pause_ms));
+            policy.on_ack(&ack_at(first_ms + pause_ms + 500, MSS));
+            policy.window() - 100 * MSS
+        };
+        // alpha stays 1 for Delta_L = 1 s: two ACKs of a hundredth each (beta 1/2).
+        assert_eq!(gained(0, 0), 19);
+        assert_eq!(gained(0, 60_000), 19);
+        assert_eq!(gained(60_000, 0), 19);
+    }
+
     #[test]
     fn alpha_is_scaled_by_backoff_and_round_trip() {
         // 2 (1 - beta) alpha(Delta): 2 s after a cut to 0.8, 0.4 * 11.25 = 4.5. RTT scaling: RTT / 100 ms, within 0.1 and 2.
         let mut rule = Htcp::new(HtcpParams::default());
         rule.beta = 0.8;
+        rule.event = Some(Instant::ZERO);
         let now = Instant::ZERO + ms(2000);
         for (rtt, alpha) in [(100, 4.5), (50, 2.25), (150, 6.75), (600, 9.0), (1, 0.45)] {
             rule.rtt_min = ms(rtt);

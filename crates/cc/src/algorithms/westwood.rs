@@ -70,7 +70,7 @@ impl AlgorithmSpec for WestwoodParams {
 /// The bandwidth estimate BWE, from the rate at which data is acknowledged.
 #[derive(Clone, Debug)]
 struct Bandwidth {
-    /// When the sample under way began.
+    /// When the sample under way began, by [`Window::time_in_flight`].
     since: Option<Instant>,
     /// Bytes acknowledged since.
     acked: f64,
@@ -123,19 +123,21 @@ impl Westwood {
 }
 
 impl Avoidance for Westwood {
-    fn observe(&mut self, _: &Window, ack: &Ack) {
+    /// Time with nothing in flight is in no sample.
+    fn observe(&mut self, window: &Window, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.rtt_min = self.rtt_min.min(rtt);
         }
+        let now = window.time_in_flight(ack.now);
         let Some(since) = self.bandwidth.since else {
-            self.bandwidth.since = Some(ack.now);
+            self.bandwidth.since = Some(now);
             return;
         };
         self.bandwidth.acked += ack.acked as f64;
-        let time = ack.now.since(since);
+        let time = now.since(since);
         if time >= ack.srtt.max(self.params.min_sample_time) && !time.is_zero() {
             let sample = self.bandwidth.acked / time.as_secs_f64();
-            (self.bandwidth.since, self.bandwidth.acked) = (Some(ack.now), 0.0);
+            (self.bandwidth.since, self.bandwidth.acked) = (Some(now), 0.0);
             if self.rtt_min < Duration::MAX {
                 self.take_sample(sample);
             }

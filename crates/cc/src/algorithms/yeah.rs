@@ -175,6 +175,13 @@ impl Avoidance for Yeah {
     fn idle(&mut self) {
         self.rounds.forget();
     }
+
+    fn rescale(&mut self, by: f64) {
+        self.queued *= by;
+        if self.cwnd_reno > NO_RENO {
+            self.cwnd_reno = (self.cwnd_reno * by).max(NO_RENO);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -262,7 +269,7 @@ mod tests {
     fn a_loss_takes_the_queue_at_least_an_eighth_at_most_half() {
         let after = |queued: f64, slow_rounds: u32| {
             let mut rule = Yeah { queued, slow_rounds, ..Yeah::new(YeahParams::default()) };
-            let window = Window { cwnd: 1e6, ssthresh: 0.0, mss: 1000.0, cuts: 0, last_cut: None };
+            let window = crate::testing::window_at(1e6, 0.0);
             rule.decrease(&window, &event(CongestionKind::Loss, 1_000_000)).cwnd / 1000.0
         };
         assert_eq!(after(0.0, 0), 875.0);

@@ -4,7 +4,8 @@
 use super::standard::{Standard, StandardParams};
 use crate::params::Spec;
 use crate::registry::SlowStartSpec;
-use crate::{Ack, Congestion, CongestionKind, Counting, Growth, Setup, SlowStart, Window};
+use crate::setup::in_bytes;
+use crate::{Ack, Bytes, Congestion, CongestionKind, Counting, Growth, Setup, SlowStart, Window};
 use longhaul_units::Limit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,17 +72,15 @@ impl SlowStartSpec for LimitedParams {
     fn start(&self, setup: &Setup) -> Limited {
         let standard =
             StandardParams { counting: self.counting, limit: self.limit, ..StandardParams::default() };
-        let max_ssthresh = match self.max_ssthresh {
-            Limit::Packets(packets) => packets as f64 * setup.mss as f64,
-            Limit::Bytes(size) => size.as_bytes() as f64,
-        };
-        Limited { max_ssthresh, form: self.form, standard: standard.start(setup) }
+        let max_ssthresh = in_bytes(self.max_ssthresh, setup.mss) as f64;
+        Limited { given: self.max_ssthresh, max_ssthresh, form: self.form, standard: standard.start(setup) }
     }
 }
 
 /// Slow start of RFC 3742.
 #[derive(Clone, Debug)]
 pub struct Limited {
+    given: Limit,
     /// In bytes.
     max_ssthresh: f64,
     form: Form,
@@ -126,6 +125,9 @@ impl SlowStart for Limited {
     }
     fn idle(&mut self) {
         self.standard.idle();
+    }
+    fn on_mss(&mut self, mss: Bytes) {
+        self.max_ssthresh = in_bytes(self.given, mss) as f64;
     }
 }
 

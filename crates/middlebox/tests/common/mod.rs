@@ -2,7 +2,7 @@
 //! doubles packets or lets nothing through.
 #![allow(dead_code)]
 
-use longhaul_cc::{Algorithm, CongestionControl, Setup, SlowStartKind};
+use longhaul_cc::{Algorithm, CongestionControl, InitialWindow, Setup, SlowStartKind};
 use longhaul_middlebox::paced::{self, erasure::Code};
 use longhaul_middlebox::split::{Plan, Plans, Side};
 use longhaul_middlebox::{AckCompaction, Base, Carrier, Departure, Direction, Middlebox, Passing, Verdict};
@@ -25,7 +25,7 @@ pub fn at_ms(millis: u64) -> Instant {
 }
 
 pub fn reno() -> Box<dyn CongestionControl> {
-    let setup = Setup { mss: u64::from(MSS), initial_window: 4 * u64::from(MSS), ..Setup::default() };
+    let setup = Setup { mss: u64::from(MSS), initial_window: InitialWindow::Segments(4), ..Setup::default() };
     longhaul_cc::build(&Algorithm::default(), &SlowStartKind::default(), &setup).unwrap()
 }
 

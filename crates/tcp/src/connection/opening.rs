@@ -136,6 +136,7 @@ impl Connection {
     /// Opens the connection with what the probes have told, if congestion control can begin with that.
     fn establish_as_probed(&mut self, now: Instant) {
         let Some(probing) = self.probing.take() else { return };
+        self.sender.agree_on_mss(self.agreed.mss);
         if !self.sender.probed(&probing.report(now)) {
             return self.fail(Event::StartFailed);
         }

@@ -248,7 +248,8 @@ impl Sender {
         if now.since(self.last_sent) > self.rtt.rto() && self.max > 1 {
             self.last_sent = now;
             self.end_rate_reduction();
-            if let Some(window) = self.begin_restart_pacing().or(self.restart_window) {
+            let restart_window = self.restart_window.map(|window| window.bytes(self.mss));
+            if let Some(window) = self.begin_restart_pacing().or(restart_window) {
                 self.cc.on_idle(window);
             }
             self.refresh();
@@ -270,6 +271,14 @@ impl Sender {
     #[inline(never)]
     fn record_forced(&mut self, now: Instant, chunk: &Chunk, stats: &mut Stats) {
         self.record(now, chunk, stats);
+    }
+    /// Nothing was in flight since the last progress.
+    fn begin_transmission(&mut self, now: Instant) {
+        let idle = now.since(self.last_progress);
+        if !idle.is_zero() {
+            self.cc.on_transmission_start(now, idle);
+        }
+        self.last_progress = now;
     }
     /// The segment leaves.
     #[inline(always)]
@@ -296,7 +305,7 @@ impl Sender {
             self.retransmit_now = false;
         } else {
             if self.una == self.max {
-                self.last_progress = now;
+                self.begin_transmission(now);
             }
             if self.duplicate_acks > 0 && self.flight_size() + chunk.payload > self.cwnd {
                 self.limited_transmitted += chunk.payload;

@@ -5,8 +5,8 @@ use super::{LEAST_SAFETY_WINDOW, MOST, Rival, Sttp};
 use crate::algorithms::cubic::CubicParams;
 use crate::algorithms::reno::RenoParams;
 use crate::registry::{Algorithm, SlowStartKind, build_checked};
-use crate::{Ack, Bytes, Pacing, Setup};
-use longhaul_units::{Duration, Instant};
+use crate::{Ack, Bytes, InitialWindow, Setup};
+use longhaul_units::{Duration, Instant, Limit, Size};
 
 /// Fewer packets than these are no standing queue.
 const LEAST_STANDING: f64 = 3.0;
@@ -87,9 +87,9 @@ impl Sttp {
         let window = (rho * ack.srtt.as_secs_f64()).max(LEAST_SAFETY_WINDOW) * self.mss;
         let setup = Setup {
             mss: self.mss as Bytes,
-            initial_window: window as Bytes,
-            initial_ssthresh: Some(window as Bytes),
-            pacing: Pacing::Off,
+            initial_window: InitialWindow::Bytes(window as Bytes),
+            initial_ssthresh: Some(Limit::Bytes(Size::from_bytes(window as Bytes))),
+            ..Setup::default()
         };
         self.rival = Some(build_checked(&algorithm, &SlowStartKind::default(), &setup));
     }

@@ -18,7 +18,7 @@ use crate::max_filter::MaxFilter;
 use crate::probe::{Probe, Probed};
 use crate::slow_start::packet_pair::PacketPairParams;
 use crate::token_bucket::TokenBucket;
-use crate::{Ack, Bytes, Congestion, CongestionControl, CongestionKind, Sent, Setup};
+use crate::{Ack, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Sent, Setup};
 use contest::Level;
 use gradient::Gradient;
 use longhaul_units::{Duration, Instant, Rate};
@@ -38,7 +38,8 @@ pub struct Sttp {
     params: SttpParams,
     probe: PacketPairParams,
     mss: f64,
-    /// The initial window in packets, for a start without a probe.
+    given_window: InitialWindow,
+    /// The same in packets, for a start without a probe.
     initial_window: f64,
     bucket: TokenBucket,
     gradient: Gradient,
@@ -64,15 +65,14 @@ pub struct Sttp {
 
 impl Sttp {
     pub(crate) fn new(params: SttpParams, probe: PacketPairParams, setup: &Setup) -> Self {
-        let mss = setup.mss.max(1) as f64;
-        let initial_window = (setup.initial_window as f64 / mss).max(1.0);
         let train = Train::new(params.train, params.reprobe, Instant::ZERO);
-        Sttp {
-            bucket: full_bucket(&params, initial_window, initial_window, Instant::ZERO),
+        let mut sttp = Sttp {
+            bucket: full_bucket(&params, 1.0, 1.0, Instant::ZERO),
             params,
             probe,
-            mss,
-            initial_window,
+            mss: 1.0,
+            given_window: setup.initial_window,
+            initial_window: 1.0,
             gradient: Gradient::default(),
             srtt: Duration::ZERO,
             capacity: None,
@@ -85,7 +85,9 @@ impl Sttp {
             horizon: 1.0,
             rho_before_draining: 0.0,
             rival: None,
-        }
+        };
+        sttp.on_mss(setup.mss.max(1));
+        sttp
     }
 
     /// L: length of a full packet on the wire, in bits.
@@ -188,6 +190,33 @@ fn full_bucket(params: &SttpParams, sigma: f64, rho: f64, now: Instant) -> Token
 }
 
 impl CongestionControl for Sttp {
+    /// A token is a packet of this length. Rates and depths that are known already go on as so many bits.
+    fn on_mss(&mut self, mss: Bytes) {
+        let mss = mss.max(1);
+        let before = self.packet_bits();
+        self.mss = mss as f64;
+        self.initial_window = self.given_window.bytes(mss) as f64 / self.mss;
+        if self.srtt.is_zero() {
+            self.bucket = full_bucket(&self.params, self.initial_window, self.initial_window, Instant::ZERO);
+        } else if self.packet_bits() != before {
+            let by = before / self.packet_bits();
+            self.capacity = self.capacity.map(|packets| packets * by);
+            self.rho_before_draining *= by;
+            self.delivery = MaxFilter::new(DELIVERY_ROUNDS);
+            self.before_cut = None;
+            self.scale(self.last_ack, by);
+        }
+        if let Some(rival) = &mut self.rival {
+            rival.on_mss(mss);
+        }
+    }
+
+    fn on_transmission_start(&mut self, now: Instant, idle: Duration) {
+        if let Some(rival) = &mut self.rival {
+            rival.on_transmission_start(now, idle);
+        }
+    }
+
     fn probe(&self) -> Option<Probe> {
         Some(self.probe.probe())
     }
