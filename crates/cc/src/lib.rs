@@ -42,7 +42,7 @@ pub use policy::{Avoidance, Cut, Growth, SlowStart};
 pub use probe::{Probe, ProbeFilter, ProbeSide, Probed};
 pub use registry::{Algorithm, Entry, Parameter, Role, SlowStartKind, build, build_checked, registry};
 pub use round_rtt::{RttOfRound, queued_segments};
-pub use setup::{InitialWindow, Pacing, Setup};
+pub use setup::{InitialWindow, Pacing, Reduces, Setup};
 pub use token_bucket::TokenSource;
 pub use window::{Window, WindowBased};
 

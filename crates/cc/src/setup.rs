@@ -44,6 +44,8 @@ pub struct Setup {
     pub initial_ssthresh: Option<Limit>,
     /// Whether a window policy asks for pacing.
     pub pacing: Pacing,
+    /// What congestion takes its share of.
+    pub reduces: Reduces,
     /// Seed of the policy's own stream of random numbers: it is to differ from one connection to the next.
     pub seed: u64,
 }
@@ -56,6 +58,7 @@ impl Default for Setup {
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
             pacing: Pacing::Off,
+            reduces: Reduces::FlightSize,
             seed: 0,
         }
     }
@@ -154,6 +157,18 @@ impl Pacing {
         let gain = if cwnd < ssthresh / 2.0 { gain_ss } else { gain_ca };
         (!srtt.is_zero()).then(|| Rate::from_bps_f64(gain * cwnd * 8.0 / srtt.as_secs_f64()))
     }
+}
+
+/// What a window policy takes its share of upon loss, ECN echo or timeout. They differ where the application or the receiver's
+/// window had left cwnd unused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reduces {
+    /// What is in flight (RFC 5681 equation (4)).
+    #[default]
+    FlightSize,
+    /// The window (Linux: `tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`).
+    Cwnd,
 }
 
 /// A limit in bytes for this MSS.

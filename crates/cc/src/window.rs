@@ -4,7 +4,7 @@
 use crate::setup::in_bytes;
 use crate::{
     Ack, Avoidance, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Pacing, Probe,
-    Probed, Setup, SlowStart,
+    Probed, Reduces, Setup, SlowStart,
 };
 use longhaul_units::{Duration, Instant, Limit, Rate};
 
@@ -57,6 +57,7 @@ pub struct WindowBased<A, S> {
     avoidance: A,
     slow_start: S,
     pacing: Pacing,
+    reduces: Reduces,
     srtt: Duration,
     last_ack: Instant,
     /// What the window and its threshold begin with, until something has happened to them: the MSS is known only then.
@@ -88,6 +89,7 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
             avoidance,
             slow_start,
             pacing: setup.pacing,
+            reduces: setup.reduces,
             srtt: Duration::ZERO,
             last_ack: Instant::ZERO,
             start: Some((setup.initial_window, setup.initial_ssthresh)),
@@ -209,6 +211,8 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.start = None;
+        let from_cwnd = Congestion { flight_size: self.window.cwnd as Bytes, ..*event };
+        let event = if self.reduces == Reduces::Cwnd { &from_cwnd } else { event };
         match event.kind {
             CongestionKind::Spurious => return self.undo(),
             CongestionKind::Loss | CongestionKind::EcnEcho => self.cut(event),
@@ -292,7 +296,7 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
 #[cfg(test)]
 mod tests {
     use crate::testing::{MSS, ack, event, policy, setup};
-    use crate::{Ack, Congestion, CongestionControl, CongestionKind, Pacing, Setup};
+    use crate::{Ack, Congestion, CongestionControl, CongestionKind, Pacing, Reduces, Setup};
     use longhaul_units::{Duration, Instant, Rate};
     use proptest::prelude::*;
 
@@ -335,6 +339,19 @@ mod tests {
         reno.on_ack(&ack());
         reno.on_congestion(&event(CongestionKind::Timeout, 1000));
         assert_eq!(reno.ssthresh(), 2000);
+    }
+
+    #[test]
+    fn a_cut_may_be_reckoned_from_the_window() {
+        // Ten segments of window, four in flight: RFC 5681 equation (4) leaves two, Linux half of the ten.
+        for (reduces, ssthresh) in [(Reduces::FlightSize, 2000), (Reduces::Cwnd, 5000)] {
+            for kind in [CongestionKind::Loss, CongestionKind::EcnEcho, CongestionKind::Timeout] {
+                let setup = Setup { reduces, ..setup(10 * MSS, None) };
+                let mut reno = policy(r#""reno""#, r#""standard""#, &setup);
+                reno.on_congestion(&event(kind, 4000));
+                assert_eq!(reno.ssthresh(), ssthresh, "{kind:?}");
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ use crate::{
     AutotuningSpec, BufferSpec, DelayedAck, RateReduction, RtoSpec, Scenario, SpuriousDetectionSpec, TcpSpec,
     Variant,
 };
-use longhaul_cc::{Algorithm, SlowStartKind};
+use longhaul_cc::algorithms::cubic::CubicParams;
+use longhaul_cc::{Algorithm, Reduces, SlowStartKind};
 use longhaul_units::{Duration, Limit, Size};
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -24,8 +25,18 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
     };
     let slow_start: SlowStartKind =
         serde_json::from_str(slow_start).expect("a slow start that is registered");
+    // A CUBIC without settings is Linux's.
+    let congestion = match &base.congestion {
+        Algorithm::Cubic(params) if *params == CubicParams::default() => {
+            Algorithm::Cubic(CubicParams::linux())
+        }
+        given => given.clone(),
+    };
     TcpSpec {
         variant: Variant::Linux,
+        congestion,
+        slow_start_to_twice_flight: true,
+        reduction_from: Reduces::Cwnd,
         timestamps: true,
         receive_autotuning: Some(AutotuningSpec::default()),
         send_buffer: BufferSpec::Limited(Limit::Bytes(Size::from_bytes(LARGEST_SEND_BUFFER))),
@@ -67,10 +78,26 @@ pub(crate) fn fill_in(document: &mut Table) {
     for tcp in flows.iter_mut().filter_map(|flow| flow.get_mut("tcp")?.as_table_mut()) {
         if tcp.get("variant").and_then(Value::as_str) == Some(Variant::Linux.name()) {
             let Ok(given) = TcpSpec::deserialize(tcp.clone()) else { continue };
+            fill_in_cubic(tcp);
             let base = TcpSpec { congestion: given.congestion, ..TcpSpec::default() };
             if let (Ok(plain), Ok(linux)) = (Table::try_from(&base), Table::try_from(like_linux(&base))) {
                 add(tcp, &linux, &plain);
             }
+        }
+    }
+}
+
+/// A CUBIC that is given becomes a table with Linux's settings where it has none.
+fn fill_in_cubic(tcp: &mut Table) {
+    let Some(given) = tcp.get_mut("congestion") else { return };
+    if given.as_str() == Some("cubic") {
+        *given = Value::Table(Table::from_iter([("kind".to_string(), Value::from("cubic"))]));
+    }
+    let Some(given) = given.as_table_mut() else { return };
+    if given.get("kind").and_then(Value::as_str) == Some("cubic") {
+        let both = (Table::try_from(CubicParams::linux()), Table::try_from(CubicParams::default()));
+        if let (Ok(linux), Ok(plain)) = both {
+            add(given, &linux, &plain);
         }
     }
 }

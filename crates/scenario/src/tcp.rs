@@ -1,6 +1,6 @@
 //! The document's table for a connection's settings, and how it becomes a connection.
 
-use longhaul_cc::{Algorithm, CongestionControl, Pacing, Setup, SlowStartKind};
+use longhaul_cc::{Algorithm, CongestionControl, Pacing, Reduces, Setup, SlowStartKind};
 use longhaul_tcp::{
     Autotuning, Config, InitialWindow, Keepalive, Reading, Recovery, ReductionBound, RttSampling,
     SpuriousDetection,
@@ -416,6 +416,11 @@ pub struct TcpSpec {
     /// Nagle's algorithm in Minshall's form: a small segment waits only for an earlier small one, so the end of a long message leaves
     /// at once (draft-minshall-nagle-01; Linux).
     pub minshall: bool,
+    /// In slow start the window grows up to twice the most that was in flight, where the application or the receiver's window is the
+    /// limit (Linux). Otherwise it does not grow then (RFC 7661, RFC 9438 section 4.2).
+    pub slow_start_to_twice_flight: bool,
+    /// What congestion takes its share of: what is in flight ("flight_size", RFC 5681) or the window ("cwnd", Linux).
+    pub reduction_from: Reduces,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
     pub restart_after_idle: bool,
     /// After an idle RTO keep this share of the window, over 0 to 1, and pace it over a round trip until the first ACK comes back
@@ -487,6 +492,8 @@ impl Default for TcpSpec {
             empty_probes: config.empty_probes,
             nagle: config.nagle,
             minshall: config.minshall,
+            slow_start_to_twice_flight: config.slow_start_to_twice_flight,
+            reduction_from: Reduces::default(),
             restart_after_idle: config.restart_after_idle,
             pace_after_idle: config.pace_after_idle,
             max_burst: config.max_burst,
@@ -571,6 +578,7 @@ impl TcpSpec {
             nagle: self.nagle,
             minshall: self.minshall,
             initial_window: self.initial_window.window(),
+            slow_start_to_twice_flight: self.slow_start_to_twice_flight,
             restart_after_idle: self.restart_after_idle,
             pace_after_idle: self.pace_after_idle,
             max_burst: self.max_burst,
@@ -599,6 +607,7 @@ impl TcpSpec {
             initial_window: self.initial_window.window(),
             initial_ssthresh: self.initial_ssthresh,
             pacing: self.pacing,
+            reduces: self.reduction_from,
             seed,
         }
     }

@@ -33,15 +33,20 @@ macro_rules! changes {
             }
             /// The settings `base` with these changes.
             pub fn over(&self, base: &TcpSpec) -> TcpSpec {
-                let mut tcp = match self.variant {
-                    Some(Variant::Linux) => like_linux(base),
-                    _ => base.clone(),
-                };
+                let mut tcp = base.clone();
+                if self.variant == Some(Variant::Linux) {
+                    tcp.congestion = self.congestion.clone().unwrap_or(tcp.congestion);
+                    tcp = like_linux(&tcp);
+                }
+                let congestion = tcp.congestion.clone();
                 $(
                     if let Some(value) = &self.$field {
                         tcp.$field = value.clone();
                     }
                 )*
+                if self.variant == Some(Variant::Linux) {
+                    tcp.congestion = congestion;
+                }
                 tcp.initial_ssthresh = self.initial_ssthresh.or(tcp.initial_ssthresh);
                 tcp.max_burst = self.max_burst.or(tcp.max_burst);
                 tcp

@@ -1,5 +1,7 @@
 //! `variant = "linux"` sets the defaults of other keys, and nothing that is given.
 
+use longhaul_cc::algorithms::cubic::CubicParams;
+use longhaul_cc::{Algorithm, Counting, Reduces};
 use longhaul_scenario::{
     BufferSpec, DelayedAck, RateReduction, Scenario, TcpSpec, Variant, load, resolved_toml,
 };
@@ -42,6 +44,27 @@ fn it_is_what_linux_does() {
     assert_eq!(tcp.send_buffer.bytes(tcp.mss), Some(4_194_304));
     assert_eq!(tcp.config().initial_window.bytes(1448), 14_480);
     assert_eq!((tcp.congestion.name(), tcp.slow_start.name()), ("cubic", "hystart"));
+}
+
+/// bictcp_update, tcp_is_cwnd_limited, cubictcp_recalc_ssthresh: also for a CUBIC that is named or has some settings of its own.
+#[test]
+fn its_cubic_is_linuxs() {
+    let linux = CubicParams::linux();
+    for (congestion, expected) in [
+        ("", linux.clone()),
+        (r#", congestion = "cubic""#, linux.clone()),
+        (r#", congestion = { kind = "cubic", beta = 0.5 }"#, CubicParams { beta: 0.5, ..linux.clone() }),
+        (
+            r#", congestion = { kind = "cubic", counting = "acks" }"#,
+            CubicParams { counting: Counting::Acks, ..linux },
+        ),
+    ] {
+        let tcp = settings(&format!(r#"tcp = {{ variant = "linux"{congestion} }}"#));
+        assert_eq!(tcp.congestion, Algorithm::Cubic(expected), "{congestion}");
+        assert!(tcp.slow_start_to_twice_flight);
+        assert_eq!(tcp.reduction_from, Reduces::Cwnd);
+    }
+    assert_eq!(settings("").congestion, Algorithm::Cubic(CubicParams::default()));
 }
 
 /// HyStart is a part of CUBIC there.

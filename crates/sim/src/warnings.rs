@@ -4,7 +4,7 @@
 use crate::recorder::Capture;
 use crate::totals::HEADERS;
 use crate::world::World;
-use longhaul_cc::Algorithm;
+use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
 use longhaul_results::{FlowSummary, LinkSummary, Warning};
 use longhaul_scenario::MiddleboxInstance;
 use longhaul_tcp::State;
@@ -56,6 +56,14 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
         warn("full_return_link", having(&|flow| full_return_link(world, flow, links).is_some()), &|flow| {
             full_return_link(world, flow, links).map(return_link_message).unwrap_or_default()
         });
+        let missing = missing_companions(&world.scenario.flow[group].tcp);
+        warn("missing_companions", having(&|_| !missing.is_empty()), &|_| {
+            format!(
+                "hybla without {}: its authors ask for SACK, timestamps, paced segments and an estimated ssthresh (Caini and \
+                 Firrincieli 2004); over a long round trip slow start overshoots without end otherwise",
+                missing.join(", ")
+            )
+        });
         warn("start_failed", having(&|flow| world.failed_starts[flow.id] > 0), &|_| {
             "the connection never opened: a probe was lost, or measured too low a rate".to_string()
         });
@@ -105,6 +113,21 @@ pub(crate) fn left_out_of_capture(capture: &Capture) -> Option<Warning> {
             "{count} packets are not in the capture, since they have no form on the wire; the first: {why}"
         ),
     })
+}
+
+/// What Hybla's authors ask for and a flow has not, as settings.
+fn missing_companions(tcp: &longhaul_scenario::TcpSpec) -> Vec<&'static str> {
+    if !matches!(tcp.congestion, Algorithm::Hybla(_)) {
+        return vec![];
+    }
+    let estimated = tcp.initial_ssthresh.is_some() || matches!(tcp.slow_start, SlowStartKind::PacketPair(_));
+    let needed = [
+        (tcp.variant.is_selective(), "variant = \"sack\""),
+        (tcp.timestamps, "timestamps = true"),
+        (tcp.pacing != Pacing::Off, "pacing = \"window\""),
+        (estimated, "slow_start = \"packet_pair\" (or initial_ssthresh)"),
+    ];
+    needed.into_iter().filter(|(has, _)| !has).map(|(_, setting)| setting).collect()
 }
 
 /// The round trip that a sender's window has to fill, in seconds: without queues that of the path, unless a middlebox

@@ -174,6 +174,9 @@ pub struct Config {
     /// The initial window. The caller gives it to the congestion control too; the connection uses it as restart
     /// window only, for the MSS agreed on.
     pub initial_window: InitialWindow,
+    /// In slow start the window grows up to twice the most that was in flight in a window, where the application or the receiver's
+    /// window is the limit (Linux: `tcp_is_cwnd_limited`). Otherwise it does not grow then (RFC 7661 section 4.1, RFC 9438 section 4.2).
+    pub slow_start_to_twice_flight: bool,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
     pub restart_after_idle: bool,
     /// After an idle RTO keep this share of the window, 0 to 1, and send it evenly over a smoothed round trip until the first ACK
@@ -233,6 +236,7 @@ impl Default for Config {
             nagle: true,
             minshall: false,
             initial_window: InitialWindow::Segments(10),
+            slow_start_to_twice_flight: false,
             restart_after_idle: true,
             pace_after_idle: None,
             max_burst: None,

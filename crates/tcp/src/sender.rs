@@ -39,6 +39,26 @@ pub(crate) enum Phase {
     AfterTimeout,
 }
 
+/// The most that was in flight in the present window of data: max_packets_out and cwnd_usage_seq of Linux.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    most: u64,
+    /// The window of data ends here.
+    until: u64,
+    /// The window was full in it.
+    full: bool,
+}
+
+impl Usage {
+    /// Sending stops with so much in flight. `full`: the congestion window allows no more.
+    fn note(&mut self, una: u64, max: u64, full: bool) {
+        let in_flight = max - una;
+        if una >= self.until || full || (!self.full && in_flight > self.most) {
+            *self = Usage { most: in_flight, until: max, full };
+        }
+    }
+}
+
 /// Stream offsets that one data segment carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
@@ -137,6 +157,8 @@ pub(crate) struct Sender {
     cwnd_limited_below: u64,
     /// The same for the receiver's window, where cwnd was not the limit.
     receiver_limited_below: u64,
+    /// How much of the window was in use, where slow start depends on it.
+    usage: Option<Usage>,
     round: u64,
     round_end: u64,
     /// Where one segment at a time is timed: its first byte.
@@ -245,6 +267,7 @@ impl Sender {
             burst_left: u32::MAX,
             cwnd_limited_below: 0,
             receiver_limited_below: 0,
+            usage: config.slow_start_to_twice_flight.then(Usage::default),
             round: 0,
             round_end: 0,
             timed: 1,

@@ -27,6 +27,40 @@ pub struct CubicParams {
     /// What an ACK counts for in the cubic regions: one segment (sections 4.4, 4.5) or the bytes that it covers (Linux).
     #[schemars(extend("x-unit" = "acks or bytes"))]
     pub counting: Counting,
+    /// The round trip after which the target is to be reached: the smoothed one (section 4.2) or the least (Linux).
+    #[schemars(extend("x-unit" = "smoothed or least"))]
+    pub target_rtt: TargetRtt,
+    /// Once Reno's window has reached that before the last cut it gains one segment per round trip (section 4.3); without this
+    /// it goes on gaining 3 (1 - beta) / (1 + beta) (Linux).
+    #[schemars(extend("x-unit" = "true or false"))]
+    pub reno_alpha_rises: bool,
+    /// While no loss has been seen, gain at least this share of the window per round trip (Linux: 0.05).
+    #[schemars(extend("minimum" = 0, "maximum" = 0.5, "x-unit" = "share of the window per RTT"))]
+    pub growth_before_loss: f64,
+}
+
+/// Which round trip [`CubicParams::target_rtt`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TargetRtt {
+    /// SRTT.
+    Smoothed,
+    /// The least of the connection.
+    Least,
+}
+
+impl CubicParams {
+    /// Linux's (`tcp_cubic.c`): by segments acknowledged, towards W_cubic(t + delay_min), with a constant alpha; before a loss cnt
+    /// is at most 20.
+    pub fn linux() -> Self {
+        CubicParams {
+            counting: Counting::Bytes,
+            target_rtt: TargetRtt::Least,
+            reno_alpha_rises: false,
+            growth_before_loss: 0.05,
+            ..CubicParams::default()
+        }
+    }
 }
 
 impl Default for CubicParams {
@@ -38,6 +72,9 @@ impl Default for CubicParams {
             fast_convergence: true,
             reno_friendly: true,
             counting: Counting::Acks,
+            target_rtt: TargetRtt::Smoothed,
+            reno_alpha_rises: true,
+            growth_before_loss: 0.0,
         }
     }
 }
@@ -81,11 +118,13 @@ pub struct Cubic {
     cwnd_prior: Option<f64>,
     /// The stage under way; begins with the first ACK that may grow the window after a cut or an idle period.
     stage: Option<Stage>,
+    /// No loss so far, or none since a timeout: Linux's last_max_cwnd is 0.
+    uncut: bool,
 }
 
 impl Cubic {
     fn new(params: CubicParams) -> Self {
-        Cubic { params, w_max: None, cwnd_prior: None, stage: None }
+        Cubic { params, w_max: None, cwnd_prior: None, stage: None, uncut: true }
     }
 
     /// Section 4.2: t = 0. Equation 2 gives K; without a W_max above the window, K = 0 and W_max = cwnd
@@ -128,7 +167,7 @@ impl Avoidance for Cubic {
 
         // Equation 4; alpha becomes 1 once Reno would be back where the last reduction began.
         stage.w_est += stage.alpha * share_of_window;
-        if self.cwnd_prior.is_some_and(|prior| stage.w_est >= prior) {
+        if self.params.reno_alpha_rises && self.cwnd_prior.is_some_and(|prior| stage.w_est >= prior) {
             stage.alpha = 1.0;
         }
         self.stage = Some(stage);
@@ -138,7 +177,12 @@ impl Avoidance for Cubic {
             return (stage.w_est - cwnd).max(0.0) * window.mss; // section 4.3: cwnd = W_est
         }
         // Sections 4.4 and 4.5, target as in section 4.2.
-        let target = self.w_cubic(&stage, t + ack.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+        let rtt = match self.params.target_rtt {
+            TargetRtt::Smoothed => ack.srtt,
+            TargetRtt::Least => ack.min_rtt,
+        };
+        let least = if self.uncut { cwnd * (1.0 + self.params.growth_before_loss) } else { cwnd };
+        let target = self.w_cubic(&stage, t + rtt.as_secs_f64()).clamp(least, 1.5 * cwnd);
         let share = match self.params.counting {
             Counting::Acks => 1.0 / cwnd,
             Counting::Bytes => share_of_window,
@@ -150,6 +194,7 @@ impl Avoidance for Cubic {
     fn decrease(&mut self, window: &Window, event: &Congestion) -> Cut {
         let cwnd = window.segments();
         self.remember_saturation_point(cwnd);
+        self.uncut = false;
         self.cwnd_prior = Some(cwnd);
         self.stage = None;
         let left = event.flight_size as f64 * self.params.beta;
@@ -162,6 +207,7 @@ impl Avoidance for Cubic {
         self.cwnd_prior = Some(window.segments());
         self.w_max = None;
         self.stage = None;
+        self.uncut = true;
         (event.flight_size as f64 * self.params.beta).max(2.0 * window.mss)
     }
 
@@ -309,6 +355,54 @@ mod tests {
             now = round(&mut *policy, now, Duration::from_millis(10));
         }
         assert!(policy.window() < 16_000); // W_cubic(0.21 s) = 0.4 (0.21 - 2.47)^3 + 20 = 15.4
+    }
+
+    /// tcp_cubic.c: tcp_cwnd gains 8 / (8 * 3 (1 - beta) / (1 + beta))^-1 = 0.53 segments per window acknowledged, whatever its size.
+    #[test]
+    fn linux_does_not_raise_alpha() {
+        // As in follows_reno_on_short_paths: 14 + 21 * 0.529 = 25.1 after 21 round trips, where the RFC's has 29.
+        let linux = r#"{"kind": "cubic", "counting": "bytes", "reno_alpha_rises": false}"#;
+        let mut policy = cubic(linux, 20);
+        policy.on_congestion(&event(CongestionKind::Loss, 20_000));
+        let mut now = Instant::ZERO;
+        for _ in 0..21 {
+            now = round(&mut *policy, now, Duration::from_millis(10));
+        }
+        let segments = policy.window() as f64 / MSS as f64;
+        assert!((segments / 25.1 - 1.0).abs() < 0.03, "{segments}");
+    }
+
+    /// bictcp_update adds delay_min to t, RFC 9438 section 4.2 the smoothed round trip.
+    #[test]
+    fn the_target_may_be_a_least_round_trip_ahead() {
+        // t = 5 s after the inflection at 100: with 0.1 s of least round trip 100 + 0.4 * 5.1^3 = 153.06, clamped to 150; at 3 s
+        // W_cubic(3.1) = 111.916, and W_cubic(3.5) = 117.15 with the smoothed 0.5 s.
+        for (rtt, target) in [("least", 111.916), ("smoothed", 117.15)] {
+            let json = format!(r#"{{"kind": "cubic", "reno_friendly": false, "target_rtt": "{rtt}"}}"#);
+            let mut policy = cubic(&json, 100);
+            let srtt = Duration::from_millis(500);
+            policy.on_ack(&Ack { min_rtt: Duration::ZERO, srtt: Duration::ZERO, ..ack_at(0, MSS) });
+            policy.on_ack(&Ack { srtt, ..ack_at(3000, MSS) });
+            assert_eq!(policy.window(), 100_000 + ((target - 100.0) * 10.0) as u64, "{rtt}");
+        }
+    }
+
+    /// tcp_cubic.c: cnt is at most 20 while last_max_cwnd is 0.
+    #[test]
+    fn before_a_loss_linux_gains_a_twentieth_per_round_trip() {
+        let json =
+            r#"{"kind": "cubic", "reno_friendly": false, "counting": "bytes", "growth_before_loss": 0.05}"#;
+        let mut policy = cubic(json, 100);
+        for _ in 0..100 {
+            policy.on_ack(&ack_at(0, MSS));
+        }
+        assert!((104_900..=105_200).contains(&policy.window()), "{}", policy.window());
+        policy.on_congestion(&event(CongestionKind::Loss, 100_000));
+        let before = policy.window();
+        for _ in 0..10 {
+            policy.on_ack(&ack_at(0, MSS)); // W_cubic(0.1) is 0.1 * 3 c K^2 = 1.9 segments above: a 37th of that each
+        }
+        assert!(policy.window() - before < 600, "{}", policy.window() - before);
     }
 
     #[test]

@@ -181,6 +181,7 @@ impl Sender {
             self.round_end = self.max;
         }
         let acked = report.newly_acked + std::mem::take(&mut self.sacked_unreported);
+        let doubles = self.in_slow_start && self.usage.is_some_and(|usage| self.cwnd < 2 * usage.most);
         self.cc.on_ack(&Ack {
             now: report.now,
             acked,
@@ -194,7 +195,7 @@ impl Sender {
             delivery: report.delivery,
             delivered: self.delivered,
             ack_ratio: self.ack_ratio().unwrap_or(1),
-            app_limited: report.prior_una >= self.cwnd_limited_below,
+            app_limited: report.prior_una >= self.cwnd_limited_below && !doubles,
             receiver_limited: (self.cwnd_limited_below..self.receiver_limited_below)
                 .contains(&report.prior_una),
             in_recovery: report.prior_phase == Phase::FastRecovery

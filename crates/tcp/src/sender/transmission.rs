@@ -41,8 +41,12 @@ impl Sender {
                         return Ok(chunk);
                     }
                 }
-                let full = !matches!(limit, Limit::Application | Limit::ReceiverWindow);
-                if full || self.pipe() + self.mss > self.cwnd {
+                let full = !matches!(limit, Limit::Application | Limit::ReceiverWindow)
+                    || self.pipe() + self.mss > self.cwnd;
+                if let Some(usage) = &mut self.usage {
+                    usage.note(self.una, self.max, full);
+                }
+                if full {
                     self.cwnd_limited_below = self.max;
                     if limit == Limit::ReceiverWindow && self.max > self.una {
                         // Both windows are full: a larger one at the receiver would let nothing go.
