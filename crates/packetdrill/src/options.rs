@@ -166,7 +166,7 @@ impl Settings {
                 mss -= TIMESTAMPS;
             }
         }
-        TcpSpec { mss: Size::from_bytes(u64::from(mss)), ..self.tcp.clone() }.congestion_control()
+        TcpSpec { mss: Size::from_bytes(u64::from(mss)), ..self.tcp.clone() }.congestion_control(0)
     }
 }
 
