@@ -31,7 +31,8 @@ pub const ITEM_HEADER: u32 = 24;
 /// The same of a parity.
 pub const PARITY_HEADER: u32 = 18;
 
-/// What identifies a connection to the other end: both addresses and ports on real packets. It means nothing to the protocol.
+/// Identifies a connection to the other end: its number, direction and ports, and whether it began established. Addresses
+/// follow from the number, which both ends share. The protocol does not interpret it.
 pub type Key = [u8; 12];
 
 /// One thing that the surrogate tells the pseudo proxy, exactly once.

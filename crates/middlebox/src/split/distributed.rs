@@ -7,7 +7,9 @@
 //! buffers fill, and nothing is dropped. At the far end a slow host holds back all that share its connection over the long
 //! hop, if [`FlowControl::Window`] says so; else its data waits there without limit.
 //!
-//! Both nodes are one object here, as in the paper; what one of them knows of the other comes to it in records alone.
+//! Both nodes are one object here, as in the paper. Records cross the long hop in packets and take effect at the other node
+//! when they arrive. Three things do not cross in packets: where each record ends (`RecordLine`), the direction and ports of
+//! a newly opened connection, and the failure of a connection over the long hop.
 
 use super::half::{Half, LongEnd, Owner};
 use super::hosts::{self, Hosts, Undelivered};
