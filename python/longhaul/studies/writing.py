@@ -1,4 +1,4 @@
-"""A study's outcome as one HTML file, as a Markdown document with its figures, and as JSON."""
+"""Writes the outcome of a study as one HTML file, as a Markdown document with figures, and as JSON."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .cost import Cost, costs
 from .drawing import Drawn, file_name, save_all
 from .judging import Judged, counts
 from .model import ResultTable, Study
+from .prose import wrapped
 from .results import NotRun, Results
 
 _MARKS = {"reproduced": "reproduced", "partly": "*partly*", "not": "**not**", "not run": "not run"}
@@ -22,13 +23,13 @@ _MARKS = {"reproduced": "reproduced", "partly": "*partly*", "not": "**not**", "n
 
 @dataclass(frozen=True)
 class Outcome:
-    """A study at one scale: what was measured, how it compares, the figures."""
+    """A study at one scale: results, verdicts, figures."""
 
     study: Study
     results: Results
     judged: Sequence[Judged]
     drawn: Sequence[Drawn]
-    #: Other builds of the simulator whose results were taken over, with the number that was checked.
+    #: Other builds of the simulator whose results were accepted, with the number of checked runs.
     accepted: Sequence[dict[str, Any]] = ()
 
     @property
@@ -38,13 +39,13 @@ class Outcome:
 
     @property
     def costs(self) -> list[Cost]:
-        """What the experiments cost that have runs at this scale."""
+        """The cost of each experiment with runs at this scale."""
         found = costs(self.results, [experiment.id for experiment in self.study.experiments])
         return [cost for cost in found if cost.runs]
 
     @property
     def tables(self) -> list[tuple[ResultTable, list[list[str]]]]:
-        """The study's tables whose runs are done."""
+        """Tables of the study with all their runs done."""
         found = []
         for table in self.study.tables:
             try:
@@ -55,18 +56,18 @@ class Outcome:
 
     @property
     def runs(self) -> tuple[int, int]:
-        """Different runs that are done, and all of this scale."""
+        """Number of finished runs and of all runs at this scale; shared runs count once."""
         rows = {row.run_id: row for row in self.results.rows}.values()
         return sum(row.metrics is not None for row in rows), len(rows)
 
 
 def write_json(outcome: Outcome, path: Path) -> None:
-    """Targets with their verdicts, for programs."""
+    """Writes targets with verdicts as JSON."""
     write_atomically(path, json_text(as_json(outcome)))
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
-    """The outcome as JSON has it."""
+    """The outcome as a JSON object."""
     done, total = outcome.runs
     return {
         "longhaul": core.version(),
@@ -87,7 +88,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def write_html(outcome: Outcome, path: Path) -> None:
-    """The report: one file with everything in it."""
+    """Writes the report, a single self-contained file."""
     images = {
         item.figure.id: "data:image/png;base64," + base64.b64encode(item.png).decode()
         for item in outcome.drawn
@@ -123,9 +124,9 @@ def write_markdown(
     sections: Mapping[str, str] | None = None,
     with_costs: bool = True,
 ) -> None:
-    """The document: verdicts of each scale beside each other, and each figure from the last scale that has it.
+    """Writes the document: verdicts of all scales side by side, and each figure from the last scale that has it.
 
-    `command` is what it is made by, if not by the study's own; `sections` are more paragraphs, by heading.
+    `command` generates it, if not the study's own command; `sections` are further paragraphs, by heading.
     """
     study = outcomes[0].study
     images = {item.figure.id: item for outcome in outcomes for item in outcome.drawn if item.png is not None}
@@ -142,10 +143,10 @@ def write_markdown(
         *_tables(outcomes, first=False),
         *(f"## {heading}\n\n{text.strip()}\n" for heading, text in {**(sections or {}), **study.findings}.items()),
         _cost_table(outcomes) if with_costs else "",
-        "## Where the paper is open\n\n" + _decisions(study) if study.decisions else "",
+        "## Open points of the paper\n\n" + _decisions(study) if study.decisions else "",
         "## Figures\n\n" + "\n".join(_figure(item, folder) for item in images.values()) if images else "",
     ]
-    write_atomically(path, "\n".join(part.rstrip() + "\n" for part in parts if part))
+    write_atomically(path, wrapped("\n".join(part.rstrip() + "\n" for part in parts if part)))
 
 
 def _standing(outcomes: Sequence[Outcome]) -> str:
@@ -162,11 +163,16 @@ def _standing(outcomes: Sequence[Outcome]) -> str:
 
 
 def _rules() -> str:
-    return (
-        "A number is *reproduced* within its tolerance and *partly* within twice that; a band, inside or within a stated margin; a row of\n"
-        "numbers, if all are, or half of them; an ordering, if every comparison holds, or two thirds; a trend, if the ends differ as they should and the rank correlation is at least 0.7, or 0.3.\n"
-        "What was not run at a scale has no verdict there.\n\n"
-    )
+    lines = [
+        "| a target that is | is *reproduced* | is *partly* reproduced |",
+        "|---|---|---|",
+        "| a number | within its tolerance | within twice the tolerance |",
+        "| a band | inside the band | outside by at most a stated margin |",
+        "| a row of numbers | if all numbers are | if at least half of them are |",
+        "| an ordering | if every comparison holds | if two thirds hold |",
+        "| a trend | if the ends differ in the stated direction and the rank correlation is at least 0.7 | at least 0.3 |",
+    ]
+    return "\n".join(lines) + "\n\nA target without runs at a scale has no verdict there.\n\n"
 
 
 def _targets(outcomes: Sequence[Outcome]) -> str:
@@ -184,7 +190,7 @@ def _targets(outcomes: Sequence[Outcome]) -> str:
 
 
 def _tables(outcomes: Sequence[Outcome], *, first: bool) -> list[str]:
-    """Those of the study's tables that stand at the top, from each scale, or the others, from the largest scale that has them."""
+    """With `first` the tables for the top, one per scale; otherwise the others, from the largest scale that has them."""
     found = {
         (table.title, outcome.scale if first else ""): (table, rows, outcome.scale)
         for outcome in outcomes
@@ -211,14 +217,14 @@ def _reasons(outcomes: Sequence[Outcome]) -> str:
     for name, item in missed.items():
         by_reason.setdefault(item.reason, []).append(name)
     lines = [f"* **{', '.join(names)}**: {reason}" for reason, names in by_reason.items()]
-    return "## What is missed, and why\n\n" + "\n".join(lines) + "\n"
+    return "## Missed targets and their causes\n\n" + "\n".join(lines) + "\n"
 
 
 def _cost_table(outcomes: Sequence[Outcome]) -> str:
     lines = [
-        "## What it costs\n\nCPU time; what is missing is reckoned from what was run. "
-        "Runs that experiments share count once.\n",
-        "| scale | experiment | runs | done | time of those | all |",
+        "## Cost\n\nCPU time. The cost of missing runs is estimated from the finished ones. "
+        "A run that several experiments share counts once.\n",
+        "| scale | experiment | runs | done | CPU time | estimate for all runs |",
         "|---|---|---:|---:|---:|---:|",
     ]
     for outcome in outcomes:
@@ -237,7 +243,7 @@ def _times(cost: Cost) -> tuple[str, str]:
 
 
 def hours(seconds: float) -> str:
-    """A time for people.
+    """A readable duration; `seconds` in s.
 
     >>> hours(42), hours(600), hours(90000)
     ('42 s', '10 min', '25 h')
@@ -265,7 +271,7 @@ def _cell(text: str) -> str:
 
 
 def summary(judged: Sequence[Judged]) -> str:
-    """How it stands in one line.
+    """The counts of verdicts in one line.
 
     >>> summary([])
     '0 targets'

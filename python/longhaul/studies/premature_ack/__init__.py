@@ -18,7 +18,7 @@ STUDY = Study(
     about=(
         "A PEP between a fast and a slow network keeps copies of the packets of a connection and acknowledges the oldest W of them to"
         " the source. How does the throughput depend on this watermark, on the delays of both networks and on the PEP's buffer of N"
-        " packets? In class R-1 more is never worse; in class R-2 the buffer overflows from some W on, and the throughput falls."
+        " packets? In class R-1 a larger W is never worse. In class R-2 the buffer overflows above some W, and the throughput falls."
     ),
     scales=SCALES,
     experiments=EXPERIMENTS,

@@ -16,10 +16,10 @@ from .targets import shares_of_best
 
 _NUMBERS = {"P1": "4", "P2": "5", "P3": "6", "P4": "7", "P5": "9", "P6": "10"}
 _CAPTIONS = {
-    "P1": "Rises, and stays at D-Net's rate: class R-1.",
-    "P2": "The window of 20 packets over S-Net's round trip of 200 ms is the limit: 0.8 Mbit/s.",
-    "P3": "From some W on the buffer overflows, and the source waits for the real ACKs of through packets: class R-2.",
-    "P4": "The same with a longer D-Net, whose bandwidth-delay product the buffer does not hold.",
+    "P1": "The throughput rises and stays at D-Net's rate: class R-1.",
+    "P2": "The limit is the window of 20 packets per round trip of S-Net (200 ms): 0.8 Mbit/s.",
+    "P3": "Above some W the buffer overflows, and the source waits for the real ACKs of through packets: class R-2.",
+    "P4": "The same with a longer D-Net, whose BDP exceeds the buffer.",
     "P5": "As figure 4 with a longer D-Net: class R-2.",
     "P6": "As figure 4 with a smaller buffer: class R-2.",
 }
@@ -29,7 +29,7 @@ def _over_w(name: str) -> Callable[[Results], Drawing]:
     def draw(results: Results) -> Drawing:
         drawing, (axes,) = panels()
         drawn = False
-        for experiment, style, label in (("curves", "o-", "as printed"), ("strict", "x", "every promise kept")):
+        for experiment, style, label in (("curves", "o-", "as printed"), ("strict", "x", "strict")):
             try:
                 values = curve(results, experiment, *CURVES[name]).values
             except NotRun:
@@ -49,7 +49,7 @@ def _map(results: Results) -> Drawing:
     """Class by d_S and d_D, a panel for each N."""
     found = curves(results)
     if not found:
-        raise NotRun("no curve of the grid is whole")
+        raise NotRun("no curve of the grid is complete")
     sources, sinks, buffers = (sorted({point[i] for point in found}) for i in range(3))
     drawing, all_axes = panels(len(buffers))
     drawing.set_size_inches(2.4 * len(buffers) + 0.6, 2.9)
@@ -114,7 +114,7 @@ FIGURES = (
         )
         for name, number in _NUMBERS.items()
     ),
-    Figure("map", "where the classes fall", "Dark: class R-2, with the last W before the fall. The paper describes this in words (section 4.3).", _map, ("grid",)),
-    Figure("start", "the beginning over W", "Delays 80 and 100 ms, N 50.", _start, ("start",)),
-    Figure("automatic", "the automatic watermark against the best fixed one", "Each curve is ordered by its own values. Half the buffer is what one might choose without measuring.", _automatic, ("automatic", "strict")),
+    Figure("map", "classes by delays and buffer", "Dark: class R-2, with the last W before the fall. The paper describes this in words (section 4.3).", _map, ("grid",)),
+    Figure("start", "time of the first packets over W", "Delays 80 and 100 ms, N 50.", _start, ("start",)),
+    Figure("automatic", "the automatic watermark compared with the best fixed one", "Each curve is sorted by its own values. Half the buffer is a plausible choice without measurements.", _automatic, ("automatic", "strict")),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is varied, at each scale. The full scale is the paper's grid: every delay, buffer and watermark."""
+"""Experiments and their points at each scale. The full scale is the paper's grid: every delay, buffer and watermark."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TINY = {
     "P6": (0, 10, 18, 20, 21, 22, 25, 30),
 }
 _QUICK_S, _QUICK_D, _QUICK_N = (1, 50, 80, 120, 200), (10, 50, 100, 150, 200), (30, 50, 100)
-#: Packets of the transfer by which the start is timed.
+#: Packets of the transfer that measures the start.
 START_UP = 100
 
 
@@ -43,7 +43,7 @@ def curves(scale: str) -> list[Case]:
 
 
 def strict(scale: str) -> list[Case]:
-    """The same, and a thinned grid, with a PEP that never acknowledges what it cannot send again (decision D1)."""
+    """The same, and a thinned grid, with a PEP that only acknowledges packets that it can retransmit (decision D1)."""
     if scale == "tiny":
         return []
     points = {(*curve, w) for curve in CURVES.values() for w in range(curve[2] + 1)}
@@ -73,13 +73,13 @@ def automatic(scale: str) -> list[Case]:
 
 
 def start_up(scale: str) -> list[Case]:
-    """How long the first packets take."""
+    """The time of the first packets."""
     step = 10 if scale == "tiny" else 5
     return [case(*CURVES["P1"], w, packets=START_UP) for w in range(0, 51, step)]
 
 
 def windows(scale: str) -> list[Case]:
-    """Beyond the paper: a PEP that offers the source a larger window than the destination does, where 20 packets hold it up."""
+    """Beyond the paper: a PEP that advertises a larger window than the destination, where 20 packets limit the source."""
     if scale == "tiny":
         return []
     d_s, d_d, _ = CURVES["P2"]
@@ -112,7 +112,7 @@ _REPAIRS: tuple[tuple[str, int | str, dict[str, Any]], ...] = (
 
 EXPERIMENTS = (
     Experiment("curves", "Throughput over W, the six figures", "4", curves),
-    Experiment("strict", "The same with a PEP that keeps every promise", "beyond the paper", strict),
+    Experiment("strict", "The same with a strict PEP", "beyond the paper", strict),
     Experiment("grid", "Every delay, buffer and watermark", "4.3", grid),
     Experiment("automatic", "The automatic watermark at the same points", "beyond the paper", automatic),
     Experiment("start", f"Time of the first {START_UP} packets", "4", start_up),

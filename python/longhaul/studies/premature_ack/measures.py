@@ -1,4 +1,4 @@
-"""Throughput in Mbit/s, and what a curve of it over W is like: where it tops out, where it falls (decision D4)."""
+"""Throughput in Mbit/s, and properties of its curve over W: where it reaches its top, where it falls (decision D4)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from ..results import Results, Row
 from .scenarios import PACKET, PAYLOAD, STEP
 
-#: Differences up to so many Mbit/s do not count.
+#: Differences up to this many Mbit/s are ignored.
 SLACK = 2 * STEP
-#: A curve has fallen where it is below this share of what a smaller W gave.
+#: A curve has fallen where it is below this share of the throughput with a smaller W.
 FALL = 0.95
 
 
 def throughput(row: Row) -> float:
-    """The largest number of bits that arrived in a second, packets with their headers, in Mbit/s."""
+    """The largest number of bits that arrived in a second, headers included, in Mbit/s."""
     return row["goodput_max_bps"] * PACKET / PAYLOAD / 1e6
 
 
@@ -38,7 +38,7 @@ class Curve:
 
     @property
     def last_before_fall(self) -> int | None:
-        """The last W before the throughput falls below what smaller ones gave, with an overflow; `None` if it never does."""
+        """The last W before the throughput falls below that of a smaller W, with an overflow; `None` if it never does."""
         best, previous = 0.0, 0
         for w, value in self.values.items():
             if self.overflows[w] and value < FALL * best:
@@ -71,7 +71,7 @@ def curve(results: Results, experiment: str, d_s: int, d_d: int, n: int) -> Curv
 
 
 def curves(results: Results, experiment: str = "grid") -> dict[tuple[int, int, int], Curve]:
-    """All curves of an experiment that are whole."""
+    """All complete curves of an experiment."""
     found: dict[tuple[int, int, int], list[Row]] = {}
     for row in results[experiment].rows:
         found.setdefault((row.parameters["d_s"], row.parameters["d_d"], row.parameters["n"]), []).append(row)

@@ -15,9 +15,9 @@ BUFFERS = (30, 50, 70, 100)
 PACKET, PAYLOAD = 1000, 960
 #: Packets of the advertised window.
 WINDOW = 20
-#: Seconds that are left out, and of a whole run.
+#: Warm-up and duration of a run in seconds.
 WARMUP, DURATION = 30, 60
-#: One packet in an interval of a second, in Mbit/s: what throughputs differ by at least.
+#: One packet in an interval of a second, in Mbit/s: the smallest difference of two throughputs.
 STEP = PACKET * 8 / 1e6
 
 
@@ -33,7 +33,7 @@ def scenario(
     variant: str = "newreno",
     pep: dict[str, Any] | None = None,
 ) -> Scenario:
-    """One run; `w` may be `auto`. With `packets` the transfer has an end; `pep` changes settings of the PEP."""
+    """One run; `w` may be `auto`. `packets` limits the transfer; `pep` changes settings of the PEP."""
     built = Scenario(
         f"premature ACKs: S {d_s} ms, D {d_d} ms, N {n}, W {w}",
         duration=f"{DURATION} s", warmup=f"{0 if packets else WARMUP} s", sample="1 s", peak_goodput=True,

@@ -1,4 +1,4 @@
-"""What the paper says, as targets: the six figures' turning points, the classes over the grid, the start; and what it leaves open."""
+"""Targets from the paper: turning points of the six figures, classes over the grid, the start, and its open questions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .grids import CURVES
 from .measures import SLACK, curve, curves, through, throughput
 from .scenarios import BUFFERS, D_DELAYS, S_DELAYS
 
-_NO_RUNS = "no curve of the grid is whole"
+_NO_RUNS = "no curve of the grid is complete"
 
 
 def _is(name: str, expected: str) -> Callable[[Results], Judgement]:
@@ -105,7 +105,7 @@ def _no_trap(results: Results) -> Judgement:
     found = curves(results)
     falling = [row for row in results["automatic"].rows if _point(row) in found and found[_point(row)].falls]
     if not falling:
-        raise NotRun("no curve of class R-2 is whole")
+        raise NotRun("no curve of class R-2 is complete")
     trapped = [row for row in falling if through(row) > 0]
     return holds(
         {"never": not trapped},
@@ -158,20 +158,20 @@ TARGETS = (
     Target("P4b", "figure 7", "never reaches 1 Mbit/s", "ordering", _never_full, _C),
     Target("P5", "figure 9", "d_S 80, d_D 150, N 50: class R-2", "ordering", _is("P5", "R-2"), _C),
     Target("P6", "figure 10", "d_S 80, d_D 100, N 30: class R-2", "ordering", _is("P6", "R-2"), _C),
-    Target("P7a", "section 4.3", "class R-2 is the likelier the smaller d_S", "trend", _over(0, S_DELAYS, rising=False), _GRID),
-    Target("P7b", "section 4.3", "class R-2 is the likelier the larger d_D", "trend", _over(1, D_DELAYS, rising=True), _GRID),
-    Target("P7c", "section 4.3", "class R-2 is the likelier the smaller N", "trend", _over(2, BUFFERS, rising=False), _GRID),
-    Target("P8", "section 4", "slow start is the shorter the larger W", "trend", _start, ("start",)),
+    Target("P7a", "section 4.3", "class R-2 is more frequent with a smaller d_S", "trend", _over(0, S_DELAYS, rising=False), _GRID),
+    Target("P7b", "section 4.3", "class R-2 is more frequent with a larger d_D", "trend", _over(1, D_DELAYS, rising=True), _GRID),
+    Target("P7c", "section 4.3", "class R-2 is more frequent with a smaller N", "trend", _over(2, BUFFERS, rising=False), _GRID),
+    Target("P8", "section 4", "slow start is shorter with a larger W", "trend", _start, ("start",)),
     Target(
         "A1", "its open question", "An automatic watermark comes close to the best fixed one (ours: 95 % of it at 95 % of the points)",
         "band", _automatic, ("automatic", "strict"),
-        "It never lets the buffer overflow, and where the buffer is small against the window (N = 30, a window of 20) the best fixed W"
-        " lies above what is safe.",
+        "It never lets the buffer overflow. Where the buffer is small compared with the window (N = 30, a window of 20), the best fixed W"
+        " is above the safe value.",
     ),
     Target(
-        "A2", "its open question", "and never falls into the trap of class R-2", "ordering", _no_trap, ("automatic", "grid"),
+        "A2", "its open question", "An automatic watermark never overflows the buffer in class R-2", "ordering", _no_trap, ("automatic", "grid"),
     ),
-    Target("A3", "beyond the paper", "A PEP that never acknowledges what it cannot send again has the same classes and tops", "ordering", _strict, ("curves", "strict"), "With N = 30 the PEP as printed gains by promises that it could not keep."),
-    Target("A4", "its future work", "Where the window of 20 holds S-Net up (figure 5), a larger one offered by the PEP helps", "trend", _window, ("windows",)),
-    Target("A5", "its future work", "With loss on D-Net, repair from the PEP gives more than repair by the source", "ordering", _loss, ("loss",)),
+    Target("A3", "beyond the paper", "A PEP that only acknowledges packets that it can retransmit has the same classes and tops", "ordering", _strict, ("curves", "strict"), "With N = 30 the PEP as printed gains by ACKs for packets that it could not retransmit."),
+    Target("A4", "its future work", "Where the window of 20 limits S-Net (figure 5), a larger window advertised by the PEP helps", "trend", _window, ("windows",)),
+    Target("A5", "its future work", "With loss on D-Net, repair by the PEP gives a higher goodput than repair by the source", "ordering", _loss, ("loss",)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A split connection PEP (Innsbruck, 2009): what a shared CUBIC or SACK connection over a satellite link gains many flows."""
+"""A split connection PEP (Innsbruck, 2009): the gain of many flows from a shared CUBIC or SACK connection over a satellite link."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ STUDY = Study(
     title="A split connection PEP over a satellite link",
     source="A split connection PEP in ns-2, University of Innsbruck, 2009 (ns-2)",
     about=(
-        "Many flows over a link of 100 Mbit/s and 250 ms one way, end to end with SACK TCP, or through a proxy at either end of the link"
-        " with one connection between them that all share. How much of the link is used, how evenly, and how large must the queue be?"
+        "Many flows cross a link of 100 Mbit/s and 250 ms one way: end to end with SACK TCP, or through two proxies at the ends of the link"
+        " that share one connection among all flows. What is the utilisation, how fair is it, and how large must the queue be?"
     ),
     scales=SCALES,
     experiments=EXPERIMENTS,

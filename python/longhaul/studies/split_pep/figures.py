@@ -141,7 +141,10 @@ def _control(results: Results) -> Drawing:
     drawing, all_axes = panels(3, share_y=False)
     drawing.set_size_inches(9.5, 2.8)
     for axes, metric, title in zip(
-        all_axes, (utilisation, fairness, delivery), ("payload (Mbit/s)", "Jain's index", "under way (s)"), strict=True
+        all_axes,
+        (utilisation, fairness, delivery),
+        ("payload (Mbit/s)", "Jain's index", "delivery time (s)"),
+        strict=True,
     ):
         values = [table.median(metric, variant=name) for name in names]
         axes.barh(range(len(names)), values, color=COLOURS[0], height=0.6)
@@ -155,11 +158,11 @@ def _control(results: Results) -> Drawing:
 
 
 FIGURES = (
-    Figure("4.1", "the split connection over hours", "SACK grows by half a packet a round trip: hours to fill the link. CUBIC does so in minutes.", _hours, ("long",)),
-    Figure("4.8", "payload on the split link over the number of flows", "Without the PEP the queue decides; with it, 300 packets are as good as 3000. A colour for each queue.", _ftp, ("ftp",)),
-    Figure("4.3", "throughput of flow 23 of 50, queue 600", "A stretch of 300 s.", _one("ftp", 50, 23, 600), ("ftp",)),
+    Figure("4.1", "the split connection over hours", "SACK grows by half a packet per round trip and needs hours to fill the link. CUBIC needs minutes.", _hours, ("long",)),
+    Figure("4.8", "payload on the split link over the number of flows", "Without the PEP the payload depends on the queue; with it, 300 packets are as good as 3000. Each queue has a colour.", _ftp, ("ftp",)),
+    Figure("4.3", "throughput of flow 23 of 50, queue 600", "An excerpt of 300 s.", _one("ftp", 50, 23, 600), ("ftp",)),
     Figure("4.7", "windows of the senders over the queue", "With the PEP the senders' round trip ends at the proxy.", _windows, ("ftp",)),
-    Figure("4.10", "throughput of Pareto flow 547 of 750, queue 1500", "A stretch of 300 s.", _one("pareto", 750, 547, 1500), ("pareto",)),
+    Figure("4.10", "throughput of Pareto flow 547 of 750, queue 1500", "An excerpt of 300 s.", _one("pareto", 750, 547, 1500), ("pareto",)),
     Figure("4.12", "Pareto traffic: payload on the split link over the queue", "The thesis has a panel for each number of flows.", _pareto, ("pareto",)),
-    Figure("control", "flow controls of the PEP, 50 FTP flows", "Under way: from the sender to the receiver's application, by Little's law.", _control, ("control",)),
+    Figure("control", "flow controls of the PEP, 50 FTP flows", "Delivery time: from the sender to the receiver's application, by Little's law.", _control, ("control",)),
 )  # fmt: skip

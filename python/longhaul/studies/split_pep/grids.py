@@ -1,4 +1,4 @@
-"""What is varied, at each scale. The full scale is the thesis's campaign: figures 4.1 to 4.12, runs of 2000 s."""
+"""Experiments and their points at each scale. The full scale is the thesis's campaign: figures 4.1 to 4.12, runs of 2000 s."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..model import Case, Experiment
 from .scenarios import case
 
 SCALES = {
-    "tiny": "single runs of a minute, for continuous integration: that everything runs",
+    "tiny": "single runs of a minute, for continuous integration: a smoke test",
     "quick": "a thinned grid, 400 s for runs with the PEP: shapes and orderings",
     "full": "the thesis's grids, 2000 s for each run, and its long run of 10,000 s",
 }
@@ -20,7 +20,7 @@ PARETO_FLOWS = (500, 750, 1000, 1500)
 MODES = ("none", "cubic", "sack")
 KINDS = ("red", "droptail")
 
-#: Seconds of a run, and of its beginning that is left out.
+#: Duration and warm-up of a run in seconds.
 _TIMES: dict[str, dict[str, Any]] = {
     "tiny": {"duration": 60, "warmup": 20},
     "quick": {"duration": 400, "warmup": 150},
@@ -104,7 +104,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def flow_control(scale: str) -> list[Case]:
-    """Beyond the thesis: its local queue against windows that close, and connections of the long hop."""
+    """Beyond the thesis: its local queue compared with windows that close, and connections of the long hop."""
     if scale == "tiny":
         return []
     none = case("none", "droptail", 600, 50, parameters={"variant": "no PEP"}, **_TIMES["quick"])

@@ -30,14 +30,14 @@ def fairness(row: Row) -> float:
 
 
 def retransmissions(row: Row) -> float:
-    """Packets that senders sent again, of all that they sent."""
+    """Retransmissions of the senders per packet sent."""
     return row["group.flows.retransmission_rate"]
 
 
 def delivery(row: Row) -> float:
-    """How long a byte was on its way: what was under way or held, over the throughput, in seconds (Little's law).
+    """Delivery time of a byte in seconds: bytes in flight or held, over the throughput (Little's law).
 
-    With the PEP, what it has acknowledged and not delivered, and a sender's round trip to it; without, half a round trip.
+    With the PEP: bytes that it has acknowledged and not delivered, and a sender's round trip to it. Without: half a round trip.
     """
     held = row.get("middlebox.pep.undelivered_mean_bytes")
     rate = row["group.flows.goodput_bps"] / 8

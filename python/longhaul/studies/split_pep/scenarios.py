@@ -22,7 +22,7 @@ RED = {
     "kind": "red", "gentle": True, "adaptive": False, "ecn": False, "max_p": 0.1, "target_delay": "5 ms", "mean_packet": "500 B",
     "queue_weight": 5.333e-6, "form": "ns2",
 }  # fmt: skip
-#: Table of section 1.5 of the specification; each event of 210 bytes is sent as a packet of 1000 bytes of payload.
+#: On/off sources (decision D9): each event of 210 bytes is sent as a packet of 1000 bytes of payload.
 PARETO = {
     "kind": "on_off", "rate": "304762 bit/s", "message": "1000 B", "on": {"pareto": "500 ms", "shape": 1.5},
     "off": {"pareto": "500 ms", "shape": 1.5},

@@ -1,4 +1,4 @@
-"""What the thesis says, as targets, by figure; and what its future work asks for."""
+"""Targets from the thesis, by figure, and from its future work."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _one_flow(results: Results) -> Judgement:
     none = _seconds(results, "none", "red", 600, 50, 23, "ftp")
     low, zero = float(np.mean(pep < 1)), (float(np.mean(none < 0.1)), float(np.mean(pep < 0.1)))
     return holds(
-        {"seldom under 1 with": low < 0.1, "touches 0 more often without": zero[0] > zero[1]},
+        {"rarely under 1 with": low < 0.1, "more often at 0 without": zero[0] > zero[1]},
         f"with the PEP under 1 Mbit/s in {100 * low:.1f} % of the seconds; under 0.1 in {100 * zero[0]:.1f} % without, {100 * zero[1]:.1f} % with",
     )
 
@@ -264,7 +264,7 @@ def _gain_pareto(results: Results) -> Judgement:
 
 
 def _control(results: Results) -> Judgement:
-    """Windows that close against the thesis's local queue."""
+    """Windows that close, compared with the thesis's local queue."""
     table = results["control"]
     queue, windows = (
         {m.__name__: table.median(m, variant=v) for m in (utilisation, fairness, delivery, retransmissions)}
@@ -272,11 +272,11 @@ def _control(results: Results) -> Judgement:
     )
     return holds(
         {
-            "as much": windows["utilisation"] > 0.98 * queue["utilisation"], "as even": windows["fairness"] > queue["fairness"] - 0.01,
-            "fewer packets sent again": windows["retransmissions"] < queue["retransmissions"], "no longer under way": windows["delivery"] < 1.1 * queue["delivery"],
+            "same throughput": windows["utilisation"] > 0.98 * queue["utilisation"], "same fairness": windows["fairness"] > queue["fairness"] - 0.01,
+            "fewer retransmissions": windows["retransmissions"] < queue["retransmissions"], "no longer delivery": windows["delivery"] < 1.1 * queue["delivery"],
         },
         "; ".join(
-            f"{name}: {v['utilisation']:.1f} Mbit/s, Jain {v['fairness']:.3f}, {v['delivery']:.2f} s under way, {100 * v['retransmissions']:.2f} % sent again"
+            f"{name}: {v['utilisation']:.1f} Mbit/s, Jain {v['fairness']:.3f}, {v['delivery']:.2f} s to deliver, {100 * v['retransmissions']:.2f} % retransmitted"
             for name, v in (("local queue", queue), ("windows", windows))
         ),
     )  # fmt: skip
@@ -299,7 +299,7 @@ def _shape(
 
 _ALL = (
     _exact("S1a", "figure 4.1", "SACK on the split link: first back-off at about 5500 s", _back_off, _L),
-    _exact("S1b", "figure 4.1", "then more than 2500 s to full utilisation", _full_again, _L),
+    _exact("S1b", "figure 4.1", "then more than 2500 s until full utilisation", _full_again, _L),
     _shape("S1c", "figure 4.1", "no gain from a PEP with SACK", _no_sack_gain),
     *(
         _exact(f"S2{letter}", "figure 4.2", f"50 FTP, RED, queue {packets}, no PEP: {paper} Mbit/s", _number(paper, "none", "red", packets, 50))
@@ -311,7 +311,7 @@ _ALL = (
                _number(paper, mode, "red", packets, 50, metric=per_flow))
         for letter, mode, packets, paper in (("a", "cubic", 3000, 1.8), ("b", "cubic", 600, 1.8), ("c", "none", 3000, 1.92), ("d", "none", 600, 1.68))
     ),
-    _shape("S3e", "figure 4.3", "flow 23: with the PEP seldom under 1 Mbit/s; without, it often touches 0", _one_flow),
+    _shape("S3e", "figure 4.3", "flow 23: with the PEP rarely under 1 Mbit/s; without it often at 0", _one_flow),
     *(
         _exact(f"S4{letter}", "figure 4.4", f"as S3 with DropTail, queue {packets}, {'PEP' if mode == 'cubic' else 'no PEP'}: {paper} Mbit/s",
                _number(paper, mode, "droptail", packets, 50, metric=per_flow))
@@ -330,7 +330,7 @@ _ALL = (
     _exact("S6d", "figure 4.6", "5 FTP, PEP: 94.2 Mbit/s", _any_queue(94.2, "droptail", 5)),
     _exact("S7a", "figure 4.7", "50 FTP, DropTail: senders' cwnd with the PEP about 30 % of that without", _window_ratio("droptail", 0.30)),
     _exact("S7b", "figure 4.7", "the same with RED: about 3 %", _window_ratio("red", 0.03)),
-    _shape("S7c", "figure 4.7", "without the PEP in proportion to the queue; with RED and the PEP independent of it", _window_and_queue),
+    _shape("S7c", "figure 4.7", "cwnd without the PEP proportional to the queue; with RED and the PEP independent of it", _window_and_queue),
     _shape("S8a", "figure 4.8", "without the PEP best at 10 to 25 flows, worse below and above", _best_number),
     _shape("S8b", "figure 4.8", "queue 3000: the PEP gains nothing", _largest_queue),
     _shape("S8c", "figure 4.8", "a local queue of 300 suffices", _small_suffices),
@@ -368,7 +368,7 @@ _ALL = (
         )
     ),
     Target("S11k", "figure 4.12", "gains up to 20 %", "band", _gain_pareto, _P),
-    _shape("F1", "its future work", "Other flow control: windows that close instead of a queue that drops (ours: as much, as even, fewer packets sent again, no longer under way)", _control, ("control",)),
+    _shape("F1", "its future work", "Other flow control: windows that close instead of a queue that drops (ours: same throughput, same fairness, fewer retransmissions, no longer delivery)", _control, ("control",)),
 )  # fmt: skip
 
 TARGETS = tuple(replace(target, reason=reason(target.id)) for target in _ALL)

@@ -1,0 +1,65 @@
+"""Line breaks of Markdown prose."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+WIDTH = 120
+#: Lines that keep their breaks: tables, headings, images, HTML.
+_AS_IT_IS = ("|", "#", "![", "<")
+_ITEM = re.compile(r"(?P<indent> *)(?P<marker>[*+-]|\d+[.)]) +")
+#: A space before a word that would begin a list, a heading, a quotation or a table at the beginning of a line.
+_BEFORE_MARKER = re.compile(r" (?=(?:[*+>|-]|#+|\d+[.)])(?: |$))")
+
+
+def wrapped(markdown: str, width: int = WIDTH) -> str:
+    """The document with paragraphs and list items broken at `width` characters; tables, headings, images and code stay.
+
+    Wrapping a wrapped document changes nothing.
+
+    >>> print(wrapped("* **A1**: it rises with the watermark\\n\\n| a | table that is wider |", 24))
+    * **A1**: it rises with
+      the watermark
+    <BLANKLINE>
+    | a | table that is wider |
+    """
+    found: list[str] = []
+    paragraph: list[str] = []
+    fenced = False
+
+    def end_paragraph() -> None:
+        found.extend(_broken(paragraph, width))
+        paragraph.clear()
+
+    for line in markdown.split("\n"):
+        fence = line.lstrip().startswith("```")
+        if fenced or fence or not line.strip() or line.startswith(_AS_IT_IS):
+            end_paragraph()
+            found.append(line)
+            fenced ^= fence
+            continue
+        if _ITEM.match(line):
+            end_paragraph()
+        paragraph.append(line)
+    end_paragraph()
+    return "\n".join(found)
+
+
+def _broken(lines: list[str], width: int) -> list[str]:
+    if not lines:
+        return []
+    item = _ITEM.match(lines[0])
+    first = item.group() if item else ""
+    text = " ".join(word for line in lines for word in line.split())
+    text = text.removeprefix(first.strip()).lstrip()
+    kept = _BEFORE_MARKER.sub("\0", text)
+    found = textwrap.wrap(
+        kept,
+        width,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\0", " ") for line in found]
