@@ -11,6 +11,8 @@ _AS_IT_IS = ("|", "#", "![", "<")
 _ITEM = re.compile(r"(?P<indent> *)(?P<marker>[*+-]|\d+[.)]) +")
 #: A space before a word that would begin a list, a heading, a quotation or a table at the beginning of a line.
 _BEFORE_MARKER = re.compile(r" (?=(?:[*+>|-]|#+|\d+[.)])(?: |$))")
+#: The space between a number and its unit.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|m?s|min|h|[kM]?B(?:/s)?|[kMG]?bit(?:/s)?)(?![\w/]))")
 
 
 def wrapped(markdown: str, width: int = WIDTH) -> str:
@@ -53,7 +55,7 @@ def _broken(lines: list[str], width: int) -> list[str]:
     first = item.group() if item else ""
     text = " ".join(word for line in lines for word in line.split())
     text = text.removeprefix(first.strip()).lstrip()
-    kept = _BEFORE_MARKER.sub("\0", text)
+    kept = _BEFORE_UNIT.sub("\0", _BEFORE_MARKER.sub("\0", text))
     found = textwrap.wrap(
         kept,
         width,

@@ -15,9 +15,9 @@ STUDY = Study(
     title="STTP, a transport protocol for interactive applications",
     source="R. J. Wade: The Design and Simulation of a Transport Protocol for Interactive Network Applications, PhD thesis, University of Leeds, June 2000",
     about=(
-        "The Shaped Token Transport Protocol beside Reno and Vegas: bulk transfers, fairness, films, requests, and all three together, as the thesis"
-        " ran them in REAL and ns-2; then what it did not look at: delays, flows that never open, fair queueing, and pages and keystrokes on a satellite path"
-        " of today. Bytes are counted at the entrance of the bottleneck, with headers; goodput is what was sent less what was dropped, as the thesis defines it."
+        "The Shaped Token Transport Protocol compared with Reno and Vegas: bulk transfers, fairness, films, requests, and all three protocols together, as the thesis"
+        " ran them in REAL and ns-2. Further experiments cover delays, flows that never open, fair queueing, and pages and keystrokes on a satellite path"
+        " of today. Bytes are counted at the entrance of the bottleneck, with headers. Goodput is bytes sent less bytes dropped, as the thesis defines it."
     ),
     scales=SCALES,
     experiments=EXPERIMENTS,

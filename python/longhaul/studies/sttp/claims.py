@@ -46,10 +46,10 @@ def _goodput(results: Results) -> Found:
         found = _by_sources(results, experiment, measures.goodput)
         off = [100 * (values[_VERSION] / values["reno"] - 1) for values in found.values()]
         least.append(min(off))
-        text.append(f"{what}: {_range(off, 3)} % beside Reno's, whatever the number of sources")
+        text.append(f"{what}: {_range(off, 3)} % compared with Reno's, for any number of sources")
     return _verdict(value > -1 for value in least), "; ".join(
         text
-    ) + "; the link is full in every run, so this tells little"
+    ) + "; the link is full in every run, so that this means little"
 
 
 def _fewer(metric: Callable[[Row], float], what: str) -> Callable[[Results], Found]:
@@ -60,7 +60,7 @@ def _fewer(metric: Callable[[Row], float], what: str) -> Callable[[Results], Fou
                 (p, n): 100 * (1 - values[_VERSION] / values[p]) if values[p] else 0.0
                 for n, values in _by_sources(results, experiment, metric).items() for p in _TCPS
             }  # fmt: skip
-            # A tie within a tenth of a per cent is none.
+            # A difference within a tenth of a per cent is a tie.
             checks += [value > -0.1 for value in less.values()]
             for p, name in zip(_TCPS, ("Reno", "Vegas"), strict=True):
                 series = {n: value for (of, n), value in less.items() if of == p}
@@ -124,7 +124,7 @@ def _starves(results: Results) -> Found:
         values = results["contests"].values(measures.share, user="strict", path=path, rival=rival, queue="droptail")
         mean = measures.interval(values).mean
         held.append(mean < 0.25)
-        text.append(f"beside as many flows of {RIVAL_NAMES[rival]} at {path}: {100 * mean:.0f} % of what both get")
+        text.append(f"against as many flows of {RIVAL_NAMES[rival]} at {path}: {100 * mean:.0f} % of their total")
     return _verdict(held), "; ".join(text)
 
 
@@ -134,7 +134,7 @@ def _people(metric: str, what: str) -> Callable[[Results], Found]:
         for rival in practical.BESIDE:
             values = {u: table.median(metric, user=u, rival=rival) for u in ("strict", "all", "cubic", "bbr")}
             held.append(values["strict"] <= min(values["cubic"], values["bbr"]))
-            place = "alone" if rival == "nobody" else f"beside {RIVAL_NAMES[rival]}"
+            place = "alone" if rival == "nobody" else f"with {RIVAL_NAMES[rival]}"
             text.append(
                 f"{place} {values['strict']:.2f} s, with all additions {values['all']:.2f} s (CUBIC {values['cubic']:.2f} s, BBR {values['bbr']:.2f} s)"
             )
@@ -143,15 +143,15 @@ def _people(metric: str, what: str) -> Callable[[Results], Found]:
     return found
 
 
-#: Where it is said, what is said.
+#: The claims with their comparisons.
 CLAIMS: Sequence[tuple[str, Callable[[Results], Found]]] = (
-    ("Goodput is TCP's", _goodput),
+    ("STTP has TCP's goodput", _goodput),
     ("with fewer transmissions", _fewer(measures.sent, "bytes sent")),
     ("and fewer losses", _fewer(measures.dropped, "bytes dropped")),
     ("It is as fair as TCP", _fairness),
     ("The probe is reliable", _opens),
     ("It keeps queues short", _queue),
-    ("It starves beside Reno (and its like)", _starves),
+    ("It starves in competition with Reno and the like", _starves),
     (
         "It suits interactive use: pages at 50 Mbit/s down, 5 up, 600 ms",
         _people("group.pages.page_time_p95_s", "pages"),
@@ -174,8 +174,8 @@ def _rows(results: Results) -> list[list[str]]:
 
 CLAIMS_TABLE = ResultTable(
     "The claims",
-    "Confirmed where every comparison holds, refuted where none does; means over seeds, medians of users' times. STTP is the version that the appendix's tables"
-    " fit (`sttp half`: last/new, tokens by a timer, 5:5, half the rate after a timeout), strict as the thesis has it.",
+    "A claim is confirmed if every comparison holds, and refuted if none does. Values are means over seeds, and medians of users' times. STTP is the version that fits the appendix's tables"
+    " (`sttp half`: last/new, tokens by a timer, 5:5, half the rate after a timeout), strict as in the thesis.",
     ("claim", "verdict", "numbers"),
     _rows,
     first=True,

@@ -92,7 +92,7 @@ def _mixed(results: Results) -> Drawing:
 
 
 def _unseen(results: Results) -> Drawing:
-    """What the thesis has not looked at: queueing delay, Jain's index, flows that never open."""
+    """Not in the thesis: queueing delay, Jain's index, flows that never open."""
     drawing, axes = panels(3, share_y=False)
     metrics: list[tuple[Callable[[Row], float], str]] = [
         (lambda row: 1e3 * measures.queue_delay(row), "mean queueing delay (ms)"),
@@ -251,17 +251,17 @@ def _three(first: int, experiment: str, of: str, caption: str) -> list[Figure]:
 
 
 FIGURES = (
-    Figure("4.2", "Packets sent in each interval", "Reno swings; STTP varies little and steps down as sources join, says the thesis.", _intervals, ("functional",)),
+    Figure("4.2", "Packets sent in each interval", "The thesis: Reno swings; STTP varies little and steps down as sources join.", _intervals, ("functional",)),
     *_three(4, "transfers", "Bulk transfers", f"{_GREY} The thesis says packets; its tables have bytes."),
     *_three(7, "video", "Films", _GREY),
-    *_three(10, "requests", "Requests", "The thesis's figures have no numbers that survive."),
-    Figure("4.13", "A third of each protocol", "Reno pulls ahead from 15 nodes on, says the thesis.", _mixed, ("mixed",)),
+    *_three(10, "requests", "Requests", "The numbers of the thesis's figures are not available."),
+    Figure("4.13", "A third of each protocol", "The thesis: Reno leads from 15 nodes on.", _mixed, ("mixed",)),
     Figure("A", "Delay, fairness, flows that never open", "Not in the thesis: experiment 2.", _unseen, ("transfers",)),
     Figure("B", "Packet pairs and fair queueing", "Not in the thesis: experiment 2 with routers that serve flows in turn.", _disciplines, ("queues",)),
-    Figure("C", "Pages", "50 Mbit/s, 600 ms: 95 % of pages take no longer.", _modern("pages", "page_time_p95_s", "95 % page time"), ("modern",)),
-    Figure("D", "Keystrokes", "50 Mbit/s, 600 ms: 95 % of echoes take no longer.", _modern("keys", "response_time_p95_s", "95 % latency"), ("modern",)),
-    Figure("E", "What each addition brings among its own kind", "Fifty transfers at 2 Mbit/s, and four at 50 Mbit/s and 600 ms.", _additions, ("additions",)),
-    Figure("F", "What each addition brings beside a rival", "50 % is an equal share.", _shares, ("contests",)),
-    Figure("G", "What a reader feels", "50 Mbit/s down, 5 up, 600 ms: 95 % of pages take no longer.", _felt("pages", "page_time_p95_s", "95 % page time"), ("people",)),
-    Figure("H", "What a typist feels", "50 Mbit/s down, 5 up, 600 ms: 95 % of echoes take no longer.", _felt("keys", "response_time_p95_s", "95 % latency"), ("people",)),
+    Figure("C", "Pages", "50 Mbit/s, 600 ms: the time within which 95 % of pages are complete.", _modern("pages", "page_time_p95_s", "95 % page time"), ("modern",)),
+    Figure("D", "Keystrokes", "50 Mbit/s, 600 ms: the time within which 95 % of echoes arrive.", _modern("keys", "response_time_p95_s", "95 % latency"), ("modern",)),
+    Figure("E", "The effect of each addition without rivals", "Fifty transfers at 2 Mbit/s, and four at 50 Mbit/s and 600 ms.", _additions, ("additions",)),
+    Figure("F", "The effect of each addition in competition with a rival", "50 % is an equal share.", _shares, ("contests",)),
+    Figure("G", "Page times", "50 Mbit/s down, 5 up, 600 ms: the time within which 95 % of pages are complete.", _felt("pages", "page_time_p95_s", "95 % page time"), ("people",)),
+    Figure("H", "Echo times of keystrokes", "50 Mbit/s down, 5 up, 600 ms: the time within which 95 % of echoes arrive.", _felt("keys", "response_time_p95_s", "95 % latency"), ("people",)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is run: the thesis's experiments 1 to 6 and long runs, its side experiments, and what it did not look at."""
+"""Experiments: the thesis's 1 to 6, its long runs and side experiments, and further ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .scenarios import (
 )
 from .tables import APPENDIX_1, APPENDIX_2, TABLE_4_5, VERSIONS
 
-#: What experiments 2, 4, 5 and the long runs compare.
+#: Protocols that experiments 2, 4, 5 and the long runs compare.
 COMPARED = ("reno", "vegas", *VERSIONS)
 
 SCALES = {
@@ -47,13 +47,13 @@ FIRST_PROTOCOLS: Mapping[str, str | Settings] = {
     "sttp": sttp(**_PATIENT),
     "sttp half": sttp(timeout_factor=0.5, **_PATIENT),
 }
-#: Readings of the printed scaling factor (section 1.5), and of what else the thesis leaves open.
+#: Readings of the printed scaling factor, and of other open points of the thesis.
 READINGS: Mapping[str, Settings] = {
     "R1, timer": {"scaling": "linear"}, "R1, acks": {"scaling": "linear", "bucket": "acks"}, "R2, timer": {}, "R2, acks": {"bucket": "acks"},
     "R3": {"scaling": "literal"}, "tokens scaled": {"scale_tokens": True}, "R2, timer, half": {"timeout_factor": 0.5},
     "R2, acks, half": {"bucket": "acks", "timeout_factor": 0.5},
 }  # fmt: skip
-#: What the thesis proposes for lost and misleading probes (sections 5.1.2 and 6.3).
+#: The thesis's proposals for lost and misleading probes (sections 5.1.2 and 6.3).
 STARTS: Mapping[str, Settings] = {
     "strict": {}, "retry": {"retries": RETRIES}, "train": {"retries": RETRIES, "probes": 10},
     "large probes": {"retries": RETRIES, "size": "1000 B"},
@@ -97,7 +97,7 @@ FIRST_BUFFERS, FIRST_WINDOWS = (64, 128, 200), (0, 20)
 
 
 def first(scale: str) -> list[Case]:
-    """Experiment 1 with what its description leaves open read otherwise."""
+    """Experiment 1 with other readings of its open points."""
     return [
         Case({"protocol": name, "buffer": buffer, "window": window}, topology_1(protocol, queue=buffer, window=window or None), _seeds(scale), tables=True, weight=0.1)
         for name, protocol in _thin(scale, tuple(FIRST_READINGS.items()), ()) for buffer in FIRST_BUFFERS for window in FIRST_WINDOWS
@@ -213,7 +213,7 @@ def bounds(scale: str) -> list[Case]:
 
 
 def readings(scale: str) -> list[Case]:
-    """S2, the negative control R3, and readings of what the thesis leaves open."""
+    """S2, the negative control R3, and readings of open points of the thesis."""
     return _variants(scale, READINGS, "reading")
 
 
@@ -237,7 +237,7 @@ def starts(scale: str) -> list[Case]:
 
 
 def swings(scale: str) -> list[Case]:
-    """S3: one flow beside cross traffic that comes and goes (0.4 of 0.5 Mbit/s, every 20 s), unweighted and weighted."""
+    """S3: one flow with on/off cross traffic (0.4 of 0.5 Mbit/s, every 20 s), unweighted and weighted."""
 
     def scenario(w_new: float) -> Any:
         built = dumbbell("cross traffic", rate=5e5, queue=64, duration=400, sample=1)
@@ -288,13 +288,13 @@ def timers(scale: str) -> list[Case]:
     ]  # fmt: skip
 
 
-#: The modern path: what users run, and beside what.
+#: The modern path: the users' protocols, and their rivals.
 FOREGROUND = ("cubic", "reno", "bbr", "vegas", "sttp")
 RIVALS = ("nobody", "cubic", "bbr")
 
 
 def modern(scale: str) -> list[Case]:
-    """50 Mbit/s and 600 ms: pages, keystrokes and transfers of one protocol, beside transfers of CUBIC or BBR."""
+    """50 Mbit/s and 600 ms: pages, keystrokes and transfers of one protocol, together with transfers of CUBIC or BBR."""
     seeds = {"tiny": 1, "quick": 1, "full": 10}[scale]
     points = [(user, rival) for user in FOREGROUND for rival in RIVALS]
     return [
@@ -305,7 +305,7 @@ def modern(scale: str) -> list[Case]:
 
 EXPERIMENTS = (
     Experiment("functional", "Experiment 1: six sources, one after the other, at 64 kbit/s", "4.2.1", functional),
-    Experiment("first", "Experiment 1 read otherwise: buffers, windows, buckets", "4.2.1", first),
+    Experiment("first", "Experiment 1 with other readings: buffers, windows, buckets", "4.2.1", first),
     Experiment("transfers", "Experiment 2: bulk transfers at 2 Mbit/s", "4.2.2", transfers),
     Experiment("fairness", "Experiment 3: fairness at 128 kbit/s", "4.2.3", fairness),
     Experiment("video", "Experiment 4: films at 0.5 Mbit/s", "4.2.4", video),
@@ -322,7 +322,7 @@ EXPERIMENTS = (
     Experiment("timers", "Experiments 2 and 4 with an RTO of at least 1 s", "-", timers),
     Experiment("modern", "Pages and keystrokes at 50 Mbit/s and 600 ms", "-", modern),
     Experiment("additions", "Made practical: each addition among its own kind", "6.3", practical.additions),
-    Experiment("contests", "Made practical: each addition beside a rival", "6.3", practical.contests),
+    Experiment("contests", "Made practical: each addition in competition with a rival", "6.3", practical.contests),
     Experiment("people", "Made practical: pages and keystrokes", "6.3", practical.people),
     Experiment("late", "Made practical: a flow that begins in another's queue", "6.3", practical.late),
 )

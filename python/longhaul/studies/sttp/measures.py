@@ -1,4 +1,4 @@
-"""What the thesis counts, from the monitor at the bottleneck (specification, section 4), and what it did not. Bytes, seconds, shares."""
+"""The thesis's measures, from the monitor at the bottleneck, and further ones. Bytes, seconds, shares."""
 
 from __future__ import annotations
 

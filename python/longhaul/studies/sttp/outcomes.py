@@ -1,4 +1,4 @@
-"""Tables of the document: experiment 1 read otherwise, and what each addition of the practical STTP brings."""
+"""Tables of the document: other readings of experiment 1, and the effect of each addition of the practical STTP."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _alone(queue: str) -> ResultTable:
     name = {"droptail": "first in, first out", "drr": "deficit round robin"}[queue]
     counts = ", ".join(f"{count} at {path}" for path, (_, count, _) in practical.PATHS.items())
     return ResultTable(
-        f"What each addition brings among its own kind: {name}",
+        f"The effect of each addition without rivals: {name}",
         f"Transfers ({counts}, four at {SATELLITE} with 5 Mbit/s up): utilisation of the bottleneck, packets dropped, mean queueing delay, Jain's index, flows that never open.",
         ("", *paths),
         rows,
@@ -80,8 +80,8 @@ def _contests() -> ResultTable:
         ]  # fmt: skip
 
     return ResultTable(
-        "What each addition brings beside a rival",
-        f"As many flows of a rival begin later (five at 2 Mbit/s, one at {SATELLITE}): share of what both get, 50 % being equal; packets dropped.",
+        "The effect of each addition in competition with a rival",
+        f"As many flows of a rival begin later (five at 2 Mbit/s, one at {SATELLITE}): share of the total of both (50 % is equal); packets dropped.",
         ("", *(f"{RIVAL_NAMES[rival]}, {path}, {queue}" for path, rival, queue in places)),
         rows,
         ("contests",),
@@ -101,9 +101,9 @@ def _people() -> ResultTable:
         ]
 
     return ResultTable(
-        "What a reader and a typist feel",
-        f"{SATELLITE}, 5 Mbit/s up: pages and echoes of keystrokes, mean and 95 %, beside two files of the same kind, and two of a rival besides.",
-        ("", "no rival", "beside CUBIC", "beside BBR"),
+        "Page and echo times",
+        f"{SATELLITE}, 5 Mbit/s up: pages and echoes of keystrokes, mean and 95 %, together with two files of the same protocol, and with two more of a rival.",
+        ("", "no rival", "with CUBIC", "with BBR"),
         rows,
         ("people",),
     )
@@ -156,7 +156,7 @@ def _first() -> ResultTable:
         ]
 
     return ResultTable(
-        "Experiment 1 read otherwise",
+        "Experiment 1 with other readings",
         "Packets sent in an interval by all six sources, share of them dropped at either queue, and the first two sources' rate over the others'. The thesis: Reno 160 and 38 %, ratio 1.7; STTP 128, none, 2.9.",
         ("", *points),
         rows,

@@ -1,4 +1,4 @@
-"""STTP made practical: what the thesis left as future work (sections 5.1.2 and 6.3), each addition alone and all together."""
+"""STTP made practical: the thesis's future work (sections 5.1.2 and 6.3), each addition alone and all together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .scenarios import (
 
 @dataclass(frozen=True)
 class Addition:
-    """What is added to strict STTP: to its probes, to its congestion control, to the connection."""
+    """Additions to strict STTP: to its probes, to its congestion control, to the connection."""
 
     probe: Settings
     congestion: Settings
@@ -68,10 +68,10 @@ PATHS: Mapping[str, tuple[float, int, int]] = {
 }  # fmt: skip
 #: 50 Mbit/s down, 5 up, 600 ms.
 SATELLITE = "50 Mbit/s, 600 ms"
-#: Where additions are tried beside a rival: of the thesis Reno at 2 Mbit/s, and today's.
+#: Paths and rivals of the contests: Reno at 2 Mbit/s from the thesis, and today's.
 CONTESTS = (("2 Mbit/s", "reno"), (SATELLITE, "cubic"), (SATELLITE, "bbr"))
 QUEUES = ("droptail", "drr")
-#: What stands beside the additions for comparison.
+#: Protocols that the additions are compared with.
 REFERENCES: Mapping[str, tuple[str, ...]] = {"thesis": ("reno",), "today": ("cubic", "bbr")}
 _UP = 5e6
 #: Seconds; the first third is left out of averages.
@@ -149,7 +149,7 @@ def _contest(user: str, path: str, rival: str, queue: str, duration: int) -> Sce
 
 
 def contests(scale: str) -> list[Case]:
-    """Each addition beside as many flows of a rival."""
+    """Each addition in competition with as many flows of a rival."""
     points = [
         (user, path, rival, queue)
         for path, rival in CONTESTS
@@ -164,7 +164,7 @@ def contests(scale: str) -> list[Case]:
     ]  # fmt: skip
 
 
-#: What transfers stand beside pages and keystrokes: of their own kind, or of a rival besides.
+#: Transfers that compete with pages and keystrokes: of the same protocol, and of a rival.
 BESIDE = ("nobody", "cubic", "bbr")
 
 

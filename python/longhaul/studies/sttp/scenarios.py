@@ -1,4 +1,4 @@
-"""The thesis's two topologies and its traffic as scenarios (specification, section 3), and a path of today.
+"""The thesis's two topologies and its traffic as scenarios, and a path of today.
 
 Rates in bit/s, times in seconds, packets with their headers.
 """
@@ -172,7 +172,7 @@ KEYS = {"kind": "keystrokes"}
 
 
 def modern_tcp(protocol: str) -> dict[str, Any]:
-    """A connection of today: SACK and RACK, windows without limits; STTP as its specification would deploy it (section 1.11)."""
+    """A connection of today: SACK and RACK, no window limits; STTP with retries of probes and limited steps (decision M)."""
     shared: dict[str, Any] = {"variant": "rack", "mss": "1460 B", "initial_window": 10, "nagle": False}
     if protocol.startswith("sttp"):
         settings: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The thesis's tables with numbers, as its specification restates them (sections 5.1 to 5.4 and 5.7)."""
+"""The thesis's tables with numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the thesis says, row by row, and how it is looked for (specification, section 5)."""
+"""Targets from the thesis, row by row, with their comparisons."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def _full_queue(user: str) -> Judge:
 
 
 def _delays(user: str) -> Judge:
-    """STTP's queueing delay beside Reno's."""
+    """STTP's queueing delay compared with Reno's."""
 
     def judge(results: Results) -> Judgement:
         table = results["transfers"]
@@ -466,7 +466,7 @@ def _ratio_reading(results: Results) -> Judgement:
 
 
 def _which_reading(results: Results) -> Judgement:
-    """Every reading's sent bytes beside the appendix's, at 10, 50 and 100 sources."""
+    """Every reading's sent bytes compared with the appendix's, at 10, 50 and 100 sources."""
     table = results["readings"]
     text, fits = [], {}
     for reading in table.points("reading"):
@@ -500,7 +500,7 @@ def _bounds(results: Results) -> Judgement:
 
 
 def _restart(results: Results) -> Judgement:
-    """C1: goodput (unique bytes) with the average window beside Reno's."""
+    """C1: goodput (unique bytes) with the average window compared with Reno's."""
     table = results["restarts"]
     gain = {
         n: 100 * (_mean(table, measures.unique, protocol="reno average", n=n) / _mean(table, measures.unique, protocol="reno", n=n) - 1)
@@ -543,7 +543,7 @@ def _without_gradient(results: Results) -> Judgement:
 
 
 def _modern(metric: str, group: str, what: str) -> Judge:
-    """STTP's times beside those of CUBIC in the same place: no longer, beside each rival."""
+    """STTP's times are no longer than CUBIC's in the same place, with each rival."""
 
     def judge(results: Results) -> Judgement:
         table = results["modern"]
@@ -553,15 +553,15 @@ def _modern(metric: str, group: str, what: str) -> Judge:
                 user: table.median(f"group.{group}.{metric}", protocol=user, rival=rival)
                 for user in ("cubic", "bbr", "sttp")
             }
-            checks[f"beside {rival}"] = values["sttp"] <= values["cubic"]
-            text.append(f"beside {rival}: " + ", ".join(f"{user} {value:.2f} s" for user, value in values.items()))
+            checks[f"with {rival}"] = values["sttp"] <= values["cubic"]
+            text.append(f"with {rival}: " + ", ".join(f"{user} {value:.2f} s" for user, value in values.items()))
         return holds(checks, f"{what}: " + "; ".join(text))
 
     return judge
 
 
 def _starved(user: str, least: float) -> Judge:
-    """Share of the transfers' rate that those of `user` get beside as many of a rival."""
+    """Share of `user` in the transfers' rate, in competition with as many of a rival."""
 
     def judge(results: Results) -> Judgement:
         table = results["modern"]
@@ -571,7 +571,7 @@ def _starved(user: str, least: float) -> Judge:
                 table.median(f"group.{group}.goodput_bps", protocol=user, rival=rival) for group in ("files", "rivals")
             )
             share[rival] = 100 * own / (own + other)
-        return holds({f"beside {r}": s >= least for r, s in share.items()}, listed(share, "%"))
+        return holds({f"with {r}": s >= least for r, s in share.items()}, listed(share, "%"))
 
     return judge
 
@@ -622,8 +622,8 @@ def _felt(metric: str, what: str) -> Judge:
         text = []
         for rival in practical.BESIDE:
             values = {user: table.median(metric, user=user, rival=rival) for user in ("strict", "all", "cubic", "bbr")}
-            checks[f"beside {rival}"] = values["all"] <= min(values["cubic"], values["bbr"])
-            text.append(f"beside {rival}: " + ", ".join(f"{user} {value:.2f} s" for user, value in values.items()))
+            checks[f"with {rival}"] = values["all"] <= min(values["cubic"], values["bbr"])
+            text.append(f"with {rival}: " + ", ".join(f"{user} {value:.2f} s" for user, value in values.items()))
         return holds(checks, f"{what}: " + "; ".join(text))
 
     return judge
@@ -634,7 +634,7 @@ TARGETS = (
     *(_node(protocol, node) for protocol in ("reno", *VERSIONS) for node in range(6)),
     *(_t(f"E1a {user}", "4.2.1", "STTP: no drops", _no_drops(user), "functional", kind="band") for user in VERSIONS),
     _t("E1b", "4.2.1", "Reno loses 38 % (20 to 45 %)", _reno_loses, "functional", kind="band"),
-    _t("E1c", "4.2.1", "STTP passes more in all: 127.6 packets an interval against 99.0", _aggregate, "functional", kind="ordering"),
+    _t("E1c", "4.2.1", "STTP passes more in total: 127.6 packets an interval against 99.0", _aggregate, "functional", kind="ordering"),
     _t("E1d", "4.2.1", "late starters vary less with STTP", _late_starters, "functional", kind="ordering"),
     _t("E1e", "4.2.1", "the first two sources keep 2.9 times the others' rate", _early_starters, "functional", kind="band"),
     # Experiment 2.
@@ -654,19 +654,19 @@ TARGETS = (
         )
     ),
     *(_t(f"E2f {user}", "5.1.2", "lost probes: flows that never open from 30 or 40 sources on", _dead("transfers", (10, 20, 50, 100, 150, 200), protocol=user), "transfers", kind="ordering") for user in VERSIONS),
-    *(_t(f"E2g {user}", "App. T1", "STTP's queue is full at the end, from 30 sources on (specification)", _full_queue(user), "transfers", kind="band") for user in VERSIONS),
-    *(_t(f"X-delay {user}", "-", "STTP is said to keep queues short: delays below Reno's", _delays(user), "transfers", kind="ordering") for user in VERSIONS),
-    *(_t(f"X-jain {user}", "-", "STTP is said to be as fair as TCP: Jain's index of all flows not below the less fair TCP's", _fair_sharing(user), "transfers", kind="ordering") for user in VERSIONS),
+    *(_t(f"E2g {user}", "App. T1", "STTP's queue is full at the end, from 30 sources on", _full_queue(user), "transfers", kind="band") for user in VERSIONS),
+    *(_t(f"X-delay {user}", "-", "STTP keeps queues short: delays below Reno's", _delays(user), "transfers", kind="ordering") for user in VERSIONS),
+    *(_t(f"X-jain {user}", "-", "STTP is as fair as TCP: Jain's index of all flows not below the less fair TCP's", _fair_sharing(user), "transfers", kind="ordering") for user in VERSIONS),
     _t("X-unique", "4", "goodput counts duplicates and the queue: less than 1 % of it", _duplicates, "transfers", kind="band"),
     *(
-        _t(f"RTO {traffic} {protocol}", "App. T1" if traffic == "transfers" else "App. T2", "with an RTO of at least 1 s: every row's bytes sent within 2 %", _with_one_second(traffic, protocol, table), "timers", kind="band")
+        _t(f"RTO {traffic} {protocol}", "App. T1" if traffic == "transfers" else "App. T2", "with an RTO of at least 1 s: bytes sent within 2 % in every row", _with_one_second(traffic, protocol, table), "timers", kind="band")
         for traffic, table in (("transfers", APPENDIX_1), ("video", APPENDIX_2)) for protocol in ("reno", "vegas")
     ),
     # Experiment 3.
     *(_shares(protocol, count) for protocol, count in TABLE_4_5),
     *(_t(f"E3a {w}", "4.2.3", "one source uses the link: at least 99.84 % of 32,000 packets", _used(f"sttp {w}"), "fairness", kind="band") for w in ("9:1", "5:5", "1:9")),
     _t("E3b", "4.2.3", "more weight on new samples is fairer (four sources)", _weights, "fairness", kind="ordering"),
-    _t("E3c", "-", "Vegas, of which the thesis gives no data: fair", _vegas, "fairness", kind="ordering"),
+    _t("E3c", "-", "Vegas is fair (the thesis gives no data)", _vegas, "fairness", kind="ordering"),
     # Experiment 4.
     *_appendix("A2", APPENDIX_2, "video", "App. T2"),
     *(
@@ -696,18 +696,18 @@ TARGETS = (
     _t("S5a", "5.1.2", "strict starts: flows that never open", _dead("starts", (10, 50, 100, 200), start="strict"), "starts", kind="ordering"),
     _t("S5b", "5.1.2", "with retries all open (suggested)", _no_dead("retry"), "starts", kind="ordering"),
     *(_t(f"S5c {user}", "5.1.2", "fair queueing suits packet pairs: fairer than FIFO", _queues(user), "queues", kind="ordering") for user in VERSIONS),
-    _t("S5d", "1.5", "served in turn (DRR) STTP loses more than Reno, since R2 drifts up with each swing of the round trip (specification): less without that rule", _without_gradient, "queues", kind="ordering"),
+    _t("S5d", "1.5", "with DRR STTP loses more than Reno, since R2 drifts up with each swing of the round trip: less without that rule", _without_gradient, "queues", kind="ordering"),
     _t("R1", "3.4.4", "R1, the worked example, fills the bottleneck (decision 1)", _ratio_reading, "readings", kind="ordering"),
-    _t("R", "App. T1", "which reading gives the appendix's losses: none with 10 sources, 0.9 % with 50, 1.1 % with 100; all with full links", _which_reading, "readings", kind="band"),
-    _t("R3", "3.4.4", "the formula as printed, a negative control: rates rise whatever happens", _control, "readings", kind="ordering"),
-    _t("C1", "2.2", "Reno that remembers its window: typically 20 to 30 % better, up to 46 %, never worse", _restart, "restarts", kind="band"),
+    _t("R", "App. T1", "the reading that gives the appendix's losses: none with 10 sources, 0.9 % with 50, 1.1 % with 100; all with full links", _which_reading, "readings", kind="band"),
+    _t("R3", "3.4.4", "the formula as printed, a negative control: rates always rise", _control, "readings", kind="ordering"),
+    _t("C1", "2.2", "Reno with a remembered window: typically 20 to 30 % better, up to 46 %, never worse", _restart, "restarts", kind="band"),
     # A path of today.
     _t("M1", "-", "claim: STTP suits interactive use. Pages: 95 % not above CUBIC's", _modern("page_time_p95_s", "pages", "95 % of pages"), "modern", kind="ordering"),
     _t("M2", "-", "keystrokes: 95 % not above CUBIC's", _modern("response_time_p95_s", "keys", "95 % of keystrokes"), "modern", kind="ordering"),
-    _t("M3", "4.2.6", "STTP starves beside loss-based rivals: its transfers keep at least 30 %", _starved("sttp", 30), "modern", kind="band"),
+    _t("M3", "4.2.6", "STTP starves in competition with loss-based rivals: its transfers keep at least 30 %", _starved("sttp", 30), "modern", kind="band"),
     # Made practical.
     *(_t(f"P1 {user}", "6.3", "practical: on every path, first in first out, the link at least 90 % used, Jain's index at least 0.9, no flow dead", _made_practical(user), "additions", kind="ordering") for user in ("strict", "level", "all")),
-    *(_t(f"P2 {user}", "6.3", "competitive: neither starves nor overruns, 25 to 75 % beside as many flows of a rival", _neither_starves_nor_overruns(user), "contests", kind="band") for user in ("strict", "level", "competitive", "all")),
+    *(_t(f"P2 {user}", "6.3", "competitive: neither starves nor overruns, 25 to 75 % in competition with as many flows of a rival", _neither_starves_nor_overruns(user), "contests", kind="band") for user in ("strict", "level", "competitive", "all")),
     _t("P3", "6.3", "pages with all additions: 95 % not above CUBIC's and BBR's", _felt("group.pages.page_time_p95_s", "95 % of pages"), "people", kind="ordering"),
     _t("P4", "6.3", "keystrokes with all additions: 95 % not above CUBIC's and BBR's", _felt("group.keys.response_time_p95_s", "95 % of keystrokes"), "people", kind="ordering"),
 )  # fmt: skip
