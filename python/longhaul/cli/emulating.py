@@ -73,7 +73,7 @@ def _outcome(results: Results) -> Outcome:
 def _write(outcomes: Sequence[Outcome], how: str, directory: Path) -> None:
     study = asymmetric.STUDY
     emulated = outcomes[-1].results
-    sections = {"How it was run": how}
+    sections = {"Conditions": how}
     sections |= {heading: table(emulated) for heading, table in asymmetric.TABLES.items()}
     directory.mkdir(parents=True, exist_ok=True)
     writing.write_markdown(
@@ -83,24 +83,24 @@ def _write(outcomes: Sequence[Outcome], how: str, directory: Path) -> None:
 
 
 def _how(bench: Bench, cases: Sequence[RealCase], failures: Mapping[str, str]) -> str:
-    """Machine, kernels, how late packets were, what was not run and why."""
+    """Machine, kernels, lateness of packets, missing runs with their reasons."""
     measured = {case: found for case in cases if (found := bench.measured(case)) is not None}
     missing = _not_run(bench, cases, failures)
     not_run = f" Not run: {'; '.join(missing)}." if missing else ""
     if not measured:
-        return f"Nothing was run.{not_run}"
+        return f"No runs.{not_run}"
     late = [found["emulation"]["metrics"]["lateness_p99_s"] for found in measured.values()]
     loads = [found["load"] for found in measured.values()]
     invalid = [_named(case) for case, found in measured.items() if found["emulation"]["invalid"]]
     return (
-        f"{len(measured)} runs of {len(cases)} with {_kernels(measured)} on {os.cpu_count()} processors, which had other work to do (load average {min(loads):.0f} to"
-        f" {max(loads):.0f}). 99 % of the packets of a run were no later than {1000 * median(late):.2f} ms (median of the runs; the worst: {1000 * max(late):.2f} ms)."
-        f" INVALID are those with more than {bench.max_lateness}: {'; '.join(invalid) or 'none'}.{not_run}"
+        f"{len(measured)} runs of {len(cases)} with {_kernels(measured)} on {os.cpu_count()} processors, under other load (load average {min(loads):.0f} to"
+        f" {max(loads):.0f}). The lateness of 99 % of a run's packets was at most {1000 * median(late):.2f} ms (median of the runs; the worst: {1000 * max(late):.2f} ms)."
+        f" Runs are INVALID with more than {bench.max_lateness}: {'; '.join(invalid) or 'none'}.{not_run}"
     )
 
 
 def _not_run(bench: Bench, cases: Sequence[RealCase], failures: Mapping[str, str]) -> list[str]:
-    """Runs that were not made, and why."""
+    """Missing runs with their reasons."""
     return [
         f"{_named(case)} ({failures.get(case.identity) or case.missing() or 'not yet'})"
         for case in cases
@@ -115,9 +115,7 @@ def _kernels(measured: Mapping[RealCase, Mapping[str, Any]]) -> str:
         metrics = found["emulation"]["metrics"]
         # A command's run has it among its counts.
         kernel = found["emulation"].get("kernel") or metrics["kernel"]
-        runs.setdefault(kernel, []).append(
-            f"{_named(case)}, 99 % no later than {1000 * metrics['lateness_p99_s']:.2f} ms"
-        )
+        runs.setdefault(kernel, []).append(f"{_named(case)}, 99 % at most {1000 * metrics['lateness_p99_s']:.2f} ms")
     first, *others = sorted(runs, key=lambda kernel: -len(runs[kernel]))
     return f"kernel {first}" + "".join(f", and with kernel {kernel} ({'; '.join(runs[kernel])})" for kernel in others)
 

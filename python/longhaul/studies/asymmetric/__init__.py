@@ -15,9 +15,9 @@ STUDY = Study(
     title="Asymmetric satellite TCP",
     source="C. Coetzee: On Optimizing High-Latency Asymmetric Satellite TCP/IP, M.Sc.Eng. thesis, University of Stellenbosch, October 1999",
     about=(
-        "TCP over a fast satellite with a return line of 9600 baud: what the ACKs' way back allows, what header compression gains and what it"
-        " costs when something is lost, long and short serial queues, Vegas, and designs for such paths. The thesis measured on Linux 2.2; this is"
-        " simulated. kB are 1024 bytes."
+        "TCP over a fast satellite with a return line of 9600 baud: the limit by the ACKs on the return path, the gain of header compression and"
+        " its cost after losses, long and short serial queues, Vegas, and designs for such paths. The thesis measured on Linux 2.2; this study"
+        " simulates. kB are 1024 bytes."
     ),
     scales=SCALES,
     experiments=(*EXPERIMENTS, comparison.EXPERIMENT),

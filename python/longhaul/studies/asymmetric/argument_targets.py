@@ -1,4 +1,4 @@
-"""What came out of `arguments`: the thesis's arguments (S-..) as targets, and mechanisms that it names and did not run."""
+"""Targets of `arguments`: the thesis's arguments (S-..), and mechanisms that it names and did not run."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def _innocent(results: Results) -> Judgement:
         acks = result.segments.filter((pl.col("flow") == 0) & (pl.col("kind") == 2))
         heard[fade] = acks.filter(pl.col("time_s").is_between(FADE_AT + 1, FADE_AT + 4)).height
         rates[fade] = rate_between(result, 0, FADE_AT + 1, FADE_AT + 4)
-    text = f"in 3 s {heard[0.0]} ACKs and {rates[0.0]:.0f} kB/s; beside the other's duplicate ACKs {heard[0.1]} and {rates[0.1]:.0f}"
+    text = f"in 3 s {heard[0.0]} ACKs and {rates[0.0]:.0f} kB/s; with the other's duplicate ACKs {heard[0.1]} and {rates[0.1]:.0f}"
     return holds({"ACKs are lost or late": heard[0.1] < 0.9 * heard[0.0]}, text)
 
 
@@ -402,41 +402,41 @@ def _senders(results: Results) -> Judgement:
     return holds({"some runs with an RTO": some > 0, "some without": some < of}, f"RTOs: {text}")
 
 
-#: What is argued is mostly what is more than what.
+#: Most arguments compare two values.
 _t = partial(target, kind="ordering")
 
 ARGUED = (
-    _t("S-03", "5.3.4", "header compression gains 4.67, with timestamps nothing", _with_timestamps, "limits", "argued", kind="exact"),
-    _t("S-04", "5.2.2", "a mail in packets of 1500 bytes holds the ACKs up for 1.6 s each", _mail, "mail"),
-    _t("S-05", "eq 5.8", "ACKs of a compressing client take 4264 B/s of the backbone, of an ordinary one 209", _backbone, "limits", kind="exact"),
-    _t("S-06", "6.2.2", "few ACKs lost in the Internet behind the line: an RTO or none, and no lasting harm", _lost_beyond, "neighbours"),
-    _t("S-08", "eq 6.2", "a fade of all connections: a queue of up to 214 packets, however many they are", _all_fade, "neighbours"),
-    _t("S-09", "6.4.1", "one connection loses, and an innocent one that shares the line is held up", _innocent, "neighbours"),
+    _t("S-03", "5.3.4", "header compression gains a factor of 4.67, with timestamps nothing", _with_timestamps, "limits", "argued", kind="exact"),
+    _t("S-04", "5.2.2", "a mail in packets of 1500 bytes delays the ACKs by 1.6 s per packet", _mail, "mail"),
+    _t("S-05", "eq 5.8", "ACKs of a client with compression take 4264 B/s of the backbone, of an ordinary client 209", _backbone, "limits", kind="exact"),
+    _t("S-06", "6.2.2", "a few ACKs lost in the Internet behind the line: one RTO or none, and no lasting harm", _lost_beyond, "neighbours"),
+    _t("S-08", "eq 6.2", "a fade of all connections: a queue of up to 214 packets, for any number of connections", _all_fade, "neighbours"),
+    _t("S-09", "6.4.1", "losses of one connection delay another one that shares the line", _innocent, "neighbours"),
     _t("S-11", "7.1.1", "several slow starts at once: the serial queue grows", _several_starts, "starts"),
     _t("S-12", "7.1.1", "a window for 1 s on a path of 0.6 s: the same with one flow", _shorter_path, "starts"),
-    _t("S-13", "7.2", "larger initial windows of several flows strain the queue: RTOs", _initial_windows, "starts", reason="ACKs are dropped by thousands, but the next one says what they said: no timer expires."),
+    _t("S-13", "7.2", "larger initial windows of several flows strain the queue: RTOs", _initial_windows, "starts", reason="Thousands of ACKs are dropped, but the next ACK replaces them: no timer expires."),
     _t("S-14", "7.2", "byte counting without a cap of two segments: bursts", _stretched, "stretched"),
-    _t("S-16", "7.1.3", "Reno takes somewhat more than Vegas beside it", _sharing, "sharing", kind="band", reason="Nothing is lost here: Reno stays at its window of 250 kB and keeps the queue full, and Vegas gives way to that queue."),
-    _t("S-17", "2.8.3", "ACKs that queue at the dial-up router leave in clumps: forward bursts, and Vegas misjudges", _compressed_acks, "compressed"),
-    _t("S-18", "A.2.2", "compaction over TCP: no sensitivity to loss, at the price of the connection's own control", _carriers, "carriers", reason="Nothing is lost for good, but all ACKs wait a second and more for what is sent again, until the download's own timer expires."),
-    _t("S-19", "A.1, 8.6", "compaction, a large initial window, aggressive increase: a fast start", _quick, "carriers", reason="ACKs wait 75 ms and more for their packet; with the queue of 10 header compression bears the quick start as well."),
-    _t("S-21", "9.5", "an increase that is scaled uses freed capacity sooner", _scaled, "increases"),
-    _t("S-22", "6.4.3", "many dormant connections resume at once after a fade of a region (P3): a shock to the dial-up network", _resumption, "resumption", reason="Each client comes back with half of its window, and its own line spreads its ACKs: what had been free for some seconds is overloaded again at once, but no more than before."),
-    _t("S-23a", "9.3", "a header compressor that finds its way again: no RTO after a stall", _after_stalls, "robust"),
-    _t("S-23b", "9.3", "and no dormancy after a fade", _after_fades, "robust"),
-    _t("S-23c", "9.3", "on a line that loses packets (not in the thesis)", _lossy_line, "robust"),
+    _t("S-16", "7.1.3", "Reno takes somewhat more than Vegas on the same line", _sharing, "sharing", kind="band", reason="There are no losses here: Reno stays at its window of 250 kB and keeps the queue full, and Vegas backs off because of that queue."),
+    _t("S-17", "2.8.3", "ACKs that queue at the dial-up router leave in clumps: forward bursts, and wrong estimates by Vegas", _compressed_acks, "compressed"),
+    _t("S-18", "A.2.2", "compaction over TCP: no sensitivity to loss, at the cost of the connection's own control", _carriers, "carriers", reason="No ACK is lost permanently, but all ACKs wait a second and more for retransmissions, until the download's own timer expires."),
+    _t("S-19", "A.1, 8.6", "compaction, a large initial window, aggressive increase: a fast start", _quick, "carriers", reason="ACKs wait 75 ms and more for their packet. With the queue of 10, header compression supports the fast start as well."),
+    _t("S-21", "9.5", "a scaled increase uses freed capacity sooner", _scaled, "increases"),
+    _t("S-22", "6.4.3", "many dormant connections resume at once after a regional fade (P3): sudden load on the dial-up network", _resumption, "resumption", reason="Each client resumes with half of its window, and its own line spreads its ACKs. The backbone, free for some seconds, is overloaded again at once, but no more than before."),
+    _t("S-23a", "9.3", "a header compressor that resynchronises: no RTO after a stall", _after_stalls, "robust"),
+    _t("S-23b", "9.3", "a header compressor that resynchronises: no dormancy after a fade", _after_fades, "robust"),
+    _t("S-23c", "9.3", "a header compressor that resynchronises: the full rate on a line with losses (not in the thesis)", _lossy_line, "robust"),
     _t("S-24", "3.4.5", "a SYN-ACK over the serial line: sooner if the line's delay is less than the satellite's 270 ms", _handshake, "handshake"),
-    _t("S-25", "8.1", "plain TCP, many connections: slow starts and duplicates fill the queue too", _plain, "starts"),
+    _t("S-25", "8.1", "plain TCP, many connections: slow starts and duplicate ACKs fill the queue too", _plain, "starts"),
     _t("M0", "5.4", "MSS announced for the line: 536, 23.9 kB/s", _size("announced 536", 23.9), "sizes", kind="exact"),
     _t("M1", "5.4", "an MTU of 1500 on the line: 65.2 kB/s", _size("M1, MTU 1500", 65.2), "sizes", kind="exact"),
     _t("M2a", "5.4", "a tunnel device with an MTU of 1500 over one of 576: each ACK has 28 bytes more, 39 kB/s by formula",
        _size("M2, tunnel", asymmetric.compaction_limit(1, Line(9600)) / KB), "sizes", kind="exact"),
-    _t("M2b", "5.4, A.2", "and merges with ACK compaction", _tunnel, "sizes"),
-    _t("M3", "5.4", "an MSS that the sender raises: 65.2 kB/s", _size("M3, M4, raised", 65.2), "sizes", kind="exact"),
+    _t("M2b", "5.4, A.2", "a tunnel device combined with ACK compaction", _tunnel, "sizes"),
+    _t("M3", "5.4", "an MSS raised by the sender: 65.2 kB/s", _size("M3, M4, raised", 65.2), "sizes", kind="exact"),
     _t("8.10", "7.2.2", "pacing after idle instead of slow start: pages come sooner", _idleness, "idleness"),
-    _t("ACC", "5.3.1", "an ACK ratio that follows the line (RFC 3449, RFC 5690; not in the thesis)", _suppression, "suppression"),
-    _t("ACC-a", "5.3.1", "the ends control the congestion of ACKs (RFC 5690; not in the thesis): few are lost, the download is not slower, other packets of the client pass", _controls, "controls"),
-    _t("ACC-b", "5.3.1", "they go by losses: where a queue of 200 loses none, nothing happens (RFC 5690, section 4.4)", _controls_without_loss, "controls"),
-    _t("N-18", "6.4.3", "P3: one packet is repaired in a round trip", _repairs, "policy", kind="band", reason="FACK here sends again what is lost as the pipe allows, all within a round trip; one a round trip was Linux 2.2's (NewReno's too)."),
+    _t("ACC", "5.3.1", "an ACK ratio that adapts to the line (RFC 3449, RFC 5690; not in the thesis)", _suppression, "suppression"),
+    _t("ACC-a", "5.3.1", "ACK congestion control at the ends (RFC 5690; not in the thesis): few ACKs are lost, the download is not slower, other packets of the client pass", _controls, "controls"),
+    _t("ACC-b", "5.3.1", "ACK congestion control at the ends reacts to losses: no effect with a queue of 200 and no loss (RFC 5690, section 4.4)", _controls_without_loss, "controls"),
+    _t("N-18", "6.4.3", "P3: one packet is repaired in a round trip", _repairs, "policy", kind="band", reason="FACK here retransmits lost segments as the pipe permits, all within a round trip. Linux 2.2 retransmitted one per round trip (as NewReno does)."),
     _t("X-10b", "6.4.2", "P2: an RTO in some cases, by the sender's loss recovery", _senders, "senders"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the thesis argues and did not measure, beyond `grids.argued` (specification, section 10), as experiments."""
+"""Arguments of the thesis without measurements, beyond `grids.argued`, as experiments."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ LINES = ((9_600, 10), (9_600, 200), (28_800, 10), (28_800, 200))
 
 
 def controls(scale: str) -> list[Case]:
-    """ACK congestion control on lines with short and long queues: Reno without header compression, beside keystrokes of the same client."""
+    """ACK congestion control on lines with short and long queues: Reno without header compression, with keystrokes of the same client."""
     if scale == "tiny":
         return []
     cases = []

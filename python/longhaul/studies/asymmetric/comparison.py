@@ -19,7 +19,7 @@ from .measures import kilobytes, rate_between
 
 #: The thesis's lowest common denominator, and the line of most of its examples.
 BAUDS = (9_600, 28_800)
-#: Answers in bytes; the first byte is an answer of one.
+#: Answers in bytes; the first byte is an answer of one byte.
 ANSWERS = (1, 10_000, 100_000)
 #: Rain from 60 to 70 s takes 54 Mbit/s to 5.4; from 63 to 66 s nothing arrives.
 RAIN, CLEAR, DARK = 60.0, 70.0, (63.0, 3.0)
@@ -111,9 +111,9 @@ TABLE = ResultTable(
     "Every design on one path",
     (
         "54 Mbit/s down, RTT 600 ms, one connection, each design with the settings that `longhaul design asymmetric` gives it. Answers: to a request of 300 bytes on a new"
-        " connection, from its SYN to the last byte. Rain: 54 Mbit/s become 5.4 for 10 s, 3 of them dark; what that cost in seconds of the rate before, up to 50 s after"
-        " the rain, and when after it 90 % of the rate was back. Designs below 5.4 Mbit/s (659 kB/s) only meet the dark, 3 s at least; 8.6 and 8.7 lose at least 8.3 and"
-        " 9.3 s to the rain itself. The paced protocol's control connection is there before. kB are 1024 bytes."
+        " connection, from its SYN to the last byte. Rain: 54 Mbit/s become 5.4 for 10 s, with an outage of 3 s. The columns have its cost in seconds of the rate before, up to 50 s after"
+        " the rain, and the time after it until 90 % of the rate were back. Designs below 5.4 Mbit/s (659 kB/s) only notice the outage, 3 s at least; 8.6 and 8.7 lose at least 8.3 and"
+        " 9.3 s to the rain itself. The control connection of the paced protocol exists beforehand. kB are 1024 bytes."
     ),
     ("design", "line (baud)", "by formula (kB/s)", "measured (kB/s)", "first byte (s)", "10 kB (s)", "100 kB (s)", "rain: lost (s)", "back after (s)"),
     _rows,
@@ -138,5 +138,5 @@ def _fade(results: Results) -> Judgement:
 
 TARGETS = (
     Target("X-17 8.7", "8.7", "the custom protocol is limited by forward capacity only", "exact", _capacity, ("designs",)),
-    Target("S-20", "8.7", "the custom protocol under a fade: new data halt, then full rate at once", "ordering", _fade, ("designs",)),
+    Target("S-20", "8.7", "the custom protocol under a fade: new data stops, then the full rate at once", "ordering", _fade, ("designs",)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the thesis leaves open, and what was decided; the numbers are those of its specification (section 14)."""
+"""Points that the thesis leaves open, with decisions."""
 
 from __future__ import annotations
 
@@ -9,39 +9,41 @@ DECISIONS = (
     Decision(
         "A3",
         "A compressed header has 5 to 7 bytes.",
-        "7, with the real compressor and decompressor behind it. Counted byte by byte, an ACK of two segments has 6: our receiver's window stays the same, that of Linux 2.2 did not.",
+        "7, with the real compressor and decompressor. Counted byte by byte, an ACK of two segments has 6: our receiver's window is constant, that of Linux 2.2 was not.",
     ),
     Decision(
         "A4",
-        "Where does header compression sit?",
-        "Behind the queue: dropped packets put nothing out of step; the queue counts packets.",
+        "Where is header compression?",
+        "Behind the queue: dropped packets do not desynchronise it, and the queue counts packets.",
     ),
     Decision("A5", "Initial window and delayed ACK timer?", "Both 1 and 2 packets for table 5.2, else 2; 200 ms."),
     Decision(
         "A6",
         "Lengths of cable pulls and stalls?",
-        "50 to 500 ms at three moments (full scale). The stall loses what leaves the line in it: F6.1 shows that bytes were lost.",
+        "50 to 500 ms at three moments (full scale). The stall loses the packets that leave the line during it: in F6.1 bytes were lost.",
     ),
     Decision(
         "A7",
         "Where in the 12 MB file is the loss?",
-        "One fade at a quarter, half and three quarters of the time without loss; the median is judged.",
+        "One fade at a quarter, half and three quarters of the time without loss; the verdict uses the median.",
     ),
     Decision(
         "A8",
         "Chapter 7's queue, RTO and header compression?",
         "200 packets, 200 ms, compression on, 250 kB for each flow.",
     ),
-    Decision("A9", "Where is the delay?", "All on the way back."),
+    Decision("A9", "Where is the delay?", "All of it is on the return path."),
     Decision(
-        "A11", "FACK of Linux 2.2?", "FACK with the window halved at once, not over a round trip; new data by pipe."
+        "A11",
+        "FACK of Linux 2.2?",
+        "FACK halves the window at once, not over a round trip; the pipe controls new data.",
     ),
     Decision(
         "A12",
         "The throttle's algorithm?",
         "A shaper: a link of R x 1500/1460 with a queue of one window (A13: payload counts).",
     ),
-    Decision("A14", "What does 600 ms consist of?", "600 ms without load, transmission included."),
+    Decision("A14", "What do the 600 ms include?", "600 ms without load, transmission included."),
     Decision(
         "A21",
         "Windows of 250, 256 and 260 kB.",
@@ -50,10 +52,12 @@ DECISIONS = (
     Decision(
         "X-..",
         "Experiments that are numbers as well.",
-        "X-02 is N-02, X-04 N-08, X-05 N-09 to N-12, X-07 N-13 and N-14, X-12 N-17, X-13 N-19 to N-21. X-03, how exact delays are, is the emulator's: docs/emulator.md.",
+        "X-02 is N-02, X-04 N-08, X-05 N-09 to N-12, X-07 N-13 and N-14, X-12 N-17, X-13 N-19 to N-21. X-03, the accuracy of delays, belongs to the emulator: docs/emulator.md.",
     ),
     Decision(
-        "N-28", "A modem's own delay, 260 ms for a packet of 26 ms.", "Not modelled; it is part of the line's `delay`."
+        "N-28",
+        "A modem's own delay, 260 ms for a packet of 26 ms.",
+        "Not modelled; it is part of the line's `delay`.",
     ),
     Decision("X-01", "Ping.", "There is no ping; N-01 is by formula. N-02 is the spacing of ACKs that fill the line."),
 )

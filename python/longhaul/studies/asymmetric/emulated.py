@@ -1,4 +1,4 @@
-"""The thesis's experiments with real packets of this machine's kernel, and the same scenarios simulated (specification, sections 9, 15).
+"""The thesis's experiments with real packets of this machine's kernel, and the same scenarios simulated.
 
 What kernels do otherwise than those of 1999 is set per namespace by the emulator (docs/emulator.md) or stands in `DECISIONS`.
 """
@@ -54,7 +54,7 @@ def kernel_tcp(
     initial: int = 2,
     every_segment: bool = False,
 ) -> dict[str, Any]:
-    """What can be set of a kernel to be like that of 1999: no tail loss probes, no F-RTO, no D-SACK, two segments at first."""
+    """Settings that make a kernel resemble that of 1999: no tail loss probes, no F-RTO, no D-SACK, two segments at first."""
     return {
         "variant": variant, "congestion": VEGAS if congestion == "vegas" else congestion, "mss": "1460 B", "initial_window": f"{initial} packets", "dsack": False,
         "receive_buffer": f"{round(window)} B", "timestamps": timestamps, "nagle": False, "delayed_ack": "off" if every_segment else "200 ms",
@@ -75,7 +75,7 @@ def _flow(
 
 
 def _read_ping(said: str) -> Mapping[str, float]:
-    """Least, mean and largest RTT in ms of what `ping` says at its end."""
+    """Least, mean and largest RTT in ms from the summary of `ping`."""
     found = re.search(r"= ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms", said)
     if found is None:
         raise NotRun("ping had no answer")
@@ -197,7 +197,7 @@ def files(scale: str) -> list[RealCase]:
 
 
 def slow_starts(scale: str) -> list[RealCase]:
-    """X-14, table 7.1: the time until the window is full, where the way back is no bottleneck; with an ACK for each segment, or as
+    """X-14, table 7.1: the time until the window is full, where the return link is no bottleneck; with an ACK for each segment, or as
     the kernel sends them."""
     rtts = {"tiny": (), "quick": (0.6, 1.0), "full": (0.6, 1.0)}[scale]
     cases = []
@@ -476,57 +476,57 @@ def _compaction_loss(results: Results) -> Judgement:
     return holds({"slower": kilobytes(rows[100]) < 0.9 * kilobytes(rows[0])}, text)
 
 
-#: Where the queue of two Vegas flows comes from; measured with the second kernel, and simulated with its slow start (`limit` of many segments).
+#: The cause of the queue of two Vegas flows; measured with the second kernel, and simulated with its slow start (`limit` of many segments).
 _VEGAS = (
-    "The peak is slow start's, and chance has a hand in it: a round counts by its least round trip, so that Vegas sees the queue only once both flows' bursts meet. Started at once,"
-    " windows that grow by half in a round trip, as in 1999, both reach the receiver's before that: 70 packets. Kernels count acknowledged segments and double; there one flow's burst comes"
-    " behind the other's, it leaves slow start with 30 segments (done after 141 to 149 s, the other after 67 to 69 s; 32 or 33 packets in four runs), and the simulator with that slow start does the"
-    " same: 33 packets, 133 and 73 s. With the second flow 0.5, 1, 3 and 5 s later the kernel has 75, 27, 43 and 46 packets (so simulated: 70, 33, 70, 69). The thesis says that its flows"
-    " started almost together: in this scenario as it is simulated, 0 to 10 s apart in steps of 0.25 s, the peak is between 21 and 71 packets, within the band in 22 of 41 cases."
+    "Slow start causes the peak, and it is partly random. Vegas uses the smallest round trip of a round, so that it detects the queue only when both flows' bursts meet. If both start at once"
+    " and windows grow by half per round trip, as in 1999, both reach the receiver's before that: 70 packets. Kernels count acknowledged segments and double the window. There one flow's burst follows"
+    " the other's, and it leaves slow start with 30 segments (done after 141 to 149 s, the other after 67 to 69 s; 32 or 33 packets in four runs). The simulator with that slow start gives the"
+    " same: 33 packets, 133 and 73 s. With the second flow 0.5, 1, 3 and 5 s later the kernel has 75, 27, 43 and 46 packets (the simulator with these settings: 70, 33, 70, 69). In the thesis the flows"
+    " started almost together. In this scenario, simulated with starts 0 to 10 s apart in steps of 0.25 s, the peak is between 21 and 71 packets, and within the band in 22 of 41 cases."
 )
 TARGETS = (
     target("X-01", "4.4", "a ping of 84 bytes over 1000 ms takes 1120 ms: 1000 + 89 ms and 31 ms of processing, less in a better emulator",
        _metric("ping", "rtt_mean_ms", lambda value: band(value, 1085, 1130, unit="ms")), "ping", kind="band"),
     target("X-02", "F4.2", "pings of 40 bytes sent at once: the first answer after just over 1 s, then one every 43 ms (40 to 50)", _staircase, "flood", kind="ordering",
-       reason="The mean is the line's. `ping` stamps answers when it gets a processor, which on a busy machine is late now and then; the emulator's own lateness is below."),
+       reason="The mean is the line's. `ping` stamps answers when it gets a processor, which is sometimes late on a busy machine. The emulator's own lateness is below."),
     target("X-03", "4.3", "unexpected delays of up to 10 ms (spread of the pings; 99 % of all packets)", _accuracy, "ping", kind="band"),
     target("X-04", "F5.1", "0 to 10 % below 32 kB/RTT and 50.3 kB/s", _over_rtt, "rtt", kind="band"),
     target("X-05a", "T5.2", "steady rate 254 kB/s", lambda r: number(_steady(_one("improved")(r)), 254, 0.05, unit="kB/s"), "improved"),
     target("X-05b", "T5.2", "average with slow start 202.6 kB/s",
        lambda r: number(FILE / KB / completion(_one("improved")(r)), 202.6, 0.10, unit="kB/s"), "improved",
-       reason="Kernels of today acknowledge the first segments one by one and count acknowledged segments in slow start, which is over sooner."),
+       reason="Today's kernels acknowledge the first segments one by one and count acknowledged segments in slow start, which ends sooner."),
     target("X-05c", "T5.2", "slow start takes about 13.5 s", lambda r: band(time_to_window(_one("improved")(r), ADVERTISED), 11, 15, margin=2, unit="s"), "improved",
        kind="band", reason="As above: n of equation 7.1 is about 1, for which table 7.1 has 6.5 s."),
     target("X-05d", "5.5.2", "7.9 times plain TCP's 32 kB/s", lambda r: number(_steady(_one("improved")(r)) / 32, 7.9, 0.4, relative=False), "improved"),
-    target("X-06a", "6.2.1", "a stall of the line back with header compression: RTO; without compression none", _stall, "stall", kind="ordering"),
+    target("X-06a", "6.2.1", "a stall of the return line with header compression: RTO; without compression none", _stall, "stall", kind="ordering"),
     target("X-06b", "6.2.1", "afterwards the rate is far lower", _slower_after, "stall", kind="ordering",
-       reason="The kernel's cwnd stood at twice the window, so that half of it still is the window; and its slow start counts acknowledged segments: one ACK for all takes cwnd from 1 to ssthresh."),
+       reason="The kernel's cwnd was twice the window, so that half of it is still the window. Its slow start counts acknowledged segments: one ACK for all raises cwnd from 1 to ssthresh."),
     target("X-07", "6.4.1", "100 to 155 packets in the serial queue after a loss; 176 predicted", _queue_after_loss, "policy", kind="band"),
     target("X-08", "6.4.2", "P1 (queue of 10): RTO", _policy("P1", timeout=True), "policy", kind="ordering",
-       reason="The ACKs that are not dropped suffice for RACK and proportional rate reduction: the window is repaired within two round trips."),
-    target("X-09", "6.4.2", "P2 (queue of 10, least RTO 20 s): without an RTO, bursts after the repair, of shrinking size", _shrinking, "short queue", kind="ordering"),
-    target("X-10", "6.4.2", "P2: sometimes an RTO all the same", _senders, "short queue", kind="ordering",
+       reason="The remaining ACKs suffice for RACK and proportional rate reduction: the kernel repairs the window within two round trips."),
+    target("X-09", "6.4.2", "P2 (queue of 10, smallest RTO 20 s): without an RTO, bursts after the repair, of shrinking size", _shrinking, "short queue", kind="ordering"),
+    target("X-10", "6.4.2", "P2: sometimes an RTO nevertheless", _senders, "short queue", kind="ordering",
        reason="With SACK and without it (NewReno) the kernel repairs the window before 20 s are over."),
-    target("X-11", "6.4.3", "P3 (queue of 200, least RTO 20 s): no RTO", _policy("P3", timeout=False), "policy", kind="ordering"),
+    target("X-11", "6.4.3", "P3 (queue of 200, smallest RTO 20 s): no RTO", _policy("P3", timeout=False), "policy", kind="ordering"),
     target("X-12", "6.4.4", "12 MB with a loss: typically 170 s with P1, 100 s with P3", _files, "file", kind="ordering",
-       reason="With the kernel there is no RTO to be avoided (X-08), and what the ACKs of the long queue delay is all that is left; slow start takes 8.5 s instead of 13.5 (X-05c). In the simulator only one of the two fades causes an RTO with P1."),
+       reason="With the kernel there is no RTO to avoid (X-08), so that only the delay by the ACKs in the long queue remains. Slow start takes 8.5 s instead of 13.5 (X-05c). In the simulator only one of the two fades causes an RTO with P1."),
     target("X-13a", "7.1.3", "two standard flows: queue of 66 to 88 packets", _two_peak("reno", 55, 95, 10), "two", kind="band"),
     target("X-13b", "7.1.3", "standard: the rate doubles when the other flow ends", lambda r: band(_rate_ratio(r, "reno"), 1.7, 2.2, margin=0.2), "two", kind="band",
-       reason="The lone flow is limited by its window, 250 kB/s, and shares 304 kB/s before: 1.64 is all there is."),
+       reason="The remaining flow is limited by its window, 250 kB/s, and had a share of 304 kB/s before: the maximum is 1.64."),
     target("X-13c", "7.1.3", "two Vegas flows: queue of 15 to 30 packets", _two_peak("vegas", 10, 35, 5), "two", kind="band", reason=_VEGAS),
     target("X-14a", "T7.1", "slow start with an ACK for each segment (n = 1): 3.3 to 7.5 s", _slow_starts(1), "start",
-       reason="The simulator follows RFC 5681: where the SYN was sent twice (a round trip of 1 s and more, a first RTO of 1 s) the initial window is one segment; the kernel keeps its own."),
+       reason="The simulator follows RFC 5681: after a retransmitted SYN (a round trip of 1 s and more, a first RTO of 1 s) the initial window is one segment. The kernel keeps its own."),
     target("X-14b", "T7.1", "slow start with delayed ACKs (n = 2): 6.6 to 15 s", _slow_starts(2), "start",
        reason="Kernels count acknowledged segments, so that delayed ACKs do not slow them down: the times are those of n = 1."),
     target("X-15a", "A.2.2", "ACK compaction with a plain shaper: 100 to 200 kB/s at 9600 baud", _compaction, "compaction", kind="band",
-       reason="The window over the round trip is the limit, 250 kB over 1.17 s; the thesis's window is not given."),
+       reason="The limit is the window per round trip, 250 kB over 1.17 s; the thesis's window is not given."),
     target("X-15b", "A.2", "compaction gains over plain ACKs", _compaction_gain, "compaction", kind="ordering"),
     target("X-15c", "A.2.2", "losing compacted packets slows the transfer down severely", _compaction_loss, "compaction", kind="ordering",
-       reason="A packet holds a few ACKs, not a window's, and the ACKs of the next packet say what the lost ones said."),
+       reason="A packet holds a few ACKs, not those of a window, and the ACKs of the next packet replace the lost ones."),
     *(target(f"X-17 {name}", name, f"design {name}: {rate:g} kB/s", _design(name), "ladder",
-         reason="Windows are of whole segments: 22 of 32 kB, 39 of 57.6 kB." if name in ("8.1", "8.2") else "")
+         reason="Windows have whole segments: 22 in 32 kB, 39 in 57.6 kB." if name in ("8.1", "8.2") else "")
       for name, rate in LADDER_RATES.items()),
-    target("X-17 8.6", "8.6", "ACK compaction at 9600 baud: no number of the thesis's; plain ACKs reach 65.2 kB/s", _compacted, "ladder", kind="ordering"),
+    target("X-17 8.6", "8.6", "ACK compaction at 9600 baud: the thesis has no number; plain ACKs reach 65.2 kB/s", _compacted, "ladder", kind="ordering"),
     target("X-17 8.7", "8.7", "the custom protocol is limited by forward capacity only", _capacity, "ladder"),
     *page_targets(),
 )  # fmt: skip
@@ -581,22 +581,22 @@ def _draw_rates(experiment: str, label: str) -> Callable[[Results], Drawing]:
 
 
 FIGURES = (
-    Figure("4.2", "Pings of 40 bytes, sent at once", "A staircase from just over 1 s on, a transmission time of the line to a step.", _draw_flood, ("flood",)),
-    Figure("5.1", "Throughput over the round trip", "A hyperbola of 32 kB over RTT, cut off by what the line allows.", _draw_over_rtt, ("rtt",)),
-    Figure("6.1", "A stall of the line back, at 40 s", "With header compression ACKs stop until an RTO.", _draw_rates("stall", "vj"), ("stall",)),
-    Figure("6.2", "A fade of 0.1 s at 40 s under the policies", "P1: a queue of 10, P3: one of 200 and a least RTO of 20 s.", _draw_rates("policy", "policy"), ("policy",)),
+    Figure("4.2", "Pings of 40 bytes, sent at once", "A staircase from just over 1 s on; each step is a transmission time of the line.", _draw_flood, ("flood",)),
+    Figure("5.1", "Throughput over the round trip", "A hyperbola of 32 kB over RTT, cut off at the line's limit.", _draw_over_rtt, ("rtt",)),
+    Figure("6.1", "A stall of the return line at 40 s", "With header compression ACKs stop until an RTO.", _draw_rates("stall", "vj"), ("stall",)),
+    Figure("6.2", "A fade of 0.1 s at 40 s under the policies", "P1: a queue of 10; P3: a queue of 200 and a smallest RTO of 20 s.", _draw_rates("policy", "policy"), ("policy",)),
 )  # fmt: skip
 
 DECISIONS = (
     Decision("Stack", "Linux 2.2 at both ends?", "This machine's kernel, named above: RACK, PRR, no FACK. SACK on; tail loss probes, F-RTO and D-SACK off (`tcp_early_retrans`, `tcp_frto`, `tcp_dsack`); a duplicate ACK for every packet (`tcp_comp_sack_nr=0`); no offloads. docs/emulator.md has all settings."),
-    Decision("A5", "Initial window and delayed ACK?", "`initcwnd 2` on the route; delayed ACKs and quick ACKs at the beginning are the kernel's own and cannot be set."),
-    Decision("Timer", "Initial RTO?", "1 s, fixed in kernels: over a path of 1.1 s each SYN is sent twice, which counts as a timeout where there is no warm-up."),
-    Decision("A6", "Lengths and moments of outages?", "0.1 s at 40 s; what is on the line is lost."),
+    Decision("A5", "Initial window and delayed ACK?", "`initcwnd 2` on the route; the kernel has no settings for delayed ACKs and the quick ACKs at the beginning."),
+    Decision("Timer", "Initial RTO?", "1 s, fixed in kernels: over a path of 1.1 s each SYN is sent twice, which counts as a timeout in runs without warm-up."),
+    Decision("A6", "Lengths and moments of outages?", "0.1 s at 40 s; packets on the line are lost."),
     Decision("Windows", "recvwin", "The socket's buffer is set, and its window clamped (`TCP_WINDOW_CLAMP`) at 250 kB, 260,002 bytes for table 5.2, 32 kB for figure 5.1."),
-    Decision("Vegas", "Two Vegas flows?", "Where this machine's kernel has no Vegas, or not with alpha 1, beta 3, gamma 1, the emulator runs inside a second one (Debian's User-Mode Linux), whose module has these; both flows start at once. The designs that name it (8.2 to 8.5) have Reno: their window, or the throttle, is what limits them."),
-    Decision("Bursts", "How is a burst told (X-09)?", "By what the forward link carries in 100 ms: its rate would be 83 packets."),
+    Decision("Vegas", "Two Vegas flows?", "If this machine's kernel has no Vegas, or not with alpha 1, beta 3, gamma 1, the emulator runs inside a second kernel (Debian's User-Mode Linux), whose module has these. Both flows start at once. The designs with Vegas (8.2 to 8.5) use Reno here: their limit is the window or the throttle."),
+    Decision("Bursts", "What is a burst (X-09)?", "The packets that the forward link carries in 100 ms; its full rate is 83 packets."),
     Decision("P2", "Why are there RTOs or none (X-10)?", "P2 is run with SACK and without it, with fades of 0.1 and 0.3 s."),
-    Decision("Ladder", "What do the throttles stand for?", "A link before the satellite, as in the simulated study; RTO of at least the design's, 200 ms where it has less."),
+    Decision("Ladder", "What is a throttle?", "A link before the satellite, as in the simulated study. The smallest RTO is the design's, but at least 200 ms."),
 )  # fmt: skip
 
 STUDY = Study(
@@ -604,8 +604,8 @@ STUDY = Study(
     title="Asymmetric satellite TCP with real kernels",
     source="C. Coetzee: On Optimizing High-Latency Asymmetric Satellite TCP/IP, M.Sc.Eng. thesis, University of Stellenbosch, October 1999",
     about=(
-        "The thesis's emulator and its experiments, with real packets of a Linux kernel of today between network namespaces (Vegas by a second kernel), through the same links and middleboxes as in"
-        " [the simulated study](asymmetric.md); beside each number that of the simulator for the very same scenario file. `longhaul reproduce asymmetric --emulated`. kB are 1024 bytes."
+        "The thesis's emulator and its experiments, with real packets of today's Linux kernel between network namespaces (Vegas by a second kernel). They pass the same links and middleboxes as in"
+        " [the simulated study](asymmetric.md). Next to each number is that of the simulator for the same scenario file. The command is `longhaul reproduce asymmetric --emulated`. kB are 1024 bytes."
     ),
     scales={"simulated": "the same scenarios, simulated", "emulated": "real packets, kernel TCP, wall clock"},
     experiments=tuple(
@@ -623,5 +623,5 @@ STUDY = Study(
     decisions=DECISIONS,
 )  # fmt: skip
 
-#: What is shown beside targets: a table of its own.
+#: Tables that the document shows in addition to targets.
 TABLES: Mapping[str, Callable[[Results], str]] = {"Pages through a proxy": page_table}

@@ -96,18 +96,18 @@ def _ladder(results: Results) -> Drawing:
 
 
 FIGURES = (
-    Figure("5.1", "Throughput over the round trip", "A hyperbola of 32 kB over RTT, cut off by what the line allows.", _over_rtt, ("rtt",)),
-    Figure("5.2", "Improved steady state", "Slow start for 13 s, then a smooth line.", _sequence("improved", initial=2), ("improved",)),
+    Figure("5.1", "Throughput over the round trip", "A hyperbola of 32 kB over RTT, cut off at the line's limit.", _over_rtt, ("rtt",)),
+    Figure("5.2", "Improved steady state", "Slow start for 13 s, then a constant rate.", _sequence("improved", initial=2), ("improved",)),
     Figure("6.1", "A stall of the return line with header compression", "ACKs stop; an RTO, slow start, then slow growth.",
            _sequence("stall", (55, 90), stall=0.1, vj=True), ("stall",)),
     Figure("6.2", "P1: queue of 10, default RTO", "An RTO, slow start, then linear growth from a low ssthresh.",
            _sequence("policy", (58, 90), policy="P1", fade=0.1, moment=0.0), ("policy",)),
     Figure("6.3", "P2: queue of 10, RTO at least 20 s", "Bursts after the repair, each smaller than the one before.",
            _sequence("policy", (59, 72), policy="P2", fade=0.1, moment=0.0), ("policy",)),
-    Figure("6.7", "P3: queue of 200, RTO at least 20 s", "No RTO, but no new data while the queue of ACKs is cleared.",
+    Figure("6.7", "P3: queue of 200, RTO at least 20 s", "No RTO, but no new data until the queue of ACKs is empty.",
            _sequence("policy", (58, 80), policy="P3", fade=0.1, moment=0.0), ("policy",)),
     Figure("6.9", "Largest serial queue", "Not in the thesis: its section 6.4.1 as a figure.", _queues, ("policy",)),
-    Figure("7.1", "Two flows, standard TCP: that of 14 MB", "It doubles its rate when the other one ends.", _sequence("two", flow=1, congestion="reno"), ("two",)),
-    Figure("7.2", "Two flows, Vegas: that of 14 MB", "It goes on at the same rate when the other one ends.", _sequence("two", flow=1, congestion="vegas"), ("two",)),
+    Figure("7.1", "Two flows, standard TCP: that of 14 MB", "Its rate doubles when the other flow ends.", _sequence("two", flow=1, congestion="reno"), ("two",)),
+    Figure("7.2", "Two flows, Vegas: that of 14 MB", "Its rate stays the same when the other flow ends.", _sequence("two", flow=1, congestion="vegas"), ("two",)),
     Figure("8", "Designs", "Chapter 8's ladder by formula, and simulated.", _ladder, ("ladder",)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is run: tables 5.1, 5.2 and 7.1, figure 5.1, the losses of chapter 6, two flows of chapter 7, the designs of chapter 8."""
+"""Experiments: tables 5.1, 5.2 and 7.1, figure 5.1, the losses of chapter 6, two flows of chapter 7, the designs of chapter 8."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCALES = {
 }
 #: Table 5.1.
 BAUDS = (9_600, 14_400, 28_800, 33_600, 64_000)
-#: Figure 5.1, in seconds; the specification's points and some between.
+#: Figure 5.1, in seconds; the thesis's points and some between.
 RTTS = (0.2, 0.4, 0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0)
 #: Lengths of cable pulls in seconds, all below a round trip, and when they begin (decision A6).
 FADES, MOMENTS = (0.05, 0.1, 0.2, 0.3, 0.5), (0.0, 0.35, 0.7)
@@ -49,7 +49,7 @@ def _thin(scale: str, values: tuple[Any, ...], quick: tuple[Any, ...], tiny: tup
 
 
 def limits(scale: str) -> list[Case]:
-    """Table 5.1: a download that the line limits. 54 Mbit/s forward, a round trip of 0.2 s, windows of one and a half of what fits."""
+    """Table 5.1: a download that the line limits. 54 Mbit/s forward, a round trip of 0.2 s, windows of one and a half times the BDP."""
 
     def case(baud: int, header: int) -> Case:
         rate = 2 * MSS * baud / 10 / (2 + header)
@@ -147,7 +147,7 @@ def two_flows(scale: str) -> list[Case]:
 
 
 def slow_starts(scale: str) -> list[Case]:
-    """Table 7.1: the time until the window is full, where the way back is no bottleneck."""
+    """Table 7.1: the time until the window is full, where the return link is no bottleneck."""
 
     def case(rtt: float, initial: int, n: int) -> Case:
         built = network(
@@ -174,7 +174,7 @@ def ladder(scale: str) -> list[Case]:
 
 
 def argued(scale: str) -> list[Case]:
-    """Scenarios that the thesis argues and did not measure (specification, section 10)."""
+    """Scenarios that the thesis argues and did not measure."""
     if scale == "tiny":
         return []
 
@@ -200,7 +200,7 @@ def argued(scale: str) -> list[Case]:
 
 
 def compactions(scale: str) -> list[Case]:
-    """Appendix A: both forms of ACK compaction, with and without loss of the packets that carry ACKs; header compression beside."""
+    """Appendix A: both forms of ACK compaction, with and without loss of the packets that carry ACKs; and header compression."""
     if scale == "tiny":
         return []
 

@@ -1,4 +1,4 @@
-"""What the thesis reads off its graphs, from the tables of a run. Times in seconds, rates in its kB/s (1024 bytes)."""
+"""Values that the thesis reads off its graphs, from the tables of a run. Times in seconds, rates in its kB/s (1024 bytes)."""
 
 from __future__ import annotations
 

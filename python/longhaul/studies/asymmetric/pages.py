@@ -89,7 +89,7 @@ def _client(way: Way, browser: bool) -> str:
 
 
 def _read(said: str) -> Mapping[str, float]:
-    """`load_s` is the last line of what the client says; the objects that it has are before."""
+    """`load_s` is the last word of the client's output; the number of its objects is the word before."""
     words = said.split()
     if len(words) < 2 or float(words[-2]) != OBJECTS:
         raise NotRun(f"the page was not loaded: {said.strip()[-200:]}")
@@ -129,14 +129,14 @@ def _faster(client: str) -> Callable[[Results], Judgement]:
                 "the mechanisms are faster": times[best] < plain,
                 "the proxy alone is not slower": times["plain TCP, proxy"] < 1.15 * plain,
             },
-            f"{plain:.1f} s without anything, {times[best]:.1f} s with {best}",
+            f"{plain:.1f} s with plain TCP, {times[best]:.1f} s with {best}",
         )
 
     return judge
 
 
 def page_targets() -> list[Target]:
-    """What the architecture is for."""
+    """Targets of the architecture: pages through a proxy."""
     return [
         Target(f"3.1 {client}", "3.1", "a surrogate sender with the mechanisms loads a page faster than TCP from the origin", "ordering", _faster(client), ("pages",))
         for client in ("curl", "chromium")
@@ -146,7 +146,7 @@ def page_targets() -> list[Target]:
 def page_table(results: Results) -> str:
     """Page-load times, path by path."""
     lines = [
-        f"A page of {OBJECTS} objects of {OBJECT_SIZE // 1024} kB; the origin is 40 ms from the hub, the client behind 10 Mbit/s forward, 28,800 baud back and 600 ms.",
+        f"A page of {OBJECTS} objects of {OBJECT_SIZE // 1024} kB; the origin is 40 ms from the hub, the client behind 10 Mbit/s forward, 28,800 baud on the return link and 600 ms.",
         "", "| path | curl | chromium |", "|---|---:|---:|",
     ]  # fmt: skip
     for name in WAYS:

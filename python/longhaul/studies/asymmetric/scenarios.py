@@ -1,4 +1,4 @@
-"""The thesis's test bed (its chapter 4) as scenarios: 10 Mbit/s forward, a SLIP line of 9600 baud back, all delay on the way back.
+"""The thesis's test bed (its chapter 4) as scenarios: 10 Mbit/s forward, a SLIP line of 9600 baud back, all delay on the return path.
 
 Sizes and windows in bytes; the thesis's kB is 1024 bytes.
 """

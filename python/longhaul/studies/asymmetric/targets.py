@@ -1,4 +1,4 @@
-"""What the thesis says, number by number (N-..), experiment by experiment (X-..) and argument by argument (S-..)."""
+"""Targets from the thesis: numbers (N-..), experiments (X-..) and arguments (S-..)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TABLE_7_1 = {
     (0.6, 2, 1): 3.9, (0.6, 2, 2): 7.8, (1.0, 2, 1): 6.5, (1.0, 2, 2): 13.0,
     (0.6, 4, 1): 3.3, (0.6, 4, 2): 6.6, (1.0, 4, 1): 5.5, (1.0, 4, 2): 11.0,
 }  # fmt: skip
-#: Section 11.0 of the specification: kB/s.
+#: Chapter 8, designs 8.1 to 8.5: kB/s.
 LADDER = {"8.1": 53.3, "8.2": 96.0, "8.3": 192.0, "8.4": 356.4, "8.5": 417.3}
 
 
@@ -102,7 +102,7 @@ def _middle(
 
 
 def _hit(rows: Sequence[Row]) -> list[Row]:
-    """The runs in which the outage hit something: a burst leaves gaps, and a short fade may fall into one."""
+    """The runs with packets lost in the outage: a burst leaves gaps, and a short fade may fall into one."""
     hit = [row for row in rows if row["timeouts"] > 0 or row["fast_retransmits"] > 0]
     if not hit:
         raise NotRun("no fade of this scale hit a packet")
@@ -257,14 +257,14 @@ def _gain(results: Results) -> Judgement:
     return number(median(rates) / 32, 7.9, 0.4, relative=False)
 
 
-#: Where the queue of two Vegas flows comes from.
+#: The cause of the queue of two Vegas flows.
 _VEGAS = (
-    "The peak is slow start's, and depends on when the second flow begins, which the thesis does not say (\"almost together\"). Begun at once both windows reach the receiver's before a round's least"
-    " round trip shows the queue; 0 to 10 s apart, in steps of 0.25 s, the peak is 19 to 71 packets (median 33; 23 of 41 within the band). From then on 2 packets wait on average; in those 23 cases up to 24 still do after 30 s."
+    "Slow start causes the peak. It depends on the start of the second flow, which the thesis does not give (\"almost together\"). If both start at once, their windows reach the receiver's before a round's smallest"
+    " round trip shows the queue. If they start 0 to 10 s apart, in steps of 0.25 s, the peak is 19 to 71 packets (median 33; 23 of 41 within the band). From then on 2 packets wait on average; in those 23 cases up to 24 still wait after 30 s."
 )
-#: Why a design's simulated rate is off.
+#: Why a design's simulated rate differs.
 _OF_DESIGNS = {
-    "8.2": "Behind the throttle the first of two segments waits 15 ms for the second one until both are acknowledged: a longer round trip than the 600 ms of the window."
+    "8.2": "Behind the throttle the first of two segments waits 15 ms for the second one until the receiver acknowledges both. The round trip is longer than the 600 ms of the window."
 }
 
 
@@ -321,7 +321,7 @@ TARGETS = (
     target("N-04", "5.3.4", "50.3 kB/s with timestamps, compressed or not",
        lambda r: both(_argued("timestamps", 50.3)(r), _argued("timestamps, compressed", 50.3)(r)), "argued"),
     target("N-05", "eq 5.7", "header compression gains a factor of 4.7", _theory(asymmetric.header_compression_gain(), 4.7, 0.05)),
-    target("N-06", "6.4.1", "loss takes a factor of 9.4 of the ACK capacity", _theory(asymmetric.loss_of_ack_capacity(), 9.4, 0.1)),
+    target("N-06", "6.4.1", "a loss reduces the ACK capacity by a factor of 9.4", _theory(asymmetric.loss_of_ack_capacity(), 9.4, 0.1)),
     target("N-07", "eq 5.8", "ACKs of a client take 4264 B/s of the backbone", _theory(asymmetric.ack_backbone_load(304 * KB), 4264, 1, "B/s")),
     target("N-08", "F5.1", "measured 0 to 10 % below 32 kB/RTT and 50.3 kB/s", _over_rtt, "rtt", kind="band"),
     target("N-09", "T5.2", "steady rate 254 kB/s", _middle("improved", steady_rate, 241.3, 266.7, "kB/s", 12.7), "improved", kind="band"),
@@ -334,11 +334,11 @@ TARGETS = (
     target("N-15a", "eq 6.1, 6.2", "176 and 214 packets",
        lambda _: holds({"eq 6.1": asymmetric.queue_of_duplicates(250 * KB) == 176, "eq 6.2": asymmetric.queue_of_all(1, 304 * KB) == 214})),
     target("N-15b", "eq 6.3", "18.3 s to clear them", _theory(asymmetric.clearing_time(214, Line(9600, header=LONGEST_HEADER)), 18.3, 0.05, "s")),
-    target("N-16", "6.4.3", "about 10 s without new data under P3", _dormancy, "policy", kind="band", reason="The queue holds 70 to 148 ACKs, not always all 176, and FACK here repairs all losses at once and then goes on; Linux 2.2 repaired one packet a round trip."),
-    target("N-17", "6.4.4", "12 MB with losses: typically 170 s (P1) and 100 s (P3)", _files, "file", kind="band", reason="With one fade P1 takes 89 to 124 s where it has an RTO. Number and position of the thesis's losses are not given (A7)."),
+    target("N-16", "6.4.3", "about 10 s without new data under P3", _dormancy, "policy", kind="band", reason="The queue holds 70 to 148 ACKs, not always all 176. FACK here repairs all losses at once and then continues; Linux 2.2 repaired one packet per round trip."),
+    target("N-17", "6.4.4", "12 MB with losses: typically 170 s (P1) and 100 s (P3)", _files, "file", kind="band", reason="With one fade P1 takes 89 to 124 s if it has an RTO. Number and position of the thesis's losses are not given (A7)."),
     target("N-19", "7.1.3", "two standard flows: queue of 66 to 88 packets", _two(queue_peak, "reno", 55, 95, 10, "packets"), "two", kind="band"),
     target("N-20", "7.1.3", "two Vegas flows: queue of 15 to 30 packets", _two(queue_peak, "vegas", 10, 35, 5, "packets"), "two", kind="band", reason=_VEGAS),
-    target("N-21a", "7.1.3", "standard: the rate doubles when the other flow ends", _two(_rate_ratio, "reno", 1.7, 2.2, 0.2), "two", kind="band", reason="The lone flow is limited by its window, 250 kB/s, and shares 304 kB/s before: 1.64 is all there is; the thesis's windows were somewhat larger."),
+    target("N-21a", "7.1.3", "standard: the rate doubles when the other flow ends", _two(_rate_ratio, "reno", 1.7, 2.2, 0.2), "two", kind="band", reason="The remaining flow is limited by its window, 250 kB/s, and had a share of 304 kB/s before: the maximum is 1.64. The thesis's windows were somewhat larger."),
     target("N-21b", "7.1.3", "Vegas: it stays the same (8 and 14 MB: 13 and 14 end together)", _two(_rate_ratio, "vegas", 0.9, 1.3, 0.2, short=8), "two", kind="band"),
     target("N-22", "T7.1", "slow start times, by formula",
        lambda _: holds({str(key): abs(asymmetric.slow_start_time(250 * KB, key[0], key[1], rounds_per_doubling=key[2]) - paper) <= 0.1
@@ -356,21 +356,21 @@ TARGETS = (
        lambda _: holds({"line": round(asymmetric.line_for(365_000, Line(1, header=7))) == 11_250,
                         "rate": asymmetric.rate_for_backbone_load(5000) == 365_000})),
     target("N-27", "8.5", "427,317 B/s", _theory(asymmetric.rate_for_clearing_time(5, 0.6, _LONGEST), 427_317, 1, "B/s")),
-    target("X-06", "6.2.1", "a stall of the line back with header compression: RTO", _stall, "stall", kind="ordering"),
+    target("X-06", "6.2.1", "a stall of the return line with header compression: RTO", _stall, "stall", kind="ordering"),
     target("X-08", "6.4.2", "P1: RTO", _timeouts("policy", 0.5, 1.0, policy="P1"), "policy", kind="band"),
     target("X-09", "6.4.2", "P2: without an RTO, bursts after the repair", _shrinking, "policy", kind="ordering"),
-    target("X-10", "6.4.2", "P2: sometimes an RTO all the same", _policy_p2, "policy", kind="ordering", reason="FACK here repairs all losses within a round trip, and a cumulative ACK is never the only one that is dropped; senders without SACK time out (X-10b)."),
+    target("X-10", "6.4.2", "P2: sometimes an RTO nevertheless", _policy_p2, "policy", kind="ordering", reason="Here FACK repairs all losses within a round trip, and the queue never drops the only cumulative ACK. Senders without SACK have timeouts (X-10b)."),
     target("X-11", "6.4.3", "P3: no RTO", _timeouts("policy", 0.0, 0.0, policy="P3"), "policy", kind="band"),
-    target("N-23b", "A.2.2", "ACK compaction with a plain shaper: 100 to 200 kB/s at 9600 baud, simulated (window 250 kB, delay 1 s)", _compaction, "compaction", kind="band", reason="The window over the round trip is the limit here, 250 kB over 1.17 s. The thesis had bunching; its window is not given."),
-    target("X-15", "A.2.2", "losing a compacted packet slows the transfer down severely", _compaction_loss, "compaction", kind="ordering", reason="A packet holds about 7 ACKs here, not a window's: ACKs are spread evenly behind the line, and do not bunch as the thesis saw them. The ACKs of the next packet then say what the lost ones said."),
-    target("X-16", "A.1.2", "traditional compaction: slower than header compression until it fires", _traditional, "compaction", kind="ordering"),
+    target("N-23b", "A.2.2", "ACK compaction with a plain shaper: 100 to 200 kB/s at 9600 baud, simulated (window 250 kB, delay 1 s)", _compaction, "compaction", kind="band", reason="The limit here is the window per round trip, 250 kB over 1.17 s. ACKs bunched in the thesis; its window is not given."),
+    target("X-15", "A.2.2", "losing a compacted packet slows the transfer down severely", _compaction_loss, "compaction", kind="ordering", reason="A packet holds about 7 ACKs here, not those of a window: ACKs are spread evenly behind the line, and do not bunch as in the thesis. The ACKs of the next packet replace the lost ones."),
+    target("X-16", "A.1.2", "traditional compaction: slower than header compression until it starts", _traditional, "compaction", kind="ordering"),
     target("S-15", "5.3.1", "ACK suppression: slower start for short transfers", _filtered, "filter", kind="ordering"),
     target("S-10", "6.4.3", "P4, a long queue with the default RTO: RTO guaranteed", _timeouts("policy", 0.75, 1.0, policy="P4"), "policy", kind="band"),
-    target("S-01a", "5.4", "an MSS of 536: 23.9 kB/s, 111.7 with compression (specification)",
+    target("S-01a", "5.4", "an MSS of 536: 23.9 kB/s, 111.7 with compression",
        lambda r: both(_argued("MSS 536", 23.9)(r), _argued("MSS 536, compressed", 111.7)(r)), "argued"),
     target("S-01b", "5.4", "an MSS of 256: in proportion, 11.4 kB/s", _argued("MSS 256", 11.43), "argued"),
-    target("S-02", "eq 5.6", "four connections share what one gets", _total_of_four, "argued"),
+    target("S-02", "eq 5.6", "four connections share the rate of one", _total_of_four, "argued"),
     target("N = 1", "eq 5.6", "an ACK for every segment: half, 32.6 kB/s", _argued("each segment acknowledged", 32.6), "argued"),
-    target("S-07", "6.3", "a fade longer than a round trip: only an RTO starts again", _long_fades, "argued", kind="ordering"),
+    target("S-07", "6.3", "a fade longer than a round trip: only an RTO restarts the transfer", _long_fades, "argued", kind="ordering"),
     *ARGUED,
 )  # fmt: skip

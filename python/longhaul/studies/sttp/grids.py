@@ -85,7 +85,7 @@ def functional(scale: str) -> list[Case]:
     ]
 
 
-#: Experiment 1 read otherwise: a larger buffer, ns-2's window, the bucket that the thesis built first, the factor of its example.
+#: Other readings of experiment 1: a larger buffer, ns-2's window, the bucket that the thesis built first, the factor of its example.
 FIRST_READINGS: Mapping[str, str | Settings] = {
     "reno": "reno",
     "sttp R2, timer": sttp(timeout_factor=0.5, window=0, **_PATIENT),
