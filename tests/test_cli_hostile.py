@@ -142,7 +142,7 @@ def test_devices_directories_and_pipes_end_at_once(command, scenario, tmp_path):
     clear(command("run", "/dev/null"), "the file is empty")
     clear(command("run", tmp_path), "irectory")
     os.mkfifo(tmp_path / "pipe")
-    clear(command("run", tmp_path / "pipe"), "nothing is written into it")
+    clear(command("run", tmp_path / "pipe"), "a pipe without a writer")
     reader, writer = os.pipe()
     os.write(writer, scenario.read_bytes())
     os.close(writer)

@@ -35,5 +35,5 @@ def test_flows_with_more_rivals_are_robbed():
 
 
 def test_a_missing_group_is_named():
-    with pytest.raises(longhaul.ResultError, match="no utilisation of a group 'c'; there are the groups a, b"):
+    with pytest.raises(longhaul.ResultError, match="no utilisation of a group 'c'; the groups are a, b"):
         metrics.group_metric(mix(1, 1), "c", "utilisation")

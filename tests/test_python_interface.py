@@ -112,7 +112,7 @@ def test_what_a_scenario_can_be_made_of():
     assert {"congestion", "slow_start", "queues", "losses", "metrics"} <= kinds.keys()
     cubic = next(entry for entry in longhaul.catalogue("congestion") if entry["name"] == "cubic")
     assert "RFC 9438" in cubic["source"]
-    with pytest.raises(longhaul.LonghaulError, match=r"nothing is listed under 'queue'; there are .*queues"):
+    with pytest.raises(longhaul.LonghaulError, match=r"no list 'queue'; the lists are .*queues"):
         longhaul.catalogue("queue")
     assert longhaul.schema()["properties"].keys() >= {"run", "link", "flow", "sweep"}
 

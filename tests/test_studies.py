@@ -199,7 +199,7 @@ def test_an_interrupted_study_goes_on(command, tmp_path, monkeypatch):
     os.kill(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, errors
-    assert "the same command goes on" in errors
+    assert "repeat the command to continue" in errors
     assert "Traceback" not in errors
     assert not list((out / "runs").glob(".*.partial"))
     kept = list((out / "runs").iterdir())
@@ -255,7 +255,7 @@ def test_another_result_is_not_written_over(command, tmp_path, sweep_file):
     command("sweep", sweep_file, "--out", tmp_path / "s", "-q")
     outcome = command("reproduce", "fake", "--out", tmp_path / "s")
     assert outcome.code == 2
-    assert "holds another result" in outcome.err
+    assert "contains another result" in outcome.err
 
 
 # --- names
@@ -268,7 +268,7 @@ def test_another_result_is_not_written_over(command, tmp_path, sweep_file):
         (["fake", "--scale", "quik"], "no scale of the study fake is called 'quik'; there are tiny, quick; did you mean 'quick'?"),
         (["fake", "--figure", "F3"], "there are F1, F2, figure 1.1, figure 1.2"),
         (["fake", "--figure", "F11"], "did you mean 'F1.1'?"),
-        (["fake", "--changed", "kept"], "--changed 'kept': there are refuse, check, rerun"),
+        (["fake", "--changed", "kept"], "--changed 'kept': the values are refuse, check, rerun"),
         (["fake", "--shard", "3/2"], "--shard '3/2'"),
     ],
 )  # fmt: skip

@@ -100,8 +100,8 @@ def test_a_damaged_manifest_is_made_anew_from_the_runs(command, sweep_file, tmp_
     damage(out / "manifest.json")
     refused = command("sweep", sweep_file, "--out", out)
     assert refused.code == 2
-    assert "holds a sweep whose manifest.json is" in refused.err
-    assert "8 finished runs of this sweep can be found without it: go on with --resume" in refused.err
+    assert "contains a sweep whose manifest.json is" in refused.err
+    assert "8 finished runs of this sweep can be found without it: continue with --resume" in refused.err
     other = command("sweep", sweep_file, "--set", "run.duration=21 s", "--out", out, "--resume")
     assert other.code == 2
     assert "manifest.json is" in other.err
@@ -148,7 +148,7 @@ def test_damaged_tables_of_a_sweep_are_noticed(command, sweep_file, tmp_path, na
     refused = command(subcommand, out)
     assert (refused.code, refused.out) == (2, "")
     assert f"{name} is damaged" in refused.err
-    assert "--resume makes it anew" in refused.err
+    assert "--resume rebuilds it" in refused.err
     assert command("sweep", sweep_file, "--out", out, "--resume", "-q").code == 0
     assert (out / name).read_bytes() == data
 
@@ -178,7 +178,7 @@ def test_a_sweep_that_has_grown_goes_on(command, sweep_file, tmp_path, monkeypat
     command("sweep", sweep_file, "--out", out, "-q")
     refused = command("sweep", sweep_file, "-n", 3, "--out", out)
     assert refused.code == 2
-    assert "with other points or seeds; go on with --resume" in refused.err
+    assert "with other points or seeds; continue with --resume" in refused.err
     counted = command("sweep", sweep_file, "-n", 3, "--out", out, "--resume", "--dry-run")
     assert "4 points × 3 seeds = 12 runs, 4 missing" in counted.out
     made = []
@@ -286,7 +286,7 @@ def test_without_ray_the_message_says_what_to_install(command, sweep_file, tmp_p
 def test_an_engine_that_there_is_not(command, sweep_file, tmp_path):
     outcome = command("sweep", sweep_file, "--engine", "slurm", "--out", tmp_path / "s")
     assert outcome.code == 2
-    assert "--engine 'slurm': there are local, ray" in outcome.err
+    assert "--engine 'slurm': the values are local, ray" in outcome.err
 
 
 def test_a_list_of_points(scenario, tmp_path):

@@ -42,7 +42,7 @@ def load(directory: str | Path) -> Result | SweepResult:
         return SweepResult(path)
     if (path / "summary.json").exists():
         return load_run(path)
-    neither = "not a Longhaul result: it holds neither summary.json (a run) nor manifest.json (a sweep)"
+    neither = "not a Longhaul result: it contains neither summary.json (a run) nor manifest.json (a sweep)"
     damage = damage_of(path)
     raise ResultError(f"{path} is {f'a result whose {damage}' if damage else neither}")
 

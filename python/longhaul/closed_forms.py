@@ -1,4 +1,4 @@
-"""Closed forms from the simulator: what theory says that a flow can do. Windows in segments, `p` losses per segment.
+"""Closed forms from the simulator: the rates that theory predicts for a flow. Windows in segments, `p` losses per segment.
 
 >>> round(power_law_window(1.2, 0.5, 1e-4)), round(HighSpeed().window(1e-4))
 (120, 260)

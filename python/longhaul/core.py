@@ -67,7 +67,7 @@ def version() -> str:
 
 
 def program() -> str:
-    """A digest of the simulator's sources: changes with every line that could change a result, whatever the version says."""
+    """A digest of the simulator's sources. It changes with every line that could change a result, independent of the version."""
     return str(_core().program)
 
 
@@ -102,7 +102,7 @@ def run(
 
 
 def _without_number(error: Exception) -> str:
-    """What the system said of a file, without the number that it has for it."""
+    """The system's message about a file, without its error number."""
     return re.sub(r" \(os error \d+\)", "", str(error))
 
 

@@ -348,7 +348,7 @@ def _congestion(name: str) -> object:
 def _framing(spf: int) -> str:
     names = {0: "none", 1: "slip_single", 2: "slip", 4: "ppp_compressed", 7: "ppp"}
     if spf not in names:
-        raise ValueError(f"no framing of {spf} bytes; there are {', '.join(map(str, names))}")
+        raise ValueError(f"no framing of {spf} bytes; the sizes are {', '.join(map(str, names))}")
     return names[spf]
 
 

@@ -39,7 +39,7 @@ def read(path: Path) -> Document:
         failure = error if isinstance(error, OSError) else OSError(str(error))
         raise ScenarioError(explain_os_error(failure, "read the scenario", path)) from None
     if len(data) > LARGEST:
-        raise ScenarioError(f"{path}: larger than {LARGEST // 1_000_000} MB, so it is no scenario that anyone wrote")
+        raise ScenarioError(f"{path}: larger than {LARGEST // 1_000_000} MB, which is too large for a scenario")
     if b"\0" in data:
         raise ScenarioError(f"{path}: not a text file (byte {data.index(0)} is NUL); a scenario is TOML in UTF-8")
     try:
@@ -61,12 +61,12 @@ def _content(path: Path) -> bytes:
         os.set_blocking(descriptor, True)
         data = stream.read(LARGEST + 1)
         if not data and stat.S_ISFIFO(mode):
-            raise OSError(errno.EIO, "it is a pipe, and nothing is written into it")
+            raise OSError(errno.EIO, "it is a pipe without a writer")
         return data
 
 
 def parse(text: str, source: str) -> Document:
-    """Splits the `[sweep]` table off. A text that cannot be parsed is left whole: the simulator says what is wrong."""
+    """Splits the `[sweep]` table off. A text that cannot be parsed is left whole: the simulator reports the error."""
     try:
         content = tomllib.loads(text)
     except (ValueError, RecursionError):  # not TOML, a number of more digits than Python reads, or nested too deeply
@@ -98,9 +98,9 @@ def parse_json(text: str, source: str) -> Document:
     except RecursionError:
         raise ScenarioError(f"{source}: not a scenario: it is nested too deeply") from None
     except UnicodeEncodeError:
-        raise ScenarioError(f"{source}: a text holds half of a surrogate pair, which is no character") from None
+        raise ScenarioError(f"{source}: a text contains half of a surrogate pair, which is no character") from None
     except TypeError:
-        raise ScenarioError(f"{source}: null has no meaning in a scenario; leave the key out") from None
+        raise ScenarioError(f"{source}: null is not allowed in a scenario; omit the key") from None
 
 
 def _no_constant(name: str) -> None:

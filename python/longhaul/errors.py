@@ -1,4 +1,4 @@
-"""The errors that Longhaul raises on purpose: each message stands alone, names its object and says what is right."""
+"""The errors that Longhaul raises on purpose. Each message is complete: it names its object and states what is right."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 class LonghaulError(Exception):
-    """Something the user can put right; the command line prints it without a traceback."""
+    """An error that the user can correct; the command line prints it without a traceback."""
 
 
 class ScenarioError(LonghaulError, ValueError):
-    """A scenario cannot be read or does not make sense."""
+    """A scenario is unreadable or invalid."""
 
 
 class RunError(LonghaulError, RuntimeError):
@@ -26,7 +26,7 @@ class ResultError(LonghaulError):
 
 
 class OutputError(LonghaulError):
-    """The place for the output cannot be used."""
+    """The output's path is not usable."""
 
 
 class PlotError(LonghaulError):

@@ -49,7 +49,7 @@ def example(name: str) -> Example:
         return known[wanted]
     near = difflib.get_close_matches(wanted, known, 1, 0.4)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    raise UnknownExampleError(f"no example is called {name!r}; {hint}")
+    raise UnknownExampleError(f"no example {name!r}; {hint}")
 
 
 def copy(name: str, folder: str | Path = ".", *, force: bool = False) -> Path:

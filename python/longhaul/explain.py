@@ -21,7 +21,7 @@ NAMES = {
 }
 #: Shares below this are not worth a sentence.
 _WORTH = 0.15
-#: A segment that takes longer on the wire, in seconds, is worth saying of a flow that delivered nothing.
+#: A segment that takes longer on the wire, in seconds, is mentioned for a flow that delivered nothing.
 _LONG_SEGMENT = 1.0
 #: IPv4 and TCP header without options.
 _HEADERS = 40
@@ -32,7 +32,7 @@ _STANDING = 2.0
 
 
 def limit_names(flows: list[dict[str, Any]]) -> list[str]:
-    """The limits that took any time, known ones first."""
+    """The limits with a share of time above zero, known ones first."""
     present = dict.fromkeys(key for flow in flows for key, share in flow.get("limited", {}).items() if share)
     return [key for key in NAMES if key in present] + [key for key in present if key not in NAMES]
 
@@ -47,9 +47,9 @@ def main_limit(flow: dict[str, Any]) -> tuple[str, float]:
 
 
 def explain(flow: dict[str, Any], summary: dict[str, Any] | None = None, warned_of: Collection[str] = ()) -> str:
-    """A few sentences about one flow; what a warning says of the limits in `warned_of` is not said again.
+    """A few sentences about one flow. For limits in `warned_of` they only refer to the warning.
 
-    `summary` is that of the run: with it, what the links of the flow's path did is told first.
+    `summary` is that of the run: with it, the text begins with the links of the flow's path.
 
     >>> flow = {"limited": {"receiver_window": 0.9, "slow_start": 0.1}, "base_rtt_s": 0.5,
     ...         "metrics": {"goodput_bps": 1e6, "rtt_mean_s": 0.52}, "predicted": {"window_limit_bps": 1.05e6, "fair_share_bps": 1e7}}
@@ -78,14 +78,14 @@ def explain(flow: dict[str, Any], summary: dict[str, Any] | None = None, warned_
 
 
 def _losing_all(flow: dict[str, Any], summary: dict[str, Any]) -> list[str]:
-    """The links on a flow's way, there and back, on which no packet got through."""
+    """The links on a flow's path, in both directions, that dropped every packet."""
     on_the_way = dict.fromkeys([*flow.get("data_path", []), *flow.get("ack_path", [])])
     links = [summary["links"][index] for index in on_the_way] if "links" in summary else []
     return [bottleneck.link_name(link) for link in links if (link["metrics"].get("drop_rate") or 0.0) >= 1.0]
 
 
 def _without_data(flow: dict[str, Any], summary: dict[str, Any]) -> str:
-    """What to say of a flow that had stopped before the measured time, or was never connected; else an empty text."""
+    """The text for a flow that had stopped before the measured time, or was never connected; else an empty text."""
     metrics = flow.get("metrics") or {}
     if "goodput_bps" in metrics and metrics["goodput_bps"] is None:
         return "It had stopped before the measured time, in which it only dealt with what was left over."
@@ -174,7 +174,7 @@ def _cwnd(flow: dict[str, Any], share: float) -> str:
 
 
 def _why_below(flow: dict[str, Any]) -> str:
-    """Why a flow has less than an equal share: with a standing queue the link is full, and what is missing others have."""
+    """Why a flow has less than an equal share: with a standing queue the link is full, and other flows have the rest."""
     rtt, base = _value(flow, "metrics", "rtt_mean_s"), flow.get("base_rtt_s")
     if rtt and base and rtt > _STANDING * float(base):
         return "queues stand on its path, so that the link is full; others have more of it"

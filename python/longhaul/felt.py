@@ -1,4 +1,4 @@
-"""Which metrics say what an application feels: how long its data took, or how fast it came where it has no end."""
+"""The metrics that an application notices: the time that its data took, or their rate if they have no end."""
 
 from __future__ import annotations
 

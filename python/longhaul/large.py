@@ -14,13 +14,13 @@ MEMORY_PER_FLOW = 14_000
 SUMMARY_PER_FLOW = 1_650
 #: Bytes of a row of the time series, of which there is one per flow and sample, where a flow is busy.
 SERIES_PER_ROW = 30
-#: A result of more bytes is announced, and one of more is not made unless asked for.
+#: A result of more bytes is announced, and one of more is made only with `large`.
 NOTABLE = 20_000_000
 LARGEST = 500_000_000
 
 
 class TooLarge(LonghaulError):
-    """A result would be larger than anyone wants by accident."""
+    """A result would be larger than intended."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def catalogue(kind: str | None = None) -> dict[str, list[dict[str, Any]]] | list
     if kind is None:
         return sections
     if kind not in sections:
-        raise LonghaulError(f"nothing is listed under {kind!r}; there are {', '.join(sections)}")
+        raise LonghaulError(f"no list {kind!r}; the lists are {', '.join(sections)}")
     return sections[kind]
 
 

@@ -27,7 +27,7 @@ def group_metric(run: Run, group: str, metric: str) -> float:
     value = values.get(f"group.{group}.{metric}")
     if value is None:
         groups = sorted({name.split(".")[1] for name in values if name.startswith("group.")})
-        raise ResultError(f"no {metric} of a group {group!r}; there are the groups {', '.join(groups) or '(none)'}")
+        raise ResultError(f"no {metric} of a group {group!r}; the groups are {', '.join(groups) or '(none)'}")
     return float(value)
 
 

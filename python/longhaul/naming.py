@@ -1,4 +1,4 @@
-"""Names that are not known: the nearest that are."""
+"""The nearest known names to an unknown name."""
 
 from __future__ import annotations
 

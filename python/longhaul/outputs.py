@@ -121,7 +121,7 @@ def check_free(out: Path, *, run_id: str | None = None, force: bool = False) -> 
         if not out.exists():
             return
         if not out.is_dir():
-            raise OutputError(f"{out} is a file; the output is a directory")
+            raise OutputError(f"{out} is a file; the output must be a directory")
         if not any(out.iterdir()):
             return
     except OSError as error:
@@ -135,7 +135,7 @@ def check_free(out: Path, *, run_id: str | None = None, force: bool = False) -> 
         damage = damage_of(out)
         other = "a result of the emulator" if emulated else "another result"
         what = f"a result whose {damage}" if damage else other
-        raise OutputError(f"{out} holds {what}; choose another directory with --out, or replace it with --force")
+        raise OutputError(f"{out} contains {what}; choose another directory with --out, or replace it with --force")
 
 
 def report_of(directory: Path) -> Path:

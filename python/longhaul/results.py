@@ -154,7 +154,9 @@ class Result:
             return pl.DataFrame(found, infer_schema_length=None)
 
         if objects not in ("flows", "links", "groups", "middleboxes"):
-            raise ValueError(f'a table is of "flows", "links", "groups", "middleboxes" or "monitors", not {objects!r}')
+            raise ValueError(
+                f'the tables are "flows", "links", "groups", "middleboxes" and "monitors", not {objects!r}'
+            )
         rows = []
         for item in self.summary.get(objects, []):
             row = {key: value for key, value in item.items() if not isinstance(value, dict | list)}

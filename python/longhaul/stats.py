@@ -10,7 +10,7 @@ from functools import lru_cache
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a set of replications says about one metric; interval bounds are `nan` below two values."""
+    """One metric's estimate from a set of replications; interval bounds are `nan` below two values."""
 
     n: int
     mean: float

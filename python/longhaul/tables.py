@@ -163,7 +163,7 @@ def middlebox_table(result: Result, short: bool = False) -> Table:
 
 
 def predictions(result: Result) -> Table:
-    """Measured goodput beside the closed forms."""
+    """Measured goodput compared with the closed forms."""
     flows = chosen_flows(result)
     names = list(dict.fromkeys(k for f in flows for k, v in (f.get("predicted") or {}).items() if v is not None))
     headings = [("Flow", ""), ("Measured goodput", "")]
@@ -239,7 +239,7 @@ def _is_equal(value: float | None, half: float | None) -> bool:
 
 
 def first_metrics(sweep: SweepResult) -> list[str]:
-    """What a sweep's table shows unless told: what the applications of up to four groups feel, then metrics of the run."""
+    """The default columns of a sweep's table: metrics that the applications of up to four groups notice, then metrics of the run."""
     first = _felt_in(sweep)
     others = [m for m in _SWEEP if m in sweep.metrics]
     return [*first, *others[: max(1, 4 - len(first))]]

@@ -35,7 +35,7 @@ def value(item: Any) -> str:
         return "{ " + ", ".join(f"{key(k)} = {value(v)}" for k, v in item.items()) + " }"
     if isinstance(item, Sequence):
         return "[" + ", ".join(value(part) for part in item) + "]"
-    raise TypeError(f"a {type(item).__name__} cannot stand in a scenario")
+    raise TypeError(f"a {type(item).__name__} is not allowed in a scenario")
 
 
 def key(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The command `longhaul`: every mistake is one clear message and an exit code, never a traceback.
+"""The command `longhaul`: every error is one clear message and an exit code, never a traceback.
 
 Exit codes: 0 done, 1 a check found a difference or runs failed, 2 bad input or output, 128 + n stopped by signal n (130 by
 Ctrl-C, 143 by SIGTERM).

@@ -26,15 +26,15 @@ def design(
         5000.0, "--backbone", min=1.0, help="Bytes per second of ACKs that a shared return backbone gives each client."
     ),
     dormancy: str = typer.Option(
-        "5 s", "--dormancy", help="Longest silence after a fade that is bearable on a plant of one's own."
+        "5 s", "--dormancy", help="Longest acceptable silence after a fade on a plant of your own."
     ),
     no_run: bool = typer.Option(False, "--no-run", help="Formulas only; simulate nothing."),
     scenarios: Path | None = typer.Option(
-        None, "--scenarios", metavar="DIR", help="Write the scenario of each design there."
+        None, "--scenarios", metavar="DIR", help="Write the scenario of each design into this directory."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Say what to set on an asymmetric satellite path, design by design, with the rate by formula and the simulated one."""
+    """List settings for an asymmetric satellite path, design by design, with the rate by formula and the simulated rate."""
     from .. import designs
     from ..asymmetric import KB
 

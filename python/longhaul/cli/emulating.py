@@ -1,4 +1,4 @@
-"""What `longhaul reproduce STUDY --emulated` does: experiments with real packets, and the same scenarios simulated beside them."""
+"""`longhaul reproduce STUDY --emulated`: experiments with real packets, compared with the same scenarios simulated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _JOBS = 4
 def reproduce(request: studying.Request) -> None:
     """Runs what is missing, judges, draws, writes, prints."""
     if names.nearest(request.study, list(names.STUDIES), "study") != "asymmetric":
-        raise LonghaulError(f"the study {request.study} has no emulated experiments; asymmetric has")
+        raise LonghaulError(f"the study {request.study} has no emulated experiments; the study asymmetric has them")
     study = asymmetric.STUDY
     scale = names.nearest(request.scale, list(asymmetric.SCALES), "scale of the emulated study")
     wanted = names.experiments(study, request.figure) if request.figure else None

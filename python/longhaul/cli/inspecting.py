@@ -26,7 +26,7 @@ from .options import messages
 def verify(
     result: Path = typer.Argument(..., help="Result directory of a run or a sweep.", show_default=False),
     sample: int | None = typer.Option(
-        None, "--sample", min=1, help="Of a sweep: check only so many runs, evenly spread."
+        None, "--sample", min=1, help="Of a sweep: check only this many runs, evenly spread."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -62,10 +62,10 @@ def verify(
 def explain(
     result: Path = typer.Argument(..., help="Result directory of a run.", show_default=False),
     flows: str | None = typer.Option(None, "--flows", metavar="0,3,7-9", help="Only these flows."),
-    limit: int = typer.Option(20, "--limit", min=1, help="At most so many flows, the slowest first."),
+    limit: int = typer.Option(20, "--limit", min=1, help="At most this many flows, the slowest first."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Say of each flow why it was not faster: what limited it, and what would change that."""
+    """Explain for each flow what limited it, and what would change that."""
     require_directory(result)
     if (result / "manifest.json").exists():
         raise ResultError(f"{result} is a sweep; name one of its runs, in {result / 'runs'}")
@@ -136,7 +136,7 @@ def schema() -> None:
 
 
 def bench(context: typer.Context) -> None:
-    """Measure speed and memory beside ns-2, in a checkout of the project after `make bench` has built the program.
+    """Compare speed and memory with ns-2, in a checkout of the project after `make bench` has built the program.
 
     Arguments go to benches/bench.py:
 

@@ -41,7 +41,7 @@ def one_of(option: str, given: str, known: Sequence[str]) -> str:
     if given not in known:
         near = difflib.get_close_matches(given, known, 1, 0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"{option} {given!r}: there are {', '.join(known)}{hint}")
+        raise UsageError(f"{option} {given!r}: the values are {', '.join(known)}{hint}")
     return given
 
 

@@ -11,13 +11,13 @@ from .running import CHANGED, ENGINE, JSON, QUIET
 
 def reproduce(
     study: str | None = typer.Argument(
-        None, help="Name of the study; without it, the studies are listed.", show_default=False
+        None, help="Name of the study; without it, list the studies.", show_default=False
     ),
     scale: str | None = typer.Option(
         None,
         "--scale",
         "-s",
-        help="How much of it: tiny, quick or full; highspeed also has grid.  [default: quick]",
+        help="Size of the study: tiny, quick or full; highspeed also has grid.  [default: quick]",
         show_default=False,
     ),
     figure: list[str] | None = typer.Option(
@@ -39,10 +39,10 @@ def reproduce(
     ),
     engine: str = ENGINE,
     shard: str | None = typer.Option(
-        None, "--shard", metavar="I/N", help="Make only the I-th of N parts, for job arrays."
+        None, "--shard", metavar="I/N", help="Run only the I-th of N parts, for job arrays."
     ),
     list_: bool = typer.Option(False, "--list", help="List experiments, runs, figures and targets; run nothing."),
-    no_run: bool = typer.Option(False, "--no-run", help="Run nothing: judge and draw what is there."),
+    no_run: bool = typer.Option(False, "--no-run", help="Run nothing: evaluate and draw the finished runs."),
     changed: str = CHANGED,
     document: Path | None = typer.Option(
         None,
@@ -53,7 +53,7 @@ def reproduce(
     emulated: bool = typer.Option(
         False,
         "--emulated",
-        help="With real packets of this machine's kernel, through longhaul-emu, in real time; the same scenarios simulated beside. Wants root.",
+        help="With real packets of this machine's kernel, through longhaul-emu, in real time; compares with the same scenarios simulated. Needs root.",
     ),
     emulator: Path | None = typer.Option(
         None,
@@ -65,7 +65,7 @@ def reproduce(
     as_json: bool = JSON,
     quiet: bool = QUIET,
 ) -> None:
-    """Run a published study again: its figures, and its numbers beside ours. An interrupted study goes on where it stopped."""
+    """Repeat a published study: draw its figures, and compare its numbers with ours. An interrupted study continues where it stopped."""
     from . import studying
 
     if study is None:

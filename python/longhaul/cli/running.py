@@ -34,7 +34,7 @@ SEED = typer.Option(
     None, "--seed", min=0, max=2**63 - 1, help="Seed of all random streams (of a sweep: of the first replication)."
 )
 OUT = typer.Option(None, "--out", "-o", help="Result directory  [default: results/NAME-ID]", show_default=False)
-LARGE = typer.Option(False, "--large", help="Make results that are estimated to take more than 500 MB.")
+LARGE = typer.Option(False, "--large", help="Allow results with an estimated size of more than 500 MB.")
 FORCE = typer.Option(False, "--force", help="Replace another Longhaul result in the result directory.")
 JSON = typer.Option(False, "--json", help="Print JSON instead of tables.")
 QUIET = typer.Option(False, "--quiet", "-q", help="Print nothing but errors.")
@@ -42,18 +42,16 @@ CHANGED = typer.Option(
     "refuse",
     "--changed",
     metavar="refuse|check|rerun",
-    help="What to do with finished runs from another build of the simulator: refuse them, make a few again and keep all if"
+    help="Treatment of finished runs from another build of the simulator: refuse them, repeat a few and keep all if"
     " every byte is the same, or make all again.",
 )
 ENGINE = typer.Option(
     "local",
     "--engine",
     metavar="local|ray",
-    help="Where runs are made: on this machine, or on the Ray cluster that RAY_ADDRESS names.",
+    help="Where to run: on this machine, or on the Ray cluster of RAY_ADDRESS.",
 )
-REPORT = typer.Option(
-    False, "--report", help="Write report.html into the result directory; one that is there is written again."
-)
+REPORT = typer.Option(False, "--report", help="Write report.html into the result directory, replacing an earlier one.")
 
 
 def run(
@@ -117,12 +115,12 @@ def sweep(
     ),
     engine: str = ENGINE,
     shard: str | None = typer.Option(
-        None, "--shard", metavar="I/N", help="Make only the I-th of N parts, for job arrays."
+        None, "--shard", metavar="I/N", help="Run only the I-th of N parts, for job arrays."
     ),
     resume: bool = typer.Option(
         False,
         "--resume",
-        help="Go on with a sweep that was interrupted, or has grown (more points, more seeds): run what is missing.",
+        help="Continue a sweep that was interrupted, or has more points or seeds now: run the missing runs.",
     ),
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Count the runs and estimate their cost from a short probe; write nothing."
@@ -218,7 +216,9 @@ def _run_sweep(
                 drawing=drawing,
             )
     except KeyboardInterrupt as interrupt:
-        error = LonghaulError(f"interrupted; finished runs are kept in {out}: the same command with --resume goes on")
+        error = LonghaulError(
+            f"interrupted; finished runs are kept in {out}; repeat the command with --resume to continue"
+        )
         error.exit_code = exit_code(interrupt)  # type: ignore[attr-defined]
         raise error from None
 

@@ -49,7 +49,7 @@ def plot(
         view = plots.View(flows=options.numbers(flows), start=start, end=end)
         unknown = [name for name in wanted_kinds if name not in plots.KINDS]
         if unknown:
-            raise PlotError(f"no figure is called {unknown[0]!r}; there are {', '.join(plots.KINDS)}")
+            raise PlotError(f"no figure {unknown[0]!r}; the figures are {', '.join(plots.KINDS)}")
         if not wanted_kinds and not loaded.has_tables:
             held = ",".join(plots.kinds_for(loaded))
             raise PlotError(

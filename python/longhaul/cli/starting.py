@@ -42,7 +42,7 @@ def demo(
 
 
 def examples(
-    names: list[str] = typer.Argument(None, help="Examples to copy; without any, all are listed.", show_default=False),
+    names: list[str] = typer.Argument(None, help="Examples to copy; without one, list all.", show_default=False),
     to: Path = typer.Option(Path(), "--to", help="Folder for the copies  [default: this folder]", show_default=False),
     every: bool = typer.Option(False, "--all", help="Copy all of them."),
     force: bool = typer.Option(False, "--force", help="Replace files that exist."),

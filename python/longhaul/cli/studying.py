@@ -85,7 +85,9 @@ def _run(campaign: studies.Campaign, missing: Sequence[PlannedRun], request: Req
         with of_sweep(messages, not (request.quiet or request.as_json), "reproducing") as (observer, _):
             campaign.run(missing, jobs=request.jobs, engine=request.engine, observer=observer)
     except KeyboardInterrupt as interrupt:
-        error = LonghaulError(f"interrupted; finished runs are kept in {campaign.store.runs}: the same command goes on")
+        error = LonghaulError(
+            f"interrupted; finished runs are kept in {campaign.store.runs}; repeat the command to continue"
+        )
         error.exit_code = exit_code(interrupt)  # type: ignore[attr-defined]
         raise error from None
 

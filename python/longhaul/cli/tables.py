@@ -60,7 +60,7 @@ def print_explanation(
     called: str = "",
     warnings: Sequence[dict[str, str]] = (),
 ) -> None:
-    """One paragraph: which flow, how fast it was, and why it was not faster; `warnings` are printed beside it."""
+    """One paragraph: the flow, its goodput, and its limit; `warnings` are printed next to it."""
     goodput = quantity(flow["metrics"].get("goodput_bps"), "bit/s")
     head = f"{flow['name']} ({f'{called}, ' if called else ''}{goodput})"
     warned = any(w["code"] == "receive_buffer" and w["object"] == flow["group"] for w in warnings)

@@ -1,4 +1,4 @@
-"""What surrounds a command: characters that a terminal lacks, and signals that end the process."""
+"""The surroundings of a command: characters that a terminal lacks, and signals that end the process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLAIN = {
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked the process to end: everything is tidied up as after Ctrl-C."""
+    """A signal ended the process: cleanup is the same as after Ctrl-C."""
 
     def __init__(self, number: int) -> None:
         """By the signal of this number."""

@@ -36,7 +36,7 @@ FORMATS = ("png", "pdf", "svg")
 def draw(result: Result, kind: str, view: View | None = None) -> Figure:
     """Draws one figure; raises `PlotError` if the kind is unknown or the result does not hold what it takes."""
     if kind not in KINDS:
-        raise PlotError(f"no figure is called {kind!r}; there are {', '.join(KINDS)}")
+        raise PlotError(f"no figure {kind!r}; the figures are {', '.join(KINDS)}")
     from . import margins, style
 
     module, function = KINDS[kind]
@@ -64,7 +64,7 @@ def figure_bytes(figure: Figure, format: str, dpi: int = 160, *, text: bool = Fa
     """
     stamps = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
     if format not in stamps:
-        raise PlotError(f"a figure cannot be saved as {format!r}; there are {', '.join(FORMATS)}")
+        raise PlotError(f"a figure cannot be saved as {format!r}; the formats are {', '.join(FORMATS)}")
     from . import style
 
     buffer = io.BytesIO()

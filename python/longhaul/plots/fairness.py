@@ -25,7 +25,7 @@ def draw(result: Result, view: View) -> Figure:
             rates.setdefault(str(flow["group"]), []).append(float(flow["metrics"].get("goodput_bps") or 0.0))
     everything = [rate for group in rates.values() for rate in group]
     if len(everything) < 2:
-        raise PlotError("fairness is between flows: it takes at least two")
+        raise PlotError("fairness needs at least two flows")
     if len(rates) > _GROUPS:
         rates = {"all flows": everything}
     figure, (axes,) = style.new()

@@ -22,7 +22,7 @@ def draw(result: Result, view: View) -> Figure:
     chosen = set(view.flow_ids(result))
     flows = [flow for flow in result.summary["flows"] if flow["id"] in chosen and flow.get("limited")]
     if not flows:
-        raise PlotError(f"{result.name!r} does not say what limited its flows")
+        raise PlotError(f"{result.name!r} contains no limits of its flows")
     return _bars(result, flows) if len(flows) <= _BARS else _areas(result, flows)
 
 

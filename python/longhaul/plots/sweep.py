@@ -30,7 +30,7 @@ def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
             return _one_point(result, metric)
         parameter = (varying or result.parameters)[0]
     if parameter not in result.parameters:
-        raise PlotError(f"{parameter!r} was not swept; there are {', '.join(result.parameters)}")
+        raise PlotError(f"{parameter!r} was not swept; the swept parameters are {', '.join(result.parameters)}")
     others = [p for p in varying if p != parameter]
     values = frame[parameter].unique(maintain_order=True).to_list()
     places, ticks, unit = _places(values)

@@ -36,7 +36,7 @@ class View:
         start = 0.0 if self.start is None else self.start
         end = float(result.summary["duration_s"]) if self.end is None else self.end
         if not start < end:
-            raise PlotError(f"nothing lies between {start:g} s and {end:g} s; --from is before --to")
+            raise PlotError(f"the time from {start:g} s to {end:g} s is empty; --from must be before --to")
         return start, end
 
     def cut(self, frame: pl.DataFrame, result: Result) -> pl.DataFrame:

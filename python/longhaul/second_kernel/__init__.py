@@ -53,7 +53,7 @@ def missing(controls: Sequence[str] = ()) -> list[str]:
         if shutil.which(tool) is None:
             lacks.append(f"the command {tool} is not there (packages iproute2, util-linux)")
     if os.geteuid() != 0:
-        lacks.append("it wants root")
+        lacks.append("it needs root")
     return lacks
 
 

@@ -145,7 +145,7 @@ def _claim(out: Path, study: Study) -> None:
     if manifest is None:
         outputs.check_free(out)
     elif manifest.get("kind") != "study" or manifest.get("name") != study.name:
-        raise OutputError(f"{out} holds another result; choose another directory with --out")
+        raise OutputError(f"{out} contains another result; choose another directory with --out")
     else:
         return
     content = {"longhaul": core.version(), "kind": "study", "name": study.name}

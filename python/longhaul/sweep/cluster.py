@@ -26,7 +26,7 @@ _STEP = 0.01
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is told."""
+    """An order for a worker."""
 
     document: Document
     overrides: tuple[tuple[str, str], ...]
@@ -38,7 +38,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker says: the files of the result by name, or why there are none."""
+    """A worker's answer: the files of the result by name, or the reason why there are none."""
 
     files: dict[str, bytes] | None = None
     #: Events that were simulated.
@@ -84,7 +84,7 @@ class RayEngine(Engine):
         return [self._end_of(reference) for reference in ready]
 
     def progress(self) -> Mapping[str, Standing]:
-        """What the workers said last."""
+        """The workers' last reports."""
         errors = self._ray.exceptions
         try:
             self._news = self._news or self._board.news.remote()
@@ -116,7 +116,7 @@ class RayEngine(Engine):
         try:
             answer: Answer = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
-            raise LonghaulError(f"Ray workers cannot make runs: {_lines(error)[-1]}") from None
+            raise LonghaulError(f"Ray workers cannot run scenarios: {_lines(error)[-1]}") from None
         except self._ray.exceptions.RayError as error:
             return Ended(run_id, lost=_lines(error)[0])
         if answer.unfit is not None:
@@ -197,5 +197,5 @@ def _connected() -> tuple[Any, bool]:
 
 
 def _lines(error: BaseException) -> list[str]:
-    """What an error says, without empty lines; its kind if it says nothing."""
+    """An error's message without empty lines, or its kind if the message is empty."""
     return [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]

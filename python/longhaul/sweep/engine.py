@@ -1,4 +1,4 @@
-"""What makes the runs of a sweep: an engine is given runs and says how each ended; where they are made is its affair.
+"""Engines execute the runs of a sweep: an engine receives runs and reports how each ended. It decides where they run.
 
 `local` uses the cores of this machine (`local.py`), `ray` those of a Ray cluster (`cluster.py`). Both write the same bytes.
 """
@@ -93,4 +93,4 @@ def make_engine(name: str, jobs: int | None = None) -> Engine:
         from .cluster import RayEngine
 
         return RayEngine(jobs)
-    raise LonghaulError(f"no engine is called {name!r}; there are {', '.join(ENGINES)}")
+    raise LonghaulError(f"no engine {name!r}; the engines are {', '.join(ENGINES)}")

@@ -34,7 +34,7 @@ class LocalEngine(Engine):
         return [self._end_of(future) for future in finished]
 
     def progress(self) -> Mapping[str, Standing]:
-        """What the simulator said of each run under way."""
+        """The simulator's last report of each active run."""
         return dict(self._running)
 
     def stop(self) -> None:
@@ -45,7 +45,7 @@ class LocalEngine(Engine):
     def _make(self, task: Task) -> None:
         run_id = task.run.run_id
         if self._stop.is_set():
-            raise RunCancelled("stopped before it began")
+            raise RunCancelled("stopped before it started")
 
         def told(now: float, duration: float, events: int) -> bool:
             self._running[run_id] = Standing(now / duration if duration else 0.0, events)

@@ -1,4 +1,4 @@
-"""Metrics that are asked for by name, looked up before a sweep is made: a wrong name must not cost an hour."""
+"""Metrics requested by name, checked before a sweep starts: a wrong name must not cost an hour."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def make_plan(
 
 
 def _blame_the_sweep(error: ScenarioError, point: Sequence[tuple[str, str]]) -> ScenarioError:
-    """The same message, about a value of the sweep, which nobody has given by `--set`."""
+    """The same message, about a value of the sweep instead of one given by `--set`."""
     text = str(error)
     for path, value in point:
         text = text.replace(f"--set {path}={value}:", f"sweep, at {path}={value}:", 1)
@@ -129,14 +129,14 @@ def _settings(
     table = document.sweep or {}
     unknown = [key for key in table if key not in _KEYS]
     if unknown:
-        raise ScenarioError(f"{document.source}: unknown key sweep.{unknown[0]}; there are {', '.join(_KEYS)}")
+        raise ScenarioError(f"{document.source}: unknown key sweep.{unknown[0]}; the keys are {', '.join(_KEYS)}")
     if grid is None and points is None:
         grid, points = table.get("grid"), table.get("list")
     if grid is not None and points is not None:
-        raise ScenarioError(f"{document.source}: a sweep has a grid or a list, not both")
+        raise ScenarioError(f"{document.source}: a sweep takes a grid or a list, not both")
     count = table.get("replications", 1) if replications is None else replications
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 1_000_000:
-        raise ScenarioError(f"{document.source}: sweep.replications is a whole number from 1, not {count!r}")
+        raise ScenarioError(f"{document.source}: sweep.replications must be a whole number from 1, not {count!r}")
     if not grid and not points and count == 1:
         raise ScenarioError(
             f"{document.source}: nothing to sweep; give it a [sweep] table, as in\n"
@@ -155,21 +155,21 @@ def _points(
             or not all(isinstance(point, Mapping) for point in points)
             or not points
         ):
-            raise ScenarioError(f'{source}: sweep.list is a list of points, as in [{{ "flow.0.count" = 1 }}]')
+            raise ScenarioError(f'{source}: sweep.list must be a list of points, as in [{{ "flow.0.count" = 1 }}]')
         cells = [dict(point) for point in points]
     else:
         if not isinstance(grid, Mapping):
-            raise ScenarioError(f'{source}: sweep.grid is a table, as in {{ "flow.0.count" = [1, 10] }}')
+            raise ScenarioError(f'{source}: sweep.grid must be a table, as in {{ "flow.0.count" = [1, 10] }}')
         for path, values in grid.items():
             if not isinstance(values, list | tuple) or not values:
                 raise ScenarioError(f"{source}: sweep.grid.{toml.value(path)} is a list of values, not {values!r}")
         cells = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     if any("run.seed" in cell for cell in cells):
-        raise ScenarioError(f"{source}: seeds are swept by `replications`, not by a parameter run.seed")
+        raise ScenarioError(f"{source}: `replications` sweeps seeds; run.seed cannot be a parameter")
     seen: set[str] = set()
     for cell in cells:
         key = json.dumps(cell, sort_keys=True, default=str)
         if key in seen:
-            raise ScenarioError(f"{source}: the sweep has the point {toml.value(cell)} twice")
+            raise ScenarioError(f"{source}: the sweep contains the point {toml.value(cell)} twice")
         seen.add(key)
     return cells

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 #: What to do about files that are made from the runs.
-_MADE_ANEW = "`longhaul sweep` with the same scenario and --resume makes it anew from the runs"
+_MADE_ANEW = "`longhaul sweep` with the same scenario and --resume rebuilds it from the runs"
 
 
 class SweepResult:
@@ -141,7 +141,7 @@ class SweepResult:
         import polars as pl
 
         if parameter not in self.parameters:
-            raise ResultError(f"{parameter!r} was not swept; there are {', '.join(self.parameters)}")
+            raise ResultError(f"{parameter!r} was not swept; the swept parameters are {', '.join(self.parameters)}")
         refuse_unknown([metric], self.runs.columns)
         others = [p for p in self.parameters if p != parameter]
         base = self.runs.filter(pl.col(parameter) == baseline)

@@ -34,7 +34,7 @@ class Store:
         self._accepted: list[dict[str, Any]] = []
 
     def open(self, document: Document | None, *, resume: bool, join: bool, force: bool) -> None:
-        """Claims the directory: a new one, one to go on in (`resume`, or `join` for a shard), or any (`force`)."""
+        """Claims the directory: a new one, one to continue in (`resume`, or `join` for a shard), or any (`force`)."""
         if not self.continues(resume=resume, join=join, force=force):
             outputs.check_free(self.path, force=force)
             if force and self.path.exists():
@@ -67,12 +67,12 @@ class Store:
             return False
         if resume:
             raise OutputError(
-                f"{self.path} holds another sweep ({manifest.get('name')!r}), or the scenario, its --set or Longhaul's"
+                f"{self.path} contains another sweep ({manifest.get('name')!r}), or the scenario, its --set or Longhaul's"
                 " version changed since; choose another directory with --out, or replace it with --force"
             )
         if same_base:
             which = "this sweep already" if same_plan else "a sweep of this scenario with other points or seeds"
-            raise OutputError(f"{self.path} holds {which}; go on with --resume, or start over with --force")
+            raise OutputError(f"{self.path} contains {which}; continue with --resume, or start over with --force")
         return False
 
     def _continues_damaged(self, damage: str, *, resume: bool, force: bool) -> bool:
@@ -83,11 +83,11 @@ class Store:
         if force:
             return False
         way_out = (
-            f"{counted(found, 'finished run')} of this sweep can be found without it: go on with --resume, or start over with --force"
+            f"{counted(found, 'finished run')} of this sweep can be found without it: continue with --resume, or start over with --force"
             if found
             else "it has no finished run of this sweep: choose another directory with --out, or replace it with --force"
         )
-        raise OutputError(f"{self.path} holds a sweep whose {damage}; {way_out}")
+        raise OutputError(f"{self.path} contains a sweep whose {damage}; {way_out}")
 
     def _existing(self) -> dict[str, Any] | None:
         try:
