@@ -17,10 +17,11 @@ STUDY = Study(
         " Lawrence Berkeley National Laboratory, May 2003 (ns-2)"
     ),
     about=(
-        "HighSpeed TCP (RFC 3649) against standard TCP and parallel streams over a link of 1 Gbit/s and 100 ms: utilisation, congestion"
-        " event rate and fairness, on a clean link, a lossy one, and among bursts, with RED and with DropTail (DT)."
-        " REGTCP is standard TCP, HSTCP HighSpeed TCP; LU link utilisation, CER congestion events (drops and marks) per packet, RF the utilisation of all HSTCP flows over that"
-        " of all REGTCP flows, FRF that of a competitor over that of one REGTCP flow, BS bandwidth stolen, P the number of perturbations (bursts)."
+        "HighSpeed TCP (RFC 3649) compared with standard TCP and parallel streams over a link of 1 Gbit/s and 100 ms: utilisation, congestion"
+        " event rate and fairness, on a clean link, on a lossy link, and under bursts, with RED and with DropTail (DT)."
+        " REGTCP is standard TCP, HSTCP is HighSpeed TCP. LU is link utilisation. CER is the number of congestion events (drops and marks) per packet."
+        " RF is the utilisation of all HSTCP flows over that of all REGTCP flows. FRF is the utilisation of a competitor over that of one REGTCP flow."
+        " BS is bandwidth stolen. P is the number of perturbations (bursts)."
     ),
     scales=SCALES,
     experiments=EXPERIMENTS,

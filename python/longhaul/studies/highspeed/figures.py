@@ -36,7 +36,7 @@ Values = dict[Any, list[float]]
 _PANEL = {"red": "(a) RED", "droptail": "(b) DropTail"}
 _LU, _CER = "link utilisation (%)", "congestion event rate"
 _N, _P, _LOSS = "number of flows", "number of perturbations", "link loss rate"
-#: Inches for a legend beside a single panel.
+#: Inches for a legend next to a single panel.
 _LEGEND = 2.0
 #: Line numbers, so that a kind of flow looks the same in every figure.
 _OF = {HSTCP: 0, REGTCP: 1, "total": 2, PERTURBATIONS: 3, "other": 5}
@@ -74,7 +74,7 @@ def _capacity(axes: Axes) -> None:
 
 
 def _over_time(figure: Drawing, axes: Axes, y: str) -> Drawing:
-    """Axes of a single panel over time; curves go everywhere, so the legend is beside them."""
+    """Axes of a single panel over time; curves fill the panel, so the legend is next to it."""
     _axes(axes, "time (s)", y, legend=False)
     figure.set_figwidth(figure.get_figwidth() + _LEGEND)
     _legend(figure, [axes])
@@ -82,7 +82,7 @@ def _over_time(figure: Drawing, axes: Axes, y: str) -> Drawing:
 
 
 def _legend(figure: Drawing, all_axes: Sequence[Axes]) -> None:
-    """One legend for all panels, beside them, where it hides nothing."""
+    """One legend for all panels, next to them."""
     found: dict[str, Any] = {}
     for axes in all_axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -526,41 +526,41 @@ FIGURES = (
     Figure("6.2", "Utilisation of sets of one kind", "The study: HSTCP fills the link with few flows, REGTCP needs many.", _homogeneous("E2", utilisation, "n", _N, _LU, limits=(0, 105), **_RED_ONLY), E2),
     Figure("6.3", "Congestion event rate of sets of one kind", "The study: HSTCP's is clearly higher, and DT's higher than RED's.", _homogeneous("E2", event_rate, "n", _N, _CER, log_y=True), E2),
     Figure("6.4", "Utilisation in mixed sets", "The study: HSTCP's share falls with N, REGTCP's rises, the total stays.", _shares("E2", "n", _N), E2),
-    Figure("6.5", "Congestion event rate in mixed sets", "The study: It rises with N.", lambda r: _queues_compared(lambda q: r["E2"].spread(total_event_rate, "n", set="mixed", queue=q), _N, _CER, log_y=True), E2),
-    Figure("6.6", "Relative fairness in mixed sets", "The study: It falls with N; widely spread at small N, larger with DT.", _fairness("E2", "n", _N), E2),
-    Figure("6.7", "Bandwidth stolen", "The study: It falls with N; larger with DT.", _stolen("E2", "n", _N), E2),
+    Figure("6.5", "Congestion event rate in mixed sets", "The study: it rises with N.", lambda r: _queues_compared(lambda q: r["E2"].spread(total_event_rate, "n", set="mixed", queue=q), _N, _CER, log_y=True), E2),
+    Figure("6.6", "Relative fairness in mixed sets", "The study: it falls with N; widely spread at small N, larger with DT.", _fairness("E2", "n", _N), E2),
+    Figure("6.7", "Bandwidth stolen", "The study: it falls with N; larger with DT.", _stolen("E2", "n", _N), E2),
     Figure("6.8", "Utilisation over a lossy link", "The study: REGTCP loses strongly; HSTCP has about double between 1e-5 and 1e-4; no difference beyond 1e-3.", _homogeneous("E3", utilisation, "loss", _LOSS, _LU, limits=(0, 105), **_LOG, **_RED_ONLY), E3),
     Figure("6.9", "Congestion event rate over a lossy link", "The study: HSTCP's has a floor of about 1e-5 with RED and 1e-4 with DT.", _homogeneous("E3", event_rate, "loss", _LOSS, _CER, **_LOGLOG), E3),
-    Figure("6.10", "Utilisation of mixed sets over a lossy link", "The study: The gap shrinks as loss grows.", _shares("E3", "loss", _LOSS, **_LOG), E3),
-    Figure("6.11", "Relative fairness over a lossy link", "The study: It falls as loss grows.", _fairness("E3", "loss", _LOSS, **_LOG), E3),
-    Figure("6.12", "Bandwidth stolen over a lossy link", "The study: About zero above 1e-4.", _stolen("E3", "loss", _LOSS, **_LOG), E3),
-    Figure("6.13", "Utilisation among perturbations", "The study: With RED HSTCP falls slowly and REGTCP fast; with DT HSTCP is almost immune.", perturbed, E4),
-    Figure("6.14", "Congestion event rate among perturbations", "The study: With RED it rises; with DT HSTCP's is nearly constant and REGTCP's has two levels.", _homogeneous("E4", event_rate, "p", _P, _CER, log_y=True), E4),
+    Figure("6.10", "Utilisation of mixed sets over a lossy link", "The study: the gap shrinks as loss grows.", _shares("E3", "loss", _LOSS, **_LOG), E3),
+    Figure("6.11", "Relative fairness over a lossy link", "The study: it falls as loss grows.", _fairness("E3", "loss", _LOSS, **_LOG), E3),
+    Figure("6.12", "Bandwidth stolen over a lossy link", "The study: about zero above 1e-4.", _stolen("E3", "loss", _LOSS, **_LOG), E3),
+    Figure("6.13", "Utilisation under perturbations", "The study: with RED HSTCP falls slowly and REGTCP fast; with DT HSTCP is almost immune.", perturbed, E4),
+    Figure("6.14", "Congestion event rate under perturbations", "The study: with RED it rises; with DT HSTCP's is nearly constant and REGTCP's has two levels.", _homogeneous("E4", event_rate, "p", _P, _CER, log_y=True), E4),
     Figure("6.15", "Congestion events (drops and marks)", "The study: REGTCP has fewer than HSTCP.", _homogeneous("E4", _absolute, "p", _P, "congestion events", **_RED_ONLY), E4),
-    Figure("6.16", "Utilisation of mixed sets among perturbations", "The study: REGTCP is low and hardly depends on P.", _shares("E4", "p", _P, perturbations=True), E4),
-    Figure("6.17", "Relative fairness among perturbations", "The study: 10 to 15 with DT, about 5 with RED.", _fairness("E4", "p", _P), E4),
-    Figure("6.18", "Bandwidth stolen among perturbations", "The study: It falls with P; larger with DT.", _stolen("E4", "p", _P), E4),
-    Figure("6.19", "One HSTCP flow against many REGTCP flows", "The study: The lines cross at 7 flows with RED and at 14 with DT.", crosspoint, E5),
-    Figure("6.20", "Relative fairness of one HSTCP flow to all REGTCP flows", "The study: It passes 1 at the crossings.", crosspoint_fairness, E5),
+    Figure("6.16", "Utilisation of mixed sets under perturbations", "The study: REGTCP is low and hardly depends on P.", _shares("E4", "p", _P, perturbations=True), E4),
+    Figure("6.17", "Relative fairness under perturbations", "The study: 10 to 15 with DT, about 5 with RED.", _fairness("E4", "p", _P), E4),
+    Figure("6.18", "Bandwidth stolen under perturbations", "The study: it falls with P; larger with DT.", _stolen("E4", "p", _P), E4),
+    Figure("6.19", "One HSTCP flow against many REGTCP flows", "The study: the lines cross at 7 flows with RED and at 14 with DT.", crosspoint, E5),
+    Figure("6.20", "Relative fairness of one HSTCP flow to all REGTCP flows", "The study: it passes 1 at the crossings.", crosspoint_fairness, E5),
     Figure("6.21", "Utilisation at a loss rate of 1e-5", "The study: HSTCP needs 6 flows for the whole link, REGTCP 20 or more.", _homogeneous("E6", utilisation, "n", _N, _LU, limits=(0, 105), **_RED_ONLY), E6),
-    Figure("6.22", "Congestion event rate at a loss rate of 1e-5", "The study: Its knee is where the link is full.", _homogeneous("E6", event_rate, "n", _N, _CER, log_y=True), E6),
+    Figure("6.22", "Congestion event rate at a loss rate of 1e-5", "The study: its knee is at the full link.", _homogeneous("E6", event_rate, "n", _N, _CER, log_y=True), E6),
     Figure("6.23", "Utilisation of mixed sets at a loss rate of 1e-5", "The study: HSTCP falls with N under RED, and is constant or slightly rising under DT.", _shares("E6", "n", _N), E6),
-    Figure("6.24", "Relative fairness at a loss rate of 1e-5", "The study: It rises with N under DT and falls under RED.", _fairness("E6", "n", _N), E6),
-    Figure("6.25", "Bandwidth stolen at a loss rate of 1e-5", "The study: It rises with N under DT and falls under RED.", _stolen("E6", "n", _N), E6),
-    Figure("6.26", "cwnd of one flow of each kind for an hour", "The study: Both stay at their levels.", one_hour, E7),
-    Figure("6.27", "Response functions, simulated (RED)", "The study: They follow figure 6.28 up to the link's capacity.", response_measured, E8),
+    Figure("6.24", "Relative fairness at a loss rate of 1e-5", "The study: it rises with N under DT and falls under RED.", _fairness("E6", "n", _N), E6),
+    Figure("6.25", "Bandwidth stolen at a loss rate of 1e-5", "The study: it rises with N under DT and falls under RED.", _stolen("E6", "n", _N), E6),
+    Figure("6.26", "cwnd of one flow of each kind for an hour", "The study: both stay at their levels.", one_hour, E7),
+    Figure("6.27", "Response functions, simulated (RED)", "The study: they follow figure 6.28 up to the link's capacity.", response_measured, E8),
     Figure("6.28", "Response functions, theory", "At very low loss one HSTCP flow beats parallel streams.", response_theory),
     Figure("6.29", "Fairness to one standard stream, theory", "n streams have n times its rate; HSTCP's advantage grows as loss falls.", fairness_theory),
-    Figure("6.30", "Utilisation of ten REGTCP flows beside a competitor, lossy link", "The study: Unaffected until the bandwidth is reached.", _beside_ten("E9", _of_ten, "loss", _LOSS, _LU, baseline=True, **_LOG), E9),
-    Figure("6.31", "Utilisation of the competitor, lossy link", "The study: Constant after the bandwidth limit, at a level set by n.", _beside_ten("E9", _of_competitor, "loss", _LOSS, _LU, **_LOG), E9),
-    Figure("6.32", "Congestion event rate, lossy link", "The study: It rises strongly at high loss.", _beside_ten("E9", _link_rate, "loss", _LOSS, _CER, baseline=True, **_LOGLOG), E9),
+    Figure("6.30", "Utilisation of ten REGTCP flows with a competitor, lossy link", "The study: unaffected until the link is full.", _beside_ten("E9", _of_ten, "loss", _LOSS, _LU, baseline=True, **_LOG), E9),
+    Figure("6.31", "Utilisation of the competitor, lossy link", "The study: constant once the link is full, at a level set by n.", _beside_ten("E9", _of_competitor, "loss", _LOSS, _LU, **_LOG), E9),
+    Figure("6.32", "Congestion event rate, lossy link", "The study: it rises strongly at high loss.", _beside_ten("E9", _link_rate, "loss", _LOSS, _CER, baseline=True, **_LOGLOG), E9),
     Figure("6.33", "Fairness of the competitor to one REGTCP flow, lossy link", "The study: n for n streams; HSTCP's is about 1 at 1e-3 and 5 at 1e-5.", _beside_ten("E9", _per_flow, "loss", _LOSS, "fairness to one flow", **_LOGLOG), E9),
-    Figure("6.34", "Utilisation of ten REGTCP flows beside a competitor, perturbations", "The study: It falls with P.", _beside_ten("E10", _of_ten, "p", _P, _LU, baseline=True), E10),
-    Figure("6.35", "Utilisation of the competitor, perturbations", "The study: With RED parallel streams fall with P and HSTCP improves; with DT both are nearly constant.", _beside_ten("E10", _of_competitor, "p", _P, _LU), E10),
-    Figure("6.36", "Fairness of the competitor to one REGTCP flow, perturbations", "The study: Nearly constant for streams; HSTCP's rises with RED and is scattered with DT.", _beside_ten("E10", _per_flow, "p", _P, "fairness to one flow", log_y=True), E10),
-    Figure("6.37", "Bandwidth stolen from ten REGTCP flows", "The study: It falls with P for every scheme.", stolen_from_ten, E10),
+    Figure("6.34", "Utilisation of ten REGTCP flows with a competitor, perturbations", "The study: it falls with P.", _beside_ten("E10", _of_ten, "p", _P, _LU, baseline=True), E10),
+    Figure("6.35", "Utilisation of the competitor, perturbations", "The study: with RED parallel streams fall with P and HSTCP improves; with DT both are nearly constant.", _beside_ten("E10", _of_competitor, "p", _P, _LU), E10),
+    Figure("6.36", "Fairness of the competitor to one REGTCP flow, perturbations", "The study: nearly constant for streams; HSTCP's rises with RED and is scattered with DT.", _beside_ten("E10", _per_flow, "p", _P, "fairness to one flow", log_y=True), E10),
+    Figure("6.37", "Bandwidth stolen from ten REGTCP flows", "The study: it falls with P for every scheme.", stolen_from_ten, E10),
     Figure("6.38", "cwnd by MAX_SSTHRESH", "The study: 10 takes over a minute, 100 is the compromise.", slow_start, E11),
-    Figure("6.39", "Sequence number by MAX_SSTHRESH", "The study: After the losses of standard slow start progress suffers.", sequence_numbers, E11),
+    Figure("6.39", "Sequence number by MAX_SSTHRESH", "The study: the losses of standard slow start delay progress.", sequence_numbers, E11),
     Figure("7.1", "RED's probability", "Gentle: from max_p to 1 between max_th and twice that.", red_probability),
-    Figure("7.2", "The SACK defect at large windows", "The study: Every loss cuts the window twice.", sack_defect, E12),
+    Figure("7.2", "The SACK defect at large windows", "The study: every loss cuts the window twice.", sack_defect, E12),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What was found out beyond single targets: paragraphs of the study's document."""
+"""Findings beyond single targets: paragraphs of the study's document."""
 
 from __future__ import annotations
 

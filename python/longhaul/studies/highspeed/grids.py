@@ -1,4 +1,4 @@
-"""Experiments E1 to E12: what is varied, at each scale. The full scale is the study's grid (its chapter 6)."""
+"""Experiments E1 to E12 and their points at each scale. The full scale is the study's grid (its chapter 6)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def streams_alone(scale: str) -> list[Case]:
 
 
 def streams_lossy(scale: str) -> list[Case]:
-    """E9, section 6.9: n parallel streams, or one HSTCP flow, beside 10 standard flows, on a lossy link."""
+    """E9, section 6.9: n parallel streams, or one HSTCP flow, in competition with 10 standard flows, on a lossy link."""
     losses = {"tiny": (), "quick": _QUICK_LOSSES}.get(scale, LOSSES)
     numbers = STREAMS_LOSSY if scale in _WHOLE else (4, 10)
     return [
@@ -139,7 +139,7 @@ def streams_lossy(scale: str) -> list[Case]:
 
 
 def streams_bursty(scale: str) -> list[Case]:
-    """E10, section 6.10: n parallel streams, or one HSTCP flow, beside 10 standard flows, with perturbations."""
+    """E10, section 6.10: n parallel streams, or one HSTCP flow, in competition with 10 standard flows, with perturbations."""
     bursts = {"tiny": (), "quick": _QUICK_PERTURBATIONS}.get(scale, PERTURBATIONS)
     numbers = STREAMS_BURSTY if scale in _WHOLE else (10,)
     return [

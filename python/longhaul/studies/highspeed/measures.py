@@ -27,7 +27,7 @@ def events(row: Row, group: str) -> float:
 
 
 def utilisation(group: str) -> Callable[[Row], float]:
-    """LU_p: what a group's packets take of the link, in per cent; 0 if there is no such group."""
+    """LU_p: the share of a group's packets in the link's capacity, in per cent; 0 if there is no such group."""
     return lambda row: 100 * (row.get(f"group.{group}.utilisation") or 0.0)
 
 

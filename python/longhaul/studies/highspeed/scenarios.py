@@ -51,7 +51,7 @@ def scenario(
     sample: str = "1 s",
     sack_bug: bool = False,
 ) -> Scenario:
-    """One run's scenario: so many HighSpeed flows, standard flows, parallel streams beside them, perturbations.
+    """One run's scenario: numbers of HighSpeed flows, standard flows, parallel streams and perturbations.
 
     `start` is when the long flows start; without it, drawn from the first twentieth of the run (decision A4).
     """
@@ -96,7 +96,7 @@ def _queue(queue: str) -> dict[str, Any]:
 
 
 def _lossy(loss: float) -> dict[str, Any]:
-    """Section 2.2 of the specification: each packet, forward only, before the queue."""
+    """Random loss of each packet, forward only, before the queue."""
     if not loss:
         return {}
     return {"forward": {"loss": {"kind": "random", "probability": loss, "place": "before_queue"}}}
@@ -110,7 +110,7 @@ def _slow_start(max_ssthresh: int) -> Any:
 
 
 def _tcp(congestion: Any, slow_start: Any, window: int = 100_000) -> dict[str, Any]:
-    """Table 5.2 and section 1.7 of the specification: SACK, ECN, an ACK for every packet, no timestamps, no handshake."""
+    """Table 5.2: SACK, ECN, an ACK for every packet, no timestamps, no handshake."""
     return {
         "variant": "sack", "congestion": congestion, "slow_start": slow_start, "ecn": True, "mss": "1460 B",
         "initial_window": "2 packets", "receive_buffer": f"{window} packets", "delayed_ack": "off", "ack_every": 1,

@@ -1,4 +1,4 @@
-"""What the study says, as targets: by experiment, in the order of the specification."""
+"""Targets of the study, by experiment."""
 
 from __future__ import annotations
 

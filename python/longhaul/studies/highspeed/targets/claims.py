@@ -1,4 +1,4 @@
-"""The claims of the study's chapter 7, as far as they say more than a figure's target; the others stand with their figure."""
+"""The claims of the study's chapter 7, as far as they exceed a figure's target; the others are with their figure."""
 
 from __future__ import annotations
 
@@ -199,11 +199,11 @@ TARGETS = (
     _claim("D3", "7.2.1", "HSTCP's CER is higher at equal N, even at 30 and 40", sets.event_rates, "E2"),
     _claim("D4", "7.2.1", "one HSTCP flow's CER cannot fall below about 1e-6 here", _least_rate, "E1"),
     _claim("D5", "7.2.1", "below the knee, congestion at the link's limit dominates; under RED most events are marks", stress.marks_over_drops, "E3"),
-    _claim("D6", "7.2.1", "under bursts REGTCP's loss is not what perturbations take (less than 10 %), but slow recovery", stress.small_perturbations, "E4"),
+    _claim("D6", "7.2.1", "under bursts REGTCP falls because of slow recovery, not because of the share of perturbations (less than 10 %)", stress.small_perturbations, "E4"),
     _claim("D7", "7.2.1", "under bursts REGTCP has few events; perturbations take most", _perturbations_take_losses, "E4"),
     _claim("D8", "7.2.2", "HSTCP's share shrinks with N, since a(w) and b(w) react to the event rate", _react_to_events, "E2"),
     _claim("D9", "7.2.2, 7.2.3", "1 HSTCP flow equals 6 REGTCP flows (RED), 13 (DT)", _crosspoints, "E5"),
-    _claim("D10", "7.2.2", "1 HSTCP and 1 REGTCP over one hour behave as over 300 s", _hour, "E7"),
+    _claim("D10", "7.2.2", "1 HSTCP and 1 REGTCP flow behave over one hour as over 300 s", _hour, "E7"),
     _claim("D11", "7.2.2", "above a loss of 1e-4 HSTCP steals nothing; below it competes directly", stress.nothing_stolen, "E3"),
     _claim("D12", "7.2.2", "bursts hardly change the fairness between HSTCP and REGTCP; BS narrows with P", _bursts_and_fairness, "E4"),
     _claim("D13", "7.2.3", "RED with ECN lowers CER at nearly equal utilisation", _red_lowers_rates, "E2"),
@@ -212,8 +212,8 @@ TARGETS = (
     _claim("D16", "7.2.3", "DT increases unfairness everywhere", _unfairer, "E2", "E4"),
     _claim("D17", "7.2.3", "at 1e-5 and DT the shares hardly depend on N, slightly diverging", sets.fairness_at_loss, "E6"),
     _claim("D18", "7.2.4", "FRF of HSTCP adapts: 1 at 1e-3, 5 at 1e-5", streams.adapts, "E9"),
-    _claim("D19", "7.2.4", "neither scheme hurts others while loss leaves bandwidth spare", streams.unaffected, "E9"),
-    _claim("D20", "7.2.4", "under RED and bursts HSTCP picks up what REGTCP leaves; parallel streams cannot", streams.improves, "E10"),
+    _claim("D19", "7.2.4", "neither scheme harms others while losses leave spare bandwidth", streams.unaffected, "E9"),
+    _claim("D20", "7.2.4", "under RED and bursts HSTCP uses the capacity that REGTCP leaves; parallel streams cannot", streams.improves, "E10"),
     _claim("D21", "7.2.4", "once the link is full parallel streams steal in proportion to n", _in_proportion, "E9"),
     _claim("D22", "7.2.2", "HSTCP is not strictly TCP-compatible: it depends on the event rate", _compatible),
     _claim("D23", "7.2.3", "RED marks each flow roughly in proportion to its share", _marks_in_proportion, "E2"),

@@ -345,10 +345,10 @@ TARGETS = (
     Target("E11.1g", "table 6.1", "27,274 packets lost or marked with standard slow start", "exact", _tens_of_thousands, ("E11",)),
     Target(
         "E11.2", "section 6.11, figures 6.38, 6.39",
-        "standard slow start reaches congestion avoidance first, but with massive loss; sequence numbers fall behind", "ordering",
+        "standard slow start reaches congestion avoidance first, but with massive loss; sequence numbers lag behind", "ordering",
         _first_but_lossy, ("E11",),
     ),
     Target("E11.3", "section 6.11", "10 avoids loss but is very slow (63.75 s); 100 is the compromise", "ordering", _compromise, ("E11",)),
     Target("E12.1", "section 7.3.3, figure 7.2", "with the SACK defect a loss cuts the window twice, and throughput stays low", "ordering", _double_cut, ("E12",)),
-    Target("E12.2", "section 7.3.3", "without it every loss is one cut, at windows of any size", "ordering", _single_cut, ("E12",)),
+    Target("E12.2", "section 7.3.3", "without it every loss causes one cut, at windows of any size", "ordering", _single_cut, ("E12",)),
 )  # fmt: skip

@@ -37,7 +37,7 @@ def fairness(table: Table, queue: str, over: str = "n") -> dict[float, float]:
 
 
 def stolen(table: Table, queue: str, over: str = "n") -> dict[float, float]:
-    """BS (decision A16): half of what REGTCP has alone, less what it has in the mixed set; medians subtracted."""
+    """BS (decision A16): half of REGTCP's utilisation alone, less that in the mixed set; medians subtracted."""
     among_equals, mixed = series(table, REGTCP, queue, over), share(table, REGTCP, queue, over)
     return {x: among_equals[x] / 2 - mixed[x] for x in mixed}
 
@@ -301,7 +301,7 @@ TARGETS = (
     Target("E2.4", "section 6.2, figure 6.3a", "HSTCP's CER is never below 1e-6 (RED, one flow)", "band", _floor, E2),
     Target("E2.5", "section 6.2, figure 6.3", "CER is higher with DT than with RED", "ordering", _drop_tail_rates, E2),
     Target("E2.6", "section 6.2, figure 6.4", "HSTCP's share is above REGTCP's with both queues", "ordering", _larger_share, E2),
-    Target("E2.7", "section 6.2, figure 6.4", "with N, HSTCP's share falls and REGTCP's rises", "trend", shares_converge, E2),
+    Target("E2.7", "section 6.2, figure 6.4", "HSTCP's share falls with N, REGTCP's rises", "trend", shares_converge, E2),
     Target("E2.8", "section 6.2, figure 6.4", "the total stays at a high level", "ordering", _total, E2),
     Target("E2.9", "section 6.2, figure 6.5", "CER of mixed sets rises with N", "trend", _mixed_rates, E2),
     Target("E2.10", "section 6.2, figure 6.6", "RF falls with N", "trend", _fairness_falls, E2),

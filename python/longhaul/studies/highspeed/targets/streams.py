@@ -1,4 +1,4 @@
-"""E8, E9 and E10: one transfer over parallel streams, or over one HSTCP flow, alone and beside ten standard flows."""
+"""E8, E9 and E10: one transfer over parallel streams, or over one HSTCP flow, alone and in competition with ten standard flows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _same_when_full(results: Results) -> Judgement:
 
 
 def long_flows(table: Table, competitor: str, queue: str, over: str) -> dict[float, float]:
-    """Utilisation of the ten standard flows beside a competitor."""
+    """Utilisation of the ten standard flows with a competitor."""
     return table.series(utilisation(REGTCP), over, competitor=competitor, queue=queue)
 
 
@@ -95,7 +95,7 @@ def unaffected(results: Results) -> Judgement:
             elif both_together[p] >= 95 and alone[p] + of_competitor(table, name, "red", "loss")[p] > 100:
                 checks[f"{name} at {place(p)}: less"] = beside[p] < alone[p]
         text.append(f"{name} {listed(beside, '%')}")
-    return holds(checks, f"ten flows alone {listed(alone, '%')}; beside {'; '.join(text)}")
+    return holds(checks, f"ten flows alone {listed(alone, '%')}; with {'; '.join(text)}")
 
 
 def _constant_when_full(results: Results) -> Judgement:
@@ -103,7 +103,7 @@ def _constant_when_full(results: Results) -> Judgement:
     if "30" not in competitors(table):
         raise NotRun("E9 has no 30 streams at this scale")
     values = {p: long_flows(table, "30", "red", "loss")[p] for p in (1e-6, 1e-5)}
-    return flat(values, 0.15, unit="% beside 30 streams")
+    return flat(values, 0.15, unit="% with 30 streams")
 
 
 def _takes_more(results: Results) -> Judgement:
@@ -114,7 +114,7 @@ def _takes_more(results: Results) -> Judgement:
     red, tail = (table.median(utilisation(REGTCP), competitor="hstcp", queue=queue, loss=low) for queue in QUEUES)
     return holds(
         {"DT < RED": tail < red},
-        f"at {place(low)} the ten flows have {red:.1f} % beside HSTCP with RED, {tail:.1f} % with DT",
+        f"at {place(low)} the ten flows have {red:.1f} % against HSTCP with RED, {tail:.1f} % with DT",
     )
 
 
@@ -238,7 +238,7 @@ def _scattered(results: Results) -> Judgement:
 
 
 def stolen(table: Table, competitor: str, queue: str) -> dict[float, float]:
-    """BS in E10 (decision A16): what the ten flows have without a competitor, less what they have beside it."""
+    """BS in E10 (decision A16): utilisation of the ten flows without a competitor, less that with it."""
     alone, beside = (long_flows(table, name, queue, "p") for name in ("none", competitor))
     return {p: alone[p] - beside[p] for p in beside}
 
@@ -257,10 +257,10 @@ E8, E9, E10 = ("E8",), ("E9",), ("E10",)
 TARGETS = (
     Target("E8.1", "section 6.8, figure 6.27", "the simulated response functions follow the theory up to the link's capacity", "ordering", _follows_theory, E8),
     Target("E8.2", "section 6.8, figure 6.27", "once the link is full the schemes do not differ in throughput", "ordering", _same_when_full, E8),
-    Target("E9.1", "section 6.9, figure 6.30", "the 10 flows are unaffected by a competitor until the bandwidth is reached, reduced afterwards", "ordering", unaffected, E9),
+    Target("E9.1", "section 6.9, figure 6.30", "the 10 flows are unaffected by a competitor until the link is full, reduced afterwards", "ordering", unaffected, E9),
     Target("E9.2", "section 6.9, figure 6.30", "once the link is full, their utilisation no longer depends on the loss rate", "ordering", _constant_when_full, E9),
-    Target("E9.3", "section 6.9, figure 6.30", "with DT, HSTCP takes more from the 10", "ordering", _takes_more, E9),
-    Target("E9.4", "section 6.9, figure 6.31", "the competitor's utilisation is constant after the bandwidth limit, at a level set by n", "ordering", _levels, E9),
+    Target("E9.3", "section 6.9, figure 6.30", "with DT, HSTCP takes more from the 10 flows", "ordering", _takes_more, E9),
+    Target("E9.4", "section 6.9, figure 6.31", "the competitor's utilisation is constant once the link is full, at a level set by n", "ordering", _levels, E9),
     Target("E9.5", "section 6.9, figure 6.31", "above 1e-3 all schemes perform very badly", "band", _badly, E9),
     Target("E9.6", "section 6.9, figure 6.32", "CER rises strongly at high loss", "ordering", _rates_rise, E9),
     Target("E9.7", "section 6.9, figure 6.33", "FRF of parallel streams is nearly constant (n), and changes only above 1e-4", "band", _proportional, E9),

@@ -253,7 +253,7 @@ TARGETS = (
     Target("E3.2", "section 6.3, figure 6.8", "REGTCP cannot fill the link above 1e-6, HSTCP only above 1e-5", "band", _fills, E3),
     Target("E3.3", "section 6.3, figure 6.8", "HSTCP is better from 1e-6 to 1e-3, and equal beyond", "band", _equal_beyond, E3),
     Target("E3.4a", "section 6.3, figure 6.8", "from 1e-5 to 1e-4 REGTCP has less than 50 %", "band", _under_half, E3),
-    Target("E3.4b", "section 6.3, figure 6.8", "from 1e-5 to 1e-4 HSTCP has almost double of REGTCP", "band", _double, E3),
+    Target("E3.4b", "section 6.3, figure 6.8", "from 1e-5 to 1e-4 HSTCP has almost twice REGTCP's utilisation", "band", _double, E3),
     Target("E3.5", "section 6.3, figure 6.9", "HSTCP's CER has a floor of 1e-5 with RED and 1e-4 with DT", "band", _floors, E3),
     Target("E3.6", "section 6.3, figure 6.9b", "HSTCP's CER can even rise near the bandwidth limit (DT)", "ordering", _rises_at_the_limit, E3),
     Target("E3.7", "section 6.3, figure 6.9", "CER rises strongly above 1e-3", "band", _large_rates, E3),

@@ -153,9 +153,9 @@ TARGETS = (
         "ordering", _order,
     ),
     Target(
-        "E8.4", "section 6.8, figure 6.28", "HSTCP's slope is steeper: it gives up more of its share when events become more frequent",
+        "E8.4", "section 6.8, figure 6.28", "HSTCP's slope is steeper: its share falls more when events become more frequent",
         "ordering", _steeper,
     ),
-    Target("E8.5", "section 6.8, figure 6.29", "n parallel streams get n times one stream, whatever the loss rate", "exact", _streams),
-    Target("E8.6", "section 6.8, figure 6.29", "HSTCP's fairness rises as loss falls, as table 3.3 has it", "exact", _fairness),
+    Target("E8.5", "section 6.8, figure 6.29", "n parallel streams get n times the rate of one, at any loss rate", "exact", _streams),
+    Target("E8.6", "section 6.8, figure 6.29", "HSTCP's fairness rises as loss falls, as in table 3.3", "exact", _fairness),
 )  # fmt: skip
