@@ -124,7 +124,7 @@ def test_many_flows_share_a_full_link(told):
 
 def test_a_flow_on_a_link_too_slow_for_its_handshake(told):
     text = told('rate = "1 bit/s"\ndelay = "10 ms"', duration="50 s")["f"]
-    assert text.startswith("Delivered nothing: it waited for the handshake 100 % of the time")
+    assert text.startswith("Delivered nothing: it waited for the handshake 100 % of the measured time")
     # 1500 B x 8 / 1 bit/s.
     assert "A segment of 1500 B takes 12,000 s on path (server → client), whose rate is 1 bit/s." in text
     assert "short transfer" not in text
@@ -134,7 +134,7 @@ def test_a_flow_that_stopped_before_the_measured_time(told):
     """An outage keeps it repeating what it had left: that is no loss rate of the measured time."""
     link = 'rate = "1 Mbit/s"\ndelay = "10 ms"\noutages = [{ start = "5 s", duration = "25 s" }]'
     text = told(link, 'stop = "8 s"', "30 s", "10 s")["f"]
-    assert text == "It had stopped before the measured time, in which it only dealt with what was left over."
+    assert text == "It had stopped before the measured time; only retransmissions and closing were left."
 
 
 def _flow_and_run(loss, drops_queue, part):

@@ -106,7 +106,7 @@ def test_a_flow_below_its_share_is_told_whether_queues_stand():
         "metrics": {"goodput_bps": 1e6, "rtt_mean_s": 0.36, "congestion_event_rate": 0.002},
         "predicted": {"fair_share_bps": 2e6},
     }
-    assert "every 500 packets: queues stand on its path" in explain(flow)
+    assert "every 500 packets: its path has standing queues" in explain(flow)
     flow["metrics"]["rtt_mean_s"] = 0.12
     assert "every 500 packets: the window grows back too slowly" in explain(flow)
 
@@ -120,7 +120,7 @@ def test_a_starved_flow_is_not_compared_with_an_equal_share():
     }
     text = explain(flow)
     assert "The link is overloaded: an equal share of it is 0.75 packets in a round trip of 500 ms." in text
-    assert "congestion control at work" not in text
+    assert "normal congestion control" not in text
     # With four packets in a round trip it is an ordinary flow.
     assert "overloaded" not in explain({**flow, "predicted": {"fair_share_bps": 64e3}})
 

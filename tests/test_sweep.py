@@ -374,7 +374,7 @@ def test_runs_of_another_build_with_other_bytes_are_refused(command, sweep_file,
     other_build()
     outcome = command("sweep", sweep_file, "--out", out, "--resume", "--changed", "check")
     assert outcome.code == 2
-    assert "comes out different" in outcome.err
+    assert "differs with this one" in outcome.err
 
 
 def test_changed_takes_one_of_three_words(command, sweep_file, tmp_path):

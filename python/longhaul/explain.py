@@ -88,13 +88,13 @@ def _without_data(flow: dict[str, Any], summary: dict[str, Any]) -> str:
     """The text for a flow that had stopped before the measured time, or was never connected; else an empty text."""
     metrics = flow.get("metrics") or {}
     if "goodput_bps" in metrics and metrics["goodput_bps"] is None:
-        return "It had stopped before the measured time, in which it only dealt with what was left over."
+        return "It had stopped before the measured time; only retransmissions and closing were left."
     name, share = main_limit(flow)
     if metrics.get("delivered_bytes") != 0 or name != "handshake":
         return ""
     if dead := _losing_all(flow, summary):
-        return f"Delivered nothing: {' and '.join(dead)} lost every packet, so that no connection could be opened."
-    text = f"Delivered nothing: it waited for the handshake {quantity(share, 'share', 2)} of the time that it was measured."
+        return f"Delivered nothing: {' and '.join(dead)} lost every packet, so no connection could be opened."
+    text = f"Delivered nothing: it waited for the handshake {quantity(share, 'share', 2)} of the measured time."
     link = bottleneck.slowest_link(flow, summary)
     if link and flow.get("mss_bytes"):
         size = flow["mss_bytes"] + _HEADERS
@@ -161,7 +161,7 @@ def _cwnd(flow: dict[str, Any], share: float) -> str:
     if goodput is not None and fair:
         part = goodput / fair
         if part >= 0.9:
-            text += f" That is congestion control at work: it got {quantity(part, 'share', 2)} of an equal share of the link."
+            text += f" This is normal congestion control: it got {quantity(part, 'share', 2)} of an equal share of the link."
         else:
             text += f" It got {quantity(part, 'share', 2)} of an equal share of the link ({quantity(fair, 'bit/s')})"
             rate = _value(flow, "metrics", "congestion_event_rate")
@@ -177,7 +177,7 @@ def _why_below(flow: dict[str, Any]) -> str:
     """Why a flow has less than an equal share: with a standing queue the link is full, and other flows have the rest."""
     rtt, base = _value(flow, "metrics", "rtt_mean_s"), flow.get("base_rtt_s")
     if rtt and base and rtt > _STANDING * float(base):
-        return "queues stand on its path, so that the link is full; others have more of it"
+        return "its path has standing queues, so the link is full; other flows have a larger share"
     return "the window grows back too slowly, or the queue is too short to bridge the reduction"
 
 
@@ -200,7 +200,7 @@ def _starved(flow: dict[str, Any]) -> str:
     return (
         f"The link is overloaded: an equal share of it is {_share_in_packets(flow):.2g} packets in a round trip of"
         f" {quantity(_value(flow, 'metrics', 'rtt_mean_s'), 's')}. A window cannot be less than one segment, and with fewer than"
-        " four a loss is repaired by a timeout, not by duplicate ACKs: it takes fewer flows, or a faster link."
+        " four a loss is repaired by a timeout, not by duplicate ACKs. Use fewer flows or a faster link."
     )
 
 
@@ -233,6 +233,8 @@ _SENTENCES: dict[str, Callable[[dict[str, Any], float], str]] = {
     "application": lambda _f, s: (
         f"Had nothing to send {quantity(s, 'share', 2)} of its time: the application was the limit."
     ),
-    "pacing": lambda _f, s: f"Held back by pacing {quantity(s, 'share', 2)} of its time: the policy chose the rate.",
+    "pacing": lambda _f, s: (
+        f"Limited by pacing {quantity(s, 'share', 2)} of its time: the congestion control set the rate."
+    ),
     "handshake": lambda _f, s: f"The handshake took {quantity(s, 'share', 2)} of its time: it is a short transfer.",
 }

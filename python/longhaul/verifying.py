@@ -59,12 +59,12 @@ def check(path: Path, progress: core.ProgressCallback | None = None) -> Check:
     summary = load_run(path).summary
     if summary.get("emulation"):
         raise ResultError(
-            f"{path} was made by the emulator: real packets and real kernels are never twice the same, so there is nothing to verify"
+            f"{path} was made by the emulator: real packets and real kernels never repeat exactly, so there is nothing to verify"
         )
     if summary["longhaul"] != core.version():
         raise ResultError(
-            f"{path} was made by Longhaul {summary['longhaul']}, this is {core.version()}: a difference would not mean that anything"
-            f" is wrong. Verify it with {summary['longhaul']}, or run {path / 'scenario.toml'} again and compare both results"
+            f"{path} was made by Longhaul {summary['longhaul']}, this is {core.version()}: a difference would not prove an error."
+            f" Verify it with {summary['longhaul']}, or run {path / 'scenario.toml'} again and compare both results"
         )
     old = {file.name: file for file in sorted(path.iterdir()) if file.is_file() and _compared(file.name)}
     with tempfile.TemporaryDirectory(prefix="longhaul-verify-") as again:

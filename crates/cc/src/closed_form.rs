@@ -453,7 +453,7 @@ mod tests {
         }
     }
 
-    /// Low_Window 31 with Low_P = 1.5 / 31^2, as ns-2 and LBNL-52549.
+    /// Low_Window 31 with Low_P = 1.5 / 31^2, as LBNL-52549.
     const LBNL_52549: HighSpeedResponse =
         HighSpeedResponse { low_window: 31.0, low_p: 1.5609e-3, ..HighSpeedResponse::RFC_3649 };
 

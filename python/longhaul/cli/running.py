@@ -43,7 +43,7 @@ CHANGED = typer.Option(
     "--changed",
     metavar="refuse|check|rerun",
     help="Treatment of finished runs from another build of the simulator: refuse them, repeat a few and keep all if"
-    " every byte is the same, or make all again.",
+    " every byte is equal, or repeat all.",
 )
 ENGINE = typer.Option(
     "local",

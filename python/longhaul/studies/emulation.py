@@ -140,7 +140,7 @@ def find_emulator(given: Path | None = None) -> Path:
             return place
         if place is not None and place == given:
             raise LonghaulError(f"there is no emulator at {given}")
-    raise LonghaulError("the emulator is not built: make emu, or name it with --emulator")
+    raise LonghaulError("the emulator is not built: run make emu, or give its path with --emulator")
 
 
 def check_permitted() -> None:
@@ -148,7 +148,7 @@ def check_permitted() -> None:
     if not sys.platform.startswith("linux"):
         raise LonghaulError("the emulator needs Linux")
     if os.geteuid() != 0:
-        raise LonghaulError("the emulator makes network namespaces: run this as root")
+        raise LonghaulError("the emulator creates network namespaces: run this command as root")
 
 
 @dataclass(frozen=True)

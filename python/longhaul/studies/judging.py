@@ -41,7 +41,7 @@ def _judgement(target: Target, results: Results) -> Judgement:
     except NotRun as missing:
         return Judgement("not run", str(missing))
     except (ArithmeticError, LookupError, ValueError) as error:
-        raise LonghaulError(f"target {target.id} cannot be judged from these results: {error!r}") from error
+        raise LonghaulError(f"target {target.id} cannot be evaluated from these results: {error!r}") from error
 
 
 def counts(judged: Sequence[Judged]) -> dict[Verdict, int]:

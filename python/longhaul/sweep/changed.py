@@ -24,7 +24,7 @@ def settle(store: Store, policy: str) -> None:
     if policy == "refuse":
         raise OutputError(
             f"{what} {'was' if len(foreign) == 1 else 'were'} made by another build of the simulator, whose results may differ;"
-            f" --changed check makes {min(SAMPLE, len(foreign))} of them again and keeps all if every byte is the same,"
+            f" --changed check makes {min(SAMPLE, len(foreign))} of them again and keeps all if every byte is equal,"
             " --changed rerun makes all of them again"
         )
     _check(store, what)
@@ -39,7 +39,7 @@ def _check(store: Store, what: str) -> None:
         check = verifying.check(store.run_path(run))
         if not check.same:
             raise OutputError(
-                f"{what} are from another build, and run {run.run_id} comes out different with this one"
+                f"{what} are from another build, and run {run.run_id} differs with this one"
                 f" ({', '.join(check.different)}); --changed rerun makes all of them again"
             )
     store.accept({str(store.made_by(run)) for run in foreign}, count)

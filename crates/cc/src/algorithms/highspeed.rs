@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 /// Parameters of [`HighSpeed`].
 ///
-/// RFC 3649's are the default. E. de Souza's study (LBNL-52549, table 5.3) and ns-2 take `low_window = 31` and
+/// RFC 3649's are the default. E. de Souza's study (LBNL-52549, table 5.3), with ns-2, takes `low_window = 31` and
 /// `first_cut = "half"`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HighSpeedParams {
-    /// Low_Window: up to this window the rules are standard TCP's. 38 in RFC 3649, 31 in LBNL-52549 and ns-2.
+    /// Low_Window: up to this window the rules are standard TCP's. 38 in RFC 3649 and by default in ns-2, 31 in LBNL-52549.
     #[schemars(extend("minimum" = 1, "maximum" = 1e9, "x-unit" = "segments"))]
     pub low_window: f64,
     /// Low_P: the loss rate at which the response function leaves standard TCP's. 0 stands for RFC 3649's 10^-3 with its
