@@ -74,9 +74,23 @@ pub fn load_with(
     }
 }
 
-/// Applies all overrides, then reads the whole: two of them may make a table that neither makes alone. What is wrong is blamed on
-/// the first override from which on it stays wrong.
+/// Applies all overrides, then reads the whole: two of them may make a table that neither makes alone.
 fn override_all(table: &mut Table, overrides: &[(String, String)]) -> Result<Scenario, ScenarioError> {
+    let mut changed = table.clone();
+    if overrides.iter().all(|(path, value)| apply(&mut changed, path, value).is_ok()) {
+        if let Ok(scenario) = Scenario::deserialize(changed.clone()) {
+            *table = changed;
+            return Ok(scenario);
+        }
+    }
+    override_one_by_one(table, overrides)
+}
+
+/// The error of overrides that cannot be applied together: that of the first one from which on the whole stays wrong.
+fn override_one_by_one(
+    table: &mut Table,
+    overrides: &[(String, String)],
+) -> Result<Scenario, ScenarioError> {
     let blame = |(path, value): &(String, String), message: &str, table: &Table| {
         let help = suggestion(message).or_else(|| other_place(message, path, table));
         ScenarioError::new(&format!("--set {path}={value}"), in_plain_words(message)).with_help(help)

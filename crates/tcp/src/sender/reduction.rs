@@ -18,6 +18,8 @@ impl Sender {
     }
 
     /// Congestion control's window counts again.
+    #[cold]
+    #[inline(never)]
     pub(super) fn end_rate_reduction(&mut self) {
         self.reducing = false;
         self.prr = None;

@@ -277,6 +277,8 @@ impl Sender {
         self.record(now, chunk, stats);
     }
     /// Nothing was in flight since the last progress.
+    #[cold]
+    #[inline(never)]
     fn begin_transmission(&mut self, now: Instant) {
         let idle = now.since(self.last_progress);
         if !idle.is_zero() {
