@@ -232,7 +232,7 @@ def test_no_run_judges_what_is_there(command, tmp_path, runs_made):
     out = tmp_path / "out"
     refused = command("reproduce", "fake", "--out", out, "--no-run")
     assert refused.code == 2
-    assert "nothing of the scale quick has been run" in refused.err
+    assert "has no runs of the scale quick" in refused.err
     command("reproduce", "fake", "--out", out, "-q")
     made = len(runs_made)
     (out / "quick" / "report.html").unlink()
@@ -284,7 +284,7 @@ def test_figures_that_are_not_drawn_are_told_in_one_line(command, tmp_path):
     assert "figure 1.2 is not drawn: F2" in outcome.err
     outcome = command("reproduce", "fake", "--scale", "quick", "--shard", "1/10", "--out", tmp_path / "two")
     lines = [line for line in outcome.err.splitlines() if "not drawn" in line]
-    assert lines == ["2 figures not drawn, since runs that they need have not been made: 1.1, 1.2"]
+    assert lines == ["2 figures not drawn, since their runs are missing: 1.1, 1.2"]
 
 
 def test_lists(command, tmp_path):

@@ -557,8 +557,8 @@ mod tests {
     }
 
     #[test]
-    fn highspeed_agrees_with_the_specification_of_the_study() {
-        // Specification of LBNL-52549, section 1.5: w, then a, b, p with Low_Window 31 and 1.5 / 31^2, then with 38 and 1e-3.
+    fn highspeed_agrees_with_the_parameters_of_the_study() {
+        // Parameters of LBNL-52549, equations of its chapter 3: w, then a, b, p with Low_Window 31 and 1.5 / 31^2, then with 38 and 1e-3.
         let rows = [
             (50.0, 1.36, 0.476, 8.697e-4, 1.15, 0.486, 7.198e-4),
             (100.0, 2.11, 0.441, 3.725e-4, 1.82, 0.450, 3.138e-4),

@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Section 1.2 of the specification: with k packets of L bytes between the probes C_est = C S / (S + k L); for S = 40 and
+    /// With k packets of L bytes between the probes C_est = C S / (S + k L); for S = 40 and
     /// L = 1000 that is C, C/26 and C/51.
     #[test]
     fn packets_between_the_probes_divide_the_estimate() {

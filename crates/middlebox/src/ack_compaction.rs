@@ -565,7 +565,7 @@ mod tests {
         packets.iter().map(|(_, segment)| segment.ipv4_len()).collect()
     }
 
-    /// Appendix A.2 and the specification's oracle: 28 + 40 + 2 (k - 1) bytes; every ACK comes out as it went in, duplicates too.
+    /// Appendix A.2: 28 + 40 + 2 (k - 1) bytes; every ACK comes out as it went in, duplicates too.
     #[test]
     fn acks_gather_and_come_out_again() {
         let mut middlebox = compaction(Form::Exact, Spacing::Immediate);

@@ -64,7 +64,7 @@ fn header_compression_multiplies_the_limit() {
     assert_eq!(line(&summary).metrics.get("vj_tossed_packets"), Some(0.0));
 }
 
-/// The thesis's equation 5.6 with headers of 5 bytes: 391 kB/s (specification, section 6.1). Robustly compressed ACKs have 5: number
+/// The thesis's equation 5.6 with headers of 5 bytes: 391 kB/s. Robustly compressed ACKs have 5: number
 /// and CRC, 16 bits of ACK, the TCP checksum.
 #[test]
 fn robust_compression_has_headers_of_five_bytes() {
@@ -80,7 +80,7 @@ fn robust_compression_has_headers_of_five_bytes() {
     close(line(&stamped).metrics.get("rohc_header_mean_bytes").unwrap(), 7.0, 0.01);
 }
 
-/// Where a lost frame costs Van Jacobson's compression a timeout, nothing happens (specification, S-23); a stall of the line longer
+/// Where a lost frame costs Van Jacobson's compression a timeout, nothing happens (the thesis's section 9.3); a stall of the line longer
 /// than the window costs one packet for each round trip of the request.
 #[test]
 fn robust_compression_survives_loss() {

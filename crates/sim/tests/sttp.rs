@@ -1,4 +1,4 @@
-//! STTP in whole networks: acceptance points of its specification (section 9), with the specification's numbers as literals.
+//! STTP in whole networks, with the numbers of its thesis as literals.
 
 use longhaul_results::{FlowSummary, Summary};
 use longhaul_sim::{Outcome, RunOptions, load, simulate};
@@ -79,7 +79,7 @@ fn first_rates(text: &str, group: &str) -> Vec<f64> {
     probed.map(|event| event.value * 1000.0 / 960.0).collect()
 }
 
-/// Section 1.2 of the specification, "estimator behaviour to expect on FIFO": with fast access links the probes stay together
+/// Estimates on FIFO queues: with fast access links the probes stay together
 /// and measure C, busy or not; where access is slow, packets slip between them: C/26, C/51, ...
 #[test]
 fn on_fifo_a_pair_measures_the_capacity_or_a_fraction_of_it() {

@@ -78,7 +78,7 @@ fn rate(world: &World) -> f64 {
     payload * 1000.0 / f64::from(PAYLOAD)
 }
 
-/// Section 9 point 1 of the specification: "Probe on an idle 64 kb/s, 128 kb/s, 2 Mb/s path returns C within 1 %".
+/// A pair of probes on an idle path of 64 kbit/s, 128 kbit/s or 2 Mbit/s measures C within 1 %.
 #[test]
 fn two_probes_measure_an_idle_path() {
     for bps in [64_000, 128_000, 2_000_000] {

@@ -1,4 +1,4 @@
-"""What `longhaul reproduce` does."""
+"""The work of `longhaul reproduce`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Request:
 
 
 def reproduce(request: Request) -> None:
-    """Runs what is missing, judges, draws, writes, prints."""
+    """Makes missing runs, evaluates, draws, writes, prints."""
     study = names.find(request.study)
     scale = names.scale(study, request.scale)
     wanted = names.experiments(study, request.figure) if request.figure else None
@@ -62,7 +62,7 @@ def reproduce(request: Request) -> None:
         return
     if request.no_run and not campaign.started:
         raise LonghaulError(
-            f"nothing of the scale {scale} has been run in {out}; leave --no-run out, or name the directory with --out"
+            f"{out} has no runs of the scale {scale}; leave --no-run out, or name the directory with --out"
         )
     campaign.open(request.changed)
     if not request.no_run:
@@ -121,7 +121,7 @@ def _print_undrawn(undrawn: Sequence[Drawn]) -> None:
         text = f"figure {undrawn[0].figure.id} is not drawn: {undrawn[0].missing}"
     else:
         ids = ", ".join(drawn.figure.id for drawn in undrawn)
-        text = f"{counted(len(undrawn), 'figure')} not drawn, since runs that they need have not been made: {ids}"
+        text = f"{counted(len(undrawn), 'figure')} not drawn, since their runs are missing: {ids}"
     if undrawn:
         messages.print(text, style="dim", markup=False)
 

@@ -1,7 +1,7 @@
 """Published studies, run again: `longhaul reproduce STUDY`.
 
 A study is a module that defines `STUDY` (see `model`) and is named in `names.STUDIES`. It declares experiments as
-scenarios, targets with what the paper says, figures and decisions; running, resuming, judging, drawing and reporting are here
+scenarios, targets from the paper, figures and decisions. Running, resuming, evaluating, drawing and reporting are here
 and the same for all.
 """
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def outcome(campaign: Campaign, experiments: Sequence[str] | None = None) -> Outcome:
-    """What the runs say that are there now; figures of some experiments, or of all."""
+    """The outcome of the finished runs, with figures of some experiments, or of all."""
     results = campaign.results()
     judged = judge(campaign.study, results)
     drawn = draw_all(campaign.study, results, experiments)

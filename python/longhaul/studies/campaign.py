@@ -1,4 +1,4 @@
-"""A study's runs: from its experiments to a plan, through the machinery of sweeps, into a directory that several scales share.
+"""A study's runs: a plan from its experiments, run as a sweep, in a directory that several scales share.
 
 OUT/manifest.json       which study this is
 OUT/runs/ID/            every run, of any scale, once
@@ -54,7 +54,7 @@ class Campaign:
         return (self.store.path / "manifest.json").exists()
 
     def open(self, changed: str = "refuse") -> None:
-        """Claims the directory, and settles what becomes of results from another build of the simulator."""
+        """Claims the directory, and applies the rule `changed` to results from another build of the simulator."""
         _claim(self.store.path.parent, self.study)
         self.store.open(None, resume=True, join=False, force=False)
         settle(self.store, changed)
@@ -67,7 +67,7 @@ class Campaign:
         engine: str | Engine = "local",
         observer: Observer | None = None,
     ) -> None:
-        """Makes runs; what is finished stays, whatever happens to the rest. Raises if some failed."""
+        """Makes runs and keeps the finished ones. Raises `LonghaulError` if some failed."""
         failures: dict[str, str] = {}
         with make_engine(engine, jobs) if isinstance(engine, str) else engine as maker:
             try:
@@ -82,7 +82,7 @@ class Campaign:
             )
 
     def results(self) -> Results:
-        """What there is now."""
+        """The results so far."""
         measured = {run.run_id: metrics for run, metrics in self.store.rows()}
         seconds = {run_id: outputs.seconds_of(self.store.runs / run_id) for run_id in measured}
         rows = [
@@ -136,7 +136,7 @@ def _with_tables(run: PlannedRun) -> PlannedRun:
 
 
 def _claim(out: Path, study: Study) -> None:
-    """Takes a directory that is free or this study's."""
+    """Claims a directory that is free or belongs to this study; raises `OutputError` otherwise."""
     file = out / "manifest.json"
     try:
         manifest = read_json(file) if file.exists() else None

@@ -1,4 +1,4 @@
-"""What a study costs: CPU time of the runs that were made, and from them for the whole."""
+"""The cost of a study: CPU time of finished runs, and an estimate for all runs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Cost:
     runs: int
     done: int
     seconds: float
-    #: Of all its runs, those that are missing reckoned by their weight; `None` if nothing was run.
+    #: CPU seconds of all its runs, with missing ones estimated by their weight; `None` without finished runs.
     whole: float | None
 
 
 def costs(results: Results, experiments: Sequence[str]) -> list[Cost]:
-    """By experiment."""
+    """The cost of each experiment."""
     found: dict[str, Row] = {}
     for row in results.rows:
         found.setdefault(row.run_id, row)

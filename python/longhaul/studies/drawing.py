@@ -1,4 +1,4 @@
-"""How a study's figures look: small, readable in black and white, laid out to stand beside the paper's."""
+"""The style of a study's figures: small, readable in black and white, comparable with the paper's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PALETTE = 48
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure that could be drawn, as a PNG; or why it could not."""
+    """A figure as a PNG, or the reason why it is missing."""
 
     figure: Figure
     png: bytes | None
@@ -36,7 +36,7 @@ class Drawn:
 
 
 def draw_all(study: Study, results: Results, only: Sequence[str] | None = None) -> list[Drawn]:
-    """The figures, of some experiments or of all; those whose runs are not there are named with what is missing."""
+    """The figures, of some experiments or of all; figures without runs are listed with the reason."""
     chosen = [f for f in study.figures if only is None or not f.experiments or set(f.experiments) & set(only)]
     return [draw(figure, results) for figure in chosen]
 
@@ -89,7 +89,7 @@ def line(axes: Axes, values: Mapping[Any, Sequence[float]], label: str, number: 
 def try_line(
     axes: Axes, values: Callable[[], Mapping[Any, Sequence[float]]], label: str, number: int, **how: Any
 ) -> bool:
-    """A line if its runs are there; whether it was drawn."""
+    """Draws a line if its runs are done; returns whether it was drawn."""
     try:
         line(axes, values(), label, number, **how)
     except NotRun:

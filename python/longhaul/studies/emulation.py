@@ -1,4 +1,4 @@
-"""Runs of a study with real packets: by `longhaul-emu`, between kernels, in real time; and the same scenarios simulated beside them.
+"""Runs of a study with real packets: by `longhaul-emu`, between kernels, in real time; and the same scenarios simulated.
 
 A run is a scenario whose flows real TCP plays, or a scenario and a command that runs behind its path. What a run gave is kept in
 a directory of its own, under a name that follows from all that it was asked to do, so that the same is not done twice. Flows whose
@@ -28,13 +28,13 @@ from ..running import run_document
 from ..scenario import Scenario
 from .results import Results, Row
 
-#: Exit status of a run that is marked INVALID, which is kept as it is.
+#: Exit status of an INVALID run; its result is kept.
 _INVALID = 3
-#: What a run leaves of its own: metrics that were measured in it.
+#: File of the metrics measured in a run.
 _MEASURED = "measured.json"
-#: A program that hangs is ended after so many seconds more than its run takes.
+#: Seconds beyond a run's duration after which a hanging program is ended.
 _PATIENCE = 120.0
-#: Parameters of congestion controls that are those of Linux's modules too, and mean the same there.
+#: Parameters of congestion controls that have the same meaning in Linux's modules.
 _OF_MODULES = {"vegas": ("alpha", "beta", "gamma")}
 
 
@@ -50,7 +50,7 @@ class Behind:
     read: Callable[[str], Mapping[str, float]]
     #: Commands at other nodes meanwhile, by node.
     serve: Mapping[str, str] = field(default_factory=dict)
-    #: Seconds that it takes, about.
+    #: Approximate duration in seconds.
     seconds: float = 30.0
     #: Programs that it needs.
     programs: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class RealCase:
 
     @property
     def identity(self) -> str:
-        """A name for all that is asked for."""
+        """A name that identifies the whole case."""
         what = [self.scenario.to_toml()]
         if self.behind:
             what += [self.behind.command, self.behind.at, json.dumps(dict(self.behind.serve), sort_keys=True)]
@@ -85,7 +85,7 @@ class RealCase:
         return found
 
     def missing(self) -> str | None:
-        """What this machine lacks for it."""
+        """Requirements of the case that this machine does not meet."""
         absent = [name for name in (self.behind.programs if self.behind else ()) if shutil.which(name) is None]
         if absent:
             return f"{', '.join(absent)} not installed (scripts/install-packages --pages)"
@@ -119,7 +119,7 @@ def available_congestion_controls() -> list[str]:
 
 
 def _of_module(control: str, parameter: str) -> str | None:
-    """What a parameter of a congestion control is in this machine's kernel."""
+    """Value of a congestion control's parameter in this machine's kernel."""
     file = Path(f"/sys/module/tcp_{control}/parameters/{parameter}")
     return file.read_text().strip() if file.exists() else None
 
@@ -153,7 +153,7 @@ def check_permitted() -> None:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where runs are kept, and how they are made."""
+    """Directory and execution of runs."""
 
     directory: Path
     emulator: Path
@@ -168,11 +168,11 @@ class Bench:
         return self.directory / case.identity
 
     def done(self, case: RealCase) -> bool:
-        """Whether it was made."""
+        """Whether the run is finished."""
         return (self.path(case) / _MEASURED).exists()
 
     def run(self, cases: Sequence[RealCase], tell: Callable[[str], None]) -> dict[str, str]:
-        """Makes what is missing, several at once; messages of those that could not be made, by identity."""
+        """Makes the missing runs, several at once; returns the messages of failed ones, by identity."""
         failures: dict[str, str] = {}
         wanted = list({case.identity: case for case in cases if not self.done(case)}.values())
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -271,7 +271,7 @@ class Bench:
         return read_json(self.path(case) / _MEASURED) if self.done(case) else None
 
     def results(self, cases: Sequence[RealCase], scale: str) -> Results:
-        """What was measured."""
+        """The results so far."""
         rows = []
         for case in cases:
             measured = self.measured(case)
@@ -281,7 +281,7 @@ class Bench:
 
 
 def _output(done: subprocess.CompletedProcess[str], good: Sequence[int]) -> str:
-    """What a program has printed; raises with its last words if it failed."""
+    """The output of a program; raises `LonghaulError` with its last lines if it failed."""
     if done.returncode not in good:
         said = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
         raise LonghaulError(said[-1])

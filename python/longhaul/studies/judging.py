@@ -1,4 +1,4 @@
-"""Every target of a study against its results, and what that adds up to."""
+"""The verdict on every target of a study, and their counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .verdict import VERDICTS, Judgement, Verdict
 
 @dataclass(frozen=True)
 class Judged:
-    """A target with what became of it."""
+    """A target with its verdict."""
 
     target: Target
     judgement: Judgement
@@ -26,12 +26,12 @@ class Judged:
 
     @property
     def reason(self) -> str:
-        """Why it is missed, where it is and that was found out."""
+        """The cause of a miss, if there is one and it is known."""
         return self.target.reason if self.verdict in ("partly", "not") else ""
 
 
 def judge(study: Study, results: Results) -> list[Judged]:
-    """All targets in their order; one whose runs are not there is "not run", whatever else is known of it."""
+    """All targets in their order; a target without runs is "not run"."""
     return [Judged(target, _judgement(target, results)) for target in study.targets]
 
 

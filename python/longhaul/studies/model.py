@@ -1,6 +1,6 @@
-"""What a reproduced study consists of: experiments, targets, figures, decisions. A study declares them, and no more.
+"""The parts of a reproduced study: experiments, targets, figures, decisions. A study only declares them.
 
-Running, judging, drawing and printing are the same for all studies and live beside this file.
+Running, evaluating, drawing and printing are the same for all studies and are in this package.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
     from .results import Results
 
-#: How a target is compared: a number with its tolerance, a band that a text gives loosely, an ordering of several
+#: The comparison of a target: a number with its tolerance, a band for loose statements, an ordering of several
 #: values, a trend over a parameter.
 Kind = Literal["exact", "band", "ordering", "trend"]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One point of an experiment: the values that tell it from the others, and the scenario that is run."""
+    """One point of an experiment: the values that identify it, and its scenario."""
 
     parameters: Mapping[str, Any]
     scenario: Scenario
-    #: Runs with seeds 1, 2 and so on; the same seeds in all cases, so that they see the same random draws.
+    #: Runs with seeds 1, 2 and so on; the same seeds in all cases, so that they use the same random numbers.
     replications: int = 1
     #: Whether the time series are kept.
     tables: bool = False
-    #: How long a run takes beside others, for the time left: the number of data packets, say.
+    #: Relative duration of a run, for the estimate of the remaining time: for example the number of data packets.
     weight: float = 1.0
 
 
@@ -49,10 +49,10 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Target:
-    """Something that the paper says, and how it is looked for in the results.
+    """A number or claim of the paper, and its comparison with the results.
 
-    `judge` is given the results and says what was measured and how that compares; it raises `NotRun` (which the
-    results do by themselves) where a run that it needs is not there. `reason` says why a target that is missed is missed.
+    `judge` takes the results and returns the measured values with a verdict. It raises `NotRun` (the
+    results do so by themselves) if a run is missing. `reason` is the cause of a miss.
     """
 
     id: str
@@ -85,7 +85,7 @@ class Figure:
 
     id: str
     title: str
-    #: What the paper says about it, and what to look at.
+    #: The paper's statement about it, and points to note.
     caption: str
     draw: Callable[[Results], Drawing]
     experiments: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class ResultTable:
     """A table of measured values for the document; `rows` makes it from the results, or raises `NotRun`."""
 
     title: str
-    #: What the columns are.
+    #: The meaning of the columns.
     caption: str
     columns: Sequence[str]
     rows: Callable[[Results], Sequence[Sequence[str]]]
@@ -107,7 +107,7 @@ class ResultTable:
 
 @dataclass(frozen=True)
 class Decision:
-    """A point that the paper leaves open or contradicts itself in, and what was decided."""
+    """A point that the paper leaves open or contradicts itself in, with the decision."""
 
     id: str
     question: str
@@ -116,7 +116,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Study:
-    """A published study: where it is from, what is run at which scale, what is expected."""
+    """A published study: its source, its experiments at each scale, its targets."""
 
     name: str
     title: str
@@ -129,12 +129,12 @@ class Study:
     targets: Sequence[Target]
     figures: Sequence[Figure]
     decisions: Sequence[Decision] = ()
-    #: Paragraphs (Markdown) for the document, by heading: what was found out beyond single targets.
+    #: Paragraphs (Markdown) for the document, by heading: findings beyond single targets.
     findings: Mapping[str, str] = field(default_factory=dict)
     tables: Sequence[ResultTable] = ()
 
     def __post_init__(self) -> None:
-        """Names are unique, and what is referred to exists: a slip here is a mistake in the study's code."""
+        """Checks that names are unique and references exist; raises `ValueError` otherwise."""
         everything: tuple[Sequence[Any], ...] = (self.experiments, self.targets, self.figures, self.decisions)
         for kind in everything:
             ids = [item.id for item in kind]

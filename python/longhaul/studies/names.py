@@ -1,4 +1,4 @@
-"""Finding a study, and parts of one, by what people type; a name that does not exist is answered with the nearest."""
+"""Finding a study, and parts of one, by name; the error for an unknown name suggests the nearest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from ..errors import LonghaulError
 from .model import Study
 
-#: Every study with the module that defines it as `STUDY`; imported when asked for.
+#: Every study with the module that defines it as `STUDY`; imported on demand.
 STUDIES = {
     "asymmetric": "longhaul.studies.asymmetric",
     "highspeed": "longhaul.studies.highspeed",
@@ -36,7 +36,7 @@ def scale(study: Study, name: str) -> str:
 
 
 def experiments(study: Study, names: Sequence[str]) -> list[str]:
-    """The experiments that are meant: by their own names, or those of figures, tables and targets that need them.
+    """The requested experiments: by their own names, or those of figures, tables and targets that need them.
 
     Names may be separated by commas, and `figure 6.2` is `6.2`.
     """
@@ -73,7 +73,7 @@ def nearest(
     shown: Sequence[str] | None = None,
     spelled: Mapping[str, str] | None = None,
 ) -> str:
-    """The name itself if it is known; else the error that says what there is, and what may have been meant.
+    """The name itself if it is known; otherwise an error that lists the known names and suggests the nearest.
 
     >>> nearest("quick", ["quick", "full"], "scale")
     'quick'

@@ -1,4 +1,4 @@
-"""The results of a study's runs as its targets and figures ask for them: by experiment, parameters and seed."""
+"""The results of a study's runs for its targets and figures: by experiment, parameters and seed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Row:
 
 
 class Points(dict[Any, Any]):
-    """Values by those of a parameter; asking for a point that this scale does not have is `NotRun`."""
+    """Values by those of a parameter; a point that this scale does not have raises `NotRun`."""
 
     def __missing__(self, key: Any) -> Any:
         raise NotRun(f"there is no point {key} at this scale")
@@ -63,7 +63,7 @@ class Table:
     """The runs of one experiment."""
 
     def __init__(self, experiment: str, rows: Sequence[Row]) -> None:
-        """The rows that are planned at a scale, done or not."""
+        """The rows planned at a scale, done or not."""
         self.experiment = experiment
         self.rows = list(rows)
 
@@ -86,7 +86,7 @@ class Table:
         return [_value(row, metric) for row in self.where(**parameters)]
 
     def median(self, metric: Metric, **parameters: Any) -> float:
-        """The median over seeds, as the lines of most papers' figures are."""
+        """The median over seeds, as in most papers' figures."""
         return median(self.values(metric, **parameters))
 
     def points(self, over: str, **parameters: Any) -> list[Any]:
@@ -122,7 +122,7 @@ class Results:
     """All experiments of a study at one scale."""
 
     def __init__(self, scale: str, rows: Sequence[Row]) -> None:
-        """The planned runs with what they gave."""
+        """The planned runs with their results."""
         self.scale = scale
         self.rows = list(rows)
 

@@ -1,10 +1,10 @@
-"""From measured values to a verdict. The rules are these few, the same for all studies and scales:
+"""Verdicts on measured values. All studies and scales use the same rules:
 
 * a number: reproduced within its tolerance, partly within twice that;
 * a band: reproduced inside, partly if not further outside than a stated margin;
 * an ordering: reproduced if every comparison holds, partly if two thirds of them do;
 * a row of numbers: reproduced if all are, partly if at least half of it is;
-* a trend: reproduced if the ends differ as they should and the rank correlation (Spearman) is at least 0.7, partly from 0.3.
+* a trend: reproduced if the ends differ in the stated direction and the rank correlation (Spearman) is at least 0.7, partly from 0.3.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ VERDICTS: tuple[Verdict, ...] = ("reproduced", "partly", "not", "not run")
 
 
 class NotRun(LonghaulError):
-    """What a target or figure needs was not run, or not yet, at this scale."""
+    """A run that a target or figure needs is missing at this scale."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was measured, in words and numbers, and how it compares with the paper."""
+    """Measured values as text, and the verdict on them."""
 
     verdict: Verdict
     measured: str
-    #: What counts as reproduced, where that is a matter of numbers.
+    #: The range that counts as reproduced, if the verdict depends on a number.
     tolerance: str = field(default="", repr=False, compare=False)
 
 
@@ -54,7 +54,7 @@ def number(value: float, paper: float, within: float, *, unit: str = "", relativ
 
 
 def band(value: float, low: float, high: float, *, margin: float = 0.0, unit: str = "") -> Judgement:
-    """A value that should lie between two others; `margin` (in its unit) further out it is partly reproduced.
+    """A value that should lie between two others; within `margin` (in its unit) outside it is partly reproduced.
 
     >>> band(95, 90, 100, unit="%").verdict, band(88, 90, 100, margin=5).verdict, band(80, 90, 100, margin=5).verdict
     ('reproduced', 'partly', 'not')
@@ -128,7 +128,7 @@ def both(*judgements: Judgement) -> Judgement:
 
 
 def row_of(*judgements: Judgement) -> Judgement:
-    """Numbers of one row of a table as one: reproduced if all are, partly if at least half of it is, what is so partly counting half.
+    """Numbers of one row of a table as one: reproduced if all are, partly if at least half of them are, with partly reproduced numbers counted as half.
 
     >>> far, near = number(2, 1, 0.1), number(1, 1, 0.1)
     >>> row_of(near, far, far).verdict, row_of(near, near, far).verdict

@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn the_first_cut_can_halve() {
         // ns-2: half at first, b(w) afterwards, half again if slow start has just overshot. b(1000) of the set with
-        // Low_Window 31 is 0.324 (specification table of LBNL-52549's parameters).
+        // Low_Window 31 is 0.324 (parameters of LBNL-52549).
         let mut policy = avoiding(r#"{"kind": "highspeed", "low_window": 31, "first_cut": "half"}"#, 1000);
         policy.on_congestion(&event(CongestionKind::Loss, 1000 * MSS));
         assert_eq!(policy.window(), 500 * MSS);

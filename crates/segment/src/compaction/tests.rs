@@ -40,7 +40,7 @@ fn traditional(acks: &[Ack]) -> (TraditionalBatch, Vec<u8>) {
     (batch, out)
 }
 
-/// Appendix A.2: records of 2 bytes, or 4 where the window changes. Specification, section 8.13: 40 + 2 (k - 1) bytes.
+/// Appendix A.2: records of 2 bytes, or 4 where the window changes: 40 + 2 (k - 1) bytes for k ACKs.
 #[test]
 fn records_have_two_or_four_bytes() {
     let acks = [ack(1, 1000, 500), ack(2, 3920, 500), ack(3, 3920, 500), ack(4, 6840, 498)];

@@ -62,7 +62,7 @@ mod tests {
         SttpParams { w_new, ..SttpParams::default() }
     }
 
-    /// Section 9 point 2 of the specification: "15 % fall with 5:5 gives x1.075 (R1), with 9:1 x1.015, with 1:9 x1.135".
+    /// R1: a fall of 15 % gives x1.075 with 5:5, x1.015 with 9:1, x1.135 with 1:9.
     #[test]
     fn a_fall_of_15_per_cent_raises_by_the_weights() {
         for (w_new, f) in [(0.5, 1.075), (0.1, 1.015), (0.9, 1.135)] {
