@@ -47,6 +47,9 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
         rate_reduction_on_ecn: true,
         sack_of_old_acks: true,
         credit_sacked: false,
+        sack_whole_segments: true,
+        timestamps_required: false,
+        answer_unsent_acks: false,
         empty_probes: true,
         tail_loss_probe: true,
         // tcp_minshall_check

@@ -396,6 +396,8 @@ pub struct TcpSpec {
     /// Where the window grows, an ACK counts for all that it acknowledges (RFC 5681); without it, for what it delivers itself and not
     /// for what was SACKed before, as in Linux.
     pub credit_sacked: bool,
+    /// A segment counts as SACKed once all of it is, as in Linux; otherwise each octet does (RFC 6675). Needs variant "rack".
+    pub sack_whole_segments: bool,
     /// With variant "rack", probe for losses at the tail after two round trips without an ACK (RFC 8985 section 7).
     pub tail_loss_probe: bool,
     /// The longest time for which the peer may hold back an ACK; a tail loss probe for a single segment waits for it besides (RFC 8985
@@ -409,6 +411,11 @@ pub struct TcpSpec {
     /// Entering loss recovery restarts the retransmission timer, as 4.4BSD, Linux and ns-2 do; RFC 6298 is silent.
     /// Without it recoveries that go well end in a timeout where two round trips are more than the minimum RTO.
     pub restart_timer_on_fast_retransmit: bool,
+    /// Once timestamps are agreed on, drop segments without the option (RFC 7323 section 3.2); Linux takes them.
+    pub timestamps_required: bool,
+    /// An ACK of what was never sent is answered by an ACK, and its timestamp recorded (RFC 9293 section 3.10.7.4); Linux 6.1 does
+    /// neither.
+    pub answer_unsent_acks: bool,
     /// Probes of a closed window carry nothing, as in Linux; otherwise the next byte (RFC 9293 section 3.8.6.1).
     pub empty_probes: bool,
     /// Nagle's algorithm.
@@ -484,11 +491,14 @@ impl Default for TcpSpec {
             rate_reduction_on_ecn: config.rate_reduction_on_ecn,
             sack_of_old_acks: config.sack_of_old_acks,
             credit_sacked: config.credit_sacked,
+            sack_whole_segments: config.sack_whole_segments,
             tail_loss_probe: config.tail_loss_probe,
             peer_ack_delay: config.peer_ack_delay,
             spurious_detection: SpuriousDetectionSpec::default(),
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
+            timestamps_required: config.timestamps_required,
+            answer_unsent_acks: config.answer_unsent_acks,
             empty_probes: config.empty_probes,
             nagle: config.nagle,
             minshall: config.minshall,
@@ -529,6 +539,7 @@ impl TcpSpec {
             rate_reduction_on_ecn: self.rate_reduction_on_ecn,
             sack_of_old_acks: self.sack_of_old_acks,
             credit_sacked: self.credit_sacked,
+            sack_whole_segments: self.sack_whole_segments,
             tail_loss_probe: self.tail_loss_probe,
             peer_ack_delay: self.peer_ack_delay,
             spurious_detection: SpuriousDetection {
@@ -574,6 +585,8 @@ impl TcpSpec {
             time_wait: self.time_wait,
             timestamp_tick: self.timestamp_tick,
             slow_but_steady: self.slow_but_steady,
+            timestamps_required: self.timestamps_required,
+            answer_unsent_acks: self.answer_unsent_acks,
             empty_probes: self.empty_probes,
             nagle: self.nagle,
             minshall: self.minshall,

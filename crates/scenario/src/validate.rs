@@ -649,6 +649,9 @@ impl Checker {
         if asked && tcp.sack_of_old_acks && !selective {
             self.problem(&["sack_of_old_acks"], "it needs variant \"sack\", \"fack\" or \"rack\"");
         }
+        if asked && tcp.sack_whole_segments && tcp.variant != Variant::Rack {
+            self.problem(&["sack_whole_segments"], "it needs variant \"rack\"");
+        }
     }
 
     fn middlebox(&mut self, scenario: &Scenario, middlebox: &MiddleboxSpec) {

@@ -35,6 +35,7 @@ fn it_is_what_linux_does() {
     assert_eq!((tcp.rto.initial, tcp.rto.max), (ms(1_000), Duration::from_secs(120)));
     assert_eq!(tcp.rate_reduction, RateReduction::SafeAck);
     assert!(tcp.rate_reduction_on_ecn && tcp.sack_of_old_acks && tcp.empty_probes && !tcp.credit_sacked);
+    assert!(tcp.sack_whole_segments && !tcp.timestamps_required && !tcp.answer_unsent_acks);
     assert!(tcp.timestamps && tcp.dsack && tcp.tail_loss_probe);
     let undo = tcp.spurious_detection;
     assert!(undo.eifel && undo.f_rto && undo.dsack);

@@ -87,6 +87,9 @@ pub struct Config {
     /// Where the window grows, an ACK counts for all that it acknowledges, what was SACKed before too (RFC 5681 section 3.1).
     /// Otherwise it counts for what it delivers itself, as in Linux, and reordering slows the growth.
     pub credit_sacked: bool,
+    /// A segment counts as SACKed once all of it is, as in Linux; otherwise each octet does (RFC 6675 section 3). Needs
+    /// `Recovery::Rack`, which keeps what left together.
+    pub sack_whole_segments: bool,
     /// With `Recovery::Rack`, probe for losses at the tail (RFC 8985 section 7).
     pub tail_loss_probe: bool,
     /// The longest time for which the peer may hold back an ACK, which a probe for a single segment waits for besides (WCDelAckT of
@@ -110,6 +113,8 @@ pub struct Config {
 
     /// Offer the timestamps option (RFC 7323 section 3).
     pub timestamps: bool,
+    /// Once it is agreed on, drop segments without the timestamps option (RFC 7323 section 3.2); Linux takes them.
+    pub timestamps_required: bool,
     /// Tick of the timestamp clock, 1 ms to 1 s (RFC 7323 section 5.4).
     pub timestamp_tick: Duration,
     /// Offer window scaling (RFC 7323 section 2); the shift follows from the receive buffer.
@@ -163,6 +168,9 @@ pub struct Config {
 
     /// Send buffer in bytes, of data that is not acknowledged: no more than this is in flight, whatever the windows.
     pub send_buffer: Option<u64>,
+    /// An ACK of what was never sent is answered by an ACK (RFC 9293 section 3.10.7.4), and its timestamp recorded where its sequence
+    /// number allows (RFC 7323 section 4.3). Otherwise neither, as in Linux 6.1.
+    pub answer_unsent_acks: bool,
     /// Probes of a closed window carry nothing and stand below the window, as in Linux; otherwise they carry the next byte
     /// (RFC 9293 section 3.8.6.1).
     pub empty_probes: bool,
@@ -200,6 +208,7 @@ impl Default for Config {
             rate_reduction_on_ecn: false,
             sack_of_old_acks: false,
             credit_sacked: true,
+            sack_whole_segments: false,
             tail_loss_probe: true,
             peer_ack_delay: None,
             spurious_detection: SpuriousDetection::default(),
@@ -209,6 +218,7 @@ impl Default for Config {
             dsack: true,
             offer_sack: false,
             timestamps: false,
+            timestamps_required: true,
             timestamp_tick: Duration::from_millis(1),
             window_scaling: true,
             ecn: false,
@@ -232,6 +242,7 @@ impl Default for Config {
             assumed_options: false,
             time_wait: Duration::from_secs(1),
             send_buffer: None,
+            answer_unsent_acks: true,
             empty_probes: false,
             nagle: true,
             minshall: false,

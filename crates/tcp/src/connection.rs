@@ -213,7 +213,7 @@ impl Connection {
         if !self.is_acceptable(seq, end + u64::from(fin), segment) {
             return self.on_unacceptable(now, segment, seq, end, fin);
         }
-        if self.agreed.timestamps {
+        if self.agreed.timestamps && (self.config.answer_unsent_acks || !self.acknowledges_unsent(segment)) {
             self.record_timestamp(now, segment, seq);
         }
         // Second to fourth: RST and SYN.
@@ -306,7 +306,7 @@ impl Connection {
             return self.on_old_ack(segment);
         };
         if ack > self.sender.acceptable_ack() {
-            self.receiver.ack_now = true;
+            self.receiver.ack_now |= self.config.answer_unsent_acks;
             return false;
         }
         if ack < self.sender.una {
@@ -346,6 +346,11 @@ impl Connection {
             self.on_nothing_in_flight(now);
         }
         self.state != State::Closed
+    }
+
+    fn acknowledges_unsent(&self, segment: &Segment) -> bool {
+        let ack = segment.ack.unwrap(self.isn, self.sender.una);
+        segment.flags.contains(Flags::ACK) && ack.is_some_and(|ack| ack > self.sender.acceptable_ack())
     }
 
     /// An ACK below SND.UNA. RFC 5961 section 5.2: one that is further below than the largest window ever offered discards
@@ -483,7 +488,9 @@ impl Connection {
             return true;
         }
         // Section 3.2: once agreed the option is in every segment.
-        let Some(Timestamps { value, .. }) = segment.options.timestamps else { return false };
+        let Some(Timestamps { value, .. }) = segment.options.timestamps else {
+            return !self.config.timestamps_required;
+        };
         let older = (value.wrapping_sub(self.recent_timestamp) as i32) < 0;
         if older && now.since(self.recent_timestamp_at) < TIMESTAMP_VALIDITY {
             self.stats.paws_rejected += 1;

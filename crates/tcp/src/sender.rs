@@ -135,6 +135,7 @@ pub(crate) struct Sender {
     cwr_due: bool,
     every_ack_sampled: bool,
     credit_sacked: bool,
+    sack_whole_segments: bool,
     /// cc.sets_rate().
     rate_based: bool,
 
@@ -308,6 +309,7 @@ impl Sender {
             rate_reduction_on_ecn: config.rate_reduction_on_ecn,
             sack_of_old_acks: config.sack_of_old_acks,
             credit_sacked: config.credit_sacked,
+            sack_whole_segments: config.sack_whole_segments,
             empty_probes: config.empty_probes,
             every_ack_sampled: config.rtt_sampling == RttSampling::EveryAck,
             impatient: !config.slow_but_steady,
@@ -374,6 +376,9 @@ impl Sender {
     /// The MSS of this connection, which congestion control counts in.
     pub fn agree_on_mss(&mut self, mss: u32) {
         self.mss = u64::from(mss.max(1));
+        if let Some(measured) = self.measured.as_mut().filter(|_| self.sack_whole_segments) {
+            measured.transmissions.keep_segments(self.mss);
+        }
         self.cc.on_mss(self.mss);
     }
     /// Congestion control hears of the probes. False: it cannot begin.

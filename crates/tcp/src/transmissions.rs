@@ -39,18 +39,49 @@ pub(crate) struct Transmissions {
     /// Start of the first run.
     floor: u64,
     runs: VecDeque<Run>,
+    /// Payload of a full segment, where runs are to show where segments end; else 0.
+    unit: u64,
 }
 
 impl Transmissions {
     pub fn new(floor: u64) -> Self {
-        Transmissions { floor, runs: VecDeque::new() }
+        Transmissions { floor, runs: VecDeque::new(), unit: 0 }
+    }
+
+    /// From now on a run holds full segments of so much, of which only the last may be shorter.
+    pub fn keep_segments(&mut self, unit: u64) {
+        self.unit = unit;
+    }
+    /// Start of the run with this index.
+    fn start_of(&self, index: usize) -> u64 {
+        if index == 0 { self.floor } else { self.runs[index - 1].end }
+    }
+    /// The segments that lie in `[start, end)` whole; all of it where runs do not show them.
+    pub fn whole_segments(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        if self.unit == 0 {
+            return Some((start, end));
+        }
+        let mut whole = (start.max(self.floor), end);
+        let first = self.index_of(whole.0);
+        if let Some(run) = self.runs.get(first) {
+            let begin = self.start_of(first);
+            whole.0 = run.end.min(begin + (whole.0 - begin).next_multiple_of(self.unit));
+        }
+        let last = self.index_of(end.saturating_sub(1));
+        if self.runs.get(last).is_some_and(|run| end < run.end) {
+            let begin = self.start_of(last);
+            whole.1 = begin + (end - begin) / self.unit * self.unit;
+        }
+        (whole.0 < whole.1).then_some(whole)
     }
 
     /// New data up to `run.end` leaves.
     pub fn sent(&mut self, run: Run) {
+        let full = self.unit == 0 || self.ends_full();
         match self.runs.back_mut() {
             Some(last)
-                if last.sent_at == run.sent_at
+                if full
+                    && last.sent_at == run.sent_at
                     && last.order == run.order
                     && last.then.delivered == run.then.delivered =>
             {
@@ -59,6 +90,12 @@ impl Transmissions {
             }
             _ => self.runs.push_back(run),
         }
+    }
+
+    /// The last segment is a full one.
+    fn ends_full(&self) -> bool {
+        let last = self.runs.len().saturating_sub(1);
+        self.runs.get(last).is_none_or(|run| (run.end - self.start_of(last)).is_multiple_of(self.unit))
     }
 
     /// Data from `start` to `run.end` leaves again.

@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use longhaul_cc::{Ack, Congestion, CongestionControl};
-use longhaul_segment::{Ecn, Flags, SackBlocks, Segment, SeqNumber};
+use longhaul_segment::{Ecn, Flags, SackBlocks, Segment, SeqNumber, Timestamps};
 use longhaul_tcp::{Config, Connection, Event, Reading, Recovery, ReductionBound, State};
 use std::sync::{Arc, Mutex};
 
@@ -215,4 +215,71 @@ fn closing_with_unread_data_resets() {
     world.a.close_both();
     world.run_until(at_ms(300));
     assert!(world.saw(End::B, Event::Reset));
+}
+
+/// tcp_match_skb_to_sack(): the last octet of the last segment is SACKed, then all of it, then half a segment and the short one.
+#[test]
+fn a_segment_counts_as_sacked_once_all_of_it_is() {
+    for (sack_whole_segments, counted) in [(true, [0, 1_000, 1_400]), (false, [1, 1_000, 2_500])] {
+        let config = Config { recovery: Recovery::Rack, sack_whole_segments, ..plain() };
+        let mut a = Connection::established(config, Reno::new(10), ports(End::A));
+        a.write(3_400);
+        assert_eq!(departures(&mut a, 0), [1, 1_001, 2_001, 3_001]);
+        // A short segment stands for itself, and what leaves in the same instant begins after it.
+        a.set_nagle(false);
+        a.write(2_000);
+        assert_eq!(departures(&mut a, 0), [3_401, 4_401]);
+        let blocks = [(5_400, 5_401), (4_401, 5_401), (2_501, 4_001)];
+        for (block, counted) in blocks.iter().zip(counted) {
+            a.handle_segment(at_ms(100), &ack(1, &[*block]), Ecn::NotEct);
+            assert_eq!(a.sacked_bytes(), counted, "{block:?}");
+        }
+    }
+}
+
+/// Without SACK two duplicate ACKs stand for two segments: of three that are acknowledged next one is delivered, and of one, one
+/// (tcp_remove_reno_sacks()).
+#[test]
+fn what_duplicate_acks_stand_for_counts_or_not() {
+    for (credit_sacked, expected) in [(true, [3_000, 2_000]), (false, [1_000, 2_000])] {
+        let noted = Arc::new(Mutex::new(vec![]));
+        let config = Config { recovery: Recovery::NewReno, credit_sacked, ..plain() };
+        let mut a = Connection::established(config, Box::new(Noting(noted.clone())), ports(End::A));
+        a.write(10_000);
+        departures(&mut a, 0);
+        for number in [1, 1, 3_001, 5_001] {
+            a.handle_segment(at_ms(100), &ack(number, &[]), Ecn::NotEct);
+        }
+        assert_eq!(*noted.lock().unwrap(), expected);
+    }
+}
+
+fn with_timestamps(segment: Segment, value: u32) -> Segment {
+    let mut segment = segment;
+    segment.options.timestamps = Some(Timestamps { value, echo: 1 });
+    segment
+}
+
+/// tcp_fast_parse_options(): a segment without the option that was agreed on passes.
+#[test]
+fn segments_without_the_agreed_timestamps_are_taken_or_not() {
+    for (timestamps_required, received) in [(true, 0), (false, 1_000)] {
+        let config = Config { timestamps: true, timestamps_required, ..plain() };
+        let mut a = Connection::established(config, Reno::new(10), ports(End::A));
+        a.handle_segment(at_ms(10), &data(1, 1_001), Ecn::NotEct);
+        assert_eq!(a.received_bytes(), received);
+    }
+}
+
+/// tcp_ack(): what acknowledges data that were never sent is dropped; its timestamp would shut out all that follows.
+#[test]
+fn an_ack_of_what_was_never_sent_is_answered_or_not() {
+    for (answer_unsent_acks, answers, received) in [(true, 1, 0), (false, 0, 1_000)] {
+        let config = Config { timestamps: true, answer_unsent_acks, ..plain() };
+        let mut a = Connection::established(config, Reno::new(10), ports(End::A));
+        a.handle_segment(at_ms(10), &with_timestamps(ack(9_999, &[]), 200_000), Ecn::NotEct);
+        assert_eq!(departures(&mut a, 10).len(), answers);
+        a.handle_segment(at_ms(20), &with_timestamps(data(1, 1_001), 201), Ecn::NotEct);
+        assert_eq!(a.received_bytes(), received);
+    }
 }

@@ -60,6 +60,7 @@ impl Sender {
         let prior_phase = self.phase;
         let prior_lost = self.board.lost();
         let orderly = self.is_orderly();
+        let prior_duplicates = self.duplicate_acks;
         if self.measured.is_some() {
             self.begin_measured_ack(a);
         }
@@ -117,6 +118,7 @@ impl Sender {
         let delivery = if measures { self.sample_delivery(a.now, prior_lost) } else { None };
         let tells = |sender: &Self| prior_phase == Phase::FastRecovery || sender.samples_rate();
         if a.ack > prior_una || (newly_sacked > 0 && tells(self)) {
+            let newly_acked = self.credited(newly_acked, prior_duplicates, prior_phase);
             let report =
                 Report { now: a.now, prior_una, prior_in_flight, prior_phase, newly_acked, rtt, delivery };
             self.tell_congestion_control(&report);
@@ -137,6 +139,16 @@ impl Sender {
         if self.ack_congestion.is_some() && (a.ack > prior_una || a.marked) {
             self.judge_acks(a, prior_una, orderly, stats);
         }
+    }
+
+    /// What an ACK counts for where the window grows. Without SACK each duplicate ACK before it stands for a segment that was
+    /// delivered then; at least one segment is left (Linux: `tcp_remove_reno_sacks`).
+    #[inline]
+    fn credited(&self, newly_acked: u64, duplicates: u32, phase: Phase) -> u64 {
+        if self.credit_sacked || duplicates == 0 || phase != Phase::Open || self.recovery.uses_sack() {
+            return newly_acked;
+        }
+        newly_acked.saturating_sub(u64::from(duplicates) * self.mss).max(newly_acked.min(self.mss))
     }
 
     /// No data are missing, as far as ACKs tell.
@@ -247,6 +259,11 @@ impl Sender {
             if let (Some(start), Some(end)) = (start, end) {
                 if start < end && end <= self.max && end > self.una {
                     let measured = &mut self.measured;
+                    let Some((start, end)) = measured.as_ref().map_or(Some((start, end)), |measured| {
+                        measured.transmissions.whole_segments(start, end)
+                    }) else {
+                        continue;
+                    };
                     news += self.board.sack(start, end, |start, end| {
                         if let Some(measured) = measured {
                             measured.delivers(start, end);
