@@ -477,6 +477,9 @@ impl Host {
             return Answer::Beyond("the kernel's accounting of a full send buffer".to_string());
         }
         peer.connection.write_more(wanted as u64, more);
+        if has("MSG_EOR") {
+            peer.connection.end_record();
+        }
         Answer::Value(wanted)
     }
 
@@ -626,7 +629,7 @@ pub fn beyond(call: &Call) -> Option<String> {
         "TCP_INQ",
         "SO_LINGER",
     ];
-    const FLAGS: [&str; 4] = ["MSG_ZEROCOPY", "MSG_FASTOPEN", "MSG_EOR", "MSG_OOB"];
+    const FLAGS: [&str; 3] = ["MSG_ZEROCOPY", "MSG_FASTOPEN", "MSG_OOB"];
     if call.name == "setsockopt" || call.name == "getsockopt" {
         let reads = call.name == "getsockopt";
         let Some(Value::Word(name)) = call.argument(2) else {

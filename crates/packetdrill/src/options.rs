@@ -79,6 +79,7 @@ impl Settings {
         let mut syn_retries = [6, 5];
         let mut ecn = [false, true];
         let mut congestion = "cubic".to_string();
+        let mut paced_together = MIN_TSO_SEGMENTS;
         for (name, value) in &machine.sysctls {
             let beyond = || format!("the setting {name} = {value}");
             let number = || value.parse::<u64>().map_err(|_| beyond());
@@ -118,8 +119,9 @@ impl Settings {
                 "rto_min_us" => keys.push(("rto.min", format!("\"{} us\"", number()?))),
                 // Sizes of offloaded packets, pacing's gains (which fq needs), Fast Open (which no packet without the option
                 // meets), memory, and what concerns several connections.
-                "tso_win_divisor" | "min_tso_segs" | "pacing_ss_ratio" | "pacing_ca_ratio" | "ecn_option"
-                | "wmem" => {}
+                // What is paced leaves in packets of so many segments.
+                "min_tso_segs" => paced_together = number()?.max(1),
+                "tso_win_divisor" | "pacing_ss_ratio" | "pacing_ca_ratio" | "ecn_option" | "wmem" => {}
                 "fastopen" | "fastopen_key" | "syncookies" | "no_metrics_save" | "base_mss"
                 | "mtu_probing" => {}
                 "notsent_lowat" | "moderate_rcvbuf" | "limit_output_bytes" | "invalid_ratelimit" => {}
@@ -128,6 +130,7 @@ impl Settings {
         }
         if machine.paced {
             keys.push(("pacing", "\"window\"".to_string()));
+            keys.push(("pacing_burst", paced_together.to_string()));
         }
         keys.push(("congestion", format!("\"{congestion}\"")));
         let overrides: Vec<(String, String)> =
@@ -174,6 +177,9 @@ impl Settings {
 const DEFAULT_MSS: u32 = 536;
 /// The timestamps option with its padding.
 const TIMESTAMPS: u32 = 12;
+
+/// Linux's default of `tcp_min_tso_segs`.
+const MIN_TSO_SEGMENTS: u64 = 2;
 
 /// A scenario that says nothing but how the connection is set.
 const SCENARIO: &str = r#"

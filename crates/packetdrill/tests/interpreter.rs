@@ -101,7 +101,7 @@ fn an_assertion_that_does_not_hold_fails_with_its_value() {
 fn what_a_connection_does_not_model_is_out_of_scope_wherever_it_stands() {
     for (rest, reason) in [
         ("+0 read(4, ..., 1) = 5\n+0 epoll_create(1) = 5\n", "the system call epoll_create"),
-        ("+0 send(4, ..., 10, MSG_EOR) = 10\n", "MSG_EOR"),
+        ("+0 send(4, ..., 10, MSG_OOB) = 10\n", "MSG_OOB"),
         ("+0 write(4, ..., 60000) = 58000\n", "the kernel's accounting of a full send buffer"),
         ("+0 setsockopt(4, SOL_TCP, TCP_MD5SIG, ..., 4) = 0\n", "the socket option TCP_MD5SIG"),
         ("+0 < icmp unreachable frag_needed mtu 1400 [1:1(0)]\n", "icmp packets"),
@@ -154,4 +154,11 @@ b/other.pkt:3: it fails
     let json = report::json(&outcomes);
     assert_eq!((&json["passed"], &json["failed"]), (&1.into(), &1.into()));
     assert_eq!(json["scripts"][1]["message"], "it fails");
+}
+
+#[test]
+fn the_end_of_a_record_ends_a_segment() {
+    let rest = "+0 write(4, ..., 1400) = 1400\n+0 send(4, ..., 100, MSG_EOR) = 100\n+0 write(4, ..., 1000) = 1000\n\
+                +0 > . 1:1001(1000) ack 1\n+0 > P. 1001:1501(500) ack 1\n+0 > P. 1501:2501(1000) ack 1\n";
+    assert_eq!(after_open(rest), Verdict::Passed);
 }

@@ -372,6 +372,10 @@ fn settings_that_would_do_nothing_are_refused() {
         &["geo.toml:12", "sack_of_old_acks", "variant \"sack\""],
     );
     says(
+        &refusal("variant = \"sack\", sack_whole_segments = true"),
+        &["geo.toml:12", "sack_whole_segments", "variant \"rack\""],
+    );
+    says(
         &refusal("ack_congestion_control = true, delayed_ack = \"off\""),
         &["geo.toml:12", "ack_congestion_control", "give delayed_ack a time"],
     );

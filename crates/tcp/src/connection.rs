@@ -533,6 +533,11 @@ impl Connection {
         self.sender.expect_more(more);
         self.write(bytes);
     }
+    /// What has been written so far ends a record: no segment, sent again or not, carries bytes before and after its end (Linux:
+    /// `MSG_EOR`). What is in flight stays as it is.
+    pub fn end_record(&mut self) {
+        self.sender.end_record();
+    }
     /// What does not fill a segment waits until this is taken back, at most the retransmission timeout where nothing is in flight
     /// (Linux: `TCP_CORK`).
     pub fn set_corked(&mut self, corked: bool) {

@@ -21,6 +21,7 @@ use by_time::Measured;
 use longhaul_cc::{CongestionControl, InitialWindow, Probed};
 use longhaul_segment::{Options, SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant, Rate};
+use std::collections::VecDeque;
 use std::num::NonZeroU8;
 
 /// The end of an unlimited source: far enough for 500 years at 1 Gbit/s.
@@ -136,6 +137,8 @@ pub(crate) struct Sender {
     every_ack_sampled: bool,
     credit_sacked: bool,
     sack_whole_segments: bool,
+    /// Ends of records: no segment crosses one. Those below SND.UNA may still be here.
+    record_ends: VecDeque<u64>,
     /// cc.sets_rate().
     rate_based: bool,
 
@@ -310,6 +313,7 @@ impl Sender {
             sack_of_old_acks: config.sack_of_old_acks,
             credit_sacked: config.credit_sacked,
             sack_whole_segments: config.sack_whole_segments,
+            record_ends: VecDeque::new(),
             empty_probes: config.empty_probes,
             every_ack_sampled: config.rtt_sampling == RttSampling::EveryAck,
             impatient: !config.slow_but_steady,
@@ -421,6 +425,30 @@ impl Sender {
         if !self.fin_queued {
             self.data_end = self.data_end.saturating_add(bytes).min(UNLIMITED);
         }
+    }
+    /// What has been written last ends a record.
+    pub fn end_record(&mut self) {
+        let una = self.una;
+        while self.record_ends.front().is_some_and(|end| *end <= una) {
+            self.record_ends.pop_front();
+        }
+        if self.data_end > self.max.max(1) && self.data_end != UNLIMITED {
+            self.record_ends.push_back(self.data_end);
+        }
+    }
+    /// `end`, or the end of the record in which `start` is.
+    #[inline]
+    pub(super) fn within_record(&self, start: u64, end: u64) -> u64 {
+        if self.record_ends.is_empty() {
+            end
+        } else {
+            self.first_record_end(start).map_or(end, |first| first.min(end))
+        }
+    }
+    #[cold]
+    fn first_record_end(&self, start: u64) -> Option<u64> {
+        let next = self.record_ends.partition_point(|end| *end <= start);
+        self.record_ends.get(next).copied().filter(|end| *end < self.data_end)
     }
     pub fn write_unlimited(&mut self) {
         self.write(UNLIMITED);

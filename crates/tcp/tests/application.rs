@@ -130,3 +130,40 @@ fn the_probe_for_a_single_segment_waits_for_the_peers_ack_delay() {
         assert_eq!(world.retransmissions(), [(probed_at, 1001)]);
     }
 }
+
+/// MSG_EOR: bytes before and after the end of a record leave in segments of their own, and are sent again so; what does not fill one
+/// waits for Nagle's algorithm only if nothing follows.
+#[test]
+fn no_segment_crosses_the_end_of_a_record() {
+    let mut world = world(with_nagle(true)).dropping_once(&[1_301, 1_701]);
+    for bytes in [1_300, 400, 400] {
+        world.a.write(bytes);
+        world.a.end_record();
+    }
+    world.a.write(2_500);
+    world.run_until(at_ms(10));
+    let first = [(1, 1000), (1001, 300), (1301, 400), (1701, 400), (2101, 1000), (3101, 1000)];
+    assert_eq!(sent(&world), first);
+    let pushed: Vec<u32> =
+        world.log.iter().filter(|sent| sent.has(Flags::PSH)).map(|sent| sent.seq()).collect();
+    assert_eq!(pushed, [1001, 1301, 1701]);
+    world.run_until(at_ms(2_000));
+    assert_eq!(world.retransmissions().iter().map(|(_, seq)| *seq).collect::<Vec<_>>(), [1301, 1701]);
+    let again = world.log.iter().filter(|sent| [1301, 1701].contains(&sent.seq()) && sent.from == End::A);
+    assert!(
+        again.clone().count() == 4 && again.clone().all(|sent| sent.len() == 400 && sent.has(Flags::PSH))
+    );
+    assert_eq!(world.b.received_bytes(), 4_600);
+}
+
+/// The end of the last record is no place of its own: the FIN goes with it.
+#[test]
+fn the_fin_leaves_with_the_last_record() {
+    let mut world = world(with_nagle(true));
+    world.a.write(700);
+    world.a.end_record();
+    world.a.close();
+    world.run_until(at_ms(10));
+    assert_eq!(sent(&world), [(1, 700)]);
+    assert!(world.log[0].has(Flags::FIN));
+}

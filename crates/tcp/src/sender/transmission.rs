@@ -114,13 +114,16 @@ impl Sender {
 
     /// A retransmission of `[start, end)`, of which the last offset may be the FIN.
     pub(super) fn piece(&self, start: u64, end: u64) -> Chunk {
+        let end = self.within_record(start, end);
         let payload_end = end.min(self.data_end);
+        let ends_record = self.within_record(start, payload_end + 1) == payload_end;
+        let last = (payload_end == self.data_end && !self.unpushed) || ends_record;
         Chunk {
             start,
             payload: payload_end.saturating_sub(start),
             fin: self.fin_queued && end > self.data_end,
             retransmission: true,
-            push: payload_end == self.data_end && start < payload_end && !self.unpushed,
+            push: last && start < payload_end,
             rescue: false,
         }
     }
@@ -160,7 +163,8 @@ impl Sender {
     #[inline(always)]
     pub(super) fn choose_new_data(&mut self, now: Instant, segment_size: u64) -> Result<Chunk, Limit> {
         let start = self.max;
-        let available = self.data_end.saturating_sub(start);
+        let available_end = self.within_record(start, self.data_end);
+        let available = available_end.saturating_sub(start);
         if available == 0 {
             return self.choose_fin(start);
         }
@@ -180,7 +184,7 @@ impl Sender {
                     }
                     return Err(Limit::ReceiverWindow);
                 }
-            } else if self.waits_for_more(start) && !self.fin_queued {
+            } else if available_end == self.data_end && self.waits_for_more(start) && !self.fin_queued {
                 if self.una == start {
                     // Nothing will come back that could let it go.
                     self.start_persisting(now);
@@ -195,7 +199,7 @@ impl Sender {
         let chunk = Chunk {
             start,
             payload,
-            fin: last && self.fin_queued,
+            fin: last && available_end == self.data_end && self.fin_queued,
             retransmission: false,
             push: last && !self.unpushed,
             rescue: false,
@@ -214,8 +218,10 @@ impl Sender {
 
     /// As much of a new segment as there is data for, and room at the receiver.
     pub(super) fn new_payload(&self, segment_size: u64) -> u64 {
-        let (unsent, room) =
-            (self.data_end.saturating_sub(self.max), self.window_edge.saturating_sub(self.max));
+        let (unsent, room) = (
+            self.within_record(self.max, self.data_end).saturating_sub(self.max),
+            self.window_edge.saturating_sub(self.max),
+        );
         segment_size.min(unsent).min(room).min(self.send_buffer.saturating_sub(self.flight_size()))
     }
     /// A new segment of so much.
