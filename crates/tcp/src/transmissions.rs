@@ -95,7 +95,7 @@ impl Transmissions {
     /// The last segment is a full one.
     fn ends_full(&self) -> bool {
         let last = self.runs.len().saturating_sub(1);
-        self.runs.get(last).is_none_or(|run| (run.end - self.start_of(last)).is_multiple_of(self.unit))
+        self.runs.get(last).is_none_or(|run| (run.end - self.start_of(last)) % self.unit == 0)
     }
 
     /// Data from `start` to `run.end` leaves again.
