@@ -87,10 +87,7 @@ fn override_all(table: &mut Table, overrides: &[(String, String)]) -> Result<Sce
 }
 
 /// The error of overrides that cannot be applied together: that of the first one from which on the whole stays wrong.
-fn override_one_by_one(
-    table: &mut Table,
-    overrides: &[(String, String)],
-) -> Result<Scenario, ScenarioError> {
+fn override_one_by_one(table: &mut Table, overrides: &[(String, String)]) -> Result<Scenario, ScenarioError> {
     let blame = |(path, value): &(String, String), message: &str, table: &Table| {
         let help = suggestion(message).or_else(|| other_place(message, path, table));
         ScenarioError::new(&format!("--set {path}={value}"), in_plain_words(message)).with_help(help)
