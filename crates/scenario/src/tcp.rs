@@ -71,27 +71,34 @@ pub struct SpuriousDetectionSpec {
     pub dsack: bool,
 }
 
-/// Sizes of a receive buffer that grows with what is read in a round trip. Half of a buffer is window, as with Linux's
-/// `tcp_adv_win_scale = 1`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+/// Sizes of a receive buffer that grows with what is read in a round trip, and how much of it is window.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AutotuningSpec {
     /// Buffer at first: the second number of `tcp_rmem`.
     pub initial: Size,
     /// Largest buffer, from which the window scale follows: the third number of `tcp_rmem`.
     pub max: Size,
+    /// Share of the buffer that is window: 0.625 in Linux 6.18 for segments of an Ethernet, 0.5 in Linux 6.1
+    /// (`tcp_adv_win_scale = 1`). The first window is at most half of `initial`.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1, "x-unit" = "share of the buffer"))]
+    pub window_share: f64,
 }
 
 impl Default for AutotuningSpec {
     fn default() -> Self {
-        let Autotuning { initial, max } = Autotuning::LINUX;
-        AutotuningSpec { initial: Size::from_bytes(initial), max: Size::from_bytes(max) }
+        let Autotuning { initial, max, window_share } = Autotuning::LINUX;
+        AutotuningSpec { initial: Size::from_bytes(initial), max: Size::from_bytes(max), window_share }
     }
 }
 
 impl AutotuningSpec {
-    fn sizes(self) -> Autotuning {
-        Autotuning { initial: self.initial.as_bytes(), max: self.max.as_bytes() }
+    pub(crate) fn sizes(self) -> Autotuning {
+        Autotuning {
+            initial: self.initial.as_bytes(),
+            max: self.max.as_bytes(),
+            window_share: self.window_share,
+        }
     }
 }
 

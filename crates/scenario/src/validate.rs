@@ -522,10 +522,15 @@ impl Checker {
             }
         }
         if let Some(sizes) = tcp.receive_autotuning {
-            if sizes.initial.as_bytes() < 2 * mss || sizes.initial > sizes.max {
+            if !(sizes.window_share > 0.0 && sizes.window_share <= 1.0) {
+                self.problem(
+                    &["receive_autotuning", "window_share"],
+                    "the share of the buffer that is window is above 0 and at most 1",
+                );
+            } else if sizes.sizes().initial_window() < mss || sizes.initial > sizes.max {
                 self.problem(
                     &["receive_autotuning"],
-                    "half of the buffer is window: initial is at least two segments, and not above max",
+                    "at most half of the first buffer is window: that is a segment, so initial is at least two segments, and not above max",
                 );
             }
             if tcp.receive_buffer != BufferSpec::Unlimited {

@@ -41,7 +41,7 @@ fn it_is_what_linux_does() {
     assert!(undo.eifel && undo.f_rto && undo.dsack);
     let sizes = tcp.receive_autotuning.unwrap();
     assert_eq!((sizes.initial.as_bytes(), sizes.max.as_bytes()), (131_072, 6_291_456));
-    assert_eq!(tcp.largest_window(), Some(3_145_728));
+    assert_eq!((sizes.window_share, tcp.largest_window()), (0.625, Some(3_932_160)));
     assert_eq!(tcp.send_buffer.bytes(tcp.mss), Some(4_194_304));
     assert_eq!(tcp.config().initial_window.bytes(1448), 14_480);
     assert_eq!((tcp.congestion.name(), tcp.slow_start.name()), ("cubic", "hystart"));
@@ -86,6 +86,23 @@ fn what_is_given_stays() {
     assert_eq!((tcp.rto.min, tcp.rto.max), (ms(1_000), Duration::from_secs(120)));
     let sizes = tcp.receive_autotuning.unwrap();
     assert_eq!((sizes.initial.as_bytes(), sizes.max.as_bytes()), (131_072, 32 << 20));
+}
+
+/// `tcp_adv_win_scale = 1`: half of 6,291,456 bytes.
+#[test]
+fn linux_6_1_is_chosen_by_its_share_of_window() {
+    let tcp = settings(r#"tcp = { variant = "linux", receive_autotuning = { window_share = 0.5 } }"#);
+    assert_eq!(tcp.largest_window(), Some(3_145_728));
+}
+
+#[test]
+fn a_share_of_window_is_above_0_and_at_most_1() {
+    for share in ["0", "1.01", "-0.5", "nan"] {
+        let text = flow(&format!(
+            r#"tcp = {{ variant = "linux", receive_autotuning = {{ window_share = {share} }} }}"#
+        ));
+        assert!(load(&text, "geo.toml", &[]).is_err(), "{share}");
+    }
 }
 
 #[test]

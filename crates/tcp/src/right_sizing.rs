@@ -4,31 +4,40 @@
 
 use longhaul_units::{Duration, Instant};
 
-/// Sizes of an autotuned receive buffer in bytes, as in `tcp_rmem`. Half of a buffer is window (`tcp_adv_win_scale` = 1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Sizes of an autotuned receive buffer in bytes, as in `tcp_rmem`, and how much of a buffer is window.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Autotuning {
     /// At first; at least two segments, and not so little of `max` that the scaled window field cannot express it.
     pub initial: u64,
     /// At most; the window scale follows from it.
     pub max: u64,
+    /// Share of a buffer that is window; the rest is for the kernel's own bookkeeping. Above 0, at most 1.
+    pub window_share: f64,
 }
 
 impl Autotuning {
-    /// Linux: 128 KiB at first, 6 MiB at most.
-    pub const LINUX: Autotuning = Autotuning { initial: 131_072, max: 6_291_456 };
+    /// Linux: 128 KiB at first, 6 MiB at most, 5/8 of it window as 6.18 for segments of an Ethernet (6.1: half).
+    pub const LINUX: Autotuning = Autotuning { initial: 131_072, max: 6_291_456, window_share: 0.625 };
 
     /// The window at first.
     pub fn initial_window(&self) -> u64 {
-        (self.initial.min(self.max) / BUFFER_PER_WINDOW).max(1)
+        self.window_of(self.initial.min(self.max), self.window_share.min(FIRST_SHARE))
+    }
+    /// The window that the first buffer has room for once data arrive.
+    fn first_room(&self) -> u64 {
+        self.window_of(self.initial.min(self.max), self.window_share)
     }
     /// The largest window.
     pub fn largest_window(&self) -> u64 {
-        (self.max / BUFFER_PER_WINDOW).max(1)
+        self.window_of(self.max, self.window_share)
+    }
+    fn window_of(&self, buffer: u64, share: f64) -> u64 {
+        ((buffer as f64 * share) as u64).max(1)
     }
 }
 
-/// A byte of window takes so many of buffer: the rest is for the kernel's own bookkeeping.
-const BUFFER_PER_WINDOW: u64 = 2;
+/// The share that is window before a segment shows how much memory one takes (Linux: `TCP_DEFAULT_SCALING_RATIO`).
+const FIRST_SHARE: f64 = 0.5;
 /// What counts as read in the round trip before the first, in segments.
 const FIRST_SPACE: u64 = 10;
 /// Room for small variations, in segments.
@@ -60,7 +69,7 @@ impl RightSizing {
         let window = sizes.initial_window();
         RightSizing {
             largest: sizes.largest_window(),
-            room: window,
+            room: sizes.first_room(),
             offered: window,
             rtt: None,
             space: (FIRST_SPACE * mss).min(window),
@@ -128,10 +137,25 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_buffer_is_window() {
-        // tcp_rmem = 4096 131072 6291456 with tcp_adv_win_scale = 1.
-        assert_eq!(Autotuning::LINUX.initial_window(), 65_536);
-        assert_eq!(Autotuning::LINUX.largest_window(), 3_145_728);
+    fn the_window_is_a_share_of_the_buffer() {
+        // tcp_rmem = 4096 131072 6291456: 5/8 in Linux 6.18; half in 6.1 (tcp_adv_win_scale = 1). Both offer half at first.
+        let old = Autotuning { window_share: 0.5, ..Autotuning::LINUX };
+        assert_eq!((old.initial_window(), old.largest_window()), (65_536, 3_145_728));
+        assert_eq!(
+            (Autotuning::LINUX.initial_window(), Autotuning::LINUX.largest_window()),
+            (65_536, 3_932_160)
+        );
+        let quarter = Autotuning { window_share: 0.25, ..Autotuning::LINUX };
+        assert_eq!((quarter.initial_window(), quarter.largest_window()), (32_768, 1_572_864));
+    }
+
+    #[test]
+    fn the_first_buffer_has_room_for_its_share_once_data_arrive() {
+        let mut sizing = RightSizing::new(Autotuning::LINUX, MSS);
+        for _ in 0..3 {
+            sizing.on_data(at(0), 4_000, 1, 65_537, 1, MSS);
+        }
+        assert_eq!(sizing.offered, 81_920); // 5/8 of 131,072
     }
 
     #[test]
@@ -147,7 +171,7 @@ mod tests {
         sizing.adjust(50_000, MSS); // 116 + 232
         assert_eq!(sizing.room, 348_000);
         sizing.adjust(5_000_000, MSS);
-        assert_eq!(sizing.room, 3_145_728);
+        assert_eq!(sizing.room, 3_932_160);
     }
 
     #[test]
@@ -159,8 +183,8 @@ mod tests {
             next += 10_000;
             sizing.on_data(at(ms), 10_000, next, next + 65_536, next, MSS);
         }
-        // 30 in the first round trip: (60 + 16) + 2 * 76 * 2 = 380.
-        assert_eq!((sizing.room, sizing.offered), (380_000, 85_536));
+        // 30 in the first round trip: (60 + 16) + 2 * 76 * 2 = 380. Room for 81,920 before, then 20,000 more.
+        assert_eq!((sizing.room, sizing.offered), (380_000, 101_920));
         for _ in 0..100 {
             sizing.on_data(at(101), 10_000, next, next + 65_536, next, MSS);
         }

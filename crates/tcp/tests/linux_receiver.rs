@@ -14,7 +14,7 @@ fn autotuned(timestamps: bool) -> Config {
 fn the_window_scale_follows_from_the_largest_buffer() {
     // 6291456 >> 7 = 49152 is the first that fits 16 bits.
     assert_eq!(autotuned(true).window_shift(), 7);
-    assert_eq!(autotuned(true).largest_window(), 3_145_728);
+    assert_eq!(autotuned(true).largest_window(), 3_932_160);
     assert_eq!(autotuned(true).first_window(), 65_536);
 }
 
@@ -29,7 +29,7 @@ fn the_buffer_grows_ahead_of_slow_start() {
         assert_eq!(world.b.received_bytes(), 4_000_000);
         let largest = world.a.peer_window();
         assert!(largest > 131_072, "timestamps {timestamps}: {largest}");
-        assert!(largest <= 3_145_728, "{largest}");
+        assert!(largest <= 3_932_160, "{largest}");
     }
 }
 

@@ -57,7 +57,7 @@ def _network(name: str, way: Way) -> Scenario:
     tcp = {
         # Kernels count their own overhead as well: of a receive buffer about half is window.
         "variant": "linux", "congestion": "cubic", "timestamps": False, "mss": "1460 B", "initial_window": f"{way.initial} packets",
-        "receive_autotuning": {"initial": f"{round(2 * way.window)} B", "max": f"{round(2 * way.window)} B"}, "spurious_detection": {"eifel": False, "f_rto": True, "dsack": True},
+        "receive_autotuning": {"initial": f"{round(2 * way.window)} B", "max": f"{round(2 * way.window)} B", "window_share": 0.5}, "spurious_detection": {"eifel": False, "f_rto": True, "dsack": True},
     }  # fmt: skip
     built = (
         Scenario(name, duration="600 s")
