@@ -291,3 +291,16 @@ def test_short_forms_of_the_python_guide_work_in_files_and_overrides(command, sc
     assert 'limit = "9 packets"' in resolved
     assert "probability = 0.01" in resolved
     clear(command("run", scenario, "--set", "link.satellite.queue=9"), 'expected a limit, as in "1000 packets"')
+
+
+def test_a_scenario_may_come_on_standard_input(tmp_path):
+    def longhaul_run(text: bytes) -> subprocess.CompletedProcess[bytes]:
+        code = "import sys; from longhaul import cli; sys.exit(cli.run(['run', '-', '--out', 'r', '--no-tables', '--force']))"
+        return subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, cwd=tmp_path)
+
+    done = longhaul_run(SMALL.encode())
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "r" / "summary.json").read_text())["flows"]
+    wrong = longhaul_run(SMALL.replace("2 Mbit/s", "2 Mbits").encode())
+    assert wrong.returncode == 2
+    assert b"standard input:" in wrong.stderr

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +33,19 @@ class Document:
 
 
 def read(path: Path) -> Document:
-    """Reads a scenario file; `.json` is JSON, everything else is TOML."""
+    """Reads a scenario file, or standard input if the path is `-`; `.json` is JSON, everything else is TOML."""
+    if str(path) == "-":
+        return _parsed(sys.stdin.buffer.read(LARGEST + 1), Path("standard input"))
     try:
         data = _content(path)
     except (OSError, ValueError) as error:  # a ValueError is a path with a NUL in it
         failure = error if isinstance(error, OSError) else OSError(str(error))
         raise ScenarioError(explain_os_error(failure, "read the scenario", path)) from None
+    return _parsed(data, path)
+
+
+def _parsed(data: bytes, path: Path) -> Document:
+    """The document in the bytes of a file."""
     if len(data) > LARGEST:
         raise ScenarioError(f"{path}: larger than {LARGEST // 1_000_000} MB, which is too large for a scenario")
     if b"\0" in data:

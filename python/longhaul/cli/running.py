@@ -23,7 +23,9 @@ from . import options, tables
 from .options import messages
 from .terminal import exit_code
 
-SCENARIO = typer.Argument(..., help="Scenario file: TOML, or JSON if it ends in .json.", show_default=False)
+SCENARIO = typer.Argument(
+    ..., help="Scenario file: TOML, or JSON if it ends in .json; - is standard input.", show_default=False
+)
 SET = typer.Option(
     None,
     "--set",
