@@ -1,6 +1,6 @@
 //! Whatever is in a file, reading it ends in a trace or in one message; what was written in any format is read back.
 
-use longhaul_traffic::{Format, Record, Trace};
+use longhaul_traffic::{Format, NumberTable, Record, Trace};
 use longhaul_units::Duration;
 use proptest::prelude::*;
 
@@ -100,19 +100,19 @@ proptest! {
 
 #[test]
 fn columns_without_numbers_and_missing_values_are_refused() {
-    let numbers = |values: &[f64]| Ok(values.iter().map(|value| Some(*value)).collect());
-    let table = |columns: Vec<(&str, Result<Vec<Option<f64>>, String>)>| {
-        columns.into_iter().map(|(name, values)| (name.to_string(), values)).collect::<Vec<_>>()
+    let numbers = |name: &str, values: &[f64]| {
+        (name.to_string(), Ok(values.iter().map(|value| Some(*value)).collect::<Vec<_>>()))
     };
-    let sizes = || ("bytes", numbers(&[100.0, 200.0, 300.0]));
-    let trace = Trace::of_columns(&table(vec![sizes(), ("time_s", numbers(&[4.0, 5.0, 7.0]))])).unwrap();
+    let words = |name: &str| (name.to_string(), Err("Utf8".to_string()));
+    let sizes = || numbers("bytes", &[100.0, 200.0, 300.0]);
+    let times = || numbers("time_s", &[4.0, 5.0, 7.0]);
+    let trace = Trace::of_columns(&vec![sizes(), times()]).unwrap();
     let gaps: Vec<f64> = trace.records().iter().map(|record| record.gap.as_secs_f64()).collect();
     assert_eq!(gaps, [1.5, 1.0, 2.0]);
-    let message = |columns| Trace::of_columns(&table(columns)).unwrap_err().to_string();
-    let found = message(vec![("gap_s", numbers(&[1.0])), ("bytes", Err("Utf8".to_string()))]);
+    let message = |columns: NumberTable| Trace::of_columns(&columns).unwrap_err().to_string();
+    let found = message(vec![numbers("gap_s", &[1.0]), words("bytes")]);
     assert_eq!(found, "column `bytes` is of type Utf8; it has numbers");
-    let missing = ("gap_s", Ok(vec![Some(1.0), None, Some(1.0)]));
+    let missing = ("gap_s".to_string(), Ok(vec![Some(1.0), None, Some(1.0)]));
     assert_eq!(message(vec![missing, sizes()]), "record 2: a value is missing");
-    let text = vec![sizes(), ("time_s", numbers(&[4.0, 5.0, 7.0])), ("host", Err("Utf8".to_string()))];
-    assert!(Trace::of_columns(&table(text)).is_ok(), "other columns are ignored");
+    assert!(Trace::of_columns(&vec![sizes(), times(), words("host")]).is_ok(), "other columns are ignored");
 }
