@@ -1,6 +1,6 @@
 //! Scenario files: one TOML document that describes a network, its traffic and what to measure.
 //!
-//! [`load`] reads a file strictly, and [`Scenario::network`] expands its shorthands into nodes, directed links and
+//! [`load`] reads a file strictly, and [`Network::new`] expands its shorthands into nodes, directed links and
 //! single flows. Worlds (the simulator, the emulator) start from there.
 
 mod build;

@@ -4,7 +4,7 @@
 //! for records of 1000 bytes. The paper's `pepid` is a field in the packet that takes no room: then only the rare records
 //! without data (open, close, reset) take 8 bytes, since what takes none could not be seen to arrive.
 //!
-//! Where payload is only a length, a [`RecordLine`] carries the records from one end to the other: a record can be taken
+//! Where payload is only a length, a `RecordLine` carries the records from one end to the other: a record can be taken
 //! there once all its bytes have arrived, as if it was read from them.
 
 use crate::Data;
