@@ -23,7 +23,7 @@ from typing import TypeVar
 
 import longhaul
 
-SEEDS = {0.0: (1,), 0.1: (1, 2, 3), 1.0: (1, 2, 3)}
+SEEDS = {0.0: (1,), 0.1: (1, 2, 3), 1.0: (1, 2, 3), 2.0: (1, 2, 3, 4, 5)}
 #: Longer transfers are given up, on both sides.
 LONGEST = 60  # s
 #: The simulator's TCP that does what Linux does; to the emulator it says what buffers and timers the kernel is to have.

@@ -26,8 +26,10 @@ from kernel_points import SEEDS, Point, compare, compare_arguments, median
 ROOT = Path(__file__).resolve().parent.parent
 
 #: By scale: rates in Mbit/s, RTTs in ms, losses in per cent, queues in bandwidth-delay products, sizes in MB.
+#: `lossy`: short paths where Reno's part of CUBIC decides, and many losses.
 GRIDS: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[float, ...], tuple[float, ...], tuple[int, ...]]] = {
     "quick": ((10, 50), (50, 250, 600), (0.0, 0.1), (0.25, 1.0), (1, 10)),
+    "lossy": ((8,), (20, 40, 80), (2.0,), (1.0,), (2, 10)),
     "full": ((10, 50, 100), (50, 250, 600), (0.0, 0.1, 1.0), (0.25, 1.0, 2.0), (1, 10, 50)),
 }
 CONTROLS = ("reno", "cubic", "bbr")

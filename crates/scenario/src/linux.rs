@@ -1,4 +1,4 @@
-//! `variant = "linux"`: what Linux 6.1 does by default, as far as RFCs describe it or the options here do it. It only sets the
+//! `variant = "linux"`: what Linux 6.18 does by default, as far as RFCs describe it or the options here do it. It only sets the
 //! defaults of other keys; docs/differences.md says what is left.
 
 use crate::{

@@ -26,7 +26,7 @@ pub enum Variant {
     Fack,
     /// Selective acknowledgment with losses found by time, lost retransmissions too (RFC 8985).
     Rack,
-    /// RACK with what Linux 6.1 does by default and RFCs describe: sets the defaults of other keys too.
+    /// RACK with what Linux 6.18 does by default and RFCs describe: sets the defaults of other keys too.
     Linux,
 }
 

@@ -4,7 +4,7 @@
 use crate::params::Spec;
 use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, CongestionKind, Counting, Cut, Setup, Window};
-use longhaul_units::Instant;
+use longhaul_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,20 @@ pub struct CubicParams {
     /// While no loss has been seen, gain at least this share of the window per round trip (Linux: 0.05).
     #[schemars(extend("minimum" = 0, "maximum" = 0.5, "x-unit" = "share of the window per RTT"))]
     pub growth_before_loss: f64,
+    /// How the window grows: with each ACK (sections 4.3 to 4.5), or by a segment for each `cnt` segments acknowledged, a number
+    /// that is computed anew when the window has changed, else at most every 1/32 s (Linux).
+    #[schemars(extend("x-unit" = "acks or count"))]
+    pub growth: Growth,
+}
+
+/// What [`CubicParams::growth`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Growth {
+    /// A part of a segment with each ACK.
+    Acks,
+    /// A whole segment after so many acknowledged segments: cwnd / (target - cwnd).
+    Count,
 }
 
 /// Which round trip [`CubicParams::target_rtt`] is.
@@ -50,14 +64,15 @@ pub enum TargetRtt {
 }
 
 impl CubicParams {
-    /// Linux's (`tcp_cubic.c`): by segments acknowledged, towards W_cubic(t + delay_min), with a constant alpha; before a loss cnt
-    /// is at most 20.
+    /// Linux's (`tcp_cubic.c`): whole segments, one for each `cnt` segments acknowledged, towards W_cubic(t + delay_min), with a
+    /// constant alpha; before a loss cnt is at most 20.
     pub fn linux() -> Self {
         CubicParams {
             counting: Counting::Bytes,
             target_rtt: TargetRtt::Least,
             reno_alpha_rises: false,
             growth_before_loss: 0.05,
+            growth: Growth::Count,
             ..CubicParams::default()
         }
     }
@@ -75,6 +90,7 @@ impl Default for CubicParams {
             target_rtt: TargetRtt::Smoothed,
             reno_alpha_rises: true,
             growth_before_loss: 0.0,
+            growth: Growth::Acks,
         }
     }
 }
@@ -120,11 +136,55 @@ pub struct Cubic {
     stage: Option<Stage>,
     /// No loss so far, or none since a timeout: Linux's last_max_cwnd is 0.
     uncut: bool,
+    /// For [`Growth::Count`].
+    count: SegmentCount,
+}
+
+/// Growth by whole segments, in the names of `bictcp_update` and `tcp_cong_avoid_ai` where they have one.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct SegmentCount {
+    /// When `cnt` was computed, and for which window in segments (`last_time`, `last_cwnd`).
+    computed: Instant,
+    computed_for: f64,
+    /// Acknowledged segments that give one more (`cnt`).
+    cnt: f64,
+    /// Acknowledged segments that have not given one yet (`snd_cwnd_cnt`).
+    credit: f64,
+    /// The same for Reno's window W_est (`ack_cnt`).
+    reno_credit: f64,
+}
+
+impl SegmentCount {
+    /// `cnt` is computed at most this often while the window stays (HZ / 32).
+    const AGE: Duration = Duration::from_nanos(1_000_000_000 / 32);
+    /// The least `cnt`: half as fast as slow start.
+    const LEAST: f64 = 2.0;
+
+    /// Segments gained when `acked` more are acknowledged.
+    fn gain(&mut self, acked: f64) -> f64 {
+        let mut gained = 0.0;
+        if self.credit >= self.cnt {
+            // The count has fallen below what had come together.
+            self.credit = 0.0;
+            gained = 1.0;
+        }
+        self.credit += acked;
+        let more = (self.credit / self.cnt).floor();
+        self.credit -= more * self.cnt;
+        gained + more
+    }
 }
 
 impl Cubic {
     fn new(params: CubicParams) -> Self {
-        Cubic { params, w_max: None, cwnd_prior: None, stage: None, uncut: true }
+        Cubic {
+            params,
+            w_max: None,
+            cwnd_prior: None,
+            stage: None,
+            uncut: true,
+            count: SegmentCount::default(),
+        }
     }
 
     /// Section 4.2: t = 0. Equation 2 gives K; without a W_max above the window, K = 0 and W_max = cwnd
@@ -155,8 +215,81 @@ impl Cubic {
     }
 }
 
+impl Cubic {
+    /// The round trip after which the target is to be reached, in seconds.
+    fn ahead(&self, ack: &Ack) -> f64 {
+        match self.params.target_rtt {
+            TargetRtt::Smoothed => ack.srtt.as_secs_f64(),
+            TargetRtt::Least => ack.min_rtt.as_secs_f64(),
+        }
+    }
+
+    /// What a reduction leaves, in bytes.
+    fn reduced(&self, window: &Window, event: &Congestion) -> f64 {
+        let left = event.flight_size as f64 * self.params.beta;
+        match self.params.growth {
+            Growth::Acks => left,
+            Growth::Count => (left / window.mss).floor() * window.mss,
+        }
+    }
+
+    /// Linux's growth: bytes of whole segments that this ACK gives.
+    fn increase_by_count(&mut self, window: &Window, ack: &Ack) -> f64 {
+        let cwnd = window.segments().floor();
+        let acked = ack.acked as f64 / window.mss;
+        // Linux moves its epoch when nothing was in flight, and only then.
+        let now = window.time_in_flight(ack.now);
+        self.count.reno_credit += acked;
+        let fresh = now.since(self.count.computed) <= SegmentCount::AGE;
+        if self.stage.is_none() || !fresh || self.count.computed_for != cwnd {
+            self.compute_count(cwnd, acked, now, ack);
+        }
+        self.count.gain(acked) * window.mss
+    }
+
+    /// `cnt` for a window of `cwnd` segments.
+    fn compute_count(&mut self, cwnd: f64, acked: f64, now: Instant, ack: &Ack) {
+        let mut stage = match self.stage {
+            Some(stage) => stage,
+            None => {
+                self.count.reno_credit = acked;
+                self.begin_stage(cwnd, now)
+            }
+        };
+        // At one time only Reno's part changes.
+        if self.stage.is_none() || self.count.computed != now {
+            let t = now.since(stage.epoch).as_secs_f64() + self.ahead(ack);
+            let target = stage.w_max.floor() + (self.w_cubic(&stage, t) - stage.w_max).trunc();
+            let cnt = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
+            let most = if self.uncut && self.params.growth_before_loss > 0.0 {
+                (1.0 / self.params.growth_before_loss).floor()
+            } else {
+                f64::INFINITY
+            };
+            self.count.cnt = cnt.min(most);
+            (self.count.computed, self.count.computed_for) = (now, cwnd);
+        }
+        if self.params.reno_friendly {
+            // In eighths, as in Linux: one segment for each 15/8 of a window with beta = 0.7.
+            let for_one = (cwnd * (8.0 / stage.alpha).floor() / 8.0).floor();
+            while self.count.reno_credit > for_one {
+                self.count.reno_credit -= for_one;
+                stage.w_est += 1.0;
+            }
+            if stage.w_est > cwnd {
+                self.count.cnt = self.count.cnt.min((cwnd / (stage.w_est - cwnd)).floor());
+            }
+        }
+        self.count.cnt = self.count.cnt.max(SegmentCount::LEAST);
+        self.stage = Some(stage);
+    }
+}
+
 impl Avoidance for Cubic {
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64 {
+        if self.params.growth == Growth::Count {
+            return self.increase_by_count(window, ack);
+        }
         let cwnd = window.segments();
         let now = window.time_in_use(ack.now);
         let mut stage = match self.stage {
@@ -177,12 +310,8 @@ impl Avoidance for Cubic {
             return (stage.w_est - cwnd).max(0.0) * window.mss; // section 4.3: cwnd = W_est
         }
         // Sections 4.4 and 4.5, target as in section 4.2.
-        let rtt = match self.params.target_rtt {
-            TargetRtt::Smoothed => ack.srtt,
-            TargetRtt::Least => ack.min_rtt,
-        };
         let least = if self.uncut { cwnd * (1.0 + self.params.growth_before_loss) } else { cwnd };
-        let target = self.w_cubic(&stage, t + rtt.as_secs_f64()).clamp(least, 1.5 * cwnd);
+        let target = self.w_cubic(&stage, t + self.ahead(ack)).clamp(least, 1.5 * cwnd);
         let share = match self.params.counting {
             Counting::Acks => 1.0 / cwnd,
             Counting::Bytes => share_of_window,
@@ -197,7 +326,8 @@ impl Avoidance for Cubic {
         self.uncut = false;
         self.cwnd_prior = Some(cwnd);
         self.stage = None;
-        let left = event.flight_size as f64 * self.params.beta;
+        self.count.credit = 0.0;
+        let left = self.reduced(window, event);
         let least = if event.kind == CongestionKind::EcnEcho { window.mss } else { 2.0 * window.mss };
         Cut { ssthresh: left.max(2.0 * window.mss), cwnd: left.max(least) }
     }
@@ -208,7 +338,8 @@ impl Avoidance for Cubic {
         self.w_max = None;
         self.stage = None;
         self.uncut = true;
-        (event.flight_size as f64 * self.params.beta).max(2.0 * window.mss)
+        self.count.credit = 0.0;
+        self.reduced(window, event).max(2.0 * window.mss)
     }
 
     /// The window was cut back to the restart window: a new stage begins when slow start is over.
@@ -228,7 +359,6 @@ impl Avoidance for Cubic {
 mod tests {
     use super::*;
     use crate::testing::{MSS, ack_at, event, policy, setup};
-    use longhaul_units::Duration;
 
     fn cubic(algorithm: &str, segments: u64) -> Box<dyn CongestionControl> {
         policy(algorithm, r#""standard""#, &setup(segments * MSS, Some(segments * MSS)))
@@ -403,6 +533,69 @@ mod tests {
             policy.on_ack(&ack_at(0, MSS)); // W_cubic(0.1) is 0.1 * 3 c K^2 = 1.9 segments above: a 37th of that each
         }
         assert!(policy.window() - before < 600, "{}", policy.window() - before);
+    }
+
+    /// tcp_cubic.c and tcp_cong_avoid_ai, by hand: W_max 100, cwnd 70, K = cbrt(30 / 0.4) = 4.217 s, RTT 100 ms.
+    #[test]
+    fn linux_gains_a_segment_for_each_count_of_acknowledged_ones() {
+        let json = r#"{"kind": "cubic", "growth": "count", "target_rtt": "least", "reno_friendly": false}"#;
+        let mut policy = cubic(json, 100);
+        policy.on_congestion(&event(CongestionKind::Loss, 100_000));
+        let ack = |time: u64| Ack { min_rtt: Duration::from_millis(100), ..ack_at(time, MSS) };
+        // t + delay_min = 0.1: 100 - 0.4 * 4.117^3 = 72.08, 72 with Linux's cut digits... 73 above, as what is subtracted is cut.
+        // cnt = 70 / 3 = 23: the window stays for 22 ACKs and gains one with the 23rd.
+        for _ in 0..22 {
+            policy.on_ack(&ack(0));
+        }
+        assert_eq!(policy.window(), 70 * MSS);
+        policy.on_ack(&ack(0));
+        assert_eq!(policy.window(), 71 * MSS);
+    }
+
+    /// bictcp_update returns early while the window is the same and less than HZ / 32 has passed.
+    #[test]
+    fn linux_computes_the_count_at_most_every_32nd_of_a_second() {
+        let json = r#"{"kind": "cubic", "growth": "count", "target_rtt": "least", "reno_friendly": false}"#;
+        let acks_to_grow = |time: u64| {
+            let mut policy = cubic(json, 100);
+            policy.on_congestion(&event(CongestionKind::Loss, 100_000));
+            policy.on_ack(&Ack { min_rtt: Duration::ZERO, ..ack_at(0, MSS) });
+            (1..).find(|_| {
+                policy.on_ack(&Ack { min_rtt: Duration::from_secs(4), ..ack_at(time, MSS) });
+                policy.window() > 70 * MSS
+            })
+        };
+        // At 0 s without delay_min the target is 70 and cnt 7000. With delay_min 4 s it is 99 (100 - 0.4 * 0.2^3) and cnt 70 / 30 = 2.
+        assert_eq!(acks_to_grow(32), Some(1));
+        assert!(acks_to_grow(31) > Some(1000));
+    }
+
+    /// Where Reno's window is ahead, cnt is cwnd over the difference: the window follows within a round trip, not at once.
+    #[test]
+    fn linux_follows_renos_window_with_a_lag() {
+        // As in linux_does_not_raise_alpha, one segment for each 15/8 of a window: 14 + 21 * 8 / 15 = 25.2.
+        let mut policy = cubic(r#"{"kind": "cubic", "growth": "count", "target_rtt": "least"}"#, 20);
+        policy.on_congestion(&event(CongestionKind::Loss, 20_000));
+        let rtt = Duration::from_millis(10);
+        let mut now = Instant::ZERO;
+        for _ in 0..21 {
+            let segments = policy.window() / MSS;
+            for index in 0..segments {
+                let now = now + rtt.mul_f64(index as f64 / segments as f64);
+                policy.on_ack(&Ack { now, srtt: rtt, min_rtt: rtt, ..ack_at(0, MSS) });
+                assert_eq!(policy.window() % MSS, 0);
+            }
+            now += rtt;
+        }
+        assert!((23..=25).contains(&(policy.window() / MSS)), "{}", policy.window());
+    }
+
+    #[test]
+    fn linux_leaves_whole_segments() {
+        // 0.7 * 15 = 10.5.
+        let mut policy = cubic(r#"{"kind": "cubic", "growth": "count"}"#, 15);
+        policy.on_congestion(&event(CongestionKind::Loss, 15_000));
+        assert_eq!(policy.window(), 10 * MSS);
     }
 
     #[test]
