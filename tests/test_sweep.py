@@ -13,6 +13,7 @@ from pathlib import Path
 import longhaul
 import polars as pl
 import pytest
+from longhaul import core
 from longhaul.document import read
 from longhaul.sweep import make_plan
 from waiting import PATIENCE_S
@@ -51,6 +52,15 @@ def test_points_seeds_and_tables(sweep_file, tmp_path):
     assert goodput["ci95_high"][0] - goodput["mean"][0] == pytest.approx(
         12.706 * abs(first[0] - first[1]) / 2, rel=1e-4
     )
+
+
+@pytest.mark.parametrize("example", sorted((Path(__file__).parent.parent / "examples").glob("*.toml")), ids=lambda path: path.stem)
+def test_seeds_resolved_together_are_those_resolved_alone(example):
+    document = read(example)
+    text, run_ids = core.resolve_seeds(document, (), range(5, 8))
+    alone = [core.resolve(document, [("run.seed", str(seed))]) for seed in range(5, 8)]
+    assert (text, run_ids) == (alone[0][0], [run_id for _, run_id in alone])
+    assert len(set(run_ids)) == 3
 
 
 def test_a_run_of_a_sweep_is_the_run_alone(command, sweep_file, scenario, tmp_path):

@@ -116,6 +116,16 @@ def resolve(document: Document, overrides: Overrides = ()) -> tuple[str, str]:
     return text, run_id
 
 
+def resolve_seeds(document: Document, overrides: Overrides, seeds: Sequence[int]) -> tuple[str, list[str]]:
+    """The scenario as TOML under the first seed, and the identity of the run under each: read and checked once."""
+    core = _core()
+    try:
+        text, run_ids = core.resolve_seeds(document.text, document.source, list(overrides), list(seeds))
+    except core.ScenarioError as error:
+        raise ScenarioError(_without_number(error)) from None
+    return text, run_ids
+
+
 def schema() -> dict[str, Any]:
     """The JSON Schema of scenario files, with the `[sweep]` table."""
     result: dict[str, Any] = json.loads(_core().schema())

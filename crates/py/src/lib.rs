@@ -89,6 +89,28 @@ fn resolve(
     Ok((sim::resolved_toml(&scenario), sim::run_id(&scenario)))
 }
 
+/// The same for several seeds, without reading the scenario again for each: the resolved scenario under the first one, and the
+/// identity of the run under each.
+#[pyfunction]
+#[pyo3(signature = (text, source_name, overrides, seeds))]
+fn resolve_seeds(
+    py: Python<'_>,
+    text: &str,
+    source_name: &str,
+    overrides: Vec<(String, String)>,
+    seeds: Vec<u64>,
+) -> PyResult<(String, Vec<String>)> {
+    let mut overrides = overrides;
+    overrides.extend(seeds.first().map(|seed| ("run.seed".to_string(), seed.to_string())));
+    let mut scenario = load(py, text, source_name, &overrides)?;
+    let resolved = sim::resolved_toml(&scenario);
+    let identity = |seed| {
+        scenario.run.seed = seed;
+        sim::run_id(&scenario)
+    };
+    Ok((resolved, seeds.into_iter().map(identity).collect()))
+}
+
 /// The JSON Schema of scenario files.
 #[pyfunction]
 fn schema() -> String {
@@ -114,6 +136,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(closed_forms::aimd_window, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(resolve_seeds, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     Ok(())

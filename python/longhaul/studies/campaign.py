@@ -111,9 +111,10 @@ def plan(study: Study, scale: str, out: Path) -> Campaign:
             document = case.scenario.document()
             parameters: dict[str, Any] = {"experiment": experiment.id, **case.parameters}
             names |= dict.fromkeys(parameters)
-            for k in range(case.replications):
+            seeds = range(1, 1 + case.replications)
+            _, run_ids = core.resolve_seeds(document, (), seeds)
+            for k, run_id in enumerate(run_ids):
                 changes = (("run.seed", str(1 + k)),)
-                _, run_id = core.resolve(document, changes)
                 run = PlannedRun(
                     run_id, len(experiments), parameters, k, 1 + k, document, changes, case.tables, case.weight
                 )

@@ -98,14 +98,13 @@ def make_plan(
     sizes = []
     for cell, parameters in enumerate(cells):
         point = [(path, toml.value(item)) for path, item in parameters.items()]
-        for k in range(replications):
+        try:
+            text, run_ids = core.resolve_seeds(document, (*fixed, *point), range(first, first + replications))
+        except ScenarioError as error:
+            raise _blame_the_sweep(error, point) from None
+        sizes.append((estimate(text, False), estimate(text)))
+        for k, run_id in enumerate(run_ids):
             changes = (*fixed, *point, ("run.seed", str(first + k)))
-            try:
-                text, run_id = core.resolve(document, changes)
-            except ScenarioError as error:
-                raise _blame_the_sweep(error, point) from None
-            if k == 0:
-                sizes.append((estimate(text, False), estimate(text)))
             runs.append(PlannedRun(run_id, cell, dict(parameters), k, first + k, document, changes))
     names = tuple(dict.fromkeys(path for parameters in cells for path in parameters))
     _, base_id = core.resolve(document, (*fixed, ("run.seed", "0")))
