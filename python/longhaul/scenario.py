@@ -173,13 +173,17 @@ class Scenario:
         return f"<Scenario {self.name!r}: {links} link(s), {flows} flow section(s)>"
 
     def _with(self, section: str, value: Any) -> Scenario:
-        changed = self.__class__.__new__(self.__class__)
-        changed._content = {**copy.deepcopy(self._content), section: copy.deepcopy(value)}
-        changed._document = None
-        return changed
+        return self._replaced(section, copy.deepcopy(value))
 
     def _append(self, section: str, entry: Mapping[str, Any]) -> Scenario:
-        return self._with(section, [*self._content.get(section, []), dict(entry)])
+        return self._replaced(section, [*self._content.get(section, []), copy.deepcopy(dict(entry))])
+
+    def _replaced(self, section: str, value: Any) -> Scenario:
+        """A scenario that shares all other sections with this one: no content is ever changed in place."""
+        changed = self.__class__.__new__(self.__class__)
+        changed._content = {**self._content, section: value}
+        changed._document = None
+        return changed
 
 
 def _given(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -102,13 +102,8 @@ fn resolve_seeds(
 ) -> PyResult<(String, Vec<String>)> {
     let mut overrides = overrides;
     overrides.extend(seeds.first().map(|seed| ("run.seed".to_string(), seed.to_string())));
-    let mut scenario = load(py, text, source_name, &overrides)?;
-    let resolved = sim::resolved_toml(&scenario);
-    let identity = |seed| {
-        scenario.run.seed = seed;
-        sim::run_id(&scenario)
-    };
-    Ok((resolved, seeds.into_iter().map(identity).collect()))
+    let scenario = load(py, text, source_name, &overrides)?;
+    Ok((sim::resolved_toml(&scenario), sim::run_ids(&scenario, &seeds)))
 }
 
 /// The JSON Schema of scenario files.

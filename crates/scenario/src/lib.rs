@@ -23,7 +23,7 @@ mod validate;
 pub use build::{distributed_split, paced_hop, packet_middlebox, proxy_plan, proxy_tcp, single_split};
 pub use draw::{Count, Draw, Quantity, Volume};
 pub use error::ScenarioError;
-pub use load::{load, load_with, resolved_toml, run_id, schema_json};
+pub use load::{load, load_with, resolved_toml, run_id, run_ids, schema_json};
 pub use longhaul_traffic::NumberTable;
 pub use middlebox::{
     AckCompactionSpec, AckFilterSpec, AckRatioSpec, Common, CompactionFormSpec, ConnectionsSpec, ErasureSpec,

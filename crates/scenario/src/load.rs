@@ -6,7 +6,7 @@ use crate::meant::meant;
 use crate::shorthand;
 use crate::traces::{self, ReadTable};
 use crate::validate::{Key, Problem, validate};
-use crate::{AppSpec, MiddleboxSpec, Scenario, ScenarioError, VERSION};
+use crate::{AppSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, VERSION};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::de::{DeTable, DeValue, ValueDeserializer};
@@ -152,14 +152,38 @@ pub fn resolved_toml(scenario: &Scenario) -> String {
 /// Identity of a run: a hash of the resolved scenario (its seed is part of it) and the version, 32 hex digits.
 /// The name and description do not count, and of a trace only its content does.
 pub fn run_id(scenario: &Scenario) -> String {
+    identity(&anonymous_toml(scenario))
+}
+
+/// The same for several seeds of one scenario, which is written out only once.
+pub fn run_ids(scenario: &Scenario, seeds: &[u64]) -> Vec<String> {
+    let text = anonymous_toml(scenario);
+    let line = format!("\nseed = {}\n", scenario.run.seed);
+    let Some((before, after)) = text.split_once(&line).filter(|(_, after)| !after.contains(&line)) else {
+        // Something else looks like the seed.
+        let with = |seed: &u64| Scenario {
+            run: RunSpec { seed: *seed, ..scenario.run.clone() },
+            ..scenario.clone()
+        };
+        return seeds.iter().map(|seed| run_id(&with(seed))).collect();
+    };
+    seeds.iter().map(|seed| identity(&format!("{before}\nseed = {seed}\n{after}"))).collect()
+}
+
+fn identity(anonymous_toml: &str) -> String {
+    let digest = Sha256::new().chain_update(VERSION).chain_update(anonymous_toml).finalize();
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The resolved scenario without what does not count.
+fn anonymous_toml(scenario: &Scenario) -> String {
     let mut anonymous = Scenario { name: String::new(), description: String::new(), ..scenario.clone() };
     for flow in &mut anonymous.flow {
         if let AppSpec::Trace(spec) = &mut flow.app {
             (spec.file, spec.format) = (String::new(), None);
         }
     }
-    let digest = Sha256::new().chain_update(VERSION).chain_update(resolved_toml(&anonymous)).finalize();
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    resolved_toml(&anonymous)
 }
 
 /// JSON Schema of the scenario file.
