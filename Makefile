@@ -76,6 +76,7 @@ bench: install bench-program
 
 validate: install bench-program $(STAMPS)/dev
 	$(BIN)/python benches/validate.py
+	$(BIN)/python benches/validate_vegas.py
 	LONGHAUL_NS2=check $(BIN)/pytest tests -k against_ns2
 
 ns2-answers: install $(STAMPS)/dev

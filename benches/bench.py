@@ -202,6 +202,7 @@ def run_ns2(scenario: Scenario, directory: Path) -> Run:
 DISCIPLINES = {
     "droptail": '{{ kind = "droptail", limit = "{queue} packets" }}',
     "red": '{{ kind = "red", limit = "{queue} packets", target_delay = "5 ms", bottom = 0.0001, ecn = true, form = "ns2" }}',
+    "red_drop": '{{ kind = "red", limit = "{queue} packets", target_delay = "5 ms", bottom = 0.0001, ecn = false, form = "ns2" }}',
 }
 CONGESTION = {
     "reno": '{ kind = "reno", counting = "acks" }',

@@ -50,6 +50,9 @@ CASES = [
     Case("lossy", "lossy", "10 flows, 50 Mbit/s, 1 % random loss", {"duration": "3000 s"}, {"duration": "1500 s"}),
     Case("lossy01", "lossy01", "10 flows, 50 Mbit/s, 0.1 % random loss",
          {"duration": "3000 s", "warmup": "200 s"}, {"duration": "1000 s", "warmup": "200 s"}),
+    Case("red", "a", "10 SACK flows, 50 Mbit/s, 50 ms, adaptive RED that drops",
+         {"flows": 10, "rate": "50 Mbit/s", "delay": "50 ms", "queue": 100, "discipline": "red_drop", "duration": "220 s",
+          "warmup": "20 s"}, {"duration": "60 s", "warmup": "20 s"}),
     Case("e20", "e20", "1 flow, RTT 20 ms, a queue of one bandwidth-delay product", {}, {"duration": "60 s", "warmup": "20 s"}),
 ]  # fmt: skip
 

@@ -39,7 +39,8 @@ array set opt {
 }
 # flows, queues (packets, the one being sent included), window and initial_window (packets) are counts; rates are bit/s, times
 # are seconds, delays are one way; payload is bytes without headers; loss is the probability of losing a data packet after the
-# bottleneck; discipline is droptail or red, which marks (adaptive, gentle, automatic thresholds for 5 ms) and switches ECN on;
+# bottleneck; discipline is droptail, red, which marks (adaptive, gentle, automatic thresholds for 5 ms) and switches ECN on, or
+# red_drop, which drops instead;
 # congestion is reno or highspeed; max_ssthresh in packets limits slow start (0: it does not); overhead is the largest random delay before a
 # transmission in seconds; delack is 0 (every packet is acknowledged) or the timer in seconds; starts names a file with one start time per
 # line, one line per flow (all flows start at 0 without it); traffic is bulk, or
@@ -81,6 +82,7 @@ Agent/TCP set numdupacks_        3                     ;# RFC 5681
 Agent/TCP set singledup_         1                     ;# RFC 3042, limited transmit
 Agent/TCP set timestamps_        false                 ;# 40-byte headers, one RTT sample per round trip
 set marking [expr {$opt(discipline) eq "red"}]
+set early   [expr {$opt(discipline) in {red red_drop}}]
 Agent/TCP set ecn_               $marking
 Agent/TCP set windowOption_      1                     ;# cwnd += 1/cwnd per ACK in congestion avoidance
 Agent/TCP set max_ssthresh_      $opt(max_ssthresh)    ;# RFC 3742; 0: off
@@ -99,7 +101,9 @@ Queue/DropTail set drop_front_   false
 # LBNL-52549, table 5.1: adaptive, gentle RED that marks; 0 stands for what follows from the rate and the target delay.
 Queue/RED set adaptive_          1
 Queue/RED set gentle_            true
-Queue/RED set setbit_            true
+Queue/RED set setbit_            $marking
+Queue/RED set queue_in_bytes_    false                 ;# packets; the defaults are bytes, by a mean packet of 500 B
+Queue/RED set bytes_             false
 Queue/RED set thresh_            0
 Queue/RED set maxthresh_         0
 Queue/RED set q_weight_          0
@@ -139,7 +143,7 @@ proc count_drops {from to monitor} {
 
 set left  [$ns node]
 set right [$ns node]
-duplex $left $right $opt(rate) $opt(delay) $opt(queue) [expr {$marking ? "RED" : "DropTail"}]
+duplex $left $right $opt(rate) $opt(delay) $opt(queue) [expr {$early ? "RED" : "DropTail"}]
 route_default $left $right
 route_default $right $left
 
