@@ -16,7 +16,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 # A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
 SCRIPTS ?=
 
-.PHONY: packetdrill help demo test test-all test-rust test-python test-real test-ns2 test-fuzz bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools clean
+.PHONY: packetdrill help demo test test-all test-rust test-python test-fingerprints test-real test-ns2 test-fuzz bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools clean
 .DELETE_ON_ERROR:
 
 help:
@@ -46,7 +46,7 @@ demo: install
 test: test-rust test-python
 
 # What takes long, sends real packets or runs ns-2 as well; what cannot run here is reported as skipped, with the reason.
-test-all: test-rust test-real test-ns2 test-fuzz
+test-all: test-rust test-fingerprints test-real test-ns2 test-fuzz
 	$(MAKE) test-python PYTEST_OPTIONS=--all
 
 test-rust: check-tools
@@ -67,6 +67,10 @@ test-real: check-tools
 test-ns2: check-tools
 	@if command -v ns >/dev/null; then cargo test -p longhaul-path --test red_against_ns2 --locked -- --ignored; else \
 	  echo "skipped: RED against ns-2: ns-2 is not installed (scripts/install-packages)"; fi
+
+# Results of whole runs; `make test` has short ones.
+test-fingerprints: check-tools
+	cargo test -p longhaul-sim --test fingerprints --locked -- --ignored
 
 test-fuzz: check-tools
 	cargo test -p longhaul-fuzz --locked -- --ignored
