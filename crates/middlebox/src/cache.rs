@@ -15,7 +15,7 @@ const ORIGIN: u64 = 1 << 33;
 #[inline]
 pub(crate) fn position(seq: SeqNumber, near: Option<u64>) -> u64 {
     let near = near.unwrap_or(ORIGIN | u64::from(seq.0));
-    seq.unwrap(SeqNumber(0), near).unwrap_or(near)
+    seq.expand(SeqNumber(0), near).unwrap_or(near)
 }
 
 /// The sequence number of a position.

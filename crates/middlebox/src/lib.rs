@@ -10,8 +10,8 @@ mod base;
 mod cache;
 mod carrier;
 mod data;
-mod interface;
 mod levels;
+mod middlebox;
 pub mod mss_clamp;
 mod outbox;
 pub mod paced;
@@ -28,11 +28,11 @@ pub use base::Base;
 pub use cache::LocalRecovery;
 pub use carrier::{Buffers, Carrier, Payload, Streams};
 pub use data::{Data, Length};
-pub use interface::{
+pub use levels::{Gauge, Levels};
+pub use middlebox::{
     Body, Departure, Direction, Established, Event, KnownEnd, Middlebox, OwnConnection, Passing, QueueState,
     Verdict,
 };
-pub use levels::{Gauge, Levels};
 pub use mss_clamp::MssClamp;
 pub use paced::PacedHop;
 pub use premature_ack::PrematureAck;

@@ -20,7 +20,7 @@ impl SeqNumber {
     }
     /// The 64-bit stream position closest to `near` whose low 32 bits, counted from `isn`, are this number.
     /// `None` if that position would be negative.
-    pub const fn unwrap(self, isn: SeqNumber, near: u64) -> Option<u64> {
+    pub const fn expand(self, isn: SeqNumber, near: u64) -> Option<u64> {
         let near_wire = SeqNumber(isn.0.wrapping_add(near as u32));
         near.checked_add_signed(self.distance_from(near_wire) as i64)
     }
@@ -102,27 +102,27 @@ mod tests {
     #[test]
     fn unwrap_finds_the_nearest_cycle() {
         let isn = SeqNumber(0);
-        assert_eq!(SeqNumber(5).unwrap(isn, CYCLE - 10), Some(CYCLE + 5));
-        assert_eq!(SeqNumber(0xffff_fffb).unwrap(isn, CYCLE + 10), Some(CYCLE - 5));
-        assert_eq!(SeqNumber(0).unwrap(isn, 3 * CYCLE), Some(3 * CYCLE));
-        assert_eq!(SeqNumber(0xffff_ffff).unwrap(isn, 3 * CYCLE), Some(3 * CYCLE - 1));
-        assert_eq!(SeqNumber(0x7fff_ffff).unwrap(isn, 3 * CYCLE), Some(3 * CYCLE + 0x7fff_ffff));
-        assert_eq!(SeqNumber(0x8000_0000).unwrap(isn, 3 * CYCLE), Some(3 * CYCLE - 0x8000_0000));
+        assert_eq!(SeqNumber(5).expand(isn, CYCLE - 10), Some(CYCLE + 5));
+        assert_eq!(SeqNumber(0xffff_fffb).expand(isn, CYCLE + 10), Some(CYCLE - 5));
+        assert_eq!(SeqNumber(0).expand(isn, 3 * CYCLE), Some(3 * CYCLE));
+        assert_eq!(SeqNumber(0xffff_ffff).expand(isn, 3 * CYCLE), Some(3 * CYCLE - 1));
+        assert_eq!(SeqNumber(0x7fff_ffff).expand(isn, 3 * CYCLE), Some(3 * CYCLE + 0x7fff_ffff));
+        assert_eq!(SeqNumber(0x8000_0000).expand(isn, 3 * CYCLE), Some(3 * CYCLE - 0x8000_0000));
     }
 
     #[test]
     fn unwrap_counts_from_the_initial_number() {
         let isn = SeqNumber(0xffff_fff0);
-        assert_eq!(SeqNumber(0xffff_fff0).unwrap(isn, 0), Some(0));
-        assert_eq!(SeqNumber(0).unwrap(isn, 0), Some(16));
+        assert_eq!(SeqNumber(0xffff_fff0).expand(isn, 0), Some(0));
+        assert_eq!(SeqNumber(0).expand(isn, 0), Some(16));
         assert_eq!(SeqNumber::wrap(isn, 16), SeqNumber(0));
         assert_eq!(SeqNumber::wrap(isn, CYCLE + 16), SeqNumber(0));
     }
 
     #[test]
-    fn unwrap_outside_of_the_stream_is_none() {
-        assert_eq!(SeqNumber(99).unwrap(SeqNumber(100), 0), None);
-        assert_eq!(SeqNumber(0).unwrap(SeqNumber(0), u64::MAX), None);
+    fn expanding_outside_of_the_stream_is_none() {
+        assert_eq!(SeqNumber(99).expand(SeqNumber(100), 0), None);
+        assert_eq!(SeqNumber(0).expand(SeqNumber(0), u64::MAX), None);
     }
 
     proptest! {
@@ -130,7 +130,7 @@ mod tests {
         fn wrap_then_unwrap_is_the_position(isn: u32, near in 0..u64::MAX - CYCLE, offset in i64::from(i32::MIN)..=i64::from(i32::MAX)) {
             if let Some(position) = near.checked_add_signed(offset) {
                 let number = SeqNumber::wrap(SeqNumber(isn), position);
-                prop_assert_eq!(number.unwrap(SeqNumber(isn), near), Some(position));
+                prop_assert_eq!(number.expand(SeqNumber(isn), near), Some(position));
             }
         }
 

@@ -180,7 +180,7 @@ impl Recorder {
         }
         let trace = &mut self.traces[flow];
         let isn = *trace.isn.get_or_insert(segment.seq);
-        let Some(start) = segment.seq.unwrap(isn, trace.near) else { return };
+        let Some(start) = segment.seq.expand(isn, trace.near) else { return };
         trace.near = start;
         let kind = if retransmission { SegmentKind::Retransmission } else { SegmentKind::Data };
         self.segment(now, flow, kind, start, start + u64::from(segment.seq_len()));
@@ -197,10 +197,10 @@ impl Recorder {
         };
         let (near, shift) =
             (trace.near, if segment.flags.contains(Flags::SYN) { 0 } else { trace.window_shift });
-        let Some(ack) = segment.ack.unwrap(isn, near) else { return };
+        let Some(ack) = segment.ack.expand(isn, near) else { return };
         self.segment(now, flow, SegmentKind::Ack, ack, ack + (u64::from(segment.window) << shift));
         for (start, end) in segment.options.sack.as_slice() {
-            if let (Some(start), Some(end)) = (start.unwrap(isn, near), end.unwrap(isn, near)) {
+            if let (Some(start), Some(end)) = (start.expand(isn, near), end.expand(isn, near)) {
                 self.segment(now, flow, SegmentKind::Sack, start, end);
             }
         }

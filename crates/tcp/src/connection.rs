@@ -199,7 +199,7 @@ impl Connection {
 
     /// RFC 9293 section 3.10.7.4, from SYN-RECEIVED on.
     fn on_segment(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
-        let Some(seq) = segment.seq.unwrap(self.peer_isn, self.receiver.next) else {
+        let Some(seq) = segment.seq.expand(self.peer_isn, self.receiver.next) else {
             return self.refuse(segment);
         };
         let payload = u64::from(segment.payload_len);
@@ -301,7 +301,7 @@ impl Connection {
         if self.state == State::SynReceived && !self.complete_handshake(now, segment) {
             return false;
         }
-        let Some(ack) = segment.ack.unwrap(self.isn, self.sender.una) else {
+        let Some(ack) = segment.ack.expand(self.isn, self.sender.una) else {
             // A number from before the stream.
             return self.on_old_ack(segment);
         };
@@ -349,7 +349,7 @@ impl Connection {
     }
 
     fn acknowledges_unsent(&self, segment: &Segment) -> bool {
-        let ack = segment.ack.unwrap(self.isn, self.sender.una);
+        let ack = segment.ack.expand(self.isn, self.sender.una);
         segment.flags.contains(Flags::ACK) && ack.is_some_and(|ack| ack > self.sender.acceptable_ack())
     }
 

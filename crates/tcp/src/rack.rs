@@ -1,5 +1,5 @@
 //! Loss detection by time, and the probe for losses at the tail: RACK-TLP (RFC 8985), whose sections are named below.
-//! What is asked of the scoreboard and done about it is in `sender/by_time.rs`.
+//! What is asked of the scoreboard and done about it is in `sender/rack_tlp.rs`.
 
 use crate::transmissions::Run;
 use longhaul_units::{Duration, Instant};

@@ -178,7 +178,7 @@ impl Scoreboard {
         self.awaiting_total -= self.awaiting.remove(start, end);
     }
     /// All but what is SACKed or waits to be sent again.
-    pub fn pipe_by_time(&self, snd_max: u64) -> u64 {
+    pub fn pipe_of_rack(&self, snd_max: u64) -> u64 {
         (snd_max - self.floor) - self.sacked_total - self.awaiting_total
     }
 

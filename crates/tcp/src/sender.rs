@@ -2,11 +2,11 @@
 //! sent next (RFC 9293 section 3.8, RFC 5681, RFC 6298, RFC 6582, RFC 6675).
 
 mod acknowledgment;
-mod by_time;
+mod rack_tlp;
 mod reduction;
-mod taking_back;
 mod timers;
 mod transmission;
+mod undo;
 
 use crate::ack_congestion::AckCongestion;
 use crate::pacing::Pacer;
@@ -17,10 +17,10 @@ use crate::scoreboard::Scoreboard;
 use crate::send_log::SendLog;
 use crate::undo::Undo;
 use crate::{Config, CongestionState, Recovery, ReductionBound, RttSampling};
-use by_time::Measured;
 use longhaul_cc::{CongestionControl, InitialWindow, Probed};
 use longhaul_segment::{Options, SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant, Rate};
+use rack_tlp::Measured;
 use std::collections::VecDeque;
 use std::num::NonZeroU8;
 
@@ -497,7 +497,7 @@ impl Sender {
         self.board.sacked()
     }
     pub fn lost_bytes(&self) -> u64 {
-        self.max - self.una - self.board.sacked() - self.board.pipe_by_time(self.max) + self.resent_bytes()
+        self.max - self.una - self.board.sacked() - self.board.pipe_of_rack(self.max) + self.resent_bytes()
     }
     pub fn resent_bytes(&self) -> u64 {
         let Some(measured) = &self.measured else { return 0 };
@@ -557,7 +557,7 @@ impl Sender {
             if self.phase == Phase::Open && !self.limited_transmit {
                 self.flight_size()
             } else if self.recovery == Recovery::Rack {
-                self.board.pipe_by_time(self.max)
+                self.board.pipe_of_rack(self.max)
             } else if self.recovery == Recovery::Fack {
                 self.board.fack_pipe(self.max)
             } else {

@@ -326,7 +326,7 @@ pub(super) fn retag(key: &[u8; 16], bytes: &mut [u8]) {
 }
 
 /// The position whose lower half is `wire` and that is next to `near`; `None` if it would be below zero.
-pub fn unwrap(wire: u64, near: u64) -> Option<u64> {
+pub fn expand(wire: u64, near: u64) -> Option<u64> {
     let step = (wire as u32).wrapping_sub(near as u32) as i32;
     near.checked_add_signed(i64::from(step))
 }
@@ -403,9 +403,9 @@ mod tests {
 
     #[test]
     fn positions_are_found_from_their_lower_half() {
-        assert_eq!(unwrap(5, 0xffff_fff0), Some(0x1_0000_0005));
-        assert_eq!(unwrap(0xffff_fff0, 0x1_0000_0005), Some(0xffff_fff0));
-        assert_eq!(unwrap(0xffff_fff0, 5), None);
+        assert_eq!(expand(5, 0xffff_fff0), Some(0x1_0000_0005));
+        assert_eq!(expand(0xffff_fff0, 0x1_0000_0005), Some(0xffff_fff0));
+        assert_eq!(expand(0xffff_fff0, 5), None);
     }
 
     proptest! {

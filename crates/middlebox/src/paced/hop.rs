@@ -1,7 +1,7 @@
 //! The two nodes of the paced protocol with the connections to their hosts: surrogate sender at the hub (port 0), pseudo proxy at the
 //! client's side (port 1). Both nodes are one object here; what one of them knows of the other comes to it in datagrams and messages.
 
-use super::datagram::{Datagram, Item, Key, unwrap};
+use super::datagram::{Datagram, Item, Key, expand};
 use super::message::{Inbox, Message};
 use super::receiver::{self, Delivery, Receiver};
 use super::sender::{self, Sender};
@@ -402,7 +402,7 @@ impl<P: Payload> PacedHop<P> {
     }
     fn on_credit(&mut self, now: Instant, side: usize, stream: u32, limit: u64) -> bool {
         self.with_end(now, side, stream, |end| {
-            let limit = unwrap(limit, end.limit).unwrap_or(0);
+            let limit = expand(limit, end.limit).unwrap_or(0);
             end.limit = end.limit.max(limit);
             end.parked &= end.sent == end.limit;
         })

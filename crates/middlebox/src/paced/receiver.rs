@@ -4,7 +4,7 @@
 //! code needs to restore it, a report is due. While data arrive there is one now and then anyway. Reports are rare enough to take only a
 //! share of the line.
 
-use super::datagram::{Content, Data, Datagram, Item, Key, unwrap};
+use super::datagram::{Content, Data, Datagram, Item, Key, expand};
 use super::erasure::{self, Code};
 use super::message::{Hole, MOST_HOLES, REPORT, Report};
 use longhaul_units::{Duration, Instant, Rate, Size};
@@ -212,7 +212,7 @@ impl<D: Data> Receiver<D> {
             _ => return self.counts.tossed += 1,
         }
         // The first of a session may have any serial.
-        let Some(serial) = unwrap(serial, self.latest.map_or(serial, |(latest, _)| latest)) else {
+        let Some(serial) = expand(serial, self.latest.map_or(serial, |(latest, _)| latest)) else {
             return self.counts.tossed += 1;
         };
         let says_more = !matches!(content, Content::Probe { .. } | Content::Parity { .. });
@@ -272,7 +272,7 @@ impl<D: Data> Receiver<D> {
 
     /// An item with its number. False if it cannot be.
     fn on_numbered(&mut self, number: u64, item: Item<D>) -> bool {
-        let Some(number) = unwrap(number, self.floor) else { return false };
+        let Some(number) = expand(number, self.floor) else { return false };
         if number >= self.floor + MOST_AHEAD {
             return false;
         }
@@ -312,7 +312,7 @@ impl<D: Data> Receiver<D> {
     }
 
     fn on_probe(&mut self, next: u64) -> bool {
-        let Some(next) = unwrap(next, self.floor) else { return false };
+        let Some(next) = expand(next, self.floor) else { return false };
         if next > self.floor + MOST_AHEAD {
             return false;
         }
@@ -390,7 +390,7 @@ impl<D: Data> Receiver<D> {
     }
 
     fn on_parity(&mut self, first: u64, items: u8, parities: u8, index: u8, symbol: Vec<u8>) -> bool {
-        let Some(first) = unwrap(first, self.floor) else { return false };
+        let Some(first) = expand(first, self.floor) else { return false };
         let end = first + u64::from(items);
         if self.settings.code.is_none() || items == 0 || index >= parities || end > self.floor + MOST_AHEAD {
             return false;
@@ -501,7 +501,7 @@ impl<D: Data> Stream<D> {
 
     /// A piece at a position of which only the lower half counts. False if it cannot be there.
     fn insert(&mut self, position: u64, piece: Piece<D>) -> bool {
-        let Some(position) = unwrap(position, self.next) else { return false };
+        let Some(position) = expand(position, self.next) else { return false };
         let end = position + piece.len();
         // The end of a stream needs no credit.
         let limit = self.limit + u64::from(matches!(piece, Piece::Close));

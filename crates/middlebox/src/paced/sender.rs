@@ -8,7 +8,7 @@
 //!   datagram has one of its own, so that a lost retransmission is found like any other loss.
 //! * **Probes** follow when there is nothing more to send: without a later datagram the loss of the last one would not show.
 
-use super::datagram::{Content, Data, Datagram, Item, most_data, unwrap};
+use super::datagram::{Content, Data, Datagram, Item, expand, most_data};
 use super::erasure::{self, Code};
 use super::message::Report;
 use crate::QueueState;
@@ -375,8 +375,8 @@ impl<D: Data> Sender<D> {
 
     /// A report has come as it was decoded: lower halves, and from the floor on. False if it cannot be true: it is tossed.
     pub fn on_report(&mut self, now: Instant, report: &Report) -> bool {
-        let serial = unwrap(report.serial, self.next_serial()).filter(|serial| *serial < self.next_serial());
-        let floor = unwrap(report.floor, self.base).filter(|floor| floor + report.end <= self.fresh);
+        let serial = expand(report.serial, self.next_serial()).filter(|serial| *serial < self.next_serial());
+        let floor = expand(report.floor, self.base).filter(|floor| floor + report.end <= self.fresh);
         let Some((serial, floor)) = serial.zip(floor) else {
             self.counts.tossed += 1;
             return false;

@@ -74,7 +74,7 @@ impl Connection {
     }
     /// Where a byte with this number stands in the peer's stream, counted from its first; `None` for what is before that.
     pub fn received_place(&self, number: SeqNumber) -> Option<u64> {
-        number.unwrap(self.peer_isn, self.receiver.next)?.checked_sub(1)
+        number.expand(self.peer_isn, self.receiver.next)?.checked_sub(1)
     }
     /// Where the right edge of the receive window stands in the peer's stream.
     pub fn receive_edge(&self) -> u64 {
@@ -82,7 +82,7 @@ impl Connection {
     }
     /// Where a byte with this number, which was sent, stands in this end's stream.
     pub fn sent_place(&self, number: SeqNumber) -> u64 {
-        number.unwrap(self.isn, self.sender.una).unwrap_or(0).saturating_sub(1)
+        number.expand(self.isn, self.sender.una).unwrap_or(0).saturating_sub(1)
     }
     /// Payload bytes received above a gap, waiting for what is missing.
     pub fn out_of_order_bytes(&self) -> u64 {

@@ -239,8 +239,8 @@ impl Sender {
     pub(super) fn on_sack(&mut self, a: &Acknowledgment<'_>, stats: &mut Stats) -> (u64, Option<(u64, u64)>) {
         let blocks = a.sack.as_slice();
         let offsets = |block: &(SeqNumber, SeqNumber)| {
-            let start = block.0.unwrap(a.isn, self.una)?;
-            let end = block.1.unwrap(a.isn, self.una)?;
+            let start = block.0.expand(a.isn, self.una)?;
+            let end = block.1.expand(a.isn, self.una)?;
             (start < end && end <= self.max).then_some((start, end))
         };
         // RFC 2883 section 4: the first block is a D-SACK if it is acknowledged already or within the second.
@@ -254,8 +254,8 @@ impl Sender {
             if self.board.last_blocks().as_slice().contains(block) {
                 continue;
             }
-            let start = block.0.unwrap(a.isn, self.una);
-            let end = block.1.unwrap(a.isn, self.una);
+            let start = block.0.expand(a.isn, self.una);
+            let end = block.1.expand(a.isn, self.una);
             if let (Some(start), Some(end)) = (start, end) {
                 if start < end && end <= self.max && end > self.una {
                     let measured = &mut self.measured;
@@ -379,7 +379,7 @@ impl Sender {
         self.retransmit_now = false;
         self.board.restart_retransmission();
         self.cc.on_recovery_end();
-        self.recovery_ends_by_time();
+        self.rack_recovery_ends();
         events.push(Event::RecoveryEnd);
     }
 
@@ -440,7 +440,7 @@ impl Sender {
             }
         }
         self.duplicate_acks = 0;
-        self.recovery_begins_by_time();
+        self.rack_recovery_begins();
         if self.phase == Phase::FastRecovery && !self.reducing {
             self.begin_rate_reduction(delivered, stats);
         }

@@ -15,12 +15,12 @@ impl Sender {
         stats: &mut Stats,
         events: &mut Events,
     ) -> bool {
-        if self.measured.is_some() && self.on_timer_by_time(now, stats, events) {
+        if self.measured.is_some() && self.on_rack_timer(now, stats, events) {
             return true;
         }
         self.rto_deadline = Instant::FAR_FUTURE;
         if self.max == self.una {
-            self.after_timeout_by_time(now);
+            self.rack_after_timeout(now);
             return true;
         }
         // Where the window has been closed over data in flight, the retransmissions are its probes, and no answered one counts
@@ -69,7 +69,7 @@ impl Sender {
         }
         self.rtt.back_off();
         self.rto_deadline = now + self.rtt.rto();
-        self.after_timeout_by_time(now);
+        self.rack_after_timeout(now);
         true
     }
 

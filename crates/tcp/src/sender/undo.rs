@@ -137,7 +137,7 @@ impl Sender {
     /// A block that lies below what the timeout found in flight.
     fn sacks_old_data(&self, a: &Acknowledgment<'_>) -> bool {
         a.sack.as_slice().iter().any(|block| {
-            let end = block.1.unwrap(a.isn, self.una);
+            let end = block.1.expand(a.isn, self.una);
             end.is_some_and(|end| end > self.una && end <= self.recovery_point)
         })
     }

@@ -110,7 +110,7 @@ impl Sender {
             *rtt = Some(sample);
             self.take_rtt(sample, sample, stats);
         }
-        self.detect_losses_by_time(now);
+        self.detect_losses_with_rack(now);
     }
 
     /// The rate sample of this ACK.
@@ -182,12 +182,12 @@ impl Sender {
         }
     }
     /// Section 7.2: no probe while losses are repaired.
-    pub(super) fn recovery_begins_by_time(&mut self) {
+    pub(super) fn rack_recovery_begins(&mut self) {
         if let Some(rack) = self.rack() {
             (rack.probe_deadline, rack.probe_due) = (Instant::FAR_FUTURE, false);
         }
     }
-    pub(super) fn recovery_ends_by_time(&mut self) {
+    pub(super) fn rack_recovery_ends(&mut self) {
         if let Some(rack) = self.rack() {
             rack.on_recovery_end();
         }
@@ -195,8 +195,8 @@ impl Sender {
 
     /// RFC 8985 section 6.2 step 5, RACK_detect_loss(). What was sent first is judged first; the timer is for the first
     /// that cannot be judged yet.
-    pub(super) fn detect_losses_by_time(&mut self, now: Instant) {
-        if self.mark_losses_by_time(now) && self.phase != Phase::Open && self.rate_reduction.is_none() {
+    pub(super) fn detect_losses_with_rack(&mut self, now: Instant) {
+        if self.mark_losses_with_rack(now) && self.phase != Phase::Open && self.rate_reduction.is_none() {
             // RFC 5681 section 4.3: the loss of a retransmission is another indication of congestion. Without it a window too
             // large for the path would be sent and lost again and again in one recovery.
             let flight_size = self.flight_size().min(self.cwnd);
@@ -204,7 +204,7 @@ impl Sender {
         }
     }
     /// True if a retransmission was lost that had left since the last reduction of the window.
-    fn mark_losses_by_time(&mut self, now: Instant) -> bool {
+    fn mark_losses_with_rack(&mut self, now: Instant) -> bool {
         let many = u64::from(self.duplicate_threshold.saturating_sub(1)) * self.mss;
         let circumstances = Circumstances {
             in_recovery: self.phase != Phase::Open,
@@ -337,7 +337,7 @@ impl Sender {
     /// The timer has expired. True if it was not for a retransmission timeout.
     #[cold]
     #[inline(never)]
-    pub(super) fn on_timer_by_time(&mut self, now: Instant, stats: &mut Stats, events: &mut Events) -> bool {
+    pub(super) fn on_rack_timer(&mut self, now: Instant, stats: &mut Stats, events: &mut Events) -> bool {
         let rto = self.rtt.rto();
         let Some(rack) = self.rack() else { return false };
         if rack.probe_deadline <= now {
@@ -350,7 +350,7 @@ impl Sender {
         if rack.reordering_deadline <= now {
             self.rto_deadline = rack.rto_deadline;
             let prior_lost = self.board.lost();
-            self.detect_losses_by_time(now);
+            self.detect_losses_with_rack(now);
             if self.phase == Phase::Open {
                 self.enter_recovery_if_lost(now, 0, stats, events);
             }
@@ -368,7 +368,7 @@ impl Sender {
     }
 
     /// A retransmission timeout has set the retransmission timer anew.
-    pub(super) fn after_timeout_by_time(&mut self, now: Instant) {
+    pub(super) fn rack_after_timeout(&mut self, now: Instant) {
         let rto_deadline = self.rto_deadline;
         self.tell_of_losses(now);
         if let Some(rack) = self.rack() {
