@@ -54,7 +54,9 @@ def test_points_seeds_and_tables(sweep_file, tmp_path):
     )
 
 
-@pytest.mark.parametrize("example", sorted((Path(__file__).parent.parent / "examples").glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "example", sorted((Path(__file__).parent.parent / "examples").glob("*.toml")), ids=lambda path: path.stem
+)
 def test_seeds_resolved_together_are_those_resolved_alone(example):
     document = read(example)
     text, run_ids = core.resolve_seeds(document, (), range(5, 8))
