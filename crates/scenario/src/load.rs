@@ -7,7 +7,7 @@ use crate::shorthand;
 use crate::traces::{self, ReadTable};
 use crate::validate::{Key, Problem, validate};
 use crate::{AppSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, VERSION};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Table, Value};
@@ -146,7 +146,10 @@ fn value_at<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
 
 /// The scenario with every default written out, as TOML that [`load`] reads back to the same.
 pub fn resolved_toml(scenario: &Scenario) -> String {
-    toml::to_string(scenario).expect("a scenario is representable in TOML")
+    // `toml::to_string` moves what it has written once for each table: quadratic in the number of flows. `Display` does not.
+    let mut written = toml::ser::Buffer::new();
+    scenario.serialize(toml::Serializer::new(&mut written)).expect("a scenario is representable in TOML");
+    written.to_string()
 }
 
 /// Identity of a run: a hash of the resolved scenario (its seed is part of it) and the version, 32 hex digits.

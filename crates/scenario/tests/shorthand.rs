@@ -1,15 +1,10 @@
 //! Short forms of queues and losses mean the same as what they stand for.
 
+mod common;
+
+use common::HEAD;
 use longhaul_scenario::{load, run_id};
 
-const HEAD: &str = r#"[run]
-duration = "10 s"
-[[link]]
-name = "satellite"
-ends = ["hub", "remote"]
-rate = "50 Mbit/s"
-delay = "250 ms"
-"#;
 const FLOW: &str = "[[flow]]\nfrom = \"hub\"\nto = \"remote\"\n";
 
 fn id(link: &str, overrides: &[(&str, &str)]) -> String {
