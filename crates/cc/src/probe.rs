@@ -28,7 +28,7 @@ pub enum ProbeSide {
     /// Between echoes that return: the way back may widen or narrow them.
     #[default]
     Sender,
-    /// Between probes that arrive, told by the timestamps of the echoes (RFC 7323), as exactly as their clock ticks.
+    /// Between arriving probes, by the timestamps of the echoes (RFC 7323), as exactly as their clock ticks.
     /// Where there are none, the sender measures.
     Receiver,
 }

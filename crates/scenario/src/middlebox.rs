@@ -324,7 +324,7 @@ middlebox! {
         #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
         pub far: TcpChanges,
         /// What differs from the default settings on the long hop. There, connections are `established` from the start and
-        /// without Nagle's algorithm unless said otherwise; their MSS is the largest of the flows.
+        /// without Nagle's algorithm unless set otherwise; their MSS is the largest of the flows.
         #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
         pub long: TcpChanges,
         /// Receive buffer of each connection to a host: its window closes as it fills. With a local queue it is not limited.
@@ -333,7 +333,7 @@ middlebox! {
         /// Connections over the long hop: a number that the flows share, or `"per_flow"`.
         #[serde(default)]
         pub connections: ConnectionsSpec,
-        /// How the flows' data are told apart on the long hop.
+        /// How the flows' data are distinguished on the long hop.
         #[serde(default)]
         pub framing: FramingSpec,
         /// A queue before the split that drops; without it windows keep the hosts back.
@@ -433,7 +433,7 @@ text_setting!(
     ["1", "per_flow"]
 );
 
-/// How the flows' data are told apart on the long hop.
+/// How the flows' data are distinguished on the long hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FramingSpec {
@@ -720,11 +720,12 @@ middlebox! {
         /// One of so many pure ACKs that only advance goes on; 1 lets all pass.
         #[serde(default = "two")]
         pub every: u32,
-        /// An ACK that was left out waits so long for one that says more, and then goes on itself.
+        /// How long an omitted ACK waits for one that acknowledges more before it is forwarded itself.
         #[serde(default = "filter_hold")]
         pub hold: Duration,
-        /// ACK congestion control: the number doubles after a round in which the thin line had too much to send, and falls by one, not
-        /// below `every`, after a round in which it had not (in the spirit of RFC 5690). Without it, it stays.
+        /// ACK congestion control: the number doubles after a round in which the thin line had too much to send, and
+        /// falls by one, not below `every`, after a round in which it had not (in the spirit of RFC 5690). Without it,
+        /// it stays.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub adapt: Option<AckRatioSpec>,
     }
@@ -893,7 +894,7 @@ middlebox! {
         /// An erasure code across datagrams. Without it, none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub erasure: Option<ErasureSpec>,
-        /// The hub ends all connections when it has not heard of the pseudo proxy for so long; `"0 s"`: never.
+        /// The hub ends all connections when nothing has arrived from the pseudo proxy for so long; `"0 s"`: never.
         #[serde(default = "two_minutes")]
         pub silence: Duration,
         /// What differs from the flow's own settings in the connection to the active opener.
@@ -903,7 +904,7 @@ middlebox! {
         #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
         pub far: TcpChanges,
         /// What differs from the default settings in the control connection, which is `established` from the start, without Nagle's
-        /// algorithm, and has an MSS of 536 bytes unless said otherwise.
+        /// algorithm, and has an MSS of 536 bytes unless set otherwise.
         #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
         pub control: TcpChanges,
     }

@@ -113,7 +113,7 @@ pub enum RateReduction {
     Conservative,
     /// The same, but as slow start once below the new window (RFC 6937, PRR-SSRB).
     SlowStart,
-    /// The same, but as slow start only on ACKs that advance and tell of no further loss (RFC 9937, Linux).
+    /// The same, but as slow start only on ACKs that advance and report no further loss (RFC 9937, Linux).
     SafeAck,
 }
 
@@ -363,9 +363,9 @@ pub struct TcpSpec {
     pub receive_autotuning: Option<AutotuningSpec>,
     /// Send buffer: no more than this is unacknowledged, whatever the windows.
     pub send_buffer: BufferSpec,
-    /// How far above the first missing byte the receiver keeps and SACKs data, in packets of one MSS or in bytes; what lies
-    /// beyond is thrown away although the window was offered. `"unlimited"` means up to the window. `"1023 packets"` is the
-    /// fault of ns-2 before 2.1b9a: losses in larger windows end in a timeout, a second cut.
+    /// How far above the first missing byte the receiver keeps and SACKs data, in packets of one MSS or in bytes; what
+    /// is beyond it is discarded although the window was offered. `"unlimited"` means up to the window. `"1023
+    /// packets"` is the fault of ns-2 before 2.1b9a: losses in larger windows end in a timeout, a second cut.
     pub reassembly_limit: BufferSpec,
     /// Rate at which the application reads; without it, at once.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -374,8 +374,8 @@ pub struct TcpSpec {
     pub delayed_ack: DelayedAck,
     /// Acknowledge at least every so many full-sized segments.
     pub ack_every: u32,
-    /// ACK congestion control (RFC 5690): the sender finds out that ACKs are lost or marked, tells the receiver to acknowledge one of
-    /// R segments, R being 2 at first, and paces segments while R is above 2.
+    /// ACK congestion control (RFC 5690): the sender finds out that ACKs are lost or marked, asks the receiver to
+    /// acknowledge one of R segments, R being 2 at first, and paces segments while R is above 2.
     pub ack_congestion_control: bool,
     /// So many segments are acknowledged at once when data begin to arrive; 16 in Linux.
     pub quick_acks: u32,
@@ -396,19 +396,20 @@ pub struct TcpSpec {
     pub duplicate_threshold: u32,
     /// Proportional rate reduction in fast recovery (RFC 9937). Needs SACK; congestion controls that set a rate (BBR) do without.
     pub rate_reduction: RateReduction,
-    /// The same upon an ECN echo, as in Linux; otherwise the window is reduced at once (RFC 3168). Needs `rate_reduction` and `ecn`.
+    /// The same upon an ECN echo, as in Linux; otherwise the window is reduced at once (RFC 3168). Needs
+    /// `rate_reduction` and `ecn`.
     pub rate_reduction_on_ecn: bool,
     /// Take up SACK blocks of ACKs that later ones have overtaken, as in Linux. Needs SACK.
     pub sack_of_old_acks: bool,
-    /// Where the window grows, an ACK counts for all that it acknowledges (RFC 5681); without it, for what it delivers itself and not
-    /// for what was SACKed before, as in Linux.
+    /// Where the window grows, an ACK counts for all that it acknowledges (RFC 5681); without it, for what it delivers
+    /// itself and not for what was SACKed before, as in Linux.
     pub credit_sacked: bool,
     /// A segment counts as SACKed once all of it is, as in Linux; otherwise each octet does (RFC 6675). Needs variant "rack".
     pub sack_whole_segments: bool,
     /// With variant "rack", probe for losses at the tail after two round trips without an ACK (RFC 8985 section 7).
     pub tail_loss_probe: bool,
-    /// The longest time for which the peer may hold back an ACK; a tail loss probe for a single segment waits for it besides (RFC 8985
-    /// section 7.2). If not given, it is taken to be `delayed_ack`. 200 ms in Linux.
+    /// The longest time for which the peer may hold back an ACK; a tail loss probe for a single segment waits for it
+    /// besides (RFC 8985 section 7.2). If not given, it is taken to be `delayed_ack`. 200 ms in Linux.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer_ack_delay: Option<Duration>,
     /// Ways to find out that a reduction of the window was for nothing, upon which it is taken back.
@@ -427,11 +428,11 @@ pub struct TcpSpec {
     pub empty_probes: bool,
     /// Nagle's algorithm.
     pub nagle: bool,
-    /// Nagle's algorithm in Minshall's form: a small segment waits only for an earlier small one, so the end of a long message leaves
-    /// at once (draft-minshall-nagle-01; Linux).
+    /// Nagle's algorithm in Minshall's form: a small segment waits only for an earlier small one, so the end of a long
+    /// message leaves at once (draft-minshall-nagle-01; Linux).
     pub minshall: bool,
-    /// In slow start the window grows up to twice the most that was in flight, where the application or the receiver's window is the
-    /// limit (Linux). Otherwise it does not grow then (RFC 7661, RFC 9438 section 4.2).
+    /// In slow start the window grows up to twice the most that was in flight, where the application or the receiver's
+    /// window is the limit (Linux). Otherwise it does not grow then (RFC 7661, RFC 9438 section 4.2).
     pub slow_start_to_twice_flight: bool,
     /// What congestion takes its share of: what is in flight ("flight_size", RFC 5681) or the window ("cwnd", Linux).
     pub reduction_from: Reduces,
@@ -464,7 +465,7 @@ pub struct TcpSpec {
     pub congestion: Algorithm,
     /// Slow start.
     pub slow_start: SlowStartKind,
-    /// Pacing for congestion controls that know only a window.
+    /// Pacing for congestion controls that set only a window.
     pub pacing: Pacing,
     /// Retransmission timer.
     pub rto: RtoSpec,

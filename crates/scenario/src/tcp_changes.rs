@@ -64,7 +64,7 @@ changes! {
     congestion: Algorithm,
     /// Slow start.
     slow_start: SlowStartKind,
-    /// Pacing for congestion controls that know only a window.
+    /// Pacing for congestion controls that set only a window.
     pacing: Pacing,
     /// Initial window.
     initial_window: InitialWindowSpec,

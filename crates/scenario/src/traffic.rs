@@ -147,10 +147,10 @@ pub enum AppSpec {
         pages: Option<u64>,
         /// Time from the end of a page to the beginning of the next.
         think: Draw<Duration>,
-        /// The page's text, which says what objects there are: they are asked for once it has come. Without it all are known at once.
+        /// The page's text, which lists the objects: they are asked for once it has come. Without it all are known at once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         document: Option<Draw<Volume>>,
-        /// Objects on a page, beside its document.
+        /// Objects on a page, without its document.
         objects: Draw<Count>,
         /// Time between the requests for two objects of a page.
         #[serde(default = "at_once")]
@@ -182,8 +182,8 @@ pub enum AppSpec {
         requests: Option<u64>,
     },
     /// A person who types: the active side sends keystrokes, whether or not the ones before have been echoed, and the passive side
-    /// echoes each of them. The time from a keystroke to its echo is measured. Remote shells turn Nagle's algorithm off: set `tcp.nagle = false`,
-    /// or keystrokes wait for the echo of those before.
+    /// echoes each of them. The time from a keystroke to its echo is measured. Remote shells turn Nagle's algorithm
+    /// off: set `tcp.nagle = false`, or keystrokes wait for the echo of those before.
     Keystrokes {
         /// Time between two keystrokes; the mean of 238 ms is that of 136 million keystrokes (Dhakal et al., CHI 2018).
         #[serde(default = "typing")]
@@ -198,7 +198,7 @@ pub enum AppSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<u64>,
     },
-    /// Writes messages of random sizes at random times: the requests that a server sees, say.
+    /// Writes messages of random sizes at random times: for instance the requests that arrive at a server.
     Messages {
         /// Time between two messages, and before the first.
         gap: Draw<Duration>,
@@ -221,7 +221,8 @@ pub enum AppSpec {
 pub struct TraceSpec {
     /// The trace's file; a relative path begins at the scenario file.
     pub file: String,
-    /// Its format; by its name `.csv`, `.parquet`, `.log` and `access_log` (a web server's access log), and ns-2's binary format for all others.
+    /// Its format; by its name `.csv`, `.parquet`, `.log` and `access_log` (a web server's access log), and ns-2's
+    /// binary format for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
     /// Where a flow begins.

@@ -7,7 +7,7 @@ use longhaul_units::{Duration, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Mean sizes of I, P and B frames beside each other.
+/// Mean sizes of I, P and B frames in proportion to each other.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameSizes {
@@ -32,7 +32,7 @@ pub struct VideoModel {
     pub peak_frame: Size,
     /// The group of pictures: letters I, P and B.
     pub pattern: String,
-    /// Mean sizes of the kinds of frames beside each other; their common factor does not matter.
+    /// Mean sizes of the kinds of frames in proportion to each other; their common factor does not matter.
     pub sizes: FrameSizes,
     /// Coefficient of variation of a frame's size within its scene.
     pub frame_variation: f64,

@@ -26,7 +26,7 @@ pub enum VegasGrowth {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VegasExit {
-    /// The window as it is (section III-C says nothing of another).
+    /// The window as it is (section III-C defines no other).
     Keep,
     /// An eighth less (ns-2).
     Eighth,
@@ -298,8 +298,8 @@ mod tests {
         }
     }
 
-    /// The same in slow start, which ends when more than gamma = 1 wait: 20 (1 - 100/125) = 4 do. Linux's exit leaves what the actual
-    /// rate fills, 20/1.25 = 16 segments, and one more.
+    /// The same in slow start, which ends when more than gamma = 1 wait: 20 (1 - 100/125) = 4 do. Linux's exit leaves
+    /// what the actual rate fills, 20/1.25 = 16 segments, and one more.
     #[test]
     fn slow_start_ends_in_rounds_that_the_receiver_limits() {
         let linux = r#"{"kind": "vegas", "growth": "every_rtt", "exit": "actual_rate", "rtt": "least"}"#;

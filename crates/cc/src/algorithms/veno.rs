@@ -35,7 +35,8 @@ impl Default for VenoParams {
 impl Spec for VenoParams {
     const NAME: &'static str = "veno";
     const SOURCE: &'static str = "Fu and Liew 2003";
-    const SUMMARY: &'static str = "Reno that tells random losses from congestion by the backlog of Vegas";
+    const SUMMARY: &'static str =
+        "Reno that distinguishes random losses from congestion by the backlog of Vegas";
 }
 
 impl AlgorithmSpec for VenoParams {

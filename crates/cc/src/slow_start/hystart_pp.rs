@@ -20,7 +20,7 @@ pub struct HystartPpParams {
     /// MIN_RTT_DIVISOR: the rise that counts, as a fraction of the last round's least round trip time.
     #[schemars(extend("minimum" = 1, "maximum" = 65535, "x-unit" = "1"))]
     pub min_rtt_divisor: u32,
-    /// N_RTT_SAMPLE: samples that a round must have before it is judged.
+    /// N_RTT_SAMPLE: samples that a round must have before it is evaluated.
     #[schemars(extend("minimum" = 1, "maximum" = 65535, "x-unit" = "samples"))]
     pub n_rtt_sample: u32,
     /// CSS_GROWTH_DIVISOR: by how much CSS is slower than slow start.

@@ -26,8 +26,8 @@ pub struct PacketPairParams {
     /// STTP's rho_fail, the connection is given up.
     #[schemars(extend("minimum" = 0, "maximum" = 20, "x-unit" = "retries"))]
     pub retries: u32,
-    /// Where gaps are measured. For the receiver `timestamps` are needed; a `timestamp_tick` above the gap tells no more than the
-    /// sender sees.
+    /// Where gaps are measured. For the receiver `timestamps` are needed; a `timestamp_tick` above the gap adds nothing
+    /// to what the sender measures.
     #[schemars(extend("x-unit" = "sender or receiver"))]
     pub side: ProbeSide,
     /// Which gap of a train counts: the median, the mean, or the least.

@@ -18,7 +18,7 @@ pub struct StandardParams {
     /// allows, more as some stacks do. An ACK Ratio above L (RFC 5690) takes its place.
     #[schemars(extend("minimum" = 1, "maximum" = 65535, "x-unit" = "segments"))]
     pub limit: u32,
-    /// The same after a timeout, where an ACK may cover what had arrived long before: 1 (RFC 3465 section 2.3). Linux knows no limit.
+    /// The same after a timeout, where an ACK may cover what had arrived long before: 1 (RFC 3465 section 2.3). Linux has no limit.
     #[schemars(extend("minimum" = 1, "maximum" = 65535, "x-unit" = "segments"))]
     pub limit_after_timeout: u32,
 }

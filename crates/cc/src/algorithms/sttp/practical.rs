@@ -81,8 +81,7 @@ impl JsonSchema for PracticalParams {
 impl Spec for PracticalParams {
     const NAME: &'static str = "sttp_practical";
     const SOURCE: &'static str = "Wade 2000, section 6.3; Longhaul";
-    const SUMMARY: &'static str =
-        "sttp with retries, trains, growth, draining, and a CUBIC window beside loss-based flows";
+    const SUMMARY: &'static str = "sttp with retries, trains, growth, draining, and a CUBIC window in competition with loss-based flows";
 }
 
 impl AlgorithmSpec for PracticalParams {
