@@ -10,7 +10,7 @@
 >>> 6e6 < result.metrics["goodput_bps"] < 10e6
 True
 
-`run` simulates a scenario, `sweep` varies it, `load` reads what was written before, `verify` runs it again and compares every
+`run` simulates a scenario, `sweep` varies it, `advise` tries what would make it better, `load` reads what was written before, `verify` runs it again and compares every
 byte; `catalogue` lists what a scenario can be made of, `schema` is its JSON Schema.
 """
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .advice import Advice, advise
 from .core import ProgressCallback, schema
 from .errors import LonghaulError, OutputError, PlotError, ResultError, RunCancelled, RunError, ScenarioError
 from .listing import catalogue
@@ -29,8 +30,8 @@ from .sweep import SweepResult, sweep
 from .verifying import Check, verify
 
 __all__ = [
-    "Check", "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError", "RunCancelled", "RunError",
-    "Scenario", "ScenarioError", "SweepResult", "catalogue", "load", "run", "schema", "sweep", "verify",
+    "Advice", "Check", "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError", "RunCancelled", "RunError",
+    "Scenario", "ScenarioError", "SweepResult", "advise", "catalogue", "load", "run", "schema", "sweep", "verify",
 ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from ..errors import LonghaulError, RunError, explain_os_error
-from . import comparing, designing, inspecting, reproducing, running, showing, starting, terminal
+from . import advising, comparing, designing, inspecting, reproducing, running, showing, starting, terminal
 
 app = typer.Typer(
     name="longhaul",
@@ -51,6 +51,7 @@ app.command("design")(designing.design)
 app.command("plot")(showing.plot)
 app.command("report")(showing.report)
 app.command("compare")(comparing.compare)
+app.command("advise")(advising.advise)
 app.command("explain")(inspecting.explain)
 app.command("verify")(inspecting.verify)
 app.command("list")(inspecting.list_)

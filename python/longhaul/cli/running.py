@@ -20,6 +20,7 @@ from ..sweep.cost import estimate
 from ..sweep.metrics import check_metrics
 from ..units import counted, quantity
 from . import options, tables
+from .advising import advise_and_print
 from .options import messages
 from .terminal import exit_code
 
@@ -64,6 +65,7 @@ def run(
     force: bool = FORCE,
     no_tables: bool = typer.Option(False, "--no-tables", help="Write no time series, only the summary."),
     report: bool = REPORT,
+    advise: bool = typer.Option(False, "--advise", help="Then try what may help, as `longhaul advise` does."),
     large: bool = LARGE,
     as_json: bool = JSON,
     quiet: bool = QUIET,
@@ -96,6 +98,10 @@ def run(
         tables.print_run(options.output(), result)
         typer.echo(f"result: {out}")
         _print_report(out)
+    if advise:
+        from ..advice import PLACES
+
+        advise_and_print(out, [], can=list(PLACES), as_json=as_json)
 
 
 def sweep(

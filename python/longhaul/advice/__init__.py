@@ -1,0 +1,263 @@
+"""What to change: remedies that fit the diagnosis, tried in the simulator, ranked by what applications feel.
+
+A run is diagnosed first (`diagnosis`). Remedies that aim at what was found (`remedies`) are run one by one with the seeds of the
+scenario as it is, then the best of different kinds in pairs, until intervals tell the best from the rest (`race`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import core
+from ..document import Document
+from ..errors import LonghaulError, ResultError, ScenarioError
+from ..results import Result, load_run
+from ..scenario import Scenario, as_document, overrides
+from .advice import Advice, Row, Untried
+from .diagnosis import Diagnosis
+from .goal import Goal, read_goal
+from .limits import Limit, limits_of
+from .race import SAME, Race, Trial, interval, leader, same_as
+from .remedies import PLACES, allowed, both, remedies
+
+__all__ = ["PLACES", "Advice", "Limit", "Row", "Untried", "advise", "advise_document"]
+
+#: Seeds for each remedy before pairs are made, and at most.
+_SEEDS_BEFORE_PAIRS, _SEEDS = 4, 8
+#: Two changes at once have to be better than either by this, as a logarithm.
+_WORTH_TWO = math.log(1.05)
+#: The best of so many families are tried in pairs.
+_PAIRED = 4
+
+
+def advise(
+    what: Scenario | Document | Result | str | Path,
+    *,
+    set: Mapping[str, Any] | None = None,
+    can: Sequence[str] = PLACES,
+    groups: Sequence[str] | None = None,
+    goal: str | None = None,
+    seconds: float | None = 60.0,
+    runs: int | None = None,
+    jobs: int | None = None,
+    engine: str = "local",
+    observer: Callable[[int, str], None] | None = None,
+) -> Advice:
+    """What to change in a scenario, or in that of a result, so that its applications feel better.
+
+    `can` names who can be asked to change something: "sender", "receiver", "router", "proxy". `groups` are the groups of flows to
+    serve (all); the others are neighbours, and rows show what each remedy costs them. `goal`, as in "completion p95 < 5 s", puts the
+    least change first that reaches it. `seconds` of wall-clock time and `runs` are the budget; `engine` and `jobs` as in `sweep`.
+    `observer(runs, title)` is called after each run. Settings in `set` are changed first. Raises `ScenarioError`, `ResultError`, and
+    `LonghaulError` for words that are not known.
+
+    >>> s = (
+    ...     Scenario("thin", duration="20 s")
+    ...     .link("path", "a", "b", rate="10 Mbit/s", delay="50 ms")
+    ...     .flow("a", "b", tcp={"receive_buffer": "32 kB"})
+    ... )
+    >>> advise(s, can=["receiver"]).best.title
+    'receive buffer of 256 KiB'
+    """
+    if isinstance(what, Result):
+        document = Document(what.scenario, f"the scenario of {what.path}")
+    elif isinstance(what, str | os.PathLike) and Path(what).is_dir():
+        if (Path(what) / "manifest.json").exists():
+            raise ResultError(f"{what} is a sweep; name one of its runs, in {Path(what) / 'runs'}")
+        document = Document(load_run(Path(what)).scenario, f"the scenario of {what}")
+    else:
+        document = as_document(what)
+    return advise_document(
+        document, overrides(set), can=can, groups=groups, goal=goal, seconds=seconds, runs=runs, jobs=jobs, engine=engine,
+        observer=observer,
+    )  # fmt: skip
+
+
+def advise_document(
+    document: Document,
+    changes: core.Overrides = (),
+    *,
+    can: Sequence[str] = PLACES,
+    groups: Sequence[str] | None = None,
+    goal: str | None = None,
+    seconds: float | None = 60.0,
+    runs: int | None = None,
+    jobs: int | None = None,
+    engine: str = "local",
+    observer: Callable[[int, str], None] | None = None,
+) -> Advice:
+    """As `advise`, for a document and overrides that are TOML text already."""
+    for place in can:
+        if place not in PLACES:
+            raise LonghaulError(f"nobody called {place!r} can change anything; the places are {', '.join(PLACES)}")
+    wanted = read_goal(goal) if goal else None
+    content = tomllib.loads(core.resolve(document, changes)[0])
+    named = [str(flow["name"]) for flow in content.get("flow", ())]
+    for name in (*(groups or ()), *([wanted.group] if wanted and wanted.group else [])):
+        if name not in named:
+            raise ScenarioError(f"{document.source}: no group {name!r}; the groups are {', '.join(named)}")
+    race = Race(
+        document, changes, content, engine=engine, jobs=jobs, runs=runs, seconds=seconds, observer=observer
+    )  # fmt: skip
+    base = Trial(None)
+    race.run([(base, 0)], always=True)
+    if base.failure is not None:
+        raise LonghaulError(base.failure)
+    served = list(groups) if groups else list(base.felt[0])
+    served = [name for name in served if name in base.felt[0]]
+    if not served:
+        raise ScenarioError(f"{document.source}: no flow was active in the measured time, so nothing can be advised")
+    found = Diagnosis(base.summaries[0], content, served, _keys(document, named))
+    return _search(race, base, found, served, can, wanted)
+
+
+def _keys(document: Document, named: Sequence[str]) -> dict[str, str]:
+    """How `--set` names each section of flows: by its name if the document gives one, else by its number."""
+    written = tomllib.loads(document.text).get("flow", [])
+    return {name: name if "name" in written[number] else str(number) for number, name in enumerate(named)}
+
+
+def _search(
+    race: Race, base: Trial, found: Diagnosis, served: list[str], can: Sequence[str], goal: Goal | None
+) -> Advice:
+    singles, untried = _chosen(race, found, can)
+    race.run((trial, 0) for trial in singles)
+    told = race.tell_apart(base, singles, served, _SEEDS_BEFORE_PAIRS)
+    pairs = _pairs(race, base, singles, served)
+    race.run((trial, seed) for trial in pairs for seed in range(max(1, len(leader(base, singles, served).felt))))
+    trials = [*singles, *pairs]
+    told = race.tell_apart(base, trials, served, _SEEDS) and told
+    if goal is not None:
+        _settle_goal(race, base, trials, served, goal)
+    # What was far from the best has one seed yet: with three it can be said whether it does anything.
+    race.run((trial, seed) for trial in trials if trial.felt for seed in range(min(3, len(base.felt))))
+    tried = [trial for trial in trials if trial.felt]
+    rows = [_row(trial, base, found, served) for trial in _ranked(base, tried, served)]
+    for trial in trials:
+        if not trial.felt:
+            why = trial.failure or "the budget was used up"
+            untried.append(Untried(trial.remedy.title if trial.remedy else "", why))
+    limits = limits_of(found, base)
+    return Advice(
+        name=str(base.summaries[0]["name"]),
+        groups=served,
+        rows=rows,
+        untried=untried,
+        limits=limits,
+        before=base.felt[0],
+        findings={name: one.evidence for name, one in found.findings.items() if one.present},
+        runs=race.made,
+        seeds=len(base.felt),
+        told_apart=told,
+        goal=goal,
+        goal_row=_reached(rows, goal, trials),
+        goal_met_already=goal is not None and _meets(base, goal, served),
+    )
+
+
+def _chosen(race: Race, found: Diagnosis, can: Sequence[str]) -> tuple[list[Trial], list[Untried]]:
+    """What is tried, and what is not and why: for each kind of remedy that aims at nothing present the evidence."""
+    present = found.present
+    trials: list[Trial] = []
+    untried: dict[str, Untried] = {}
+    for remedy in remedies(found):
+        if not remedy.settings:
+            continue
+        if not remedy.aims & present:
+            reasons = [found.findings[aim].evidence for aim in sorted(remedy.aims) if aim in found.findings]
+            untried.setdefault(remedy.family, Untried(remedy.title, "; ".join(dict.fromkeys(reasons[:2]))))
+            continue
+        if not allowed(remedy, can):
+            missing = [place for place in remedy.place.split(" and ") if place not in can]
+            untried.setdefault(
+                f"{remedy.family} at {missing}", Untried(remedy.title, f"the {missing[0]} cannot be changed (--can)")
+            )
+            continue
+        if reason := race.possible(remedy):
+            untried.setdefault(f"{remedy.family}: {reason}", Untried(remedy.title, reason))
+            continue
+        trials.append(Trial(remedy))
+    families = {trial.remedy.family for trial in trials if trial.remedy}
+    trials.sort(key=lambda trial: -len(trial.remedy.aims & present) if trial.remedy else 0)
+    return trials, [one for family, one in untried.items() if family not in families]
+
+
+def _pairs(race: Race, base: Trial, singles: Sequence[Trial], served: Sequence[str]) -> list[Trial]:
+    """The best of each family that is better than nothing, two at a time."""
+    best: dict[str, tuple[float, Trial]] = {}
+    for trial in singles:
+        gain = interval(trial.gains(base, served)).mean if trial.felt else -math.inf
+        if trial.remedy and gain > SAME and gain > best.get(trial.remedy.family, (0.0, trial))[0]:
+            best[trial.remedy.family] = (gain, trial)
+    chosen = [trial for _, trial in sorted(best.values(), key=lambda item: -item[0])[:_PAIRED]]
+    made = []
+    for one, other in itertools.combinations(chosen, 2):
+        if one.remedy and other.remedy and (pair := both(one.remedy, other.remedy)) and not race.possible(pair):
+            made.append(Trial(pair))
+    return made
+
+
+def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str]) -> list[Trial]:
+    """The best first; of what cannot be told apart the smaller change. Pairs that are no better than one of both are left out."""
+    order = sorted(trials, key=lambda trial: -interval(trial.gains(base, served)).mean)
+    singles = {trial.remedy.title: trial for trial in order if trial.remedy and "; " not in trial.remedy.title}
+    kept = []
+    for trial in order:
+        parts = trial.remedy.title.split("; ") if trial.remedy else []
+        if len(parts) == 2 and not all(_beats(trial, singles[part], served) for part in parts if part in singles):
+            continue
+        kept.append(trial)
+    ranked: list[Trial] = []
+    while kept:
+        equal = [trial for trial in kept if same_as(trial, kept[0], served)]
+        equal.sort(
+            key=lambda trial: (trial.remedy.effort if trial.remedy else 0, -interval(trial.gains(base, served)).mean)
+        )
+        ranked.append(equal[0])
+        kept.remove(equal[0])
+    return ranked
+
+
+def _beats(pair: Trial, single: Trial, served: Sequence[str]) -> bool:
+    return not same_as(pair, single, served) and interval(pair.gains(single, served)).mean > _WORTH_TWO
+
+
+def _row(trial: Trial, base: Trial, found: Diagnosis, served: Sequence[str]) -> Row:
+    assert trial.remedy is not None
+    gain = interval(trial.gains(base, served))
+    verdict = "nothing"
+    if abs(gain.mean) >= SAME and not gain.low <= 0 <= gain.high:
+        verdict = "better" if gain.mean > 0 else "worse"
+    elif abs(gain.mean) >= SAME:
+        verdict = "uncertain"
+    after = Diagnosis(trial.summaries[min(trial.summaries)], found.content, found.groups, found.keys)
+    return Row.of(trial, base, trial.remedy, gain, verdict, found, after)
+
+
+def _settle_goal(race: Race, base: Trial, trials: Sequence[Trial], served: Sequence[str], goal: Goal) -> None:
+    """At least three seeds for what seems to reach the goal with least effort, before one is chosen."""
+    near = [trial for trial in trials if trial.felt and _meets(trial, goal, served)]
+    near.sort(key=lambda trial: trial.remedy.effort if trial.remedy else 0)
+    race.run((base, seed) for seed in range(3))
+    race.run((trial, seed) for trial in near[:6] for seed in range(3))
+
+
+def _meets(trial: Trial, goal: Goal, served: Sequence[str]) -> bool:
+    """Whether every seed reaches the goal."""
+    values = [goal.values(trial.summaries[seed], trial.felt[seed], served) for seed in trial.felt]
+    return bool(values) and all(found and all(goal.met(value) for value in found) for found in values)
+
+
+def _reached(rows: Sequence[Row], goal: Goal | None, trials: Sequence[Trial]) -> Row | None:
+    """The row of the least change that reaches the goal under every seed; of equal ones the best."""
+    if goal is None:
+        return None
+    by_title = {trial.remedy.title: trial for trial in trials if trial.remedy}
+    reached = [row for row in rows if _meets(by_title[row.title], goal, row.groups)]
+    return min(reached, key=lambda row: (row.remedy.effort, -row.gain.mean), default=None)

@@ -1,0 +1,281 @@
+"""The advice: rows in order, what was not tried, and how near the link's own limit is; as a table, HTML or JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from ..units import counted, quantity
+from .diagnosis import Diagnosis
+from .felt import Feeling
+from .goal import Goal
+from .limits import Limit
+from .race import SAME, Interval, Trial, interval
+from .remedies import Remedy
+
+#: Neighbours that lose or gain less are not worth a word.
+_NEIGHBOUR = 0.05
+
+
+@dataclass(frozen=True)
+class Untried:
+    """A kind of remedy that was not run, and the reason."""
+
+    title: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One remedy: the factor by which applications feel better, and what that costs."""
+
+    remedy: Remedy
+    #: Mean and interval of the factor's logarithm.
+    gain: Interval
+    #: "better", "worse", "nothing", or "uncertain" where the interval has no change in it.
+    verdict: str
+    before: Mapping[str, Feeling]
+    after: Mapping[str, Feeling]
+    groups: Sequence[str]
+    #: What others pay, or gain.
+    costs: tuple[str, ...]
+    #: Why it helps, or why it does nothing.
+    why: str
+
+    @classmethod
+    def of(
+        cls, trial: Trial, base: Trial, remedy: Remedy, gain: Interval, verdict: str, found: Diagnosis, after: Diagnosis
+    ) -> Row:
+        """A row from a trial; `after` is the diagnosis with the remedy."""
+        seed = min(trial.felt)
+        aims = [aim for aim in found.findings if aim in remedy.aims and found.findings[aim].present]
+        first = found.findings[aims[0]].evidence if aims else ""
+        then = after.findings[aims[0]].evidence if aims and aims[0] in after.findings else ""
+        why = first if verdict == "better" or not then or then == first else f"{first}; with it: {then}"
+        return cls(
+            remedy,
+            gain,
+            verdict,
+            base.felt[seed],
+            trial.felt[seed],
+            tuple(found.groups),
+            tuple(_costs(trial, base, found, after, seed)),
+            why,
+        )
+
+    @property
+    def title(self) -> str:
+        """What is changed."""
+        return self.remedy.title
+
+    @property
+    def factor(self) -> str:
+        """The factor with its interval, as in "2.1 (1.9 to 2.4)"."""
+        mean = math.exp(self.gain.mean)
+        digits = 2 if mean < 10 else 0
+        text = f"{mean:.{digits}f}"
+        if math.isfinite(self.gain.low) and self.gain.high - self.gain.low > 0.01:
+            text += f" ({math.exp(self.gain.low):.{digits}f} to {math.exp(self.gain.high):.{digits}f})"
+        return f"× {text}"
+
+    @property
+    def felt(self) -> str:
+        """What each group feels, before and with it."""
+        parts = []
+        for name in self.groups:
+            old, new = self.before[name], self.after.get(name)
+            if new is None:
+                continue
+            metric = old.first if old.first in new.values else new.first
+            prefix = f"{name}: " if len(self.groups) > 1 else ""
+            parts.append(f"{prefix}{old.word(metric)} {old.text(metric)} → {new.text(metric)}")
+        return "; ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: factors, not logarithms."""
+        low, high = (math.exp(v) if math.isfinite(v) else None for v in (self.gain.low, self.gain.high))
+        return {
+            "change": self.title,
+            "place": self.remedy.place,
+            "verdict": self.verdict,
+            "factor": math.exp(self.gain.mean),
+            "factor_low": low,
+            "factor_high": high,
+            "seeds": self.gain.n,
+            "before": {name: dict(self.before[name].values) for name in self.groups},
+            "after": {name: dict(self.after[name].values) for name in self.groups if name in self.after},
+            "costs": list(self.costs),
+            "why": self.why,
+            "set": self.remedy.set_line,
+            "settings": dict(self.remedy.settings),
+            "linux": self.remedy.linux,
+            "proxy": self.remedy.section,
+        }
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The answer of `longhaul.advise`."""
+
+    name: str
+    groups: Sequence[str]
+    #: In order: the first is the advice.
+    rows: Sequence[Row]
+    untried: Sequence[Untried]
+    limits: Sequence[Limit]
+    before: Mapping[str, Feeling]
+    #: What was found, with its evidence.
+    findings: Mapping[str, str]
+    runs: int
+    seeds: int
+    #: False if the budget ended before the first row could be told from the next.
+    told_apart: bool
+    goal: Goal | None = None
+    goal_row: Row | None = None
+    goal_met_already: bool = False
+
+    @property
+    def best(self) -> Row | None:
+        """The least change that reaches the goal; without a goal the first row that is better than no change."""
+        if self.goal is not None:
+            return self.goal_row
+        return next(iter(self.better), None)
+
+    @property
+    def better(self) -> list[Row]:
+        """The rows that help."""
+        return [row for row in self.rows if row.verdict == "better"]
+
+    @property
+    def idle(self) -> list[Row]:
+        """The rows that do nothing, or whose effect cannot be told from none."""
+        return [row for row in self.rows if row.verdict in ("nothing", "uncertain")]
+
+    @property
+    def worse(self) -> list[Row]:
+        """The rows that make things worse."""
+        return [row for row in self.rows if row.verdict == "worse"]
+
+    @property
+    def limit_reached(self) -> bool:
+        """Whether every group feels what the link allows, up to a tenth."""
+        return bool(self.limits) and all(limit.reached for limit in self.limits)
+
+    @property
+    def headline(self) -> str:
+        """The answer in one or two sentences."""
+        if self.goal is not None:
+            return self._of_goal()
+        if self.best is None:
+            if self.limit_reached:
+                return f"Nothing will help: the link's own limit is reached. {self._limits()}"
+            tried = counted(len(self.rows), "remedy").replace("remedys", "remedies")
+            return f"None of the {tried} that fit helps. {self._limits()}"
+        best = self.best
+        text = (
+            f"Change this: {best.title} ({best.remedy.place}). {best.felt[:1].upper()}{best.felt[1:]}, {best.factor}."
+        )
+        if self.limit_reached:
+            text += f" More cannot be had: {self._limits()}"
+        if not self.told_apart:
+            text += " The budget ended before the first rows could be told apart."
+        return text
+
+    def _of_goal(self) -> str:
+        assert self.goal is not None
+        if self.goal_met_already:
+            return f"The goal {self.goal.text} is reached as it is."
+        if self.goal_row is None:
+            best = next(iter(self.better), None)
+            near = f" The best is {best.title}: {best.felt}." if best else ""
+            return f"Nothing that was tried reaches the goal {self.goal.text}.{near} {self._limits()}".strip()
+        row = self.goal_row
+        return f"The least change that reaches {self.goal.text}: {row.title} ({row.remedy.place}). {row.felt}."
+
+    def _limits(self) -> str:
+        return " ".join(f"{limit.text[:1].upper()}{limit.text[1:]}." for limit in self.limits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "groups": list(self.groups),
+            "headline": self.headline,
+            "goal": self.goal.text if self.goal else None,
+            "goal_reached": self.goal_met_already or self.goal_row is not None if self.goal else None,
+            "best": self.best.to_dict() if self.best else None,
+            "findings": dict(self.findings),
+            "limits": [
+                {"group": one.group, "bound": one.bound, "share": one.share, "reached": one.reached}
+                for one in self.limits
+            ],
+            "rows": [row.to_dict() for row in self.rows],
+            "untried": [{"change": one.title, "why": one.why} for one in self.untried],
+            "runs": self.runs,
+            "seeds": self.seeds,
+            "told_apart": self.told_apart,
+        }
+
+    def __str__(self) -> str:
+        lines = [self.headline]
+        for number, row in enumerate(self.better, 1):
+            lines.append(f"{number}. {row.title}: {row.felt}, {row.factor}")
+            lines.append(f"   {row.remedy.set_line}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        rows = "".join(
+            f"<tr><td>{number}</td><td>{escape(row.title)}</td><td>{escape(row.felt)}</td><td>{escape(row.factor)}</td>"
+            f"<td>{escape('; '.join(row.costs))}</td><td><code>{escape(row.remedy.set_line)}</code></td></tr>"
+            for number, row in enumerate(self.better, 1)
+        )
+        head = "<tr><th></th><th>change</th><th>felt</th><th>factor</th><th>others</th><th>setting</th></tr>"
+        return f"<p>{escape(self.headline)}</p><table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def _costs(trial: Trial, base: Trial, found: Diagnosis, after: Diagnosis, seed: int) -> list[str]:
+    """What others pay: neighbours' feelings, the queue that they share, data that a proxy would lose with it."""
+    costs = []
+    for name, old in base.felt[seed].items():
+        new = trial.felt[seed].get(name)
+        if name in found.groups or new is None:
+            continue
+        gains = [
+            trial.felt[s][name].score - base.felt[s][name].score
+            for s in trial.felt.keys() & base.felt.keys()
+            if name in trial.felt[s] and name in base.felt[s]
+        ]
+        told = interval(gains)
+        if abs(told.mean) >= _NEIGHBOUR and not (told.n > 1 and told.low <= 0 <= told.high):
+            costs.append(f"{name}: {old.word()} {old.text()} → {new.text()}")
+    old_wait, new_wait = (_wait(one) for one in (found, after))
+    if abs(new_wait - old_wait) > max(0.01, 0.2 * old_wait):
+        costs.append(f"queueing delay p95 {quantity(old_wait, 's', 3)} → {quantity(new_wait, 's', 3)}")
+    old_waste, new_waste = (_retransmitted(one) for one in (found, after))
+    if new_waste - old_waste > SAME:
+        costs.append(f"sent again {quantity(old_waste, 'share', 2)} → {quantity(new_waste, 'share', 2)}")
+    if "middlebox" in trial.remedy.settings if trial.remedy else False:
+        risk = max(
+            (
+                float(box["metrics"].get("undelivered_max_bytes") or 0.0)
+                for box in trial.summaries[seed].get("middleboxes") or ()
+            ),
+            default=0.0,
+        )
+        if risk:
+            costs.append(f"{quantity(risk, 'B', 3)} at risk in the proxy")
+    return costs
+
+
+def _wait(found: Diagnosis) -> float:
+    return 0.0 if found.bottleneck is None else float(found.bottleneck["metrics"].get("queue_delay_p95_s") or 0.0)
+
+
+def _retransmitted(found: Diagnosis) -> float:
+    sent = math.fsum(float(flow["metrics"].get("sent_packets") or 0.0) for flow in found.flows)
+    again = math.fsum(float(flow["metrics"].get("retransmitted_packets") or 0.0) for flow in found.flows)
+    return again / sent if sent else 0.0

@@ -1,0 +1,263 @@
+"""What keeps the applications of a run from more, as a set of findings, each with its evidence, present or absent.
+
+Remedies aim at findings: what aims at none that is present is not tried, and the evidence of the absence is the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import bottleneck
+from ..units import counted, quantity, read_quantity
+
+#: Shares of time above this are worth a remedy.
+_WORTH = 0.1
+#: A link that carries this share of its rate is full.
+_FULL = 0.93
+#: The IP and TCP headers of a data packet without options, in bytes.
+HEADERS = 40
+#: Applications that ask: `from` opens the connection, and the data come from `to`.
+ASKING = ("web", "request")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether something is the case, and the sentence that shows it."""
+
+    present: bool
+    evidence: str
+
+
+@dataclass
+class Diagnosis:
+    """What was found, and the parts of the scenario that remedies act on."""
+
+    summary: Mapping[str, Any]
+    #: The resolved scenario.
+    content: Mapping[str, Any]
+    #: Names of the groups whose applications are to be served.
+    groups: Sequence[str]
+    #: Where the scenario has the settings of each group of flows: by its name, or by its number if it has none.
+    keys: Mapping[str, str]
+    findings: dict[str, Finding] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.flows = [flow for flow in self.summary["flows"] if flow["group"] in self.groups]
+        self.sections = [flow for flow in self.content.get("flow", ()) if flow["name"] in self.groups]
+        self.data = self._links(back=False)
+        self.acks = self._links(back=True)
+        self.bottleneck = max(self.data, key=_use, default=None)
+        self.thin = max(self.acks, key=_use, default=None)
+        self.long = max(self.data, key=lambda link: float(link["delay_s"]), default=None)
+        self.rtt = max((float(flow["base_rtt_s"] or 0.0) for flow in self.flows), default=0.0)
+        self.mss = min((int(flow["mss_bytes"]) for flow in self.flows), default=1460)
+        self._find()
+
+    @property
+    def present(self) -> set[str]:
+        """The findings that are the case."""
+        return {name for name, finding in self.findings.items() if finding.present}
+
+    @property
+    def pipe_packets(self) -> int:
+        """Packets that fill the path: the bottleneck's rate times the longest base RTT; at least 2."""
+        if self.bottleneck is None:
+            return 2
+        size = (self.mss + HEADERS) * 8
+        return max(2, math.ceil(float(self.bottleneck["rate_bps"]) * self.rtt / size))
+
+    def place(self, link: Mapping[str, Any]) -> str:
+        """The path of one direction of a link in the scenario, as `--set` takes it."""
+        name, direction = str(link["name"]).rsplit(".", 1)
+        named = [one["name"] for one in self.content.get("link", ())]
+        return f"link.{name}.{direction}" if name in named else f"dumbbell.{name}.{direction}"
+
+    def setting(self, link: Mapping[str, Any], key: str) -> Any:
+        """A setting of one direction of a link."""
+        name, direction = str(link["name"]).rsplit(".", 1)
+        spec = next((one for one in self.content.get("link", ()) if one["name"] == name), None)
+        spec = spec or (self.content.get("dumbbell") or {}).get(name) or {}
+        return (spec.get(direction) or {}).get(key, spec.get(key))
+
+    def inner(self, name: str) -> bool:
+        """Whether a node is no end of any of the flows: a place for a proxy."""
+        return all(name not in (flow["from"], flow["to"]) for flow in self.flows)
+
+    def _links(self, back: bool) -> list[dict[str, Any]]:
+        numbers: dict[int, None] = {}
+        for flow in self.flows:
+            numbers |= dict.fromkeys(flow["ack_path"] if back else flow["data_path"])
+        return [self.summary["links"][number] for number in numbers]
+
+    def _share(self, name: str) -> float:
+        """Mean share of time over the flows."""
+        shares = [float((flow.get("limited") or {}).get(name) or 0.0) for flow in self.flows]
+        return math.fsum(shares) / len(shares) if shares else 0.0
+
+    def _total(self, metric: str) -> float:
+        return math.fsum(float(flow["metrics"].get(metric) or 0.0) for flow in self.flows)
+
+    def _find(self) -> None:
+        self._at_the_ends()
+        self._on_the_path()
+        self._in_the_script()
+
+    def _put(self, name: str, present: bool, yes: str, no: str) -> None:
+        self.findings[name] = Finding(present, yes if present else no)
+
+    def _at_the_ends(self) -> None:
+        window, start = self._share("receiver_window"), self._share("slow_start") + self._share("handshake")
+        shown = quantity(window, "share", 2)
+        self._put(
+            "receiver's window",
+            window >= _WORTH,
+            f"flows wait for the receiver's window {shown} of their time",
+            f"flows wait for the receiver's window {shown} of their time",
+        )
+        unscaled = any(not section["tcp"]["window_scaling"] for section in self.sections)
+        self._put(
+            "no window scaling",
+            unscaled and window >= _WORTH,
+            "without window scaling a window is at most 65,535 bytes",
+            "windows are scaled already" if not unscaled else "the receiver's window is not the limit",
+        )
+        shown = quantity(start, "share", 2)
+        text = f"slow start and handshake take {shown} of the time"
+        self._put("slow start", start >= 2 * _WORTH, text, text)
+        idle = any(section["app"]["kind"] in (*ASKING, "on_off", "keystrokes") for section in self.sections)
+        self._put(
+            "pauses",
+            idle,
+            "the application pauses, and its window falls back after each pause",
+            "the application never pauses",
+        )
+        new = any(
+            section["app"]["kind"] == "web" and not section["app"].get("persistent", False) for section in self.sections
+        )
+        self._put("a connection for each object", new, "each object has a connection of its own", "it has no objects")
+        small = self.mss < 1200
+        text = f"the MSS is {counted(self.mss, 'byte')}"
+        self._put("small segments", small, text, text)
+        events, lost = self._total("congestion_events"), self._total("lost_packets")
+        per_event = lost / events if events else 0.0
+        repair = self._share("recovery")
+        burst = per_event >= 20 and repair >= _WORTH / 2
+        self._put(
+            "overshoot",
+            burst,
+            f"{round(per_event):,} packets are lost at a time, and repairs take {quantity(repair, 'share', 2)} of the time",
+            "no large burst is lost at once" if lost else "nothing is lost",
+        )
+        timeouts = self._total("timeouts")
+        self._put(
+            "timeouts",
+            timeouts >= max(1.0, 0.2 * len(self.flows)),
+            f"there are {counted(int(timeouts), 'timeout')}",
+            "there is hardly a timeout" if timeouts else "there is no timeout",
+        )
+
+    def _on_the_path(self) -> None:
+        link, thin = self.bottleneck, self.thin
+        if link is None:
+            return
+        name, use = bottleneck.link_name(link), quantity(_use(link), "share")
+        wire = max(map(_lost_on_wire, self.data), default=0.0)
+        where = bottleneck.link_name(max(self.data, key=_lost_on_wire))
+        self._put(
+            "loss on the link",
+            wire > 0,
+            f"{where} loses {quantity(wire, 'share')} of the packets without congestion",
+            "no link loses a packet without congestion",
+        )
+        dropped = _metric(link, "drops_queue")
+        waits = _metric(link, "queue_delay_p95_s")
+        self._put(
+            "short queue",
+            dropped > 0 and _use(link) < _FULL,
+            f"the queue at {name} drops {counted(int(dropped), 'packet')}",
+            "no queue drops a packet" if not dropped else f"{name} is full ({use}): a longer queue carries no more",
+        )
+        answers = any(section["app"]["kind"] in (*ASKING, "keystrokes") for section in self.sections)
+        standing = waits >= max(0.02, (0.25 if answers else 0.5) * self.rtt)
+        shown = f"5 % of the packets wait {quantity(waits, 's')} and more at {name}; the base RTT is {quantity(self.rtt, 's')}"
+        self._put("standing queue", standing, shown, shown)
+        if thin is not None:
+            back = f"{bottleneck.link_name(thin)} is in use {quantity(_use(thin), 'share')}"
+            full = _use(thin) >= 0.8 and _use(thin) > _use(link)
+            size = _metric(thin, "throughput_bps") * float(self.summary["measured_s"]) / 8
+            mean = size / (_metric(thin, "transmitted_packets") or 1.0)
+            self._put("full return link", full, f"{back}, in the direction of the ACKs", f"{back} only")
+            self._put("data on the return link", full and mean > 120, "other data fill it too", "only ACKs use it")
+        self._put_fairness()
+
+    def _put_fairness(self) -> None:
+        every = [flow for flow in self.summary["flows"] if flow["metrics"].get("goodput_bps") is not None]
+        rates = [float(flow["metrics"]["goodput_bps"]) for flow in every if flow["app"] == "bulk"]
+        jain = math.fsum(rates) ** 2 / (len(rates) * math.fsum(r * r for r in rates)) if any(rates) else 1.0
+        shown = f"Jain's index over {counted(len(rates), 'bulk flow')} is {jain:.2f}"
+        full = self.bottleneck is not None and _use(self.bottleneck) >= 0.8
+        self._put("unequal shares", len(rates) > 1 and jain < 0.85 and full, shown, shown)
+        link = self.bottleneck
+        share = 0.0
+        if link is not None:
+            active = max(1.0, float(link.get("active_flows") or link.get("flows") or 1))
+            rtt = max((_metric(flow, "rtt_mean_s") for flow in self.flows), default=self.rtt) or self.rtt
+            share = float(link["rate_bps"]) / active * max(rtt, self.rtt) / 8 / (self.mss + HEADERS)
+        text = f"an equal share of the link is {share:.1f} packets in a round trip"
+        self._put("too many flows", 0 < share < 6 and len(every) > 4 and full, text, text)
+
+    def _in_the_script(self) -> None:
+        outages, changes = 0, 0
+        for link in {id(one): one for one in (*self.data, *self.acks)}.values():
+            outages += len(self.setting(link, "outages") or ())
+            changes += len(self.setting(link, "changes") or ())
+        self._put("outage", outages > 0, f"links of the path have {counted(outages, 'outage')}", "there is no outage")
+        self._put(
+            "changing link", changes > 0, f"rate or delay change {changes:,} times", "rate and delay never change"
+        )
+        shaped = [box for box in self.content.get("middlebox", ()) if box["kind"] == "throttle"]
+        dropped = sum(
+            _metric(box, "throttle_drops")
+            for box in self.summary.get("middleboxes") or ()
+            if box.get("kind") == "throttle"
+        )
+        self._put(
+            "policed rate",
+            bool(shaped) and dropped > 0,
+            f"a throttle drops {counted(int(dropped), 'packet')} above its rate",
+            "nobody polices the rate",
+        )
+        inner = self.long is not None and (self.inner(self.long["from"]) or self.inner(self.long["to"]))
+        far = self.rtt >= 0.1
+        self._put(
+            "long path",
+            inner and far,
+            f"the base RTT is {quantity(self.rtt, 's')}, most of it on one link",
+            "no node between the hosts has room for a proxy" if not inner else "the path is short",
+        )
+
+
+def packets(value: object) -> int | None:
+    """A queue's limit in packets, if it is given so.
+
+    >>> packets("300 packets"), packets("1 MB")
+    (300, None)
+    """
+    read = read_quantity(value)
+    return round(read[0]) if read and read[1] == "packets" else None
+
+
+def _metric(item: Mapping[str, Any], key: str) -> float:
+    return float((item.get("metrics") or {}).get(key) or 0.0)
+
+
+def _use(link: Mapping[str, Any]) -> float:
+    return _metric(link, "utilisation")
+
+
+def _lost_on_wire(link: Mapping[str, Any]) -> float:
+    sent = _metric(link, "transmitted_packets") or _metric(link, "arrivals")
+    return _metric(link, "drops_loss") / sent if sent else 0.0

@@ -1,0 +1,150 @@
+"""What the applications of a run feel, as one number for each group: the score by which remedies are ranked.
+
+A group of transfers feels its completion times, of pages and requests the time they take, of streams without end the goodput. What
+was not finished is not left out, since that would reward what finishes least: a transfer that was under way counts with the time
+that it would take at the rate it had.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import felt
+from ..units import quantity, read_quantity
+
+#: A group in which nothing was completed counts as if the first completion came after so many times the measured time.
+_NEVER = 2.0
+#: Metrics shown of each kind, and the words for them; the first is the one that tables show.
+_WORDS = {
+    "completion_time_mean_s": "completion",
+    "completion_time_p95_s": "completion, 95th percentile",
+    "response_time_p50_s": "response, median",
+    "response_time_mean_s": "response",
+    "response_time_p95_s": "response, 95th percentile",
+    "page_time_mean_s": "page",
+    "page_time_p95_s": "page, 95th percentile",
+    "goodput_bps": "goodput",
+}
+
+
+@dataclass(frozen=True)
+class Feeling:
+    """What the application of one group feels: metrics in s, or in bit/s for streams."""
+
+    group: str
+    kind: str
+    values: Mapping[str, float]
+    #: Transfers that were not finished, and all of them.
+    unfinished: tuple[int, int] = (0, 0)
+
+    @property
+    def first(self) -> str:
+        """The metric that stands for the group in tables: the tail, where people wait for answers."""
+        names = list(self.values)
+        return names[-1] if self.kind in ("responses", "pages") else names[0]
+
+    @property
+    def score(self) -> float:
+        """Larger is better: the mean of the logarithms, so that a factor counts the same at any size.
+
+        >>> Feeling("f", "streams", {"goodput_bps": 100.0}).score == math.log(100.0)
+        True
+        """
+        sign = 1.0 if self.kind == "streams" else -1.0
+        return sign * math.fsum(math.log(value) for value in self.values.values()) / len(self.values)
+
+    def text(self, metric: str | None = None) -> str:
+        """One of its metrics with its unit, as in "3.2 s"."""
+        name = metric or self.first
+        return quantity(self.values[name], "bit/s" if name == "goodput_bps" else "s", 3)
+
+    def word(self, metric: str | None = None) -> str:
+        """What a metric is called."""
+        return _WORDS[metric or self.first]
+
+
+def feelings(summary: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Feeling]:
+    """What each group that was active feels, by its name; `content` is the resolved scenario, for the sizes of transfers."""
+    sizes = {str(flow["name"]): _size(flow.get("app") or {}) for flow in content.get("flow", ())}
+    found = {}
+    for group in summary["groups"]:
+        name = str(group["name"])
+        kind = felt.kind(group["metrics"])
+        flows = [flow for flow in summary["flows"] if flow["group"] == name]
+        if kind == "transfers":
+            feeling = _transfers(name, flows, summary, sizes.get(name))
+        elif kind == "streams":
+            feeling = _streams(name, flows, summary)
+        else:
+            feeling = _answers(name, kind, group["metrics"], summary)
+        if feeling is not None:
+            found[name] = feeling
+    return found
+
+
+def _size(app: Mapping[str, Any]) -> float | None:
+    """Bytes of a transfer, if they are the same for all."""
+    read = read_quantity(app.get("size"))
+    return read[0] if read and read[1] == "bytes" else None
+
+
+def _whole(flow: Mapping[str, Any]) -> str:
+    """The transfer that a stream is part of."""
+    return re.sub(r"\.stream\[\d+\]$", "", str(flow["name"]))
+
+
+def _transfers(
+    name: str, flows: list[dict[str, Any]], summary: Mapping[str, Any], size: float | None
+) -> Feeling | None:
+    end, warmup = float(summary["duration_s"]), float(summary["warmup_s"])
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for flow in flows:
+        if float(flow["start_s"]) < end:
+            parts.setdefault(_whole(flow), []).append(flow)
+    times, missing = [], 0
+    for streams in parts.values():
+        done = [flow["metrics"].get("completion_time_s") for flow in streams]
+        if all(value is not None for value in done):
+            times.append(max(float(value) for value in done))
+            continue
+        missing += 1
+        begin = min(float(flow["start_s"]) for flow in streams)
+        delivered = sum(float(flow["metrics"].get("delivered_bytes") or 0.0) for flow in streams)
+        rate = max(delivered, float(streams[0]["mss_bytes"])) / (end - max(begin, warmup))
+        times.append(max(end - begin, size / rate) if size else _NEVER * (end - begin))
+    if not times:
+        return None
+    ordered = sorted(times)
+    values = {
+        "completion_time_mean_s": math.fsum(times) / len(times),
+        "completion_time_p95_s": ordered[min(len(ordered) - 1, math.ceil(0.95 * len(ordered)) - 1)],
+    }
+    if len(times) == 1:
+        del values["completion_time_p95_s"]
+    return Feeling(name, "transfers", values, (missing, len(times)))
+
+
+def _streams(name: str, flows: list[dict[str, Any]], summary: Mapping[str, Any]) -> Feeling | None:
+    """The geometric mean over the flows: it falls when one of them starves, as no sum does (proportional fairness, Kelly 1998)."""
+    measured = float(summary["measured_s"])
+    rates: dict[str, float] = {}
+    least: dict[str, float] = {}
+    for flow in flows:
+        if float(flow["start_s"]) < float(summary["duration_s"]) and flow["metrics"].get("goodput_bps") is not None:
+            rates[_whole(flow)] = rates.get(_whole(flow), 0.0) + float(flow["metrics"]["goodput_bps"])
+            least[_whole(flow)] = float(flow["mss_bytes"]) * 8 / measured
+    if not rates:
+        return None
+    mean = math.fsum(math.log(max(rate, least[flow])) for flow, rate in rates.items()) / len(rates)
+    return Feeling(name, "streams", {"goodput_bps": math.exp(mean)})
+
+
+def _answers(name: str, kind: str, metrics: Mapping[str, Any], summary: Mapping[str, Any]) -> Feeling | None:
+    names = felt.of_group(metrics, kind)
+    never = _NEVER * float(summary["measured_s"])
+    values = {metric: float(metrics[metric]) if metrics.get(metric) else never for metric in names}
+    return Feeling(name, kind, values) if values else None

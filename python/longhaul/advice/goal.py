@@ -1,0 +1,81 @@
+"""Goals: what has to hold, as in "completion p95 < 5 s", of one group or of all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import LonghaulError
+from ..results import flat_metrics
+from ..units import quantity, read_quantity
+from .felt import Feeling
+
+_WORDS = {"completion": "completion_time", "response": "response_time", "page": "page_time", "goodput": "goodput"}
+_FORM = re.compile(r"\s*(?:(?P<group>[\w-]+)\.(?=completion|response|page|goodput))?(?P<metric>[\w.\[\]-]+)(?:\s+(?P<part>p\d\d|mean|max))?\s*"
+                   r"(?P<sign><=|>=|<|>)\s*(?P<value>\S.*?)\s*")  # fmt: skip
+_EXAMPLE = 'as in "completion p95 < 5 s", "web.page < 3 s" or "goodput > 5 Mbit/s"'
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound on what a group feels, or on any metric of the summary."""
+
+    text: str
+    metric: str
+    group: str | None
+    above: bool
+    bound: float
+    unit: str
+
+    def values(self, summary: Mapping[str, Any], felt: Mapping[str, Feeling], groups: Sequence[str]) -> list[float]:
+        """The values that have to meet it; an empty list if the run has none."""
+        chosen = [self.group] if self.group else list(groups)
+        found = []
+        for name in chosen:
+            if name in felt and self.metric in felt[name].values:
+                found.append(felt[name].values[self.metric])
+        if not found:
+            metrics = flat_metrics(dict(summary))
+            names = [f"group.{name}.{self.metric}" for name in chosen] if self.group else [self.metric]
+            found = [float(value) for name in names if (value := metrics.get(name)) is not None]
+        return found
+
+    def met(self, value: float) -> bool:
+        """Whether a value meets it."""
+        return value > self.bound if self.above else value < self.bound
+
+
+def read_goal(text: str) -> Goal:
+    """A goal from its text; raises `LonghaulError` with what is right.
+
+    >>> goal = read_goal("web.completion p95 < 5 s")
+    >>> goal.group, goal.metric, goal.above, goal.bound
+    ('web', 'completion_time_p95_s', False, 5.0)
+    >>> read_goal("goodput > 5 Mbit/s").bound
+    5000000.0
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise LonghaulError(f"--goal {text!r}: write a metric, < or >, and a value, {_EXAMPLE}")
+    read = read_quantity(match["value"])
+    if read is None:
+        raise LonghaulError(f"--goal {text!r}: {match['value']!r} is no value with a unit, {_EXAMPLE}")
+    word = match["metric"]
+    if word in _WORDS:
+        part = match["part"] or "mean"
+        metric = "goodput_bps" if word == "goodput" else f"{_WORDS[word]}_{part}_s"
+        unit = "bit/s" if word == "goodput" else "s"
+    else:
+        metric = word
+        unit = "s" if word.endswith("_s") else "bit/s" if word.endswith("_bps") else read[1]
+    if read[1] != unit:
+        raise LonghaulError(f"--goal {text!r}: the value needs a unit of {unit or 'its own'}, {_EXAMPLE}")
+    return Goal(text.strip(), metric, match["group"], match["sign"].startswith(">"), read[0], unit)
+
+
+def shown(goal: Goal, values: Sequence[float]) -> str:
+    """What was reached: the value furthest from the goal."""
+    worst = min(values) if goal.above else max(values)
+    return quantity(worst, goal.unit, 3)

@@ -1,0 +1,103 @@
+"""How far the link itself allows applications to come: bounds that no remedy can pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..bottleneck import link_name
+from ..units import quantity, read_quantity
+from .diagnosis import HEADERS, Diagnosis
+from .felt import Feeling
+from .race import Trial
+
+#: What is this close to the bound has reached it.
+REACHED = 0.9
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A group's bound beside what it feels."""
+
+    group: str
+    felt: Feeling
+    #: In s, or in bit/s for streams.
+    bound: float
+    text: str
+
+    @property
+    def share(self) -> float:
+        """How close it is, from 0 to 1."""
+        value = self.felt.values[_metric(self.felt)]
+        share = value / self.bound if self.felt.kind == "streams" else self.bound / value
+        return min(1.0, share)
+
+    @property
+    def reached(self) -> bool:
+        """Whether nothing can help any more."""
+        return self.share >= REACHED
+
+
+def limits_of(found: Diagnosis, base: Trial) -> list[Limit]:
+    """The bounds of the groups that are served."""
+    link = found.bottleneck
+    if link is None:
+        return []
+    use = float(link["metrics"].get("utilisation") or 0.0)
+    # What the link could have carried while measured follows its changes of rate, as its utilisation does.
+    rate = float(link["metrics"].get("throughput_bps") or 0.0) / use if use else float(link["rate_bps"])
+    payload = rate * found.mss / (found.mss + HEADERS)
+    sizes = {str(flow["name"]): flow for flow in found.content.get("flow", ())}
+    limits = []
+    for name in found.groups:
+        felt = base.felt[min(base.felt)][name]
+        bound = _bound(found, felt, sizes[name], payload)
+        if bound:
+            limits.append(Limit(name, felt, bound, _text(found, felt, bound, link)))
+    return limits
+
+
+def _bound(found: Diagnosis, felt: Feeling, section: Mapping[str, Any], payload: float) -> float | None:
+    flows = [flow for flow in found.flows if flow["group"] == felt.group]
+    rtt = min(float(flow["base_rtt_s"]) for flow in flows)
+    if felt.kind == "streams":
+        if section["app"]["kind"] != "bulk":
+            return None
+        # The geometric mean of n rates is at most their mean, and their sum at most the link's rate.
+        streams = int(section.get("streams") or 1)
+        return payload / max(1, len(flows) // streams)
+    if felt.kind == "transfers":
+        read = read_quantity(section["app"].get("size"))
+        if not read or read[1] != "bytes":
+            return None
+        count = felt.unfinished[1]
+        starts = {float(flow["start_s"]) for flow in flows}
+        # With one start for all, no order of service has a smaller mean than one after the other.
+        turns = (count + 1) / 2 if len(starts) == 1 else 1.0
+        handshake = 0.0 if section["tcp"]["established"] else rtt
+        return handshake + rtt / 2 + turns * read[0] * 8 / payload
+    return rtt
+
+
+def _metric(felt: Feeling) -> str:
+    return next(iter(felt.values))
+
+
+def _text(found: Diagnosis, felt: Feeling, bound: float, link: Mapping[str, Any]) -> str:
+    unit = "bit/s" if felt.kind == "streams" else "s"
+    word = "at most" if felt.kind == "streams" else "at least"
+    name = f"{felt.group}: " if len(found.groups) > 1 else ""
+    over = (
+        f"{link_name(dict(link))}, {quantity(float(link['rate_bps']), 'bit/s')}"
+        if felt.kind != "responses"
+        else "the base RTT"
+    )
+    metric = _metric(felt)
+    return f"{name}{felt.word(metric)} {felt.text(metric)}, and {over} allows {word} {quantity(bound, unit, 3)}"
+
+
+def closest(limits: list[Limit]) -> float:
+    """The smallest share of a bound that is reached; 0 without bounds."""
+    return min((limit.share for limit in limits), default=0.0) if limits else -math.inf

@@ -1,0 +1,230 @@
+"""Trying remedies: each with the seeds of the others, and more seeds for those that cannot be told from the best yet.
+
+The differences are paired: a seed draws the same losses and start times for every remedy, so the logarithm of the ratio of what
+applications feel, with and without, varies far less between seeds than what they feel.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import core
+from ..document import Document
+from ..stats import t_quantile
+from ..sweep import PlannedRun, make_engine
+from ..sweep.engine import Engine, Task
+from .felt import Feeling, feelings
+from .remedies import Remedy
+
+#: What differs by less than this share is the same to people.
+SAME = 0.02
+#: A first seed that is this factor worse than the best is not tried again.
+_HOPELESS = math.log(1.5)
+
+
+@dataclass
+class Trial:
+    """A remedy, or the scenario as it is (no remedy), and what was felt under each seed."""
+
+    remedy: Remedy | None
+    felt: dict[int, dict[str, Feeling]] = field(default_factory=dict)
+    summaries: dict[int, dict[str, Any]] = field(default_factory=dict)
+    #: Why it could not be run.
+    failure: str | None = None
+
+    def gains(self, base: Trial, groups: Sequence[str]) -> list[float]:
+        """The logarithm of the factor by which things are better than in `base`, for each seed that both have."""
+        return [_gain(self.felt[s], base.felt[s], groups) for s in sorted(self.felt.keys() & base.felt.keys())]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its two-sided 95 % interval (Student's t); infinite bounds below two values."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """The interval of some values.
+
+    >>> interval([1.0, 1.0, 1.0])
+    Interval(mean=1.0, low=1.0, high=1.0, n=3)
+    """
+    n = len(values)
+    if n == 0:
+        return Interval(-math.inf, -math.inf, math.inf, 0)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return Interval(mean, -math.inf, math.inf, 1)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    half = t_quantile(0.975, n - 1) * spread / math.sqrt(n)
+    return Interval(mean, mean - half, mean + half, n)
+
+
+def _gain(felt: Mapping[str, Feeling], base: Mapping[str, Feeling], groups: Sequence[str]) -> float:
+    shared = [name for name in groups if name in felt and name in base]
+    if not shared:
+        return 0.0
+    return math.fsum(_step(felt[name], base[name]) for name in shared) / len(shared)
+
+
+def _step(felt: Feeling, base: Feeling) -> float:
+    """The gain of one group; where one of both has fewer kinds of numbers, only those that both have count."""
+    if felt.values.keys() == base.values.keys():
+        return felt.score - base.score
+    names = felt.values.keys() & base.values.keys()
+    if not names:
+        return 0.0
+    cut = [Feeling(one.group, one.kind, {n: one.values[n] for n in names}) for one in (felt, base)]
+    return cut[0].score - cut[1].score
+
+
+class Race:
+    """Makes runs on an engine until the best are told apart or the budget is used up."""
+
+    def __init__(
+        self,
+        document: Document,
+        changes: Sequence[tuple[str, str]],
+        content: Mapping[str, Any],
+        *,
+        engine: str = "local",
+        jobs: int | None = None,
+        runs: int | None = None,
+        seconds: float | None = None,
+        observer: Callable[[int, str], None] | None = None,
+    ) -> None:
+        """`content` is the resolved scenario; `runs` and `seconds` (wall-clock) are the budget."""
+        self.document = document
+        self.changes = tuple(changes)
+        self.content = content
+        self.first_seed = int(content["run"]["seed"])
+        self.made = 0
+        self._engine, self._jobs, self._runs = engine, jobs, runs
+        self._deadline = None if seconds is None else time.monotonic() + seconds
+        self._observer = observer
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget is used up."""
+        over = self._deadline is not None and time.monotonic() >= self._deadline
+        return over or (self._runs is not None and self.made >= self._runs)
+
+    def run(self, wanted: Iterable[tuple[Trial, int]], *, always: bool = False) -> None:
+        """Makes runs of trials under seeds (counted from 0); what the budget has no room for is left out."""
+        queue = [(trial, seed) for trial, seed in wanted if seed not in trial.felt and trial.failure is None]
+        if not always and self._runs is not None:
+            queue = queue[: max(0, self._runs - self.made)]
+        if not queue:
+            return
+        with tempfile.TemporaryDirectory(prefix="longhaul-") as folder, make_engine(self._engine, self._jobs) as engine:
+            self._work(engine, Path(folder), queue, always)
+
+    def _work(self, engine: Engine, folder: Path, queue: list[tuple[Trial, int]], always: bool) -> None:
+        under_way: dict[str, tuple[Trial, int, Path]] = {}
+        tries: dict[int, int] = {}
+        while queue or under_way:
+            while queue and len(under_way) < engine.at_once and (always or not self.spent):
+                trial, seed = queue.pop(0)
+                number = self.made
+                tries[number] = 1
+                run_id = f"{number}"
+                out = folder / run_id
+                overrides = self._overrides(trial, seed)
+                planned = PlannedRun(run_id, 0, {}, 0, self.first_seed + seed, self.document, overrides)
+                under_way[run_id] = (trial, seed, out)
+                engine.start(Task(planned, False, out))
+                self.made += 1
+            if not under_way:
+                return
+            for end in engine.ended(0.1):
+                trial, seed, out = under_way.pop(end.run_id)
+                if end.failure or end.lost:
+                    trial.failure = end.failure or end.lost
+                    continue
+                summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+                trial.felt[seed] = feelings(summary, self.content)
+                trial.summaries[seed] = summary
+                if self._observer:
+                    self._observer(self.made, trial.remedy.title if trial.remedy else "as it is")
+
+    def _overrides(self, trial: Trial, seed: int) -> tuple[tuple[str, str], ...]:
+        own = trial.remedy.overrides if trial.remedy else []
+        return (*self.changes, *own, ("run.seed", str(self.first_seed + seed)))
+
+    def possible(self, remedy: Remedy) -> str | None:
+        """Why a remedy does not fit the scenario; `None` if it does."""
+        from ..errors import ScenarioError
+
+        try:
+            core.resolve(self.document, [*self.changes, *remedy.overrides])
+        except ScenarioError as error:
+            return str(error).splitlines()[0]
+        return None
+
+    def tell_apart(self, base: Trial, trials: Sequence[Trial], groups: Sequence[str], most: int) -> bool:
+        """Seeds for what cannot be told from the best, up to `most` each; whether it can be at the end."""
+        while True:
+            going = _undecided(base, trials, groups, most)
+            if not going:
+                return True
+            if self.spent:
+                return False
+            before = self.made
+            seeds = max(len(trial.felt) for trial in going)
+            need = [(base, seed) for seed in range(seeds + 1)]
+            self.run(need, always=True)
+            self.run([(trial, seed) for trial in going for seed in range(len(trial.felt) + 1)])
+            if self.made == before:
+                return False
+
+
+def leader(base: Trial, trials: Sequence[Trial], groups: Sequence[str]) -> Trial:
+    """The trial with the best mean gain."""
+    return max((base, *trials), key=lambda trial: interval(trial.gains(base, groups)).mean if trial.felt else -math.inf)
+
+
+def same_as(one: Trial, other: Trial, groups: Sequence[str]) -> bool:
+    """Whether no difference can be told: the paired interval has zero or nothing beyond `SAME` in it."""
+    if one is other:
+        return True
+    found = interval(one.gains(other, groups))
+    if abs(found.mean) < SAME:
+        return True
+    return found.n >= 2 and found.low <= 0 <= found.high
+
+
+def _may_be_as_good(found: Interval) -> bool:
+    """Whether a difference to the best leaves room for being better, and is not known to be nothing."""
+    if found.n < 2:
+        return found.mean > -_HOPELESS
+    return found.high > -SAME and not (found.low > -SAME and found.high < SAME)
+
+
+def _undecided(base: Trial, trials: Sequence[Trial], groups: Sequence[str], most: int) -> list[Trial]:
+    """The best and what may be as good, of those that have seeds left; the best alone has to differ from `base`."""
+    alive = [trial for trial in trials if trial.felt and trial.failure is None]
+    best = leader(base, alive, groups)
+    contenders = []
+    for trial in alive:
+        if trial is best or len(trial.felt) >= most:
+            continue
+        found = interval(trial.gains(best, groups))
+        if _may_be_as_good(found):
+            contenders.append(trial)
+    if best is not base and len(best.felt) < most:
+        against = interval(best.gains(base, groups))
+        if contenders or against.n < 2 or against.low <= 0:
+            contenders.append(best)
+    # The most promising first: the budget may end.
+    return sorted(contenders, key=lambda trial: -interval(trial.gains(base, groups)).mean)

@@ -1,0 +1,208 @@
+"""`longhaul advise`, and `longhaul run --advise`: what to change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..outputs import json_text
+from ..units import counted, read_quantity
+from . import options
+from .options import UsageError, messages
+
+#: Rows of the table, unless all are asked for.
+_ROWS = 8
+
+
+def advise(
+    what: Path = typer.Argument(
+        ..., help="Scenario file, or the result directory of a run; - is standard input.", show_default=False
+    ),
+    can: str = typer.Option(
+        "sender,receiver,router,proxy", "--can", metavar="A,B", help="Whose machines can be changed."
+    ),
+    goal: str | None = typer.Option(
+        None,
+        "--goal",
+        metavar="TEXT",
+        help="Search for the least change that reaches this, as in --goal 'completion p95 < 5 s' or 'web.page < 3 s'.",
+    ),
+    groups: str | None = typer.Option(
+        None,
+        "--groups",
+        metavar="A,B",
+        help="Serve only these groups of flows; the others are neighbours  [default: all]",
+    ),
+    budget: str = typer.Option(
+        "60 s", "--budget", metavar="TIME|RUNS", help="Wall-clock time, or runs, as in --budget '200 runs'."
+    ),
+    set: list[str] | None = typer.Option(
+        None,
+        "--set",
+        metavar="PATH=VALUE",
+        help='Override a setting first, as in --set link.satellite.rate="50 Mbit/s".',
+    ),
+    jobs: int | None = typer.Option(
+        None, "--jobs", "-j", min=1, help="Runs at once  [default: all cores]", show_default=False
+    ),
+    engine: str = typer.Option("local", "--engine", metavar="local|ray", help="Where to run."),
+    show_all: bool = typer.Option(False, "--all", help="Show every remedy, and why the others were not tried."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Try what may help, and rank it by what the applications feel: with the setting and the Linux command of each."""
+    from ..sweep import ENGINES
+
+    options.one_of("--engine", engine, ENGINES)
+    seconds, runs = read_budget(budget)
+    advise_and_print(
+        what,
+        options.settings(set),
+        can=_words(can),
+        groups=_words(groups) if groups else None,
+        goal=goal,
+        seconds=seconds,
+        runs=runs,
+        jobs=jobs,
+        engine=engine,
+        show_all=show_all,
+        as_json=as_json,
+    )
+
+
+def advise_and_print(
+    what: Path,
+    changes: list[tuple[str, str]],
+    *,
+    can: list[str],
+    groups: list[str] | None = None,
+    goal: str | None = None,
+    seconds: float | None = 60.0,
+    runs: int | None = None,
+    jobs: int | None = None,
+    engine: str = "local",
+    show_all: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Advises on a scenario file or a result directory and prints the answer."""
+    from ..advice import advise_document
+    from ..document import Document, read
+    from ..errors import ResultError
+    from ..results import load_run
+
+    if what.is_dir():
+        if (what / "manifest.json").exists():
+            raise ResultError(f"{what} is a sweep; name one of its runs, in {what / 'runs'}")
+        document = Document(load_run(what).scenario, str(what / "scenario.toml"))
+    else:
+        document = read(what)
+    with _progress(not as_json) as observer:
+        found = advise_document(
+            document, changes, can=can, groups=groups, goal=goal, seconds=seconds, runs=runs, jobs=jobs, engine=engine,
+            observer=observer,
+        )  # fmt: skip
+    if as_json:
+        typer.echo(json_text(found.to_dict()), nl=False)
+    else:
+        _print(options.output(), found, show_all)
+    if goal is not None and not found.goal_met_already and found.goal_row is None:
+        raise typer.Exit(1)
+
+
+def read_budget(text: str) -> tuple[float | None, int | None]:
+    """A budget as seconds or as runs.
+
+    >>> read_budget("90 s"), read_budget("200 runs")
+    ((90.0, None), (None, 200))
+    """
+    if match := re.fullmatch(r"\s*(\d+)\s*runs?\s*", text):
+        if int(match[1]) > 0:
+            return None, int(match[1])
+    else:
+        read = read_quantity(text.strip())
+        if read is not None and read[1] == "s" and read[0] > 0:
+            return read[0], None
+    raise UsageError(f'--budget {text!r}: write a time or a number of runs, as in "60 s", "5 min" or "200 runs"')
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+@contextmanager
+def _progress(shown: bool) -> Iterator[Callable[[int, str], None] | None]:
+    """How many runs were made, and the last one, in a line that vanishes."""
+    if not (shown and messages.is_terminal):
+        yield None
+        return
+    with messages.status("trying remedies") as status:
+        yield lambda runs, title: status.update(f"trying remedies: {counted(runs, 'run')}, {escape(title[:70])}")
+
+
+def _print(console: Console, found: object, show_all: bool) -> None:
+    from ..advice import Advice
+
+    assert isinstance(found, Advice)
+    console.print(f"[bold]{escape(found.headline)}[/bold]", soft_wrap=True)
+    for name, evidence in found.findings.items():
+        console.print(f"  {escape(name)}: {escape(evidence)}", soft_wrap=True, style="dim")
+    rows = found.better if show_all else found.better[:_ROWS]
+    if rows:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for heading in ("", "Change", "At", "What is felt", "Better by", "Cost"):
+            table.add_column(heading, overflow="fold")
+        for number, row in enumerate(rows, 1):
+            cells = (
+                row.title,
+                row.remedy.place.replace(" and ", ", "),
+                row.felt,
+                row.factor,
+                "; ".join(row.costs) or "–",
+            )
+            table.add_row(str(number), *map(escape, cells))
+        console.print(table)
+        for number, row in enumerate(rows, 1):
+            console.print(f"{number:>2}  {escape(row.remedy.set_line)}", soft_wrap=True, highlight=False)
+            for line in row.remedy.linux.splitlines():
+                console.print(f"    {escape(line)}", soft_wrap=True, highlight=False, style="cyan")
+    best = found.best
+    if best is not None and best.remedy.section:
+        console.print(f"\nThe proxy of row {_number(rows, best)}, as a scenario has it:", highlight=False)
+        console.print(escape(best.remedy.section.rstrip()), soft_wrap=True, highlight=False)
+    hidden = len(found.better) - len(rows)
+    if hidden:
+        typer.echo(f"and {counted(hidden, 'more remedy').replace('remedys', 'remedies')} that help; --all shows them")
+    _print_idle(console, found, show_all)
+    typer.echo(
+        f"{counted(found.runs, 'run')}, up to {counted(found.seeds, 'seed')}; factors with 95 % intervals of paired seeds"
+    )
+
+
+def _number(rows: Sequence[object], best: object) -> int:
+    return rows.index(best) + 1 if best in rows else 1
+
+
+def _print_idle(console: Console, found: object, show_all: bool) -> None:
+    from ..advice import Advice
+
+    assert isinstance(found, Advice)
+    for heading, rows in (("Does nothing", found.idle), ("Makes it worse", found.worse)):
+        if rows:
+            console.print(f"\n[bold]{heading}[/bold]")
+            for row in rows if show_all else rows[:_ROWS]:
+                console.print(f"  {escape(row.title)}: {escape(row.factor)}; {escape(row.why)}", soft_wrap=True)
+            if not show_all and len(rows) > _ROWS:
+                console.print(f"  and {len(rows) - _ROWS} more", style="dim")
+    if found.untried:
+        console.print("\n[bold]Not tried[/bold]")
+        for one in found.untried if show_all else found.untried[:4]:
+            console.print(f"  {escape(one.title)}: {escape(one.why)}", soft_wrap=True, style="dim")
+        if not show_all and len(found.untried) > 4:
+            console.print(f"  and {len(found.untried) - 4} more; --all shows them", style="dim")

@@ -1,0 +1,160 @@
+"""What to change: the right remedy for situations whose best one is known, and an honest answer where none helps."""
+
+import json
+import sys
+from pathlib import Path
+
+import longhaul
+import pytest
+from longhaul import Scenario, advise
+from longhaul.advice.race import interval
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+from advice_situations import SITUATIONS  # noqa: E402
+
+#: So few runs that a test takes seconds; the documentation's table has the default budget.
+QUICK = 48
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda one: one.id)
+def test_the_best_remedy_of_known_situations(situation):
+    found = advise(Scenario.from_toml(situation.scenario), groups=situation.groups, seconds=None, runs=QUICK)
+    assert found.best is not None, found.headline
+    assert any(word in found.best.title for word in situation.words), str(found)
+    # What it names can be set, and gives what it promises.
+    settings = dict(found.best.remedy.settings)
+    before = longhaul.run(Scenario.from_toml(situation.scenario), tables=False)
+    after = longhaul.run(Scenario.from_toml(situation.scenario), set=settings, tables=False)
+    assert before.run_id != after.run_id
+    if situation.id in ("too-many", "unfair"):
+        assert after.metrics["jain_index"] > before.metrics["jain_index"] + 0.05
+    elif "goodput" in found.best.felt:
+        assert after.metrics["goodput_bps"] > 1.02 * before.metrics["goodput_bps"]
+
+
+def full(rate="2 Mbit/s", queue="20 packets", **tcp):
+    return (
+        Scenario("full", duration="30 s", warmup="5 s")
+        .link("path", "a", "b", rate=rate, delay="10 ms", queue=queue)
+        .flow("a", "b", tcp=tcp)
+    )
+
+
+def test_nothing_helps_where_the_link_is_the_limit():
+    found = advise(full(), seconds=None, runs=30)
+    assert found.best is None
+    assert found.limit_reached
+    assert found.headline.startswith("Nothing will help: the link's own limit is reached.")
+    # 2 Mbit/s x 1460 / 1500.
+    assert found.limits[0].bound == pytest.approx(2e6 * 1460 / 1500, rel=0.01)
+
+
+def test_only_what_can_be_changed_is():
+    scenario = full(rate="10 Mbit/s", receive_buffer="8 kB")
+    found = advise(scenario, can=["router"], seconds=None, runs=30)
+    assert all(row.remedy.place == "router" for row in found.rows)
+    assert found.best is None
+    assert any("the receiver cannot be changed" in one.why for one in found.untried)
+    found = advise(scenario, can=["receiver"], seconds=None, runs=30)
+    assert found.best is not None
+    assert found.best.remedy.family == "receive buffer"
+    assert "net.ipv4.tcp_rmem" in found.best.remedy.linux
+
+
+def test_the_least_change_that_reaches_a_goal():
+    scenario = (
+        Scenario("short", duration="20 s")
+        .link("path", "a", "b", rate="20 Mbit/s", delay="250 ms")
+        .flow("a", "b", app={"kind": "bulk", "size": "60 kB"})
+    )
+    found = advise(scenario, goal="completion < 1.5 s", seconds=None, runs=60)
+    assert found.goal_row is not None
+    assert found.goal_row.remedy.effort == 1
+    assert found.goal_row.after["flow"].values["completion_time_mean_s"] < 1.5
+    assert found.goal_row.before["flow"].values["completion_time_mean_s"] > 1.5
+    # A round trip for the handshake, half of one for data: no change of TCP reaches 0.7 s.
+    found = advise(scenario, goal="completion < 0.7 s", seconds=None, runs=60)
+    assert found.goal_row is None
+    assert "Nothing that was tried reaches the goal" in found.headline
+    assert advise(scenario, goal="completion < 1 h", runs=20).goal_met_already
+
+
+def test_neighbours_pay_and_are_shown():
+    scenario = (
+        Scenario("two", duration="60 s", warmup="10 s")
+        .link("path", "a", "b", rate="10 Mbit/s", delay="40 ms", queue="60 packets", loss="0.2 %")
+        .flow("a", "b", name="mine", tcp={"congestion": "reno"})
+        .flow("a", "b", name="theirs", tcp={"congestion": "reno"})
+    )
+    found = advise(scenario, groups=["mine"], can=["sender"], seconds=None, runs=60)
+    assert found.best is not None
+    assert set(found.best.remedy.settings) <= {
+        f"flow.mine.{key}" for key in ("tcp.congestion", "streams", "tcp.variant", "tcp.rate_reduction")
+    }
+    assert any(cost.startswith("theirs: goodput") for row in found.better for cost in row.costs)
+
+
+def test_unfinished_transfers_count_with_the_time_they_would_take():
+    scenario = (
+        Scenario("late", duration="10 s")
+        .link("path", "a", "b", rate="1 Mbit/s", delay="10 ms")
+        .flow("a", "b", app={"kind": "bulk", "size": "10 MB"})
+    )
+    found = advise(scenario, can=["sender"], seconds=None, runs=10)
+    # 10 MB at 0.973 Mbit/s.
+    assert found.before["flow"].values["completion_time_mean_s"] == pytest.approx(82, rel=0.05)
+    assert found.before["flow"].unfinished == (1, 1)
+
+
+def test_an_interval_of_few_values():
+    assert interval([0.5]).low == -float("inf")
+    found = interval([1.0, 2.0, 3.0])
+    # t(0.975, 2) = 4.303; 4.303 / sqrt(3) = 2.484.
+    assert (round(found.low, 3), round(found.high, 3)) == (-0.484, 4.484)
+
+
+def test_the_command_prints_settings_that_can_be_pasted(command, tmp_path):
+    file = tmp_path / "s.toml"
+    file.write_text(full(rate="10 Mbit/s", receive_buffer="8 kB").to_toml())
+    outcome = command("advise", file, "--can", "receiver", "--budget", "20 runs")
+    assert outcome.code == 0, outcome.err
+    assert "Change this: receive buffer of" in outcome.out
+    assert "sysctl -w net.ipv4.tcp_window_scaling=1" in outcome.out
+    line = next(text for text in outcome.out.splitlines() if "--set" in text)
+    path, _, value = line.split("--set ")[1].strip("'").partition("=")
+    again = command("run", file, "--set", f"{path}={value}", "--out", tmp_path / "r", "--json")
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["run"]["goodput_bps"] > 5e6
+    # A result is as good as its scenario; the resolved one names every flow.
+    outcome = command("advise", tmp_path / "r", "--budget", "20 runs", "--json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["limits"][0]["reached"]
+    outcome = command("run", file, "--advise", "--out", tmp_path / "r2", "-q")
+    assert outcome.code == 0
+    assert "Change this" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--can", "sender,moon"], "nobody called 'moon' can change anything; the places are sender, receiver, router, proxy"),
+        (["--goal", "quick"], "write a metric, < or >, and a value"),
+        (["--goal", "completion < 5 parsecs"], "is no value with a unit"),
+        (["--goal", "completion < 5 Mbit/s"], "the value needs a unit of s"),
+        (["--groups", "nobody"], "no group 'nobody'; the groups are"),
+        (["--budget", "soon"], "write a time or a number of runs"),
+        (["--budget", "0 runs"], "write a time or a number of runs"),
+    ],
+)  # fmt: skip
+def test_bad_input_of_advise(command, scenario, arguments, message):
+    outcome = command("advise", scenario, *arguments)
+    assert outcome.code == 2
+    assert message in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_a_goal_that_is_not_reached_is_exit_code_1(command, scenario):
+    outcome = command("advise", scenario, "--goal", "goodput > 1 Gbit/s", "--budget", "10 runs")
+    assert outcome.code == 1
+    assert "Nothing that was tried reaches the goal" in outcome.out
