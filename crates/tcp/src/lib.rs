@@ -64,7 +64,7 @@ mod undo;
 pub use config::{Config, Keepalive, Reading, Recovery, RttSampling};
 pub use connection::{Connection, reset_for};
 pub use event::{Departure, Event, Ports, Transmit};
-pub use limits::{Limit, LimitedTime};
+pub use limits::{Limit, LimitClock, LimitedTime};
 pub use longhaul_cc::InitialWindow;
 pub use prr::ReductionBound;
 pub use right_sizing::Autotuning;

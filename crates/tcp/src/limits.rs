@@ -61,7 +61,7 @@ impl std::ops::AddAssign for LimitedTime {
 /// Adds up the time under each limit; costs one compare while the limit stays the same.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub(crate) struct LimitClock {
+pub struct LimitClock {
     /// `None` before the first call.
     current: Option<Limit>,
     /// When the current limit set in.
@@ -70,11 +70,14 @@ pub(crate) struct LimitClock {
 }
 
 impl LimitClock {
-    pub(crate) fn new() -> Self {
+    /// Nothing is counted before [`LimitClock::set`].
+    #[allow(clippy::new_without_default)] // a clock is wound up on purpose
+    pub fn new() -> Self {
         LimitClock { current: None, since: Instant::ZERO, past: LimitedTime::default() }
     }
+    /// From `now` on this is the limit.
     #[inline]
-    pub(crate) fn set(&mut self, now: Instant, limit: Limit) {
+    pub fn set(&mut self, now: Instant, limit: Limit) {
         if self.current != Some(limit) {
             self.change(now, limit);
         }
@@ -85,10 +88,12 @@ impl LimitClock {
         self.current = Some(limit);
         self.since = now;
     }
-    pub(crate) fn current(&self) -> Limit {
+    /// The limit at present; the handshake before the first.
+    pub fn current(&self) -> Limit {
         self.current.unwrap_or(Limit::Handshake)
     }
-    pub(crate) fn total(&self, now: Instant) -> LimitedTime {
+    /// Time under each limit up to `now`.
+    pub fn total(&self, now: Instant) -> LimitedTime {
         let mut total = self.past;
         if let Some(current) = self.current {
             total.0[current as usize] += now.since(self.since);

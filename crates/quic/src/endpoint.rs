@@ -1,0 +1,799 @@
+//! An endpoint: quinn-proto's, driven by the run's time, with what an application wants to send and what it has received.
+//!
+//! Sans-IO: inputs are datagrams, time and the application's wishes; outputs are datagrams, events and the time of the next
+//! timer. After each input, [`Endpoint::poll_transmit`] is called until it gives nothing more, then
+//! [`Endpoint::poll_event`], then [`Endpoint::poll_timeout`].
+
+use crate::clock::Clock;
+use crate::congestion::{Factory, Hold, Measured, Shared};
+use crate::frames::{self, Content};
+use crate::null::Ticket;
+use crate::settings::{Session, Settings, SettingsError};
+use bytes::{Bytes, BytesMut};
+use longhaul_tcp::{Limit, LimitClock, LimitedTime, Stats};
+use longhaul_units::Instant;
+use quinn_proto::{
+    ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, ReadError, StreamEvent, StreamId, TransportConfig,
+    VarInt, WriteError,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// ECN field of an IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    NotEct,
+    /// ECN-capable.
+    Ect0,
+    /// ECN-capable, the other codepoint.
+    Ect1,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// A UDP datagram, without its headers.
+#[derive(Clone, Debug)]
+pub struct Datagram {
+    /// Where it goes.
+    pub to: SocketAddr,
+    /// Its ECN field.
+    pub ecn: Ecn,
+    /// UDP payload.
+    pub bytes: Vec<u8>,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// A connection of an endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ConnectionKey(usize);
+
+/// What an endpoint reports.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A connection is established: a client's by its own request, a server's by a peer's.
+    Connected,
+    /// The peer has opened a stream.
+    Opened(StreamId),
+    /// Data came in order and were read; `end` if nothing more follows.
+    Received {
+        /// On which stream.
+        stream: StreamId,
+        /// How many bytes.
+        bytes: u64,
+        /// The stream is complete.
+        end: bool,
+    },
+    /// Data have come that the owner is to read ([`Endpoint::read_by_owner`]).
+    Readable(StreamId),
+    /// A stream that was blocked can take data again; only for those that [`Endpoint::write_bytes`] fills.
+    Writable(StreamId),
+    /// All of a stream, and its end, is acknowledged.
+    Acknowledged(StreamId),
+    /// The peer has given up a stream, with its code.
+    Reset {
+        /// Which stream.
+        stream: StreamId,
+        /// The application's code.
+        code: u64,
+    },
+    /// The peer reads no more of a stream, with its code.
+    Stopped {
+        /// Which stream.
+        stream: StreamId,
+        /// The application's code.
+        code: u64,
+    },
+    /// The window was reduced: loss, at most once a round trip. In flight before it, in bytes.
+    LossEvent {
+        /// Bytes in flight.
+        in_flight: u64,
+    },
+    /// The window was reduced on an ECN echo.
+    EcnEvent,
+    /// Persistent congestion (RFC 9002 section 7.6).
+    PersistentCongestion,
+    /// The round trip of a reduction is over.
+    RecoveryEnd,
+    /// The connection is over; the text has the reason.
+    Lost {
+        /// Why, in quinn-proto's words.
+        reason: String,
+        /// It was closed by one of its two applications, and not by an error.
+        closed: bool,
+    },
+}
+
+/// What an application still wants to send on a stream.
+#[derive(Debug, Default)]
+struct Outgoing {
+    /// Bytes without content that are not yet written; [`u64::MAX`] for data without end.
+    waiting: u64,
+    /// The stream ends after them.
+    finish: bool,
+    /// Flow control stopped the last write.
+    blocked: bool,
+    /// Content comes from [`Endpoint::write_bytes`].
+    by_owner: bool,
+    /// Highest offset sent.
+    sent: u64,
+}
+
+struct Connection {
+    inner: quinn_proto::Connection,
+    shared: Shared,
+    outgoing: BTreeMap<u64, Outgoing>,
+    received: u64,
+    stats: Stats,
+    limits: LimitClock,
+    /// When rate or tokens let the next datagram go.
+    release: Option<Instant>,
+    seen: Measured,
+    /// ACK frames sent, where packets cannot be read.
+    acks: u64,
+    connected: bool,
+    over: bool,
+    dirty: bool,
+}
+
+/// A QUIC endpoint with its connections.
+pub struct Endpoint {
+    inner: quinn_proto::Endpoint,
+    clock: Clock,
+    settings: Settings,
+    transport: Arc<TransportConfig>,
+    factory: Arc<Factory>,
+    seed: [u8; 32],
+    /// Connections that it has opened.
+    opened: u64,
+    connections: Vec<Option<Box<Connection>>>,
+    /// Datagrams without a connection: version negotiation, refusals, resets.
+    answers: VecDeque<Datagram>,
+    events: VecDeque<(ConnectionKey, Event)>,
+    zeros: Bytes,
+    by_owner: bool,
+    buffer: Vec<u8>,
+}
+
+/// Content of data without content: written again and again without being copied.
+const ZEROS: usize = 1 << 20;
+
+impl Endpoint {
+    /// A client; `base` is time zero of the run, `seed` that of all its random numbers.
+    ///
+    /// # Errors
+    /// If there can be no endpoint with these settings.
+    pub fn client(
+        settings: Settings,
+        seed: [u8; 32],
+        base: std::time::Instant,
+    ) -> Result<Self, SettingsError> {
+        Self::new(settings, seed, base, false)
+    }
+
+    /// A server; the rest as for [`Endpoint::client`].
+    ///
+    /// # Errors
+    /// If there can be no endpoint with these settings.
+    pub fn server(
+        settings: Settings,
+        seed: [u8; 32],
+        base: std::time::Instant,
+    ) -> Result<Self, SettingsError> {
+        Self::new(settings, seed, base, true)
+    }
+
+    fn new(
+        settings: Settings,
+        seed: [u8; 32],
+        base: std::time::Instant,
+        server: bool,
+    ) -> Result<Self, SettingsError> {
+        settings.check()?;
+        let clock = Clock::new(base);
+        let policy_seed = seed.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let factory = settings.factory(clock, policy_seed);
+        let transport = Arc::new(settings.transport(Arc::clone(&factory)));
+        let config = Arc::new(settings.endpoint(seed));
+        let accepts = server.then(|| Arc::new(settings.server(Arc::clone(&transport), &seed)));
+        let inner = quinn_proto::Endpoint::new(config, accepts, settings.mtu_discovery.is_some(), None);
+        Ok(Endpoint {
+            inner,
+            clock,
+            settings,
+            transport,
+            factory,
+            seed,
+            opened: 0,
+            connections: vec![],
+            answers: VecDeque::new(),
+            events: VecDeque::new(),
+            zeros: Bytes::from(vec![0; ZEROS]),
+            by_owner: false,
+            buffer: vec![],
+        })
+    }
+
+    /// The owner reads streams itself, with [`Endpoint::read`]; else data are read and thrown away as they come.
+    pub fn read_by_owner(&mut self) {
+        self.by_owner = true;
+    }
+
+    /// Opens a connection. With a `ticket` it is resumed, and early data may be sent if it allows them.
+    ///
+    /// # Errors
+    /// A text if the address cannot be one of a server, or no connection ID is left.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        server: SocketAddr,
+        name: &str,
+        ticket: Option<Ticket>,
+    ) -> Result<ConnectionKey, String> {
+        let config = self.settings.client(Arc::clone(&self.transport), &self.seed, self.opened, ticket);
+        self.opened += 1;
+        let (handle, connection) = self
+            .inner
+            .connect(self.clock.to_std(now), config, server, name)
+            .map_err(|error| error.to_string())?;
+        Ok(self.insert(handle, connection, now))
+    }
+
+    fn insert(
+        &mut self,
+        handle: ConnectionHandle,
+        inner: quinn_proto::Connection,
+        now: Instant,
+    ) -> ConnectionKey {
+        let shared =
+            self.factory.take().expect("a connection has just been made, and with it its controller");
+        let mut limits = LimitClock::new();
+        limits.set(now, Limit::Handshake);
+        let seen = shared.lock().measured;
+        if self.connections.len() <= handle.0 {
+            self.connections.resize_with(handle.0 + 1, || None);
+        }
+        self.connections[handle.0] = Some(Box::new(Connection {
+            inner,
+            shared,
+            outgoing: BTreeMap::new(),
+            received: 0,
+            stats: Stats::default(),
+            limits,
+            release: None,
+            seen,
+            acks: 0,
+            connected: false,
+            over: false,
+            dirty: true,
+        }));
+        ConnectionKey(handle.0)
+    }
+
+    fn connection(&self, key: ConnectionKey) -> Option<&Connection> {
+        self.connections.get(key.0)?.as_deref()
+    }
+
+    fn connection_mut(&mut self, key: ConnectionKey) -> Option<&mut Connection> {
+        self.connections.get_mut(key.0)?.as_deref_mut()
+    }
+
+    /// Keys of all connections, those that are over and not yet forgotten included.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionKey> + '_ {
+        (0..self.connections.len()).filter(|index| self.connections[*index].is_some()).map(ConnectionKey)
+    }
+
+    /// A datagram has arrived.
+    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, bytes: BytesMut) {
+        let at = self.clock.to_std(now);
+        let ecn = match ecn {
+            Ecn::NotEct => None,
+            Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+            Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+            Ecn::Ce => Some(EcnCodepoint::Ce),
+        };
+        self.buffer.clear();
+        match self.inner.handle(at, from, None, ecn, bytes, &mut self.buffer) {
+            None => {}
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some(connection) = self.connection_mut(ConnectionKey(handle.0)) {
+                    connection.inner.handle_event(event);
+                    connection.stats.segments_received += 1;
+                    connection.stats.ce_received += u64::from(ecn == Some(EcnCodepoint::Ce));
+                    self.after_input(now, handle.0);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                self.buffer.clear();
+                match self.inner.accept(incoming, at, &mut self.buffer, None) {
+                    Ok((handle, connection)) => {
+                        self.insert(handle, connection, now);
+                        self.after_input(now, handle.0);
+                    }
+                    Err(refused) => {
+                        if let Some(transmit) = refused.response {
+                            self.answer(transmit.destination, transmit.size);
+                        }
+                    }
+                }
+            }
+            Some(DatagramEvent::Response(transmit)) => self.answer(transmit.destination, transmit.size),
+        }
+    }
+
+    fn answer(&mut self, to: SocketAddr, size: usize) {
+        let bytes = self.buffer[..size].to_vec();
+        self.answers.push_back(Datagram { to, ecn: Ecn::NotEct, bytes, content: Content::default() });
+    }
+
+    /// Time has come to [`Endpoint::poll_timeout`].
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let at = self.clock.to_std(now);
+        for index in 0..self.connections.len() {
+            let Some(connection) = self.connections[index].as_deref_mut() else { continue };
+            let timer = connection.inner.poll_timeout().is_some_and(|due| due <= at);
+            let released = connection.release.is_some_and(|release| release <= now);
+            if released {
+                connection.release = None;
+                connection.dirty = true;
+            }
+            if timer {
+                connection.inner.handle_timeout(at);
+                self.after_input(now, index);
+            }
+        }
+    }
+
+    /// When [`Endpoint::handle_timeout`] is to be called, if nothing happens before.
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
+        let clock = self.clock;
+        let connections = self.connections.iter_mut().flatten();
+        connections
+            .filter_map(|connection| {
+                let timer = connection.inner.poll_timeout().map(|due| clock.from_std(due));
+                [timer, connection.release].into_iter().flatten().min()
+            })
+            .min()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<(ConnectionKey, Event)> {
+        self.events.pop_front()
+    }
+
+    /// The next datagram to send.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
+        if let Some(answer) = self.answers.pop_front() {
+            return Some(answer);
+        }
+        for index in 0..self.connections.len() {
+            let Some(connection) = self.connections[index].as_deref_mut() else { continue };
+            if !connection.dirty {
+                continue;
+            }
+            let at = self.clock.to_std(now);
+            if let Some(datagram) = connection.poll_transmit(now, at, &self.settings) {
+                return Some(datagram);
+            }
+            connection.dirty = false;
+            self.forget_if_drained(now, index);
+        }
+        None
+    }
+
+    /// Takes up what an input has led to: events for the endpoint, for the application, ACKs for congestion control.
+    fn after_input(&mut self, now: Instant, index: usize) {
+        let key = ConnectionKey(index);
+        let Some(connection) = self.connections[index].as_deref_mut() else { return };
+        connection.dirty = true;
+        connection.report_congestion(now, &mut |event| self.events.push_back((key, event)));
+        while let Some(event) = connection.inner.poll() {
+            connection.take(now, event, self.by_owner, &self.zeros, &mut |event| {
+                self.events.push_back((key, event));
+            });
+        }
+        self.forget_if_drained(now, index);
+    }
+
+    fn forget_if_drained(&mut self, now: Instant, index: usize) {
+        let Some(connection) = self.connections[index].as_deref_mut() else { return };
+        while let Some(event) = connection.inner.poll_endpoint_events() {
+            if let Some(reply) = self.inner.handle_event(ConnectionHandle(index), event) {
+                connection.inner.handle_event(reply);
+                connection.dirty = true;
+            }
+        }
+        if connection.inner.is_drained() {
+            connection.limits.set(now, Limit::Closed);
+            connection.over = true;
+        }
+    }
+
+    /// Forgets a connection that is over, and its counters.
+    pub fn forget(&mut self, key: ConnectionKey) {
+        if self.connection(key).is_some_and(|connection| connection.over) {
+            self.connections[key.0] = None;
+        }
+    }
+
+    /// Opens a stream; `None` if the peer allows no more for the time being, or the connection is over.
+    pub fn open(&mut self, key: ConnectionKey) -> Option<StreamId> {
+        let connection = self.connection_mut(key)?;
+        connection.inner.streams().open(Dir::Bi)
+    }
+
+    /// Sends `bytes` without content on a stream, [`u64::MAX`] for data without end.
+    pub fn write(&mut self, key: ConnectionKey, stream: StreamId, bytes: u64) {
+        let zeros = self.zeros.clone();
+        let Some(connection) = self.connection_mut(key) else { return };
+        let outgoing = connection.outgoing.entry(number(stream)).or_default();
+        outgoing.waiting = outgoing.waiting.saturating_add(bytes);
+        connection.fill(stream, &zeros);
+        connection.dirty = true;
+    }
+
+    /// Writes as much of `data` as flow control allows, without copying it; the rest stays in `data`. Once nothing is taken,
+    /// [`Event::Writable`] follows when it may be tried again.
+    pub fn write_bytes(&mut self, key: ConnectionKey, stream: StreamId, data: &mut Bytes) -> usize {
+        let Some(connection) = self.connection_mut(key) else { return 0 };
+        connection.dirty = true;
+        let outgoing = connection.outgoing.entry(number(stream)).or_default();
+        outgoing.by_owner = true;
+        let mut chunks = [std::mem::take(data)];
+        let written = connection.inner.send_stream(stream).write_chunks(&mut chunks);
+        [*data] = chunks;
+        let written = written.map_or(0, |written| written.bytes);
+        outgoing.blocked = written == 0 || !data.is_empty();
+        written
+    }
+
+    /// Nothing follows on a stream after what was written.
+    pub fn finish(&mut self, key: ConnectionKey, stream: StreamId) {
+        let zeros = self.zeros.clone();
+        let Some(connection) = self.connection_mut(key) else { return };
+        connection.outgoing.entry(number(stream)).or_default().finish = true;
+        connection.fill(stream, &zeros);
+        connection.dirty = true;
+    }
+
+    /// Gives a stream up in the sending direction: what is not delivered is lost (RFC 9000 section 3.1).
+    pub fn reset(&mut self, key: ConnectionKey, stream: StreamId, code: u32) {
+        let Some(connection) = self.connection_mut(key) else { return };
+        connection.outgoing.remove(&number(stream));
+        // A stream that is complete needs no reset.
+        let _ = connection.inner.send_stream(stream).reset(VarInt::from_u32(code));
+        connection.dirty = true;
+    }
+
+    /// Reads no more of a stream, and asks the peer to stop.
+    pub fn stop(&mut self, key: ConnectionKey, stream: StreamId, code: u32) {
+        let Some(connection) = self.connection_mut(key) else { return };
+        let _ = connection.inner.recv_stream(stream).stop(VarInt::from_u32(code));
+        connection.dirty = true;
+    }
+
+    /// Streams of higher priority are sent first; 0 at the beginning.
+    pub fn set_priority(&mut self, key: ConnectionKey, stream: StreamId, priority: i32) {
+        if let Some(connection) = self.connection_mut(key) {
+            let _ = connection.inner.send_stream(stream).set_priority(priority);
+        }
+    }
+
+    /// Reads what has come on a stream, at most `most` bytes at a time. `None` if there is nothing at present; the second
+    /// value is true at the stream's end.
+    pub fn read(&mut self, key: ConnectionKey, stream: StreamId, most: usize) -> (Option<Bytes>, bool) {
+        let Some(connection) = self.connection_mut(key) else { return (None, false) };
+        let mut recv = connection.inner.recv_stream(stream);
+        let Ok(mut chunks) = recv.read(true) else { return (None, false) };
+        let (data, end) = match chunks.next(most) {
+            Ok(Some(chunk)) => (Some(chunk.bytes), false),
+            Ok(None) => (None, true),
+            Err(_) => (None, false),
+        };
+        let credit = chunks.finalize().should_transmit();
+        connection.received += data.as_ref().map_or(0, |data| data.len() as u64);
+        connection.dirty |= credit;
+        (data, end)
+    }
+
+    /// Closes a connection at once: what is not delivered is lost.
+    pub fn close(&mut self, now: Instant, key: ConnectionKey, code: u32) {
+        let at = self.clock.to_std(now);
+        if let Some(connection) = self.connection_mut(key) {
+            connection.inner.close(at, VarInt::from_u32(code), Bytes::new());
+            connection.dirty = true;
+        }
+    }
+
+    /// Whether a connection is established.
+    pub fn is_connected(&self, key: ConnectionKey) -> bool {
+        self.connection(key).is_some_and(|connection| connection.connected && !connection.over)
+    }
+
+    /// Whether a connection is no more.
+    pub fn is_over(&self, key: ConnectionKey) -> bool {
+        self.connection(key).is_none_or(|connection| connection.over || connection.inner.is_closed())
+    }
+
+    /// A ticket with which the next connection to the same server is resumed; `None` before the server has shown its
+    /// parameters. `early_data` allows 0-RTT.
+    pub fn ticket(&self, key: ConnectionKey, early_data: bool) -> Option<Ticket> {
+        Ticket::of(self.connection(key)?.inner.crypto_session(), early_data)
+    }
+
+    /// Bytes of all streams that were read, in order.
+    pub fn received_bytes(&self, key: ConnectionKey) -> u64 {
+        self.connection(key).map_or(0, |connection| connection.received)
+    }
+
+    /// Counters of a connection, as far as they have a meaning in QUIC: `fast_retransmits` are loss events, `timeouts` those of
+    /// persistent congestion.
+    pub fn stats(&self, key: ConnectionKey) -> Stats {
+        self.connection(key).map_or_else(Stats::default, |connection| {
+            let measured = connection.shared.lock().measured;
+            Stats {
+                fast_retransmits: measured.loss_events,
+                ecn_reductions: measured.ecn_events,
+                timeouts: measured.persistent_congestion,
+                rtt_samples: measured.rtt_samples,
+                rtt_sum: measured.rtt_sum,
+                rtt_min: measured.rtt_min,
+                rtt_max: measured.rtt_max,
+                ..connection.stats.clone()
+            }
+        })
+    }
+
+    /// quinn-proto's own counters: datagrams, frames by type, lost packets.
+    pub fn quinn_stats(&self, key: ConnectionKey) -> Option<quinn_proto::ConnectionStats> {
+        Some(self.connection(key)?.inner.stats())
+    }
+
+    /// What the sender has measured.
+    pub fn measured(&self, key: ConnectionKey) -> Option<Measured> {
+        Some(self.connection(key)?.shared.lock().measured)
+    }
+
+    /// Congestion window in bytes.
+    pub fn window(&self, key: ConnectionKey) -> u64 {
+        self.connection(key).map_or(0, |connection| connection.shared.lock().window())
+    }
+
+    /// Slow start threshold in bytes; `None` while there is none.
+    pub fn ssthresh(&self, key: ConnectionKey) -> Option<u64> {
+        self.connection(key)?.shared.lock().ssthresh()
+    }
+
+    /// Time under each limit.
+    pub fn limited_time(&self, now: Instant, key: ConnectionKey) -> LimitedTime {
+        self.connection(key).map_or_else(LimitedTime::default, |connection| connection.limits.total(now))
+    }
+
+    /// UDP payload of full datagrams at present.
+    pub fn mtu(&self, key: ConnectionKey) -> u16 {
+        self.connection(key).map_or(self.settings.mtu, |connection| connection.inner.stats().path.current_mtu)
+    }
+}
+
+/// A stream's number on the wire.
+pub fn number(stream: StreamId) -> u64 {
+    VarInt::from(stream).into_inner()
+}
+
+impl Connection {
+    fn poll_transmit(
+        &mut self,
+        now: Instant,
+        at: std::time::Instant,
+        settings: &Settings,
+    ) -> Option<Datagram> {
+        let hold = self.shared.lock().hold(now);
+        let mut bytes =
+            Vec::with_capacity(usize::from(settings.mtu.max(settings.mtu_discovery.unwrap_or(0))));
+        let Some(transmit) = self.inner.poll_transmit(at, 1, &mut bytes) else {
+            self.nothing_to_send(now, hold);
+            return None;
+        };
+        let content = self.content(&bytes, settings);
+        self.count(&content);
+        if content.in_flight {
+            self.shared.lock().sent(now, bytes.len() as u64, content.repeated_bytes > 0);
+        }
+        let ecn = if transmit.ecn.is_some() && settings.ecn { Ecn::Ect0 } else { Ecn::NotEct };
+        Some(Datagram { to: transmit.destination, ecn, bytes, content })
+    }
+
+    /// What is in a datagram that was just made.
+    fn content(&mut self, bytes: &[u8], settings: &Settings) -> Content {
+        if let Session::Real { .. } = settings.session {
+            // Nothing can be read. It counts as in flight unless it has nothing but ACKs, which fit into a small packet.
+            let acks = self.inner.stats().frame_tx.acks;
+            let bare = acks > std::mem::replace(&mut self.acks, acks) && bytes.len() < 100;
+            return Content { in_flight: !bare, ..Content::default() };
+        }
+        let mut repeated = 0;
+        let outgoing = &mut self.outgoing;
+        // The peer chose the length of the IDs; both ends have the same settings.
+        let mut content = frames::read(bytes, usize::from(settings.cid_length), |stream, offset, length| {
+            let sent = &mut outgoing.entry(stream).or_default().sent;
+            repeated += sent.saturating_sub(offset).min(length);
+            *sent = (*sent).max(offset + length);
+        });
+        content.repeated_bytes = repeated as u32;
+        content
+    }
+
+    fn count(&mut self, content: &Content) {
+        let stats = &mut self.stats;
+        if content.stream_bytes > 0 {
+            stats.data_segments_sent += 1;
+            stats.data_bytes_sent += u64::from(content.stream_bytes);
+            stats.retransmitted_segments += u64::from(content.repeated_bytes > 0);
+            stats.retransmitted_bytes += u64::from(content.repeated_bytes);
+        } else if !content.in_flight {
+            stats.pure_acks_sent += 1;
+        }
+    }
+
+    /// What is the limit now that nothing more leaves.
+    fn nothing_to_send(&mut self, now: Instant, hold: Hold) {
+        let mut core = self.shared.lock();
+        let asked = core.asked || (core.is_quinns() && core.is_full());
+        self.release = match hold {
+            Hold::Until(release) if asked => Some(release),
+            _ => None,
+        };
+        let limit = if self.over || self.inner.is_closed() {
+            Limit::Closed
+        } else if !self.connected {
+            Limit::Handshake
+        } else if asked {
+            core.held();
+            match hold {
+                Hold::Until(_) => Limit::Pacing,
+                _ if core.in_recovery() => Limit::Recovery,
+                _ if core.in_slow_start() => Limit::SlowStart,
+                _ => Limit::Cwnd,
+            }
+        } else {
+            core.limited_by_application();
+            if self.outgoing.values().any(|outgoing| outgoing.blocked) {
+                Limit::ReceiverWindow
+            } else {
+                Limit::Application
+            }
+        };
+        drop(core);
+        self.limits.set(now, limit);
+    }
+
+    /// Hands ACKs to congestion control and reports what changed.
+    fn report_congestion(&mut self, now: Instant, tell: &mut impl FnMut(Event)) {
+        let mut core = self.shared.lock();
+        let in_flight = core.measured.in_flight;
+        let ended = core.report_acks(now);
+        let (measured, seen) = (core.measured, self.seen);
+        self.seen = measured;
+        drop(core);
+        if ended {
+            tell(Event::RecoveryEnd);
+        }
+        if measured.loss_events > seen.loss_events {
+            tell(Event::LossEvent { in_flight });
+        }
+        if measured.ecn_events > seen.ecn_events {
+            tell(Event::EcnEvent);
+        }
+        if measured.persistent_congestion > seen.persistent_congestion {
+            tell(Event::PersistentCongestion);
+        }
+    }
+
+    fn take(
+        &mut self,
+        now: Instant,
+        event: quinn_proto::Event,
+        by_owner: bool,
+        zeros: &Bytes,
+        tell: &mut impl FnMut(Event),
+    ) {
+        match event {
+            quinn_proto::Event::Connected => {
+                self.connected = true;
+                self.shared.lock().established(now);
+                tell(Event::Connected);
+            }
+            quinn_proto::Event::ConnectionLost { reason } => {
+                use quinn_proto::ConnectionError::{ApplicationClosed, LocallyClosed};
+                self.limits.set(now, Limit::Closed);
+                let closed = matches!(reason, LocallyClosed | ApplicationClosed(_));
+                tell(Event::Lost { reason: reason.to_string(), closed });
+            }
+            quinn_proto::Event::Stream(StreamEvent::Opened { dir }) => {
+                while let Some(stream) = self.inner.streams().accept(dir) {
+                    tell(Event::Opened(stream));
+                    self.read(stream, by_owner, tell);
+                }
+            }
+            quinn_proto::Event::Stream(StreamEvent::Readable { id }) => self.read(id, by_owner, tell),
+            quinn_proto::Event::Stream(StreamEvent::Writable { id }) => {
+                match self.outgoing.get_mut(&number(id)) {
+                    Some(outgoing) if outgoing.by_owner => {
+                        outgoing.blocked = false;
+                        tell(Event::Writable(id));
+                    }
+                    _ => self.fill(id, zeros),
+                }
+            }
+            quinn_proto::Event::Stream(StreamEvent::Finished { id }) => {
+                self.outgoing.remove(&number(id));
+                tell(Event::Acknowledged(id));
+            }
+            quinn_proto::Event::Stream(StreamEvent::Stopped { id, error_code }) => {
+                self.outgoing.remove(&number(id));
+                tell(Event::Stopped { stream: id, code: error_code.into_inner() });
+            }
+            quinn_proto::Event::Stream(StreamEvent::Available { .. })
+            | quinn_proto::Event::HandshakeDataReady
+            | quinn_proto::Event::DatagramReceived
+            | quinn_proto::Event::DatagramsUnblocked => {}
+        }
+    }
+
+    /// Reads all that has come in order, unless the owner does.
+    fn read(&mut self, stream: StreamId, by_owner: bool, tell: &mut impl FnMut(Event)) {
+        if by_owner {
+            return tell(Event::Readable(stream));
+        }
+        let mut recv = self.inner.recv_stream(stream);
+        let Ok(mut chunks) = recv.read(true) else { return };
+        let (mut bytes, mut end, mut reset) = (0, false, None);
+        loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => bytes += chunk.bytes.len() as u64,
+                Ok(None) => {
+                    end = true;
+                    break;
+                }
+                Err(ReadError::Blocked) => break,
+                Err(ReadError::Reset(code)) => {
+                    reset = Some(code.into_inner());
+                    break;
+                }
+            }
+        }
+        let _ = chunks.finalize();
+        self.received += bytes;
+        if bytes > 0 || end {
+            tell(Event::Received { stream, bytes, end });
+        }
+        if let Some(code) = reset {
+            tell(Event::Reset { stream, code });
+        }
+    }
+
+    /// Hands quinn-proto as much of what waits on a stream as flow control allows.
+    fn fill(&mut self, stream: StreamId, zeros: &Bytes) {
+        let Some(outgoing) = self.outgoing.get_mut(&number(stream)) else { return };
+        let mut send = self.inner.send_stream(stream);
+        outgoing.blocked = false;
+        while outgoing.waiting > 0 {
+            let length = outgoing.waiting.min(zeros.len() as u64) as usize;
+            match send.write_chunks(&mut [zeros.slice(..length)]) {
+                Ok(written) if outgoing.waiting < u64::MAX => outgoing.waiting -= written.bytes as u64,
+                Ok(_) => {}
+                Err(WriteError::Blocked) => {
+                    outgoing.blocked = true;
+                    return;
+                }
+                Err(_) => outgoing.waiting = 0,
+            }
+        }
+        if std::mem::take(&mut outgoing.finish) {
+            // A stream that the peer has stopped is over already.
+            let _ = send.finish();
+        }
+    }
+}
