@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import longhaul
-from longhaul.studies import Case, Decision, Experiment, Figure, Results, Study, Target, drawing, verdict
+from longhaul.studies import Case, Claim, Decision, Experiment, Figure, Results, Study, Target, drawing, verdict
 
 RATE = 2e6
 
@@ -80,4 +80,11 @@ STUDY = Study(
     ],
     decisions=[Decision("A1", "How many?", "Four.")],
     findings={"What was found": "Nothing."},
+    claims=[
+        Claim("A link is used by anybody.", ("F1.1",)),
+        Claim("More flows use less, and longer queues are used more.", ("F1.2", "F2.1"), "More flows use more."),
+    ],
+    leading=["1.2"],
+    gap="there is none.",
+    smoke=("tiny", "quick"),
 )  # fmt: skip

@@ -28,16 +28,18 @@ def full() -> studies.Campaign:
 
 def test_the_grid_is_the_studys(full):
     # Specification, "Size of the campaign": points x queues x seeds. E12 has a run without the defect beside the other;
-    # E11 ten seeds instead of one.
+    # E1, E7 and E11 ten seeds instead of one.
     planned = Counter(full.experiments[run.cell] for run in full.plan.runs)
     assert planned == {
-        "E1": 4, "E2": 400, "E3": 300, "E4": 780, "E5": 140, "E6": 400, "E7": 1, "E8": 500, "E9": 800, "E10": 1820, "E11": 40, "E12": 2,
+        "E1": 40, "E2": 400, "E3": 300, "E4": 780, "E5": 140, "E6": 400, "E7": 10, "E8": 500, "E9": 800, "E10": 1820, "E11": 40, "E12": 2,
     }  # fmt: skip
 
 
 def test_the_grid_once_is_the_first_seed_of_the_full_scale(full):
     grid = studies.plan(STUDY, "grid", Path("unused"))
-    assert {run.run_id for run in grid.plan.runs} == {run.run_id for run in full.plan.runs if run.seed == 1}
+    # E8 is cheap and has five seeds at every scale.
+    once = {run.run_id for run in grid.plan.runs if run.seed == 1}
+    assert once == {run.run_id for run in full.plan.runs if run.seed == 1}
 
 
 def test_experiments_share_runs(full):
@@ -173,7 +175,7 @@ def test_the_small_scale_reproduces_the_exact_numbers(command, tmp_path):
         "E11.3",
     ):
         assert targets[name]["verdict"] == "reproduced", targets[name]
-    # One seed decides each of these six: a standard flow at a loss rate of 1e-3 has 17.5 to 19.8 Mbit/s under six seeds.
-    assert "5 of 6" in targets["E8.1"]["measured"] or "6 of 6" in targets["E8.1"]["measured"], targets["E8.1"]
+    # Medians of five seeds: single seeds of a standard flow at a loss rate of 1e-3 have 17.5 to 19.8 Mbit/s.
+    assert targets["E8.1"]["verdict"] == "reproduced", targets["E8.1"]
     assert targets["E2.1"]["verdict"] == "not run"
     assert (tmp_path / "out" / "tiny" / "figures" / "figure-6.38.png").exists()

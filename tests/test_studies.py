@@ -98,7 +98,10 @@ def test_a_study_at_its_small_scale(command, tmp_path, runs_made):
     outcome = command("reproduce", "fake", "--scale", "tiny", "--out", out)
     assert outcome.code == 0, outcome.err
     assert len(runs_made) == 3
-    assert "4 targets: 2 reproduced, 1 not reproduced, 1 not run" in outcome.out
+    assert "3 of the paper's targets: 1 reproduced, 1 not reproduced, 1 not run; 1 other target" in outcome.out
+    assert outcome.out.rstrip().endswith(
+        "refuted: More flows use less, and longer queues are used more. (More flows use more.)"
+    )
     assert "since more flows use more" in outcome.out
     assert verdicts(out / "tiny" / "targets.json") == {
         "F0.1": "reproduced", "F1.1": "reproduced", "F1.2": "not", "F2.1": "not run",
@@ -247,8 +250,61 @@ def test_the_document_shows_all_scales(command, tmp_path):
     assert command("reproduce", "fake", "--scale", "quick", "--out", out, "--document", docs, "-q").code == 0
     text = (docs / "fake.md").read_text()
     assert "tiny: measured | verdict | quick: measured | verdict" in text
+    # Claims first, then the leading figure, then the counts; the other figures at the end.
+    places = [
+        text.index(part)
+        for part in ("## What was claimed", "fake/figure-1.2.png", "## How many targets", "fake/figure-1.1.png")
+    ]
+    assert places == sorted(places)
+    assert "Scale `quick`, 2 seeds at each point." in text
+    assert max(len(cell) for line in text.splitlines() if line.startswith("|") for cell in line.split("|")) <= 122
     assert (docs / "fake" / "figure-1.2.png").exists()
     assert "](fake/figure-1.2.png)" in text
+
+
+def test_headlines_count_the_papers_own_numbers_and_claims(command, tmp_path):
+    command("reproduce", "fake", "--scale", "quick", "--out", tmp_path / "out", "-q")
+    content = json.loads((tmp_path / "out" / "quick" / "targets.json").read_text())
+    assert content["verdicts"] == {"reproduced": 2, "partly": 0, "not": 1, "not run": 0}
+    assert content["verdicts_by_origin"]["arithmetic"] == {"reproduced": 1, "partly": 0, "not": 0, "not run": 0}
+    assert [target["origin"] for target in content["targets"]] == ["arithmetic", "claim", "claim", "claim"]
+    assert [claim["verdict"] for claim in content["claims"]] == ["confirmed", "depends"]
+    # F1 with n = 2, F1 with every n, F2 with both limits; n = 2 is a run of either.
+    assert content["runs_used"] == 10
+
+
+def test_every_target_has_a_class_and_arithmetic_needs_no_run():
+    for name in studies.STUDIES:
+        study = studies.find(name)
+        for target in study.targets:
+            assert (target.origin == "arithmetic") == (not target.experiments), target.id
+            assert not target.same_as or target.same_as in {other.id for other in study.targets}, target.id
+        assert any(target.counts for target in study.targets)
+
+
+def test_sttps_rows_count_once():
+    ids = [target.id for target in studies.find("sttp").targets]
+    assert len(ids) == len(set(ids))
+    assert not [name for name in ids if "half" in name]
+
+
+def test_a_verdict_on_random_runs_needs_five_seeds(tmp_path):
+    import dataclasses
+
+    strict = dataclasses.replace(fake_study.STUDY, smoke=())
+    campaign = studies.plan(strict, "quick", tmp_path / "out")
+    campaign.open()
+    campaign.run(campaign.missing(), jobs=1)
+    found = {item.target.id: item for item in studies.judge(strict, campaign.results())}
+    assert found["F1.1"].verdict == "not run"
+    assert "2 of the 5 seeds" in found["F1.1"].judgement.measured
+    assert found["F0.1"].verdict == "reproduced"
+    steady = [dataclasses.replace(experiment, steady="nothing is random") for experiment in strict.experiments]
+    found = {
+        item.target.id: item
+        for item in studies.judge(dataclasses.replace(strict, experiments=steady), campaign.results())
+    }
+    assert found["F1.1"].verdict == "reproduced"
 
 
 def test_another_result_is_not_written_over(command, tmp_path, sweep_file):
@@ -318,7 +374,7 @@ def test_a_run_has_time_series_where_a_case_wants_them(tmp_path):
             studies.Experiment("F1", "", "", lambda _: [Case({"n": 2}, fake_study.scenario(2, 30))]),
             studies.Experiment("F2", "", "", lambda _: [Case({"n": 2}, fake_study.scenario(2, 30), tables=True)]),
         ],
-        targets=[], figures=[],
+        targets=[], figures=[], claims=[], leading=[],
     )  # fmt: skip
     campaign = studies.plan(study, "tiny", tmp_path / "out")
     campaign.open()

@@ -77,7 +77,8 @@ def reproduce(request: Request) -> None:
         _print_outcome(outcome, wanted)
         typer.echo(f"figures:  {paths['figures']}")
         typer.echo(f"report:   {paths['report']}")
-        typer.echo(f"document: {paths['document']}")
+        typer.echo(f"document: {paths['document']}\n")
+        _print_conclusion(outcome)
 
 
 def _run(campaign: studies.Campaign, missing: Sequence[PlannedRun], request: Request) -> None:
@@ -113,6 +114,12 @@ def _print_outcome(outcome: studies.Outcome, wanted: Sequence[str] | None) -> No
     typer.echo(writing.summary(judged))
     undrawn = [drawn for drawn in outcome.drawn if drawn.png is None]
     _print_undrawn([drawn for drawn in undrawn if wanted is None or set(drawn.figure.experiments) & set(wanted)])
+
+
+def _print_conclusion(outcome: studies.Outcome) -> None:
+    """What held of the paper: the last lines."""
+    for line in writing.conclusion(outcome.held):
+        typer.echo(line)
 
 
 def _print_undrawn(undrawn: Sequence[Drawn]) -> None:
@@ -160,7 +167,10 @@ def _print_contents(
             "experiments": [{"id": e.id, "title": e.title, "section": e.section, "runs": runs[e.id]} for e in shown],
             "figures": [{"id": f.id, "title": f.title, "experiments": list(f.experiments)} for f in study.figures],
             "targets": [
-                {"id": t.id, "source": t.source, "paper": t.paper, "kind": t.kind, "experiments": list(t.experiments)}
+                {
+                    "id": t.id, "source": t.source, "paper": t.paper, "kind": t.kind, "origin": t.origin,
+                    "experiments": list(t.experiments),
+                }
                 for t in study.targets
             ],
         }  # fmt: skip

@@ -13,13 +13,13 @@ from pathlib import Path
 from .campaign import Campaign, plan
 from .drawing import draw_all, save_all
 from .judging import Judged, judge
-from .model import Case, Decision, Experiment, Figure, Study, Target
+from .model import Case, Claim, Decision, Experiment, Figure, Study, Target
 from .names import STUDIES, find
 from .results import NotRun, Results, Row, Table
 from .writing import Outcome, write_html, write_json, write_markdown
 
 __all__ = [
-    "STUDIES", "Campaign", "Case", "Decision", "Experiment", "Figure", "Judged", "NotRun", "Outcome", "Results", "Row", "Study",
+    "STUDIES", "Campaign", "Case", "Claim", "Decision", "Experiment", "Figure", "Judged", "NotRun", "Outcome", "Results", "Row", "Study",
     "Table", "Target", "document", "find", "judge", "outcome", "plan", "write",
 ]  # fmt: skip
 

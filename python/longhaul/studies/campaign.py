@@ -84,6 +84,7 @@ class Campaign:
     def results(self) -> Results:
         """The results so far."""
         measured = {run.run_id: metrics for run, metrics in self.store.rows()}
+        read: set[str] = set()
         seconds = {run_id: outputs.seconds_of(self.store.runs / run_id) for run_id in measured}
         rows = [
             Row(
@@ -95,6 +96,7 @@ class Campaign:
                 metrics=measured.get(run.run_id),
                 cpu_s=seconds.get(run.run_id, 0.0),
                 weight=run.weight,
+                read=read,
             )
             for run in self.plan.runs
         ]

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure as Drawing
 
 from ..outputs import write_atomically
 from ..plots.style import COLOURS, DASHES, styled
+from ..units import counted
 from .model import Figure, Study
 from .results import NotRun, Results
 from .verdict import median
@@ -45,9 +46,21 @@ def draw(figure: Figure, results: Results) -> Drawn:
     """One figure."""
     try:
         with style():
-            return Drawn(figure, png_of(figure.draw(results)))
+            drawing = figure.draw(results)
+            _sign(drawing, figure, results)
+            return Drawn(figure, png_of(drawing))
     except NotRun as missing:
         return Drawn(figure, None, str(missing))
+
+
+def _sign(drawing: Drawing, figure: Figure, results: Results) -> None:
+    """Writes scale and seeds below the axes, so that a figure alone says what it shows."""
+    least, most = results.seeds(figure.experiments)
+    if most:
+        seeds = counted(most, "seed") if least == most else f"{least} to {most} seeds"
+        drawing.supxlabel(
+            f"scale {results.scale}, {seeds} at each point", fontsize=6.5, color="0.4", x=0.99, ha="right"
+        )
 
 
 def style() -> Any:

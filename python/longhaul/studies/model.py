@@ -6,7 +6,7 @@ Running, evaluating, drawing and printing are the same for all studies and are i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 #: The comparison of a target: a number with its tolerance, a band for loose statements, an ordering of several
 #: values, a trend over a parameter.
 Kind = Literal["exact", "band", "ordering", "trend"]
+
+#: Whose a target is: a number that the paper prints, or a claim that it makes, and so the paper's own; a formula evaluated without a
+#: run; what follows from the paper's numbers, but is not printed there; a question of ours.
+Origin = Literal["number", "claim", "arithmetic", "derived", "ours"]
+ORIGINS: Mapping[Origin, str] = MappingProxyType({
+    "number": "the paper's number",
+    "claim": "the paper's claim",
+    "arithmetic": "arithmetic, without a run",
+    "derived": "derived from the paper",
+    "ours": "ours",
+})  # fmt: skip
+#: The origins that headlines count.
+OF_THE_PAPER: tuple[Origin, ...] = ("number", "claim")
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,8 @@ class Experiment:
     title: str
     section: str
     cases: Callable[[str], Sequence[Case]]
+    #: Why a single run is enough: nothing in it is drawn at random. Without this a verdict needs `SEEDS` runs of each point.
+    steady: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,39 @@ class Target:
     #: The experiments whose runs it needs; none for theory.
     experiments: tuple[str, ...] = ()
     reason: str = ""
+    #: Whose it is, where that does not follow from the rest (`origin`).
+    stated: Origin | None = None
+    #: The target that makes the same comparison, if the paper states it more than once; it is counted there.
+    same_as: str = ""
+
+    @property
+    def origin(self) -> Origin:
+        """Whose it is: arithmetic if it needs no run; otherwise as stated, or the paper's number or claim by its kind."""
+        if not self.experiments:
+            return "arithmetic"
+        return self.stated or ("number" if self.kind == "exact" else "claim")
+
+    @property
+    def counts(self) -> bool:
+        """Whether headlines count it: the paper's own, and each comparison once."""
+        return self.origin in OF_THE_PAPER and not self.same_as
+
+
+def classed(
+    targets: Sequence[Target], origins: Mapping[Origin, str], same: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Target, ...]:
+    """The targets with origins: names separated by commas, for each origin that does not follow by itself.
+
+    `same` has targets that repeat another's comparison, by name. Raises `ValueError` for a name that no target has.
+    """
+    stated = {name.strip(): origin for origin, names in origins.items() for name in names.split(",") if name.strip()}
+    known = {target.id for target in targets}
+    if unknown := (stated.keys() | same.keys() | set(same.values())) - known:
+        raise ValueError(f"no target is called {sorted(unknown)}")
+    return tuple(
+        replace(target, stated=stated.get(target.id, target.stated), same_as=same.get(target.id, target.same_as))
+        for target in targets
+    )
 
 
 def target(
@@ -106,6 +154,17 @@ class ResultTable:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What the paper says, in a sentence, and the targets that decide it; the document begins with these."""
+
+    text: str
+    #: The first one's measured value is shown.
+    targets: tuple[str, ...]
+    #: What it depends on, or why it does not hold; shown unless it is confirmed. At most 120 characters.
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Decision:
     """A point that the paper leaves open or contradicts itself in, with the decision."""
 
@@ -132,6 +191,14 @@ class Study:
     #: Paragraphs (Markdown) for the document, by heading: findings beyond single targets.
     findings: Mapping[str, str] = field(default_factory=dict)
     tables: Sequence[ResultTable] = ()
+    #: The paper's main claims, for the top of the document and the end of the terminal's output.
+    claims: Sequence[Claim] = ()
+    #: Ids of the figures that stand at the top, the most important first.
+    leading: Sequence[str] = ()
+    #: The largest difference without an explanation, in a sentence.
+    gap: str = ""
+    #: Scales that check the program only: their verdicts may rest on one seed.
+    smoke: tuple[str, ...] = ("tiny",)
 
     def __post_init__(self) -> None:
         """Checks that names are unique and references exist; raises `ValueError` otherwise."""
@@ -141,6 +208,12 @@ class Study:
             twice = {name for name in ids if ids.count(name) > 1}
             if twice:
                 raise ValueError(f"study {self.name}: {sorted(twice)} stand twice")
+        names = {target.id for target in self.targets}
+        for claim in self.claims:
+            if unknown := set(claim.targets) - names or len(claim.why) > 120:
+                raise ValueError(f"study {self.name}: claim {claim.text!r}: {unknown or 'the reason is too long'}")
+        if unknown := set(self.leading) - {figure.id for figure in self.figures}:
+            raise ValueError(f"study {self.name}: {sorted(unknown)} are no figures")
         known = {experiment.id for experiment in self.experiments}
         needing: list[Target | Figure | ResultTable] = [*self.targets, *self.figures, *self.tables]
         for item in needing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ class Row:
     #: CPU time of the run in seconds, if it is done.
     cpu_s: float = 0.0
     weight: float = 1.0
+    #: Run ids that something has read; shared by all rows of the results.
+    read: set[str] | None = field(default=None, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> float:
         """A metric's value."""
@@ -43,13 +45,19 @@ class Row:
         """A metric's value, or `None` where it is not defined."""
         if self.metrics is None:
             raise NotRun(f"{self.experiment} {_text(self.parameters)} seed {self.seed} has not been run")
+        self._note()
         return self.metrics.get(name)
 
     def result(self) -> Result:
         """The whole result, with its time series if they were kept."""
         if self.metrics is None:
             raise NotRun(f"{self.experiment} {_text(self.parameters)} seed {self.seed} has not been run")
+        self._note()
         return load_run(self.path)
+
+    def _note(self) -> None:
+        if self.read is not None:
+            self.read.add(self.run_id)
 
 
 class Points(dict[Any, Any]):
@@ -125,6 +133,17 @@ class Results:
         """The planned runs with their results."""
         self.scale = scale
         self.rows = list(rows)
+        #: Ids of the runs that were read so far; of rows that share this set.
+        self.read: set[str] = next((row.read for row in self.rows if row.read is not None), set())
+
+    def seeds(self, experiments: Sequence[str]) -> tuple[int, int]:
+        """The smallest and the largest number of finished runs at the points of some experiments; (0, 0) if none is finished."""
+        found: dict[tuple[Any, ...], int] = {}
+        for row in self.rows:
+            if row.experiment in experiments and row.metrics is not None:
+                key = (row.experiment, *row.parameters.items())
+                found[key] = found.get(key, 0) + 1
+        return (min(found.values()), max(found.values())) if found else (0, 0)
 
     def __getitem__(self, experiment: str) -> Table:
         """One experiment; one that is left out at this scale has no rows."""

@@ -1,6 +1,8 @@
 """Verdicts on measured values. All studies and scales use the same rules:
 
 * a number: reproduced within its tolerance, partly within twice that;
+* a number over seeds: the same of the mean; reproduced too if the paper's value lies in the mean's 95 % interval, and that reaches no
+  further than twice the tolerance;
 * a band: reproduced inside, partly if not further outside than a stated margin;
 * an ordering: reproduced if every comparison holds, partly if two thirds of them do;
 * a row of numbers: reproduced if all are, partly if at least half of it is;
@@ -15,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..errors import LonghaulError
+from ..stats import estimate
 from ..units import significant
 
 Verdict = Literal["reproduced", "partly", "not", "not run"]
@@ -51,6 +54,32 @@ def number(value: float, paper: float, within: float, *, unit: str = "", relativ
         return Judgement("not", str(value), allowed)
     off = f"{difference * 100:+.1f} %" if relative else f"{difference:+.3g}"
     return Judgement(_graded(abs(difference), within, 2 * within), f"{_shown(value, unit)} ({off})", allowed)
+
+
+def over_seeds(
+    values: Sequence[float], paper: float, within: float, *, unit: str = "", relative: bool = True
+) -> Judgement:
+    """A number measured with several seeds: its mean, or the paper's value in the mean's 95 % interval.
+
+    An interval that reaches further than twice the tolerance decides nothing: then the mean alone does.
+
+    >>> over_seeds([95.0, 96.0, 94.0, 95.5, 94.5], 95.9, 0.005, unit="Mbit/s")
+    Judgement(verdict='partly', measured='95 ± 0.982 Mbit/s (-0.9 %)')
+    >>> over_seeds([95.0, 96.0, 94.0, 95.5, 94.5], 95.9, 0.0075).verdict
+    'reproduced'
+    >>> over_seeds([95.0], 95.9, 0.01).measured
+    '95 (-0.9 %)'
+    """
+    found = estimate(list(values))
+    judged = number(found.mean, paper, within, unit=unit, relative=relative)
+    if found.n < 2 or not math.isfinite(found.mean):
+        return judged
+    half = found.high - found.mean
+    allowed = within * abs(paper) if relative else within
+    off = judged.measured.rpartition(" (")[2]
+    text = f"{significant(found.mean, 3)} ± {significant(half, 3)} {unit}".strip() + f" ({off}"
+    verdict = "reproduced" if found.low <= paper <= found.high and half <= 2 * allowed else judged.verdict
+    return Judgement(verdict, text, judged.tolerance)
 
 
 def band(value: float, low: float, high: float, *, margin: float = 0.0, unit: str = "") -> Judgement:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ... import asymmetric, designs
 from ...asymmetric import KB, LONGEST_HEADER, MSS, MSS_WITH_TIMESTAMPS, Line
-from ..model import target
+from ..model import classed, target
 from ..results import NotRun, Results, Row, Table
 from ..verdict import Judgement, band, both, holds, median, number
 from . import grids
@@ -312,7 +312,7 @@ def _filtered(results: Results) -> Judgement:
 
 
 _LONGEST = Line(28_800, header=LONGEST_HEADER)
-TARGETS = (
+_ALL = (
     target("N-01", "4.4", "a ping of 84 bytes over 1000 ms takes 1000 + 89 ms, and 31 ms of processing",
        _theory(1000 * (1 + Line(9600, header=84).ack_time), 1089, 1, "ms")),
     target("N-02", "F4.2", "ACKs that fill the line are 43 ms apart (40 to 50 measured)", _spacing, "limits", kind="band"),
@@ -374,3 +374,13 @@ TARGETS = (
     target("S-07", "6.3", "a fade longer than a round trip: only an RTO restarts the transfer", _long_fades, "argued", kind="ordering"),
     *ARGUED,
 )  # fmt: skip
+
+TARGETS = classed(
+    _ALL,
+    {
+        "number": "N-02, N-08, N-09, N-10, N-11, N-13, N-14, N-16, N-17, N-19, N-20, N-23b",
+        "claim": "S-02",
+        "derived": "N = 1, M2a",
+        "ours": "S-23c, ACC, ACC-a, ACC-b",
+    },
+)

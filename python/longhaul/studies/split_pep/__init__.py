@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ..model import Study
+from .claims import CLAIMS, GAP
 from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
 from .grids import EXPERIMENTS, SCALES
+from .tables import TABLES
 from .targets import TARGETS
 
 STUDY = Study(
@@ -23,4 +25,8 @@ STUDY = Study(
     figures=FIGURES,
     decisions=DECISIONS,
     findings=FINDINGS,
+    tables=TABLES,
+    claims=CLAIMS,
+    leading=("4.8", "4.5", "4.1"),
+    gap=GAP,
 )

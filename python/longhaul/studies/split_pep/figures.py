@@ -9,10 +9,11 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 
 from ...plots.style import COLOURS, DASHES
-from ..drawing import MARKERS, panels
+from ..drawing import MARKERS, line, panels
 from ..model import Figure
 from ..results import Metric, NotRun, Results
 from .measures import cwnd, delivery, fairness, utilisation
+from .scenarios import PACKET, PAYLOAD
 from .targets import long_hop, series_of
 
 _NAMES = {"none": "no PEP", "cubic": "PEP, CUBIC", "sack": "PEP, SACK"}
@@ -30,22 +31,24 @@ def _lines(
         for axes, queue in zip(all_axes, ("red", "droptail"), strict=True):
             axes.set_title("RED" if queue == "red" else "DropTail")
             for mode in _NAMES:
+                # Without the PEP there is one queue, the split link's: it stands beside both local queues.
+                tested = "droptail" if mode == "none" else queue
                 try:
-                    values = table.points(by, mode=mode, queue=queue)
+                    values = table.points(by, mode=mode, queue=tested)
                 except NotRun:
                     continue
                 for number, value in enumerate(reversed(values)):
                     try:
                         found: Mapping[float, list[float]] = table.spread(
-                            metric, over, mode=mode, queue=queue, **{by: value}
+                            metric, over, mode=mode, queue=tested, **{by: value}
                         )
                     except NotRun:
                         continue
                     x = list(found)
-                    line = list(_NAMES).index(mode)
+                    style = list(_NAMES).index(mode)
                     axes.plot(
-                        x, [float(np.median(runs)) for runs in found.values()], color=COLOURS[number % len(COLOURS)], marker=MARKERS[line],
-                        linestyle=DASHES[line], markersize=3.5, label=f"{_NAMES[mode]}, {label.format(value)}",
+                        x, [float(np.median(runs)) for runs in found.values()], color=COLOURS[number % len(COLOURS)], marker=MARKERS[style],
+                        linestyle=DASHES[style], markersize=3.5, label=f"{_NAMES[mode]}, {label.format(value)}",
                     )  # fmt: skip
                     drawn += 1
             if log:
@@ -88,10 +91,77 @@ def _hours(results: Results) -> Drawing:
     return drawing
 
 
+#: The thesis's payload without the PEP in Mbit/s, by queue in packets and number of flows (figures 4.2, 4.5, 4.6).
+PAPER_NONE = {
+    3000: {50: 95.0, 500: 93.3, 5: 96.2}, 1500: {50: 88.9, 500: 85.1, 5: 87.8}, 1000: {50: 87.9, 500: 81.5, 5: 78.4}, 600: {50: 84.0},
+}  # fmt: skip
+
+
 def _ftp(results: Results) -> Drawing:
-    return _lines(results, "ftp", "flows", utilisation, "packets", log=True, label="{}")(
-        "payload on the split link (Mbit/s)"
+    """Without the PEP at each queue, with the thesis's values as crosses; with it and CUBIC at any queue."""
+    table = results["sweep"] if results["sweep"].has(mode="none", traffic="ftp") else results["ftp"]
+    drawing, (left, right) = panels(2)
+    for number, packets in enumerate(table.points("packets", mode="none")[::-1]):
+        values = table.spread(utilisation, "flows", mode="none", packets=packets)
+        line(left, values, f"queue {packets}", number)
+        paper = PAPER_NONE.get(packets, {})
+        left.plot(
+            list(paper),
+            list(paper.values()),
+            "x",
+            color=COLOURS[number % len(COLOURS)],
+            markersize=8,
+            markeredgewidth=1.8,
+        )
+    left.plot([], [], "x", color="black", markersize=8, markeredgewidth=1.8, label="the thesis")
+    left.set_title("without the PEP")
+    for number, (queue, packets) in enumerate(
+        (q, p) for q in ("red", "droptail") for p in table.points("packets", mode="cubic", queue=q)[::-1]
+    ):
+        values = table.spread(utilisation, "flows", mode="cubic", queue=queue, packets=packets)
+        line(right, values, f"{'RED' if queue == 'red' else 'DropTail'} {packets}", number)
+    right.plot(
+        [5, 50, 500],
+        [94.2, 94.2, 94.1],
+        "x",
+        color="black",
+        markersize=8,
+        markeredgewidth=1.8,
+        label="the thesis, any queue",
     )
+    right.set_title("PEP with CUBIC, by its local queue")
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_xlabel("number of flows")
+        axes.legend(loc="lower right", fontsize=6.5)
+    left.set_ylabel("payload on the split link (Mbit/s)")
+    return drawing
+
+
+def _seconds_of_the_link(results: Results) -> Drawing:
+    """Figure 4.5: the split link's payload over time, 500 flows, queue 3000."""
+    drawing, (axes,) = panels()
+    for number, (mode, queue, label) in enumerate(
+        (("none", "droptail", "no PEP"), ("cubic", "red", "PEP, CUBIC, RED"))
+    ):
+        result = results["ftp"].where(mode=mode, queue=queue, packets=3000, flows=500)[0].result()
+        place = next(i for i, link in enumerate(result.summary["links"]) if link["name"] == "split.forward")
+        frame = result.links.filter((result.links["link"] == place) & (result.links["time_s"] > 100))[:200]
+        payload = frame["throughput_bps"].to_numpy() * PAYLOAD / PACKET / 1e6
+        axes.plot(
+            frame["time_s"].to_numpy(),
+            payload,
+            color=COLOURS[number],
+            linestyle=DASHES[number],
+            label=label,
+            linewidth=1,
+        )
+    for value, text in ((70, "the thesis: dips without"), (90, "the thesis: least with")):
+        axes.axhline(value, color="grey", linewidth=0.8, linestyle=":")
+        axes.text(101, value + 0.6, text, fontsize=6.5, color="0.35")
+    axes.set(xlabel="time (s)", ylabel="payload on the split link (Mbit/s)", ylim=(60, 100))
+    axes.legend(loc="lower right")
+    return drawing
 
 
 def _windows(results: Results) -> Drawing:
@@ -110,7 +180,7 @@ def _one(experiment: str, flows: int, flow: int, packets: int) -> Callable[[Resu
     def draw(results: Results) -> Drawing:
         drawing, (axes,) = panels()
         drawn = 0
-        for number, (mode, queue) in enumerate((("none", "red"), ("cubic", "red"), ("cubic", "droptail"))):
+        for number, (mode, queue) in enumerate((("none", "droptail"), ("cubic", "red"), ("cubic", "droptail"))):
             try:
                 row = results[experiment].where(mode=mode, queue=queue, packets=packets, flows=flows)[0]
             except NotRun:
@@ -119,7 +189,7 @@ def _one(experiment: str, flows: int, flow: int, packets: int) -> Callable[[Resu
                 continue
             values = series_of(row, flow)[:300]
             axes.plot(
-                300 + np.arange(len(values)),
+                np.arange(len(values)),
                 values,
                 linewidth=0.9,
                 color=COLOURS[number],
@@ -128,7 +198,7 @@ def _one(experiment: str, flows: int, flow: int, packets: int) -> Callable[[Resu
             drawn += 1
         if not drawn:
             raise NotRun("there are no time series at this scale")
-        axes.set(xlabel="time (s)", ylabel="throughput of one flow (Mbit/s)", ylim=(0, None))
+        axes.set(xlabel="time after the warm-up (s)", ylabel="throughput of one flow (Mbit/s)", ylim=(0, None))
         axes.legend()
         return drawing
 
@@ -159,10 +229,11 @@ def _control(results: Results) -> Drawing:
 
 FIGURES = (
     Figure("4.1", "the split connection over hours", "SACK grows by half a packet per round trip and needs hours to fill the link. CUBIC needs minutes.", _hours, ("long",)),
-    Figure("4.8", "payload on the split link over the number of flows", "Without the PEP the payload depends on the queue; with it, 300 packets are as good as 3000. Each queue has a colour.", _ftp, ("ftp",)),
-    Figure("4.3", "throughput of flow 23 of 50, queue 600", "An excerpt of 300 s.", _one("ftp", 50, 23, 600), ("ftp",)),
+    Figure("4.8", "payload on the split link over the number of flows", "Crosses are the thesis's numbers. Without the PEP the payload depends on the queue; with it, 300 packets are as good as 3000.", _ftp, ("ftp",)),
+    Figure("4.5", "the split link over time, 500 flows, queue 3000", "An excerpt of one run. Without the PEP windows fall together.", _seconds_of_the_link, ("ftp",)),
+    Figure("4.3", "throughput of flow 23 of 50, queue 600", "An excerpt of one run (figure 4.4 has the PEP with DropTail).", _one("ftp", 50, 23, 600), ("ftp",)),
     Figure("4.7", "windows of the senders over the queue", "With the PEP the senders' round trip ends at the proxy.", _windows, ("ftp",)),
-    Figure("4.10", "throughput of Pareto flow 547 of 750, queue 1500", "An excerpt of 300 s.", _one("pareto", 750, 547, 1500), ("pareto",)),
+    Figure("4.10", "throughput of Pareto flow 547 of 750, queue 1500 (and 4.11)", "An excerpt of one run. RED as the local queue gives short high peaks, DropTail a steadier share.", _one("pareto", 750, 547, 1500), ("pareto",)),
     Figure("4.12", "Pareto traffic: payload on the split link over the queue", "The thesis has a panel for each number of flows.", _pareto, ("pareto",)),
     Figure("control", "flow controls of the PEP, 50 FTP flows", "Delivery time: from the sender to the receiver's application, by Little's law.", _control, ("control",)),
 )  # fmt: skip

@@ -5,55 +5,60 @@ from __future__ import annotations
 from typing import Any
 
 from ..model import Case, Experiment
-from .scenarios import case
+from .scenarios import READINGS, case
 
 SCALES = {
     "tiny": "single runs of a minute, for continuous integration: a smoke test",
-    "quick": "a thinned grid, 400 s for runs with the PEP: shapes and orderings",
-    "full": "the thesis's grids, 2000 s for each run, and its long run of 10,000 s",
+    "quick": "the points that have numbers in the thesis, five seeds; 600 s (2000 s for up to 10 flows), with the PEP 300 s",
+    "full": "the same points with 2000 s for each run, and the thesis's whole grids with one seed for the figures",
 }
 
-#: Figures 4.8 and 4.12: packets of the queue under test, flows; the PEP's connection; disciplines.
+#: Figures 4.8 and 4.12: packets of the queue under test, flows; the PEP's connection; the local queue's disciplines.
 QUEUES = (3000, 1500, 1000, 600, 300)
 FTP_FLOWS = (1, 2, 3, 4, 5, 10, 25, 50, 100, 250, 500)
-PARETO_FLOWS = (500, 750, 1000, 1500)
+PARETO_FLOWS = (500, 650, 750, 1000, 1500)
 MODES = ("none", "cubic", "sack")
 KINDS = ("red", "droptail")
+#: Seeds at each point: they change when the flows start within the first second.
+SEEDS = 5
 
 #: Duration and warm-up of a run in seconds.
 _TIMES: dict[str, dict[str, Any]] = {
     "tiny": {"duration": 60, "warmup": 20},
-    "quick": {"duration": 400, "warmup": 150},
+    "quick": {"duration": 300, "warmup": 100},
     "full": {"duration": 2000, "warmup": 300},
 }
+#: Without the PEP: a window of a fiftieth of the pipe halves every 40 s, one of a fifth every 190 s.
+_MANY: dict[str, Any] = {"duration": 600, "warmup": 200}
+
+
+def _kinds(mode: str) -> tuple[str, ...]:
+    """Disciplines of the queue under test: without the PEP it is the split link's own, which is DropTail (decision D5)."""
+    return ("droptail",) if mode == "none" else KINDS
+
+
+def _times(scale: str, mode: str, flows: int) -> dict[str, Any]:
+    if scale == "quick" and mode == "none":
+        return _MANY if flows > 10 else _TIMES["full"]
+    return _TIMES[scale]
 
 
 def ftp(scale: str) -> list[Case]:
     """S2 to S8, figures 4.2 to 4.8: flows that always have data to send."""
     if scale == "tiny":
-        points = [("none", "red", 3000, 5), ("cubic", "red", 300, 5)]
-    elif scale == "quick":
-        # Without the PEP few flows take long to fill the link: as long as at the full scale.
-        points = [
-            ("none", kind, packets, flows)
-            for kind in KINDS
-            for packets in (3000, 1000, 300)
-            for flows in (1, 5, 25, 50)
-        ]
-        points += [("cubic", kind, packets, flows) for kind in KINDS for packets in (3000, 300) for flows in (50,)]
-        points += [("cubic", "droptail", packets, flows) for packets in (3000, 300) for flows in (1, 5)]
+        points = [("none", "droptail", 3000, 5), ("cubic", "red", 300, 5)]
     else:
-        points = [
-            (mode, kind, packets, flows)
-            for mode in MODES
-            for kind in KINDS
-            for packets in QUEUES
-            for flows in FTP_FLOWS
-        ]
+        points = [("none", "droptail", packets, flows) for flows in (1, 50) for packets in QUEUES]
+        points += [("none", "droptail", packets, flows) for flows in (5, 500) for packets in (3000, 1500, 1000)]
+        points += [("none", "droptail", 1000, flows) for flows in (10, 25)]
+        points += [("cubic", kind, packets, 50) for kind in KINDS for packets in (3000, 600, 300)]
+        points += [("cubic", "droptail", packets, flows) for flows in (1, 5) for packets in (3000, 300)]
+        points += [("cubic", "red", packets, 500) for packets in (3000, 1000)]
+        points += [("sack", "red", 600, 50)]
     return [
         case(
-            *point, tables=scale == "full" and point[3] == 50 and point[2] in (3000, 600),
-            **_TIMES["full" if scale == "quick" and point[0] == "none" else scale],
+            *point, replications=1 if scale == "tiny" else SEEDS,
+            tables=scale != "tiny" and point[2:] in ((600, 50), (3000, 500)), **_times(scale, point[0], point[3]),
         )
         for point in points
     ]  # fmt: skip
@@ -63,22 +68,30 @@ def pareto(scale: str) -> list[Case]:
     """S9 to S11, figures 4.9 to 4.12: on/off sources."""
     if scale == "tiny":
         return []
-    modes = ("none", "cubic")
-    if scale == "quick":
-        points = [(mode, kind, packets, 750) for mode in modes for kind in KINDS for packets in (3000, 300)]
-        times: dict[str, Any] = {"duration": 200, "warmup": 60}
-    else:
-        points = [
-            (mode, kind, packets, flows)
-            for mode in modes
-            for kind in KINDS
-            for packets in QUEUES
-            for flows in PARETO_FLOWS
-        ]
-        times = _TIMES[scale]
+    points = [("none", "droptail", packets, 750) for packets in QUEUES]
+    points += [("none", "droptail", 600, flows) for flows in (500, 650, 1500)]
+    points += [("cubic", "red", packets, 750) for packets in (3000, 1500, 1000)]
+    points += [("cubic", "droptail", packets, 750) for packets in (3000, 1500, 600)]
+    points += [("cubic", "red", 600, 500), ("cubic", "droptail", 600, 1500)]
+    points += [("cubic", "red", packets, 1500) for packets in (3000, 1500)]
+    times: dict[str, Any] = {"duration": 200, "warmup": 60} if scale == "quick" else _TIMES[scale]
     return [
-        case(*point, traffic="pareto", tables=scale == "full" and point[3] == 750 and point[2] == 1500, **times)
-        for point in points
+        case(*point, traffic="pareto", replications=SEEDS, tables=point[2:] == (1500, 750), **times) for point in points
+    ]
+
+
+def sweep(scale: str) -> list[Case]:
+    """The whole grids of figures 4.8 and 4.12, one seed at each point; no target is judged by them."""
+    if scale != "full":
+        return []
+    grids = (("ftp", MODES, FTP_FLOWS), ("pareto", ("none", "cubic"), PARETO_FLOWS))
+    return [
+        case(mode, kind, packets, flows, traffic=traffic, parameters={"traffic": traffic}, **_TIMES[scale])
+        for traffic, modes, numbers in grids
+        for mode in modes
+        for kind in _kinds(mode)
+        for packets in QUEUES
+        for flows in numbers
     ]
 
 
@@ -87,7 +100,28 @@ def long_run(scale: str) -> list[Case]:
     if scale == "tiny":
         return []
     modes = {"quick": ("sack",), "full": ("sack", "cubic")}[scale]
-    return [case(mode, "red", 600, 10, tables=True, duration=10_000, warmup=300) for mode in modes]
+    return [case(mode, "red", 600, 10, replications=SEEDS, tables=True, duration=10_000, warmup=300) for mode in modes]
+
+
+#: Numbers of flows and queues of the table of readings: those with numbers in the thesis.
+READ_AT: dict[int, tuple[int, ...]] = {
+    50: (3000, 1500, 1000, 600),
+    5: (3000, 1500, 1000),
+    500: (3000, 1500, 1000),
+    1: (3000, 1000),
+}
+
+
+def readings(scale: str) -> list[Case]:
+    """What the thesis leaves open about a run without the PEP, one change at a time; one seed."""
+    if scale == "tiny":
+        return []
+    return [
+        case("none", "droptail", packets, flows, parameters={"reading": name}, reading=name, **_times("quick", "none", flows))
+        for name in READINGS
+        for flows, queues in READ_AT.items()
+        for packets in queues
+    ]  # fmt: skip
 
 
 #: Beyond the thesis: how the PEP holds senders back, and how many connections cross the long hop.
@@ -107,9 +141,18 @@ def flow_control(scale: str) -> list[Case]:
     """Beyond the thesis: its local queue compared with windows that close, and connections of the long hop."""
     if scale == "tiny":
         return []
-    none = case("none", "droptail", 600, 50, parameters={"variant": "no PEP"}, **_TIMES["quick"])
+    none = case("none", "droptail", 600, 50, parameters={"variant": "no PEP"}, replications=SEEDS, **_MANY)
     with_pep = [
-        case("cubic", "droptail", 600, 50, parameters={"variant": name}, pep=settings, **_TIMES["quick"])
+        case(
+            "cubic",
+            "droptail",
+            600,
+            50,
+            parameters={"variant": name},
+            pep=settings,
+            replications=SEEDS,
+            **_TIMES["quick"],
+        )
         for name, settings in VARIANTS.items()
     ]
     return [none, *with_pep]
@@ -118,6 +161,8 @@ def flow_control(scale: str) -> list[Case]:
 EXPERIMENTS = (
     Experiment("ftp", "FTP flows: queues, flows, with and without the PEP", "4.2 to 4.8", ftp),
     Experiment("pareto", "Pareto on/off flows", "4.9 to 4.12", pareto),
+    Experiment("sweep", "The whole grids of figures 4.8 and 4.12", "4.8, 4.12", sweep),
     Experiment("long", "The shared connection over hours", "4.1", long_run),
+    Experiment("readings", "Readings of a run without the PEP", "1.3, 4.3", readings),
     Experiment("control", "Flow control of the PEP", "beyond the thesis", flow_control),
 )

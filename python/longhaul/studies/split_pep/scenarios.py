@@ -27,11 +27,24 @@ PARETO = {
     "kind": "on_off", "rate": "304762 bit/s", "message": "1000 B", "on": {"pareto": "500 ms", "shape": 1.5},
     "off": {"pareto": "500 ms", "shape": 1.5},
 }  # fmt: skip
-#: What ns-2's one-way agents do: no handshake, no timestamps, an ACK counts one segment, receivers delay ACKs by 100 ms.
-TCP = {
+#: What ns-2's one-way agents do: no handshake, no timestamps, an ACK counts one segment, receivers acknowledge every packet (decision D1).
+TCP: dict[str, Any] = {
     "variant": "sack", "congestion": {"kind": "reno", "counting": "acks"}, "slow_start": {"kind": "standard", "counting": "acks"},
-    "mss": "1000 B", "initial_window": "2 packets", "receive_buffer": "unlimited", "delayed_ack": "100 ms", "timestamps": False,
-    "established": True, "rto": {"min": "1 s", "granularity": "10 ms"},
+    "mss": "1000 B", "initial_window": "2 packets", "receive_buffer": "unlimited", "delayed_ack": "off", "ack_every": 1,
+    "timestamps": False, "established": True, "rto": {"min": "1 s", "granularity": "10 ms"},
+}  # fmt: skip
+#: The sinks of the split nodes delay ACKs (the thesis's `TCPSink/Sack1/DelAck/Split`).
+DELAYED: dict[str, Any] = {"delayed_ack": "100 ms", "ack_every": 2}
+#: The readings of a run without the PEP (decisions D1, D2, D5), by what they change in the one that is taken: the network and the
+#: flows. The first is the one that is taken.
+READINGS: dict[str, dict[str, Any]] = {
+    "as taken": {},
+    "delayed ACKs": {"tcp": DELAYED},
+    "RED as printed": {"discipline": "red"},
+    "RED, delayed ACKs": {"discipline": "red", "tcp": DELAYED},
+    "access 1 Gbit/s": {"access_rate": "1 Gbit/s"},
+    "all start at once": {"start": "0 s"},
+    "jitter of 1 ms": {"overhead": "1 ms"},
 }  # fmt: skip
 #: The split connection's congestion control, by the name of the mode; CUBIC is that of Linux at the time (decision D8).
 MODES: dict[str, Any] = {"cubic": {"kind": "cubic", "beta": 0.8, "counting": "bytes"}, "sack": TCP["congestion"]}
@@ -54,14 +67,18 @@ def scenario(
     duration: int = 2000,
     warmup: int = 200,
     pep: dict[str, Any] | None = None,
+    reading: str = "as taken",
 ) -> Scenario:
     """One run: without the PEP (`none`), or with a split connection of `cubic` or `sack`; the queue under test and the flows.
 
-    `pep` changes settings of the split beyond the thesis.
+    Without the PEP the queue under test is the split link's, with it split start's local queue. `pep` changes settings of the split
+    beyond the thesis, `reading` what the thesis leaves open (`READINGS`).
     """
-    tested = queue(queue_kind, packets)
+    changes = READINGS[reading]
+    tested = queue(changes.get("discipline", queue_kind), packets)
     on_link = tested if mode == "none" else {"kind": "droptail", "limit": f"{LINK_QUEUE} packets"}
     app = {"kind": "bulk"} if traffic == "ftp" else PARETO
+    jitter = {"send_overhead": changes["overhead"]} if "overhead" in changes else {}
     built = (
         Scenario(
             f"{flows} {traffic} flows, {mode}, {queue_kind} {packets}",
@@ -69,15 +86,18 @@ def scenario(
         )
         .link("split", "start", "end", rate="100 Mbit/s", delay="250 ms", queue=on_link)
         .flow(
-            "start", "end", name="flows", count=flows, start={"uniform": ["0 s", "1 s"]}, app=app, tcp=TCP,
-            access={"rate": "100 Mbit/s", "delay": "5 ms", "queue": {"kind": "droptail", "limit": "100 packets"}},
+            "start", "end", name="flows", count=flows, start=changes.get("start", {"uniform": ["0 s", "1 s"]}), app=app,
+            tcp=TCP | changes.get("tcp", {}), **jitter,
+            access={
+                "rate": changes.get("access_rate", "100 Mbit/s"), "delay": "5 ms", "queue": {"kind": "droptail", "limit": "100 packets"},
+            },
         )
     )  # fmt: skip
     if mode == "none":
         return built
     long = {
         "variant": "sack", "congestion": MODES[mode], "slow_start": TCP["slow_start"], "initial_window": "2 packets",
-        "receive_buffer": "unlimited", "delayed_ack": "100 ms", "timestamps": False, "rto": TCP["rto"],
+        "receive_buffer": "unlimited", **DELAYED, "timestamps": False, "rto": TCP["rto"],
     }  # fmt: skip
     settings: dict[str, Any] = {
         "peer": "end", "framing": "pepid", "long": long,

@@ -30,8 +30,8 @@ COMPARED = ("reno", "vegas", *VERSIONS)
 
 SCALES = {
     "tiny": "short runs of a few points, for continuous integration",
-    "quick": "every row of every table once, at full length; fewer points of experiment 6",
-    "full": "ten seeds; experiment 6 once with every number of nodes",
+    "quick": "every row of every table with five seeds, at full length; fewer points of experiment 6",
+    "full": "ten seeds; experiment 6 with every number of nodes and five seeds",
 }
 #: Experiment 6: multiples of three.
 MIXED = tuple(range(3, 100, 3))
@@ -65,7 +65,7 @@ _HALF: Settings = {"timeout_factor": 0.5}
 
 
 def _seeds(scale: str) -> int:
-    return 10 if scale == "full" else 1
+    return {"quick": 5, "full": 10}.get(scale, 1)
 
 
 def _thin(scale: str, values: tuple[Any, ...], tiny: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -171,7 +171,7 @@ def mixed(scale: str) -> list[Case]:
         return flows(built, groups)
 
     return [
-        Case({"n": count, "version": version}, scenario(count, version), weight=duration / 60)
+        Case({"n": count, "version": version}, scenario(count, version), 1 if scale == "tiny" else 5, weight=duration / 60)
         for count in counts for version in VERSIONS
     ]  # fmt: skip
 
@@ -295,7 +295,7 @@ RIVALS = ("nobody", "cubic", "bbr")
 
 def modern(scale: str) -> list[Case]:
     """50 Mbit/s and 600 ms: pages, keystrokes and transfers of one protocol, together with transfers of CUBIC or BBR."""
-    seeds = {"tiny": 1, "quick": 1, "full": 10}[scale]
+    seeds = _seeds(scale)
     points = [(user, rival) for user in FOREGROUND for rival in RIVALS]
     return [
         Case({"protocol": user, "rival": rival}, modern_path(user, rival, duration={"tiny": 30, "quick": 200, "full": 300}[scale]), seeds, weight=3)
@@ -304,13 +304,13 @@ def modern(scale: str) -> list[Case]:
 
 
 EXPERIMENTS = (
-    Experiment("functional", "Experiment 1: six sources, one after the other, at 64 kbit/s", "4.2.1", functional),
-    Experiment("first", "Experiment 1 with other readings: buffers, windows, buckets", "4.2.1", first),
-    Experiment("transfers", "Experiment 2: bulk transfers at 2 Mbit/s", "4.2.2", transfers),
-    Experiment("fairness", "Experiment 3: fairness at 128 kbit/s", "4.2.3", fairness),
-    Experiment("video", "Experiment 4: films at 0.5 Mbit/s", "4.2.4", video),
-    Experiment("requests", "Experiment 5: requests at 0.5 Mbit/s", "4.2.5", requests),
-    Experiment("mixed", "Experiment 6: three protocols at 100 Mbit/s", "4.2.6", mixed),
+    Experiment("functional", "Experiment 1: six sources, one after the other, at 64 kbit/s", "4.1.1", functional),
+    Experiment("first", "Experiment 1 with other readings: buffers, windows, buckets", "4.1.1", first),
+    Experiment("transfers", "Experiment 2: bulk transfers at 2 Mbit/s", "4.2.1", transfers),
+    Experiment("fairness", "Experiment 3: fairness at 128 kbit/s", "4.2.2", fairness),
+    Experiment("video", "Experiment 4: films at 0.5 Mbit/s", "4.2.3", video),
+    Experiment("requests", "Experiment 5: requests at 0.5 Mbit/s", "4.2.4", requests),
+    Experiment("mixed", "Experiment 6: three protocols at 100 Mbit/s", "4.2.5", mixed),
     Experiment("long", "Long runs at 0.8 Mbit/s", "5.2", long_runs),
     Experiment("queues", "Packet pair and fair queueing", "5.1.2", queues),
     Experiment("bands", "S1: dead bands", "5.2", bands),

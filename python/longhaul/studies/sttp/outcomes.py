@@ -10,6 +10,8 @@ from . import grids, measures, practical
 from .claims import CLAIMS_TABLE, RIVAL_NAMES
 from .practical import SATELLITE
 from .scenarios import MODERN
+from .tables import APPENDIX_1, APPENDIX_2, LONG_RUNS, VERSIONS
+from .targets import row_judge
 
 Metric = Callable[[Row], float]
 #: A metric and how it is written.
@@ -164,8 +166,43 @@ def _first() -> ResultTable:
     )
 
 
+def _versions() -> ResultTable:
+    """Which version of the timeout fits: the same rows of the thesis, judged with either."""
+    places = (
+        ("appendix table 1", APPENDIX_1, "transfers", "n"),
+        ("appendix table 2", APPENDIX_2, "video", "n"),
+        ("tables 5.2, 5.3", LONG_RUNS, "long", "duration"),
+    )
+    names = {
+        "sttp": "0.9 after a timeout, as after a loss",
+        "sttp half": "half after a timeout (judged in the targets)",
+    }
+
+    def rows(results: Results) -> list[list[str]]:
+        found = []
+        for version in VERSIONS:
+            cells = []
+            for _, table, experiment, over in places:
+                verdicts = [
+                    row_judge(experiment, counted["sttp"], protocol=version, **{over: value})(results).verdict
+                    for value, counted in table.items()
+                ]
+                cells.append(", ".join(str(verdicts.count(verdict)) for verdict in ("reproduced", "partly", "not")))
+            found.append([names[version], *cells])
+        return found
+
+    return ResultTable(
+        "Which version of STTP the thesis ran",
+        "Rows that each version reproduces, reproduces partly, and does not. Three points of appendix table 1 chose the version; the other rows test the choice.",
+        ("STTP leaves", *(f"{name}, {len(table)} rows" for name, table, _, _ in places)),
+        rows,
+        ("transfers", "video", "long"),
+    )
+
+
 TABLES = (
     CLAIMS_TABLE,
+    _versions(),
     _first(),
     *(_alone(queue) for queue in practical.QUEUES),
     _contests(),

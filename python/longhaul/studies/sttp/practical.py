@@ -79,7 +79,7 @@ _DURATIONS = {"tiny": 30, "quick": 150, "full": 150}
 
 
 def _seeds(scale: str) -> int:
-    return {"tiny": 1, "quick": 2, "full": 10}[scale]
+    return {"tiny": 1, "quick": 5, "full": 10}[scale]
 
 
 def _users(of: str) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 PROTOCOLS = ("reno", "vegas", "sttp")
 #: STTP with a timeout that leaves nine tenths of sigma and rho, as a loss does, or half (decision 7).
 VERSIONS = ("sttp", "sttp half")
+#: The version that targets are judged with: each row of the thesis counts once. Which version fits is a finding (`outcomes`).
+CHOSEN = "sttp half"
 #: Bytes transmitted and dropped at the entrance of the bottleneck.
 Counted = tuple[int, int]
 

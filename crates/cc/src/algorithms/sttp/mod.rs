@@ -48,6 +48,8 @@ pub struct Sttp {
     capacity: Option<f64>,
     /// The largest delivery rate of late, in tokens per second.
     delivery: MaxFilter,
+    /// The round of the last delivery that was not limited by the application, and the number of such rounds.
+    full_rounds: (u64, u64),
     last_ack: Instant,
     /// sigma and rho before the last cut.
     before_cut: Option<(f64, f64)>,
@@ -77,6 +79,7 @@ impl Sttp {
             srtt: Duration::ZERO,
             capacity: None,
             delivery: MaxFilter::new(DELIVERY_ROUNDS),
+            full_rounds: (0, 0),
             last_ack: Instant::ZERO,
             before_cut: None,
             train,
@@ -147,10 +150,19 @@ impl Sttp {
         share > 0.0 && now.since(self.last_ack).as_secs_f64() < share * spacing
     }
 
+    /// Rounds limited by the application neither lower the largest rate nor make it old: a connection that mostly waits has
+    /// not seen a slower path. They count where they show a higher rate.
     fn note_delivery(&mut self, ack: &Ack) {
-        if let Some(rate) = ack.delivery.and_then(|sample| sample.rate) {
-            self.delivery.update(ack.round, rate.as_bps() as f64 / (8.0 * self.mss));
+        let Some((sample, rate)) = ack.delivery.and_then(|sample| Some((sample, sample.rate?))) else { return };
+        let rate = rate.as_bps() as f64 / (8.0 * self.mss);
+        if sample.app_limited {
+            if rate <= self.delivery.max() {
+                return;
+            }
+        } else if self.full_rounds.1 == 0 || ack.round != self.full_rounds.0 {
+            self.full_rounds = (ack.round, self.full_rounds.1 + 1);
         }
+        self.delivery.update(self.full_rounds.1, rate);
     }
 
     /// Tokens that a packet with so much payload costs. Bare FINs cost none.

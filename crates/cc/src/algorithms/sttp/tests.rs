@@ -169,6 +169,38 @@ fn the_delivery_rate_limits_rho() {
     assert!((sttp.bucket.rho() - 375.0).abs() < 1e-3);
 }
 
+/// A connection that mostly waits keeps the rate that it has had; a round in which it had enough to send lets it go.
+#[test]
+fn rounds_limited_by_the_application_do_not_age_the_delivery_rate() {
+    let mut sttp = probed(SttpParams { rho_max: 1.25, ..SttpParams::default() }, 2_000_000, 40);
+    let mut delivered = |round: u64, bps: u64, app_limited: bool| {
+        let delivery = crate::Delivery {
+            rate: Some(Rate::from_bps(bps)),
+            rtt: None,
+            delivered: 0,
+            prior_delivered: 0,
+            app_limited,
+            newly_lost: 0,
+            lost: 0,
+            in_flight_when_sent: 0,
+        };
+        sttp.on_ack(&Ack { delivery: Some(delivery), round, ..ack_at(1, PAYLOAD) });
+        sttp.delivery.max()
+    };
+    assert_eq!(delivered(1, 7_680_000, false), 1000.0);
+    for round in 2..100 {
+        assert_eq!(delivered(round, 768_000, true), 1000.0);
+    }
+    assert_eq!(delivered(100, 15_360_000, true), 2000.0);
+    for round in 101..=109 {
+        assert_eq!(delivered(round, 768_000, false), 2000.0);
+    }
+    for round in 110..120 {
+        delivered(round, 768_000, false);
+    }
+    assert_eq!(delivered(120, 768_000, false), 100.0);
+}
+
 #[test]
 fn small_packets_cost_a_token_or_their_bytes() {
     let packets = probed(SttpParams::default(), 2_000_000, 40);
