@@ -256,13 +256,8 @@ impl Host {
         };
         if let Some(listening) = listening.filter(|_| opens && unused) {
             let settings = &listening.settings;
-            let given = packet.options.clone().unwrap_or_default();
-            let connection = Connection::listen(
-                settings.config(false),
-                settings.congestion_control(Some(&given)),
-                SeqNumber(0),
-                PORTS,
-            );
+            let policy = settings.congestion_control();
+            let connection = Connection::listen(settings.config(false), policy, SeqNumber(0), PORTS);
             self.peers.push(Peer::new(connection, packet.seq, self.now));
         }
         let now = self.now;
@@ -406,12 +401,8 @@ impl Host {
             };
         }
         let settings = self.socket(fd).settings.clone();
-        let connection = Connection::connect(
-            settings.config(true),
-            settings.congestion_control(None),
-            SeqNumber(0),
-            PORTS,
-        );
+        let connection =
+            Connection::connect(settings.config(true), settings.congestion_control(), SeqNumber(0), PORTS);
         let mut peer = Peer::new(connection, 0, self.now);
         peer.accepted = true;
         self.peers.push(peer);

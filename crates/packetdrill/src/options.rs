@@ -1,6 +1,5 @@
 //! Settings of a connection as sysctls, socket options and the script's own options give them.
 
-use crate::packet::PacketOptions;
 use crate::script::Script;
 use crate::shell::Machine;
 use longhaul_cc::CongestionControl;
@@ -160,23 +159,11 @@ impl Settings {
         let mss = self.tcp.mss.as_bytes() as u32;
         self.clamp.map_or(mss, |clamp| mss.min(clamp))
     }
-    /// The congestion control, which counts in segments of what the SYNs agree on, as far as the peer's is known.
-    pub fn congestion_control(&self, peer: Option<&PacketOptions>) -> Box<dyn CongestionControl> {
-        let mut mss = self.mss();
-        if let Some(peer) = peer {
-            mss = mss.min(peer.mss.map_or(DEFAULT_MSS, u32::from));
-            if self.tcp.timestamps && peer.timestamps.is_some() {
-                mss -= TIMESTAMPS;
-            }
-        }
-        TcpSpec { mss: Size::from_bytes(u64::from(mss)), ..self.tcp.clone() }.congestion_control(0)
+    /// The congestion control. The connection reports the MSS that the SYNs agree on.
+    pub fn congestion_control(&self) -> Box<dyn CongestionControl> {
+        TcpSpec { mss: Size::from_bytes(u64::from(self.mss())), ..self.tcp.clone() }.congestion_control(0)
     }
 }
-
-/// MSS of a SYN without the option (RFC 9293 section 3.7.1).
-const DEFAULT_MSS: u32 = 536;
-/// The timestamps option with its padding.
-const TIMESTAMPS: u32 = 12;
 
 /// Linux's default of `tcp_min_tso_segs`.
 const MIN_TSO_SEGMENTS: u64 = 2;

@@ -153,7 +153,9 @@ impl Sttp {
     /// Rounds limited by the application neither lower the largest rate nor make it old: a connection that mostly waits has
     /// not seen a slower path. They count where they show a higher rate.
     fn note_delivery(&mut self, ack: &Ack) {
-        let Some((sample, rate)) = ack.delivery.and_then(|sample| Some((sample, sample.rate?))) else { return };
+        let Some((sample, rate)) = ack.delivery.and_then(|sample| Some((sample, sample.rate?))) else {
+            return;
+        };
         let rate = rate.as_bps() as f64 / (8.0 * self.mss);
         if sample.app_limited {
             if rate <= self.delivery.max() {
