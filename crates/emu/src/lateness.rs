@@ -2,6 +2,7 @@
 //! the emulator adds to the path by itself, and by what it is judged.
 
 use longhaul_path::Histogram;
+use longhaul_results::{Metric, metric};
 use longhaul_units::{Duration, Instant};
 
 /// Lateness of all packets of a run, and how regularly the loop turned that moves them.
@@ -62,16 +63,16 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// The figures as metrics (`longhaul_results::DEFINITIONS`): name and value.
-    pub fn metrics(&self) -> [(&'static str, f64); 6] {
+    /// The figures as metrics.
+    pub fn metrics(&self) -> [(Metric, f64); 6] {
         let Figures { packets, mean, p99, p999, max, standstill } = self;
         [
-            ("moved_packets", *packets as f64),
-            ("lateness_mean_s", mean.as_secs_f64()),
-            ("lateness_p99_s", p99.as_secs_f64()),
-            ("lateness_p999_s", p999.as_secs_f64()),
-            ("lateness_max_s", max.as_secs_f64()),
-            ("standstill_max_s", standstill.as_secs_f64()),
+            (metric::MOVED_PACKETS, *packets as f64),
+            (metric::LATENESS_MEAN_S, mean.as_secs_f64()),
+            (metric::LATENESS_P99_S, p99.as_secs_f64()),
+            (metric::LATENESS_P999_S, p999.as_secs_f64()),
+            (metric::LATENESS_MAX_S, max.as_secs_f64()),
+            (metric::STANDSTILL_MAX_S, standstill.as_secs_f64()),
         ]
     }
 }

@@ -72,6 +72,11 @@ impl Recorder {
         }
     }
 
+    /// True if some single drops are missing in the list of events.
+    pub fn drops_left_out(&self) -> bool {
+        self.drop_events > MOST_DROP_EVENTS
+    }
+
     /// Takes a sample of all links.
     pub fn sample(&mut self, now: Instant, world: &mut World) {
         for (number, link) in self.declared.iter().enumerate() {

@@ -3,13 +3,13 @@
 use crate::Error;
 use crate::capture::{self, Capture, Taps};
 use crate::driver::{self, Driven, Live};
+use crate::facts;
 use crate::flows::{self, Flow, Progress, Run, Work};
 use crate::lateness::{Bounds, Figures};
 use crate::output::Output;
 use crate::recorder::Recorder;
 use crate::shell::ports;
 use crate::start::Start;
-use crate::summary;
 use crate::tcp_info::TcpInfo;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::{Counters, FIRST_PORT, World};
@@ -106,7 +106,7 @@ impl Moved {
             "kernel": crate::kernel::release(),
             "warnings": self.warnings,
         });
-        self.lateness.metrics().iter().for_each(|(name, value)| json[name] = (*value).into());
+        self.lateness.metrics().iter().for_each(|(metric, value)| json[metric.name()] = (*value).into());
         json
     }
 }
@@ -117,9 +117,25 @@ pub(crate) struct Measured {
     /// At the end of the warm-up.
     pub info_before: TcpInfo,
     pub delivered_before: u64,
-    /// Samples of cwnd and smoothed RTT while measured.
-    pub cwnds: Vec<f64>,
-    pub rtts: Vec<f64>,
+    /// Sum of the samples of cwnd while measured in bytes, and how many there were.
+    pub cwnd: (f64, u64),
+    /// Samples of the smoothed RTT while measured, their sum, and the largest.
+    pub rtt_samples: u64,
+    pub rtt_sum: Duration,
+    pub rtt_max: Duration,
+}
+
+impl Measured {
+    fn sample(&mut self, info: &TcpInfo) {
+        self.cwnd.0 += info.cwnd as f64;
+        self.cwnd.1 += 1;
+        // There is none before the first round trip.
+        if !info.srtt.is_zero() {
+            self.rtt_samples += 1;
+            self.rtt_sum += info.srtt;
+            self.rtt_max = self.rtt_max.max(info.srtt);
+        }
+    }
 }
 
 /// Everything that a summary is made of.
@@ -172,7 +188,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         not_captured,
         warnings,
     };
-    let summary = summary::summarise(&mut finished);
+    let summary = facts::summary(&mut finished);
     let timing = serde_json::json!({
         "program": format!("longhaul-emu {}", longhaul_scenario::VERSION),
         "wall_s": wall_s,
@@ -370,8 +386,10 @@ impl<'a> Watch<'a> {
             work: flow.work,
             info_before: TcpInfo::default(),
             delivered_before: 0,
-            cwnds: vec![],
-            rtts: vec![],
+            cwnd: (0.0, 0),
+            rtt_samples: 0,
+            rtt_sum: Duration::ZERO,
+            rtt_max: Duration::ZERO,
         };
         Watch {
             scenario,
@@ -464,8 +482,7 @@ impl<'a> Watch<'a> {
                 retransmits: info.retransmitted.saturating_sub(before.retransmitted) as u32,
             });
             if self.measuring && !over {
-                self.measured[number].cwnds.push(info.cwnd as f64);
-                self.measured[number].rtts.extend((!info.srtt.is_zero()).then(|| info.srtt.as_secs_f64()));
+                self.measured[number].sample(&info);
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::connections::FIRST_OWN;
 use crate::rewrite::Read;
 use longhaul_middlebox::split::Plans;
 use longhaul_middlebox::{Established, Middlebox};
-use longhaul_results::{Metrics, MiddleboxSummary};
+use longhaul_results::{MiddleboxFacts, MiddleboxWatch};
 use longhaul_scenario::{
     MiddleboxSpec, Network, Scenario, distributed_split, paced_hop, packet_middlebox, proxy_plan, proxy_tcp,
     single_split,
@@ -27,8 +27,7 @@ pub(crate) struct Stage {
     v4_only: bool,
     /// The link whose queue it wants to know of.
     pub watched: Option<usize>,
-    /// Its counters at the end of the warm-up.
-    baseline: Vec<(&'static str, u64)>,
+    watch: MiddleboxWatch,
 }
 
 impl Stage {
@@ -47,11 +46,11 @@ impl Stage {
                 .expect("all but proxies are made there"),
         };
         let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
-        let baseline = inner.counters();
+        let watch = MiddleboxWatch::new(&*inner, instance.own_connections.1 as usize);
         let compacts = matches!(spec, MiddleboxSpec::AckCompaction(_));
         let makes_anew = compacts || matches!(spec, MiddleboxSpec::AckFilter(_));
         let watched = instance.between[0].first().copied().filter(|_| inner.watches_queue());
-        Ok(Stage { inner, fails_at, makes_anew, v4_only: compacts, watched, baseline })
+        Ok(Stage { inner, fails_at, makes_anew, v4_only: compacts, watched, watch })
     }
 
     /// True if it can do what it does with this packet.
@@ -76,39 +75,11 @@ impl Stage {
     }
 
     pub fn begin_measuring(&mut self, now: Instant) {
-        self.baseline = self.inner.counters();
-        self.inner.begin_measuring(now);
+        self.watch.begin_measuring(&mut *self.inner, now);
     }
 
-    pub fn summary(
-        &self,
-        scenario: &Scenario,
-        network: &Network,
-        index: usize,
-        now: Instant,
-    ) -> MiddleboxSummary {
-        let instance = &network.middleboxes[index];
-        let mut metrics = Metrics::default();
-        let levels = self.inner.levels();
-        if let Some(packets) = &levels.packets {
-            metrics.set("buffer_mean_packets", packets.mean(now));
-            metrics.set("buffer_max_packets", packets.max() as f64);
-        }
-        metrics.set("buffer_mean_bytes", levels.bytes.mean(now));
-        metrics.set("buffer_max_bytes", levels.bytes.max() as f64);
-        metrics.set("undelivered_mean_bytes", levels.undelivered.mean(now));
-        metrics.set("undelivered_max_bytes", levels.undelivered.max() as f64);
-        for ((name, count), (_, before)) in self.inner.counters().into_iter().zip(&self.baseline) {
-            metrics.set(name, (count - before) as f64);
-        }
-        MiddleboxSummary {
-            name: instance.name.clone(),
-            kind: scenario.middlebox[instance.spec].kind(),
-            at: instance.nodes.iter().map(|node| network.nodes[*node].clone()).collect(),
-            flows: instance.flows.len(),
-            metrics,
-            long_hop: vec![],
-        }
+    pub fn facts(&self) -> MiddleboxFacts {
+        self.watch.facts(&*self.inner)
     }
 }
 

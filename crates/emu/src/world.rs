@@ -16,12 +16,12 @@ use crate::stage::{Payload, Stage};
 use longhaul_middlebox::{Departure, Event, Passing, QueueState, Verdict};
 use longhaul_path::link::Fate;
 use longhaul_path::{DropCause, Link};
-use longhaul_results::MiddleboxSummary;
+use longhaul_results::{Arrived, MiddleboxFacts};
 use longhaul_scenario::{
     AppSpec, DirectedLink, FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step,
 };
 use longhaul_segment::{Segment, ip, wire};
-use longhaul_units::Instant;
+use longhaul_units::{Instant, counters};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -58,19 +58,16 @@ pub struct Counters {
     pub unseen: u64,
 }
 
-/// What became of the data packets of one of the scenario's flows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FlowCounters {
-    /// Data packets that reached the receiver's host.
-    pub arrived: u64,
-    /// Their bytes, headers included.
-    pub arrived_bytes: u64,
-    /// Those with congestion experienced.
-    pub marked: u64,
-    /// Data packets that were dropped anywhere.
-    pub lost: u64,
-    /// Data packets that middleboxes have sent for it.
-    pub made: u64,
+counters! {
+    /// What became of the data packets of one of the scenario's flows.
+    pub struct FlowCounters {
+        /// Data packets that reached the receiver's host.
+        sum pub arrived: Arrived,
+        /// Data packets that were dropped anywhere.
+        sum pub lost: u64,
+        /// Data packets that middleboxes have sent for it.
+        sum pub made: u64,
+    }
 }
 
 /// Who is told of packets on links and at middleboxes.
@@ -215,11 +212,6 @@ impl World {
     /// A link, to look at its counters.
     pub fn link(&mut self, link: usize) -> &mut Link<Frame> {
         &mut self.links[link]
-    }
-
-    /// A link, as it is.
-    pub fn link_at(&self, link: usize) -> &Link<Frame> {
-        &self.links[link]
     }
 
     /// From now on, what is for no host's address goes to this one, multicast apart.
@@ -483,17 +475,16 @@ impl World {
     }
 
     /// What middleboxes have done.
-    pub fn middleboxes(&self, scenario: &Scenario, network: &Network, now: Instant) -> Vec<MiddleboxSummary> {
-        let summary = |(index, stage): (usize, &Stage)| stage.summary(scenario, network, index, now);
-        self.stages.iter().enumerate().map(summary).collect()
+    pub fn middleboxes(&self) -> Vec<MiddleboxFacts> {
+        self.stages.iter().map(Stage::facts).collect()
     }
 
     fn arrive(&mut self, frame: Frame) {
         self.counters.arrived += 1;
         if let Some(flow) = self.flows.get_mut(frame.flow as usize).filter(|_| frame.is_data) {
-            flow.arrived += 1;
-            flow.arrived_bytes += frame.packet().len() as u64;
-            flow.marked += u64::from(frame::ecn(frame.packet()) == longhaul_segment::Ecn::Ce);
+            flow.arrived.packets += 1;
+            flow.arrived.wire_bytes += frame.packet().len() as u64;
+            flow.arrived.marked += u64::from(frame::ecn(frame.packet()) == longhaul_segment::Ecn::Ce);
         }
         let host = frame.way as usize % self.hosts;
         self.arrivals.push(Arrival { due: self.now, host, frame });

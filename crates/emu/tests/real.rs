@@ -457,6 +457,11 @@ fn a_receive_buffer_limits_the_window() {
     let metric = |name: &str| summary["flows"][0]["metrics"][name].as_f64().unwrap();
     // What was offered before the first data came is not taken back.
     assert!(metric("completion_time_s") > 4.6, "{} s", metric("completion_time_s"));
+    // 40 kB in at least 100 ms; warnings and predictions are those of the simulator.
+    let limit = summary["flows"][0]["predicted"]["window_limit_bps"].as_f64().unwrap();
+    assert!((2.5e6..=3.2e6).contains(&limit), "{limit} bit/s");
+    let warnings = summary["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|w| w["code"] == "receive_buffer"), "{warnings:?}");
     std::fs::remove_dir_all(out).unwrap();
     std::fs::remove_file(file).unwrap();
 }

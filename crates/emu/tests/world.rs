@@ -62,7 +62,7 @@ fn a_packet_is_due_after_both_links_however_late_the_caller_is() {
     let arrival = world.arrivals.pop().unwrap();
     assert_eq!((arrival.due, arrival.host), (us(33_005), 1), "2 ms at 4 Mbit/s, and 20 ms");
     assert_eq!(arrival.frame.bytes, sent, "every byte as it was");
-    assert_eq!((world.flows[0].arrived, world.flows[0].arrived_bytes), (1, 1000));
+    assert_eq!((world.flows[0].arrived.packets, world.flows[0].arrived.wire_bytes), (1, 1000));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn queues_that_hold_packets_and_mark_them_work_on_real_ones() {
         world.inject(&mut (), us(1000 * number), 0, 0, &sent);
     }
     world.advance(&mut (), us(10_000_000));
-    assert!(world.flows[0].marked > 0, "a queue that stands for longer than 100 ms is marked");
+    assert!(world.flows[0].arrived.marked > 0, "a queue that stands for longer than 100 ms is marked");
     for arrival in &world.arrivals {
         wire::decode(&arrival.frame.bytes).expect("checksums are right after marking");
     }
@@ -117,7 +117,7 @@ fn what_is_no_tcp_passes_untouched() {
     world.advance(&mut (), us(1_000_000));
     let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
     assert_eq!(arrived, [&fragment, &unknown, &lying]);
-    assert_eq!(world.flows[0].arrived, 0, "and counts for no flow");
+    assert_eq!(world.flows[0].arrived.packets, 0, "and counts for no flow");
 }
 
 /// A PEP, snoop, and a serial line with header compression.

@@ -98,10 +98,11 @@ impl<S> Table<S> {
 /// Counters that are named as the metrics that they become.
 macro_rules! counters {
     ($(#[$doc:meta])* $vis:vis struct $name:ident { $($(#[$about:meta])* $field:ident),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default)]
-        $vis struct $name {
-            $($(#[$about])* $vis $field: u64,)*
+        longhaul_units::counters! {
+            $(#[$doc])*
+            $vis struct $name {
+                $($(#[$about])* sum $vis $field: u64),*
+            }
         }
         impl $name {
             /// All, by name.

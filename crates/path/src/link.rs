@@ -10,7 +10,7 @@ use crate::serial::{LineCoder, Plain};
 use crate::{
     Change, Histogram, LossModel, LossPlace, LossSpec, Outage, Packet, QueueSpec, Random, SerialSpec,
 };
-use longhaul_units::{Duration, Instant, Probability, Rate, Size};
+use longhaul_units::{Duration, Instant, Probability, Rate, Size, counters};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -94,27 +94,33 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
+    /// Rate, delay and outages over time.
+    pub fn schedule(&self) -> Schedule {
+        Schedule::new(self.rate, self.delay, &self.changes, &self.outages)
+    }
+
     /// Bytes that a packet of `len` bytes takes on the link where nothing is lost.
     pub fn usual_len(&self, len: u32) -> u32 {
         self.serial.map_or(len, |serial| serial.usual_len(len))
     }
 }
 
-/// What happened on a link since it was made. `arrivals` is the sum of all drops, `delivered`, and what is inside.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LinkStats {
-    /// Packets offered to the link.
-    pub arrivals: u64,
-    /// Packets dropped, by [`DropCause`].
-    pub dropped: [u64; 6],
-    /// Packets marked with congestion experienced.
-    pub marked: u64,
-    /// Packets whose transmission has ended, lost ones included.
-    pub transmitted: u64,
-    /// Their bytes; on a serial line, as they are there.
-    pub transmitted_bytes: u64,
-    /// Packets handed over at the far end.
-    pub delivered: u64,
+counters! {
+    /// What happened on a link since it was made. `arrivals` is the sum of all drops, `delivered`, and what is inside.
+    pub struct LinkStats {
+        /// Packets offered to the link.
+        sum pub arrivals: u64,
+        /// Packets dropped, by [`DropCause`].
+        sum pub dropped: [u64; 6],
+        /// Packets marked with congestion experienced.
+        sum pub marked: u64,
+        /// Packets whose transmission has ended, lost ones included.
+        sum pub transmitted: u64,
+        /// Their bytes; on a serial line, as they are there.
+        sum pub transmitted_bytes: u64,
+        /// Packets handed over at the far end.
+        sum pub delivered: u64,
+    }
 }
 
 impl LinkStats {
@@ -131,18 +137,6 @@ impl LinkStats {
     /// Packets that the queue has dropped, for whatever cause.
     pub fn dropped_by_queue(&self) -> u64 {
         DropCause::OF_QUEUES.iter().map(|cause| self.dropped_for(*cause)).sum()
-    }
-
-    /// What has happened since `before`.
-    pub fn since(&self, before: &LinkStats) -> LinkStats {
-        LinkStats {
-            arrivals: self.arrivals - before.arrivals,
-            dropped: std::array::from_fn(|cause| self.dropped[cause] - before.dropped[cause]),
-            marked: self.marked - before.marked,
-            transmitted: self.transmitted - before.transmitted,
-            transmitted_bytes: self.transmitted_bytes - before.transmitted_bytes,
-            delivered: self.delivered - before.delivered,
-        }
     }
 }
 
@@ -235,7 +229,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             let spec = config.loss.as_ref().filter(|spec| spec.place() == place)?;
             Some(LossModel::new(spec, Random::stream(seed, &format!("{name} loss"))))
         };
-        let schedule = Schedule::new(config.rate, config.delay, &config.changes, &config.outages);
+        let schedule = config.schedule();
         let discipline = config.queue.build(config.rate, seed, name);
         let plain = config.loss.is_none()
             && config.outages.is_empty()

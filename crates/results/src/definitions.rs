@@ -1,769 +1,326 @@
-//! Every metric's unit, title and definition, in one place: results, tables, plots and the reference use these.
+//! Every metric's name, unit, title and definition, in one place: results, tables, plots and the reference use these.
 
-use serde::Serialize;
+use crate::metrics::metrics;
 
-/// What a metric means.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Definition {
-    /// Name in `summary.json`.
-    pub name: &'static str,
-    /// Unit of its value; empty for ratios and counts.
-    pub unit: &'static str,
-    /// A short title for tables and axes.
-    pub title: &'static str,
-    /// How it is computed, and where that comes from.
-    pub definition: &'static str,
-}
-
-const fn define(
-    name: &'static str,
-    unit: &'static str,
-    title: &'static str,
-    definition: &'static str,
-) -> Definition {
-    Definition { name, unit, title, definition }
-}
-
-/// All metrics. "Measured" means from the end of the warm-up to the end of the run.
-pub const DEFINITIONS: &[Definition] = &[
-    define(
-        "goodput_bps",
-        "bit/s",
-        "Goodput",
+metrics! {
+    GOODPUT_BPS: "goodput_bps", "bit/s", "Goodput",
         "Payload delivered in order to the receiving application, in bits, over the time in which the flow was active \
          while measured (from its start or the end of the warm-up to its completion, stop or the end of the run). Of a \
          group or a run: the sum over its flows of bits delivered, over the measured time. Data that waited for a hole to be \
-         filled when the warm-up ended counts when it is delivered, so that a short time can show more than the link carries.",
-    ),
-    define(
-        "goodput_max_bps",
-        "bit/s",
-        "Largest goodput of an interval",
+         filled when the warm-up ended counts when it is delivered, so that a short time can show more than the link carries.";
+    GOODPUT_MAX_BPS: "goodput_max_bps", "bit/s", "Largest goodput of an interval",
         "Payload that arrived in order, in bits, in one interval of `run.sample`, over its length: the largest of the intervals \
          that lie after the warm-up. Of a group or a run: the largest of its flows. Only \
-         where `run.peak_goodput` asks for it.",
-    ),
-    define(
-        "throughput_bps",
-        "bit/s",
-        "Throughput",
+         where `run.peak_goodput` asks for it.";
+    THROUGHPUT_BPS: "throughput_bps", "bit/s", "Throughput",
         "Of a flow: payload bits sent, retransmissions included, over its active measured time. Of a link: bits \
-         transmitted, headers included, over the measured time.",
-    ),
-    define(
-        "delivered_bytes",
-        "B",
-        "Delivered",
-        "Payload bytes delivered in order to the application while measured.",
-    ),
-    define(
-        "sent_packets",
-        "",
-        "Data packets sent",
-        "Segments with payload that left the sender while measured.",
-    ),
-    define(
-        "retransmitted_packets",
-        "",
-        "Retransmitted packets",
-        "Segments with payload that were sent again while measured.",
-    ),
-    define(
-        "retransmission_rate",
-        "",
-        "Retransmission rate",
-        "Retransmitted segments over segments sent, while measured.",
-    ),
-    define(
-        "received_packets",
-        "",
-        "Data packets received",
+         transmitted, headers included, over the measured time.";
+    DELIVERED_BYTES: "delivered_bytes", "B", "Delivered",
+        "Payload bytes delivered in order to the application while measured.";
+    SENT_PACKETS: "sent_packets", "", "Data packets sent",
+        "Segments with payload that left the sender while measured.";
+    RETRANSMITTED_PACKETS: "retransmitted_packets", "", "Retransmitted packets",
+        "Segments with payload that were sent again while measured.";
+    RETRANSMISSION_RATE: "retransmission_rate", "", "Retransmission rate",
+        "Retransmitted segments over segments sent, while measured.";
+    RECEIVED_PACKETS: "received_packets", "", "Data packets received",
         "Segments with payload that reached the receiver's host while measured, duplicates included: the packets sent PS of \
-         the HighSpeed TCP study (section 5), which counts those that left the bottleneck.",
-    ),
-    define(
-        "lost_packets",
-        "",
-        "Lost packets",
+         the HighSpeed TCP study (section 5), which counts those that left the bottleneck.";
+    LOST_PACKETS: "lost_packets", "", "Lost packets",
         "The flow's data packets that were dropped anywhere, for any cause, while measured, whoever had sent them: the sender, or \
-         a middlebox for the flow.",
-    ),
-    define(
-        "loss_rate",
-        "",
-        "Loss rate",
+         a middlebox for the flow.";
+    LOSS_RATE: "loss_rate", "", "Loss rate",
         "Lost data packets over data packets offered to the path, while measured: those that the sender has sent, and those that \
-         middleboxes have sent for the flow.",
-    ),
-    define(
-        "marked_packets",
-        "",
-        "Marked packets",
-        "Data packets that reached the receiver's host with congestion experienced (RFC 3168) while measured.",
-    ),
-    define(
-        "congestion_events",
-        "",
-        "Congestion events",
+         middleboxes have sent for the flow.";
+    MARKED_PACKETS: "marked_packets", "", "Marked packets",
+        "Data packets that reached the receiver's host with congestion experienced (RFC 3168) while measured.";
+    CONGESTION_EVENTS: "congestion_events", "", "Congestion events",
         "Reductions of the congestion window while measured: fast retransmits, timeouts (back-offs included) and ECN \
-         reactions.",
-    ),
-    define(
-        "congestion_event_rate",
-        "",
-        "Congestion event rate",
-        "Congestion events over data packets sent, while measured: the p of response functions.",
-    ),
-    define(
-        "first_congestion_event_s",
-        "s",
-        "First congestion event",
+         reactions.";
+    CONGESTION_EVENT_RATE: "congestion_event_rate", "", "Congestion event rate",
+        "Congestion events over data packets sent, while measured: the p of response functions.";
+    FIRST_CONGESTION_EVENT_S: "first_congestion_event_s", "s", "First congestion event",
         "Time of the first congestion event (reduction of the window) while measured, from the start of the run; of a \
-         group the first of all flows.",
-    ),
-    define(
-        "last_congestion_event_s",
-        "s",
-        "Last congestion event",
-        "Time of the last congestion event while measured; of a group the last of all flows.",
-    ),
-    define(
-        "congestion_signals",
-        "",
-        "Losses and marks",
+         group the first of all flows.";
+    LAST_CONGESTION_EVENT_S: "last_congestion_event_s", "s", "Last congestion event",
+        "Time of the last congestion event while measured; of a group the last of all flows.";
+    CONGESTION_SIGNALS: "congestion_signals", "", "Losses and marks",
         "Data packets lost or marked while measured, each for itself however many are in a window: the congestion events \
-         CE of the HighSpeed TCP study (section 5). Of a link: all packets dropped or marked there (GCE).",
-    ),
-    define(
-        "congestion_signal_rate",
-        "",
-        "Loss and mark rate",
+         CE of the HighSpeed TCP study (section 5). Of a link: all packets dropped or marked there (GCE).";
+    CONGESTION_SIGNAL_RATE: "congestion_signal_rate", "", "Loss and mark rate",
         "(lost + marked) / received data packets, while measured: the congestion event rate CER of the HighSpeed TCP \
-         study (section 5). Of a link: (drops + marks) / transmitted packets, the general rate GCER.",
-    ),
-    define(
-        "fast_retransmits",
-        "",
-        "Fast retransmits",
-        "Times that loss recovery was entered on duplicate ACKs or SACK, while measured.",
-    ),
-    define(
-        "timeouts",
-        "",
-        "Timeouts",
-        "Expirations of the retransmission timer, back-offs included, while measured.",
-    ),
-    define(
-        "failed_starts",
-        "",
-        "Failed starts",
+         study (section 5). Of a link: (drops + marks) / transmitted packets, the general rate GCER.";
+    FAST_RETRANSMITS: "fast_retransmits", "", "Fast retransmits",
+        "Times that loss recovery was entered on duplicate ACKs or SACK, while measured.";
+    TIMEOUTS: "timeouts", "", "Timeouts",
+        "Expirations of the retransmission timer, back-offs included, while measured.";
+    FAILED_STARTS: "failed_starts", "", "Failed starts",
         "Connections that never opened, of those that begin with probes (slow start packet_pair): a probe or its echo was lost \
-         and not sent again, or the rate measured was too low. In the whole run.",
-    ),
-    define(
-        "rtt_mean_s",
-        "s",
-        "Mean RTT",
-        "Mean of the sender's round trip samples (Karn's rule) while measured.",
-    ),
-    define("rtt_min_s", "s", "Least RTT", "Smallest round trip sample since the start."),
-    define("rtt_max_s", "s", "Largest RTT", "Largest round trip sample since the start."),
-    define(
-        "cwnd_mean_bytes",
-        "B",
-        "Mean cwnd",
-        "Mean of the sampled congestion window while measured and active.",
-    ),
-    define(
-        "completion_time_s",
-        "s",
-        "Completion time",
+         and not sent again, or the rate measured was too low. In the whole run.";
+    RTT_MEAN_S: "rtt_mean_s", "s", "Mean RTT",
+        "Mean of the sender's round trip samples (Karn's rule) while measured.";
+    RTT_MIN_S: "rtt_min_s", "s", "Least RTT",
+        "Smallest round trip sample since the start.";
+    RTT_MAX_S: "rtt_max_s", "s", "Largest RTT",
+        "Largest round trip sample since the start.";
+    CWND_MEAN_BYTES: "cwnd_mean_bytes", "B", "Mean cwnd",
+        "Mean of the sampled congestion window while measured and active.";
+    COMPLETION_TIME_S: "completion_time_s", "s", "Completion time",
         "From the flow's start, handshake included, to the delivery of the last byte to the receiving application. \
-         Empty for a flow without end or one that did not finish.",
-    ),
-    define(
-        "response_time_mean_s",
-        "s",
-        "Mean response time",
+         Empty for a flow without end or one that did not finish.";
+    RESPONSE_TIME_MEAN_S: "response_time_mean_s", "s", "Mean response time",
         "Requests: mean time from writing a request to the delivery of the last byte of its answer, over the answers completed \
-         while measured. Keystrokes: from writing one to the delivery of its echo. Web: of objects, from when one is wanted, so that waiting for a connection and its handshake count.",
-    ),
-    define(
-        "response_time_p50_s",
-        "s",
-        "Median response time",
-        "Half of such times are no longer; to within 3 %.",
-    ),
-    define(
-        "response_time_p95_s",
-        "s",
-        "95 % response time",
-        "95 % of such times are no longer; to within 3 %.",
-    ),
-    define(
-        "response_time_p99_s",
-        "s",
-        "99 % response time",
-        "99 % of such times are no longer; to within 3 %.",
-    ),
-    define("response_time_max_s", "s", "Largest response time", "The largest such time."),
-    define("responses", "", "Responses", "Requests, keystrokes and web: answers completed while measured."),
-    define(
-        "failed_responses",
-        "",
-        "Failed responses",
-        "Web: objects whose connection was reset or given up while measured.",
-    ),
-    define("pages", "", "Pages", "Web: pages completed while measured."),
-    define(
-        "page_time_mean_s",
-        "s",
-        "Mean page time",
+         while measured. Keystrokes: from writing one to the delivery of its echo. Web: of objects, from when one is wanted, so that waiting for a connection and its handshake count.";
+    RESPONSE_TIME_P50_S: "response_time_p50_s", "s", "Median response time",
+        "Half of such times are no longer; to within 3 %.";
+    RESPONSE_TIME_P95_S: "response_time_p95_s", "s", "95 % response time",
+        "95 % of such times are no longer; to within 3 %.";
+    RESPONSE_TIME_P99_S: "response_time_p99_s", "s", "99 % response time",
+        "99 % of such times are no longer; to within 3 %.";
+    RESPONSE_TIME_MAX_S: "response_time_max_s", "s", "Largest response time",
+        "The largest such time.";
+    RESPONSES: "responses", "", "Responses",
+        "Requests, keystrokes and web: answers completed while measured.";
+    FAILED_RESPONSES: "failed_responses", "", "Failed responses",
+        "Web: objects whose connection was reset or given up while measured.";
+    PAGES: "pages", "", "Pages",
+        "Web: pages completed while measured.";
+    PAGE_TIME_MEAN_S: "page_time_mean_s", "s", "Mean page time",
         "Web: mean time from the beginning of a page, when its first object is wanted, to the delivery of the last byte of all its \
-         objects, over the pages completed while measured.",
-    ),
-    define("page_time_p50_s", "s", "Median page time", "Half of such times are no longer; to within 3 %."),
-    define("page_time_p95_s", "s", "95 % page time", "95 % of such times are no longer; to within 3 %."),
-    define("page_time_max_s", "s", "Largest page time", "The largest such time."),
-    define(
-        "utilisation",
-        "",
-        "Utilisation",
+         objects, over the pages completed while measured.";
+    PAGE_TIME_P50_S: "page_time_p50_s", "s", "Median page time",
+        "Half of such times are no longer; to within 3 %.";
+    PAGE_TIME_P95_S: "page_time_p95_s", "s", "95 % page time",
+        "95 % of such times are no longer; to within 3 %.";
+    PAGE_TIME_MAX_S: "page_time_max_s", "s", "Largest page time",
+        "The largest such time.";
+    UTILISATION: "utilisation", "", "Utilisation",
         "Bits transmitted while measured, headers and packets lost on the wire included, over what the rate allows in \
          that time. Of a flow or group: bits of its data packets that reached the receivers' hosts, headers included, over \
          what the slowest link of the path allows: FLU and LU of the HighSpeed TCP study (section 5). Of a run: the largest \
-         of all links.",
-    ),
-    define(
-        "packets_per_rtt",
-        "packets",
-        "Packets per RTT",
+         of all links.";
+    PACKETS_PER_RTT: "packets_per_rtt", "packets", "Packets per RTT",
         "Received data packets x base RTT / active measured time: the sending rate W of response functions W(p). Of a \
-         group: the sum over its flows.",
-    ),
-    define(
-        "relative_fairness",
-        "",
-        "Relative fairness",
+         group: the sum over its flows.";
+    RELATIVE_FAIRNESS: "relative_fairness", "", "Relative fairness",
         "Utilisation of one group over that of another: RF of the HighSpeed TCP study (section 5). Computed by \
-         longhaul.metrics.",
-    ),
-    define(
-        "per_flow_relative_fairness",
-        "",
-        "Relative fairness per flow",
+         longhaul.metrics.";
+    PER_FLOW_RELATIVE_FAIRNESS: "per_flow_relative_fairness", "", "Relative fairness per flow",
         "Utilisation of one transfer (all its streams together) over the mean of a group's flows: FRF of the HighSpeed TCP \
-         study (section 5). Computed by longhaul.metrics.",
-    ),
-    define(
-        "bandwidth_stolen",
-        "",
-        "Bandwidth stolen",
+         study (section 5). Computed by longhaul.metrics.";
+    BANDWIDTH_STOLEN: "bandwidth_stolen", "", "Bandwidth stolen",
         "Utilisation of a set of flows that competes with flows of its own kind, less that of the same set when it competes \
-         with flows of another kind: BS of the HighSpeed TCP study (section 5). Computed by longhaul.metrics from two runs.",
-    ),
-    define(
-        "arrivals",
-        "",
-        "Arrivals",
-        "Packets offered to the link while measured, of all flows, ACKs included.",
-    ),
-    define(
-        "offered_packets",
-        "",
-        "Offered packets",
+         with flows of another kind: BS of the HighSpeed TCP study (section 5). Computed by longhaul.metrics from two runs.";
+    ARRIVALS: "arrivals", "", "Arrivals",
+        "Packets offered to the link while measured, of all flows, ACKs included.";
+    OFFERED_PACKETS: "offered_packets", "", "Offered packets",
         "Of a flow at a link with a monitor (`run.monitor`): packets of any kind that arrived at the queue while measured, first \
-         transmissions and retransmissions, counted there and not by endpoints.",
-    ),
-    define("offered_bytes", "B", "Offered bytes", "Bytes of the offered packets, headers included."),
-    define(
-        "dropped_packets",
-        "",
-        "Dropped packets",
-        "Of a flow at a link with a monitor: its packets that the queue dropped while measured, those pushed out included.",
-    ),
-    define("dropped_bytes", "B", "Dropped bytes", "Bytes of the dropped packets, headers included."),
-    define(
-        "transmitted_packets",
-        "",
-        "Transmitted packets",
-        "Packets whose transmission ended while measured, those lost on the wire included.",
-    ),
-    define(
-        "drops_queue",
-        "",
-        "Queue drops",
-        "Packets dropped by the queue, for whatever cause, while measured.",
-    ),
-    define(
-        "drops_overflow",
-        "",
-        "Overflow drops",
-        "Packets dropped since the queue was full, while measured.",
-    ),
-    define(
-        "drops_early",
-        "",
-        "Early drops",
-        "Packets that active queue management chose to drop before the queue was full, while measured.",
-    ),
-    define(
-        "drops_forced",
-        "",
-        "Forced drops",
-        "Packets dropped while RED's average queue was so long that it let nothing in, while measured.",
-    ),
-    define(
-        "drops_loss",
-        "",
-        "Packets lost",
-        "Packets lost on the link without congestion (loss model, outage, header compression out of step) while measured.",
-    ),
-    define(
-        "vj_compressed_packets",
-        "",
-        "Compressed headers",
-        "Packets that crossed the line with a compressed header (RFC 1144), while measured.",
-    ),
-    define(
-        "vj_uncompressed_packets",
-        "",
-        "Headers in full",
+         transmissions and retransmissions, counted there and not by endpoints.";
+    OFFERED_BYTES: "offered_bytes", "B", "Offered bytes",
+        "Bytes of the offered packets, headers included.";
+    DROPPED_PACKETS: "dropped_packets", "", "Dropped packets",
+        "Of a flow at a link with a monitor: its packets that the queue dropped while measured, those pushed out included.";
+    DROPPED_BYTES: "dropped_bytes", "B", "Dropped bytes",
+        "Bytes of the dropped packets, headers included.";
+    TRANSMITTED_PACKETS: "transmitted_packets", "", "Transmitted packets",
+        "Packets whose transmission ended while measured, those lost on the wire included.";
+    DROPS_QUEUE: "drops_queue", "", "Queue drops",
+        "Packets dropped by the queue, for whatever cause, while measured.";
+    DROPS_OVERFLOW: "drops_overflow", "", "Overflow drops",
+        "Packets dropped since the queue was full, while measured.";
+    DROPS_EARLY: "drops_early", "", "Early drops",
+        "Packets that active queue management chose to drop before the queue was full, while measured.";
+    DROPS_FORCED: "drops_forced", "", "Forced drops",
+        "Packets dropped while RED's average queue was so long that it let nothing in, while measured.";
+    DROPS_LOSS: "drops_loss", "", "Packets lost",
+        "Packets lost on the link without congestion (loss model, outage, header compression out of step) while measured.";
+    VJ_COMPRESSED_PACKETS: "vj_compressed_packets", "", "Compressed headers",
+        "Packets that crossed the line with a compressed header (RFC 1144), while measured.";
+    VJ_UNCOMPRESSED_PACKETS: "vj_uncompressed_packets", "", "Headers in full",
         "Packets that crossed a line with header compression with their header in full, while measured: duplicate ACKs, \
-         retransmissions, changed options, first packets of connections.",
-    ),
-    define(
-        "vj_tossed_packets",
-        "",
-        "Unreadable headers",
+         retransmissions, changed options, first packets of connections.";
+    VJ_TOSSED_PACKETS: "vj_tossed_packets", "", "Unreadable headers",
         "Packets tossed at the end of a line since the two ends were out of step, so that the TCP checksum did not fit, while \
-         measured.",
-    ),
-    define(
-        "vj_header_mean_bytes",
-        "B",
-        "Compressed header",
-        "Mean length of the compressed headers, while measured.",
-    ),
-    define(
-        "rohc_compressed_packets",
-        "",
-        "Compressed headers",
-        "Packets that crossed the line with a header compressed robustly (in the manner of RFC 6846), while measured.",
-    ),
-    define(
-        "rohc_uncompressed_packets",
-        "",
-        "Headers in full",
+         measured.";
+    VJ_HEADER_MEAN_BYTES: "vj_header_mean_bytes", "B", "Compressed header",
+        "Mean length of the compressed headers, while measured.";
+    ROHC_COMPRESSED_PACKETS: "rohc_compressed_packets", "", "Compressed headers",
+        "Packets that crossed the line with a header compressed robustly (in the manner of RFC 6846), while measured.";
+    ROHC_UNCOMPRESSED_PACKETS: "rohc_uncompressed_packets", "", "Headers in full",
         "Packets that crossed a line with robust header compression with all fields of their header, while measured: first packets of \
-         connections, refreshes, what the far end asked for, and what cannot be compressed.",
-    ),
-    define(
-        "rohc_tossed_packets",
-        "",
-        "Unreadable headers",
-        "Packets tossed at the end of a line since their header did not fit its CRC or the TCP checksum, while measured.",
-    ),
-    define(
-        "rohc_header_mean_bytes",
-        "B",
-        "Compressed header",
-        "Mean length of the robustly compressed headers, while measured.",
-    ),
-    define(
-        "rohc_requests",
-        "",
-        "Requests",
-        "Requests of a line's far end for a header in full that have come back, while measured (RFC 6846's NACK and STATIC-NACK).",
-    ),
-    define(
-        "drop_rate",
-        "",
-        "Drop rate",
-        "All drops over arrivals, while measured. Of a run or group: data packets lost over sent.",
-    ),
-    define("marks", "", "ECN marks", "Packets marked with congestion experienced while measured (RFC 3168)."),
-    define("mark_rate", "", "Mark rate", "ECN marks over arrivals, while measured."),
-    define(
-        "ecn_reductions",
-        "",
-        "ECN reactions",
-        "Reductions of the congestion window that answered an ECN echo (RFC 3168 section 6.1.2), while measured.",
-    ),
-    define(
-        "ack_congestion_events",
-        "",
-        "ACK congestion events",
-        "Windows of data of which the sender found a pure ACK lost or marked, while measured (RFC 5690); absent without ACK congestion control.",
-    ),
-    define(
-        "ack_ratio_max",
-        "",
-        "Largest ACK ratio",
-        "The largest ACK Ratio that the receiver has used (RFC 5690); absent without ACK congestion control.",
-    ),
-    define(
-        "queue_mean_packets",
-        "packets",
-        "Mean queue",
-        "Time average of the packets waiting, without the one in transmission, while measured.",
-    ),
-    define(
-        "queue_max_packets",
-        "packets",
-        "Largest queue",
-        "Most packets in the queue while measured, the one in transmission included.",
-    ),
-    define(
-        "queue_delay_mean_s",
-        "s",
-        "Mean queueing delay",
-        "Mean time from a packet's arrival to the beginning of its transmission, over packets accepted while measured.",
-    ),
-    define(
-        "queue_delay_p50_s",
-        "s",
-        "Median queueing delay",
-        "Half of the packets waited no longer; to within 3 %.",
-    ),
-    define(
-        "queue_delay_p95_s",
-        "s",
-        "95 % queueing delay",
-        "95 % of the packets waited no longer; to within 3 %.",
-    ),
-    define(
-        "queue_delay_p99_s",
-        "s",
-        "99 % queueing delay",
-        "99 % of the packets waited no longer; to within 3 %.",
-    ),
-    define(
-        "jain_index",
-        "",
-        "Jain's index",
+         connections, refreshes, what the far end asked for, and what cannot be compressed.";
+    ROHC_TOSSED_PACKETS: "rohc_tossed_packets", "", "Unreadable headers",
+        "Packets tossed at the end of a line since their header did not fit its CRC or the TCP checksum, while measured.";
+    ROHC_HEADER_MEAN_BYTES: "rohc_header_mean_bytes", "B", "Compressed header",
+        "Mean length of the robustly compressed headers, while measured.";
+    ROHC_REQUESTS: "rohc_requests", "", "Requests",
+        "Requests of a line's far end for a header in full that have come back, while measured (RFC 6846's NACK and STATIC-NACK).";
+    DROP_RATE: "drop_rate", "", "Drop rate",
+        "All drops over arrivals, while measured. Of a run or group: data packets lost over sent.";
+    MARKS: "marks", "", "ECN marks",
+        "Packets marked with congestion experienced while measured (RFC 3168).";
+    MARK_RATE: "mark_rate", "", "Mark rate",
+        "ECN marks over arrivals, while measured.";
+    ECN_REDUCTIONS: "ecn_reductions", "", "ECN reactions",
+        "Reductions of the congestion window that answered an ECN echo (RFC 3168 section 6.1.2), while measured.";
+    ACK_CONGESTION_EVENTS: "ack_congestion_events", "", "ACK congestion events",
+        "Windows of data of which the sender found a pure ACK lost or marked, while measured (RFC 5690); absent without ACK congestion control.";
+    ACK_RATIO_MAX: "ack_ratio_max", "", "Largest ACK ratio",
+        "The largest ACK Ratio that the receiver has used (RFC 5690); absent without ACK congestion control.";
+    QUEUE_MEAN_PACKETS: "queue_mean_packets", "packets", "Mean queue",
+        "Time average of the packets waiting, without the one in transmission, while measured.";
+    QUEUE_MAX_PACKETS: "queue_max_packets", "packets", "Largest queue",
+        "Most packets in the queue while measured, the one in transmission included.";
+    QUEUE_DELAY_MEAN_S: "queue_delay_mean_s", "s", "Mean queueing delay",
+        "Mean time from a packet's arrival to the beginning of its transmission, over packets accepted while measured.";
+    QUEUE_DELAY_P50_S: "queue_delay_p50_s", "s", "Median queueing delay",
+        "Half of the packets waited no longer; to within 3 %.";
+    QUEUE_DELAY_P95_S: "queue_delay_p95_s", "s", "95 % queueing delay",
+        "95 % of the packets waited no longer; to within 3 %.";
+    QUEUE_DELAY_P99_S: "queue_delay_p99_s", "s", "99 % queueing delay",
+        "99 % of the packets waited no longer; to within 3 %.";
+    JAIN_INDEX: "jain_index", "", "Jain's index",
         "(sum x)^2 / (n sum x^2) over the goodputs x of the n flows: 1 if all are equal, 1/n if one has all (Jain, Chiu, \
-         Hawe 1984).",
-    ),
-    define(
-        "completed_flows",
-        "",
-        "Completed flows",
-        "Transfers of a given size that finished before the end of the run; of several streams all have to.",
-    ),
-    define(
-        "completion_time_mean_s",
-        "s",
-        "Mean completion time",
-        "Mean over the transfers that finished; the last of several streams counts.",
-    ),
-    define(
-        "completion_time_p95_s",
-        "s",
-        "95 % completion time",
-        "95 % of the transfers that finished took no longer.",
-    ),
-    define(
-        "buffer_mean_packets",
-        "packets",
-        "Mean buffer",
-        "Of a middlebox: time average of the data packets that it keeps, while measured.",
-    ),
-    define(
-        "buffer_max_packets",
-        "packets",
-        "Largest buffer",
-        "Of a middlebox: most data packets kept at once, while measured.",
-    ),
-    define(
-        "buffer_mean_bytes",
-        "B",
-        "Mean buffer in bytes",
-        "Of a middlebox: time average of the payload that it keeps, while measured.",
-    ),
-    define(
-        "buffer_max_bytes",
-        "B",
-        "Largest buffer in bytes",
-        "Of a middlebox: most payload kept at once, while measured.",
-    ),
-    define(
-        "undelivered_mean_bytes",
-        "B",
-        "Acknowledged, not delivered",
+         Hawe 1984).";
+    COMPLETED_FLOWS: "completed_flows", "", "Completed flows",
+        "Transfers of a given size that finished before the end of the run; of several streams all have to.";
+    COMPLETION_TIME_MEAN_S: "completion_time_mean_s", "s", "Mean completion time",
+        "Mean over the transfers that finished; the last of several streams counts.";
+    COMPLETION_TIME_P95_S: "completion_time_p95_s", "s", "95 % completion time",
+        "95 % of the transfers that finished took no longer.";
+    BUFFER_MEAN_PACKETS: "buffer_mean_packets", "packets", "Mean buffer",
+        "Of a middlebox: time average of the data packets that it keeps, while measured.";
+    BUFFER_MAX_PACKETS: "buffer_max_packets", "packets", "Largest buffer",
+        "Of a middlebox: most data packets kept at once, while measured.";
+    BUFFER_MEAN_BYTES: "buffer_mean_bytes", "B", "Mean buffer in bytes",
+        "Of a middlebox: time average of the payload that it keeps, while measured.";
+    BUFFER_MAX_BYTES: "buffer_max_bytes", "B", "Largest buffer in bytes",
+        "Of a middlebox: most payload kept at once, while measured.";
+    UNDELIVERED_MEAN_BYTES: "undelivered_mean_bytes", "B", "Acknowledged, not delivered",
         "Time average of the payload that a middlebox has acknowledged to its sender and that its receiver has not \
-         acknowledged, while measured: what would be lost if the middlebox broke down.",
-    ),
-    define(
-        "undelivered_max_bytes",
-        "B",
-        "Acknowledged, not delivered, at most",
-        "Most payload acknowledged by a middlebox and not by its receiver, while measured.",
-    ),
-    define(
-        "lost_acknowledged_bytes",
-        "B",
-        "Acknowledged and lost",
+         acknowledged, while measured: what would be lost if the middlebox broke down.";
+    UNDELIVERED_MAX_BYTES: "undelivered_max_bytes", "B", "Acknowledged, not delivered, at most",
+        "Most payload acknowledged by a middlebox and not by its receiver, while measured.";
+    LOST_ACKNOWLEDGED_BYTES: "lost_acknowledged_bytes", "B", "Acknowledged and lost",
         "Payload that a middlebox had acknowledged to its sender and that can no longer be delivered, since the middlebox \
-         broke down, or the connection to the receiver was reset or given up.",
-    ),
-    define(
-        "compacted_acks",
-        "",
-        "Compacted ACKs",
-        "ACKs that crossed a thin link in packets with others, while measured.",
-    ),
-    define(
-        "compacted_packets",
-        "",
-        "Packets of ACKs",
-        "Packets of the tunnel that carried compacted ACKs, while measured.",
-    ),
-    define(
-        "uncompacted_packets",
-        "",
-        "Uncompacted packets",
-        "Packets that crossed the tunnel as they were, while measured: data, SYN, FIN, single ACKs of the traditional form.",
-    ),
-    define(
-        "tunnel_losses",
-        "",
-        "Tunnel losses",
-        "Packets of the tunnel that did not arrive or could not be read, noticed while measured.",
-    ),
-    define(
-        "expanded_acks",
-        "",
-        "Expanded ACKs",
-        "ACKs that the far end of a tunnel made of compacted ones, while measured.",
-    ),
-    define(
-        "ack_ratio_increases",
-        "",
-        "ACK ratio increases",
-        "How often an ACK filter let fewer ACKs pass than before, since the line behind it had too much to send, while measured.",
-    ),
-    define("delayed_packets", "", "Delayed packets", "Packets that a throttle kept waiting, while measured."),
-    define(
-        "throttle_drops",
-        "",
-        "Throttle drops",
-        "Packets that the queue of a throttle dropped, while measured.",
-    ),
-    define(
-        "paced_items",
-        "",
-        "Paced datagrams",
-        "Datagrams with data, openings or ends that a paced hop sent over its satellite link, while measured.",
-    ),
-    define(
-        "paced_lost",
-        "",
-        "Reported lost",
-        "Of those, the ones that were sent again since a report of the pseudo proxy named them as missing.",
-    ),
-    define(
-        "paced_expired",
-        "",
-        "Expired in the delay loop",
-        "Of those, the ones that were sent again since they came out of the delay loop and had not been reported.",
-    ),
-    define(
-        "paced_parities",
-        "",
-        "Parities",
-        "Datagrams with parities of an erasure code that a paced hop sent, while measured.",
-    ),
-    define(
-        "paced_probes",
-        "",
-        "Probes",
-        "Datagrams without data that a paced hop sent since it had nothing else to send, while measured.",
-    ),
-    define(
-        "paced_restored",
-        "",
-        "Restored by parities",
-        "Datagrams that an erasure code restored at the far end of a paced hop, while measured.",
-    ),
-    define(
-        "paced_duplicates",
-        "",
-        "Paced duplicates",
-        "Datagrams with what had come before to the far end of a paced hop, while measured.",
-    ),
-    define(
-        "paced_tossed",
-        "",
-        "Tossed",
-        "Datagrams and messages of a paced hop that were damaged, forged, or said what cannot be, while measured.",
-    ),
-    define(
-        "reports",
-        "",
-        "Reports",
-        "Reports that the pseudo proxy of a paced hop sent over its control connection, while measured.",
-    ),
-    define(
-        "control_bytes",
-        "B",
-        "Control bytes",
-        "Bytes of all messages of a pseudo proxy in its control connection, headers of TCP and below not included, while measured.",
-    ),
-    define(
-        "sessions_ended",
-        "",
-        "Sessions ended",
-        "How often a paced hop ended all connections since its pseudo proxy was silent, while measured.",
-    ),
-    define(
-        "changed_options",
-        "",
-        "Changed options",
-        "SYNs whose MSS option a middlebox rewrote, while measured.",
-    ),
-    define(
-        "premature_acks",
-        "",
-        "Premature ACKs",
-        "ACKs that a middlebox sent on the destination's behalf, one for each data packet.",
-    ),
-    define(
-        "suppressed_acks",
-        "",
-        "Suppressed ACKs",
-        "ACKs of the destination that a middlebox kept from the source: what they say it has heard, or is being repaired.",
-    ),
-    define(
-        "local_retransmissions",
-        "",
-        "Local retransmissions",
-        "Data packets that a middlebox sent again from its buffer.",
-    ),
-    define("local_timeouts", "", "Local timeouts", "Expirations of a middlebox's retransmission timers."),
-    define(
-        "uncached_packets",
-        "",
-        "Packets without a copy",
-        "Data packets that a snoop agent forwarded without a copy, since its cache was full.",
-    ),
-    define(
-        "local_queue_drops",
-        "",
-        "Local queue drops",
-        "Data packets that the queue before a split connection dropped, while measured.",
-    ),
-    define("long_hop_packets", "", "Long hop packets", "Data segments that a split sent over its long hop."),
-    define(
-        "long_hop_retransmissions",
-        "",
-        "Long hop retransmissions",
-        "Data segments that a split sent again over its long hop.",
-    ),
-    define(
-        "long_hop_timeouts",
-        "",
-        "Long hop timeouts",
-        "Expirations of the retransmission timers of connections over a long hop.",
-    ),
-    define(
-        "through_packets",
-        "",
-        "Through packets",
-        "Data packets that a middlebox forwarded without a copy, since its buffer was full.",
-    ),
-    define(
-        "window_limit_bps",
-        "bit/s",
-        "Window limit",
-        "Receive buffer over the mean RTT: no sender can be faster.",
-    ),
-    define(
-        "fair_share_bps",
-        "bit/s",
-        "Fair share",
+         broke down, or the connection to the receiver was reset or given up.";
+    COMPACTED_ACKS: "compacted_acks", "", "Compacted ACKs",
+        "ACKs that crossed a thin link in packets with others, while measured.";
+    COMPACTED_PACKETS: "compacted_packets", "", "Packets of ACKs",
+        "Packets of the tunnel that carried compacted ACKs, while measured.";
+    UNCOMPACTED_PACKETS: "uncompacted_packets", "", "Uncompacted packets",
+        "Packets that crossed the tunnel as they were, while measured: data, SYN, FIN, single ACKs of the traditional form.";
+    TUNNEL_LOSSES: "tunnel_losses", "", "Tunnel losses",
+        "Packets of the tunnel that did not arrive or could not be read, noticed while measured.";
+    EXPANDED_ACKS: "expanded_acks", "", "Expanded ACKs",
+        "ACKs that the far end of a tunnel made of compacted ones, while measured.";
+    ACK_RATIO_INCREASES: "ack_ratio_increases", "", "ACK ratio increases",
+        "How often an ACK filter let fewer ACKs pass than before, since the line behind it had too much to send, while measured.";
+    DELAYED_PACKETS: "delayed_packets", "", "Delayed packets",
+        "Packets that a throttle kept waiting, while measured.";
+    THROTTLE_DROPS: "throttle_drops", "", "Throttle drops",
+        "Packets that the queue of a throttle dropped, while measured.";
+    PACED_ITEMS: "paced_items", "", "Paced datagrams",
+        "Datagrams with data, openings or ends that a paced hop sent over its satellite link, while measured.";
+    PACED_LOST: "paced_lost", "", "Reported lost",
+        "Of those, the ones that were sent again since a report of the pseudo proxy named them as missing.";
+    PACED_EXPIRED: "paced_expired", "", "Expired in the delay loop",
+        "Of those, the ones that were sent again since they came out of the delay loop and had not been reported.";
+    PACED_PARITIES: "paced_parities", "", "Parities",
+        "Datagrams with parities of an erasure code that a paced hop sent, while measured.";
+    PACED_PROBES: "paced_probes", "", "Probes",
+        "Datagrams without data that a paced hop sent since it had nothing else to send, while measured.";
+    PACED_RESTORED: "paced_restored", "", "Restored by parities",
+        "Datagrams that an erasure code restored at the far end of a paced hop, while measured.";
+    PACED_DUPLICATES: "paced_duplicates", "", "Paced duplicates",
+        "Datagrams with what had come before to the far end of a paced hop, while measured.";
+    PACED_TOSSED: "paced_tossed", "", "Tossed",
+        "Datagrams and messages of a paced hop that were damaged, forged, or said what cannot be, while measured.";
+    REPORTS: "reports", "", "Reports",
+        "Reports that the pseudo proxy of a paced hop sent over its control connection, while measured.";
+    CONTROL_BYTES: "control_bytes", "B", "Control bytes",
+        "Bytes of all messages of a pseudo proxy in its control connection, headers of TCP and below not included, while measured.";
+    SESSIONS_ENDED: "sessions_ended", "", "Sessions ended",
+        "How often a paced hop ended all connections since its pseudo proxy was silent, while measured.";
+    CHANGED_OPTIONS: "changed_options", "", "Changed options",
+        "SYNs whose MSS option a middlebox rewrote, while measured.";
+    PREMATURE_ACKS: "premature_acks", "", "Premature ACKs",
+        "ACKs that a middlebox sent on the destination's behalf, one for each data packet.";
+    SUPPRESSED_ACKS: "suppressed_acks", "", "Suppressed ACKs",
+        "ACKs of the destination that a middlebox kept from the source: what they say it has heard, or is being repaired.";
+    LOCAL_RETRANSMISSIONS: "local_retransmissions", "", "Local retransmissions",
+        "Data packets that a middlebox sent again from its buffer.";
+    LOCAL_TIMEOUTS: "local_timeouts", "", "Local timeouts",
+        "Expirations of a middlebox's retransmission timers.";
+    UNCACHED_PACKETS: "uncached_packets", "", "Packets without a copy",
+        "Data packets that a snoop agent forwarded without a copy, since its cache was full.";
+    LOCAL_QUEUE_DROPS: "local_queue_drops", "", "Local queue drops",
+        "Data packets that the queue before a split connection dropped, while measured.";
+    LONG_HOP_PACKETS: "long_hop_packets", "", "Long hop packets",
+        "Data segments that a split sent over its long hop.";
+    LONG_HOP_RETRANSMISSIONS: "long_hop_retransmissions", "", "Long hop retransmissions",
+        "Data segments that a split sent again over its long hop.";
+    LONG_HOP_TIMEOUTS: "long_hop_timeouts", "", "Long hop timeouts",
+        "Expirations of the retransmission timers of connections over a long hop.";
+    THROUGH_PACKETS: "through_packets", "", "Through packets",
+        "Data packets that a middlebox forwarded without a copy, since its buffer was full.";
+    WINDOW_LIMIT_BPS: "window_limit_bps", "bit/s", "Window limit",
+        "Receive buffer over the mean RTT: no sender can be faster.";
+    FAIR_SHARE_BPS: "fair_share_bps", "bit/s", "Fair share",
         "The least over the links of the path of (payload share of its mean rate in the measured time, outages counting as \
-         0) / (mean number of flows with something to send over the link, while measured).",
-    ),
-    define(
-        "mathis_bps",
-        "bit/s",
-        "Mathis",
+         0) / (mean number of flows with something to send over the link, while measured).";
+    MATHIS_BPS: "mathis_bps", "bit/s", "Mathis",
         "Reno's response function, MSS/RTT sqrt(3/(2 b p)) (Mathis et al. 1997), at the measured mean RTT and congestion \
-         event rate p; b segments to an ACK.",
-    ),
-    define(
-        "cubic_bps",
-        "bit/s",
-        "CUBIC",
-        "CUBIC's response function (RFC 9438 section 5.1; at least that of Reno) at the measured mean RTT and congestion event rate.",
-    ),
-    define(
-        "highspeed_bps",
-        "bit/s",
-        "HighSpeed TCP",
-        "HighSpeed TCP's response function (RFC 3649 section 5) at the measured mean RTT and congestion event rate.",
-    ),
-    define(
-        "scalable_bps",
-        "bit/s",
-        "Scalable TCP",
+         event rate p; b segments to an ACK.";
+    CUBIC_BPS: "cubic_bps", "bit/s", "CUBIC",
+        "CUBIC's response function (RFC 9438 section 5.1; at least that of Reno) at the measured mean RTT and congestion event rate.";
+    HIGHSPEED_BPS: "highspeed_bps", "bit/s", "HighSpeed TCP",
+        "HighSpeed TCP's response function (RFC 3649 section 5) at the measured mean RTT and congestion event rate.";
+    SCALABLE_BPS: "scalable_bps", "bit/s", "Scalable TCP",
         "Scalable TCP's response function, MSS/RTT a/(b p) (Kelly 2003), Reno's up to the legacy window, at the measured mean RTT and \
-         congestion event rate.",
-    ),
-    define(
-        "hybla_bps",
-        "bit/s",
-        "Hybla",
+         congestion event rate.";
+    HYBLA_BPS: "hybla_bps", "bit/s", "Hybla",
         "Hybla's response function, rho times Reno's window, rho = least RTT / RTT_0 (Caini and Firrincieli 2004), at the measured \
-         mean RTT and congestion event rate.",
-    ),
-    define(
-        "compound_bps",
-        "bit/s",
-        "Compound",
+         mean RTT and congestion event rate.";
+    COMPOUND_BPS: "compound_bps", "bit/s", "Compound",
         "Compound's response function while its queue is short (Tan et al. 2006; at least that of Reno) at the measured mean RTT and \
-         congestion event rate.",
-    ),
-    define(
-        "moved_packets",
-        "",
-        "Packets moved",
-        "Emulator: packets handed to the kernels of hosts, over the whole run.",
-    ),
-    define(
-        "lateness_mean_s",
-        "s",
-        "Mean lateness",
+         congestion event rate.";
+    MOVED_PACKETS: "moved_packets", "", "Packets moved",
+        "Emulator: packets handed to the kernels of hosts, over the whole run.";
+    LATENESS_MEAN_S: "lateness_mean_s", "s", "Mean lateness",
         "Emulator: mean time between when a packet was due at its host, by rates, delays and queues, and when it was handed to \
-         the kernel there, over the whole run.",
-    ),
-    define("lateness_p99_s", "s", "99 % lateness", "99 % of the packets were no later; to within 3 %."),
-    define("lateness_p999_s", "s", "99.9 % lateness", "99.9 % of the packets were no later; to within 3 %."),
-    define("lateness_max_s", "s", "Largest lateness", "The latest packet."),
-    define(
-        "standstill_max_s",
-        "s",
-        "Longest standstill",
+         the kernel there, over the whole run.";
+    LATENESS_P99_S: "lateness_p99_s", "s", "99 % lateness",
+        "99 % of the packets were no later; to within 3 %.";
+    LATENESS_P999_S: "lateness_p999_s", "s", "99.9 % lateness",
+        "99.9 % of the packets were no later; to within 3 %.";
+    LATENESS_MAX_S: "lateness_max_s", "s", "Largest lateness",
+        "The latest packet.";
+    STANDSTILL_MAX_S: "standstill_max_s", "s", "Longest standstill",
         "Emulator: the longest time for which the loop that moves packets did not run although it was to: stopped by a signal, \
-         or not served by the machine. What packets waited in their devices meanwhile is in no lateness.",
-    ),
-    define(
-        "device_drops",
-        "",
-        "Device drops",
-        "Emulator: packets that its own devices lost, since it did not take them in time or a kernel did not take them.",
-    ),
-    define(
-        "unreadable_packets",
-        "",
-        "Unreadable packets",
-        "Emulator: packets refused since not even the addresses of an IP packet could be read.",
-    ),
-    define(
-        "unrouted_packets",
-        "",
-        "Unrouted packets",
-        "Emulator: packets refused since no host has the address that they go to.",
-    ),
-];
+         or not served by the machine. What packets waited in their devices meanwhile is in no lateness.";
+    DEVICE_DROPS: "device_drops", "", "Device drops",
+        "Emulator: packets that its own devices lost, since it did not take them in time or a kernel did not take them.";
+    UNREADABLE_PACKETS: "unreadable_packets", "", "Unreadable packets",
+        "Emulator: packets refused since not even the addresses of an IP packet could be read.";
+    UNROUTED_PACKETS: "unrouted_packets", "", "Unrouted packets",
+        "Emulator: packets refused since no host has the address that they go to.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CONSTANTS, DEFINITIONS};
+    use crate::Metric;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn constants_are_named_as_their_metrics_and_no_name_is_there_twice() {
+        for (constant, name) in CONSTANTS {
+            assert_eq!(constant.to_lowercase(), *name);
+            assert_eq!(Metric::named(name).map(Metric::name), Some(*name));
+        }
+        let names: BTreeSet<&str> = CONSTANTS.iter().map(|(_, name)| *name).collect();
+        assert_eq!(names.len(), DEFINITIONS.len());
+        assert_eq!(Metric::named("no such metric"), None);
+    }
+}

@@ -2,17 +2,31 @@
 //!
 //! `scenario.toml` (resolved), `summary.json` (written last: a directory without it is no result), the time series
 //! `flows.parquet`, `links.parquet`, `events.parquet`, with monitors `monitors.parquet`, with middleboxes `middleboxes.parquet` and `long_hops.parquet`, and on request `segments.parquet` and `packets.pcapng`.
+//!
+//! Worlds fill in what they know ([`RunFacts`]); [`summarise`] makes metrics, groups, warnings and predictions of it.
 
+mod context;
 mod definitions;
 mod directory;
+mod facts;
+mod flows;
 mod links;
+mod metrics;
+mod middleboxes;
 pub mod pcapng;
+mod predictions;
+mod summarise;
 mod summary;
 mod tables;
+mod warnings;
 
-pub use definitions::{DEFINITIONS, Definition};
+pub use definitions::{DEFINITIONS, metric};
 pub use directory::{ResultFiles, WriteError, WriteTable};
-pub use links::{LinkSnapshot, flow_utilisation, jain_index, link_metrics, ratio};
+pub use facts::{AppFacts, Arrived, FlowFacts, FlowFailure, ReductionTimes, RunFacts, SenderFacts};
+pub use links::{LinkFacts, LinkSnapshot, Offered};
+pub use metrics::{Definition, Metric};
+pub use middleboxes::{LongHopFacts, MiddleboxFacts, MiddleboxWatch};
+pub use summarise::summarise;
 pub use summary::{
     Emulation, FlowSummary, GroupSummary, LinkSummary, LongHopSummary, Metrics, MiddleboxSummary,
     MonitoredFlow, NodeSummary, Summary, Warning, Work,

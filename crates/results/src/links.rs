@@ -1,9 +1,13 @@
 //! From a link's counters to its metrics and time series, the same in every world. What each metric means is defined in
 //! [`crate::DEFINITIONS`].
 
-use crate::{LinkRow, Metrics};
+use crate::context::Context;
+use crate::metric::*;
+use crate::{LinkRow, LinkSummary, Metrics, MonitoredFlow};
 use longhaul_path::{DropCause, Histogram, Link, LinkStats, Packet};
-use longhaul_units::{Duration, Instant};
+use longhaul_scenario::FlowInstance;
+use longhaul_segment::LineStats;
+use longhaul_units::{Duration, Instant, counters};
 
 /// A link's counters at one time, for differences.
 #[derive(Clone, Copy, Default, Debug)]
@@ -13,6 +17,40 @@ pub struct LinkSnapshot {
     lost: u64,
     bits: f64,
     at: Instant,
+}
+
+/// What a link did while measured.
+pub struct LinkFacts {
+    /// Growth of its counters.
+    pub new: LinkStats,
+    /// How long packets waited in its queue.
+    pub waits: Histogram,
+    /// Seconds that packets have waited in all; the one in transmission does not wait.
+    pub waited_s: f64,
+    /// Bits transmitted.
+    pub bits: f64,
+    /// Bits that could have been transmitted, by its schedule of rates.
+    pub capacity_bits: f64,
+    /// The most packets that were in the queue.
+    pub peak: u64,
+    /// What header compression on it did, if there is any.
+    pub line: Option<LineStats>,
+    /// What each flow offered to it, where that is monitored: number of the flow, and counters.
+    pub monitored: Vec<(usize, Offered)>,
+}
+
+counters! {
+    /// What a flow has offered to a link, and what of it the queue has dropped: all packets, acknowledgments and probes too.
+    pub struct Offered {
+        /// Packets offered.
+        sum pub packets: u64,
+        /// Their bytes.
+        sum pub bytes: u64,
+        /// Packets dropped by the queue.
+        sum pub dropped_packets: u64,
+        /// Their bytes.
+        sum pub dropped_bytes: u64,
+    }
 }
 
 impl LinkSnapshot {
@@ -56,99 +94,119 @@ impl LinkSnapshot {
         })
     }
 
-    /// A link's metrics over the time since this snapshot. `peak` is the most packets that were in the queue.
-    pub fn metrics<P: Packet + Send + 'static>(
+    /// What the link did since this snapshot. `peak` is the most packets that were in the queue before the last look at it.
+    pub fn facts<P: Packet + Send + 'static>(
         &self,
         link: &mut Link<P>,
         now: Instant,
         peak: u64,
-    ) -> Metrics {
+    ) -> LinkFacts {
+        let peak = peak.max(link.take_peak(now));
         let after = LinkSnapshot::of(link, now);
-        let capacity = link.schedule().capacity_bits(self.at, now);
-        let waited_s = link.waited_secs(now);
-        let empty = Histogram::default();
-        let waits = link.waits().unwrap_or(&empty);
-        let new = after.stats.since(&self.stats);
-        link_metrics(
-            &new,
-            waits,
-            waited_s,
-            after.bits - self.bits,
-            capacity,
+        LinkFacts {
+            new: after.stats.since(&self.stats),
+            waited_s: link.waited_secs(now),
+            waits: link.waits().cloned().unwrap_or_default(),
+            bits: after.bits - self.bits,
+            capacity_bits: link.schedule().capacity_bits(self.at, now),
             peak,
-            now.since(self.at).as_secs_f64(),
-        )
+            line: None,
+            monitored: vec![],
+        }
     }
 }
 
-/// Utilisation of a flow's bottleneck, the same in every world: bytes that have arrived at the receiver, headers included, over what `bottleneck`
-/// (the slowest link on the way of its data) could carry from `begin` to `end` by its schedule of rates. `None` if it could carry nothing.
-pub fn flow_utilisation<P: Packet + Send + 'static>(
-    arrived_bytes: u64,
-    bottleneck: &Link<P>,
-    begin: Instant,
-    end: Instant,
-) -> Option<f64> {
-    ratio(arrived_bytes as f64 * 8.0, bottleneck.schedule().capacity_bits(begin, end))
+/// The link at this place in the summary's list.
+pub(crate) fn link_summary(context: &Context<'_>, position: usize) -> LinkSummary {
+    let network = context.run.network;
+    let (index, facts) = (context.declared[position], &context.run.links[position]);
+    let spec = &network.links[index];
+    let mut metrics = link_metrics(facts, context.measured_s);
+    if let Some(line) = &facts.line {
+        let compression = spec.config.serial.and_then(|serial| serial.compression()).unwrap_or("vj");
+        set_line_metrics(compression, line, &mut metrics);
+    }
+    if !facts.monitored.is_empty() {
+        let mut all = Offered::default();
+        facts.monitored.iter().for_each(|(_, offered)| all.merge(offered));
+        set_offered(&all, &mut metrics);
+    }
+    let monitored = |(flow, offered): &(usize, Offered)| {
+        let mut metrics = Metrics::default();
+        set_offered(offered, &mut metrics);
+        MonitoredFlow { flow: *flow, metrics }
+    };
+    let crossing = |flow: &&FlowInstance| flow.forward.contains(&index) || flow.reverse.contains(&index);
+    LinkSummary {
+        name: spec.name.clone(),
+        from: network.nodes[spec.from].clone(),
+        to: network.nodes[spec.to].clone(),
+        rate_bps: spec.config.rate.as_bps() as f64,
+        delay_s: spec.config.delay.as_secs_f64(),
+        queue: format!("{} {}", spec.config.queue.name(), spec.config.queue.limit()),
+        flows: network.flows.iter().filter(crossing).count(),
+        active_flows: context.sharing[index],
+        metrics,
+        monitor: facts.monitored.iter().map(monitored).collect(),
+    }
 }
 
-/// Metrics of a link whose counters have grown by `new`, where packets waited for `waited_s` seconds in all, which has transmitted `bits` where `capacity` were possible.
-pub fn link_metrics(
-    new: &LinkStats,
-    waits: &Histogram,
-    waited_s: f64,
-    bits: f64,
-    capacity: f64,
-    peak: u64,
-    measured_s: f64,
-) -> Metrics {
+fn link_metrics(facts: &LinkFacts, measured_s: f64) -> Metrics {
+    let LinkFacts { new, waits, .. } = facts;
     let (arrivals, transmitted) = (new.arrivals as f64, new.transmitted as f64);
     let (dropped, marks) = (new.total_dropped() as f64, new.marked as f64);
     let delay = |q| waits.quantile(q).map(Duration::as_secs_f64);
     let mut metrics = Metrics::default();
-    metrics.set("utilisation", ratio(bits, capacity));
-    metrics.set("throughput_bps", ratio(bits, measured_s));
-    metrics.set("arrivals", arrivals);
-    metrics.set("transmitted_packets", transmitted);
-    metrics.set("drops_queue", new.dropped_by_queue() as f64);
-    metrics.set("drops_overflow", new.dropped_for(DropCause::QueueFull) as f64);
-    metrics.set("drops_early", new.dropped_for(DropCause::Early) as f64);
-    metrics.set("drops_forced", new.dropped_for(DropCause::Forced) as f64);
-    metrics.set("drops_loss", dropped - new.dropped_by_queue() as f64);
-    metrics.set("drop_rate", ratio(dropped, arrivals));
-    metrics.set("marks", marks);
-    metrics.set("mark_rate", ratio(marks, arrivals));
-    metrics.set("congestion_signals", dropped + marks);
-    metrics.set("congestion_signal_rate", ratio(dropped + marks, transmitted));
-    metrics.set("queue_mean_packets", ratio(waited_s, measured_s));
-    metrics.set("queue_max_packets", peak as f64);
-    metrics.set("queue_delay_mean_s", waits.mean().map(Duration::as_secs_f64));
-    metrics.set("queue_delay_p50_s", delay(0.5));
-    metrics.set("queue_delay_p95_s", delay(0.95));
-    metrics.set("queue_delay_p99_s", delay(0.99));
+    metrics.set(UTILISATION, ratio(facts.bits, facts.capacity_bits));
+    metrics.set(THROUGHPUT_BPS, ratio(facts.bits, measured_s));
+    metrics.set(ARRIVALS, arrivals);
+    metrics.set(TRANSMITTED_PACKETS, transmitted);
+    metrics.set(DROPS_QUEUE, new.dropped_by_queue() as f64);
+    metrics.set(DROPS_OVERFLOW, new.dropped_for(DropCause::QueueFull) as f64);
+    metrics.set(DROPS_EARLY, new.dropped_for(DropCause::Early) as f64);
+    metrics.set(DROPS_FORCED, new.dropped_for(DropCause::Forced) as f64);
+    metrics.set(DROPS_LOSS, dropped - new.dropped_by_queue() as f64);
+    metrics.set(DROP_RATE, ratio(dropped, arrivals));
+    metrics.set(MARKS, marks);
+    metrics.set(MARK_RATE, ratio(marks, arrivals));
+    metrics.set(CONGESTION_SIGNALS, dropped + marks);
+    metrics.set(CONGESTION_SIGNAL_RATE, ratio(dropped + marks, transmitted));
+    metrics.set(QUEUE_MEAN_PACKETS, ratio(facts.waited_s, measured_s));
+    metrics.set(QUEUE_MAX_PACKETS, facts.peak as f64);
+    metrics.set(QUEUE_DELAY_MEAN_S, waits.mean().map(Duration::as_secs_f64));
+    metrics.set(QUEUE_DELAY_P50_S, delay(0.5));
+    metrics.set(QUEUE_DELAY_P95_S, delay(0.95));
+    metrics.set(QUEUE_DELAY_P99_S, delay(0.99));
     metrics
 }
 
-/// A quotient; `None` where there is nothing to divide by.
-pub fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
-    (denominator > 0.0).then(|| numerator / denominator)
-}
-
-/// (sum x)^2 / (n sum x^2) (Jain, Chiu, Hawe 1984); `None` if nothing was delivered.
-pub fn jain_index(goodputs: &[f64]) -> Option<f64> {
-    let sum: f64 = goodputs.iter().sum();
-    let squares: f64 = goodputs.iter().map(|x| x * x).sum();
-    ratio(sum * sum, goodputs.len() as f64 * squares)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn jain_index_is_one_for_equals_and_one_over_n_for_one() {
-        assert_eq!(jain_index(&[3.0, 3.0, 3.0, 3.0]), Some(1.0));
-        assert_eq!(jain_index(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
-        assert_eq!(jain_index(&[0.0, 0.0]), None);
+/// Metrics of header compression, by its key in the scenario.
+fn set_line_metrics(compression: &str, line: &LineStats, metrics: &mut Metrics) {
+    let compressed = line.compressed as f64;
+    let in_full = (line.uncompressed + line.unchanged) as f64;
+    let mean = ratio(line.header_bytes as f64, compressed);
+    if compression == "vj" {
+        metrics.set(VJ_COMPRESSED_PACKETS, compressed);
+        metrics.set(VJ_UNCOMPRESSED_PACKETS, in_full);
+        metrics.set(VJ_TOSSED_PACKETS, line.tossed as f64);
+        metrics.set(VJ_HEADER_MEAN_BYTES, mean);
+    } else {
+        metrics.set(ROHC_COMPRESSED_PACKETS, compressed);
+        metrics.set(ROHC_UNCOMPRESSED_PACKETS, in_full);
+        metrics.set(ROHC_TOSSED_PACKETS, line.tossed as f64);
+        metrics.set(ROHC_HEADER_MEAN_BYTES, mean);
+        metrics.set(ROHC_REQUESTS, line.requests as f64);
     }
+}
+
+fn set_offered(offered: &Offered, metrics: &mut Metrics) {
+    metrics.set(OFFERED_PACKETS, offered.packets as f64);
+    metrics.set(OFFERED_BYTES, offered.bytes as f64);
+    metrics.set(DROPPED_PACKETS, offered.dropped_packets as f64);
+    metrics.set(DROPPED_BYTES, offered.dropped_bytes as f64);
+}
+
+/// A quotient; `None` where there is nothing to divide by.
+pub(crate) fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
+    (denominator > 0.0).then(|| numerator / denominator)
 }

@@ -1,6 +1,6 @@
 //! `summary.json`: one number per metric and object.
 
-use crate::DEFINITIONS;
+use crate::Metric;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -10,12 +10,12 @@ pub struct Metrics(Vec<(&'static str, Option<f64>)>);
 
 impl Metrics {
     /// Adds a metric. Infinite values and NaN are stored as missing.
-    pub fn set(&mut self, name: &'static str, value: impl Into<Option<f64>>) {
-        debug_assert!(DEFINITIONS.iter().any(|d| d.name == name), "metric {name} has no definition");
-        self.0.push((name, value.into().filter(|value| value.is_finite())));
+    pub fn set(&mut self, metric: Metric, value: impl Into<Option<f64>>) {
+        self.0.push((metric.name(), value.into().filter(|value| value.is_finite())));
     }
     /// The value of a metric, if there is one.
-    pub fn get(&self, name: &str) -> Option<f64> {
+    pub fn get(&self, name: impl AsRef<str>) -> Option<f64> {
+        let name = name.as_ref();
         self.0.iter().find(|(known, _)| *known == name).and_then(|(_, value)| *value)
     }
 }

@@ -13,8 +13,7 @@ use crate::packet::{Packet, Segments};
 use crate::timeline::Timeline;
 use longhaul_middlebox::QueueState;
 use longhaul_path::link::Fate;
-use longhaul_path::schedule::Schedule;
-use longhaul_path::{DropCause, Link, LinkStats};
+use longhaul_path::{DropCause, Link};
 use longhaul_scenario::{Network, Step};
 use longhaul_segment::{LineStats, Segment};
 use longhaul_units::Instant;
@@ -216,15 +215,6 @@ impl Fabric {
     /// What header compression on a link has done, if there is any.
     pub fn line_stats(&self, link: usize) -> Option<LineStats> {
         self.links[link].line.as_ref().map(|line| line.stats())
-    }
-    /// Rate, delay and outages of a link over time.
-    pub fn schedule(&self, link: usize) -> &Schedule {
-        self.links[link].link.schedule()
-    }
-
-    /// Counters of a link.
-    pub fn stats(&mut self, link: usize, now: Instant) -> LinkStats {
-        self.links[link].link.stats(now)
     }
 
     /// Offers a packet to a link. With `hand_over`, packets that may be handed to their endpoint ahead of time go to

@@ -5,16 +5,15 @@
 mod app;
 mod endpoint;
 mod fabric;
+mod facts;
 mod line;
 mod middleboxes;
 mod monitor;
 mod packet;
 mod recorder;
 mod run;
-mod summary;
 mod timeline;
 mod totals;
-mod warnings;
 mod web;
 mod world;
 

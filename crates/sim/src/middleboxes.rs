@@ -5,16 +5,13 @@ use crate::fabric::Port;
 use crate::packet::Packet;
 use crate::world::World;
 use longhaul_middlebox::split::Plans;
-use longhaul_middlebox::{
-    Direction, Established, Event, KnownEnd, Levels, Middlebox, OwnConnection, Passing, Verdict,
-};
-use longhaul_results::{LongHopRow, LongHopSummary, Metrics, MiddleboxRow, MiddleboxSummary};
+use longhaul_middlebox::{Direction, Established, Event, KnownEnd, Middlebox, Passing, Verdict};
+use longhaul_results::{MiddleboxFacts, MiddleboxWatch};
 use longhaul_scenario::{
     MiddleboxInstance, MiddleboxSpec, Network, Scenario, distributed_split, paced_hop, packet_middlebox,
     proxy_plan, single_split,
 };
 use longhaul_segment::SeqNumber;
-use longhaul_tcp::Stats;
 use longhaul_units::{Duration, Instant};
 
 /// A middlebox at work.
@@ -22,21 +19,7 @@ pub(crate) struct Node {
     inner: Box<dyn Middlebox<()>>,
     /// When it breaks down; [`Instant::FAR_FUTURE`] for never, and afterwards.
     fails_at: Instant,
-    /// Its counters at the end of the warm-up.
-    baseline: Vec<(&'static str, u64)>,
-    /// What was seen of its own connections before: those of the first node, then those of the second.
-    ends: Vec<LongHopEnd>,
-}
-
-/// What was seen of one end of a connection over a long hop.
-#[derive(Clone, Default)]
-struct LongHopEnd {
-    /// Its counters at the end of the warm-up.
-    baseline: Stats,
-    /// Bytes sent and segments sent again, at the last sample.
-    sampled: (u64, u64),
-    cwnd_sum: f64,
-    cwnd_samples: u64,
+    watch: MiddleboxWatch,
 }
 
 /// A middlebox as the scenario says.
@@ -104,14 +87,9 @@ impl World<'_> {
             let spec = &self.scenario.middlebox[self.network.middleboxes[index].spec];
             let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
             let inner = build(self.scenario, self.network, index);
-            let baseline = inner.counters();
-            let ends = 2 * self.network.middleboxes[index].own_connections.1 as usize;
-            self.middleboxes.push(Node {
-                inner,
-                fails_at,
-                baseline,
-                ends: vec![LongHopEnd::default(); ends],
-            });
+            let own_connections = self.network.middleboxes[index].own_connections.1 as usize;
+            let watch = MiddleboxWatch::new(&*inner, own_connections);
+            self.middleboxes.push(Node { inner, fails_at, watch });
             self.set_middlebox_timer(index);
         }
     }
@@ -208,142 +186,23 @@ impl World<'_> {
 
     pub(crate) fn begin_measuring_middleboxes(&mut self) {
         for node in &mut self.middleboxes {
-            node.baseline = node.inner.counters();
-            node.inner.begin_measuring(self.now);
-            let connections = node.ends.len() / 2;
-            for OwnConnection { index, port, connection } in node.inner.own_connections() {
-                node.ends[port * connections + index].baseline = connection.stats().clone();
-            }
+            node.watch.begin_measuring(&mut *node.inner, self.now);
         }
     }
 
     pub(crate) fn sample_middleboxes(&mut self, span: Duration, measuring: bool) {
         let (now, recording) = (self.now, self.recorder.recording && !span.is_zero());
         let tables = &mut self.recorder.tables;
-        for (middlebox, node) in self.middleboxes.iter_mut().enumerate() {
+        for (number, node) in self.middleboxes.iter_mut().enumerate() {
+            let (row, long_hops) = node.watch.sample(&*node.inner, number, now, span, measuring);
             if recording {
-                let levels = node.inner.levels();
-                tables.middleboxes.push(MiddleboxRow {
-                    time_s: now.as_secs_f64(),
-                    middlebox: middlebox as u32,
-                    buffer_packets: levels.packets.map(|gauge| gauge.level() as f64),
-                    buffer_bytes: levels.bytes.level(),
-                    undelivered_bytes: levels.undelivered.level(),
-                });
-            }
-            let connections = node.ends.len() / 2;
-            for own in node.inner.own_connections() {
-                let end = &mut node.ends[own.port * connections + own.index];
-                if let Some(row) = end.sample(now, span, measuring, middlebox, &own).filter(|_| recording) {
-                    tables.long_hops.push(row);
-                }
+                tables.middleboxes.push(row);
+                tables.long_hops.extend(long_hops);
             }
         }
     }
 
-    pub(crate) fn middlebox_summary(&self, index: usize) -> MiddleboxSummary {
-        let node = &self.middleboxes[index];
-        let instance = &self.network.middleboxes[index];
-        let spec = &self.scenario.middlebox[instance.spec];
-        let mut metrics = Metrics::default();
-        self.set_levels(node.inner.levels(), &mut metrics);
-        for ((name, now), (_, before)) in node.inner.counters().into_iter().zip(&node.baseline) {
-            metrics.set(name, (now - before) as f64);
-        }
-        MiddleboxSummary {
-            name: instance.name.clone(),
-            kind: spec.kind(),
-            at: instance.nodes.iter().map(|node| self.network.nodes[*node].clone()).collect(),
-            flows: instance.flows.len(),
-            metrics,
-            long_hop: self.long_hop_summaries(node, instance),
-        }
-    }
-
-    fn long_hop_summaries(&self, node: &Node, instance: &MiddleboxInstance) -> Vec<LongHopSummary> {
-        let measured = self.scenario.run.duration - self.scenario.run.warmup;
-        let connections = node.ends.len() / 2;
-        let mut ends = node.inner.own_connections();
-        ends.retain(|own| own.connection.stats().data_segments_sent > 0);
-        ends.sort_by_key(|own| (own.index, own.port));
-        let name = |port: usize| self.network.nodes[instance.nodes[port]].clone();
-        ends.iter()
-            .map(|own| LongHopSummary {
-                connection: own.index,
-                from: name(own.port),
-                to: name(1 - own.port),
-                metrics: node.ends[own.port * connections + own.index].metrics(own, measured),
-            })
-            .collect()
-    }
-
-    fn set_levels(&self, levels: &Levels, metrics: &mut Metrics) {
-        if let Some(packets) = &levels.packets {
-            metrics.set("buffer_mean_packets", packets.mean(self.now));
-            metrics.set("buffer_max_packets", packets.max() as f64);
-        }
-        metrics.set("buffer_mean_bytes", levels.bytes.mean(self.now));
-        metrics.set("buffer_max_bytes", levels.bytes.max() as f64);
-        metrics.set("undelivered_mean_bytes", levels.undelivered.mean(self.now));
-        metrics.set("undelivered_max_bytes", levels.undelivered.max() as f64);
-    }
-}
-
-impl LongHopEnd {
-    /// Adds to the means; a row for an end that has sent data.
-    fn sample(
-        &mut self,
-        now: Instant,
-        span: Duration,
-        measuring: bool,
-        middlebox: usize,
-        own: &OwnConnection<'_>,
-    ) -> Option<LongHopRow> {
-        let connection = own.connection;
-        let stats = connection.stats();
-        if stats.data_segments_sent == 0 {
-            return None;
-        }
-        if measuring {
-            self.cwnd_sum += connection.cwnd() as f64;
-            self.cwnd_samples += 1;
-        }
-        let sampled = (stats.data_bytes_sent, stats.retransmitted_segments);
-        let before = std::mem::replace(&mut self.sampled, sampled);
-        Some(LongHopRow {
-            time_s: now.as_secs_f64(),
-            middlebox: middlebox as u32,
-            connection: own.index as u32,
-            port: own.port as u32,
-            cwnd_bytes: connection.cwnd() as f64,
-            ssthresh_bytes: Some(connection.ssthresh())
-                .filter(|bytes| *bytes < u64::MAX)
-                .map(|bytes| bytes as f64),
-            flight_bytes: connection.flight_size() as f64,
-            unsent_bytes: connection.unsent() as f64,
-            srtt_s: (stats.rtt_samples > 0).then(|| connection.srtt().as_secs_f64()),
-            throughput_bps: (sampled.0 - before.0) as f64 * 8.0 / span.as_secs_f64(),
-            retransmits: (sampled.1 - before.1) as u32,
-        })
-    }
-
-    fn metrics(&self, own: &OwnConnection<'_>, measured: Duration) -> Metrics {
-        let (now, then) = (own.connection.stats(), &self.baseline);
-        let sent = now.data_segments_sent - then.data_segments_sent;
-        let retransmitted = now.retransmitted_segments - then.retransmitted_segments;
-        let samples = now.rtt_samples - then.rtt_samples;
-        let ratio = |numerator: f64, denominator: f64| (denominator > 0.0).then(|| numerator / denominator);
-        let bits = (now.data_bytes_sent - then.data_bytes_sent) as f64 * 8.0;
-        let mut metrics = Metrics::default();
-        metrics.set("throughput_bps", ratio(bits, measured.as_secs_f64()));
-        metrics.set("cwnd_mean_bytes", ratio(self.cwnd_sum, self.cwnd_samples as f64));
-        metrics
-            .set("rtt_mean_s", (samples > 0).then(|| ((now.rtt_sum - then.rtt_sum) / samples).as_secs_f64()));
-        metrics.set("sent_packets", sent as f64);
-        metrics.set("retransmitted_packets", retransmitted as f64);
-        metrics.set("retransmission_rate", ratio(retransmitted as f64, sent as f64));
-        metrics.set("fast_retransmits", (now.fast_retransmits - then.fast_retransmits) as f64);
-        metrics.set("timeouts", (now.timeouts - then.timeouts) as f64);
-        metrics
+    pub(crate) fn middlebox_facts(&self) -> Vec<MiddleboxFacts> {
+        self.middleboxes.iter().map(|node| node.watch.facts(&*node.inner)).collect()
     }
 }

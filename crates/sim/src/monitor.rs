@@ -2,37 +2,17 @@
 //! those that the queue dropped. They are counted where packets pass and know nothing of endpoints, whose counters they can check.
 
 use crate::packet::Packet;
-use longhaul_results::{Metrics, MonitorRow, MonitoredFlow};
+use longhaul_results::{MonitorRow, Offered};
 use longhaul_units::Instant;
-
-/// What a flow has offered to a link, and what of it the queue has dropped: all packets, acknowledgments and probes too.
-#[derive(Clone, Copy, Default)]
-struct Count {
-    packets: u64,
-    bytes: u64,
-    dropped_packets: u64,
-    dropped_bytes: u64,
-}
-
-impl Count {
-    fn since(&self, then: &Count) -> Count {
-        Count {
-            packets: self.packets - then.packets,
-            bytes: self.bytes - then.bytes,
-            dropped_packets: self.dropped_packets - then.dropped_packets,
-            dropped_bytes: self.dropped_bytes - then.dropped_bytes,
-        }
-    }
-}
 
 /// The monitor of one link.
 pub(crate) struct FlowMonitor {
     /// The link's position in the summary's list.
     position: u32,
     /// By flow.
-    counts: Vec<Count>,
-    at_warmup: Vec<Count>,
-    at_sample: Vec<Count>,
+    counts: Vec<Offered>,
+    at_warmup: Vec<Offered>,
+    at_sample: Vec<Offered>,
     /// Flows that may send packets over the link, in order.
     crossing: Vec<usize>,
 }
@@ -40,7 +20,7 @@ pub(crate) struct FlowMonitor {
 impl FlowMonitor {
     /// A monitor for the flows `crossing`, of `flows` in all, at the link with this position in the summary's list.
     pub fn new(position: u32, flows: usize, crossing: Vec<usize>) -> Self {
-        let none = vec![Count::default(); flows];
+        let none = vec![Offered::default(); flows];
         FlowMonitor { position, counts: none.clone(), at_warmup: none.clone(), at_sample: none, crossing }
     }
 
@@ -79,17 +59,9 @@ impl FlowMonitor {
         self.at_sample.clone_from(&self.counts);
     }
 
-    /// What was counted while measured.
-    pub fn summary(&self) -> Vec<MonitoredFlow> {
-        let flow = |flow: &usize| {
-            let count = self.counts[*flow].since(&self.at_warmup[*flow]);
-            let mut metrics = Metrics::default();
-            metrics.set("offered_packets", count.packets as f64);
-            metrics.set("offered_bytes", count.bytes as f64);
-            metrics.set("dropped_packets", count.dropped_packets as f64);
-            metrics.set("dropped_bytes", count.dropped_bytes as f64);
-            MonitoredFlow { flow: *flow, metrics }
-        };
+    /// What each flow offered while measured.
+    pub fn measured(&self) -> Vec<(usize, Offered)> {
+        let flow = |flow: &usize| (*flow, self.counts[*flow].since(&self.at_warmup[*flow]));
         self.crossing.iter().map(flow).collect()
     }
 }

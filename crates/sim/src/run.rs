@@ -1,7 +1,6 @@
 //! Running a scenario from beginning to end.
 
-use crate::summary::summarise;
-use crate::warnings;
+use crate::facts;
 use crate::world::{Pause, World};
 use longhaul_results::{ResultFiles, Summary, Tables, WriteError, WriteTable};
 use longhaul_scenario::{Network, Scenario, resolved_toml};
@@ -96,11 +95,11 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
     let mut world = World::new(scenario, &network, options.tables, options.serve_ahead);
     let set_up = began.elapsed();
     play(&mut world, &mut options)?;
-    let mut summary = summarise(&mut world);
+    let mut summary = longhaul_results::summarise(&facts::collect(&mut world));
     let wall_s = began.elapsed().as_secs_f64();
     let tables = world.recorder.finish(world.now);
     let capture = world.capture_file();
-    summary.warnings.extend(capture.as_ref().and_then(warnings::left_out_of_capture));
+    summary.warnings.extend(capture.as_ref().and_then(facts::left_out_of_capture));
     if let Some(out) = options.out {
         let timing = serde_json::json!({
             "program": crate::PROGRAM,

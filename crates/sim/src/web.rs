@@ -309,7 +309,7 @@ impl<'a> World<'a> {
             return;
         }
         let failed = matches!(session.slots[slot], Slot::Busy(_));
-        session.ended.add(&Totals::of_connection(self, client + 1, client));
+        session.ended.merge(&Totals::of_connection(self, client + 1, client));
         session.ended_received += [client, client + 1]
             .map(|endpoint| self.endpoints[endpoint].connection.stats().data_segments_received)
             .iter()

@@ -8,10 +8,10 @@ use crate::monitor::FlowMonitor;
 use crate::packet::{Hosts, Packet};
 use crate::recorder::{Capture, Recorder};
 use crate::timeline::Timeline;
-use crate::totals::{ReductionTimes, Totals};
+use crate::totals::{Totals, note_reduction};
 use crate::web::Session;
-use longhaul_path::{LinkStats, Random};
-use longhaul_results::{FlowRow, LinkSnapshot};
+use longhaul_path::Random;
+use longhaul_results::{FlowRow, LinkSnapshot, ReductionTimes};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_segment::LineStats;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
@@ -60,7 +60,7 @@ pub(crate) struct World<'a> {
     pub reductions: Vec<ReductionTimes>,
     /// Connections of each flow that never opened, since their probes failed.
     pub failed_starts: Vec<u64>,
-    pub link_baseline: Vec<(LinkStats, f64)>,
+    pub link_baseline: Vec<LinkSnapshot>,
     /// Header compression on each declared link by then.
     pub line_baseline: Vec<LineStats>,
     /// Largest queue of each declared link while measured.
@@ -129,7 +129,7 @@ impl<'a> World<'a> {
             flow_baseline: vec![Totals::default(); flows],
             reductions: vec![ReductionTimes::default(); flows],
             failed_starts: vec![0; flows],
-            link_baseline: vec![(LinkStats::default(), 0.0); declared.len()],
+            link_baseline: vec![LinkSnapshot::default(); declared.len()],
             line_baseline: vec![LineStats::default(); declared.len()],
             queue_peak: vec![0; declared.len()],
             cwnd_mean: vec![CwndMean::default(); flows],
@@ -256,22 +256,6 @@ impl<'a> World<'a> {
     /// The endpoint that sends the bulk of a flow's data.
     pub fn data_sender(&self, flow: usize) -> &Endpoint {
         &self.endpoints[2 * self.first_connection(flow) + self.apps[flow].data_sender() as usize]
-    }
-    /// Links on the way of a flow's data.
-    pub fn data_path(&self, flow: usize) -> &[usize] {
-        let instance = &self.network.flows[flow];
-        match self.apps[flow].data_sender() {
-            Side::Client => &instance.forward,
-            Side::Server => &instance.reverse,
-        }
-    }
-    /// Links on the way of its ACKs.
-    pub fn ack_path(&self, flow: usize) -> &[usize] {
-        let instance = &self.network.flows[flow];
-        match self.apps[flow].data_sender() {
-            Side::Client => &instance.reverse,
-            Side::Server => &instance.forward,
-        }
     }
     /// The endpoint that receives it.
     pub fn data_receiver(&self, flow: usize) -> &Endpoint {
@@ -554,7 +538,7 @@ impl<'a> World<'a> {
             let told = sends_data || event == Event::StartFailed;
             if told && !(web && matches!(event, Event::Connected | Event::Closed)) {
                 self.recorder.connection_event(self.now, flow, event);
-                self.reductions[flow].note(self.now, event);
+                note_reduction(&mut self.reductions[flow], self.now, event);
             }
         }
         if web {
@@ -589,8 +573,7 @@ impl<'a> World<'a> {
             self.apps[flow].clear_times();
         }
         for (position, link) in self.declared.iter().enumerate() {
-            let bits = self.fabric.link(*link).transmitted_bits(self.now);
-            self.link_baseline[position] = (self.fabric.stats(*link, self.now), bits);
+            self.link_baseline[position] = LinkSnapshot::of(self.fabric.link(*link), self.now);
             self.line_baseline[position] = self.fabric.line_stats(*link).unwrap_or_default();
             self.fabric.link(*link).measure_waits(self.now);
             self.fabric.link(*link).take_peak(self.now);

@@ -1,6 +1,6 @@
 //! Why is my flow slow? What keeps the sender from sending right now, and for how long it has.
 
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Count, Duration, Instant};
 
 /// The one thing that limits a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +35,20 @@ impl Limit {
         Limit::Handshake,
         Limit::Closed,
     ];
+
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::SlowStart => "slow_start",
+            Limit::Cwnd => "cwnd",
+            Limit::ReceiverWindow => "receiver_window",
+            Limit::Application => "application",
+            Limit::Pacing => "pacing",
+            Limit::Recovery => "recovery",
+            Limit::Handshake => "handshake",
+            Limit::Closed => "closed",
+        }
+    }
 }
 
 /// Time spent under each limit.
@@ -52,9 +66,22 @@ impl LimitedTime {
     }
 }
 
-impl std::ops::AddAssign for LimitedTime {
-    fn add_assign(&mut self, other: LimitedTime) {
-        self.0.iter_mut().zip(other.0).for_each(|(sum, time)| *sum += time);
+impl FromIterator<(Limit, Duration)> for LimitedTime {
+    /// Times under some limits; none under the others.
+    fn from_iter<I: IntoIterator<Item = (Limit, Duration)>>(times: I) -> Self {
+        let mut all = LimitedTime::default();
+        times.into_iter().for_each(|(limit, time)| all.0[limit as usize] += time);
+        all
+    }
+}
+
+impl Count for LimitedTime {
+    const NONE: LimitedTime = LimitedTime(Count::NONE);
+    fn since(self, before: LimitedTime) -> LimitedTime {
+        LimitedTime(self.0.since(before.0))
+    }
+    fn with(self, other: LimitedTime) -> LimitedTime {
+        LimitedTime(self.0.with(other.0))
     }
 }
 

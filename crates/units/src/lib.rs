@@ -4,6 +4,7 @@
 //! on every machine. Text such as `"50 Mbit/s"` parses and prints without loss; a number without a unit is refused.
 //! Prefixes follow SI (`k` = 1000) and IEC 80000-13 (`Ki` = 1024).
 
+pub mod counters;
 mod limit;
 mod probability;
 mod rate;
@@ -11,6 +12,7 @@ mod size;
 mod text;
 mod time;
 
+pub use counters::{Count, Extreme};
 pub use limit::Limit;
 pub use probability::Probability;
 pub use rate::Rate;

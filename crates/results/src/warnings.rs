@@ -1,13 +1,11 @@
 //! What a reader should know before believing the numbers: settings that silently limit a flow, results that are far
 //! from their formula, flows that did not do what was asked.
 
-use crate::recorder::Capture;
-use crate::totals::HEADERS;
-use crate::world::World;
+use crate::context::{Context, HEADERS};
+use crate::metric::*;
+use crate::{FlowFailure, FlowSummary, LinkSummary, Metric, MiddleboxSummary, Warning};
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
-use longhaul_results::{FlowSummary, LinkSummary, Warning};
 use longhaul_scenario::MiddleboxInstance;
-use longhaul_tcp::State;
 use longhaul_units::Limit;
 
 /// A limit is worth a warning when it held the flow for so much of its time.
@@ -21,12 +19,17 @@ const ENOUGH_TIMEOUTS: f64 = 5.0;
 /// Fewer congestion events say little about a rate.
 const ENOUGH_EVENTS: f64 = 10.0;
 
-pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSummary]) -> Vec<Warning> {
-    let mut warnings = vec![];
-    for group in 0..world.scenario.flow.len() {
+pub(crate) fn collect(
+    context: &Context<'_>,
+    flows: &[FlowSummary],
+    links: &[LinkSummary],
+    middleboxes: &[MiddleboxSummary],
+) -> Vec<Warning> {
+    let mut warnings = context.run.warnings.clone();
+    for group in 0..context.run.scenario.flow.len() {
         let members: Vec<&FlowSummary> =
-            flows.iter().filter(|flow| world.network.flows[flow.id].group == group).collect();
-        let name = &world.scenario.flow[group].name;
+            flows.iter().filter(|flow| context.group(flow.id) == group).collect();
+        let name = &context.run.scenario.flow[group].name;
         let mut warn = |code, affected: Vec<&&FlowSummary>, message: &dyn Fn(&FlowSummary) -> String| {
             if let Some(first) = affected.first() {
                 let who = match affected.len() {
@@ -45,43 +48,48 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
         };
         warn(
             "receive_buffer",
-            having(&|flow| is_window_limited(world, flow) && full_return_link(world, flow, links).is_none()),
-            &|flow| receive_buffer_message(world, flow),
+            having(&|flow| {
+                is_window_limited(context, flow) && full_return_link(context, flow, links).is_none()
+            }),
+            &|flow| receive_buffer_message(context, flow),
         );
-        warn("peer_window", having(&|flow| peer_window(world, flow).is_some()), &|flow| {
-            peer_window(world, flow)
-                .map(|window| peer_window_message(world, flow, window))
+        warn("peer_window", having(&|flow| peer_window(context, flow).is_some()), &|flow| {
+            peer_window(context, flow)
+                .map(|window| peer_window_message(context, flow, window))
                 .unwrap_or_default()
         });
-        warn("full_return_link", having(&|flow| full_return_link(world, flow, links).is_some()), &|flow| {
-            full_return_link(world, flow, links).map(return_link_message).unwrap_or_default()
+        warn("full_return_link", having(&|flow| full_return_link(context, flow, links).is_some()), &|flow| {
+            full_return_link(context, flow, links).map(return_link_message).unwrap_or_default()
         });
-        let missing = missing_companions(&world.scenario.flow[group].tcp);
-        warn("missing_companions", having(&|_| !missing.is_empty()), &|_| {
+        let missing = missing_companions(&context.run.scenario.flow[group].tcp);
+        // Kernels have these settings, whatever the scenario's.
+        let is_ours = |flow: &FlowSummary| context.facts(flow.id).stack.is_none();
+        warn("missing_companions", having(&|flow| is_ours(flow) && !missing.is_empty()), &|_| {
             format!(
                 "hybla without {}: its authors ask for SACK, timestamps, paced segments and an estimated ssthresh (Caini and \
                  Firrincieli 2004); over a long round trip slow start overshoots without end otherwise",
                 missing.join(", ")
             )
         });
-        warn("start_failed", having(&|flow| world.failed_starts[flow.id] > 0), &|_| {
+        warn("start_failed", having(&|flow| context.facts(flow.id).failed_starts > 0), &|_| {
             "the connection never opened: a probe was lost, or measured too low a rate".to_string()
         });
-        let gave_up = |flow: &FlowSummary| gave_up(world, flow) && world.failed_starts[flow.id] == 0;
+        let gave_up =
+            |flow: &FlowSummary| gave_up(context, flow) && context.facts(flow.id).failed_starts == 0;
         warn("gave_up", having(&gave_up), &|_| {
             "the connection was given up after too many retransmissions without an answer".to_string()
         });
-        warn("not_finished", having(&|flow| not_finished(world, flow)), &|_| {
+        warn("not_finished", having(&|flow| not_finished(context, flow)), &|_| {
             "the transfer did not finish before the end of the run".to_string()
         });
-        warn("min_rto", having(&|flow| early_timeouts(world, flow).is_some()), &|flow| {
-            early_timeouts(world, flow).unwrap_or_default()
+        warn("min_rto", having(&|flow| early_timeouts(context, flow).is_some()), &|flow| {
+            early_timeouts(context, flow).unwrap_or_default()
         });
         warn("far_from_formula", having(&|flow| far_from_formula(flow).is_some()), &|flow| {
             far_from_formula(flow).unwrap_or_default()
         });
     }
-    if world.recorder.drops_left_out() {
+    if context.run.drops_left_out {
         warnings.push(Warning {
             code: "drops_left_out",
             object: "events.parquet".to_string(),
@@ -89,8 +97,8 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
                 .to_string(),
         });
     }
-    warnings.extend(queues_below_a_packet(world, links));
-    warnings.extend(held_beyond_the_path(world, flows));
+    warnings.extend(queues_below_a_packet(context, links));
+    warnings.extend(held_beyond_the_path(context, flows, middleboxes));
     let idle: Vec<&str> =
         links.iter().filter(|link| link.flows == 0).map(|link| link.name.as_str()).collect();
     if !idle.is_empty() {
@@ -101,18 +109,6 @@ pub(crate) fn collect(world: &World<'_>, flows: &[FlowSummary], links: &[LinkSum
         });
     }
     warnings
-}
-
-/// What a capture lacks.
-pub(crate) fn left_out_of_capture(capture: &Capture) -> Option<Warning> {
-    let (count, why) = capture.left_out.as_ref()?;
-    Some(Warning {
-        code: "left_out_of_capture",
-        object: "packets.pcapng".to_string(),
-        message: format!(
-            "{count} packets are not in the capture, since they have no form on the wire; the first: {why}"
-        ),
-    })
 }
 
 /// What Hybla's authors ask for and a flow has not, as settings.
@@ -132,35 +128,39 @@ fn missing_companions(tcp: &longhaul_scenario::TcpSpec) -> Vec<&'static str> {
 
 /// The round trip that a sender's window has to fill, in seconds: without queues that of the path, unless a middlebox
 /// answers before the receiver does.
-fn round_trip(world: &World<'_>, flow: &FlowSummary) -> f64 {
-    let answers =
-        world.network.middleboxes.iter().any(|middlebox| middlebox.flows.binary_search(&flow.id).is_ok());
-    let measured = flow.metrics.get("rtt_mean_s").filter(|_| answers);
+fn round_trip(context: &Context<'_>, flow: &FlowSummary) -> f64 {
+    let answers = context
+        .run
+        .network
+        .middleboxes
+        .iter()
+        .any(|middlebox| middlebox.flows.binary_search(&flow.id).is_ok());
+    let measured = flow.metrics.get(RTT_MEAN_S).filter(|_| answers);
     measured.unwrap_or(flow.base_rtt_s)
 }
 
 /// What fills the path, in bytes of payload: windows count payload, links carry headers too.
-fn bandwidth_delay_product(world: &World<'_>, flow: &FlowSummary) -> Option<f64> {
-    let rate = world.network.bottleneck_rate(world.data_path(flow.id))?;
-    let mss = world.scenario.flow[world.network.flows[flow.id].group].tcp.mss.as_bytes() as f64;
-    Some(rate.as_bps() as f64 * round_trip(world, flow) / 8.0 * mss / (mss + HEADERS as f64))
+fn bandwidth_delay_product(context: &Context<'_>, flow: &FlowSummary) -> Option<f64> {
+    let rate = context.run.network.bottleneck_rate(context.data_path(flow.id))?;
+    let mss = context.mss(flow.id) as f64;
+    Some(rate.as_bps() as f64 * round_trip(context, flow) / 8.0 * mss / (mss + HEADERS as f64))
 }
 
-fn is_window_limited(world: &World<'_>, flow: &FlowSummary) -> bool {
+fn is_window_limited(context: &Context<'_>, flow: &FlowSummary) -> bool {
     let limited =
         flow.limited.iter().find(|(name, _)| *name == "receiver_window").map_or(0.0, |(_, share)| *share);
-    let tcp = &world.scenario.flow[world.network.flows[flow.id].group].tcp;
+    let tcp = context.tcp(flow.id);
     let Some(buffer) = window_bytes(tcp) else { return false };
-    limited > NOTICEABLE && bandwidth_delay_product(world, flow).is_some_and(|product| buffer < product)
+    limited > NOTICEABLE && bandwidth_delay_product(context, flow).is_some_and(|product| buffer < product)
 }
 
 /// Timeouts that no loss explains, where the RTT varies by more than the smallest timeout: after quick round trips the timer expires
 /// before a slow one is over.
-fn early_timeouts(world: &World<'_>, flow: &FlowSummary) -> Option<String> {
-    let metric = |name| flow.metrics.get(name);
-    let (timeouts, lost) = (metric("timeouts")?, metric("lost_packets")?);
-    let (least, most) = (metric("rtt_min_s")?, metric("rtt_max_s")?);
-    let min_rto = world.scenario.flow[world.network.flows[flow.id].group].tcp.config().min_rto;
+fn early_timeouts(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
+    let metric = |metric: Metric| flow.metrics.get(metric);
+    let (timeouts, lost) = (metric(TIMEOUTS)?, metric(LOST_PACKETS)?);
+    let (least, most) = (metric(RTT_MIN_S)?, metric(RTT_MAX_S)?);
+    let min_rto = context.tcp(flow.id).config().min_rto;
     // A timeout needs a packet that is lost; one that is sent again may be lost again.
     let unexplained = timeouts >= ENOUGH_TIMEOUTS && timeouts > 2.0 * lost;
     (unexplained && most - least > min_rto.as_secs_f64()).then(|| {
@@ -175,15 +175,19 @@ fn early_timeouts(world: &World<'_>, flow: &FlowSummary) -> Option<String> {
 }
 
 /// Middleboxes that hold more than fills the paths of their flows of what they have acknowledged and no receiver has.
-fn held_beyond_the_path(world: &World<'_>, flows: &[FlowSummary]) -> Vec<Warning> {
+fn held_beyond_the_path(
+    context: &Context<'_>,
+    flows: &[FlowSummary],
+    middleboxes: &[MiddleboxSummary],
+) -> Vec<Warning> {
     let fills = |flow: &usize| {
-        let rate = world.network.bottleneck_rate(world.data_path(*flow))?;
+        let rate = context.run.network.bottleneck_rate(context.data_path(*flow))?;
         Some(rate.as_bps() as f64 * flows[*flow].base_rtt_s / 8.0)
     };
     let warning = |(index, middlebox): (usize, &MiddleboxInstance)| {
         let product = middlebox.flows.iter().filter_map(fills).fold(0.0, f64::max);
-        let metrics = world.middlebox_summary(index).metrics;
-        let (mean, most) = (metrics.get("undelivered_mean_bytes")?, metrics.get("undelivered_max_bytes")?);
+        let metrics = &middleboxes[index].metrics;
+        let (mean, most) = (metrics.get(UNDELIVERED_MEAN_BYTES)?, metrics.get(UNDELIVERED_MAX_BYTES)?);
         (product > 0.0 && mean > product).then(|| Warning {
             code: "held_by_middlebox",
             object: middlebox.name.clone(),
@@ -197,45 +201,45 @@ fn held_beyond_the_path(world: &World<'_>, flows: &[FlowSummary]) -> Vec<Warning
             ),
         })
     };
-    world.network.middleboxes.iter().enumerate().filter_map(warning).collect()
+    context.run.network.middleboxes.iter().enumerate().filter_map(warning).collect()
 }
 
 /// The window that STTP takes its peer to have, in bytes, if that is what keeps it from filling the path.
-fn peer_window(world: &World<'_>, flow: &FlowSummary) -> Option<f64> {
-    let tcp = &world.scenario.flow[world.network.flows[flow.id].group].tcp;
+fn peer_window(context: &Context<'_>, flow: &FlowSummary) -> Option<f64> {
+    let tcp = context.tcp(flow.id);
     let Algorithm::Sttp(params) = &tcp.congestion else { return None };
     let window = f64::from(params.peer_window) * tcp.mss.as_bytes() as f64;
     let limited = flow.limited.iter().find(|(name, _)| *name == "cwnd").map_or(0.0, |(_, share)| *share);
     let is_least = params.peer_window > 0 && window_bytes(tcp).is_none_or(|buffer| window < buffer);
-    let product = bandwidth_delay_product(world, flow)?;
+    let product = bandwidth_delay_product(context, flow)?;
     (is_least && limited > NOTICEABLE && window < product).then_some(window)
 }
 
-fn peer_window_message(world: &World<'_>, flow: &FlowSummary, window: f64) -> String {
+fn peer_window_message(context: &Context<'_>, flow: &FlowSummary, window: f64) -> String {
     format!(
         "STTP's peer_window of {} is smaller than the {} of payload that fill the path (bandwidth-delay product) and limits the \
          flow to {:.2} Mbit/s (window/RTT); peer_window = 0 is no such limit",
         amount(window),
-        amount(bandwidth_delay_product(world, flow).unwrap_or_default()),
-        window * 8.0 / round_trip(world, flow) / 1e6,
+        amount(bandwidth_delay_product(context, flow).unwrap_or_default()),
+        window * 8.0 / round_trip(context, flow) / 1e6,
     )
 }
 
 /// The link on the way of its ACKs that is full, if no link on the way of its data is: then the window is not the limit, ACKs
 /// wait until a window's worth of them stands in the queue there.
 fn full_return_link<'a>(
-    world: &World<'_>,
+    context: &Context<'_>,
     flow: &FlowSummary,
     links: &'a [LinkSummary],
 ) -> Option<&'a LinkSummary> {
     // Access links of hosts stand behind those of the document and have no summary.
     let use_of =
-        |link: &usize| links.get(*link).and_then(|link| link.metrics.get("utilisation")).unwrap_or_default();
+        |link: &usize| links.get(*link).and_then(|link| link.metrics.get(UTILISATION)).unwrap_or_default();
     let busiest = |path: &[usize]| path.iter().map(use_of).fold(0.0, f64::max);
-    if !is_window_limited(world, flow) || busiest(world.data_path(flow.id)) >= FULL {
+    if !is_window_limited(context, flow) || busiest(context.data_path(flow.id)) >= FULL {
         return None;
     }
-    world.ack_path(flow.id).iter().find(|link| use_of(link) >= FULL).map(|link| &links[*link])
+    context.ack_path(flow.id).iter().find(|link| use_of(link) >= FULL).map(|link| &links[*link])
 }
 
 fn return_link_message(link: &LinkSummary) -> String {
@@ -245,20 +249,20 @@ fn return_link_message(link: &LinkSummary) -> String {
         link.name,
         link.from,
         link.to,
-        100.0 * link.metrics.get("utilisation").unwrap_or_default(),
+        100.0 * link.metrics.get(UTILISATION).unwrap_or_default(),
     )
 }
 
 /// Queues with a limit in bytes that is less than a full-sized packet of a flow whose data cross them.
-fn queues_below_a_packet(world: &World<'_>, links: &[LinkSummary]) -> Vec<Warning> {
-    let mut largest = vec![0; world.network.links.len()];
-    for (id, flow) in world.network.flows.iter().enumerate() {
-        let packet = world.scenario.flow[flow.group].tcp.mss.as_bytes() + HEADERS;
-        for link in world.data_path(id) {
+fn queues_below_a_packet(context: &Context<'_>, links: &[LinkSummary]) -> Vec<Warning> {
+    let mut largest = vec![0; context.run.network.links.len()];
+    for (id, flow) in context.run.network.flows.iter().enumerate() {
+        let packet = context.run.scenario.flow[flow.group].tcp.mss.as_bytes() + HEADERS;
+        for link in context.data_path(id) {
             largest[*link] = packet.max(largest[*link]);
         }
     }
-    let limits = world.network.links.iter().map(|link| link.config.queue.limit());
+    let limits = context.run.network.links.iter().map(|link| link.config.queue.limit());
     let too_small = limits.zip(largest).zip(links).filter_map(|((limit, packet), link)| match limit {
         Limit::Bytes(most) if most.as_bytes() < packet => Some(Warning {
             code: "queue_below_a_packet",
@@ -282,16 +286,16 @@ fn window_bytes(tcp: &longhaul_scenario::TcpSpec) -> Option<f64> {
     }
 }
 
-fn receive_buffer_message(world: &World<'_>, flow: &FlowSummary) -> String {
-    let tcp = &world.scenario.flow[world.network.flows[flow.id].group].tcp;
+fn receive_buffer_message(context: &Context<'_>, flow: &FlowSummary) -> String {
+    let tcp = context.tcp(flow.id);
     let (buffer, product) =
-        (window_bytes(tcp).unwrap_or_default(), bandwidth_delay_product(world, flow).unwrap_or_default());
+        (window_bytes(tcp).unwrap_or_default(), bandwidth_delay_product(context, flow).unwrap_or_default());
     format!(
         "the receive window of {} is smaller than the {} of payload that fill the path (bandwidth-delay product) and \
          limits the flow to {:.2} Mbit/s (window/RTT); raise receive_buffer{}",
         amount(buffer),
         amount(product),
-        buffer * 8.0 / round_trip(world, flow) / 1e6,
+        buffer * 8.0 / round_trip(context, flow) / 1e6,
         if tcp.window_scaling { "" } else { " and turn window_scaling on" },
     )
 }
@@ -301,23 +305,18 @@ fn amount(bytes: f64) -> String {
     if bytes < 1e6 { format!("{:.1} kB", bytes / 1e3) } else { format!("{:.2} MB", bytes / 1e6) }
 }
 
-fn gave_up(world: &World<'_>, flow: &FlowSummary) -> bool {
-    let app = &world.apps[flow.id];
-    app.web.is_none()
-        && app.finished.is_none()
-        && !app.stopped
-        && app.started
-        && world.data_sender(flow.id).connection.state() == State::Closed
+fn gave_up(context: &Context<'_>, flow: &FlowSummary) -> bool {
+    context.facts(flow.id).failure == Some(FlowFailure::GaveUp)
 }
 
-fn not_finished(world: &World<'_>, flow: &FlowSummary) -> bool {
-    let app = &world.apps[flow.id];
-    app.has_end() && app.finished.is_none() && !gave_up(world, flow)
+fn not_finished(context: &Context<'_>, flow: &FlowSummary) -> bool {
+    let facts = context.facts(flow.id);
+    facts.app.has_end && facts.app.finished.is_none() && facts.failure.is_none()
 }
 
 /// A flow that only its congestion window limited should be near its response function.
 fn far_from_formula(flow: &FlowSummary) -> Option<String> {
-    let enough = flow.metrics.get("congestion_events")? >= ENOUGH_EVENTS;
+    let enough = flow.metrics.get(CONGESTION_EVENTS)? >= ENOUGH_EVENTS;
     let limited_otherwise: f64 = flow
         .limited
         .iter()
@@ -327,11 +326,11 @@ fn far_from_formula(flow: &FlowSummary) -> Option<String> {
     if !enough || limited_otherwise > NOTICEABLE {
         return None;
     }
-    let measured = flow.metrics.get("goodput_bps")?;
-    let (name, formula) =
-        ["mathis_bps", "cubic_bps", "highspeed_bps", "scalable_bps", "hybla_bps", "compound_bps"]
-            .iter()
-            .find_map(|name| Some((name.trim_end_matches("_bps"), flow.predicted.get(name)?)))?;
+    let measured = flow.metrics.get(GOODPUT_BPS)?;
+    let formulas = [MATHIS_BPS, CUBIC_BPS, HIGHSPEED_BPS, SCALABLE_BPS, HYBLA_BPS, COMPOUND_BPS];
+    let applies =
+        |metric: Metric| Some((metric.name().trim_end_matches("_bps"), flow.predicted.get(metric)?));
+    let (name, formula) = formulas.into_iter().find_map(applies)?;
     let factor = measured / formula;
     (!(1.0 / FAR..=FAR).contains(&factor)).then(|| {
         format!(

@@ -1,0 +1,141 @@
+//! What kernels and links say, as the facts of which `longhaul_results` makes a summary; docs/emulator.md says where a kernel's
+//! figure stands for what the simulator measures.
+
+use crate::flows::Work;
+use crate::kernel;
+use crate::run::{Finished, Measured};
+use crate::tcp_info::TcpInfo;
+use longhaul_results::{
+    AppFacts, Emulation, FlowFacts, FlowFailure, LinkFacts, Metrics, ReductionTimes, RunFacts, SenderFacts,
+    Summary, Warning, metric, summarise,
+};
+use longhaul_tcp::{Limit, LimitedTime};
+use longhaul_units::{Duration, Instant};
+use std::sync::atomic::Ordering;
+
+/// The summary of a run that has come to its end.
+pub(crate) fn summary(run: &mut Finished<'_>) -> Summary {
+    let emulation = emulation(run);
+    let facts = RunFacts {
+        scenario: run.scenario,
+        network: run.network,
+        end: run.driven.ended,
+        flows: (0..run.network.flows.len()).map(|number| flow_facts(run, number)).collect(),
+        links: (0..run.driven.watcher.declared.len()).map(|position| link_facts(run, position)).collect(),
+        middleboxes: run.driven.world.middleboxes(),
+        data_packets_delivered: run.driven.world.flows.iter().map(|flow| flow.arrived.packets).sum(),
+        drops_left_out: run.driven.watcher.drops_left_out(),
+        warnings: warnings(run, &emulation),
+    };
+    Summary { emulation: Some(emulation), ..summarise(&facts) }
+}
+
+fn flow_facts(run: &Finished<'_>, number: usize) -> FlowFacts {
+    let measured = &run.measured[number];
+    let progress = &run.progress[number];
+    let shared = progress.shared();
+    let counted = run.driven.world.flows[number].since(&run.driven.watcher.flows_before[number]);
+    let state = match (progress.over.load(Ordering::Relaxed), shared.connected) {
+        (true, _) => "Closed",
+        (false, true) => "Established",
+        (false, false) => "SynSent",
+    };
+    let instance = &run.network.flows[number];
+    let warmup = Instant::ZERO + run.scenario.run.warmup;
+    let until = shared.finished.or(instance.stop).unwrap_or(run.driven.ended).min(run.driven.ended);
+    FlowFacts {
+        app: AppFacts {
+            kind: match measured.work {
+                Work::Bulk(_) => "bulk",
+                Work::Cbr(..) => "cbr",
+                Work::Request { .. } => "request",
+            },
+            has_end: measured.work.has_end(),
+            finished: shared.finished,
+            responses: measured.work.server_sends().then(|| shared.responses.clone()),
+            pages: None,
+        },
+        server_sends: measured.work.server_sends(),
+        stack: Some("linux"),
+        state: state.to_string(),
+        failure: shared.error.is_some().then_some(FlowFailure::Other),
+        sender: sender_facts(measured, &shared.last),
+        delivered: progress.delivered.load(Ordering::Relaxed) - measured.delivered_before,
+        arrived: counted.arrived,
+        lost: counted.lost,
+        made: counted.made,
+        limited: limited(&measured.info_before, &shared.last, until.since(instance.start.max(warmup))),
+        cwnd: measured.cwnd,
+        goodput_max_bps: None,
+        reductions: ReductionTimes::default(),
+        probes: false,
+        failed_starts: 0,
+    }
+}
+
+/// Kernels do not say how often they entered fast recovery, or reduced for a mark.
+fn sender_facts(measured: &Measured, last: &TcpInfo) -> SenderFacts {
+    let before = &measured.info_before;
+    let least = Some(last.min_rtt).filter(|least| !least.is_zero());
+    SenderFacts {
+        data_segments_sent: last.data_segments_sent.saturating_sub(before.data_segments_sent),
+        data_bytes_sent: last.bytes_sent.saturating_sub(before.bytes_sent),
+        retransmitted_segments: last.retransmitted.saturating_sub(before.retransmitted),
+        fast_retransmits: None,
+        timeouts: last.timeouts.map(|count| count.saturating_sub(before.timeouts.unwrap_or(0))),
+        ecn_reductions: None,
+        ack_congestion_events: 0,
+        largest_ack_ratio: 0,
+        rtt_samples: measured.rtt_samples,
+        rtt_sum: measured.rtt_sum,
+        rtt_range: least.map(|least| (least, measured.rtt_max.max(least))),
+    }
+}
+
+/// Times under the limits that a kernel tells apart, in the time in which the flow was active.
+fn limited(before: &TcpInfo, last: &TcpInfo, active: Duration) -> LimitedTime {
+    let busy = last.busy.saturating_sub(before.busy);
+    let window = last.window_limited.saturating_sub(before.window_limited).min(busy);
+    let times = [
+        (Limit::Cwnd, busy.saturating_sub(window)),
+        (Limit::ReceiverWindow, window),
+        (Limit::Application, active.saturating_sub(busy)),
+    ];
+    times.into_iter().collect()
+}
+
+fn link_facts(run: &mut Finished<'_>, position: usize) -> LinkFacts {
+    let recorder = &run.driven.watcher;
+    let (index, peak) = (recorder.declared[position], recorder.peaks[position]);
+    recorder.links_before[position].facts(run.driven.world.link(index), run.driven.ended, peak)
+}
+
+fn emulation(run: &Finished<'_>) -> Emulation {
+    let figures = run.driven.lateness.figures();
+    let counters = run.driven.world.counters;
+    let mut metrics = Metrics::default();
+    figures.metrics().into_iter().for_each(|(metric, value)| metrics.set(metric, value));
+    metrics.set(metric::DEVICE_DROPS, run.device_drops as f64);
+    metrics.set(metric::UNREADABLE_PACKETS, counters.unreadable as f64);
+    metrics.set(metric::UNROUTED_PACKETS, counters.no_route as f64);
+    let invalid = run.bounds.verdict(&figures, run.device_drops, &run.driven.faults);
+    Emulation { kernel: kernel::release(), real_time: run.real_time, invalid, metrics }
+}
+
+/// What the emulator itself has to warn of.
+fn warnings(run: &Finished<'_>, emulation: &Emulation) -> Vec<Warning> {
+    let about = |code, object: &str, message: String| Warning { code, object: object.to_string(), message };
+    let mut warnings: Vec<Warning> = emulation
+        .invalid
+        .iter()
+        .map(|why| about("emulation_invalid", "emulator", format!("INVALID: {why}")))
+        .collect();
+    warnings.extend(run.warnings.iter().map(|text| about("emulator", "emulator", text.clone())));
+    for (progress, instance) in run.progress.iter().zip(&run.network.flows) {
+        if let Some(why) = &progress.shared().error {
+            warnings.push(about("flow_failed", &instance.name, format!("{}: {why}", instance.name)));
+        }
+    }
+    warnings.extend(run.not_captured.iter().map(|text| about("capture", "capture", text.clone())));
+    warnings
+}

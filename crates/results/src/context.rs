@@ -1,0 +1,112 @@
+//! What several parts of a summary need: times, paths, and how many flows share each link.
+
+use crate::links::ratio;
+use crate::{FlowFacts, RunFacts};
+use longhaul_scenario::TcpSpec;
+use longhaul_tcp::Limit;
+use longhaul_units::{Duration, Instant, Size};
+
+/// Bytes of IPv4 and TCP headers without options.
+pub(crate) const HEADERS: u64 = (longhaul_segment::IPV4_HEADER + longhaul_segment::TCP_HEADER) as u64;
+
+/// A run, and what follows from it at once.
+pub(crate) struct Context<'a> {
+    pub run: &'a RunFacts<'a>,
+    /// End of the warm-up.
+    pub begin: Instant,
+    pub measured_s: f64,
+    /// Links of the scenario file, in order.
+    pub declared: Vec<usize>,
+    /// The place of each link in the summary's list.
+    pub position: Vec<Option<u32>>,
+    /// For each link, how many flows want to send their data over it: the mean number at a time, at least 1.
+    pub sharing: Vec<f64>,
+}
+
+impl<'a> Context<'a> {
+    pub fn new(run: &'a RunFacts<'a>) -> Self {
+        let links = &run.network.links;
+        let declared: Vec<usize> = (0..links.len()).filter(|link| links[*link].declared).collect();
+        let mut position = vec![None; links.len()];
+        declared.iter().enumerate().for_each(|(index, link)| position[*link] = Some(index as u32));
+        let begin = Instant::ZERO + run.scenario.run.warmup;
+        let measured_s = run.end.since(begin).as_secs_f64();
+        let mut context = Context { run, begin, measured_s, declared, position, sharing: vec![] };
+        context.sharing = context.flows_on_links();
+        context
+    }
+
+    pub fn facts(&self, flow: usize) -> &'a FlowFacts {
+        &self.run.flows[flow]
+    }
+    pub fn group(&self, flow: usize) -> usize {
+        self.run.network.flows[flow].group
+    }
+    pub fn tcp(&self, flow: usize) -> &'a TcpSpec {
+        &self.run.scenario.flow[self.group(flow)].tcp
+    }
+    pub fn mss(&self, flow: usize) -> u64 {
+        self.tcp(flow).mss.as_bytes()
+    }
+
+    /// Links on the way of a flow's data.
+    pub fn data_path(&self, flow: usize) -> &'a [usize] {
+        let instance = &self.run.network.flows[flow];
+        if self.facts(flow).server_sends { &instance.reverse } else { &instance.forward }
+    }
+    /// Links on the way of its ACKs.
+    pub fn ack_path(&self, flow: usize) -> &'a [usize] {
+        let instance = &self.run.network.flows[flow];
+        if self.facts(flow).server_sends { &instance.forward } else { &instance.reverse }
+    }
+
+    /// Time in which a flow was active while measured, in seconds.
+    pub fn active_s(&self, flow: usize) -> f64 {
+        let (instance, end) = (&self.run.network.flows[flow], self.run.end);
+        let until = self.facts(flow).app.finished.or(instance.stop).unwrap_or(end).min(end);
+        until.since(instance.start.max(self.begin)).as_secs_f64()
+    }
+
+    /// Round trip time of a full segment and its ACK without queues.
+    pub fn base_rtt(&self, flow: usize) -> Duration {
+        let (network, mss) = (self.run.network, self.mss(flow));
+        network.base_rtt(&network.flows[flow], Size::from_bytes(mss + HEADERS), Size::from_bytes(HEADERS))
+    }
+
+    pub fn goodput_bps(&self, flow: usize) -> Option<f64> {
+        ratio(self.facts(flow).delivered as f64 * 8.0, self.active_s(flow))
+    }
+
+    /// Reductions of the window for each data packet sent.
+    pub fn congestion_event_rate(&self, flow: usize) -> Option<f64> {
+        let sender = &self.facts(flow).sender;
+        ratio(sender.congestion_events()? as f64, sender.data_segments_sent as f64)
+    }
+
+    /// Share of the slowest link on the way of a flow's data that its packets took, headers included; `None` if that link could
+    /// carry nothing.
+    pub fn utilisation(&self, flow: usize) -> Option<f64> {
+        let network = self.run.network;
+        let bottleneck = network.slowest_link(self.data_path(flow))?;
+        let capacity = network.links[bottleneck].config.schedule().capacity_bits(self.begin, self.run.end);
+        ratio(self.facts(flow).arrived.wire_bytes as f64 * 8.0, capacity)
+    }
+
+    pub fn packets_per_rtt(&self, flow: usize) -> Option<f64> {
+        let rtt = self.base_rtt(flow).as_secs_f64();
+        ratio(self.facts(flow).arrived.packets as f64 * rtt, self.active_s(flow))
+    }
+
+    fn flows_on_links(&self) -> Vec<f64> {
+        let mut counts = vec![0.0; self.run.network.links.len()];
+        for flow in 0..self.run.flows.len() {
+            // Of several connections the sum.
+            let idle = |limit| matches!(limit, Limit::Application | Limit::Closed | Limit::Handshake);
+            let sending = self.facts(flow).limited.iter().filter(|(limit, _)| !idle(*limit));
+            let sending_s: f64 = sending.map(|(_, time)| time.as_secs_f64()).sum();
+            let presence = ratio(sending_s, self.measured_s).map_or(0.0, |share| share.min(1.0));
+            self.data_path(flow).iter().for_each(|link| counts[*link] += presence);
+        }
+        counts.into_iter().map(|count| f64::max(count, 1.0)).collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! From the facts of a run to its summary.
+
+use crate::context::Context;
+use crate::flows::{flow_summary, group_metrics};
+use crate::links::link_summary;
+use crate::metric::*;
+use crate::middleboxes::middlebox_summary;
+use crate::{
+    DEFINITIONS, FlowSummary, GroupSummary, LinkSummary, MiddleboxSummary, NodeSummary, RunFacts, Summary,
+    Work, warnings,
+};
+use longhaul_scenario::{Network, VERSION, run_id};
+
+/// Metrics, groups, predictions and warnings of a run.
+pub fn summarise(run: &RunFacts<'_>) -> Summary {
+    let context = Context::new(run);
+    let (scenario, network) = (run.scenario, run.network);
+    let flows: Vec<FlowSummary> = (0..run.flows.len()).map(|flow| flow_summary(&context, flow)).collect();
+    let links: Vec<LinkSummary> =
+        (0..run.links.len()).map(|position| link_summary(&context, position)).collect();
+    let middleboxes: Vec<MiddleboxSummary> =
+        (0..run.middleboxes.len()).map(|index| middlebox_summary(&context, index)).collect();
+    let groups = (0..scenario.flow.len()).map(|group| group_summary(&context, group, &flows)).collect();
+    let everything: Vec<usize> = (0..flows.len()).collect();
+    let mut whole = group_metrics(&context, &everything, &flows);
+    let busiest = links.iter().filter_map(|link| link.metrics.get(UTILISATION)).fold(f64::NAN, f64::max);
+    whole.set(UTILISATION, busiest);
+    let warnings = warnings::collect(&context, &flows, &links, &middleboxes);
+    Summary {
+        longhaul: VERSION,
+        run_id: run_id(scenario),
+        name: scenario.name.clone(),
+        description: scenario.description.clone(),
+        seed: scenario.run.seed,
+        duration_s: run.end.as_secs_f64(),
+        warmup_s: scenario.run.warmup.as_secs_f64(),
+        measured_s: context.measured_s,
+        run: whole,
+        links,
+        groups,
+        flows,
+        middleboxes,
+        nodes: core_nodes(network),
+        warnings,
+        work: Work { data_packets_delivered: run.data_packets_delivered },
+        emulation: None,
+        definitions: DEFINITIONS,
+    }
+}
+
+fn group_summary(context: &Context<'_>, group: usize, flows: &[FlowSummary]) -> GroupSummary {
+    let members: Vec<usize> = (0..flows.len()).filter(|flow| context.group(*flow) == group).collect();
+    let mut metrics = group_metrics(context, &members, flows);
+    for metric in [UTILISATION, PACKETS_PER_RTT] {
+        metrics.set(metric, members.iter().filter_map(|flow| flows[*flow].metrics.get(metric)).sum::<f64>());
+    }
+    GroupSummary { name: context.run.scenario.flow[group].name.clone(), count: members.len(), metrics }
+}
+
+/// The nodes of the scenario file, without hosts that stand for one flow each.
+fn core_nodes(network: &Network) -> Vec<NodeSummary> {
+    let hosts = network.links.iter().filter(|link| !link.declared).map(|link| link.from);
+    let first_host = hosts.min().unwrap_or(network.nodes.len());
+    let mut is_end_of_declared = vec![false; network.nodes.len()];
+    for link in network.links.iter().filter(|link| link.declared) {
+        is_end_of_declared[link.from] = true;
+        is_end_of_declared[link.to] = true;
+    }
+    (0..network.nodes.len())
+        .filter(|node| *node < first_host || is_end_of_declared[*node])
+        .map(|node| NodeSummary { name: network.nodes[node].clone() })
+        .collect()
+}
