@@ -22,6 +22,10 @@ _MOST_LOSSES = 0.8
 _LONGEST_ACK = 120.0
 #: A round trip this many times that of the empty path is mostly queueing.
 _QUEUED = 2.0
+#: A link in use this much has no room for a flow that others starve.
+_BUSY = 0.75
+#: With less of its equal share than this a flow is starved by others.
+_STARVED = 0.5
 _FORMULAS = {
     "mathis_bps": "Mathis' formula",
     "cubic_bps": "CUBIC's response function",
@@ -39,6 +43,8 @@ class Cause:
 
     text: str
     explains: frozenset[str]
+    #: What it is, in a word: flows with the same kind are alike.
+    kind: str = ""
 
 
 def link_name(link: dict[str, Any]) -> str:
@@ -50,14 +56,20 @@ def link_name(link: dict[str, Any]) -> str:
     return f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']})"
 
 
-def find(flow: dict[str, Any], summary: dict[str, Any]) -> Cause | None:
-    """The cause on the flow's path, from the summary of its run; `None` if there the flow could have been faster."""
+def find(flow: dict[str, Any], summary: dict[str, Any], changed: frozenset[str] = frozenset()) -> Cause | None:
+    """The cause on the flow's path, from the summary of its run; `None` if there the flow could have been faster.
+
+    `changed` names the directions of links whose rate changes while the run lasts.
+    """
     data, acks = _path(flow, summary, "data_path"), _path(flow, summary, "ack_path")
     if not data:
         return None
     main = _main(flow.get("limited") or {})
     by_congestion_control = main in _BY_CONGESTION_CONTROL
+    # Of several full links the slowest: behind a proxy each hop can be full, and the slowest sets the pace.
     busiest = max(data, key=_utilisation)
+    full = [link for link in data if _utilisation(link) >= _FULL]
+    busiest = min(full, key=lambda link: float(link["rate_bps"]), default=busiest)
     part = share_met(flow)
     thin = max(acks, key=_utilisation, default=None)
     if thin is not None and _utilisation(thin) >= _FULL > _utilisation(busiest):
@@ -66,7 +78,10 @@ def find(flow: dict[str, Any], summary: dict[str, Any]) -> Cause | None:
     if by_congestion_control and (part or 0.0) < SHARE_IS_MET and (cause := _lossy(flow, data)):
         return cause
     if _utilisation(busiest) >= _FULL and part is not None and (by_congestion_control or part >= SHARE_IS_MET):
-        return _full(flow, busiest, part)
+        return _full(flow, busiest, part, summary, str(busiest["name"]) in changed)
+    if by_congestion_control and _utilisation(busiest) >= _BUSY and (taken := _taken(flow, part or 0.0, summary)):
+        text = f"{link_name(busiest)} is in use {quantity(_utilisation(busiest), 'share')}, and it got {quantity(part, 'share', 2)} of an equal share."
+        return Cause(text + taken, frozenset({"cwnd", "recovery"}), "starved")
     return None
 
 
@@ -111,19 +126,52 @@ def _queueing(flow: dict[str, Any]) -> str:
     return f" The round trip is {quantity(rtt, 's')}, of the empty path {quantity(base, 's')}: the rest is queueing."
 
 
-def _full(flow: dict[str, Any], link: dict[str, Any], part: float) -> Cause:
+def _full(flow: dict[str, Any], link: dict[str, Any], part: float, summary: dict[str, Any], changed: bool) -> Cause:
     sharing = round(float(link.get("active_flows") or link.get("flows") or 1))
     fair = float(flow["predicted"]["fair_share_bps"])
+    used = _in_use(link)
+    if changed:
+        mean = quantity(_capacity(link), "bit/s")
+        used = f"{quantity(_utilisation(link), 'share')} of {mean}, the mean of a rate that changed,"
     if sharing <= 1 and part >= SHARE_IS_MET:
-        text = f"Fills {link_name(link)}: {_in_use(link)} is in use, and only a faster link would make it faster."
+        text = f"Fills {link_name(link)}: {used} is in use, and only a faster link would make it faster."
     else:
         among = f"of an equal share of the link ({quantity(fair, 'bit/s')}{f', 1/{sharing:,}' if sharing > 1 else ''})"
-        text = f"The link {link_name(link)} is full: {_in_use(link)} is in use. It got {quantity(part, 'share', 2)} {among}."
+        text = f"The link {link_name(link)} is full: {used} is in use. It got {quantity(part, 'share', 2)} {among}."
+    text += "" if changed else _taken(flow, part, summary)
     queueing = _queueing(flow)
     # A larger initial window would help a flow that has less than its share, unless its window waits in the queue already.
     starts_well = queueing or part >= SHARE_IS_MET
     met = {"cwnd", "recovery", "receiver_window"} | ({"slow_start"} if starts_well else set())
-    return Cause(text + queueing, frozenset(met))
+    return Cause(text + queueing, frozenset(met), "full link")
+
+
+def _capacity(link: dict[str, Any]) -> float:
+    """What a link could have carried on average, in bit/s: its utilisation follows the changes of its rate."""
+    use = _utilisation(link)
+    return _metric(link, "throughput_bps") / use if use else float(link["rate_bps"])
+
+
+def _taken(flow: dict[str, Any], part: float, summary: dict[str, Any]) -> str:
+    """Who has the rest, where a flow has less than half its share: the group with most of the traffic."""
+    if part >= _STARVED:
+        return ""
+    path = set(flow.get("data_path") or ())
+    rates: dict[str, list[float]] = {}
+    for other in summary.get("flows") or ():
+        if other.get("group") != flow.get("group") and path & set(other.get("data_path") or ()):
+            rates.setdefault(str(other["group"]), []).append(_metric(other, "goodput_bps"))
+    if not rates:
+        return ""
+    group = max(rates, key=lambda name: sum(rates[name]))
+    total = sum(map(sum, rates.values())) + _metric(flow, "goodput_bps")
+    mean = sum(rates[group]) / len(rates[group])
+    if not total or mean <= 2 * _metric(flow, "goodput_bps"):
+        return ""
+    return (
+        f" It is starved by others: group {group} ({counted(len(rates[group]), 'flow')}) has {quantity(sum(rates[group]) / total, 'share', 2)}"
+        " of what both get; a queue for each flow (fq_codel) would share the link."
+    )
 
 
 def _full_of_acks(flow: dict[str, Any], link: dict[str, Any], summary: dict[str, Any]) -> Cause:
@@ -143,10 +191,11 @@ def _full_of_acks(flow: dict[str, Any], link: dict[str, Any], summary: dict[str,
         )
     else:
         text += ", by other data than ACKs too, and ACKs wait there. A larger window does not make it faster."
-    return Cause(text + _queueing(flow), frozenset(_BY_CONGESTION_CONTROL | {"receiver_window"}))
+    return Cause(text + _queueing(flow), frozenset(_BY_CONGESTION_CONTROL | {"receiver_window"}), "full return link")
 
 
-def _lost_on_wire(link: dict[str, Any]) -> float:
+def lost_on_wire(link: dict[str, Any]) -> float:
+    """The share of a link's packets that it lost without congestion."""
     sent = _metric(link, "transmitted_packets") or _metric(link, "arrivals")
     return _metric(link, "drops_loss") / sent if sent else 0.0
 
@@ -154,10 +203,10 @@ def _lost_on_wire(link: dict[str, Any]) -> float:
 def _lossy(flow: dict[str, Any], data: Sequence[dict[str, Any]]) -> Cause | None:
     """Loss that is not congestion, if it makes most of the flow's losses."""
     lost = _metric(flow, "loss_rate")
-    link = max(data, key=_lost_on_wire)
-    if not lost or sum(map(_lost_on_wire, data)) < _MOST_LOSSES * lost:
+    link = max(data, key=lost_on_wire)
+    if not lost or sum(map(lost_on_wire, data)) < _MOST_LOSSES * lost:
         return None
-    text = f"Random loss on {link_name(link)}, not congestion: the link loses {quantity(_lost_on_wire(link), 'share')} of the packets"
+    text = f"Random loss on {link_name(link)}, not congestion: the link loses {quantity(lost_on_wire(link), 'share')} of the packets"
     dropped = any(_metric(other, "drops_queue") for other in data)
     text += "." if dropped else ", and no queue on the path dropped one, so longer queues change nothing."
     predicted, events = flow.get("predicted") or {}, _metric(flow, "congestion_event_rate")
@@ -167,4 +216,4 @@ def _lossy(flow: dict[str, Any], data: Sequence[dict[str, Any]]) -> Cause | None
             f" With a reduction of the window every {counted(round(1 / events), 'packet')} and a round trip of"
             f" {quantity(_metric(flow, 'rtt_mean_s'), 's')}, {_FORMULAS[formula]} allows {quantity(float(predicted[formula]), 'bit/s')}."
         )
-    return Cause(text, frozenset({"cwnd"}))
+    return Cause(text, frozenset({"cwnd"}), "random loss")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import tomllib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from . import bottleneck
-from .units import counted, quantity
+from . import bottleneck, causes
+from .errors import ResultError
+from .results import Result
+from .units import counted, quantity, read_quantity
 
 #: How each limit is called in figures and texts; order of stacking.
 NAMES = {
@@ -25,6 +29,10 @@ _WORTH = 0.15
 _LONG_SEGMENT = 1.0
 #: IPv4 and TCP header without options.
 _HEADERS = 40
+#: The largest window without window scaling, in bytes (RFC 9293 section 3.1).
+_LARGEST_UNSCALED = 65_535
+#: A link that drops this share of its packets is overloaded.
+_OVERLOADED = 0.1
 #: With an equal share of fewer packets in a round trip, a flow is starved: below one segment there is no window.
 _STARVED = 1.0
 #: A mean RTT of so many base RTTs means that queues hardly ever run empty: a reduction by half does not empty them.
@@ -46,10 +54,16 @@ def main_limit(flow: dict[str, Any]) -> tuple[str, float]:
     return name, float(limited[name] or 0.0)
 
 
-def explain(flow: dict[str, Any], summary: dict[str, Any] | None = None, warned_of: Collection[str] = ()) -> str:
+def explain(
+    flow: dict[str, Any],
+    summary: dict[str, Any] | None = None,
+    warned_of: Collection[str] = (),
+    content: Mapping[str, Any] | None = None,
+) -> str:
     """A few sentences about one flow. For limits in `warned_of` they only refer to the warning.
 
-    `summary` is that of the run: with it, the text begins with the links of the flow's path.
+    `summary` is that of the run: with it, the text begins with the links of the flow's path. `content` is the resolved scenario:
+    with it, outages, changes of rate, proxies and the hosts' settings are named.
 
     >>> flow = {"limited": {"receiver_window": 0.9, "slow_start": 0.1}, "base_rtt_s": 0.5,
     ...         "metrics": {"goodput_bps": 1e6, "rtt_mean_s": 0.52}, "predicted": {"window_limit_bps": 1.05e6, "fair_share_bps": 1e7}}
@@ -59,11 +73,12 @@ def explain(flow: dict[str, Any], summary: dict[str, Any] | None = None, warned_
     limited = {key: float(value or 0.0) for key, value in (flow.get("limited") or {}).items()}
     if not any(limited.values()):
         return "It was not active in the measured time."
+    content = content or {}
     if idle := _without_data(flow, summary or {}):
         return idle
     worth = {name: share for name, share in limited.items() if share >= _WORTH and name in _SENTENCES}
     starved = _is_starved(flow) and bool(worth.keys() & {"cwnd", "recovery", "slow_start"})
-    cause = None if starved else bottleneck.find(flow, summary or {})
+    cause = None if starved else _cause(flow, summary or {}, content)
     sentences = [cause.text] if cause else []
     for name, share in sorted(worth.items(), key=lambda item: -item[1]):
         if cause and name in cause.explains:
@@ -71,10 +86,58 @@ def explain(flow: dict[str, Any], summary: dict[str, Any] | None = None, warned_
         elif name in warned_of:
             sentences.append(f"{_fact(name, share)}: see the warning.")
         else:
-            sentences.append(_SENTENCES[name](flow, share))
+            sentences.append(_by_settings(flow, name, share, content) or _SENTENCES[name](flow, share))
     if starved:
         sentences.append(_starved(flow))
     return " ".join(sentences) or "Nothing limited it for long."
+
+
+def _cause(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> bottleneck.Cause | None:
+    """What on the path limits a flow: what the scenario shows, else what the links show."""
+    found = causes.find(flow, summary, content) if summary else None
+    if found:
+        return found
+    links = summary.get("links") or ()
+    changed = frozenset(str(link["name"]) for link in links if causes.link_setting(link, content, "changes"))
+    return bottleneck.find(flow, summary, changed)
+
+
+def kind(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any] | None = None) -> str:
+    """What limits a flow, in a word or two: flows with the same are explained together."""
+    if not main_limit(flow)[0]:
+        return "idle"
+    if _without_data(flow, summary):
+        return "no data"
+    if _is_starved(flow):
+        return "overload"
+    cause = _cause(flow, summary, content or {})
+    return cause.kind if cause else main_limit(flow)[0]
+
+
+def _by_settings(flow: dict[str, Any], name: str, share: float, content: Mapping[str, Any]) -> str:
+    """A sentence for a limit that a setting of the hosts makes; an empty text if none does."""
+    tcp = causes.section_of(flow, content).get("tcp") or {}
+    rtt, goodput = _value(flow, "metrics", "rtt_mean_s"), _value(flow, "metrics", "goodput_bps")
+    if name == "receiver_window":
+        reading = causes.rate_of(tcp.get("reading_rate"))
+        if reading and goodput and goodput >= 0.8 * reading:
+            return f"{_fact(name, share)}: the receiving application reads only {quantity(reading, 'bit/s')}."
+        if tcp.get("window_scaling") is False and rtt:
+            limit = _LARGEST_UNSCALED * 8 / rtt
+            return (
+                f"{_fact(name, share)}. Without window scaling (RFC 7323) a window is at most 65,535 bytes, and cannot carry more than"
+                f" {quantity(limit, 'bit/s')} over a round trip of {quantity(rtt, 's')}."
+            )
+    buffer = read_quantity(tcp.get("send_buffer"))
+    fills = buffer and buffer[1] == "bytes" and rtt and goodput and goodput * rtt / 8 >= 0.7 * buffer[0]
+    if name == "application" and buffer and rtt and fills:
+        return (
+            f"Waited for its own send buffer {quantity(share, 'share', 2)} of its time: {quantity(buffer[0], 'B')} cannot carry more"
+            f" than {quantity(buffer[0] * 8 / rtt, 'bit/s')} over a round trip of {quantity(rtt, 's')}."
+        )
+    if name == "cwnd" and (tcp.get("congestion") or {}).get("kind") == "fixed":
+        return f"{_fact(name, share)}: it is a fixed window of {tcp['congestion'].get('window')}, whatever the path could carry."
+    return ""
 
 
 def _losing_all(flow: dict[str, Any], summary: dict[str, Any]) -> list[str]:
@@ -95,6 +158,8 @@ def _without_data(flow: dict[str, Any], summary: dict[str, Any]) -> str:
     if dead := _losing_all(flow, summary):
         return f"Delivered nothing: {' and '.join(dead)} lost every packet, so no connection could be opened."
     text = f"Delivered nothing: it waited for the handshake {quantity(share, 'share', 2)} of the measured time."
+    if crowded := _crowded(flow, summary):
+        return f"{text} {crowded}"
     link = bottleneck.slowest_link(flow, summary)
     if link and flow.get("mss_bytes"):
         size = flow["mss_bytes"] + _HEADERS
@@ -107,10 +172,79 @@ def _without_data(flow: dict[str, Any], summary: dict[str, Any]) -> str:
     return text
 
 
+def _crowded(flow: dict[str, Any], summary: dict[str, Any]) -> str:
+    """A link on the path that drops much of what comes: even SYNs do not get through."""
+    links = [summary["links"][number] for number in flow.get("data_path") or ()] if "links" in summary else []
+    for link in links:
+        metrics = link["metrics"]
+        if (metrics.get("utilisation") or 0.0) >= 0.9 and (metrics.get("drop_rate") or 0.0) >= _OVERLOADED:
+            return (
+                f"The link {bottleneck.link_name(link)} is overloaded: it drops {quantity(metrics['drop_rate'], 'share', 2)} of its packets,"
+                f" and {counted(int(link.get('flows') or 0), 'flow')} share it. Use fewer flows or a faster link."
+            )
+    return ""
+
+
 def by_goodput(flows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The flows that were active while measured, slowest first."""
     active = [flow for flow in flows if main_limit(flow)[0] and flow["metrics"].get("goodput_bps") is not None]
     return sorted(active, key=lambda flow: (flow["metrics"]["goodput_bps"], flow["id"]))
+
+
+@dataclass(frozen=True)
+class GroupText:
+    """One paragraph for flows that are alike, and the outliers of their group."""
+
+    name: str
+    count: int
+    text: str
+    #: Flows that something else limits, or with less than half or more than twice the median's goodput: worst first.
+    outliers: tuple[tuple[dict[str, Any], str], ...]
+
+
+def explain_groups(
+    flows: Sequence[dict[str, Any]], summary: dict[str, Any], content: Mapping[str, Any] | None = None
+) -> list[GroupText]:
+    """One text for each group of flows: that of its median flow, with the range of goodputs, then what is unlike it."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for flow in flows:
+        groups.setdefault(str(flow["group"]), []).append(flow)
+    return [_explain_group(name, members, summary, content or {}) for name, members in groups.items()]
+
+
+def _explain_group(
+    name: str, flows: list[dict[str, Any]], summary: dict[str, Any], content: Mapping[str, Any]
+) -> GroupText:
+    active = by_goodput(flows)
+    if not active:
+        return GroupText(name, len(flows), explain(flows[0], summary, (), content), ())
+    kinds = {flow["id"]: kind(flow, summary, content) for flow in active}
+    common = max(dict.fromkeys(kinds.values()), key=list(kinds.values()).count)
+    alike = [flow for flow in active if kinds[flow["id"]] == common]
+    median = alike[len(alike) // 2]
+    middle = float(median["metrics"]["goodput_bps"])
+    near = [flow for flow in alike if middle / 2 <= float(flow["metrics"]["goodput_bps"]) <= 2 * middle]
+    unlike = [flow for flow in active if flow not in near]
+    text = explain(median, summary, (), content)
+    if len(near) > 1:
+        low, high = (quantity(float(flow["metrics"]["goodput_bps"]), "bit/s", 3) for flow in (near[0], near[-1]))
+        span = f"{low} each" if low == high else f"{low} to {high}"
+        text = f"{counted(len(near), 'flow')} alike, with a goodput of {span}. The median: {text}"
+    outliers = [(flow, explain(flow, summary, (), content)) for flow in unlike]
+    idle = len(flows) - len(active)
+    if idle:
+        text += (
+            f" {counted(idle, 'flow')} of the group {'was' if idle == 1 else 'were'} not active in the measured time."
+        )
+    return GroupText(name, len(flows), text, tuple(outliers))
+
+
+def content_of(result: Result) -> dict[str, Any]:
+    """The resolved scenario of a result as dictionaries; an empty one if it was not kept."""
+    try:
+        return tomllib.loads(result.scenario)
+    except (ResultError, tomllib.TOMLDecodeError):
+        return {}
 
 
 def slowest_and_fastest(flows: Sequence[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:

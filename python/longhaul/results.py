@@ -185,6 +185,27 @@ class Result:
 
         return plots.draw(self, kind, plots.View(flows=flows, start=start, end=end))
 
+    def explain(self, flow: int | str | None = None) -> str:
+        """What limited the flows, and what would change that, as text: a paragraph for each group of like flows, then for those
+        that are unlike; or for one flow, by its number or name. Raises `ResultError` if there is no such flow.
+        """
+        from . import explain as explaining
+
+        content = explaining.content_of(self)
+        flows = self.summary["flows"]
+        if flow is not None:
+            chosen = [one for one in flows if flow in (one["id"], one["name"])]
+            if not chosen:
+                raise ResultError(f"no flow {flow!r}; there are {len(flows)}, from 0 or {flows[0]['name']!r}")
+            return explaining.explain(chosen[0], self.summary, (), content)
+        if len(flows) == 1:
+            return explaining.explain(flows[0], self.summary, (), content)
+        parts = []
+        for group in explaining.explain_groups(flows, self.summary, content):
+            parts.append(f"{group.name}: {group.text}")
+            parts.extend(f"{one['name']}, unlike the others: {text}" for one, text in group.outliers)
+        return "\n".join(parts)
+
     def report(self, path: str | Path, progress: Callable[[int, int], None] | None = None) -> Path:
         """Writes the report, one HTML file that needs nothing else, and returns its path.
 

@@ -26,7 +26,9 @@ def compare(
     figure: Path | None = typer.Option(
         None, "--figure", "-f", help="Draw goodput, cwnd and SRTT of both into this file (png, pdf, svg)."
     ),
-    flows: str | None = typer.Option(None, "--flows", metavar="0,3,7-9", help="Only these flows in the figure."),
+    flows: str | None = typer.Option(
+        None, "--flows", metavar="0,3,NAME", help="Only these flows in the figure, by number or name."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
 ) -> None:
     """Show two results of one scenario side by side: simulated and emulated."""
@@ -42,7 +44,7 @@ def compare(
             raise ResultError("a figure needs the time series of both results")
         from ..plots.compare import draw
 
-        typer.echo(str(plots.save(draw(*results, flows=options.numbers(flows)), figure)))
+        typer.echo(str(plots.save(draw(*results, flows=options.flows(flows, results[0].summary["flows"])), figure)))
 
 
 def _print(console: Console, results: tuple[Result, Result], rows: list[comparing.Row]) -> None:

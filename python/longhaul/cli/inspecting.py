@@ -18,7 +18,7 @@ from ..errors import LonghaulError, ResultError
 from ..outputs import json_text
 from ..progress import of_run
 from ..results import load_run, require_directory
-from ..units import counted
+from ..units import counted, quantity
 from . import options, tables
 from .options import messages
 
@@ -61,34 +61,54 @@ def verify(
 
 def explain(
     result: Path = typer.Argument(..., help="Result directory of a run.", show_default=False),
-    flows: str | None = typer.Option(None, "--flows", metavar="0,3,7-9", help="Only these flows."),
+    flows: str | None = typer.Option(
+        None, "--flows", metavar="0,3,NAME", help="Only these flows or groups, by number or name."
+    ),
+    each: bool = typer.Option(False, "--each", help="A paragraph for each flow, not for each group of like flows."),
     limit: int = typer.Option(20, "--limit", min=1, help="At most this many flows, the slowest first."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON: every flow."),
 ) -> None:
-    """Explain for each flow what limited it, and what would change that."""
+    """Explain what limited the flows, and what would change that: like flows together, then those that are unlike."""
     require_directory(result)
     if (result / "manifest.json").exists():
         raise ResultError(f"{result} is a sweep; name one of its runs, in {result / 'runs'}")
-    summary = load_run(result).summary
+    loaded = load_run(result)
+    summary, content = loaded.summary, explaining.content_of(loaded)
     found = summary["flows"]
-    if (wanted := options.numbers(flows)) is not None:
-        if unknown := sorted(set(wanted) - {flow["id"] for flow in found}):
-            raise ResultError(f"no flow {unknown[0]} in {result}; there are {counted(len(found), 'flow')}, from 0")
+    if (wanted := options.flows(flows, found)) is not None:
         found = [flow for flow in found if flow["id"] in wanted]
     active = explaining.by_goodput(found)
-    idle = [flow for flow in found if flow not in active]
-    shown = [*active, *idle][:limit]
+    ordered = [*active, *(flow for flow in found if flow not in active)]
+    shown = ordered[:limit]
     if as_json:
-        content = [
-            {"flow": flow["id"], "name": flow["name"], "text": explaining.explain(flow, summary)} for flow in shown
+        content_of_all = [
+            {"flow": flow["id"], "name": flow["name"], "text": explaining.explain(flow, summary, (), content)}
+            for flow in shown
         ]
-        typer.echo(json_text(content), nl=False)
+        typer.echo(json_text(content_of_all), nl=False)
         return
     console = options.output()
-    for flow in shown:
-        tables.print_explanation(console, flow, summary)
-    if len(shown) < len(found):
-        typer.echo(f"and {counted(len(found) - len(shown), 'more flow')}; --limit shows them")
+    if each or len(found) == 1:
+        for flow in shown:
+            tables.print_explanation(console, flow, summary, content=content)
+        if len(shown) < len(found):
+            typer.echo(f"and {counted(len(found) - len(shown), 'more flow')}; --limit shows them")
+        return
+    for group in explaining.explain_groups(found, summary, content):
+        if group.count == 1:
+            one = next(flow for flow in found if flow["group"] == group.name)
+            tables.print_explanation(console, one, summary, content=content)
+            continue
+        console.print(f"[bold]{escape(group.name)}[/bold]: {escape(group.text)}", highlight=False)
+        for flow, text in group.outliers[:limit]:
+            goodput = quantity(flow["metrics"].get("goodput_bps"), "bit/s")
+            console.print(
+                f"  unlike the others: [bold]{escape(flow['name'])}[/bold] ({goodput}): {escape(text)}", highlight=False
+            )
+        if len(group.outliers) > limit:
+            typer.echo(
+                f"  and {counted(len(group.outliers) - limit, 'more flow')} unlike the others; --limit shows them"
+            )
 
 
 def list_(

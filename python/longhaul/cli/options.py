@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from ..errors import LonghaulError
+from ..units import counted
 
 #: Messages and progress; results go to standard output.
 messages = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -102,21 +103,40 @@ def words(given: Sequence[str] | None) -> list[str]:
     return [word.strip() for item in given or () for word in item.split(",") if word.strip()]
 
 
-def numbers(text: str | None) -> list[int] | None:
-    """`--flows 0,3,7-9` as numbers.
+def flows(text: str | None, found: Sequence[dict[str, Any]]) -> list[int] | None:
+    """`--flows 0,3,7-9`, names of flows or of groups, as numbers; raises if a result has no such flow.
 
-    >>> numbers("0,3,7-9")
-    [0, 3, 7, 8, 9]
+    >>> flows("0, web, d[1]", [{"id": 0, "name": "c", "group": "c"}, {"id": 1, "name": "web[0]", "group": "web"},
+    ...                        {"id": 2, "name": "d[0]", "group": "d"}, {"id": 3, "name": "d[1]", "group": "d"}])
+    [0, 1, 3]
     """
     if text is None:
         return None
     chosen: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
-        if not match or (match[2] and int(match[2]) < int(match[1])) or int(match[2] or 0) > 1_000_000:
-            raise UsageError(f"--flows {text!r}: write numbers and ranges, as in --flows 0,3,7-9")
-        chosen.extend(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return chosen
+    ids = {int(flow["id"]) for flow in found}
+    for part in (one.strip() for one in text.split(",")):
+        match = re.fullmatch(r"(\d+)\s*(?:-\s*(\d+))?", part)
+        if match:
+            first, last = int(match[1]), int(match[2] or match[1])
+            if last < first:
+                raise UsageError(f"--flows {text!r}: {part!r} runs backwards; write it as {last}-{first}")
+            if missing := [number for number in (first, last) if number not in ids]:
+                raise UsageError(
+                    f"--flows {text!r}: no flow {missing[0]}; there are {counted(len(ids), 'flow')}, from 0"
+                )
+            chosen.extend(range(first, last + 1))
+            continue
+        named = [int(flow["id"]) for flow in found if part in (flow["name"], flow["group"])]
+        if not named:
+            groups = list(dict.fromkeys(str(flow["group"]) for flow in found))
+            near = difflib.get_close_matches(part, [*groups, *(str(flow["name"]) for flow in found)], 1, 0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UsageError(
+                f"--flows {text!r}: no flow or group {part!r}; write numbers, ranges and names, as in --flows 0,3,7-9 or"
+                f" --flows {groups[0] if groups else 'web'}{hint}"
+            )
+        chosen.extend(named)
+    return list(dict.fromkeys(chosen))
 
 
 def metrics(text: str | None) -> list[str] | None:

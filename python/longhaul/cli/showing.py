@@ -27,7 +27,9 @@ def plot(
     png: bool = typer.Option(False, "--png", help="Save as PNG (the default)."),
     pdf: bool = typer.Option(False, "--pdf", help="Save as PDF, for papers."),
     svg: bool = typer.Option(False, "--svg", help="Save as SVG."),
-    flows: str | None = typer.Option(None, "--flows", metavar="0,3,7-9", help="Only these flows."),
+    flows: str | None = typer.Option(
+        None, "--flows", metavar="0,3,NAME", help="Only these flows or groups, by number or name."
+    ),
     start: float | None = typer.Option(None, "--from", help="Only from this time, in s."),
     end: float | None = typer.Option(None, "--to", help="Only up to this time, in s."),
     over: str | None = typer.Option(None, "--over", help="Of a sweep: the parameter on the x axis."),
@@ -46,7 +48,7 @@ def plot(
         kinds = list(wanted_kinds or (m for m in loaded.metrics if "." not in m))
         figures = [(name, loaded.plot(name, over)) for name in kinds]
     else:
-        view = plots.View(flows=options.numbers(flows), start=start, end=end)
+        view = plots.View(flows=options.flows(flows, loaded.summary["flows"]), start=start, end=end)
         unknown = [name for name in wanted_kinds if name not in plots.KINDS]
         if unknown:
             raise PlotError(f"no figure {unknown[0]!r}; the figures are {', '.join(plots.KINDS)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from .. import tables
-from ..explain import explain, slowest_and_fastest
+from ..explain import content_of, explain, slowest_and_fastest
 from ..results import Result
 from ..sweep import SweepResult
 from ..units import counted, quantity
@@ -42,8 +42,9 @@ def print_run(console: Console, result: Result) -> None:
         _print(console, tables.object_table(result, "groups", short=True), "Groups")
     chosen = "Flows" if not tables.is_selection(result) else f"Flows (slowest, median and fastest of {len(s['flows'])})"
     _print(console, tables.object_table(result, "flows", short=True), chosen)
+    content = content_of(result)
     for called, flow in slowest_and_fastest(s["flows"]):
-        print_explanation(console, flow, s, called, result.warnings)
+        print_explanation(console, flow, s, called, result.warnings, content)
     for warning in result.warnings[:10]:
         console.print(
             f"[yellow]warning:[/yellow] {escape(tables.warning_text(warning))}",
@@ -59,13 +60,14 @@ def print_explanation(
     summary: dict[str, Any],
     called: str = "",
     warnings: Sequence[dict[str, str]] = (),
+    content: Mapping[str, Any] | None = None,
 ) -> None:
     """One paragraph: the flow, its goodput, and its limit; `warnings` are printed next to it."""
     goodput = quantity(flow["metrics"].get("goodput_bps"), "bit/s")
     head = f"{flow['name']} ({f'{called}, ' if called else ''}{goodput})"
     warned = any(w["code"] == "receive_buffer" and w["object"] == flow["group"] for w in warnings)
     # The warning speaks of the path as it is when empty: of a longer round trip it does not tell all.
-    text = explain(flow, summary, ("receiver_window",) if warned and not _queued(flow) else ())
+    text = explain(flow, summary, ("receiver_window",) if warned and not _queued(flow) else (), content)
     console.print(f"[bold]{escape(head)}[/bold]: {escape(text)}", highlight=False)
 
 

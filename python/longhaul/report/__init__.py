@@ -12,7 +12,7 @@ import jinja2
 
 from .. import plots, tables
 from ..errors import PlotError
-from ..explain import NAMES, explain, limit_names
+from ..explain import NAMES, content_of, explain, explain_groups, limit_names
 from ..outputs import errors_as_output_error, write_atomically
 from ..plots.style import COLOURS
 from ..results import Result
@@ -54,6 +54,7 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
         except PlotError:
             continue
     flows = tables.chosen_flows(result)
+    scenario = content_of(result)
     content = {
         "result": result,
         "summary": result.summary,
@@ -67,7 +68,10 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
         "flows": tables.object_table(result, "flows"),
         "selection": tables.is_selection(result),
         "predictions": tables.predictions(result),
-        "limits": [_limit_row(flow, result.summary) for flow in flows],
+        "limits": [_limit_row(flow, result.summary, scenario) for flow in flows],
+        "groups_explained": explain_groups(result.summary["flows"], result.summary, scenario)
+        if len(result.summary["flows"]) > 1
+        else [],
         "legend": [_legend(name) for name in limit_names(flows)],
         "warnings": [tables.warning_text(w) for w in result.warnings],
         "scenario": result.scenario if result.path else "",
@@ -138,7 +142,7 @@ def _write(template: str, path: Path, content: dict[str, Any]) -> Path:
     return path
 
 
-def _limit_row(flow: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
+def _limit_row(flow: dict[str, Any], summary: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
     shares = [
         {
             **_legend(name),
@@ -151,7 +155,7 @@ def _limit_row(flow: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
         "name": flow["name"],
         "goodput": quantity(flow["metrics"].get("goodput_bps"), "bit/s"),
         "shares": shares,
-        "text": explain(flow, summary),
+        "text": explain(flow, summary, (), scenario),
     }
 
 

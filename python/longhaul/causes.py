@@ -1,0 +1,316 @@
+"""Causes that a queue or a window does not show: outages, proxies, policers, a host's own links, reordering, a burst at the start.
+
+Each is found in the summary of a run and its resolved scenario, and gives its evidence: how long, how many, where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from . import bottleneck
+from .bottleneck import Cause
+from .units import counted, quantity, read_quantity
+
+#: Outages of a smaller share of a flow's time are not its limit.
+_WORTH = 0.15
+#: A link in use this much is full.
+_FULL = 0.95
+#: Losses explained by one thing to this part are its doing.
+_MOST = 0.8
+#: So many packets lost at one reduction are a burst.
+_BURST = 20
+#: Headers of IP and TCP without options, in bytes.
+_HEADERS = 40
+_BY_LOSS = frozenset({"cwnd", "recovery", "slow_start", "handshake"})
+
+
+def find(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    """The first of these causes that holds; `content` is the resolved scenario."""
+    for cause in (_outage, _long_hop, _policer, _own_link, _reordering, _overshoot):
+        if found := cause(flow, summary, content):
+            return found
+    return None
+
+
+def section_of(flow: Mapping[str, Any], content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The section of the scenario that a flow was made from; an empty one if it is not known."""
+    return next((one for one in content.get("flow", ()) if one.get("name") == flow.get("group")), {})
+
+
+def link_setting(link: Mapping[str, Any], content: Mapping[str, Any], key: str) -> Any:
+    """A setting of one direction of a link in the scenario."""
+    name, _, direction = str(link["name"]).rpartition(".")
+    spec: Mapping[str, Any] = next((one for one in content.get("link", ()) if one["name"] == name), {})
+    spec = spec or (content.get("dumbbell") or {}).get(name) or {}
+    return (spec.get(direction) or {}).get(key, spec.get(key))
+
+
+def seconds(value: object) -> float:
+    """A duration of the scenario in s; 0 if there is none."""
+    read = read_quantity(value)
+    return read[0] if read and read[1] == "s" else 0.0
+
+
+def rate_of(value: object) -> float | None:
+    """A rate of the scenario in bit/s."""
+    read = read_quantity(value)
+    return read[0] if read and read[1] == "bit/s" else None
+
+
+def _metric(item: Mapping[str, Any], key: str) -> float:
+    return float((item.get("metrics") or {}).get(key) or 0.0)
+
+
+def _path(flow: Mapping[str, Any], summary: Mapping[str, Any], key: str = "data_path") -> list[dict[str, Any]]:
+    links: Sequence[dict[str, Any]] = summary.get("links") or ()
+    return [links[number] for number in flow.get(key) or () if number < len(links)]
+
+
+def _time_of(flow: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[float, float]:
+    """From when to when the flow was active and measured."""
+    begin = max(float(flow.get("start_s") or 0.0), float(summary.get("warmup_s") or 0.0))
+    end = float(summary.get("duration_s") or 0.0)
+    took = (flow.get("metrics") or {}).get("completion_time_s")
+    return begin, end if took is None else min(end, float(flow.get("start_s") or 0.0) + float(took))
+
+
+def silences(
+    link: Mapping[str, Any], content: Mapping[str, Any], begin: float, end: float
+) -> Iterator[tuple[float, float, str]]:
+    """When nothing passes a link: outages, and times with a rate of 0, cut to a span of time; with what happens to packets."""
+    for outage in link_setting(link, content, "outages") or ():
+        start = seconds(outage["start"])
+        first, last = max(begin, start), min(end, start + seconds(outage["duration"]))
+        if last > first:
+            yield first, last, str(outage.get("mode", "drop"))
+    stopped: float | None = None
+    for change in sorted(link_setting(link, content, "changes") or (), key=lambda one: seconds(one["at"])):
+        rate = rate_of(change.get("rate"))
+        if rate == 0.0 and stopped is None:
+            stopped = seconds(change["at"])
+        elif rate and stopped is not None:
+            if min(end, seconds(change["at"])) > max(begin, stopped):
+                yield max(begin, stopped), min(end, seconds(change["at"])), "rate"
+            stopped = None
+    if stopped is not None and end > max(begin, stopped):
+        yield max(begin, stopped), end, "rate"
+
+
+def _outage(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    begin, end = _time_of(flow, summary)
+    if end <= begin:
+        return None
+    worst: tuple[float, dict[str, Any], list[tuple[float, float, str]]] | None = None
+    for link in {id(one): one for key in ("data_path", "ack_path") for one in _path(flow, summary, key)}.values():
+        dark = list(silences(link, content, begin, end))
+        total = sum(last - first for first, last, _ in dark)
+        if dark and (worst is None or total > worst[0]):
+            worst = (total, link, dark)
+    if worst is None or worst[0] < _WORTH * (end - begin):
+        return None
+    total, link, dark = worst
+    modes = {mode for _, _, mode in dark}
+    name = bottleneck.link_name(link)
+    share = quantity(total / (end - begin), "share", 2)
+    if modes == {"rate"}:
+        first, last, _ = dark[0]
+        text = f"The rate of {name} was 0 bit/s for {quantity(total, 's')} ({share} of its time), from {quantity(first, 's')} to {quantity(last, 's')}"
+    else:
+        what = "an outage" if len(dark) == 1 else f"{len(dark)} outages"
+        text = f"{name} had {what} of {quantity(total, 's')} in all, {share} of its time"
+        text += ", and kept the packets until then" if modes == {"hold"} else ", and lost what was sent"
+    text += "."
+    if timeouts := int(_metric(flow, "timeouts")):
+        text += (
+            f" Its retransmission timer expired {counted(timeouts, 'time')} and waited twice as long after each (RFC 6298, 5.5), so it"
+            " went on some time after the end; a smaller rto.max makes that time shorter."
+        )
+    return Cause(text, _BY_LOSS, "outage")
+
+
+def _box_of(
+    flow: Mapping[str, Any], summary: Mapping[str, Any], content: Mapping[str, Any], kind: str
+) -> Iterator[dict[str, Any]]:
+    """The middleboxes of one kind through which a flow goes, from the summary, with their sections of the scenario."""
+    nodes = {
+        name
+        for key in ("data_path", "ack_path")
+        for link in _path(flow, summary, key)
+        for name in (link["from"], link["to"])
+    }
+    sections = list(content.get("middlebox", ()))
+    for number, box in enumerate(summary.get("middleboxes") or ()):
+        if box.get("kind") != kind or not set(box.get("at") or ()) <= nodes:
+            continue
+        section = sections[number] if number < len(sections) else {}
+        groups = section.get("flows")
+        if groups is None or flow.get("group") in groups:
+            yield {**box, "section": section}
+
+
+def _long_hop(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    """A split connection's long hop is what the sender cannot see: it sees a proxy whose window is closed."""
+    limited = flow.get("limited") or {}
+    if not limited or max(limited, key=lambda name: limited[name] or 0.0) != "receiver_window":
+        return None
+    for box in _box_of(flow, summary, content, "split"):
+        ends = list(box["at"])
+        data = _path(flow, summary)
+        if len(ends) == 2:
+            inside = _between(data, ends[0], ends[1]) or _between(data, ends[1], ends[0])
+        else:
+            inside = _between(data, ends[0], None)
+        behind = data[data.index(inside[-1]) + 1 :] if inside else []
+        hop = f"the long hop of {box['name']}" if len(ends) == 2 else f"the path behind {box['name']}"
+        waits = f"Waits for the proxy {box['name']}, whose buffer is full: what limits it is "
+        if not inside:
+            continue
+        explained = frozenset({"receiver_window"})
+        if full := [link for link in behind if _metric(link, "utilisation") >= _FULL]:
+            link = min(full, key=lambda one: float(one["rate_bps"]))
+            return Cause(
+                f"{waits}the hop after it. {bottleneck.link_name(link)} is full: {quantity(_metric(link, 'utilisation'), 'share')} of"
+                f" {quantity(float(link['rate_bps']), 'bit/s')} is in use.",
+                explained,
+                "long hop",
+            )
+        return Cause(f"{waits}{hop}. {_why_of_hop(flow, box, inside)}", explained, "long hop")
+    return None
+
+
+def _between(data: Sequence[dict[str, Any]], first: str, last: str | None) -> list[dict[str, Any]]:
+    """The links of a path from one node to another, or to its end."""
+    begins = [number for number, link in enumerate(data) if link["from"] == first]
+    ends = [number for number, link in enumerate(data) if link["to"] == last] if last is not None else [len(data) - 1]
+    return list(data[begins[0] : ends[0] + 1]) if begins and ends and ends[0] >= begins[0] else []
+
+
+def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequence[dict[str, Any]]) -> str:
+    busiest = max(inside, key=lambda link: _metric(link, "utilisation"))
+    name = bottleneck.link_name(busiest)
+    if _metric(busiest, "utilisation") >= _FULL:
+        return (
+            f"{name} is full: {quantity(_metric(busiest, 'utilisation'), 'share')} of {quantity(float(busiest['rate_bps']), 'bit/s')}"
+            " is in use, and only a faster link would make it faster."
+        )
+    ends = [hop for hop in box.get("long_hop") or () if hop["from"] == inside[0]["from"]]
+    busy = max(ends, key=lambda hop: _metric(hop, "throughput_bps"), default=None)
+    section = box["section"]
+    lossy = max(inside, key=bottleneck.lost_on_wire)
+    lost, sent_again = bottleneck.lost_on_wire(lossy), _metric(busy, "retransmission_rate") if busy else 0.0
+    if busy is not None:
+        window = _metric(busy, "throughput_bps") * _metric(busy, "rtt_mean_s") / 8
+        spec = (section.get("long") or {}).get("receive_buffer") or section.get("buffer")
+        read = read_quantity(spec)
+        if read and read[1] == "bytes" and window >= 0.8 * read[0]:
+            rate = read[0] * 8 / (_metric(busy, "rtt_mean_s") or 1.0)
+            return (
+                f"Its receive buffer of {quantity(read[0], 'B')} cannot carry more than {quantity(rate, 'bit/s')} over a round trip of"
+                f" {quantity(_metric(busy, 'rtt_mean_s'), 's')}; a larger one would."
+            )
+    control = (section.get("long") or {}).get("congestion")
+    control = control.get("kind") if isinstance(control, Mapping) else control
+    by = f"its congestion control{f' ({control})' if control else ''}"
+    if lost and lost >= 0.5 * sent_again:
+        return (
+            f"There is random loss on {bottleneck.link_name(lossy)}, {quantity(lost, 'share')} of the packets, which {by} takes for"
+            " congestion; one that does not (BBR) would be faster."
+        )
+    again = f"; {quantity(sent_again, 'share', 2)} of its segments were sent again" if sent_again else ""
+    return f"{name} is in use {quantity(_metric(busiest, 'utilisation'), 'share', 2)}, so {by} is the limit{again}."
+
+
+def _policer(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    for box in _box_of(flow, summary, content, "throttle"):
+        rate = rate_of(box["section"].get("rate"))
+        slowest = bottleneck.slowest_link(flow, {**summary, "links": summary["links"]})
+        goodput = _metric(flow, "goodput_bps")
+        if not rate or (slowest and rate >= float(slowest["rate_bps"])):
+            continue
+        drops, lost = _metric(box, "throttle_drops"), _metric(flow, "lost_packets")
+        shares = max(1, int(box.get("flows") or 1))
+        if drops >= _MOST * lost > 0 or goodput >= 0.8 * rate / shares:
+            text = f"The throttle {box['name']} at {box['at'][0]} lets {quantity(rate, 'bit/s')} pass"
+            text += f" and dropped {counted(int(drops), 'packet')}" if drops else ""
+            text += (
+                ": no link on the path is that slow. Pacing, or a control with a rate of its own, loses less there."
+                if drops
+                else "."
+            )
+            return Cause(text, frozenset({"cwnd", "recovery", "slow_start"}), "throttle")
+    return None
+
+
+def _own_link(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    """A host's own links are in no table of links: they are known by what arrives on the links that flows share."""
+    rate = flow.get("access_rate_bps")
+    limited = flow.get("limited") or {}
+    main = max(limited, key=lambda name: limited[name] or 0.0, default="")
+    if not rate or main not in _BY_LOSS:
+        return None
+    own = section_of(flow, content).get("access") or (content.get("dumbbell") or {}).get("access") or {}
+    rates = {
+        side: rate_of((own.get(side) or {}).get("rate") or own.get("rate")) or float(rate) for side in ("from", "to")
+    }
+    shared = _path(flow, summary)
+    slowest = min((float(link["rate_bps"]) for link in shared), default=float("inf"))
+    side = "first" if rates["from"] <= rates["to"] else "last"
+    wire = _metric(flow, "throughput_bps")
+    size = int(flow.get("mss_bytes") or 1460)
+    own_rate = min(rates.values())
+    received = _metric(flow, "received_packets") * (size + _HEADERS) * 8
+    begin, end = _time_of(flow, summary)
+    used = received / (end - begin) / own_rate if end > begin else 0.0
+    if own_rate < slowest and used >= 0.9:
+        return Cause(
+            f"Fills its own {side} link: {quantity(min(1.0, used), 'share', 3)} of {quantity(own_rate, 'bit/s')} is in use, and no shared"
+            " link is that slow.",
+            frozenset({"cwnd", "recovery", "slow_start"}),
+            "own link",
+        )
+    lost = _metric(flow, "lost_packets")
+    elsewhere = sum(_metric(link, "drops_queue") + _metric(link, "drops_loss") for link in shared)
+    part = bottleneck.share_met(flow)
+    if lost and not elsewhere and wire and (part or 1.0) < bottleneck.SHARE_IS_MET:
+        side = "first" if rates["to"] >= slowest or rates["from"] <= rates["to"] else "last"
+        return Cause(
+            f"All its losses ({counted(int(lost), 'packet')}) were dropped at its own {side} link of {quantity(rates['from' if side == 'first' else 'to'], 'bit/s')}:"
+            " no shared link dropped one. A longer queue there, or pacing, keeps bursts.",
+            frozenset({"cwnd", "recovery"}),
+            "own link",
+        )
+    return None
+
+
+def _reordering(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    """Fast retransmits without losses: packets came in another order."""
+    repairs, lost = _metric(flow, "fast_retransmits"), _metric(flow, "lost_packets")
+    if repairs < 3 or lost > 0.2 * repairs or (bottleneck.share_met(flow) or 0.0) >= bottleneck.SHARE_IS_MET:
+        return None
+    where = [bottleneck.link_name(link) for link in _path(flow, summary) if link_setting(link, content, "reordering")]
+    text = f"{' and '.join(where)} reorders packets" if where else "Packets are reordered on the way"
+    return Cause(
+        f"{text}: {counted(int(repairs), 'fast retransmit')}, and {counted(int(lost), 'packet')} lost. Each reduces the window for"
+        " nothing; recovery by time (variant rack, RFC 8985) or a higher duplicate_threshold waits longer.",
+        frozenset({"cwnd", "recovery"}),
+        "reordering",
+    )
+
+
+def _overshoot(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    events, lost = _metric(flow, "congestion_events"), _metric(flow, "lost_packets")
+    limited = flow.get("limited") or {}
+    repairs, first = float(limited.get("recovery") or 0.0), (flow.get("metrics") or {}).get("first_congestion_event_s")
+    queue = sum(_metric(link, "drops_queue") for link in _path(flow, summary))
+    if not 0 < events <= 5 or lost / events < _BURST or repairs < _WORTH or first is None or queue < _MOST * lost:
+        return None
+    if (bottleneck.share_met(flow) or 0.0) >= bottleneck.SHARE_IS_MET:
+        return None
+    text = (
+        f"Its slow start overshot: {counted(int(lost), 'packet')} were lost at {counted(int(events), 'reduction')}, the first at"
+        f" {quantity(float(first), 's')}, and it repaired them {quantity(repairs, 'share', 2)} of its time and grew from a small window"
+        " after that. A slow start that ends before the queue is full (hystart++, limited) avoids that; SACK repairs many losses in"
+        " one round trip."
+    )
+    return Cause(text, frozenset({"recovery", "cwnd"}), "overshoot")

@@ -1,0 +1,247 @@
+"""Scenarios that are limited by exactly one thing each, and the words by which the explanation has to name it.
+
+A link of 10 Mbit/s with 100 ms each way joins two hosts, unless a case says otherwise; each case changes one thing that then
+limits the flow "f" by far more than everything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LINK = 'rate = "10 Mbit/s"\ndelay = "100 ms"\nqueue = "400 packets"'
+BIG = 'congestion = "cubic"'
+
+
+@dataclass(frozen=True)
+class Case:
+    """One limit."""
+
+    id: str
+    #: Each has to be in the text about flow "f".
+    words: tuple[str, ...]
+    scenario: str
+    #: None of these may be.
+    never: tuple[str, ...] = ()
+
+
+def one_link(link: str = LINK, flow: str = "", duration: str = "60 s", warmup: str = "0 s", more: str = "") -> str:
+    """Two hosts and a link, with a flow from one to the other."""
+    return (
+        f'name = "one limit"\n[run]\nduration = "{duration}"\nwarmup = "{warmup}"\nseed = 1\n[[link]]\nname = "path"\n'
+        f'ends = ["server", "client"]\n{link}\n[[flow]]\nname = "f"\nfrom = "server"\nto = "client"\n{flow}\n{more}'
+    )
+
+
+def three_links(
+    middle: str,
+    flow: str = "",
+    *,
+    first: str = 'rate = "1 Gbit/s"\ndelay = "5 ms"',
+    last: str = 'rate = "1 Gbit/s"\ndelay = "1 ms"',
+    more: str = "",
+    duration: str = "60 s",
+    warmup: str = "0 s",
+) -> str:
+    """A server, a hub, a terminal and a client in a row: room for proxies at hub and terminal."""
+    return (
+        f'name = "one limit"\n[run]\nduration = "{duration}"\nwarmup = "{warmup}"\nseed = 1\n'
+        f'[[link]]\nname = "internet"\nends = ["server", "hub"]\n{first}\n'
+        f'[[link]]\nname = "satellite"\nends = ["hub", "terminal"]\n{middle}\n'
+        f'[[link]]\nname = "lan"\nends = ["terminal", "client"]\n{last}\n'
+        f'[[flow]]\nname = "f"\nfrom = "server"\nto = "client"\n{flow}\n{more}'
+    )
+
+
+SATELLITE = 'rate = "20 Mbit/s"\ndelay = "250 ms"\nqueue = "1000 packets"'
+
+
+def split(settings: str = "") -> str:
+    """A proxy with both ends of the satellite."""
+    return f'[[middlebox]]\nname = "pep"\nkind = "split"\nat = "hub"\npeer = "terminal"\n{settings}\n'
+
+
+def dumbbell(
+    access: str, flow: str = "", bottleneck: str = 'rate = "100 Mbit/s"\ndelay = "40 ms"', more: str = ""
+) -> str:
+    """Hosts with links of their own."""
+    return (
+        f'name = "one limit"\n[run]\nduration = "60 s"\nseed = 1\n[dumbbell.bottleneck]\n{bottleneck}\n'
+        f'[[flow]]\nname = "f"\naccess = {{ {access} }}\n{flow}\n{more}'
+    )
+
+
+CASES = [
+    Case("link", ("Fills path (server → client)",), one_link(duration="120 s", warmup="30 s")),
+    Case(
+        "share",
+        ("path (server → client) is full", "of an equal share"),
+        one_link(flow="count = 5", duration="120 s", warmup="30 s"),
+    ),
+    Case("window", ("receiver's window",), one_link(flow='tcp = { receive_buffer = "32 kB" }')),
+    Case(
+        "no scaling",
+        ("receiver's window", "window scaling"),
+        one_link(flow='tcp = { receive_buffer = "1 MB", window_scaling = false }'),
+    ),
+    Case("slow reader", ("reads",), one_link(flow='tcp = { receive_buffer = "64 kB", reading_rate = "1 Mbit/s" }')),
+    Case("send buffer", ("send buffer",), one_link(flow='tcp = { send_buffer = "32 kB" }')),
+    Case("fixed window", ("fixed window",), one_link(flow='tcp = { congestion = { kind = "fixed", window = "16 kB" } }')),
+    Case("application's rate", ("application",), one_link(flow='app = { kind = "cbr", rate = "1 Mbit/s" }')),
+    Case("keystrokes", ("application",), one_link(flow='app = { kind = "keystrokes" }')),
+    Case(
+        "think time",
+        ("application",),
+        one_link(flow='app = { kind = "request", response = "1 kB", think = "2 s" }'),
+    ),
+    Case("random loss", ("Random loss on path (server → client)",), one_link(LINK + '\nforward = { loss = "2 %" }')),
+    Case(
+        "bursts of loss",
+        ("loss on path (server → client), not congestion",),
+        one_link(
+            LINK + '\nforward = { loss = { kind = "gilbert_elliott", good_to_bad = "0.2 %", bad_to_good = "20 %" } }',
+            duration="120 s",
+        ),
+    ),
+    Case(
+        "short queue",
+        ("the queue is too short",),
+        one_link('rate = "10 Mbit/s"\ndelay = "200 ms"\nqueue = "8 packets"', 'tcp = { congestion = "reno" }', "200 s", "50 s"),
+    ),
+    Case(
+        "return link",
+        ("The return link path (client → server) is full", "by ACKs"),
+        one_link('delay = "100 ms"\nforward = { rate = "10 Mbit/s" }\nreverse = { rate = "9600 bit/s" }', duration="120 s"),
+    ),
+    Case(
+        "data on the return link",
+        ("The return link path (client → server) is full", "other data"),
+        one_link(
+            'delay = "100 ms"\nforward = { rate = "10 Mbit/s" }\nreverse = { rate = "100 kbit/s" }',
+            more='[[flow]]\nname = "upload"\nfrom = "client"\nto = "server"\n',
+            duration="120 s",
+            warmup="30 s",
+        ),
+    ),
+    Case(
+        "slow start",
+        ("slow start", "larger initial window"),
+        one_link('rate = "100 Mbit/s"\ndelay = "250 ms"', 'app = { kind = "bulk", size = "100 kB" }'),
+    ),
+    Case(
+        "handshake",
+        ("handshake",),
+        one_link('rate = "100 Mbit/s"\ndelay = "250 ms"', 'app = { kind = "bulk", size = "2 kB" }'),
+    ),
+    Case(
+        "overshoot",
+        ("slow start overshot",),
+        one_link(
+            'rate = "20 Mbit/s"\ndelay = "250 ms"\nqueue = "300 packets"',
+            'app = { kind = "bulk", size = "20 MB" }\ntcp = { variant = "newreno", congestion = "reno" }',
+            "200 s",
+        ),
+    ),
+    Case(
+        "outage",
+        ("outage", "path (server → client)", "40 s"),
+        one_link(LINK + '\noutages = [{ start = "10 s", duration = "40 s" }]'),
+    ),
+    Case(
+        "outages that hold",
+        ("outage", "24 s"),
+        one_link(
+            LINK
+            + '\noutages = [{ start = "5 s", duration = "12 s", mode = "hold" }, { start = "30 s", duration = "12 s", mode = "hold" }]'
+        ),
+    ),
+    Case(
+        "lower rate",
+        ("500 kbit/s", "changed"),
+        one_link(LINK + '\nchanges = [{ at = "5 s", rate = "500 kbit/s" }]', duration="100 s", warmup="10 s"),
+    ),
+    Case(
+        "rate of nothing",
+        ("0 bit/s",),
+        one_link(LINK + '\nchanges = [{ at = "10 s", rate = "0 bit/s" }, { at = "50 s", rate = "10 Mbit/s" }]'),
+    ),
+    Case(
+        "loss of everything",
+        ("Delivered nothing: path (server → client) lost every packet",),
+        one_link('rate = "10 Mbit/s"\ndelay = "100 ms"\nforward = { loss = "100 %" }'),
+    ),
+    Case(
+        "loss of every ACK",
+        ("Delivered nothing: path (client → server) lost every packet",),
+        one_link('rate = "10 Mbit/s"\ndelay = "100 ms"\nreverse = { loss = "100 %" }'),
+    ),
+    Case("own slow link", ("its own first link", "1 Mbit/s"), dumbbell('rate = "1 Mbit/s", delay = "2 ms"')),
+    Case(
+        "drops at its own first link",
+        ("its own first link", "dropped"),
+        dumbbell('rate = "20 Mbit/s", delay = "50 ms", queue = "5 packets"', 'tcp = { congestion = "reno" }'),
+    ),
+    Case(
+        "receiver's slow link",
+        ("its own last link", "1 Mbit/s"),
+        dumbbell('rate = "100 Mbit/s", delay = "2 ms", to = { rate = "1 Mbit/s" }'),
+    ),
+    Case(
+        "long hop",
+        ("long hop of pep", "random loss on satellite (hub → terminal)"),
+        three_links(SATELLITE + '\nforward = { loss = "1 %" }', more=split('long = { congestion = "reno" }'), duration="120 s"),
+    ),
+    Case(
+        "proxy's window",
+        ("long hop of pep", "receive buffer"),
+        three_links(SATELLITE, more=split('buffer = "60 kB"\nlong = { receive_buffer = "60 kB" }')),
+    ),
+    Case(
+        "long hop full",
+        ("long hop of pep", "satellite (hub → terminal) is full"),
+        three_links(
+            'rate = "5 Mbit/s"\ndelay = "250 ms"\nqueue = "500 packets"',
+            more=split(),
+            duration="150 s",
+            warmup="50 s",
+        ),
+    ),
+    Case(
+        "last hop",
+        ("lan (terminal → client)",),
+        three_links(
+            SATELLITE, more=split(), last='rate = "1 Mbit/s"\ndelay = "1 ms"', duration="150 s", warmup="50 s"
+        ),
+    ),
+    Case(
+        "too many flows",
+        ("overloaded",),
+        one_link('rate = "1 Mbit/s"\ndelay = "5 ms"\nqueue = "20 packets"', 'count = 100', "60 s", "10 s"),
+    ),
+    Case(
+        "starved by others",
+        ("others", "bully"),
+        one_link(
+            'rate = "10 Mbit/s"\ndelay = "50 ms"\nqueue = "300 packets"',
+            'tcp = { congestion = "reno" }',
+            "120 s",
+            "20 s",
+            '[[flow]]\nname = "bully"\nfrom = "server"\nto = "client"\ncount = 2\n'
+            'tcp = { congestion = { kind = "reno", a = 20, b = 0.05 } }\n',
+        ),
+    ),
+    Case(
+        "policed",
+        ("policer", "2 Mbit/s"),
+        three_links(
+            'rate = "50 Mbit/s"\ndelay = "40 ms"',
+            'tcp = { congestion = "reno" }',
+            more='[[middlebox]]\nname = "policer"\nkind = "throttle"\nat = "hub"\nrate = "2 Mbit/s"\n'
+            'queue = { kind = "droptail", limit = "2 packets" }\n',
+        ),
+    ),
+    Case(
+        "reordering",
+        ("reorder",),
+        one_link(LINK + '\nreordering = { probability = "2 %", delay = "50 ms" }', 'tcp = { congestion = "reno" }', "120 s"),
+    ),
+]  # fmt: skip
