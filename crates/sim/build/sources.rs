@@ -12,6 +12,16 @@ pub struct Sources {
     root: PathBuf,
     /// Directories of the crates, in order.
     pub crates: BTreeSet<PathBuf>,
+    /// Names of the crates from elsewhere that these depend on directly.
+    libraries: BTreeSet<String>,
+}
+
+/// What a manifest depends on, without what only its tests depend on.
+enum Dependency {
+    /// A crate of the workspace, by its directory.
+    Inside(PathBuf),
+    /// A crate from elsewhere, by its name.
+    Outside(String),
 }
 
 /// The crate in this directory and those that it depends on, as the `Cargo.toml` files have it. What only its tests depend on
@@ -23,12 +33,16 @@ pub fn of(directory: &Path) -> io::Result<Sources> {
         _ => None,
     };
     let shared = shared.and_then(|shared| shared.try_into::<Table>().ok()).unwrap_or_default();
-    let mut sources = Sources { root, crates: BTreeSet::new() };
+    let mut sources = Sources { root, crates: BTreeSet::new(), libraries: BTreeSet::new() };
     let mut open = vec![directory.canonicalize()?];
     while let Some(next) = open.pop() {
-        if sources.crates.insert(next.clone()) {
-            for path in dependencies(&read(&next)?, &next, &shared, &sources.root) {
-                open.push(path.canonicalize()?);
+        if !sources.crates.insert(next.clone()) {
+            continue;
+        }
+        for dependency in dependencies(&read(&next)?, &next, &shared, &sources.root) {
+            match dependency {
+                Dependency::Inside(path) => open.push(path.canonicalize()?),
+                Dependency::Outside(name) => drop(sources.libraries.insert(name)),
             }
         }
     }
@@ -52,19 +66,22 @@ fn read(directory: &Path) -> io::Result<Table> {
         .map_err(|error| io::Error::other(format!("{}: {error}", file.display())))
 }
 
-/// Directories of the crates that a manifest names by path, itself or through the workspace.
-fn dependencies(manifest: &Table, here: &Path, shared: &Table, root: &Path) -> Vec<PathBuf> {
+/// The dependencies that a manifest names, itself or through the workspace.
+fn dependencies(manifest: &Table, here: &Path, shared: &Table, root: &Path) -> Vec<Dependency> {
     let targets = manifest.get("target").and_then(Value::as_table);
     let tables = targets.into_iter().flat_map(Table::values).filter_map(Value::as_table).chain([manifest]);
-    let path_in = |value: &Value, base: &Path| Some(base.join(value.get("path")?.as_str()?));
+    let named = |name: &String, value: &Value, base: &Path| match value.get("path").and_then(Value::as_str) {
+        Some(path) => Dependency::Inside(base.join(path)),
+        None => Dependency::Outside(value.get("package").and_then(Value::as_str).unwrap_or(name).to_string()),
+    };
     let mut found = vec![];
     for table in tables {
         for kind in ["dependencies", "build-dependencies"] {
             for (name, value) in table.get(kind).and_then(Value::as_table).into_iter().flatten() {
                 let inherited = value.get("workspace").and_then(Value::as_bool) == Some(true);
-                found.extend(match shared.get(name).filter(|_| inherited) {
-                    Some(value) => path_in(value, root),
-                    None => path_in(value, here),
+                found.push(match shared.get(name).filter(|_| inherited) {
+                    Some(value) => named(name, value, root),
+                    None => named(name, value, here),
                 });
             }
         }
@@ -80,13 +97,13 @@ impl Sources {
         manifests.chain(sources).chain([self.root.join("Cargo.lock")]).collect()
     }
 
-    /// SHA-256 over names, lengths and contents of all sources, as 16 hexadecimal digits.
+    /// SHA-256 over names, lengths and contents of all sources, and over the versions of the libraries below them, as 16
+    /// hexadecimal digits. Libraries of other programs of the workspace do not count: an archive of the sources may lack those.
     pub fn digest(&self) -> io::Result<String> {
         let mut files = vec![];
         for path in &self.crates {
             collect(&path.join("src"), &mut files)?;
         }
-        files.extend(Some(self.root.join("Cargo.lock")).filter(|lock| lock.exists()));
         files.sort();
         let mut sum = Sha256::new();
         for file in files {
@@ -95,7 +112,42 @@ impl Sources {
             sum.update(format!("{name} {}\n", content.len()));
             sum.update(content);
         }
+        for version in self.versions()? {
+            sum.update(version + "\n");
+        }
         Ok(sum.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Name, version and checksum of each library that the crates depend on, directly or not, as `Cargo.lock` has them.
+    fn versions(&self) -> io::Result<BTreeSet<String>> {
+        let file = self.root.join("Cargo.lock");
+        if !file.exists() {
+            return Ok(BTreeSet::new());
+        }
+        let lock: Table = fs::read_to_string(&file)?
+            .parse()
+            .map_err(|error| io::Error::other(format!("{}: {error}", file.display())))?;
+        let packages = lock.get("package").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let text = |package: &Value, key: &str| {
+            package.get(key).and_then(Value::as_str).unwrap_or_default().to_string()
+        };
+        let mut versions = BTreeSet::new();
+        let mut open: Vec<String> = self.libraries.iter().cloned().collect();
+        while let Some(wanted) = open.pop() {
+            // "name", or "name version" where there are several.
+            let mut parts = wanted.split(' ');
+            let (name, version) = (parts.next().unwrap_or_default(), parts.next());
+            for package in packages {
+                let is_wanted = text(package, "name") == name
+                    && version.is_none_or(|version| text(package, "version") == version);
+                let line = ["name", "version", "checksum"].map(|key| text(package, key)).join(" ");
+                if is_wanted && versions.insert(line) {
+                    let below = package.get("dependencies").and_then(Value::as_array).into_iter().flatten();
+                    open.extend(below.filter_map(Value::as_str).map(String::from));
+                }
+            }
+        }
+        Ok(versions)
     }
 }
 

@@ -32,6 +32,27 @@ fn the_digest_covers_all_crates_of_the_simulator_and_none_of_those_around_it() {
     );
 }
 
+/// `libm` needs `below`; `other` belongs to another program of the workspace.
+const LOCK: &str = r#"
+[[package]]
+name = "libm"
+version = "0.2.1"
+checksum = "l"
+dependencies = ["below 1.0.0"]
+[[package]]
+name = "below"
+version = "1.0.0"
+checksum = "b"
+[[package]]
+name = "below"
+version = "2.0.0"
+checksum = "another"
+[[package]]
+name = "other"
+version = "0.1.0"
+checksum = "o"
+"#;
+
 /// A workspace in which `top` depends on `middle`, by the workspace's table, and that on `bottom`, by its path.
 fn workspace(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -40,7 +61,7 @@ fn workspace(name: &str) -> PathBuf {
             "Cargo.toml",
             "[workspace]\nmembers = [\"c/*\"]\n[workspace.dependencies]\nmiddle = { path = \"c/middle\" }\nlibm = \"0.2\"\n",
         ),
-        ("Cargo.lock", "version = 4\n"),
+        ("Cargo.lock", LOCK),
         (
             "c/top/Cargo.toml",
             "[dependencies]\nlibm.workspace = true\n[target.'cfg(unix)'.dependencies]\nmiddle.workspace = true\n[dev-dependencies]\naside = { path = \"../aside\" }\n",
@@ -74,9 +95,26 @@ fn a_changed_line_anywhere_below_changes_the_digest() {
     let before = digest();
     fs::write(root.join("c/aside/src/lib.rs"), "// only tests depend on it\n").unwrap();
     assert_eq!(digest(), before);
-    for file in ["c/bottom/src/deep/mod.rs", "c/top/src/lib.rs", "Cargo.lock"] {
+    for file in ["c/bottom/src/deep/mod.rs", "c/top/src/lib.rs"] {
         let before = digest();
         fs::write(root.join(file), "# changed\n").unwrap();
         assert_ne!(digest(), before, "{file}");
+    }
+}
+
+/// An archive of the sources lacks other programs of the workspace, and cargo removes their libraries from `Cargo.lock`: a sweep
+/// that was begun by a wheel refused to continue with a program built from the archive.
+#[test]
+fn the_digest_covers_the_libraries_below_and_none_of_other_programs() {
+    let root = workspace("libraries");
+    let digest = |lock: &str| {
+        fs::write(root.join("Cargo.lock"), lock).unwrap();
+        sources::of(&root.join("c/top")).unwrap().digest().unwrap()
+    };
+    let before = digest(LOCK);
+    assert_eq!(digest(&LOCK[..LOCK.rfind("[[package]]").unwrap()]), before);
+    assert_eq!(digest(&LOCK.replace("another", "again another")), before);
+    for (from, to) in [("0.2.1", "0.2.2"), ("\"l\"", "\"m\""), ("\"b\"", "\"c\"")] {
+        assert_ne!(digest(&LOCK.replace(from, to)), before, "{from}");
     }
 }
