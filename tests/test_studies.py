@@ -295,16 +295,28 @@ def test_a_verdict_on_random_runs_needs_five_seeds(tmp_path):
     campaign = studies.plan(strict, "quick", tmp_path / "out")
     campaign.open()
     campaign.run(campaign.missing(), jobs=1)
-    found = {item.target.id: item for item in studies.judge(strict, campaign.results())}
-    assert found["F1.1"].verdict == "not run"
-    assert "2 of the 5 seeds" in found["F1.1"].judgement.measured
-    assert found["F0.1"].verdict == "reproduced"
-    steady = [dataclasses.replace(experiment, steady="nothing is random") for experiment in strict.experiments]
-    found = {
-        item.target.id: item
-        for item in studies.judge(dataclasses.replace(strict, experiments=steady), campaign.results())
-    }
-    assert found["F1.1"].verdict == "reproduced"
+    results = campaign.results()
+
+    def verdict_on(study: Study, rows: list[studies.Row]) -> studies.Judged:
+        return next(item for item in studies.judge(study, studies.Results("quick", rows)) if item.target.id == "F1.1")
+
+    # Nothing in these scenarios is drawn at random.
+    assert not any(row.random for row in results.rows)
+    assert verdict_on(strict, results.rows).verdict == "reproduced"
+    drawn = [dataclasses.replace(row, random=True) for row in results.rows]
+    found = verdict_on(strict, drawn)
+    assert found.verdict == "not run"
+    assert "2 of the 5 seeds" in found.judgement.measured
+    steady = [dataclasses.replace(experiment, steady="as if") for experiment in strict.experiments]
+    assert verdict_on(dataclasses.replace(strict, experiments=steady), drawn).verdict == "reproduced"
+
+
+def test_random_runs_are_recognised():
+    plan = studies.plan(studies.find("asymmetric"), "quick", Path("unused"))
+    rows = plan.results().rows
+    assert {row.random for row in rows if row.experiment == "limits"} == {False}
+    lossy = [row for row in rows if row.experiment == "robust"]
+    assert all(row.random == (row.parameters["loss"] > 0) for row in lossy)
 
 
 def test_another_result_is_not_written_over(command, tmp_path, sweep_file):

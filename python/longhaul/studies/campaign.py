@@ -8,6 +8,7 @@ OUT/SCALE/              manifest and tables of the runs of one scale, verdicts, 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,9 @@ from ..sweep import Engine, Plan, PlannedRun, Store, make_engine, settle, unique
 from ..sweep.execute import Observer, execute
 from .model import Study
 from .results import Results, Row
+
+#: What a scenario draws from the seed: distributions, random losses, RED, hosts' jitter.
+_DRAWN = re.compile(r"probability|uniform|pareto|exponential|lomax|normal|\"red\"|jitter|send_overhead|gilbert|markov")
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,7 @@ class Campaign:
                 metrics=measured.get(run.run_id),
                 cpu_s=seconds.get(run.run_id, 0.0),
                 weight=run.weight,
+                random=_DRAWN.search(str(run.document)) is not None,
                 read=read,
             )
             for run in self.plan.runs

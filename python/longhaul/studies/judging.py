@@ -48,7 +48,7 @@ def _too_few(study: Study, results: Results) -> dict[str, str]:
     for experiment in study.experiments:
         if experiment.steady:
             continue
-        seeds = Counter(tuple(row.parameters.items()) for row in results[experiment.id].rows)
+        seeds = Counter(tuple(row.parameters.items()) for row in results[experiment.id].rows if row.random)
         least = min(seeds.values(), default=SEEDS)
         if least < SEEDS:
             found[experiment.id] = f"{experiment.id} has {least} of the {SEEDS} seeds that a verdict needs"

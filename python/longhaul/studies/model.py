@@ -58,7 +58,7 @@ class Experiment:
     title: str
     section: str
     cases: Callable[[str], Sequence[Case]]
-    #: Why a single run is enough: nothing in it is drawn at random. Without this a verdict needs `SEEDS` runs of each point.
+    #: Why a single run is enough although something is drawn at random. Otherwise a verdict needs `judging.SEEDS` runs of such a point.
     steady: str = ""
 
 

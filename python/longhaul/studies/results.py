@@ -31,6 +31,8 @@ class Row:
     #: CPU time of the run in seconds, if it is done.
     cpu_s: float = 0.0
     weight: float = 1.0
+    #: Whether its scenario draws anything at random, so that a verdict needs several seeds.
+    random: bool = True
     #: Run ids that something has read; shared by all rows of the results.
     read: set[str] | None = field(default=None, compare=False, repr=False)
 

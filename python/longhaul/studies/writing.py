@@ -229,7 +229,8 @@ def _claims(outcomes: Sequence[Outcome]) -> str:
         mark = {"confirmed": "confirmed", "refuted": "**refuted**", "depends": "*depends*", "not run": "not run"}[
             item.standing
         ]
-        lines.append("| " + " | ".join(_cell(text) for text in (item.claim.text, mark, item.measured, why)) + " |")
+        for part in _lines_of((item.claim.text, mark, item.measured, why)):
+            lines.append("| " + " | ".join(_cell(text) for text in part) + " |")
     if outcomes[0].study.gap:
         lines.append(f"\nThe largest gap without an explanation: {outcomes[0].study.gap}")
     return "\n".join(lines) + "\n"
@@ -285,7 +286,7 @@ def _targets(outcomes: Sequence[Outcome]) -> str:
     for row in zip(*(outcome.judged for outcome in outcomes), strict=True):
         target = row[0].target
         whose = f"as {target.same_as}" if target.same_as else _WHOSE[target.origin]
-        cells = [target.id, target.source, whose, target.paper]
+        cells = [target.id, target.source, whose, shortened(target.paper, CELL)]
         for item in row:
             measured = "" if item.verdict == "not run" else shortened(item.judgement.measured, CELL)
             tolerance = item.judgement.tolerance
@@ -300,8 +301,11 @@ _WHOSE = {"number": "number", "claim": "claim", "arithmetic": "arithmetic", "der
 
 
 def _values(outcomes: Sequence[Outcome]) -> str:
-    """Values that the table of targets has shortened, as small tables: from the largest scale with a verdict."""
+    """Texts that the table of targets has shortened, as small tables: values from the largest scale with a verdict."""
     long: dict[str, str] = {}
+    for item in outcomes[0].judged:
+        if len(item.target.paper) > CELL:
+            long[f"{item.target.id}, the paper"] = item.target.paper
     for outcome in outcomes:
         for item in outcome.judged:
             if item.verdict != "not run" and len(item.judgement.measured) > CELL:
@@ -347,11 +351,17 @@ def _tables(outcomes: Sequence[Outcome], *, first: bool) -> list[str]:
             continue
         lines = ["| " + " | ".join(_cell(name) for name in table.columns) + " |"]
         lines.append("|---|" + ("---|" if first else "---:|") * (len(table.columns) - 1))
-        lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+        lines += ["| " + " | ".join(_cell(cell) for cell in part) + " |" for row in rows for part in _lines_of(row)]
         caption = f"{table.caption} Scale `{scale}`." if len(outcomes) > 1 else table.caption
         title = f"{table.title}, {scale} scale" if first and len(outcomes) > 1 else table.title
         parts.append(f"## {title}\n\n{caption}\n\n" + "\n".join(lines) + "\n")
     return parts
+
+
+def _lines_of(row: Sequence[str]) -> list[list[str]]:
+    """A row whose long cells go on in rows below it."""
+    parts = [pieces(cell, CELL) if len(cell) > CELL else [cell] for cell in row]
+    return [[part[i] if i < len(part) else "" for part in parts] for i in range(max(map(len, parts)))]
 
 
 def _reasons(outcomes: Sequence[Outcome]) -> str:
@@ -405,7 +415,7 @@ def hours(seconds: float) -> str:
 
 
 def _decisions(study: Study) -> str:
-    lines = [f"* **{d.id}**: {d.question} *{d.decision}*" for d in study.decisions]
+    lines = [f"* **{d.id}**: {d.question} *Decision:* {d.decision}" for d in study.decisions]
     return "\n".join(lines) + "\n"
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..model import Study
-from . import comparison
+from . import comparison, senders
+from .claims import CLAIMS, GAP
 from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
@@ -25,5 +26,8 @@ STUDY = Study(
     figures=FIGURES,
     decisions=DECISIONS,
     findings=FINDINGS,
-    tables=(comparison.TABLE,),
+    tables=(senders.TABLE, comparison.TABLE),
+    claims=CLAIMS,
+    leading=("5.1", "6.2", "7.1"),
+    gap=GAP,
 )

@@ -29,6 +29,11 @@ SCHEMES: dict[str, dict[str, Any]] = {
 MAIL, MAIL_AT = 60_000, 60.0
 
 
+def _seeds(loss: float) -> int:
+    """Runs of a point: random losses need several."""
+    return 5 if loss else 1
+
+
 def robust(scale: str) -> list[Case]:
     """S-23: header compression on a line that loses packets, that stalls, and through a fade of the forward link."""
     if scale == "tiny":
@@ -37,6 +42,7 @@ def robust(scale: str) -> list[Case]:
         Case(
             {"scheme": scheme, "loss": loss, "event": "none"},
             download(network(f"{scheme}, loss {loss:g}", duration=200, warmup=40, queue=200, loss=loss, **settings), window=WINDOW),
+            _seeds(loss),
         )
         for scheme, settings in SCHEMES.items() for loss in LOSSES
     ]  # fmt: skip
@@ -176,7 +182,11 @@ def carriers(scale: str) -> list[Case]:
                 carrier=carrier if over == "TCP" else None,
             )
             settings = tcp(variant="sack", initial=4, min_rto=1.5)
-            cases.append(Case({"over": over, "loss": loss, "start": "IW 4"}, _to_home(built, settings), tables=True))
+            cases.append(
+                Case(
+                    {"over": over, "loss": loss, "start": "IW 4"}, _to_home(built, settings), _seeds(loss), tables=True
+                )
+            )
     built = compaction("compaction, quick start", form="exact", duration=60)
     quick = changed(
         tcp(variant="sack", initial=10, min_rto=1.5), slow_start={"kind": "standard", "counting": "bytes", "limit": 8}
@@ -340,7 +350,7 @@ def neighbours(scale: str) -> list[Case]:
         lossy: dict[str, Any] = {**back, "loss": {"kind": "random", "probability": loss}} if loss else back
         built = built.link("net", "origin", "server", forward=there, reverse=lossy)
         built = built.flow("origin", "client", name="download", app={"kind": "bulk"}, trace=True, tcp=tcp())
-        cases.append(Case({"what": f"lost {loss:g}"}, built, tables=True))
+        cases.append(Case({"what": f"lost {loss:g}"}, built, _seeds(loss), tables=True))
     for count in (1, 2, 4):
         built = network(f"a fade of {count} connections", duration=120, warmup=50, queue=500, fade=0.3)
         together = asymmetric_limit(
@@ -454,15 +464,43 @@ def senders(scale: str) -> list[Case]:
     """X-10: policy P2, a short queue and an RTO of 20 s at least, by how the sender repairs losses."""
     if scale == "tiny":
         return []
-    queue, min_rto = POLICIES["P2"]
-    fades = (0.05, 0.1, 0.2, 0.3, 0.5) if scale == "full" else (0.1, 0.3)
     return [
-        Case(
-            {"sender": sender, "fade": fade},
-            download(network(f"P2, {sender}, fade {fade:g} s", duration=160, warmup=50, queue=queue, fade=fade), min_rto=min_rto, variant=sender),
-        )
-        for sender in SENDERS for fade in fades
+        Case({"sender": sender, "fade": fade}, _repaired("P2", sender, fade)) for sender in SENDERS for fade in _fades(scale)
     ]  # fmt: skip
+
+
+#: Senders of the table of recoveries: which of them, or what else, Linux of 1999 was is not known.
+RECOVERIES = ("fack", "sack", "newreno")
+
+
+def _fades(scale: str) -> tuple[float, ...]:
+    return (0.05, 0.1, 0.2, 0.3, 0.5) if scale == "full" else (0.1, 0.3)
+
+
+def _repaired(policy: str, sender: str, fade: float, *, size: int | None = None) -> Scenario:
+    queue, min_rto = POLICIES[policy]
+    whole = size is not None
+    built = network(
+        f"{policy}, {sender}, fade {fade:g} s", duration=400 if whole else 160, warmup=0 if whole else 50, queue=queue, fade=fade,
+        at=37.0 if whole else FADE_AT,
+    )  # fmt: skip
+    return download(built, size=size, min_rto=min_rto, variant=sender, trace=not whole)
+
+
+def recoveries(scale: str) -> list[Case]:
+    """N-16 to N-18, X-08, X-10, X-11 by sender: fades under P1, P2 and P3, and the file of 12 MB under P1 and P3."""
+    if scale == "tiny":
+        return []
+    points = [(sender, fade) for sender in RECOVERIES for fade in _fades(scale)]
+    faded = [
+        Case({"sender": sender, "policy": policy, "fade": fade, "what": "fade"}, _repaired(policy, sender, fade), tables=True)
+        for sender, fade in points for policy in ("P1", "P2", "P3")
+    ]  # fmt: skip
+    files = [
+        Case({"sender": sender, "policy": policy, "fade": fade, "what": "file"}, _repaired(policy, sender, fade, size=12 * MEGABYTE))
+        for sender, fade in points for policy in ("P1", "P3")
+    ]  # fmt: skip
+    return [*faded, *files]
 
 
 EXPERIMENTS = (
@@ -477,6 +515,7 @@ EXPERIMENTS = (
     Experiment("idleness", "Pages after idle periods", "7.2.2", idleness),
     Experiment("suppression", "ACK ratios", "5.3.1", suppression),
     Experiment("senders", "P2 by sender", "6.4.2", senders),
+    Experiment("recoveries", "Fades by the sender's loss recovery", "6.4", recoveries),
     Experiment("controls", "ACK congestion control", "5.3.1", controls),
     Experiment("compressed", "ACKs behind bursts of others", "2.8.3", compressed_acks),
     Experiment("neighbours", "Losses beyond the line, and of others", "6.2.2, 6.4.1", neighbours),

@@ -23,6 +23,22 @@ def queue_peak(row: Row) -> float:
     return row[f"{BACK}.queue_max_packets"]
 
 
+def queue_between(row: Row, start: float, end: float) -> float:
+    """Most packets in the serial queue between two times."""
+    result = row.result()
+    back = [link["name"] for link in result.summary["links"]].index("path.reverse")
+    rows = result.links.filter((pl.col("link") == back) & pl.col("time_s").is_between(start, end, closed="right"))
+    return float(rows["queue_max_packets"].max() or 0)  # type: ignore[arg-type]
+
+
+def repairs_per_round(row: Row) -> float | None:
+    """Retransmissions in each second (a round trip) from the first to the last; `None` with fewer than two or after an RTO."""
+    again = row.result().segments.filter(pl.col("kind") == _AGAIN)["time_s"].to_list()
+    if row["timeouts"] > 0 or len(again) < 2:
+        return None
+    return len(again) / max(1.0, float(again[-1]) - float(again[0]))
+
+
 def completion(row: Row) -> float:
     """When the only transfer was done."""
     return finished(row.result(), 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..model import Study
+from .claims import CLAIMS, GAP
 from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
@@ -29,4 +30,7 @@ STUDY = Study(
     figures=FIGURES,
     decisions=DECISIONS,
     findings=FINDINGS,
+    claims=CLAIMS,
+    leading=("6.1", "6.8", "6.19"),
+    gap=GAP,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..model import Study
+from .claims import CLAIMS, GAP
 from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
@@ -26,4 +27,7 @@ STUDY = Study(
     figures=FIGURES,
     decisions=DECISIONS,
     findings=FINDINGS,
+    claims=CLAIMS,
+    leading=("6", "7", "map"),
+    gap=GAP,
 )

@@ -15,6 +15,9 @@ from .measures import curve, curves
 from .targets import shares_of_best
 
 _NUMBERS = {"P1": "4", "P2": "5", "P3": "6", "P4": "7", "P5": "9", "P6": "10"}
+#: The paper's turning points in packets, with what they are, and its largest throughputs in Mbit/s.
+PAPER = {"P1": (25, "full from"), "P3": (38, "falls after"), "P4": (31, "falls after")}
+PAPER_TOP = {"P1": 1.0, "P2": 0.8}
 _CAPTIONS = {
     "P1": "The throughput rises and stays at D-Net's rate: class R-1.",
     "P2": "The limit is the window of 20 packets per round trip of S-Net (200 ms): 0.8 Mbit/s.",
@@ -38,6 +41,17 @@ def _over_w(name: str) -> Callable[[Results], Drawing]:
             drawn = True
         if not drawn:
             raise NotRun("the curve has not been run")
+        if name in PAPER:
+            w, text = PAPER[name]
+            axes.axvline(w, color="0.35", linestyle=":", linewidth=1, label=f"the paper: {text} W = {w}")
+        if name in PAPER_TOP:
+            axes.axhline(
+                PAPER_TOP[name],
+                color="0.6",
+                linestyle="--",
+                linewidth=0.8,
+                label=f"the paper: {PAPER_TOP[name]:g} Mbit/s",
+            )
         axes.set(xlabel="watermark W (packets)", ylabel="throughput (Mbit/s)", ylim=(0, 1.1))
         axes.legend(loc="lower right")
         return drawing

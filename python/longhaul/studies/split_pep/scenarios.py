@@ -41,10 +41,8 @@ READINGS: dict[str, dict[str, Any]] = {
     "as taken": {},
     "delayed ACKs": {"tcp": DELAYED},
     "RED as printed": {"discipline": "red"},
-    "RED, delayed ACKs": {"discipline": "red", "tcp": DELAYED},
     "access 1 Gbit/s": {"access_rate": "1 Gbit/s"},
     "all start at once": {"start": "0 s"},
-    "jitter of 1 ms": {"overhead": "1 ms"},
 }  # fmt: skip
 #: The split connection's congestion control, by the name of the mode; CUBIC is that of Linux at the time (decision D8).
 MODES: dict[str, Any] = {"cubic": {"kind": "cubic", "beta": 0.8, "counting": "bytes"}, "sack": TCP["congestion"]}
@@ -78,7 +76,6 @@ def scenario(
     tested = queue(changes.get("discipline", queue_kind), packets)
     on_link = tested if mode == "none" else {"kind": "droptail", "limit": f"{LINK_QUEUE} packets"}
     app = {"kind": "bulk"} if traffic == "ftp" else PARETO
-    jitter = {"send_overhead": changes["overhead"]} if "overhead" in changes else {}
     built = (
         Scenario(
             f"{flows} {traffic} flows, {mode}, {queue_kind} {packets}",
@@ -87,7 +84,7 @@ def scenario(
         .link("split", "start", "end", rate="100 Mbit/s", delay="250 ms", queue=on_link)
         .flow(
             "start", "end", name="flows", count=flows, start=changes.get("start", {"uniform": ["0 s", "1 s"]}), app=app,
-            tcp=TCP | changes.get("tcp", {}), **jitter,
+            tcp=TCP | changes.get("tcp", {}),
             access={
                 "rate": changes.get("access_rate", "100 Mbit/s"), "delay": "5 ms", "queue": {"kind": "droptail", "limit": "100 packets"},
             },

@@ -8,6 +8,7 @@ from .figures import FIGURES
 from .findings import FINDINGS
 from .grids import EXPERIMENTS, SCALES
 from .outcomes import TABLES
+from .summary import CLAIMS, GAP
 from .targets import TARGETS
 
 STUDY = Study(
@@ -26,4 +27,7 @@ STUDY = Study(
     decisions=DECISIONS,
     findings=FINDINGS,
     tables=TABLES,
+    claims=CLAIMS,
+    leading=("4.4", "4.5", "4.13"),
+    gap=GAP,
 )

@@ -178,5 +178,4 @@ CLAIMS_TABLE = ResultTable(
     " (`sttp half`: last/new, tokens by a timer, 5:5, half the rate after a timeout), strict as in the thesis.",
     ("claim", "verdict", "numbers"),
     _rows,
-    first=True,
 )
