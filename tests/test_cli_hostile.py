@@ -304,3 +304,76 @@ def test_a_scenario_may_come_on_standard_input(tmp_path):
     wrong = longhaul_run(SMALL.replace("2 Mbit/s", "2 Mbits").encode())
     assert wrong.returncode == 2
     assert b"standard input:" in wrong.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_standard_stream_is_no_traceback_and_no_files_place(scenario, tmp_path, closed):
+    code = "from longhaul.command import main; main()"
+    line = f'exec "$1" -c "{code}" run "$2" --out "$3" {closed}'
+    done = subprocess.run(
+        ["sh", "-c", line, "sh", sys.executable, scenario, tmp_path / "r"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert is_json(tmp_path / "r" / "summary.json")
+
+
+def is_json(file):
+    """Whether a JSON file holds JSON, and nothing that was meant for a terminal."""
+    return isinstance(json.loads(file.read_text()), dict)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_under_standard_output_is_named(scenario, tmp_path):
+    code = "from longhaul.command import main; main()"
+    with open("/dev/full", "w") as full:
+        arguments = [sys.executable, "-c", code, "run", str(scenario), "--out", str(tmp_path / "r")]
+        done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (2, "error: cannot write standard output: No space left on device\n")
+
+
+def test_a_table_that_does_not_fit_is_an_output_error_of_the_directory_asked_for(
+    command, scenario, tmp_path, monkeypatch
+):
+    def full(columns):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("longhaul.parquet.write", full)
+    outcome = command("run", scenario, "--out", tmp_path / "r")
+    clear(outcome, f"cannot write {tmp_path / 'r'}/", ".parquet", "No space left")
+    assert ".partial" not in outcome.err
+    assert not list(tmp_path.glob(".r.*"))
+
+
+def test_ctrl_c_while_a_table_is_written_is_an_interruption(command, scenario, tmp_path, monkeypatch):
+    def interrupted(columns):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("longhaul.parquet.write", interrupted)
+    outcome = command("run", scenario, "--out", tmp_path / "r")
+    assert (outcome.code, outcome.err) == (130, "longhaul: interrupted\n")
+    assert not list(tmp_path.glob(".r.*"))
+
+
+def test_a_signal_waits_until_an_import_is_over(tmp_path):
+    (tmp_path / "slow_to_import.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.1)\ndone = 1\n"
+    )
+    code = (
+        "import sys; from longhaul.cli import terminal\n"
+        "try:\n"
+        "    with terminal.stopped_by_signals():\n"
+        "        import slow_to_import, time\n"
+        "        time.sleep(30)\n"
+        "except KeyboardInterrupt:\n"
+        "    print(sys.modules['slow_to_import'].done)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "1\n", done.stderr
+
+
+def test_the_name_of_an_example_is_recognised(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    clear(command("run", "geo-one-flow"), "No such file", "`longhaul examples geo-one-flow` copies")
+    (tmp_path / "mine.toml").write_text("")
+    clear(command("run", "mine"), "did you mean mine.toml?")

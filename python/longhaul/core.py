@@ -12,7 +12,7 @@ from typing import Any
 
 from . import outputs
 from .document import Document
-from .errors import LonghaulError, RunCancelled, RunError, ScenarioError
+from .errors import LonghaulError, OutputError, RunCancelled, RunError, ScenarioError
 
 #: Called with simulated time in s, duration in s, events so far; `False` stops the run.
 ProgressCallback = Callable[[float, float, int], bool | None]
@@ -93,6 +93,8 @@ def run(
         raise ScenarioError(_without_number(error)) from None
     except core.RunCancelled as error:
         raise RunCancelled(str(error)) from None
+    except core.WriteError as error:
+        raise OutputError(_without_number(error)) from None
     except core.RunError as error:
         raise RunError(_without_number(error)) from None
     if out is not None:

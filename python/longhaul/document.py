@@ -40,7 +40,8 @@ def read(path: Path) -> Document:
         data = _content(path)
     except (OSError, ValueError) as error:  # a ValueError is a path with a NUL in it
         failure = error if isinstance(error, OSError) else OSError(str(error))
-        raise ScenarioError(explain_os_error(failure, "read the scenario", path)) from None
+        message = explain_os_error(failure, "read the scenario", path)
+        raise ScenarioError(message + (_meant(path) if isinstance(error, FileNotFoundError) else "")) from None
     return _parsed(data, path)
 
 
@@ -56,6 +57,18 @@ def _parsed(data: bytes, path: Path) -> Document:
         raise ScenarioError(f"{path}: not a text file in UTF-8 (byte {error.start} cannot be read)") from None
     text = text.replace("\r\n", "\n")
     return parse_json(text, str(path)) if path.suffix == ".json" else parse(text, str(path))
+
+
+def _meant(path: Path) -> str:
+    """For a file that does not exist: which one may be meant."""
+    from . import examples
+
+    written_out = path.with_name(f"{path.name}.toml")
+    if written_out.exists():
+        return f"; did you mean {written_out}?"
+    if path.stem in examples.names():
+        return f"; `longhaul examples {path.stem}` copies the example of this name"
+    return ""
 
 
 def _content(path: Path) -> bytes:

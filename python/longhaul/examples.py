@@ -36,6 +36,15 @@ def examples() -> list[Example]:
     return [_read(name.removesuffix(".toml"), (folder / name).read_text(encoding="utf-8")) for name in files]
 
 
+def names() -> list[str]:
+    """The names of all examples, in order.
+
+    >>> "geo-one-flow" in names()
+    True
+    """
+    return [one.name for one in examples()]
+
+
 def example(name: str) -> Example:
     """The example of this name, with or without `.toml` and `examples/`.
 

@@ -169,6 +169,9 @@ def complete_or_absent(out: Path, *, same: bool = False) -> Iterator[Path]:
         yield partial
         with errors_as_output_error(out):
             _take_place(partial, out, {"plots"} if same else set())
+    except OutputError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise OutputError(str(error).replace(str(partial), str(out))) from None
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise

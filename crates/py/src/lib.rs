@@ -4,16 +4,19 @@
 mod closed_forms;
 mod tables;
 
+use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use longhaul_sim as sim;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(longhaul._core, ScenarioError, PyValueError, "A scenario is not well-formed.");
 create_exception!(longhaul._core, RunError, PyRuntimeError, "A run could not be finished.");
+create_exception!(longhaul._core, WriteError, RunError, "A file of a result could not be written.");
 create_exception!(longhaul._core, RunCancelled, RunError, "The progress callback asked a run to stop.");
 
 /// Reads a scenario (TOML) and applies `(path, TOML value)` overrides to it.
@@ -39,6 +42,22 @@ fn run(
 ) -> PyResult<String> {
     let scenario = load(py, text, source_name, &overrides)?;
     let mut raised: Option<PyErr> = None;
+    // Python looks at signals while it writes a table, too: that is no failure to write.
+    let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
+    let write_table = |table: &sim::Table| {
+        tables::write(table).map_err(|error| {
+            Python::attach(|py| {
+                if !error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                    return io::Error::other(error.to_string());
+                }
+                // polars reports the signal and leaves it pending: Python would raise it a second time, while tidying up.
+                let again = py.check_signals().err();
+                let first = again.unwrap_or(error);
+                interrupted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(first);
+                io::ErrorKind::Interrupted.into()
+            })
+        })
+    };
     let outcome = py.detach(|| {
         let mut on_progress = |p: &sim::Progress| match report(progress.as_ref(), p) {
             Ok(flow) => flow,
@@ -50,18 +69,19 @@ fn run(
         sim::run(
             &scenario,
             sim::RunOptions {
-                out: out.as_deref().map(|directory| sim::Output { directory, write_table: &tables::write }),
+                out: out.as_deref().map(|directory| sim::Output { directory, write_table: &write_table }),
                 tables,
                 progress: Some(&mut on_progress),
                 ..Default::default()
             },
         )
     });
-    match (outcome, raised) {
+    let interrupted = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match (outcome, raised.or(interrupted)) {
         (_, Some(error)) => Err(error),
         (Ok(summary), None) => Ok(summary),
         (Err(sim::RunError::Cancelled), None) => Err(RunCancelled::new_err("the run was cancelled")),
-        (Err(error), None) => Err(RunError::new_err(error.to_string())),
+        (Err(error @ sim::RunError::Write(_)), None) => Err(WriteError::new_err(error.to_string())),
     }
 }
 
@@ -124,6 +144,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", sim::VERSION)?;
     module.add("program", sim::PROGRAM)?;
     module.add("ScenarioError", py.get_type::<ScenarioError>())?;
+    module.add("WriteError", py.get_type::<WriteError>())?;
     module.add("RunError", py.get_type::<RunError>())?;
     module.add("RunCancelled", py.get_type::<RunCancelled>())?;
     module.add_class::<closed_forms::HighSpeedResponse>()?;

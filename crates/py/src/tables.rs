@@ -3,7 +3,6 @@
 use longhaul_sim::{NumberTable, Table, Values};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::io;
 
 /// The module of the lab that reads and writes Parquet files.
 const LAB: &str = "longhaul.parquet";
@@ -14,13 +13,12 @@ type Column<'py> =
     (&'static str, &'static str, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>, Vec<&'static str>);
 
 /// The content of a table's Parquet file.
-pub fn write(table: &Table) -> io::Result<Vec<u8>> {
+pub fn write(table: &Table) -> PyResult<Vec<u8>> {
     Python::attach(|py| {
         let columns: Vec<Column<'_>> =
             table.columns.iter().map(|(name, values)| column(py, name, values)).collect();
         py.import(LAB)?.call_method1("write", (columns,))?.extract()
     })
-    .map_err(|error: PyErr| io::Error::other(error.to_string()))
 }
 
 fn column<'py>(py: Python<'py>, name: &'static str, values: &Values) -> Column<'py> {

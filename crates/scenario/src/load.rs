@@ -320,7 +320,7 @@ fn semantic_error(
     source_name: &str,
     overrides: &[(String, String)],
 ) -> ScenarioError {
-    let path = problem.path.iter().map(Key::to_string).collect::<Vec<_>>().join(".");
+    let path = place_by_names(&problem.path, scenario);
     let message = match path.is_empty() {
         true => problem.message.clone(),
         false => format!("{path}: {}", problem.message),
@@ -343,13 +343,6 @@ fn leads_to(over: &str, place: &[Key], scenario: &Scenario) -> bool {
     if inside && matches!(place.last(), Some(Key::Index(_))) {
         return false;
     }
-    let name_of = |list: &str, index: usize| match list {
-        "link" => scenario.link.get(index).map(|link| link.name.as_str()),
-        "flow" => scenario.flow.get(index).map(|flow| flow.name.as_str()),
-        "node" => scenario.node.get(index).map(|node| node.name.as_str()),
-        "middlebox" => scenario.middlebox.get(index).map(|middlebox| middlebox.name()),
-        _ => None,
-    };
     let mut list = "";
     !place.is_empty()
         && over.split('.').map(str::trim).zip(place).all(|(part, key)| match key {
@@ -357,8 +350,38 @@ fn leads_to(over: &str, place: &[Key], scenario: &Scenario) -> bool {
                 list = name;
                 part == *name
             }
-            Key::Index(index) => part.parse() == Ok(*index) || name_of(list, *index) == Some(part),
+            Key::Index(index) => part.parse() == Ok(*index) || name_of(scenario, list, *index) == Some(part),
         })
+}
+
+/// The name of a table of one of the lists; `None` where it has none.
+fn name_of<'a>(scenario: &'a Scenario, list: &str, index: usize) -> Option<&'a str> {
+    let name = match list {
+        "link" => scenario.link.get(index).map(|link| link.name.as_str()),
+        "flow" => scenario.flow.get(index).map(|flow| flow.name.as_str()),
+        "node" => scenario.node.get(index).map(|node| node.name.as_str()),
+        "middlebox" => scenario.middlebox.get(index).map(|middlebox| middlebox.name()),
+        _ => None,
+    };
+    name.filter(|name| !name.is_empty())
+}
+
+/// A place as `--set` takes it: `link.satellite.rate`. A number stands where a name would not be clear.
+fn place_by_names(place: &[Key], scenario: &Scenario) -> String {
+    let mut list = "";
+    let part = |key: &Key| match *key {
+        Key::Field(name) => {
+            list = name;
+            name.to_string()
+        }
+        Key::Index(index) => {
+            let name = name_of(scenario, list, index);
+            let others = (0..index).filter(|other| name_of(scenario, list, *other) == name);
+            name.filter(|name| others.count() == 0 && !name.contains('.'))
+                .map_or_else(|| index.to_string(), String::from)
+        }
+    };
+    place.iter().map(part).collect::<Vec<_>>().join(".")
 }
 
 /// Byte offset of the deepest part of `path` that the text has.

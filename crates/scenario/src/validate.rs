@@ -11,22 +11,12 @@ use crate::{
 use longhaul_path::SerialSpec;
 use longhaul_units::{Duration, Limit, Rate, Size};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 /// One step into the document.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Key {
     Field(&'static str),
     Index(usize),
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Key::Field(name) => f.write_str(name),
-            Key::Index(index) => index.fmt(f),
-        }
-    }
 }
 
 /// Something wrong, and where.

@@ -436,13 +436,17 @@ mod first_steps {
         let zero = with_override("link.satellite.forward.rate", "0 bit/s");
         says(
             &zero,
-            &["--set link.satellite.forward.rate=0 bit/s", "link.0.forward.rate", "not a link's rate"],
+            &[
+                "--set link.satellite.forward.rate=0 bit/s",
+                "link.satellite.forward.rate",
+                "not a link's rate",
+            ],
         );
         let queue = "{ kind = \"droptail\", limit = \"0 packets\" }";
         let message = with_override("link.satellite.reverse.queue", queue);
         says(
             &message,
-            &["--set link.satellite.reverse.queue=", "link.0.reverse.queue", "lets nothing through"],
+            &["--set link.satellite.reverse.queue=", "link.satellite.reverse.queue", "lets nothing through"],
         );
     }
 
@@ -451,7 +455,7 @@ mod first_steps {
         let text = super::GOOD.replace("\"50 Mbit/s\"", "\"0 bit/s\"").replace("[[flow]]", "[[link]]\nname = \"other\"\nends = [\"remote\", \"far\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flow]]");
         let overrides = [("link.other.rate".to_string(), "2 Mbit/s".to_string())];
         let message = load(&text, "geo.toml", &overrides).expect_err("must be refused").to_string();
-        says(&message, &["geo.toml:6", "link.0.rate"]);
+        says(&message, &["geo.toml:6", "link.satellite.rate"]);
     }
 
     #[test]

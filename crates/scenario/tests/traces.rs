@@ -100,7 +100,8 @@ fn what_is_wrong_is_said_with_the_place_in_both_files() {
     let message = refusal(&text("file = \"requests.csv\""), &source);
     assert!(message.contains("scenario.toml:6:"), "{message}");
     assert!(
-        message.contains("flow.0.app.file: line 3, ") && message.contains("requests.csv: bytes is \"many\"")
+        message.contains("flow.flow.app.file: line 3, ")
+            && message.contains("requests.csv: bytes is \"many\"")
     );
     let message = refusal(&text("file = \"film.ns\""), &source);
     assert!(
@@ -118,15 +119,15 @@ fn films_keystrokes_and_documents_are_checked() {
     for (app, message) in [
         (
             "kind = \"video\", frame_rate = 0.0",
-            "flow.0.app.frame_rate: frames a second: above 0, at most 1000",
+            "flow.flow.app.frame_rate: frames a second: above 0, at most 1000",
         ),
-        ("kind = \"video\", pattern = \"IBX\"", "flow.0.app.pattern: a group of pictures is written"),
-        ("kind = \"keystrokes\", count = 0", "flow.0.app.count: at least 1 keystroke"),
-        ("kind = \"keystrokes\", echo = \"0 B\"", "flow.0.app.echo: an echo has at least 1 B"),
-        ("kind = \"keystrokes\", gap = \"0 s\"", "flow.0.app.gap: some time passes"),
+        ("kind = \"video\", pattern = \"IBX\"", "flow.flow.app.pattern: a group of pictures is written"),
+        ("kind = \"keystrokes\", count = 0", "flow.flow.app.count: at least 1 keystroke"),
+        ("kind = \"keystrokes\", echo = \"0 B\"", "flow.flow.app.echo: an echo has at least 1 B"),
+        ("kind = \"keystrokes\", gap = \"0 s\"", "flow.flow.app.gap: some time passes"),
         (
             "kind = \"web\", think = \"1 s\", objects = 1, object = \"1 B\", document = \"0 B\"",
-            "flow.0.app.document: a document has at least 1 B",
+            "flow.flow.app.document: a document has at least 1 B",
         ),
     ] {
         let text = text("").replace("kind = \"trace\", ", app);

@@ -6,6 +6,7 @@ Ctrl-C, 143 by SIGTERM).
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -59,6 +60,19 @@ app.command("schema")(inspecting.schema)
 app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(inspecting.bench)
 
 
+def command() -> Any:
+    """The command line with help screens in which switches take no value and arguments are in capitals."""
+    group = typer.main.get_command(app)
+    commands: dict[str, Any] = getattr(group, "commands", {})
+    for one in (group, *commands.values()):
+        for parameter in one.params:
+            if parameter.param_type_name == "argument":
+                parameter.metavar = parameter.metavar or str(parameter.name).upper()
+            elif parameter.is_flag:
+                parameter.metavar = ""
+    return group
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and ends the process with its exit code."""
     # Importing and drawing make many objects and no cycles: collecting at every 700 of them takes a tenth of the time.
@@ -71,7 +85,7 @@ def run(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     terminal.print_anything()
     try:
-        outcome: Any = app(arguments, standalone_mode=True)
+        outcome: Any = command()(arguments, standalone_mode=True)
     except SystemExit as end:
         if end.code == 130:
             return _complain("interrupted", terminal.exit_code(end.__context__))
@@ -88,6 +102,8 @@ def run(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
+        if error.errno == errno.ENOSPC and error.filename is None:
+            return _complain(explain_os_error(error, "write", "standard output"), 2)
         return _complain(explain_os_error(error, "use", error.filename or "a file"), 2)
     except Exception as error:
         if not type(error).__module__.startswith("polars"):

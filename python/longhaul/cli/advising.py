@@ -48,7 +48,7 @@ def advise(
         None,
         "--set",
         metavar="PATH=VALUE",
-        help='Override a setting first, as in --set link.satellite.rate="50 Mbit/s".',
+        help='Override a setting first, as in --set link.satellite.delay="120 ms".',
     ),
     jobs: int | None = typer.Option(
         None, "--jobs", "-j", min=1, help="Runs at once  [default: all cores]", show_default=False

@@ -20,7 +20,7 @@ from ..progress import of_run
 from ..results import load_run, require_directory
 from ..units import counted, quantity
 from . import options, tables
-from .options import messages
+from .options import messages, starting_with
 
 
 def verify(
@@ -30,7 +30,7 @@ def verify(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Run results again and compare every byte; exit code 1 if anything differs."""
+    """Run a result, or each run of a sweep, again and compare every byte; exit code 1 if anything differs."""
     require_directory(result)
     checks = []
     for path in verifying.targets(result, sample):
@@ -113,7 +113,10 @@ def explain(
 
 def list_(
     what: str | None = typer.Argument(
-        None, help="Show only one kind, as in `longhaul list congestion` or `queues`.", show_default=False
+        None,
+        help="Show only one kind, as in `longhaul list congestion` or `queues`.",
+        show_default=False,
+        autocompletion=starting_with(listing.catalogue),
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -46,6 +46,15 @@ def one_of(option: str, given: str, known: Sequence[str]) -> str:
     return given
 
 
+def starting_with(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What a shell offers for an option that takes one of a few words; they are looked up when it asks.
+
+    >>> starting_with(lambda: ["quick", "full"])("q")
+    ['quick']
+    """
+    return lambda incomplete: [word for word in known() if word.startswith(incomplete)]
+
+
 def settings(given: Sequence[str] | None) -> list[tuple[str, str]]:
     """`--set path=value` as overrides; values are TOML, and texts where they are not.
 
@@ -56,7 +65,7 @@ def settings(given: Sequence[str] | None) -> list[tuple[str, str]]:
     for item in given or ():
         path, equals, value = item.partition("=")
         if not equals or not path.strip():
-            raise UsageError(f'--set {item!r}: write a path and a value, as in --set link.satellite.rate="50 Mbit/s"')
+            raise UsageError(f'--set {item!r}: write a path and a value, as in --set link.satellite.delay="120 ms"')
         pairs.append((path.strip(), value.strip()))
     return pairs
 

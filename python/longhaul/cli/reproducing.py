@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import typer
 
+from .options import starting_with
 from .running import CHANGED, ENGINE, JSON, QUIET
+
+
+def _studies() -> Iterable[str]:
+    from ..studies import names
+
+    return names.STUDIES
 
 
 def reproduce(
     study: str | None = typer.Argument(
-        None, help="Name of the study; without it, list the studies.", show_default=False
+        None,
+        help="Name of the study; without it, list the studies.",
+        show_default=False,
+        autocompletion=starting_with(_studies),
     ),
     scale: str | None = typer.Option(
         None,
@@ -19,6 +30,7 @@ def reproduce(
         "-s",
         help="Size of the study: tiny, quick or full; highspeed also has grid.  [default: quick]",
         show_default=False,
+        autocompletion=starting_with(lambda: ("tiny", "quick", "full", "grid")),
     ),
     figure: list[str] | None = typer.Option(
         None,

@@ -31,11 +31,9 @@ SET = typer.Option(
     None,
     "--set",
     metavar="PATH=VALUE",
-    help='Override a setting, as in --set link.satellite.rate="50 Mbit/s".',
+    help='Override a setting, as in --set link.satellite.delay="120 ms".',
 )
-SEED = typer.Option(
-    None, "--seed", min=0, max=2**63 - 1, help="Seed of all random streams (of a sweep: of the first replication)."
-)
+SEED = typer.Option(None, "--seed", min=0, help="Seed of all random streams (of a sweep: of the first replication).")
 OUT = typer.Option(None, "--out", "-o", help="Result directory  [default: results/NAME-ID]", show_default=False)
 LARGE = typer.Option(False, "--large", help="Allow results with an estimated size of more than 500 MB.")
 FORCE = typer.Option(False, "--force", help="Replace another Longhaul result in the result directory.")
@@ -52,6 +50,7 @@ ENGINE = typer.Option(
     "local",
     "--engine",
     metavar="local|ray",
+    autocompletion=options.starting_with(lambda: ENGINES),
     help="Where to run: on this machine, or on the Ray cluster of RAY_ADDRESS.",
 )
 REPORT = typer.Option(False, "--report", help="Write report.html into the result directory, replacing an earlier one.")

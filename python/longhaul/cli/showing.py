@@ -23,6 +23,7 @@ def plot(
         "-k",
         help=f"Figures: {', '.join(plots.KINDS)}; of a sweep: names of metrics; may be repeated, or a list with commas  [default: all]",
         show_default=False,
+        autocompletion=options.starting_with(lambda: plots.KINDS),
     ),
     png: bool = typer.Option(False, "--png", help="Save as PNG (the default)."),
     pdf: bool = typer.Option(False, "--pdf", help="Save as PDF, for papers."),

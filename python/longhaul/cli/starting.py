@@ -13,7 +13,7 @@ from ..document import parse
 from ..progress import of_run
 from ..running import run_document
 from . import options, tables
-from .options import messages
+from .options import messages, starting_with
 
 #: The scenario of the demo.
 DEMO = "dumbbell-50-flows"
@@ -42,7 +42,12 @@ def demo(
 
 
 def examples(
-    names: list[str] = typer.Argument(None, help="Examples to copy; without one, list all.", show_default=False),
+    names: list[str] = typer.Argument(
+        None,
+        help="Examples to copy; without one, list all.",
+        show_default=False,
+        autocompletion=starting_with(shipped.names),
+    ),
     to: Path = typer.Option(Path(), "--to", help="Folder for the copies  [default: this folder]", show_default=False),
     every: bool = typer.Option(False, "--all", help="Copy all of them."),
     force: bool = typer.Option(False, "--force", help="Replace files that exist."),

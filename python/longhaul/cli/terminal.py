@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 #: What stands for characters that Longhaul prints where the terminal's encoding lacks them.
 _PLAIN = {
@@ -41,22 +42,43 @@ def exit_code(interrupt: BaseException | None) -> int:
 
 @contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """SIGTERM and a terminal that goes away end the process as Ctrl-C does, unless they are ignored (`nohup`)."""
-    names = ("SIGTERM", "SIGHUP")
-    taken = [number for name in names if (number := getattr(signal, name, None)) is not None]
-    taken = [number for number in taken if signal.getsignal(number) is signal.SIG_DFL]
+    """SIGTERM and a terminal that goes away end the process as Ctrl-C does, unless they are ignored (`nohup`).
+
+    None of them interrupts an import: a compiled module whose initialization fails may end the interpreter with a crash.
+    """
+    usual: dict[str, Any] = {"SIGINT": signal.default_int_handler, "SIGTERM": signal.SIG_DFL, "SIGHUP": signal.SIG_DFL}
+    taken = {getattr(signal, name): handler for name, handler in usual.items() if hasattr(signal, name)}
+    taken = {number: handler for number, handler in taken.items() if signal.getsignal(number) == handler}
     for number in taken:
         signal.signal(number, _stop)
     try:
         yield
     finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in taken.items():
+            signal.signal(number, handler)
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
+#: How long a signal waits before it looks again whether an import is over, in seconds.
+_IMPORT_PAUSE = 0.02
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    if hasattr(signal, "setitimer") and _is_importing(frame):
+        signal.signal(signal.SIGALRM, lambda _, later: _stop(number, later))
+        signal.setitimer(signal.ITIMER_REAL, _IMPORT_PAUSE)
+        return
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     signal.signal(number, signal.SIG_IGN)  # once is enough, and must not disturb the tidying up
     raise Stopped(number)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def print_anything() -> None:
