@@ -10,28 +10,15 @@ from typing import Any, TypeVar
 
 import jinja2
 
-from .. import plots, tables
-from ..errors import PlotError
+from .. import tables
 from ..explain import NAMES, content_of, explain, explain_groups, limit_names
 from ..outputs import errors_as_output_error, write_atomically
-from ..plots.style import COLOURS
 from ..results import Result
 from ..sweep.result import SweepResult
 from ..units import quantity
+from . import dots, explore
 from .topology import drawing
 
-_CAPTIONS = {
-    "throughput": "Payload sent by each flow, retransmissions included. Dashed: closed-form limits.",
-    "goodput": "Payload that reached the receiving application in order. Above the link's rate: what waited for a lost packet"
-    " counts when that has come again.",
-    "cwnd": "What congestion control allows to be in flight. Dashed: what fills the path without any queue.",
-    "utilisation": "How much of each shared link's rate was in use; of many samples averages over a few.",
-    "queue": "What waited in front of the busiest links, and what was dropped there.",
-    "rtt": "Round-trip time as the senders smooth it; what is above the dashed line is queueing.",
-    "limits": "What each sender was waiting for, as shares of its time.",
-    "fairness": "How the goodput is spread over the flows: the steeper, the fairer.",
-    "timeseq": "Every segment of a traced flow. Green: acknowledged; yellow: end of the receiver's window.",
-}
 _LARGE_SVG = 350_000
 
 T = TypeVar("T")
@@ -41,18 +28,9 @@ Progress = Callable[[int, int], None]
 
 def write_run_report(result: Result, path: Path, progress: Progress | None = None) -> Path:
     """Writes the report of one run; `progress(done, total)` counts its figures."""
-    figures = []
-    for kind in _counted(plots.kinds_for(result), progress):
-        try:
-            figures.append(
-                {
-                    "kind": kind,
-                    "image": embedded(plots.draw(result, kind)),
-                    "caption": _CAPTIONS.get(kind, ""),
-                }
-            )
-        except PlotError:
-            continue
+    explored = dict(explore.of_run(result))
+    for _ in _counted(explored["figures"], progress):
+        pass
     flows = tables.chosen_flows(result)
     scenario = content_of(result)
     content = {
@@ -60,7 +38,13 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
         "summary": result.summary,
         "topology": drawing(result.summary),
         "key": tables.key_numbers(result),
-        "figures": figures,
+        "explored": explored,
+        "explored_json": explore.embedded(explored),
+        "explore_js": explore.script(),
+        "uplot_js": explore.vendored("uPlot.iife.min.js"),
+        "uplot_css": explore.vendored("uPlot.min.css"),
+        "uplot_licence": explore.licence(),
+        "uplot_version": explore.UPLOT,
         "run": tables.run_table(result),
         "links": tables.object_table(result, "links"),
         "middleboxes": tables.middlebox_table(result) if result.summary.get("middleboxes") else None,
@@ -69,9 +53,7 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
         "selection": tables.is_selection(result),
         "predictions": tables.predictions(result),
         "limits": [_limit_row(flow, result.summary, scenario) for flow in flows],
-        "groups_explained": explain_groups(result.summary["flows"], result.summary, scenario)
-        if len(result.summary["flows"]) > 1
-        else [],
+        "groups_explained": explain_groups(result.summary["flows"], result.summary, scenario),
         "legend": [_legend(name) for name in limit_names(flows)],
         "warnings": [tables.warning_text(w) for w in result.warnings],
         "scenario": result.scenario if result.path else "",
@@ -89,6 +71,7 @@ def write_sweep_report(sweep: SweepResult, path: Path, progress: Progress | None
             "kind": f"{sweep.title(m)} over {p}" if p else sweep.title(m),
             "image": embedded(sweep.plot(m, p)),
             "caption": "",
+            "alt": _alt_of(sweep, m, p),
         }
         for m, p in _counted([(m, p) for m in metrics for p in varying], progress)
     ]
@@ -102,8 +85,50 @@ def write_sweep_report(sweep: SweepResult, path: Path, progress: Progress | None
         "warnings": _sweep_warnings(sweep),
         "failures": sweep.failures,
         "scenario": (sweep.path / "scenario.toml").read_text(encoding="utf-8"),
+        "explore_js": explore.script(),
+        "panels": [panel for metric in metrics for panel in dots.drawn(sweep, metric)],
+        "answer": _best_and_worst(sweep, metrics[:2]),
     }
     return _write("sweep.html", path, content)
+
+
+def _best_and_worst(sweep: SweepResult, metrics: Sequence[str]) -> list[str]:
+    """The first sentences of a sweep's report: where a metric is largest and least."""
+    sentences = []
+    for metric in metrics:
+        rows = [
+            r
+            for r in sweep.cells.filter(sweep.cells["metric"] == metric).iter_rows(named=True)
+            if r["mean"] is not None
+        ]
+        rows.sort(key=lambda row: float(row["mean"]))
+        if (
+            len(rows) < 2
+            or not sweep.parameters
+            or abs(rows[-1]["mean"] - rows[0]["mean"]) <= 0.02 * abs(rows[-1]["mean"])
+        ):
+            continue
+        least, most = (
+            f"{quantity(float(row['mean']), sweep.unit(metric))} with {_point(sweep, row)}"
+            for row in (rows[0], rows[-1])
+        )
+        sentences.append(f"{sweep.title(metric)}: from {least} to {most}.")
+    return sentences
+
+
+def _point(sweep: SweepResult, row: dict[str, Any]) -> str:
+    """A point of a sweep by the ends of its parameters' names."""
+    return ", ".join(f"{name.rsplit('.', 1)[-1]} {row[name]}" for name in sweep.parameters)
+
+
+def _alt_of(sweep: SweepResult, metric: str, parameter: str | None) -> str:
+    """What a sweep's figure shows, in words."""
+    means = [
+        float(value) for value in sweep.cells.filter(sweep.cells["metric"] == metric)["mean"].drop_nulls().to_list()
+    ]
+    unit = sweep.unit(metric)
+    span = f" from {quantity(min(means), unit)} to {quantity(max(means), unit)}" if means else ""
+    return f"{sweep.title(metric)}{f' over {parameter}' if parameter else ' of each seed'}:{span}."
 
 
 def _counted(items: Sequence[T], progress: Progress | None) -> Iterator[T]:
@@ -123,6 +148,8 @@ def write_study(path: Path, content: dict[str, Any]) -> Path:
 
 def embedded(figure: Any) -> str:
     """A figure as a data URI: SVG, or PNG where that would be heavy."""
+    from .. import plots  # matplotlib takes longer to load than a report of a run to write
+
     svg = plots.figure_bytes(figure, "svg", text=True)
     if len(svg) <= _LARGE_SVG:
         return "data:image/svg+xml;base64," + base64.b64encode(svg).decode()
@@ -161,7 +188,7 @@ def _limit_row(flow: dict[str, Any], summary: dict[str, Any], scenario: dict[str
 
 def _legend(name: str) -> dict[str, str]:
     number = list(NAMES).index(name) if name in NAMES else len(NAMES) - 1
-    return {"name": NAMES.get(name, name), "colour": COLOURS[number % len(COLOURS)]}
+    return {"name": NAMES.get(name, name), "colour": f"var(--c{number % 8})"}
 
 
 def _sweep_warnings(sweep: SweepResult) -> list[tuple[str, int]]:

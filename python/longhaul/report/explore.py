@@ -1,0 +1,448 @@
+"""Figures to explore: what a report's script draws with uPlot, as decimated columns of 16-bit numbers.
+
+A line has at most `_POINTS` points, each bucket of samples as its least and greatest value in their order, so that no peak is lost
+(min/max decimation); of many flows each has fewer. Values are stored as 65,535 steps between the least and the greatest of a line:
+finer than a screen shows.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import warnings
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ResultError
+from ..results import Result
+from ..units import quantity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Values = NDArray[np.float64]
+
+#: Points of a line, and of all lines of a figure together.
+_POINTS, _ALL = 1200, 150_000
+#: With more flows than this, medians and spreads are drawn and a few flows beside them; the others can be switched on.
+FEW = 8
+#: So many flows of each kind (slowest, around the median, fastest) are drawn at first among many.
+_SAMPLES = 1
+#: Rows of a time-sequence graph; beyond, consecutive segments are drawn as one.
+_SEGMENTS = 60_000
+#: At most so many links: the busiest.
+_LINKS = 4
+#: The release of uPlot that is inlined, and the digests of its files (MIT licence).
+UPLOT = "1.6.32"
+DIGESTS = {
+    "uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+    "uPlot.min.css": "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+}
+
+
+def vendored(name: str) -> str:
+    """A file of uPlot, without the address in its head; raises if it is not the release that was checked."""
+    text = (resources.files(__package__) / "vendor" / name).read_text(encoding="utf-8")
+    if hashlib.sha256(text.encode()).hexdigest() != DIGESTS[name]:
+        raise ResultError(f"{name} is not that of uPlot {UPLOT}: the installation is damaged; install Longhaul again")
+    return text.partition("*/")[2].strip() if text.lstrip().startswith("/*") else text
+
+
+def licence() -> str:
+    """uPlot's licence, which has to go with every copy."""
+    return (resources.files(__package__) / "vendor" / "LICENSE").read_text(encoding="utf-8")
+
+
+def script() -> str:
+    """Longhaul's own part: decoding, drawing, zoom, switches."""
+    return (resources.files(__package__) / "templates" / "explore.js").read_text(encoding="utf-8")
+
+
+def embedded(content: dict[str, Any]) -> str:
+    """JSON that can stand in a script element: nothing in it ends the element, or begins another."""
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028")
+
+
+class Columns:
+    """The figures of a report, and the time axes that they share."""
+
+    def __init__(self) -> None:
+        self.axes: list[str] = []
+        self.figures: list[dict[str, Any]] = []
+
+    def axis(self, times: Values) -> int:
+        """The number of a time axis; equal ones are stored once."""
+        packed = base64.b64encode(np.round(times, 6).astype("<f8").tobytes()).decode()
+        if packed not in self.axes:
+            self.axes.append(packed)
+        return self.axes.index(packed)
+
+
+def line(values: Values) -> dict[str, Any]:
+    """A column as 16-bit steps between its least and greatest value; 65535 is a gap.
+
+    >>> packed = line(np.array([0.0, 1.0, np.nan]))
+    >>> (packed["lo"], packed["hi"], np.frombuffer(base64.b64decode(packed["data"]), "<u2").tolist())
+    (0.0, 1.0, [0, 65534, 65535])
+    """
+    known = np.isfinite(values)
+    low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 0.0)
+    steps = np.full(len(values), 65535, dtype="<u2")
+    width = high - low
+    steps[known] = np.round((values[known] - low) / width * 65534).astype("<u2") if width else 0
+    return {"lo": low, "hi": high, "data": base64.b64encode(steps.tobytes()).decode()}
+
+
+def decimated(times: Values, rows: NDArray[np.float64], points: int) -> tuple[Values, NDArray[np.float64]]:
+    """Lines with at most about `points` points: of each bucket of samples the least and the greatest value, in their order.
+
+    >>> times, rows = decimated(np.arange(8.0), np.array([[0.0, 9, 1, 1, 1, 1, 5, 0]]), 4)
+    >>> times.tolist(), rows.tolist()
+    ([0.0, 2.0, 4.0, 6.0], [[0.0, 9.0, 5.0, 0.0]])
+    """
+    count = len(times)
+    if count <= points:
+        return times, rows
+    each = math.ceil(2 * count / points)
+    buckets = math.ceil(count / each)
+    padded = np.full((len(rows), buckets * each), np.nan)
+    padded[:, :count] = rows
+    parts = padded.reshape(len(rows), buckets, each)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # buckets of gaps alone
+        low, high = np.nanmin(parts, axis=2), np.nanmax(parts, axis=2)
+    falling = np.nan_to_num(parts, nan=-np.inf).argmax(axis=2) < np.nan_to_num(parts, nan=np.inf).argmin(axis=2)
+    out = np.empty((len(rows), 2 * buckets))
+    out[:, 0::2], out[:, 1::2] = np.where(falling, high, low), np.where(falling, low, high)
+    starts = np.arange(buckets) * each
+    middles = np.minimum(starts + each // 2, count - 1)
+    places = np.empty(2 * buckets)
+    places[0::2], places[1::2] = times[starts], times[middles]
+    places[1::2] = np.maximum(places[1::2], places[0::2])
+    return places, out
+
+
+def of_run(result: Result) -> dict[str, Any]:
+    """Everything that the script draws for a run."""
+    columns = Columns()
+    flows = result.summary["flows"]
+    span = [0.0, float(result.summary["duration_s"])]
+    if result.has_tables:
+        _flow_figures(columns, result)
+        _link_figures(columns, result)
+        _box_figures(columns, result)
+        columns.figures.sort(key=lambda figure: _ORDER.index(figure["id"]))
+        if result.has_segments:
+            _time_sequences(columns, result)
+    return {
+        "span": span,
+        "axes": columns.axes,
+        "flows": [{"name": str(flow["name"]), "group": str(flow["group"])} for flow in flows],
+        "shown": first_flows(flows),
+        "figures": columns.figures,
+        "marks": _marks(result) if result.has_tables else [],
+        "warmup": float(result.summary["warmup_s"]),
+    }
+
+
+def first_flows(flows: list[dict[str, Any]]) -> list[int]:
+    """The flows that are drawn at first: all if they are few, else the slowest, the median and the fastest."""
+    if len(flows) <= FEW:
+        return list(range(len(flows)))
+    order = sorted(range(len(flows)), key=lambda number: flows[number]["metrics"].get("goodput_bps") or 0.0)
+    middle = len(order) // 2
+    return [*order[:_SAMPLES], *order[middle : middle + _SAMPLES], *order[-_SAMPLES:]]
+
+
+#: The order of figures: the queue beside the window that fills it.
+_ORDER = ("goodput_bps", "cwnd_bytes", "queue", "srtt_s", "drops", "utilisation", "throughput_bps", "middleboxes")
+#: Figures of flows: column, title, unit, whether they are averaged over a round trip, and what the caption has.
+_OF_FLOWS = (
+    ("goodput_bps", "Goodput", "bit/s", True, "Payload that reached the receiving application in order, averaged over {mean}."),
+    ("cwnd_bytes", "Congestion window", "B", False, "What congestion control allows to be in flight."),
+    ("srtt_s", "Smoothed round trip", "s", False, "As the senders smooth it; what is above the base RTT is queueing."),
+    ("throughput_bps", "Throughput", "bit/s", True, "Payload sent, retransmissions included, averaged over {mean}."),
+)  # fmt: skip
+
+
+def _flow_figures(columns: Columns, result: Result) -> None:
+    import polars as pl
+
+    flows = result.summary["flows"]
+    frame = result.flows
+    times = frame["time_s"].unique().sort().to_numpy()
+    if not len(times):
+        return
+    rtt = max((float(flow["base_rtt_s"] or 0.0) for flow in flows), default=0.0)
+    sample = float(times[1] - times[0]) if len(times) > 1 else 1.0
+    points = int(min(_POINTS, max(100, _ALL / len(flows))))
+    for column, title, unit, mean, caption in _OF_FLOWS:
+        if len(flows) > 100 and column == "throughput_bps":
+            continue  # beside goodput it adds little, and much to the size
+        rows = _pivoted(frame, column, times, len(flows), pl)
+        if not mean:
+            _end_with_flows(rows, times, flows)
+        shown_times, shown = times, rows
+        each = max(1, math.ceil(rtt / sample - 1e-9)) if mean else 1
+        if each > 1:
+            shown_times, shown = _means(times, rows, each)
+        figure: dict[str, Any] = {
+            "id": column,
+            "title": title,
+            "unit": unit,
+            "kind": "flows",
+            "caption": caption.format(mean=quantity(each * sample, "s", 3)),
+            "series": [],
+        }
+        if len(flows) > FEW:
+            _spread(columns, figure, result, shown_times, shown, points)
+        small_times, small = decimated(shown_times, shown, points)
+        axis = columns.axis(small_times)
+        for number, row in enumerate(small):
+            figure["series"].append({"flow": number, "axis": axis, "label": str(flows[number]["name"]), **line(row)})
+        _reference(figure, result, axis, len(small_times))
+        figure["alt"] = _alt(title, unit, [str(flow["name"]) for flow in flows], rows)
+        columns.figures.append(figure)
+
+
+def _pivoted(frame: pl.DataFrame, column: str, times: Values, flows: int, pl: Any) -> NDArray[np.float64]:
+    """A column as one row for each flow and one column for each time; gaps where a flow has no sample."""
+    rows = np.full((flows, len(times)), np.nan)
+    part = frame.select("time_s", "flow", pl.col(column).cast(pl.Float64))
+    places = np.searchsorted(times, part["time_s"].to_numpy())
+    rows[part["flow"].to_numpy().astype(np.int64), places] = part[column].to_numpy()
+    return rows
+
+
+def _end_with_flows(rows: NDArray[np.float64], times: Values, flows: list[dict[str, Any]]) -> None:
+    """Leaves out what a finished flow's window and round trip were last: nothing moves any more."""
+    for row, flow in zip(rows, flows, strict=True):
+        took = flow["metrics"].get("completion_time_s")
+        if took is not None:
+            row[times > float(flow["start_s"]) + float(took) + (times[1] - times[0] if len(times) > 1 else 0.0)] = (
+                np.nan
+            )
+
+
+def _reference(figure: dict[str, Any], result: Result, axis: int, count: int) -> None:
+    """An equal share of the path as a dashed line, where it is the same for all flows and at all times."""
+    shares = {flow["predicted"].get("fair_share_bps") for flow in result.summary["flows"] if "predicted" in flow}
+    changed = result.events["kind"].is_in(["link_rate"]).any()
+    if figure["id"] == "goodput_bps" and len(shares) == 1 and not changed and (share := shares.pop()):
+        label = f"equal share of the path, {quantity(float(share), 'bit/s')}"
+        figure["series"].append({"reference": True, "axis": axis, "label": label, **line(np.full(count, float(share)))})
+
+
+def _means(times: Values, rows: NDArray[np.float64], each: int) -> tuple[Values, NDArray[np.float64]]:
+    """Means of so many samples each; what TCP sends within a round trip comes in bursts that hide the rate."""
+    count = len(times) // each
+    if count < 2:
+        return times, rows
+    parts = rows[:, : count * each].reshape(len(rows), count, each)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return times[each - 1 : count * each : each], np.nanmean(parts, axis=2)
+
+
+def _spread(
+    columns: Columns, figure: dict[str, Any], result: Result, times: Values, rows: NDArray[np.float64], points: int
+) -> None:
+    """Median and the band from the 10th to the 90th percentile of each group, for up to four groups of several flows."""
+    groups: dict[str, list[int]] = {}
+    for number, flow in enumerate(result.summary["flows"]):
+        groups.setdefault(str(flow["group"]), []).append(number)
+    for name, members in sorted(groups.items(), key=lambda item: -len(item[1]))[:4]:
+        if len(members) < 3:
+            continue
+        low, middle, high = _quantiles(rows[members], (0.1, 0.5, 0.9))
+        small_times, small = decimated(times, np.vstack([low, middle, high]), points)
+        axis = columns.axis(small_times)
+        for values, label, part in zip(
+            small, (f"{name}: 10th percentile", f"{name}: median", f"{name}: 90th percentile"), ("low", "median", "high"), strict=True
+        ):  # fmt: skip
+            figure["series"].append({"spread": part, "group": name, "axis": axis, "label": label, **line(values)})
+
+
+def _quantiles(rows: NDArray[np.float64], shares: tuple[float, ...]) -> list[Values]:
+    """Quantiles of each column without its gaps (the nearest rank).
+
+    >>> [values.tolist() for values in _quantiles(np.array([[3.0, np.nan], [1.0, 5.0], [2.0, 7.0]]), (0.0, 0.5, 1.0))]
+    [[1.0, 5.0], [2.0, 5.0], [3.0, 7.0]]
+    """
+    ordered = np.sort(rows, axis=0)  # gaps come last
+    known = np.isfinite(rows).sum(axis=0)
+    places = [np.floor(share * np.maximum(known - 1, 0) + 0.25).astype(int) for share in shares]
+    return [np.take_along_axis(ordered, place[np.newaxis], axis=0)[0] for place in places]
+
+
+def _link_figures(columns: Columns, result: Result) -> None:
+    frame = result.links
+    chosen = result.shared_links()[:_LINKS]
+    for what, title, unit, caption, parts in (
+        ("queue", "Queue", "packets", "Waiting in front of the link: at the sampling times, and the most between them.",
+         (("queue_packets", ""), ("queue_max_packets", ", most"))),
+        ("utilisation", "Utilisation", "share", "How much of the link's rate was in use in each sample.", (("utilisation", ""),)),
+        ("drops", "Drops and marks", "packets", "Packets per sample that a queue dropped, that were lost on the link, or marked.",
+         (("drops_queue", ", by the queue"), ("drops_loss", ", lost on the link"), ("marks", ", marked"))),
+    ):  # fmt: skip
+        figure: dict[str, Any] = {
+            "id": what,
+            "title": title,
+            "unit": unit,
+            "kind": "links",
+            "caption": caption,
+            "series": [],
+        }
+        rows = []
+        for colour, (number, link) in enumerate(chosen):
+            part = frame.filter(frame["link"] == number).sort("time_s")
+            times = part["time_s"].to_numpy()
+            for dash, (column, words) in enumerate(parts):
+                values = part[column].to_numpy().astype(float)
+                if what == "drops" and not np.nansum(values):
+                    continue
+                small_times, small = decimated(times, values[np.newaxis], _POINTS)
+                name = f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']}){words}"
+                rows.append(values)
+                figure["series"].append(
+                    {"colour": colour, "dash": dash, "axis": columns.axis(small_times), "label": name, **line(small[0])}
+                )
+        if rows:
+            figure["alt"] = _alt(title, unit, [series["label"] for series in figure["series"]], np.vstack(rows))
+            columns.figures.append(figure)
+
+
+def _box_figures(columns: Columns, result: Result) -> None:
+    """What middleboxes keep: their buffer, and what they have acknowledged and not delivered."""
+    boxes = result.summary.get("middleboxes") or []
+    try:
+        frame = result.middleboxes if boxes else None
+    except ResultError:
+        return
+    if frame is None or not len(frame):
+        return
+    figure: dict[str, Any] = {
+        "id": "middleboxes", "title": "Proxies", "unit": "B", "kind": "links", "series": [],
+        "caption": "Payload in the buffer, and payload acknowledged and not delivered: lost with the proxy.",
+    }  # fmt: skip
+    rows = []
+    for number, box in enumerate(boxes[:_LINKS]):
+        part = frame.filter(frame["middlebox"] == number).sort("time_s")
+        for dash, (column, words) in enumerate((("buffer_bytes", "buffer"), ("undelivered_bytes", "not delivered"))):
+            values = part[column].to_numpy().astype(float)
+            if not np.nansum(values):
+                continue
+            times, small = decimated(part["time_s"].to_numpy(), values[np.newaxis], _POINTS)
+            rows.append(values)
+            figure["series"].append(
+                {
+                    "colour": number,
+                    "dash": dash,
+                    "axis": columns.axis(times),
+                    "label": f"{box['name']}, {words}",
+                    **line(small[0]),
+                }
+            )
+    if rows:
+        figure["alt"] = _alt("Proxies", "B", [series["label"] for series in figure["series"]], np.vstack(rows))
+        columns.figures.append(figure)
+
+
+#: Kinds of rows in segments.parquet: sent, sent again, ACK, SACK block.
+_SENT, _AGAIN, _ACK, _SACK = range(4)
+
+
+def _time_sequences(columns: Columns, result: Result) -> None:
+    """Each traced flow as its sender sees it, in the convention of tcptrace; at most two flows."""
+    frame = result.segments
+    flows = frame["flow"].to_numpy()
+    for flow in np.unique(flows)[:2].tolist():
+        part = frame.filter(frame["flow"] == flow).sort("time_s", maintain_order=True)
+        time, kind = part["time_s"].to_numpy(), part["kind"].to_numpy()
+        start, end = part["start"].to_numpy().astype(float), part["end"].to_numpy().astype(float)
+        marks = {}
+        for name, wanted in (("sent", _SENT), ("again", _AGAIN), ("sack", _SACK)):
+            chosen = kind == wanted
+            marks[name] = _merged(time[chosen], start[chosen], end[chosen])
+        acks = np.flatnonzero(kind == _ACK)
+        acks = acks[:: max(1, math.ceil(len(acks) / 20_000))]
+        name = str(result.summary["flows"][flow]["name"])
+        sent = int((kind == _SENT).sum())
+        columns.figures.append({
+            "id": f"timeseq{flow}", "title": f"Time-sequence graph, {name}", "unit": "B", "kind": "sequence", "series": [],
+            "caption": "Every segment of the flow: sent, sent again, SACKed; the steps are the ACK number and the end of the receiver's"
+            " window. Drag to zoom, down to single segments.",
+            "marks": {key: value for key, value in marks.items() if value["n"]},
+            "acks": {"n": len(acks), "time": _f8(time[acks]), "ack": _f8(start[acks]), "window": _f8(end[acks])},
+            "alt": f"Time-sequence graph of {name}: {sent:,} segments sent, {int((kind == _AGAIN).sum()):,} of them again, up to sequence"
+            f" number {quantity(float(end[kind == _SENT].max()) if sent else 0.0, 'B')}.",
+        })  # fmt: skip
+
+
+def _merged(time: Values, start: Values, end: Values) -> dict[str, Any]:
+    """Segments as lines from (t, start) to (t2, end); of too many, consecutive ones become one line."""
+    each = max(1, math.ceil(len(time) / _SEGMENTS))
+    if each > 1:
+        count = len(time) // each * each
+        groups = [values[:count].reshape(-1, each) for values in (time, start, end)]
+        first, last = groups[0][:, 0], groups[0][:, -1]
+        return {"n": len(first), "each": each, "time": _f8(first), "last": _f8(last), "start": _f8(groups[1].min(axis=1)),
+                "end": _f8(groups[2].max(axis=1))}  # fmt: skip
+    return {"n": len(time), "each": 1, "time": _f8(time), "start": _f8(start), "end": _f8(end)}
+
+
+def _f8(values: Values) -> str:
+    """Numbers as 32-bit steps between the least and the greatest, with both: 12 µs in 50,000 s, a byte in 4 GB."""
+    if not len(values):
+        return ""
+    low, high = float(values.min()), float(values.max())
+    steps = np.round((values - low) / ((high - low) or 1.0) * 4294967295.0).astype("<u4")
+    return f"{low!r},{high!r},{base64.b64encode(steps.tobytes()).decode()}"
+
+
+def _marks(result: Result) -> list[dict[str, Any]]:
+    """Outages and changes of links, to be drawn behind the lines; at most 60."""
+    frame = result.events
+    rows = frame.filter(frame["kind"].is_in(["link_down", "link_rate", "link_delay"])).sort("time_s").head(60)
+    words = {"link_rate": "rate changes", "link_delay": "delay changes"}
+    found = []
+    for row in rows.iter_rows(named=True):
+        if row["time_s"] <= 0 and row["kind"] != "link_down":
+            continue
+        width = float(row["value"]) if row["kind"] == "link_down" else 0.0
+        name = str(result.summary["links"][row["link"]]["name"]).rsplit(".", 1)[0]
+        found.append(
+            {
+                "at": float(row["time_s"]),
+                "to": float(row["time_s"]) + width,
+                "what": f"{words.get(row['kind'], 'outage')}: {name}",
+            }
+        )
+    return found
+
+
+def _alt(title: str, unit: str, names: list[str], rows: NDArray[np.float64]) -> str:
+    """What a figure shows, in words: of each line the mean and the range, or of many lines those of all."""
+    known = rows[np.isfinite(rows)]
+    if not len(known):
+        return f"{title}: no values."
+    low, high = quantity(float(known.min()), unit, 3), quantity(float(known.max()), unit, 3)
+    if len(names) > 4:
+        return (
+            f"{title} of {len(names)} lines, from {low} to {high}, {quantity(float(known.mean()), unit, 3)} on average."
+        )
+    parts = []
+    for name, row in zip(names, rows, strict=True):
+        row = row[np.isfinite(row)]
+        if len(row):
+            parts.append(
+                f"{name} {quantity(float(row.mean()), unit, 3)} on average, from {quantity(float(row.min()), unit, 3)} to"
+                f" {quantity(float(row.max()), unit, 3)}"
+            )
+    return f"{title}: {'; '.join(parts)}."
