@@ -1,7 +1,6 @@
 //! What kernels and links say, as the facts of which `longhaul_results` makes a summary; docs/emulator.md says where a kernel's
 //! figure stands for what the simulator measures.
 
-use crate::flows::Work;
 use crate::kernel;
 use crate::run::{Finished, Measured};
 use crate::tcp_info::TcpInfo;
@@ -10,6 +9,7 @@ use longhaul_results::{
     Summary, Warning, metric, summarise,
 };
 use longhaul_tcp::{Limit, LimitedTime};
+use longhaul_traffic::Side;
 use longhaul_units::{Duration, Instant};
 use std::sync::atomic::Ordering;
 
@@ -41,21 +41,18 @@ fn flow_facts(run: &Finished<'_>, number: usize) -> FlowFacts {
         (false, false) => "SynSent",
     };
     let instance = &run.network.flows[number];
+    let app = &run.scenario.flow[instance.group].app;
     let warmup = Instant::ZERO + run.scenario.run.warmup;
     let until = shared.finished.or(instance.stop).unwrap_or(run.driven.ended).min(run.driven.ended);
     FlowFacts {
         app: AppFacts {
-            kind: match measured.work {
-                Work::Bulk(_) => "bulk",
-                Work::Cbr(..) => "cbr",
-                Work::Request { .. } => "request",
-            },
-            has_end: measured.work.has_end(),
+            kind: app.name(),
+            has_end: app.has_end(),
             finished: shared.finished,
-            responses: measured.work.server_sends().then(|| shared.responses.clone()),
-            pages: None,
+            responses: app.asks().then(|| shared.responses.clone()),
+            pages: (app.connections() > 1).then(|| (shared.pages.clone(), shared.failed)),
         },
-        server_sends: measured.work.server_sends(),
+        server_sends: app.data_sender() == Side::Server,
         stack: Some("linux"),
         state: state.to_string(),
         failure: shared.error.is_some().then_some(FlowFailure::Other),

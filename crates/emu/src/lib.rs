@@ -29,6 +29,7 @@ pub mod registry;
 mod rewrite;
 pub mod run;
 pub mod shell;
+mod sockets;
 mod stack;
 mod stage;
 pub mod start;

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::capture::{self, Capture, Taps};
 use crate::driver::{self, Driven, Live};
 use crate::facts;
-use crate::flows::{self, Flow, Progress, Run, Work};
+use crate::flows::{self, Flow, Progress, Run};
 use crate::lateness::{Bounds, Figures};
 use crate::output::Output;
 use crate::recorder::Recorder;
@@ -14,14 +14,14 @@ use crate::tcp_info::TcpInfo;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::{Counters, FIRST_PORT, World};
 use longhaul_results::{FlowRow, ResultFiles, Summary};
-use longhaul_scenario::{FlowSpec, Network, Scenario, resolved_toml, run_id};
+use longhaul_scenario::{FlowInstance, FlowSpec, Network, Scenario, resolved_toml, run_id};
 use longhaul_units::{Duration, Instant};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{thread, time};
 
-/// Most flows: each takes two threads.
+/// Most flows: each takes a thread.
 const MOST_FLOWS: usize = 2000;
 /// How often those who wait look up.
 const TICK: Duration = Duration::from_millis(5);
@@ -113,7 +113,6 @@ impl Moved {
 
 /// What is known of a flow at the end.
 pub(crate) struct Measured {
-    pub work: Work,
     /// At the end of the warm-up.
     pub info_before: TcpInfo,
     pub delivered_before: u64,
@@ -159,14 +158,14 @@ pub(crate) struct Finished<'a> {
 /// What the emulator does not do, what the system refuses, a signal, the file that cannot be written.
 pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<Summary, Error> {
     let network = Network::new(scenario);
-    let works = works(scenario, &network)?;
-    raise_limit(network.flows.len())?;
+    refuse_what_cannot_run(scenario, &network)?;
+    raise_limit(scenario, &network)?;
     let output = Output::new(&options.out, &run_id(scenario), options.force)?;
     let testbed = Testbed::new(scenario, &network, &hosts_of(&network), stop)?;
     let capture =
         Capture::new(scenario, &network, &options.taps, &output.directory().join("packets.pcapng"))?;
-    let progress: Vec<Progress> = works.iter().map(|_| Progress::default()).collect();
-    let flows = flows_of(scenario, &network, &testbed, &works, &progress);
+    let progress: Vec<Progress> = network.flows.iter().map(|_| Progress::default()).collect();
+    let flows = flows_of(scenario, &network, &testbed, &progress);
     let began = time::Instant::now();
     let (driven, measured) = play(scenario, &network, &testbed, &flows, capture, options, stop)?;
     let wall_s = began.elapsed().as_secs_f64();
@@ -207,15 +206,21 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     Ok(summary)
 }
 
-/// Open files of the emulator itself, and of each flow: a listening socket, both ends of the connection, and a copy of each.
+/// Open files of the emulator itself, of each flow (a listening socket), and of each connection: both ends, and a copy of the
+/// sender's.
 const FILES: u64 = 64;
-const FILES_OF_A_FLOW: u64 = 5;
+const FILES_OF_A_FLOW: u64 = 1;
+const FILES_OF_A_CONNECTION: u64 = 3;
 
 /// Has the system permit as many open files as the flows need.
-fn raise_limit(flows: usize) -> Result<(), Error> {
+fn raise_limit(scenario: &Scenario, network: &Network) -> Result<(), Error> {
     let failed = |why| Error::system("read the limit of open files", why);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
-    let needed = FILES + FILES_OF_A_FLOW * flows as u64;
+    let flows = network.flows.len();
+    let connections = |flow: &FlowInstance| scenario.flow[flow.group].app.connections() as u64;
+    let needed = FILES
+        + FILES_OF_A_FLOW * flows as u64
+        + FILES_OF_A_CONNECTION * network.flows.iter().map(connections).sum::<u64>();
     if needed <= soft {
         return Ok(());
     }
@@ -231,8 +236,8 @@ fn raise_limit(flows: usize) -> Result<(), Error> {
     setrlimit(Resource::RLIMIT_NOFILE, needed, hard).map_err(|why| refused(&format!(" ({why})")))
 }
 
-/// What each flow does; refuses what cannot be run.
-fn works(scenario: &Scenario, network: &Network) -> Result<Vec<Work>, Error> {
+/// Refuses what cannot be run.
+fn refuse_what_cannot_run(scenario: &Scenario, network: &Network) -> Result<(), Error> {
     if network.flows.is_empty() {
         return Err(Error::Unsupported(
             "the scenario has no flow; `shell` runs commands behind its path".into(),
@@ -253,20 +258,13 @@ fn works(scenario: &Scenario, network: &Network) -> Result<Vec<Work>, Error> {
     if !scenario.run.monitor.is_empty() {
         return Err(Error::Unsupported("the emulator has no flow monitors; leave out `run.monitor`".into()));
     }
-    flows::check_congestion(&scenario.flow)?;
-    let seed = scenario.run.seed;
-    let work = |flow: &longhaul_scenario::FlowInstance| {
-        let spec = &scenario.flow[flow.group];
-        Work::new(spec, spec.transfer_bytes(flow, seed))
-    };
-    network.flows.iter().map(work).collect()
+    flows::check_congestion(&scenario.flow)
 }
 
 fn flows_of<'a>(
     scenario: &'a Scenario,
     network: &'a Network,
     testbed: &'a Testbed,
-    works: &[Work],
     progress: &'a [Progress],
 ) -> Vec<Flow<'a>> {
     let host = |node| testbed.host_at(node).expect("every end of a flow is a host");
@@ -278,7 +276,7 @@ fn flows_of<'a>(
             number,
             spec: spec_of(scenario, instance),
             instance,
-            work: works[number],
+            seed: scenario.run.seed,
             namespaces: [&host(instance.from).namespace, &host(instance.to).namespace],
             server: host(instance.to).v4,
             progress: &progress[number],
@@ -286,7 +284,7 @@ fn flows_of<'a>(
         .collect()
 }
 
-fn spec_of<'a>(scenario: &'a Scenario, instance: &longhaul_scenario::FlowInstance) -> &'a FlowSpec {
+fn spec_of<'a>(scenario: &'a Scenario, instance: &FlowInstance) -> &'a FlowSpec {
     &scenario.flow[instance.group]
 }
 
@@ -306,8 +304,8 @@ fn play(
     let mut ports = ports(testbed)?;
     let (over, driven_enough) = (AtomicBool::new(false), AtomicBool::new(false));
     let live = Live::default();
-    // Whoever moves packets, two threads for each flow, and this one.
-    let start = Start::of(2 + 2 * flows.len());
+    // Whoever moves packets, a thread for each flow, and this one.
+    let start = Start::of(2 + flows.len());
     std::thread::scope(|scope| {
         // Whatever happens here, the others end.
         let _end = AtEnd(&[&over, &driven_enough], &start);
@@ -317,22 +315,16 @@ fn play(
         let (start, over) = (&start, &over);
         let mut workers = vec![];
         for (flow, listener) in flows.iter().zip(&listeners) {
-            // A socket belongs to the namespace in which it was made; threads that make none need not enter it.
-            let serve = move || {
-                if let Some(clock) = start.ready() {
-                    flow.serve(listener, Run { clock, stop: over });
-                }
-            };
-            let ask = move || {
+            // A socket belongs to the namespace in which it was made; the thread makes those of the client.
+            let play = move || {
                 let entered = namespace_of(flow);
                 let Some(clock) = start.ready() else { return };
                 match entered {
-                    Ok(()) => flow.ask(Run { clock, stop: over }),
+                    Ok(()) => flow.play(listener, Run { clock, stop: over }),
                     Err(why) => flow.progress.shared().error = Some(why.to_string()),
                 }
             };
-            workers.push(thread::Builder::new().spawn_scoped(scope, serve).map_err(no_thread)?);
-            workers.push(thread::Builder::new().spawn_scoped(scope, ask).map_err(no_thread)?);
+            workers.push(thread::Builder::new().spawn_scoped(scope, play).map_err(no_thread)?);
         }
         let clock = start.ready().ok_or(Error::Interrupted)?;
         let mut watch = Watch::new(scenario, flows);
@@ -341,10 +333,9 @@ fn play(
         driven_enough.store(true, Ordering::Relaxed);
         over.store(true, Ordering::Relaxed);
         let driven = driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        while !workers.iter().all(|worker| worker.is_finished()) {
-            flows.iter().for_each(|flow| flow.progress.abort());
-            thread::sleep(time::Duration::from_nanos(TICK.as_nanos()));
-        }
+        workers.into_iter().for_each(|worker| {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        });
         watched?;
         let mut driven = driven.ok_or(Error::Interrupted)?;
         driven.watcher.tables.flows = watch.rows;
@@ -382,8 +373,7 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn new(scenario: &'a Scenario, flows: &'a [Flow<'a>]) -> Self {
-        let measured = |flow: &Flow<'_>| Measured {
-            work: flow.work,
+        let measured = |_: &Flow<'_>| Measured {
             info_before: TcpInfo::default(),
             delivered_before: 0,
             cwnd: (0.0, 0),
@@ -444,7 +434,7 @@ impl<'a> Watch<'a> {
 
     /// All that ends by itself has ended.
     fn is_done(&self) -> bool {
-        let mut ending = self.flows.iter().filter(|flow| flow.work.has_end()).peekable();
+        let mut ending = self.flows.iter().filter(|flow| flow.spec.app.has_end()).peekable();
         ending.peek().is_some() && ending.all(|flow| flow.progress.over.load(Ordering::Relaxed))
     }
 
@@ -452,6 +442,7 @@ impl<'a> Watch<'a> {
         self.measuring = true;
         for (flow, measured) in self.flows.iter().zip(&mut self.measured) {
             measured.info_before = flow.progress.sample().unwrap_or_default();
+            flow.progress.begin_measuring.store(true, Ordering::Relaxed);
             measured.delivered_before = flow.progress.delivered.load(Ordering::Relaxed);
         }
     }

@@ -9,7 +9,8 @@ use crate::start::Start;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::World;
 use crate::{Error, internet, namespace, sys};
-use longhaul_scenario::{AppSpec, Network, Scenario};
+use longhaul_scenario::{Network, Scenario};
+use longhaul_traffic::Side;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::os::fd::AsFd;
@@ -69,10 +70,12 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     }
     let at = match &options.at {
         Some(name) => find(name)?,
-        None => network.flows.first().map_or(nodes[0], |flow| match scenario.flow[flow.group].app {
-            AppSpec::Request { .. } | AppSpec::Web { .. } => flow.from,
-            _ => flow.to,
-        }),
+        None => {
+            network.flows.first().map_or(nodes[0], |flow| match scenario.flow[flow.group].app.data_sender() {
+                Side::Server => flow.from,
+                Side::Client => flow.to,
+            })
+        }
     };
     let mut testbed = Testbed::new(scenario, &network, &nodes, stop)?;
     let mut world = World::new(scenario, &network, &testbed.addresses())?;

@@ -47,6 +47,33 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
+    /// Adds what another connection of the same flow says: counters and windows add up, of times the largest counts, of smallest
+    /// RTTs the smallest.
+    pub fn merge(&mut self, other: &TcpInfo) {
+        let least = [self.min_rtt, other.min_rtt].into_iter().filter(|rtt| !rtt.is_zero()).min();
+        let is_first = self.mss == 0;
+        *self = TcpInfo {
+            cwnd: self.cwnd + other.cwnd,
+            ssthresh: if is_first { other.ssthresh } else { self.ssthresh },
+            flight: self.flight + other.flight,
+            srtt: self.srtt.max(other.srtt),
+            min_rtt: least.unwrap_or(Duration::ZERO),
+            rto: self.rto.max(other.rto),
+            peer_window: self.peer_window + other.peer_window,
+            mss: self.mss.max(other.mss),
+            data_segments_sent: self.data_segments_sent + other.data_segments_sent,
+            bytes_sent: self.bytes_sent + other.bytes_sent,
+            retransmitted: self.retransmitted + other.retransmitted,
+            timeouts: if is_first {
+                other.timeouts
+            } else {
+                self.timeouts.zip(other.timeouts).map(|(a, b)| a + b)
+            },
+            busy: self.busy + other.busy,
+            window_limited: self.window_limited + other.window_limited,
+        };
+    }
+
     /// Asks the kernel.
     ///
     /// # Errors

@@ -17,10 +17,9 @@ use longhaul_middlebox::{Departure, Event, Passing, QueueState, Verdict};
 use longhaul_path::link::Fate;
 use longhaul_path::{DropCause, Link};
 use longhaul_results::{Arrived, MiddleboxFacts};
-use longhaul_scenario::{
-    AppSpec, DirectedLink, FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step,
-};
+use longhaul_scenario::{DirectedLink, FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step};
 use longhaul_segment::{Segment, ip, wire};
+use longhaul_traffic::Side;
 use longhaul_units::{Instant, counters};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -581,7 +580,7 @@ fn way(scenario: &Scenario, network: &Network, from: usize, to: usize) -> Vec<St
 
 impl Known {
     fn new(spec: &FlowSpec) -> Known {
-        let server_sends = matches!(spec.app, AppSpec::Request { .. } | AppSpec::Web { .. });
+        let server_sends = spec.app.data_sender() == Side::Server;
         Known { weight: spec.weight, server_sends }
     }
 }

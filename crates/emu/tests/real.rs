@@ -505,3 +505,67 @@ fn mistakes_are_errors_that_programs_can_read() {
     let output = run("syntax", "[run]\nduration = 5\n", &[], "true");
     assert!(text(&output.stderr).contains("syntax.toml:2"), "{}", text(&output.stderr));
 }
+
+/// Every kind of application, each with its end where it has one: what is delivered is what the simulator's would deliver.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn all_applications_run_between_kernels() {
+    if !can_run(&[]) {
+        return;
+    }
+    let trace = std::env::temp_dir().join(format!("longhaul-emu-trace-{}.csv", std::process::id()));
+    std::fs::write(&trace, "gap_s,bytes\n0.05,1000\n0.05,3000\n").unwrap();
+    let apps = [
+        "{ kind = \"bulk\", size = \"200 kB\" }".to_string(),
+        "{ kind = \"cbr\", rate = \"400 kbit/s\", message = \"500 B\" }".to_string(),
+        "{ kind = \"on_off\", rate = \"800 kbit/s\", on = \"100 ms\", off = \"100 ms\" }".to_string(),
+        "{ kind = \"web\", pages = 3, think = \"50 ms\", document = \"5 kB\", objects = 4, object = \"3 kB\", parallel = 2 }"
+            .to_string(),
+        "{ kind = \"request\", response = \"10 kB\", requests = 5 }".to_string(),
+        "{ kind = \"keystrokes\", gap = \"20 ms\", count = 30 }".to_string(),
+        "{ kind = \"messages\", gap = \"50 ms\", size = \"2 kB\" }".to_string(),
+        format!("{{ kind = \"trace\", file = \"{}\", begin = \"first\" }}", trace.display()),
+        "{ kind = \"video\" }".to_string(),
+    ];
+    let mut text_of = "[run]\nduration = \"4 s\"\nsample = \"500 ms\"\n[[link]]\nname = \"link\"\nends = [\"near\", \"far\"]\n\
+        rate = \"20 Mbit/s\"\ndelay = \"5 ms\"\n"
+        .to_string();
+    for (number, app) in apps.iter().enumerate() {
+        text_of += &format!(
+            "[[flow]]\nname = \"f{number}\"\nfrom = \"near\"\nto = \"far\"\napp = {app}\n\
+             tcp = {{ congestion = \"reno\", nagle = false }}\n"
+        );
+    }
+    let file = scenario("applications", &text_of);
+    let out = std::env::temp_dir().join(format!("longhaul-emu-applications-{}", std::process::id()));
+    let output = run_scenario(&file, &out, &["--max-lateness", "10 s", "--max-standstill", "100 s"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let metric = |flow: usize, name: &str| summary["flows"][flow]["metrics"][name].as_f64();
+    let kinds: Vec<&str> =
+        summary["flows"].as_array().unwrap().iter().map(|f| f["app"].as_str().unwrap()).collect();
+    assert_eq!(
+        kinds,
+        ["bulk", "cbr", "on_off", "web", "request", "keystrokes", "messages", "trace", "video"]
+    );
+    // What ends by itself has ended, with exactly what it had to say.
+    let delivered = |flow: usize| metric(flow, "delivered_bytes").unwrap();
+    assert_eq!(delivered(0), 200_000.0);
+    assert_eq!((delivered(3), metric(3, "pages"), metric(3, "responses")), (51_000.0, Some(3.0), Some(15.0)));
+    assert_eq!(metric(3, "failed_responses"), Some(0.0));
+    assert_eq!((delivered(4), metric(4, "responses")), (50_000.0, Some(5.0)));
+    assert_eq!((delivered(5), metric(5, "responses")), (30.0, Some(30.0)));
+    for flow in [0, 3, 4, 5] {
+        assert!(metric(flow, "completion_time_s").is_some(), "{}", kinds[flow]);
+    }
+    // Others go on until those are done: 50 kB/s, bursts of 10 kB, 40 kB/s, 40 kB/s, 24 frames a second.
+    let seconds = summary["measured_s"].as_f64().unwrap();
+    for (flow, rate) in [(1, 50e3), (6, 40e3), (7, 40e3)] {
+        let share = delivered(flow) / (rate * seconds);
+        assert!((0.5..1.2).contains(&share), "{}: {} B in {seconds} s", kinds[flow], delivered(flow));
+    }
+    assert!(delivered(2) >= 10_000.0 && delivered(8) > 1000.0, "{} B, {} B", delivered(2), delivered(8));
+    std::fs::remove_dir_all(out).unwrap();
+    std::fs::remove_file(file).unwrap();
+    std::fs::remove_file(trace).unwrap();
+}

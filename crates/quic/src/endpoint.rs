@@ -541,7 +541,7 @@ impl Endpoint {
                 rtt_sum: measured.rtt_sum,
                 rtt_min: measured.rtt_min,
                 rtt_max: measured.rtt_max,
-                ..connection.stats.clone()
+                ..connection.stats
             }
         })
     }

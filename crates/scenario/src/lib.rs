@@ -4,7 +4,6 @@
 //! single flows. Worlds (the simulator, the emulator) start from there.
 
 mod build;
-mod draw;
 mod error;
 mod linux;
 mod load;
@@ -21,10 +20,9 @@ mod traffic;
 mod validate;
 
 pub use build::{distributed_split, paced_hop, packet_middlebox, proxy_plan, proxy_tcp, single_split};
-pub use draw::{Count, Draw, Quantity, Volume};
 pub use error::ScenarioError;
 pub use load::{load, load_with, resolved_toml, run_id, run_ids, schema_json};
-pub use longhaul_traffic::NumberTable;
+pub use longhaul_traffic::{AppSpec, Draw, Ending, NumberTable, TraceBegin, TraceSpec, Volume};
 pub use middlebox::{
     AckCompactionSpec, AckFilterSpec, AckRatioSpec, Common, CompactionFormSpec, ConnectionsSpec, ErasureSpec,
     FramingSpec, GuardSpec, LocalQueueSpec, LocalRecoverySpec, MiddleboxSpec, MssClampSpec, PacedSpec,
@@ -41,7 +39,7 @@ pub use tcp::{
 pub use tcp_changes::TcpChanges;
 pub use times::TimesSpec;
 pub use traces::ReadTable;
-pub use traffic::{AppSpec, Ending, FlowSpec, TraceBegin, TraceSpec};
+pub use traffic::FlowSpec;
 
 /// Version of the software, part of a run's identity.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

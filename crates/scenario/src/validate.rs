@@ -4,11 +4,12 @@ use crate::error::nearest;
 use crate::{
     AccessSpec, AckCompactionSpec, AckRatioSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck,
     DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec, FramingSpec, InitialWindowSpec, LocalRecoverySpec,
-    MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, PrematureAckSpec, Quantity, RateReduction, RunSpec,
-    Scenario, SnoopSpec, SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Variant, Volume,
+    MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, PrematureAckSpec, RateReduction, RunSpec, Scenario,
+    SnoopSpec, SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Variant, Volume,
     WatermarkSpec,
 };
 use longhaul_path::SerialSpec;
+use longhaul_traffic::Bulk;
 use longhaul_units::{Duration, Limit, Rate, Size};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -334,20 +335,19 @@ impl Checker {
             self.problem(&["streams"], "a transfer has at least 1 stream, a group at most 1,000,000 in all");
         }
         match &flow.app {
-            AppSpec::Bulk { size: Some(Draw::Constant(Volume(Limit::Bytes(size)))) }
+            AppSpec::Bulk(Bulk { size: Some(Draw::Constant(Volume(Limit::Bytes(size)))) })
                 if size.as_bytes() < u64::from(flow.streams) =>
             {
                 self.problem(&["streams"], format!("{size} cannot be split over {} streams", flow.streams));
             }
-            AppSpec::Bulk { .. } => {}
+            AppSpec::Bulk(_) => {}
             _ if flow.streams > 1 => {
                 self.problem(&["streams"], "only a bulk transfer can be split over streams");
             }
             _ => {}
         }
         self.life(scenario, flow);
-        self.app(&flow.app);
-        self.web(flow);
+        self.app(flow);
         self.within("tcp", None, |check| check.tcp(&flow.tcp));
     }
 
@@ -416,83 +416,11 @@ impl Checker {
         }
     }
 
-    fn app(&mut self, app: &AppSpec) {
-        match app {
-            AppSpec::Bulk { size: Some(size) } if size.least().amount() == 0.0 => {
-                self.problem(
-                    &["app", "size"],
-                    "a transfer has at least 1 B; leave the size out to send without end",
-                );
-            }
-            AppSpec::Cbr { rate, .. } | AppSpec::OnOff { rate, .. } if rate.is_zero() || *rate > FASTEST => {
-                self.problem(&["app", "rate"], "the rate is from 1 bit/s to 1000 Tbit/s");
-            }
-            AppSpec::Cbr { message, .. } | AppSpec::OnOff { message, .. } if message.as_bytes() == 0 => {
-                self.problem(&["app", "message"], "a message has at least 1 B");
-            }
-            AppSpec::Request { request, .. } if request.as_bytes() == 0 => {
-                self.problem(&["app", "request"], "a request has at least 1 B");
-            }
-            AppSpec::Request { response, .. } if response.as_bytes() == 0 => {
-                self.problem(&["app", "response"], "an answer has at least 1 B");
-            }
-            AppSpec::Request { requests: Some(0), .. } => {
-                self.problem(&["app", "requests"], "at least 1 request; leave it out to go on without end");
-            }
-            AppSpec::Keystrokes { count: Some(0), .. } => {
-                self.problem(&["app", "count"], "at least 1 keystroke; leave it out to go on without end");
-            }
-            AppSpec::Keystrokes { gap, .. } if *gap == Draw::Constant(Duration::ZERO) => {
-                self.problem(&["app", "gap"], "some time passes between two keystrokes");
-            }
-            AppSpec::Messages { gap, .. } if *gap == Draw::Constant(Duration::ZERO) => {
-                self.problem(&["app", "gap"], "some time passes between two messages");
-            }
-            AppSpec::Messages { size, .. } if size.least().amount() == 0.0 => {
-                self.problem(&["app", "size"], "a message has at least 1 B");
-            }
-            AppSpec::Keystrokes { keystroke, .. } if keystroke.as_bytes() == 0 => {
-                self.problem(&["app", "keystroke"], "a keystroke has at least 1 B");
-            }
-            AppSpec::Keystrokes { echo, .. } if echo.as_bytes() == 0 => {
-                self.problem(&["app", "echo"], "an echo has at least 1 B");
-            }
-            AppSpec::Video(model) => {
-                if let Err((field, message)) = model.check() {
-                    self.problem(&["app", field], message);
-                }
-            }
-            _ => {}
+    fn app(&mut self, flow: &FlowSpec) {
+        for (field, message) in flow.app.check() {
+            self.problem(&["app", field], message);
         }
-    }
-
-    fn web(&mut self, flow: &FlowSpec) {
-        let AppSpec::Web { pages, document, objects, object, request, parallel, think, .. } = &flow.app
-        else {
-            return;
-        };
-        if *pages == Some(0) {
-            self.problem(&["app", "pages"], "at least 1 page; leave it out to go on without end");
-        }
-        if objects.least().0 == 0 {
-            self.problem(&["app", "objects"], "a page has at least 1 object");
-        }
-        if document.is_some_and(|document| document.least().amount() == 0.0) {
-            self.problem(&["app", "document"], "a document has at least 1 B");
-        }
-        if object.least().amount() == 0.0 {
-            self.problem(&["app", "object"], "an object has at least 1 B");
-        }
-        if request.as_bytes() == 0 {
-            self.problem(&["app", "request"], "a request has at least 1 B");
-        }
-        if *parallel == 0 || *parallel > 1000 {
-            self.problem(&["app", "parallel"], "between 1 and 1000 connections at a time");
-        }
-        if pages.is_none() && *think == Draw::Constant(Duration::ZERO) {
-            self.problem(&["app", "think"], "pages without end need some time between them");
-        }
-        if flow.trace {
+        if flow.trace && flow.app.connections() > 1 {
             self.problem(&["trace"], "a trace is of one connection; a web session has many");
         }
     }

@@ -1,12 +1,12 @@
 //! What the world knows at the end of its run; `longhaul_results` makes a summary of it.
 
-use crate::app::Side;
 use crate::monitor::FlowMonitor;
 use crate::recorder::Capture;
 use crate::totals::Totals;
 use crate::world::World;
 use longhaul_results::{AppFacts, FlowFacts, FlowFailure, LinkFacts, RunFacts, SenderFacts, Warning};
 use longhaul_tcp::State;
+use longhaul_traffic::Side;
 
 /// The facts of a run that has come to its end.
 pub(crate) fn collect<'a>(world: &mut World<'a>) -> RunFacts<'a> {
@@ -24,22 +24,22 @@ pub(crate) fn collect<'a>(world: &mut World<'a>) -> RunFacts<'a> {
 }
 
 fn flow_facts(world: &World<'_>, flow: usize) -> FlowFacts {
-    let app = &world.apps[flow];
+    let (app, spec) = (&world.apps[flow], &world.scenario.flow[world.network.flows[flow].group].app);
     let totals = Totals::of(world, flow).since(&world.flow_baseline[flow]);
-    let asks = matches!(app.name(), "request" | "web" | "keystrokes");
     let first = &world.endpoints[2 * world.first_connection(flow)];
     let (state, cwnd) = (flow_state(world, flow), world.cwnd_mean[flow]);
-    let gave_up =
-        app.web.is_none() && app.finished.is_none() && !app.stopped && app.started && state == State::Closed;
+    let several = world.reused[flow].is_some();
+    let unfinished = app.started() && !app.stopped() && app.finished().is_none();
+    let gave_up = !several && unfinished && state == State::Closed;
     FlowFacts {
         app: AppFacts {
-            kind: app.name(),
-            has_end: app.has_end(),
-            finished: app.finished,
-            responses: asks.then(|| app.responses.clone()),
-            pages: app.web.as_ref().map(|session| (session.pages.clone(), session.failed)),
+            kind: spec.name(),
+            has_end: spec.has_end(),
+            finished: app.finished(),
+            responses: spec.asks().then(|| app.responses().clone()),
+            pages: several.then(|| (app.pages().clone(), app.failed())),
         },
-        server_sends: app.data_sender() == Side::Server,
+        server_sends: spec.data_sender() == Side::Server,
         stack: None,
         state: format!("{state:?}"),
         failure: gave_up.then_some(FlowFailure::GaveUp),
@@ -57,11 +57,11 @@ fn flow_facts(world: &World<'_>, flow: usize) -> FlowFacts {
     }
 }
 
-/// State of the sender's connection; of a web session, whether any is open.
+/// State of the sender's connection; of several, whether any is open.
 fn flow_state(world: &World<'_>, flow: usize) -> State {
-    match &world.apps[flow].web {
+    match &world.reused[flow] {
         None => world.data_sender(flow).connection.state(),
-        Some(session) if session.open().next().is_none() => State::Closed,
+        Some(reused) if reused.open().next().is_none() => State::Closed,
         Some(_) => State::Established,
     }
 }
@@ -76,20 +76,20 @@ fn link_facts(world: &mut World<'_>, position: usize) -> LinkFacts {
 }
 
 fn data_packets_delivered(world: &World<'_>) -> u64 {
-    let sessions = world.apps.iter().filter_map(|app| app.web.as_ref()).map(|session| session.ended_received);
+    let ended = world.reused.iter().flatten().map(|reused| reused.ended_received);
     // What is in `ended_received` may still stand in an endpoint that waits for its next connection.
     let counted = (0..world.apps.len()).flat_map(|flow| open_endpoints(world, flow));
     let received =
         counted.map(|endpoint| world.endpoints[endpoint].connection.stats().data_segments_received);
-    received.sum::<u64>() + sessions.sum::<u64>()
+    received.sum::<u64>() + ended.sum::<u64>()
 }
 
 /// The endpoints of a flow that have a connection.
 fn open_endpoints(world: &World<'_>, flow: usize) -> Vec<usize> {
     let first = 2 * world.first_connection(flow);
-    match &world.apps[flow].web {
+    match &world.reused[flow] {
         None => vec![first, first + 1],
-        Some(session) => session.open().flat_map(|pair| [first + 2 * pair, first + 2 * pair + 1]).collect(),
+        Some(reused) => reused.open().flat_map(|pair| [first + 2 * pair, first + 2 * pair + 1]).collect(),
     }
 }
 

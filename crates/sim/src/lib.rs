@@ -2,7 +2,6 @@
 //!
 //! [`load`] reads a scenario, [`run`] runs it. The same scenario and seed give the same bytes on every machine.
 
-mod app;
 mod endpoint;
 mod fabric;
 mod facts;
@@ -12,9 +11,9 @@ mod monitor;
 mod packet;
 mod recorder;
 mod run;
+mod streams;
 mod timeline;
 mod totals;
-mod web;
 mod world;
 
 pub use longhaul_cc::closed_form;

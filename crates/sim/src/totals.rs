@@ -28,15 +28,13 @@ impl Totals {
     /// Counters of a flow from its start to now.
     pub fn of(world: &World<'_>, flow: usize) -> Totals {
         let first = 2 * world.first_connection(flow);
-        let mut totals = match &world.apps[flow].web {
-            None => {
-                let sender = world.apps[flow].data_sender() as usize;
-                Totals::of_connection(world, first + sender, first + 1 - sender)
-            }
-            Some(session) => {
-                let open = session.open().map(|pair| first + 2 * pair);
-                open.fold(session.ended, |mut sum, client| {
-                    sum.merge(&Totals::of_connection(world, client + 1, client));
+        let side = world.data_side(flow) as usize;
+        let mut totals = match &world.reused[flow] {
+            None => Totals::of_connection(world, first + side, first + 1 - side),
+            Some(reused) => {
+                let open = reused.open().map(|pair| first + 2 * pair + side);
+                open.fold(reused.ended, |mut sum, sender| {
+                    sum.merge(&Totals::of_connection(world, sender, sender ^ 1));
                     sum
                 })
             }

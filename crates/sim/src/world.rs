@@ -1,21 +1,21 @@
 //! The world of a run: fabric, endpoints, applications, and the loop that takes event after event.
 
-use crate::app::{App, NO_GOAL, Side};
 use crate::endpoint::{self, Endpoint, SendOverhead, Watch};
 use crate::fabric::{Arrival, Delivery, Fabric};
 use crate::middleboxes::Node;
 use crate::monitor::FlowMonitor;
 use crate::packet::{Hosts, Packet};
 use crate::recorder::{Capture, Recorder};
+use crate::streams::{NO_GOAL, Reused};
 use crate::timeline::Timeline;
 use crate::totals::{Totals, note_reduction};
-use crate::web::Session;
 use longhaul_path::Random;
 use longhaul_results::{FlowRow, LinkSnapshot, ReductionTimes};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_segment::LineStats;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Connection, Event, Ports, State, reset_for};
+use longhaul_traffic::{App, Side, Timing};
 use longhaul_units::{Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -48,6 +48,10 @@ pub(crate) struct World<'a> {
     pub fabric: Fabric,
     pub endpoints: Vec<Endpoint>,
     pub apps: Vec<App>,
+    /// Connections of flows that have one after the other.
+    pub reused: Vec<Option<Box<Reused>>>,
+    /// Endpoints that an application has acted on, to be used again.
+    pub touched: Vec<usize>,
     pub middleboxes: Vec<Node>,
     pub recorder: Recorder,
     pub now: Instant,
@@ -104,12 +108,12 @@ impl<'a> World<'a> {
             let spec = &scenario.flow[flow.group];
             let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
             match side {
-                _ if spec.app.connections() > 1 || App::is_dialogue(&spec.app) => Delivery::OnTime,
-                Side::Client if !App::is_passive(&spec.app) || flow.stop.is_some() => Delivery::OnTime,
-                // The window of a sender is looked at whenever the world stops, if the flow has not ended by then.
-                _ if side == App::data_sender_of(&spec.app) && !App::is_endless(&spec.app) => {
-                    Delivery::UntilStop
+                _ if spec.app.timing() == Timing::Both => Delivery::OnTime,
+                Side::Client if spec.app.timing() == Timing::Client || flow.stop.is_some() => {
+                    Delivery::OnTime
                 }
+                // The window of a sender is looked at whenever the world stops, if the flow has not ended by then.
+                _ if side == spec.app.data_sender() && !spec.app.is_endless() => Delivery::UntilStop,
                 _ => Delivery::UntilCount,
             }
         };
@@ -122,6 +126,8 @@ impl<'a> World<'a> {
             fabric,
             endpoints: Vec::with_capacity(2 * network.connection_flows.len()),
             apps: Vec::with_capacity(flows),
+            reused: Vec::with_capacity(flows),
+            touched: vec![],
             middleboxes: vec![],
             recorder: Recorder::new(recording, network.connection_flows.clone(), position),
             now: Instant::ZERO,
@@ -186,13 +192,15 @@ impl<'a> World<'a> {
     fn add_flow(&mut self, flow: usize, seed: u64) {
         let instance = &self.network.flows[flow];
         let spec = &self.scenario.flow[instance.group];
-        let app = App::new(spec, instance, seed);
-        let data_side = app.data_sender();
-        self.fabric.timeline.set(self.app_component(flow), app.wake);
+        let app = spec.application(instance, seed);
+        let data_side = spec.app.data_sender();
+        self.fabric.timeline.set(self.app_component(flow), app.wake());
         self.apps.push(app);
         let client_port = 1024 + (flow % 60_000) as u16;
-        let reused = spec.app.connections() > 1;
-        for pair in 0..spec.app.connections() {
+        let pairs = spec.app.connections();
+        let reused = pairs > 1;
+        self.reused.push(reused.then(|| Box::new(Reused::new(pairs, &instance.name, seed))));
+        for pair in 0..pairs {
             for side in [Side::Client, Side::Server] {
                 let (local, remote) =
                     if side == Side::Client { (client_port, 80) } else { (80, client_port) };
@@ -241,7 +249,7 @@ impl<'a> World<'a> {
     fn endpoint_component(&self, endpoint: usize) -> usize {
         self.fabric.len() + endpoint
     }
-    fn app_component(&self, flow: usize) -> usize {
+    pub(crate) fn app_component(&self, flow: usize) -> usize {
         self.fabric.len() + 2 * self.network.connection_flows.len() + flow
     }
 
@@ -253,13 +261,17 @@ impl<'a> World<'a> {
     pub fn first_connection(&self, flow: usize) -> usize {
         self.network.flows[flow].first_connection
     }
+    /// The end that sends the bulk of a flow's data.
+    pub fn data_side(&self, flow: usize) -> Side {
+        self.scenario.flow[self.network.flows[flow].group].app.data_sender()
+    }
     /// The endpoint that sends the bulk of a flow's data.
     pub fn data_sender(&self, flow: usize) -> &Endpoint {
-        &self.endpoints[2 * self.first_connection(flow) + self.apps[flow].data_sender() as usize]
+        &self.endpoints[2 * self.first_connection(flow) + self.data_side(flow) as usize]
     }
     /// The endpoint that receives it.
     pub fn data_receiver(&self, flow: usize) -> &Endpoint {
-        &self.endpoints[2 * self.first_connection(flow) + 1 - self.apps[flow].data_sender() as usize]
+        &self.endpoints[2 * self.first_connection(flow) + 1 - self.data_side(flow) as usize]
     }
 
     /// Addresses of a packet that goes to `endpoint`.
@@ -438,48 +450,6 @@ impl<'a> World<'a> {
         }
     }
 
-    fn act(&mut self, flow: usize) {
-        if !self.apps[flow].started {
-            self.recorder.event(self.now, "start", Some(flow), None, 0.0);
-        }
-        let client = 2 * self.first_connection(flow);
-        let web = self.apps[flow].web.is_some();
-        if !self.apps[flow].started
-            && App::is_endless(&self.scenario.flow[self.network.flows[flow].group].app)
-        {
-            let sample = self.scenario.run.sample.as_nanos();
-            let next = (self.now.as_nanos() / sample + 1) * sample;
-            self.endpoints[client].next_sample = Instant::from_nanos(next);
-        }
-        if web {
-            self.act_web(flow);
-        } else {
-            self.apps[flow].act(self.now, &mut self.endpoints[client].connection);
-        }
-        if self.apps[flow].stopped {
-            self.recorder.event(self.now, "stop", Some(flow), None, 0.0);
-        }
-        if !web {
-            self.take_orders(flow);
-            self.serve(client, true);
-        }
-    }
-
-    /// The application of a flow wants to act at `wake`.
-    pub fn set_wake(&mut self, flow: usize, wake: Instant) {
-        self.fabric.timeline.set(self.app_component(flow), wake);
-    }
-
-    /// Takes over when an application wants to act again and what it waits for.
-    fn take_orders(&mut self, flow: usize) {
-        let first = 2 * self.first_connection(flow);
-        let app = &self.apps[flow];
-        for (side, goal) in app.goals.into_iter().enumerate() {
-            self.endpoints[first + side].goal = goal;
-        }
-        self.fabric.timeline.set(self.app_component(flow), app.wake);
-    }
-
     /// Does all that an endpoint wants after an input: sends, tells the application, sets the timer.
     #[inline]
     pub fn serve(&mut self, index: usize, hand_over: bool) {
@@ -528,40 +498,14 @@ impl<'a> World<'a> {
         }
     }
 
-    #[cold]
-    fn tell_application(&mut self, index: usize, event: Option<Event>, reached: bool) {
-        let flow = self.network.flow_of(index);
-        let web = self.apps[flow].web.is_some();
-        if let Some(event) = event {
-            let sends_data = index % 2 == self.apps[flow].data_sender() as usize;
-            self.failed_starts[flow] += u64::from(event == Event::StartFailed);
-            let told = sends_data || event == Event::StartFailed;
-            if told && !(web && matches!(event, Event::Connected | Event::Closed)) {
-                self.recorder.connection_event(self.now, flow, event);
-                note_reduction(&mut self.reductions[flow], self.now, event);
-            }
-        }
-        if web {
-            return self.tell_session(index, event, reached);
-        }
-        if let Some(event) = event {
-            if event == Event::Connected && index % 2 == 0 {
-                self.apps[flow].connected(&mut self.endpoints[index].connection);
-            }
-            if event == Event::PeerClosed {
-                // The application closes its side too once there is no more to come.
-                self.endpoints[index].connection.close();
-            }
-        }
-        if reached {
-            let side = if index % 2 == 0 { Side::Client } else { Side::Server };
-            let was_finished = self.apps[flow].finished.is_some();
-            self.apps[flow].reached_goal(self.now, side, &mut self.endpoints[index].connection);
-            if !was_finished && self.apps[flow].finished.is_some() {
-                let took = self.now - self.network.flows[flow].start;
-                self.recorder.event(self.now, "finish", Some(flow), None, took.as_secs_f64());
-            }
-            self.take_orders(flow);
+    /// Takes note of what a connection reports; `several` if its flow has many of them.
+    pub(crate) fn note_event(&mut self, flow: usize, index: usize, event: Event, several: bool) {
+        let sends_data = index % 2 == self.data_side(flow) as usize;
+        self.failed_starts[flow] += u64::from(event == Event::StartFailed);
+        let told = sends_data || event == Event::StartFailed;
+        if told && !(several && matches!(event, Event::Connected | Event::Closed)) {
+            self.recorder.connection_event(self.now, flow, event);
+            note_reduction(&mut self.reductions[flow], self.now, event);
         }
     }
 
@@ -617,15 +561,15 @@ impl<'a> World<'a> {
 
     fn sample_flow(&mut self, flow: usize, span: Duration, measuring: bool) {
         let app = &self.apps[flow];
-        if !app.started {
+        if !app.started() {
             return;
         }
         // A receiver that was served ahead may have finished at a time that is still to come.
-        let ended = app.stopped || app.finished.is_some_and(|at| at < self.now);
-        let index = 2 * self.first_connection(flow) + app.data_sender() as usize;
-        let (sample, state) = match &app.web {
+        let ended = app.stopped() || app.finished().is_some_and(|at| at < self.now);
+        let index = 2 * self.first_connection(flow) + self.data_side(flow) as usize;
+        let (sample, state) = match &self.reused[flow] {
             None => self.connection_sample(flow),
-            Some(session) => self.session_sample(flow, session),
+            Some(reused) => self.sample_of_several(flow, reused),
         };
         let next_sample = &mut self.endpoints[index].next_sample;
         let following = self.now + self.scenario.run.sample;
@@ -682,8 +626,8 @@ impl<'a> World<'a> {
         (sample, state)
     }
 
-    /// The same of a web session: windows and flights are sums over the servers' open connections.
-    fn session_sample(&self, flow: usize, session: &Session) -> (FlowSample, FlowRow) {
+    /// The same of a flow with several connections: windows and flights are sums over the open ones.
+    fn sample_of_several(&self, flow: usize, reused: &Reused) -> (FlowSample, FlowRow) {
         let totals = Totals::of(self, flow);
         let sample = FlowSample {
             sent_bytes: totals.sender.data_bytes_sent,
@@ -691,12 +635,13 @@ impl<'a> World<'a> {
             retransmitted: totals.sender.retransmitted_segments,
         };
         let mut state = FlowRow::default();
-        for pair in session.open() {
-            let server = &self.endpoints[2 * (self.first_connection(flow) + pair) + 1].connection;
-            state.cwnd_bytes += server.cwnd() as f64;
-            state.flight_bytes += server.flight_size() as f64;
-            state.peer_window_bytes += server.peer_window() as f64;
-            state.rto_s = state.rto_s.max(server.rto().as_secs_f64());
+        for pair in reused.open() {
+            let sender = 2 * (self.first_connection(flow) + pair) + self.data_side(flow) as usize;
+            let sender = &self.endpoints[sender].connection;
+            state.cwnd_bytes += sender.cwnd() as f64;
+            state.flight_bytes += sender.flight_size() as f64;
+            state.peer_window_bytes += sender.peer_window() as f64;
+            state.rto_s = state.rto_s.max(sender.rto().as_secs_f64());
         }
         (sample, state)
     }

@@ -1,15 +1,23 @@
-//! What applications send: traces of packets, frames or requests that are read from files and played again and again, and a
-//! model of compressed video. No clock and no connection: who plays them says when and where.
+//! What applications send, and when. No clock and no connection: a world plays them.
 //!
-//! [`Trace::read`] reads ns-2's binary traces, CSV and web servers' access logs, [`Trace::of_columns`] takes a table of numbers; [`VideoModel`] says what a synthetic film looks like, and
-//! [`Film`] is one.
+//! [`AppSpec`] is the list of applications, [`App`] is one at work ([`app`] has the traits). Traces of packets, frames or requests are
+//! read from files and played again and again: [`Trace::read`] reads ns-2's binary traces, CSV and web servers' access logs,
+//! [`Trace::of_columns`] takes a table of numbers. [`VideoModel`] says what a synthetic film looks like, and [`Film`] is one.
 
 mod access_log;
+pub mod app;
+pub mod apps;
+mod draw;
 mod ns;
 mod table;
 mod trace;
 mod video;
 
+pub use app::{
+    App, Application, Base, ENDLESS, End, Ending, Parameters, Setup, Side, Stream, Streams, Timing,
+};
+pub use apps::{AppSpec, Bulk, Cbr, Keystrokes, Messages, OnOff, Request, TraceBegin, TraceSpec, Web};
+pub use draw::{Count, Draw, Quantity, Volume};
 pub use table::NumberTable;
 pub use trace::{Format, Record, Trace, TraceError};
 pub use video::{Film, FrameSizes, VideoModel};

@@ -124,12 +124,13 @@ impl<T: Quantity> Draw<T> {
         }
     }
 
-    /// The smallest value of its parameters: zero where there would be nothing to draw.
-    pub(crate) fn least(&self) -> T {
-        match *self {
+    /// True if there would be nothing to draw: its smallest parameter is zero.
+    pub fn is_zero(&self) -> bool {
+        let least = match *self {
             Draw::Constant(value) | Draw::Uniform(value, _) | Draw::Exponential(value) => value,
             Draw::Pareto(mean, _) | Draw::Lomax(mean, _) => mean,
-        }
+        };
+        least.amount() == 0.0
     }
 }
 

@@ -1,0 +1,47 @@
+//! A synthetic film that is shown: a frame at a time.
+
+use crate::app::filled;
+use crate::{Application, Base, End, Film, Parameters, Setup, Streams, VideoModel};
+use longhaul_path::Random;
+use longhaul_units::{Duration, Instant, Size};
+
+impl Parameters for VideoModel {
+    fn build(&self, setup: &Setup<'_>) -> Box<dyn Application> {
+        Box::new(Projector {
+            film: Film::new(self, setup.random("film")),
+            phase: Some(setup.random("first frame")),
+            interval: self.frame_time(),
+            whole: self.whole_packets,
+            mss: setup.mss,
+            next: setup.start,
+        })
+    }
+    fn check(&self) -> Vec<(&'static str, &'static str)> {
+        VideoModel::check(self).err().into_iter().collect()
+    }
+}
+
+struct Projector {
+    film: Film,
+    /// For the time of the first frame, before it is drawn.
+    phase: Option<Random>,
+    interval: Duration,
+    whole: bool,
+    mss: Size,
+    next: Instant,
+}
+
+impl Application for Projector {
+    /// Writes the next frame. The first one comes within the time between two, so that films are out of step.
+    fn act(&mut self, _now: Instant, base: &mut Base, streams: &mut dyn Streams) {
+        match self.phase.take() {
+            Some(mut random) => self.next += Duration::from_nanos(random.up_to(self.interval.as_nanos())),
+            None => {
+                let bytes = filled(self.film.next_frame(), self.whole, self.mss);
+                streams.end(End::CLIENT).write(bytes);
+                self.next += self.interval;
+            }
+        }
+        base.wake_at(self.next);
+    }
+}
