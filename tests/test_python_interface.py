@@ -85,8 +85,9 @@ def test_what_is_no_scenario_is_refused(given, kind, tmp_path):
 
 def test_the_package_shows_its_public_names():
     assert dir(longhaul) == [
-        "Check", "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError", "RunCancelled", "RunError",
-        "Scenario", "ScenarioError", "SweepResult", "catalogue", "load", "run", "schema", "sweep", "verify",
+        "Advice", "Check", "Comparison", "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError",
+        "RunCancelled", "RunError", "Scenario", "ScenarioError", "SweepResult", "advise", "catalogue", "compare", "load", "run",
+        "schema", "sweep", "verify",
     ]  # fmt: skip
 
 
@@ -170,3 +171,33 @@ def test_a_trace_lies_beside_its_scenario(tmp_path):
     result = longhaul.run(tmp_path / "scenario.toml", out=tmp_path / "run")
     # A record every 0.5 s from 0.5 s on, and what is written last does not arrive: 19 of 20, of which 13 are not the first.
     assert result.metrics["delivered_bytes"] == 7 * 400 + 6 * 500 + 6 * 600
+
+
+def test_a_notebook_shows_results(scenario, tmp_path):
+    result = longhaul.run(scenario)
+    html = result._repr_html_()
+    assert "Goodput" in html
+    assert "<script" not in html
+    slower = longhaul.run(scenario, set={"link.satellite.rate": "1 Mbit/s"})
+    both = longhaul.compare(result, slower, names=["2 Mbit/s", "1 Mbit/s"])
+    assert both.table.columns == ["metric", "2 Mbit/s", "1 Mbit/s"]
+    first, second = both.table.row(0)[1:]
+    assert first > 1.5 * second
+    assert "(-" in str(both)
+    assert both._repr_html_().count("<tr>") == len(both.rows) + 1
+    with pytest.raises(longhaul.ResultError, match="two results or more"):
+        longhaul.compare(result)
+    page = result.explore()._repr_html_()
+    assert page.startswith("<iframe")
+    assert "explore-data" in page
+    sweep = longhaul.sweep(scenario, tmp_path / "s", grid={"flow.users.count": [1, 2]}, replications=2)
+    assert "flow.users.count" in sweep._repr_html_()
+    assert "pre" in longhaul.Scenario.from_file(scenario)._repr_html_()
+
+
+def test_a_scenario_from_dictionaries_is_that_of_its_file(scenario):
+    read = longhaul.Scenario.from_file(scenario)
+    again = longhaul.Scenario.from_dict(read.to_dict())
+    assert again.resolve() == read.resolve()
+    with pytest.raises(longhaul.ScenarioError, match="is a dictionary, not a list"):
+        longhaul.Scenario.from_dict([])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from pathlib import Path
 import longhaul
 import polars as pl
 import pytest
-from longhaul import core
+from conftest import SMALL
+from longhaul import Scenario, core
 from longhaul.document import read
 from longhaul.sweep import make_plan
 from waiting import PATIENCE_S
@@ -393,3 +395,41 @@ def test_changed_takes_one_of_three_words(command, sweep_file, tmp_path):
     outcome = command("sweep", sweep_file, "--out", tmp_path / "s", "--changed", "rerum")
     assert outcome.code == 2
     assert "did you mean 'rerun'?" in outcome.err
+
+
+def test_zipped_settings_and_named_points_inside_a_grid(tmp_path):
+    scenario = Scenario.from_toml(SMALL).sweep(
+        {"run.sample": ["1 s", "2 s"]},
+        zip={"flow.users.count": [1, 2], "link.satellite.queue.limit": ["10 packets", "20 packets"]},
+        points={"plain": {}, "tuned": {"flow.users.tcp.congestion": "bbr"}},
+        replications=2,
+    )
+    done = longhaul.sweep(scenario, tmp_path / "s")
+    assert done.parameters == ["run.sample", "flow.users.count", "link.satellite.queue.limit", "point"]
+    assert done.total == 2 * 2 * 2 * 2
+    pairs = set(done.runs.select("flow.users.count", "link.satellite.queue.limit").iter_rows())
+    assert pairs == {(1, "10 packets"), (2, "20 packets")}
+    tuned = done.runs.filter(done.runs["point"] == "tuned")["run_id"][0]
+    assert "bbr" in done.run(tuned).scenario
+    # The file says the same.
+    again = Scenario.from_toml(scenario.to_toml())
+    assert again.to_dict()["sweep"] == scenario.to_dict()["sweep"]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "message"),
+    [
+        (
+            {"zip": {"flow.0.count": [1, 2], "run.duration": ["1 s"]}},
+            "have different lengths: flow.0.count has 2, run.duration has 1",
+        ),
+        ({"zip": {"flow.0.count": 3}}, "sweep.zip is a table of lists of one length"),
+        ({"points": {"a": 3}}, "sweep.points is a table of points by name"),
+        ({"grid": {"flow.0.count": [1]}, "zip": {"flow.0.count": [1, 2]}}, "flow.0.count is in two of"),
+        ({"list": [{"flow.0.count": 1}], "points": {"a": {}}}, "a sweep's list stands alone"),
+    ],
+)
+def test_axes_that_make_no_sense(tmp_path, sweep, message):
+    scenario = Scenario.from_dict({**Scenario.from_toml(SMALL).to_dict(), "sweep": sweep})
+    with pytest.raises(longhaul.ScenarioError, match=re.escape(message)):
+        longhaul.sweep(scenario, tmp_path / "s")

@@ -10,7 +10,7 @@
 >>> 6e6 < result.metrics["goodput_bps"] < 10e6
 True
 
-`run` simulates a scenario, `sweep` varies it, `advise` tries what would make it better, `load` reads what was written before, `verify` runs it again and compares every
+`run` simulates a scenario, `sweep` varies it, `advise` tries what would make it better, `compare` shows results side by side, `load` reads what was written before, `verify` runs it again and compares every
 byte; `catalogue` lists what a scenario can be made of, `schema` is its JSON Schema.
 """
 
@@ -19,6 +19,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .advice import Advice, advise
+from .comparison import Comparison, compare
 from .core import ProgressCallback, schema
 from .errors import LonghaulError, OutputError, PlotError, ResultError, RunCancelled, RunError, ScenarioError
 from .listing import catalogue
@@ -30,8 +31,8 @@ from .sweep import SweepResult, sweep
 from .verifying import Check, verify
 
 __all__ = [
-    "Advice", "Check", "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError", "RunCancelled", "RunError",
-    "Scenario", "ScenarioError", "SweepResult", "advise", "catalogue", "load", "run", "schema", "sweep", "verify",
+    "Advice", "Check", "Comparison", "LonghaulError", "OutputError", "PlotError", "ProgressCallback", "Result", "ResultError", "RunCancelled", "RunError",
+    "Scenario", "ScenarioError", "SweepResult", "advise", "catalogue", "compare", "load", "run", "schema", "sweep", "verify",
 ]  # fmt: skip
 
 

@@ -38,6 +38,28 @@ SWEEP_SCHEMA: dict[str, Any] = {
             "additionalProperties": {"type": "array", "minItems": 1},
             "examples": [{"flow.0.count": [1, 10, 50], "link.satellite.rate": ["10 Mbit/s", "50 Mbit/s"]}],
         },
+        "zip": {
+            "description": "Settings that change together: lists of one length. A list of such tables is one axis each, beside the grid.",
+            "anyOf": [
+                {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}},
+                {
+                    "type": "array",
+                    "items": {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}},
+                },
+            ],
+            "examples": [
+                {
+                    "link.satellite.rate": ["10 Mbit/s", "50 Mbit/s"],
+                    "link.satellite.queue.limit": ["400 packets", "2000 packets"],
+                }
+            ],
+        },
+        "points": {
+            "description": "Points with names, beside the grid: tables of settings; the results have the names in the column `point`.",
+            "type": "object",
+            "additionalProperties": {"type": "object"},
+            "examples": [{"plain": {}, "tuned": {"flow.0.tcp.congestion": "bbr"}}],
+        },
         "list": {
             "description": "Points one by one: tables of settings by their paths.",
             "type": "array",

@@ -130,7 +130,7 @@ def _no_constant(name: str) -> None:
 
 def _checked(sweep: Any, source: str) -> dict[str, Any]:
     if not isinstance(sweep, dict):
-        raise ScenarioError(f"{source}: sweep is a table with the keys replications, grid and list")
+        raise ScenarioError(f"{source}: sweep is a table with the keys replications, grid, zip, points and list")
     return sweep
 
 

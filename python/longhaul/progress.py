@@ -18,6 +18,8 @@ Drawing = Callable[[int, int], None]
 
 #: A run that is over before this shows no bar.
 _PATIENCE_S = 0.3
+#: Without a terminal, a line appears every so many seconds.
+_LINE_S = 10.0
 
 
 def _bar(console: Console) -> Progress:
@@ -35,10 +37,21 @@ def _bar(console: Console) -> Progress:
 @contextmanager
 def of_run(console: Console, shown: bool, label: str) -> Iterator[tuple[core.ProgressCallback | None, Drawing | None]]:
     """A bar for one run: simulated time, simulated seconds per second, events per second. And one for its report's figures."""
-    if not (shown and console.is_terminal):
+    if not shown:
         yield None, None
         return
     began = time.monotonic()
+    if not console.is_terminal:
+        last = began
+
+        def noted(now: float, duration: float, _events: int) -> None:
+            nonlocal last
+            if time.monotonic() - last >= _LINE_S:
+                last = time.monotonic()
+                console.print(f"{label}: {now:,.0f} of {duration:,.0f} s after {last - began:.0f} s", markup=False)
+
+        yield noted, None
+        return
     with _bar(console) as bar:
         task = bar.add_task(label, total=1.0, state="", visible=False)
 
@@ -55,8 +68,11 @@ def of_run(console: Console, shown: bool, label: str) -> Iterator[tuple[core.Pro
 @contextmanager
 def of_sweep(console: Console, shown: bool, label: str) -> Iterator[tuple[Observer | None, Drawing | None]]:
     """A bar for a sweep: runs done, running, failed, events per second, and the time left. And one for its report's figures."""
-    if not (shown and console.is_terminal):
+    if not shown:
         yield None, None
+        return
+    if not console.is_terminal:
+        yield _lines(console, label), None
         return
     with _bar(console) as bar:
         task = bar.add_task(label, total=1.0, state="")
@@ -72,6 +88,24 @@ def of_sweep(console: Console, shown: bool, label: str) -> Iterator[tuple[Observ
             bar.update(task, completed=progress.fraction, state=state)
 
         yield observe, _figures(bar)
+
+
+def _lines(console: Console, label: str) -> Observer:
+    """For logs: a line every ten seconds with how many runs are done."""
+    began = last = time.monotonic()
+
+    def observe(progress: SweepProgress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < _LINE_S:
+            return
+        last = now
+        left = (now - began) * (1 / progress.fraction - 1) if progress.fraction > 0.01 else None
+        rest = f", about {left:,.0f} s left" if left is not None else ""
+        failed = f", {progress.failed} failed" if progress.failed else ""
+        console.print(f"{label}: {progress.finished} of {progress.total} runs{failed}{rest}", markup=False)
+
+    return observe
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import math
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -206,6 +207,25 @@ class Result:
             parts.extend(f"{one['name']}, unlike the others: {text}" for one, text in group.outliers)
         return "\n".join(parts)
 
+    def explore(self, height: int = 720) -> Page:
+        """The report with figures to explore, for the output of a notebook's cell; `height` in pixels."""
+        from . import report
+
+        with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
+            file = report.write_run_report(self, Path(folder) / "report.html", None)
+            return Page(file.read_text(encoding="utf-8"), height)
+
+    def _repr_html_(self) -> str:
+        """Key numbers and the explanation, in a notebook."""
+        from . import tables
+
+        numbers = "".join(
+            f"<tr><td>{escape(title)}</td><td><b>{escape(value)}</b></td></tr>"
+            for title, value in tables.key_numbers(self)
+        )
+        text = "".join(f"<p>{escape(line)}</p>" for line in self.explain().split("\n")[:6])
+        return f"<b>{escape(self.name)}</b>, seed {self.summary['seed']}<table>{numbers}</table>{text}"
+
     def report(self, path: str | Path, progress: Callable[[int, int], None] | None = None) -> Path:
         """Writes the report, one HTML file that needs nothing else, and returns its path.
 
@@ -226,6 +246,18 @@ class Result:
 
     def _table(self, name: str) -> pl.DataFrame:
         return read_table(self._file(name))
+
+
+class Page:
+    """A page of HTML that a notebook shows in a frame of its own."""
+
+    def __init__(self, html: str, height: int) -> None:
+        """`height` in pixels."""
+        self.html = html
+        self._height = height
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.html, quote=True)}" style="width:100%;height:{self._height}px;border:0"></iframe>'
 
 
 def load_run(directory: Path) -> Result:

@@ -6,6 +6,7 @@ import copy
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,24 @@ class Scenario:
             scenario._content["sweep"] = read.sweep
         return scenario
 
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Scenario:
+        """A scenario from nested dictionaries, as `to_dict` returns them and as JSON files have them.
+
+        >>> Scenario.from_dict({"name": "x", "run": {"duration": "1 s"}}).to_dict()
+        {'name': 'x', 'run': {'duration': '1 s'}}
+        """
+        if not isinstance(content, Mapping):
+            raise ScenarioError(f"a scenario's content is a dictionary, not {_article(type(content).__name__)}")
+        scenario = cls.__new__(cls)
+        scenario._document = None
+        scenario._content = copy.deepcopy(dict(content))
+        return scenario
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as nested dictionaries (a copy): what `from_dict` takes."""
+        return self.content
+
     @property
     def name(self) -> str:
         """The scenario's name."""
@@ -145,11 +164,16 @@ class Scenario:
         self,
         grid: Mapping[str, Sequence[Any]] | None = None,
         *,
-        points: Sequence[Mapping[str, Any]] | None = None,
+        points: Sequence[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]] | None = None,
+        zip: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = None,
         replications: int = 1,
     ) -> Scenario:
-        """What `longhaul.sweep` varies: a grid (every combination), or a list of points, and seeds for each."""
-        content = {"grid": grid, "list": points, "replications": replications}
+        """What `longhaul.sweep` varies: a grid (every combination), settings that change together (`zip`), points by name (a mapping),
+        or nothing but a list of points; and seeds for each.
+        """
+        named = points if isinstance(points, Mapping) else None
+        listed = None if isinstance(points, Mapping) else points
+        content = {"grid": grid, "zip": zip, "points": named, "list": listed, "replications": replications}
         return self._with("sweep", _given(content))
 
     def to_toml(self) -> str:
@@ -167,6 +191,10 @@ class Scenario:
     def resolve(self) -> str:
         """The scenario with every default written out; raises `ScenarioError` if something is wrong with it."""
         return core.resolve(self.document())[0]
+
+    def _repr_html_(self) -> str:
+        """The scenario file, in a notebook."""
+        return f"<details><summary>{escape(repr(self))}</summary><pre>{escape(self.to_toml())}</pre></details>"
 
     def __repr__(self) -> str:
         links, flows = len(self._content.get("link", [])), len(self._content.get("flow", []))

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from ..errors import LonghaulError, RunError, explain_os_error
-from . import advising, comparing, designing, inspecting, reproducing, running, showing, starting, terminal
+from . import advising, checking, comparing, designing, inspecting, reproducing, running, showing, starting, terminal
 
 app = typer.Typer(
     name="longhaul",
@@ -52,6 +52,7 @@ app.command("design")(designing.design)
 app.command("plot")(showing.plot)
 app.command("report")(showing.report)
 app.command("compare")(comparing.compare)
+app.command("diff")(checking.diff)
 app.command("advise")(advising.advise)
 app.command("explain")(inspecting.explain)
 app.command("verify")(inspecting.verify)

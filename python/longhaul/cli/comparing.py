@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .. import compare as comparing
 from .. import plots
+from ..compare import Row, invalid, label, labels
+from ..compare import compare as compared
 from ..errors import ResultError
 from ..results import Result, load_run
 from ..units import quantity, significant
@@ -33,10 +34,10 @@ def compare(
 ) -> None:
     """Show two results of one scenario side by side: simulated and emulated."""
     results = load_run(first), load_run(second)
-    rows = comparing.compare(*results)
+    rows = compared(*results)
     if as_json:
         listed = [asdict(row) | {"difference": row.difference} for row in rows]
-        typer.echo(json.dumps({"rows": listed, "invalid": [comparing.invalid(result) for result in results]}, indent=1))
+        typer.echo(json.dumps({"rows": listed, "invalid": [invalid(result) for result in results]}, indent=1))
     else:
         _print(options.output(), results, rows)
     if figure is not None:
@@ -47,10 +48,10 @@ def compare(
         typer.echo(str(plots.save(draw(*results, flows=options.flows(flows, results[0].summary["flows"])), figure)))
 
 
-def _print(console: Console, results: tuple[Result, Result], rows: list[comparing.Row]) -> None:
+def _print(console: Console, results: tuple[Result, Result], rows: list[Row]) -> None:
     console.print(f"[bold]{escape(results[0].name)}[/bold]")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("", "", *comparing.labels(*results), "Difference"):
+    for heading in ("", "", *labels(*results), "Difference"):
         table.add_column(heading, justify="left" if not heading else "right")
     definitions = results[0].definitions | results[1].definitions
     before = ""
@@ -66,10 +67,8 @@ def _print(console: Console, results: tuple[Result, Result], rows: list[comparin
         text = f"the results are of {quantity(lengths[0], 's')} and {quantity(lengths[1], 's')}: averages over time differ for that alone"
         console.print(f"[yellow]warning:[/yellow] {text}", soft_wrap=True)
     for result in results:
-        for why in comparing.invalid(result):
-            console.print(
-                f"[yellow]warning:[/yellow] {comparing.label(result)} is INVALID: {escape(why)}", soft_wrap=True
-            )
+        for why in invalid(result):
+            console.print(f"[yellow]warning:[/yellow] {label(result)} is INVALID: {escape(why)}", soft_wrap=True)
 
 
 def _value(value: float | None, unit: str) -> str:

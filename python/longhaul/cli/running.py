@@ -19,7 +19,7 @@ from ..sweep import ENGINES, POLICIES, Plan, PlannedRun, Store, SweepResult, mak
 from ..sweep.cost import estimate
 from ..sweep.metrics import check_metrics
 from ..units import counted, quantity
-from . import options, tables
+from . import checking, options, tables
 from .advising import advise_and_print
 from .options import messages
 from .terminal import exit_code
@@ -65,11 +65,15 @@ def run(
     no_tables: bool = typer.Option(False, "--no-tables", help="Write no time series, only the summary."),
     report: bool = REPORT,
     advise: bool = typer.Option(False, "--advise", help="Then try what may help, as `longhaul advise` does."),
+    expect: list[str] | None = checking.EXPECT,
+    strict: bool = checking.STRICT,
+    junit: Path | None = checking.JUNIT,
     large: bool = LARGE,
     as_json: bool = JSON,
     quiet: bool = QUIET,
 ) -> None:
     """Run one scenario: write its result directory, print its summary."""
+    wanted = checking.read(expect, junit, strict)
     document = read(scenario)
     changes = _changes(set, seed)
     resolved, run_id = core.resolve(document, changes)
@@ -91,8 +95,10 @@ def run(
             progress=progress,
             drawing=drawing,
         )
+    outcomes = checking.outcomes_of(result, wanted)
     if as_json:
-        typer.echo(outputs.json_text(result.summary), nl=False)
+        expected = {"expectations": [one.to_dict() for one in outcomes]} if outcomes else {}
+        typer.echo(outputs.json_text({**result.summary, **expected}), nl=False)
     elif not quiet:
         tables.print_run(options.output(), result)
         typer.echo(f"result: {out}")
@@ -101,6 +107,7 @@ def run(
         from ..advice import PLACES
 
         advise_and_print(out, [], can=list(PLACES), as_json=as_json)
+    checking.settle(outcomes, result.warnings, strict=strict, junit=junit, suite=result.name)
 
 
 def sweep(
@@ -142,11 +149,15 @@ def sweep(
     changed: str = CHANGED,
     force: bool = FORCE,
     report: bool = REPORT,
+    expect: list[str] | None = checking.EXPECT,
+    strict: bool = checking.STRICT,
+    junit: Path | None = checking.JUNIT,
     large: bool = LARGE,
     as_json: bool = JSON,
     quiet: bool = QUIET,
 ) -> None:
     """Run every point of a sweep with several seeds, on all cores; finished runs survive an interruption."""
+    wanted = checking.read(expect, junit, strict)
     document = read(scenario)
     changes = _changes(set, None)
     plan = make_plan(document, changes, grid=options.grid(grid), replications=replications, seed=seed)
@@ -168,10 +179,13 @@ def sweep(
     result = _run_sweep(
         document, plan, out, part, jobs, engine, with_tables, resume, force, changed, report, large, quiet or as_json
     )
+    outcomes = checking.outcomes_of(result, wanted) if wanted and not part else []
     if as_json:
+        expected = {"expectations": [one.to_dict() for one in outcomes]} if outcomes else {}
         typer.echo(
             outputs.json_text(
                 {
+                    **expected,
                     "out": str(out),
                     "complete": result.complete,
                     "done": result.done,
@@ -187,6 +201,15 @@ def sweep(
             typer.echo(_standing(result, bool(missing)))
         typer.echo(f"result: {out}")
         _print_report(out)
+    warned = [warning for run in _first_runs(result) for warning in result.run(run).warnings] if strict else []
+    checking.settle(outcomes, warned, strict=strict, junit=junit, suite=result.name)
+
+
+def _first_runs(result: SweepResult) -> list[str]:
+    """One finished run of each point."""
+    return list(
+        {run["cell"]: run["id"] for run in reversed(result.manifest["runs"]) if run["status"] == "done"}.values()
+    )
 
 
 def _run_sweep(

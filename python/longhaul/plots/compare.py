@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from .. import compare
+from ..compare import labels as labels_of
 from ..errors import PlotError
 from ..results import Result
 from . import margins, style
@@ -25,7 +25,7 @@ def draw(first: Result, second: Result, flows: Sequence[int] | None = None) -> F
     shown = list(range(min(_MOST, len(names)))) if flows is None else list(flows)
     if not all(0 <= flow < len(names) for flow in shown):
         raise PlotError(f"there is no such flow; the results have flows 0 to {len(names) - 1}")
-    labels = compare.labels(first, second)
+    labels = labels_of(first, second)
     lines: tuple[tuple[Result, str, Any], ...] = ((first, labels[0], "-"), (second, labels[1], (0, (5, 2))))
     with style.styled():
         figure, panels = style.new(len(_PANELS))

@@ -86,7 +86,7 @@ def write_sweep_report(sweep: SweepResult, path: Path, progress: Progress | None
         "failures": sweep.failures,
         "scenario": (sweep.path / "scenario.toml").read_text(encoding="utf-8"),
         "explore_js": explore.script(),
-        "panels": [panel for metric in metrics for panel in dots.drawn(sweep, metric)],
+        "panels": [panel for metric in metrics[:4] for panel in dots.drawn(sweep, metric)],
         "answer": _best_and_worst(sweep, metrics[:2]),
     }
     return _write("sweep.html", path, content)

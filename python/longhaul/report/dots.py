@@ -15,7 +15,7 @@ _ROWS = 30
 _PANELS = 6
 #: Values that span more than this factor stand on a log scale.
 _DECADES = 30.0
-_LABEL, _WIDTH, _RIGHT, _ROW, _TOP = 150, 220, 135, 20, 26
+_LABEL, _WIDTH, _RIGHT, _ROW, _TOP = 145, 205, 155, 20, 26
 
 
 def drawn(sweep: SweepResult, metric: str) -> list[str]:

@@ -15,7 +15,9 @@ from ..document import Document
 from ..errors import ScenarioError
 from ..large import Estimate, estimate
 
-_KEYS = ("replications", "grid", "list")
+_KEYS = ("replications", "grid", "zip", "points", "list")
+#: The column that has the names of named points.
+NAMED = "point"
 
 
 @dataclass(frozen=True)
@@ -90,14 +92,17 @@ def make_plan(
 
     Replication k has seed `seed + k` at every point, so that points see the same random draws (common random numbers).
     """
+    own = grid is None and points is None
     grid, points, replications = _settings(document, grid, points, replications)
-    cells = list(_points(document.source, grid, points))
+    cells = [(cell, cell) for cell in _points(document.source, grid, points)]
+    if own and points is None:
+        cells = _with_axes(document.source, document.sweep or {}, cells)
     resolved = tomllib.loads(core.resolve(document, fixed)[0])
     first = int(resolved["run"]["seed"]) if seed is None else seed
     runs = []
     sizes = []
-    for cell, parameters in enumerate(cells):
-        point = [(path, toml.value(item)) for path, item in parameters.items()]
+    for cell, (parameters, settings) in enumerate(cells):
+        point = [(path, toml.value(item)) for path, item in settings.items()]
         try:
             text, run_ids = core.resolve_seeds(document, (*fixed, *point), range(first, first + replications))
         except ScenarioError as error:
@@ -106,7 +111,7 @@ def make_plan(
         for k, run_id in enumerate(run_ids):
             changes = (*fixed, *point, ("run.seed", str(first + k)))
             runs.append(PlannedRun(run_id, cell, dict(parameters), k, first + k, document, changes))
-    names = tuple(dict.fromkeys(path for parameters in cells for path in parameters))
+    names = tuple(dict.fromkeys(path for parameters, _ in cells for path in parameters))
     _, base_id = core.resolve(document, (*fixed, ("run.seed", "0")))
     return Plan(str(resolved["name"]), names, replications, first, base_id, tuple(runs), tuple(sizes))
 
@@ -131,18 +136,58 @@ def _settings(
         raise ScenarioError(f"{document.source}: unknown key sweep.{unknown[0]}; the keys are {', '.join(_KEYS)}")
     if grid is None and points is None:
         grid, points = table.get("grid"), table.get("list")
+        if points is not None and (table.get("zip") or table.get("points")):
+            raise ScenarioError(f"{document.source}: a sweep's list stands alone, without zip and points")
     if grid is not None and points is not None:
         raise ScenarioError(f"{document.source}: a sweep takes a grid or a list, not both")
     count = table.get("replications", 1) if replications is None else replications
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 1_000_000:
         raise ScenarioError(f"{document.source}: sweep.replications must be a whole number from 1, not {count!r}")
-    if not grid and not points and count == 1:
+    if not grid and not points and count == 1 and not table.get("zip") and not table.get("points"):
         raise ScenarioError(
             f"{document.source}: nothing to sweep; give it a [sweep] table, as in\n"
             '    [sweep]\n    replications = 10\n    grid = { "flow.0.count" = [1, 10, 50] }\n'
             "or --grid 'flow.0.count=[1, 10, 50]', or --replications 10"
         )
     return grid or {}, points, count
+
+
+def _with_axes(
+    source: str, table: Mapping[str, Any], cells: list[tuple[dict[str, Any], dict[str, Any]]]
+) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The cells of a grid, each with every value of the axes beside it: zipped settings, and points with names."""
+    axes: list[list[tuple[dict[str, Any], dict[str, Any]]]] = []
+    zipped = table.get("zip", [])
+    for number, axis in enumerate([zipped] if isinstance(zipped, Mapping) else zipped):
+        if not isinstance(axis, Mapping) or not axis or not all(isinstance(v, list) and v for v in axis.values()):
+            raise ScenarioError(
+                f'{source}: sweep.zip is a table of lists of one length, as in {{ "flow.0.count" = [1, 2], "run.duration" = ["60 s", "90 s"] }}'
+            )
+        lengths = {path: len(values) for path, values in axis.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{path} has {length}" for path, length in lengths.items())
+            raise ScenarioError(f"{source}: the lists of sweep.zip[{number}] have different lengths: {shown}")
+        values = [dict(zip(axis, part, strict=True)) for part in zip(*axis.values(), strict=True)]
+        axes.append([(one, one) for one in values])
+    named = table.get("points", {})
+    if not isinstance(named, Mapping) or not all(isinstance(one, Mapping) for one in named.values()):
+        raise ScenarioError(
+            f'{source}: sweep.points is a table of points by name, as in {{ small = {{ "flow.0.count" = 1 }}, plain = {{}} }}'
+        )
+    if named:
+        axes.append([({NAMED: name}, dict(settings)) for name, settings in named.items()])
+    for axis_of in axes:
+        cells = [(_merged(source, p, q), _merged(source, s, t)) for p, s in cells for q, t in axis_of]
+    return cells
+
+
+def _merged(source: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Both tables; a setting in both would hide one of its values."""
+    if twice := sorted(first.keys() & second.keys()):
+        raise ScenarioError(f"{source}: {twice[0]} is in two of sweep.grid, sweep.zip and sweep.points")
+    if "run.seed" in second:
+        raise ScenarioError(f"{source}: `replications` sweeps seeds; run.seed cannot be a parameter")
+    return {**first, **second}
 
 
 def _points(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -182,6 +183,15 @@ class SweepResult:
         from .. import report
 
         return report.write_sweep_report(self, Path(path), progress)
+
+    def _repr_html_(self) -> str:
+        """The table of points, in a notebook."""
+        from .. import tables
+
+        table = tables.cell_table(self, tables.first_metrics(self))
+        head = "".join(f"<th>{escape(text)}</th>" for text, _ in table.headings)
+        rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+        return f"<b>{escape(self.name)}</b>: {self.done} of {self.total} runs<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
     def __repr__(self) -> str:
         return f"<SweepResult {self.name!r}: {self.done} of {self.total} runs in {self.path}>"

@@ -1,0 +1,99 @@
+"""Several results side by side, for notebooks: what applications feel, then links, with the difference to the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import compare as side_by_side
+from . import felt
+from .errors import ResultError
+from .results import Result, flat_metrics, load_run, unit_of
+from .units import quantity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Metrics of the run that follow what the applications feel.
+_OF_RUN = ("utilisation", "jain_index", "loss_rate", "retransmission_rate", "rtt_mean_s")
+assert side_by_side  # it is imported before its name means the function, so that it never takes the name back
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows are metrics, columns are results; values are in base units."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, str, tuple[float | None, ...]], ...]
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """A polars frame with the columns `metric` and one for each result."""
+        import polars as pl
+
+        content: dict[str, list[object]] = {"metric": [metric for metric, _, _ in self.rows]}
+        for number, name in enumerate(self.names):
+            content[name] = [values[number] for _, _, values in self.rows]
+        return pl.DataFrame(content, infer_schema_length=None)
+
+    def _lines(self) -> list[list[str]]:
+        lines = []
+        for metric, unit, values in self.rows:
+            cells = [quantity(value, unit) for value in values]
+            first = values[0]
+            for number, value in enumerate(values[1:], 1):
+                if first and value is not None:
+                    cells[number] += f" ({100 * (value / first - 1):+.0f} %)"
+            lines.append([metric, *cells])
+        return lines
+
+    def __str__(self) -> str:
+        lines = [["", *self.names], *self._lines()]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in ("", *self.names))
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in self._lines()
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def compare(*results: Result | str | Path, names: Sequence[str] | None = None) -> Comparison:
+    """Two or more runs side by side: for each group what its applications feel, then the main metrics of the run.
+
+    Results are `Result` objects or their directories; `names` head the columns (the scenarios' names, numbered where they are the
+    same). Raises `ResultError` for fewer than two results, or as many names as there are not results.
+    """
+    loaded = [result if isinstance(result, Result) else load_run(Path(result)) for result in results]
+    if len(loaded) < 2:
+        raise ResultError("compare takes two results or more")
+    if names is not None and len(names) != len(loaded):
+        raise ResultError(f"{len(loaded)} results and {len(names)} names; there must be one for each")
+    heads = list(names) if names is not None else [result.name for result in loaded]
+    if len(set(heads)) < len(heads):
+        heads = [f"{name} ({number})" for number, name in enumerate(heads, 1)]
+    values = [flat_metrics(result.summary) for result in loaded]
+    definitions = loaded[0].definitions
+    wanted: dict[str, None] = {}
+    for result in loaded:
+        for group in result.summary["groups"]:
+            wanted |= {f"group.{group['name']}.{metric}": None for metric in felt.of_group(group["metrics"])}
+    wanted |= dict.fromkeys(_OF_RUN)
+    rows = []
+    for metric in wanted:
+        found = tuple(held.get(metric) for held in values)
+        if any(value is not None for value in found):
+            *place, end = metric.rsplit(".", 1)
+            title = definitions.get(end, {}).get("title", end)
+            label = f"{title} ({place[0].removeprefix('group.')})" if place else title
+            rows.append((label, unit_of(end, definitions), found))
+    return Comparison(tuple(heads), tuple(rows))

@@ -1,0 +1,120 @@
+"""Checks for automation: expectations with exit codes, JUnit, strictness, differences between results."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from conftest import SMALL
+from longhaul import expectations
+from longhaul.progress import of_sweep
+from longhaul.sweep import SweepProgress
+from rich.console import Console
+
+
+def test_what_is_met_and_what_is_not(command, scenario, tmp_path):
+    good = [
+        "--expect",
+        "goodput_bps > 1 Mbit/s",
+        "--expect",
+        "flow.users.loss_rate < 50 %",
+        "--expect",
+        "group.users.rtt_mean_s >= 0.2",
+    ]
+    outcome = command("run", scenario, "--out", tmp_path / "r", *good, "--junit", tmp_path / "j.xml")
+    assert outcome.code == 0, outcome.err
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "0")
+    bad = command(
+        "run",
+        scenario,
+        "--out",
+        tmp_path / "r",
+        *good,
+        "--expect",
+        "goodput_bps > 1 Gbit/s",
+        "--junit",
+        tmp_path / "j.xml",
+    )
+    assert bad.code == 1
+    assert "1 of 4 expectations failed" in bad.err
+    assert "goodput_bps > 1 Gbit/s" in bad.err
+    assert "Mbit/s" in bad.err
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("4", "1")
+    assert len(suite.findall("testcase/failure")) == 1
+    as_json = command("run", scenario, "--out", tmp_path / "r", "--expect", "goodput_bps > 1e9", "--json")
+    assert as_json.code == 1
+    assert [one["met"] for one in json.loads(as_json.out)["expectations"]] == [False]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("goodput", "write a metric, one of"),
+        ("goodput_bps > fast", "write a metric, one of"),
+        ("goodput_bps > 3 s", "write a metric, one of"),
+        ("goodptu_bps > 1", "there is no metric 'goodptu_bps'; did you mean"),
+        ("count=3: goodput_bps > 1", "a condition is for sweeps"),
+    ],
+)
+def test_expectations_that_make_no_sense(command, scenario, tmp_path, text, message):
+    outcome = command("run", scenario, "--out", tmp_path / "r", "--expect", text)
+    assert outcome.code == 2
+    assert message in outcome.err
+
+
+def test_expectations_of_the_points_of_a_sweep(command, scenario, tmp_path):
+    sweep = ["sweep", scenario, "--grid", "flow.users.count=[1, 3]", "-n", 2, "--out", tmp_path / "s", "-q"]
+    outcome = command(*sweep, "--expect", "goodput_bps > 100 kbit/s", "--expect", "users.count=1: jain_index == 1")
+    assert outcome.code == 0, outcome.err
+    outcome = command(*sweep, "--resume", "--expect", "count=3: goodput_bps > 1 Gbit/s")
+    assert outcome.code == 1
+    assert "1 of 1 expectations failed" in outcome.err
+    assert "flow.users.count 3" in outcome.err
+    outcome = command(*sweep, "--resume", "--expect", "rate=3: goodput_bps > 1")
+    assert outcome.code == 2
+    assert "'rate' is no parameter of the sweep; they are flow.users.count" in outcome.err
+
+
+def test_warnings_can_be_errors(command, tmp_path):
+    file = tmp_path / "w.toml"
+    file.write_text(SMALL.replace("count = 3", 'count = 3\ntcp = { receive_buffer = "5 kB" }'))
+    assert command("run", file, "--out", tmp_path / "r", "-q").code == 0
+    outcome = command("run", file, "--out", tmp_path / "r", "-q", "--strict", "--junit", tmp_path / "j.xml")
+    assert outcome.code == 1
+    assert "--strict makes them errors" in outcome.err
+    assert int(ElementTree.parse(tmp_path / "j.xml").getroot().get("failures")) >= 1
+
+
+def test_differences_between_results(command, scenario, tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        assert command("run", scenario, "--seed", seed, "--out", tmp_path / name, "-q").code == 0
+    same = command("diff", tmp_path / "a", tmp_path / "b")
+    assert same.code == 0
+    assert "no difference beyond 0 %" in same.out
+    other = command("diff", tmp_path / "a", tmp_path / "c", "--metrics", "goodput_bps", "--json")
+    assert other.code == 1
+    content = json.loads(other.out)
+    assert content["changes"]
+    assert all(one["metric"].endswith("goodput_bps") for one in content["changes"])
+    # A tolerance above the largest difference.
+    largest = max(abs(one["relative"]) for one in content["changes"])
+    loose = command(
+        "diff", tmp_path / "a", tmp_path / "c", "--metrics", "goodput_bps", "--tolerance", f"{100 * largest + 1}%"
+    )
+    assert loose.code == 0
+    assert command("diff", tmp_path / "a", tmp_path / "c", "--tolerance", "much").code == 2
+
+
+def test_progress_in_a_log(monkeypatch, capsys):
+    clock = iter([0.0, 5.0, 11.0, 12.0])
+    monkeypatch.setattr("longhaul.progress.time.monotonic", lambda: next(clock))
+    with of_sweep(Console(stderr=True), True, "sweeping") as (observe, _):
+        progress = SweepProgress(4, {"a": 1.0, "b": 1.0}, finished=1, done_weight=1.0)
+        for _ in range(3):
+            observe(progress)
+    assert capsys.readouterr().err.strip() == "sweeping: 1 of 4 runs, about 11 s left"
+
+
+def test_a_bound_with_a_unit():
+    assert expectations.read("link.a.forward.queue_delay_p95_s < 20 ms").bound == 0.02
