@@ -16,7 +16,19 @@ import typer
 from rich.console import Console
 
 from ..errors import LonghaulError, RunError, explain_os_error
-from . import advising, checking, comparing, designing, inspecting, reproducing, running, showing, starting, terminal
+from . import (
+    advising,
+    checking,
+    comparing,
+    designing,
+    inspecting,
+    reproducing,
+    running,
+    serving,
+    showing,
+    starting,
+    terminal,
+)
 
 app = typer.Typer(
     name="longhaul",
@@ -51,6 +63,7 @@ app.command("reproduce")(reproducing.reproduce)
 app.command("design")(designing.design)
 app.command("plot")(showing.plot)
 app.command("report")(showing.report)
+app.command("serve")(serving.serve)
 app.command("compare")(comparing.compare)
 app.command("diff")(checking.diff)
 app.command("advise")(advising.advise)

@@ -1,0 +1,302 @@
+"""A local page of results: lists runs and sweeps below a folder, shows their reports, follows running sweeps, compares any two.
+
+It listens on the loopback address alone; every address begins with a token that is new each time, and requests whose Host is
+another are refused, so that no other page in the browser can reach it. It only reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import jinja2
+
+from . import comparison, load, outputs, tables
+from .errors import LonghaulError, OutputError, explain_os_error
+from .results import Result
+from .sweep import SweepResult
+from .units import counted, quantity
+
+#: Results are looked for so many folders deep, and at most so many are listed.
+_DEPTH, _MOST = 4, 1000
+#: A folder is looked through again after so many seconds.
+_FRESH_S = 2.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """A result directory below the folder."""
+
+    id: str
+    path: Path
+    name: str
+    kind: str
+    changed: float
+
+
+def find(folder: Path) -> list[Found]:
+    """The results below a folder, the newest first; what cannot be read is left out."""
+    found: list[Found] = []
+    layer = [folder]
+    for _ in range(_DEPTH):
+        below: list[Path] = []
+        for place in layer:
+            entry = _result_at(place, folder)
+            if entry is not None:
+                found.append(entry)
+                continue
+            try:
+                below += [
+                    one
+                    for one in place.iterdir()
+                    if one.is_dir() and not one.name.startswith(".") and not one.is_symlink()
+                ]
+            except OSError:
+                continue
+        layer = below
+        if len(found) >= _MOST:
+            break
+    return sorted(found, key=lambda one: (-one.changed, str(one.path)))[:_MOST]
+
+
+def _result_at(place: Path, folder: Path) -> Found | None:
+    for file, kind in (("manifest.json", "sweep"), ("summary.json", "run")):
+        try:
+            changed = (place / file).stat().st_mtime
+        except OSError:
+            continue
+        relative = str(place.relative_to(folder))
+        shown = relative if relative != "." else place.resolve().name
+        return Found(hashlib.sha256(relative.encode()).hexdigest()[:16], place, shown, kind, changed)
+    return None
+
+
+class Server(ThreadingHTTPServer):
+    """The page of one folder; `address` is where to open it."""
+
+    daemon_threads = True
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        """Listens on 127.0.0.1; port 0 is any that is free. Raises `OutputError` if the port is taken."""
+        self.folder = folder
+        self.token = secrets.token_urlsafe(18)
+        self._lock = Lock()
+        self._scanned = (0.0, list[Found]())
+        self._reports: dict[tuple[str, float], str] = {}
+        try:
+            super().__init__(("127.0.0.1", port), _Handler)
+        except OSError as error:
+            raise OutputError(explain_os_error(error, "use", f"port {port} of 127.0.0.1")) from None
+
+    @property
+    def address(self) -> str:
+        """The page's address, with the token."""
+        return f"http://127.0.0.1:{self.server_port}/{self.token}/"
+
+    def results(self) -> list[Found]:
+        """What was found, at most `_FRESH_S` old."""
+        with self._lock:
+            when, found = self._scanned
+            if time.monotonic() - when > _FRESH_S or not found:
+                found = find(self.folder)
+                self._scanned = (time.monotonic(), found)
+            return found
+
+    def result(self, wanted: str) -> Found | None:
+        """A result by its id: no path comes from a request."""
+        return next((one for one in self.results() if one.id == wanted), None)
+
+    def report(self, found: Found) -> str:
+        """The report of a result as it is now; kept until the result changes."""
+        key = (found.id, found.changed)
+        with self._lock:
+            if key in self._reports:
+                return self._reports[key]
+        with tempfile.TemporaryDirectory(prefix="longhaul-") as folder:
+            text = load(found.path).report(Path(folder) / "report.html").read_text(encoding="utf-8")
+        with self._lock:
+            if len(self._reports) > 20:
+                self._reports.clear()
+            self._reports[key] = text
+        return text
+
+
+def page(title: str, body: str) -> str:
+    """A page with the look of the reports."""
+    folder = resources.files("longhaul.report") / "templates"
+    loader = jinja2.DictLoader({
+        "base.html": (folder / "base.html").read_text(encoding="utf-8"),
+        "page.html": '{% extends "base.html" %}{% block title %}{{ title }}{% endblock %}{% block body %}{{ body | safe }}{% endblock %}',
+    })  # fmt: skip
+    environment = jinja2.Environment(loader=loader, autoescape=True)
+    return environment.get_template("page.html").render(title=f"{title} – Longhaul", body=body)
+
+
+#: Asks every two seconds how far a sweep is, and shows its table.
+_FOLLOW = """
+<script>
+const id = encodeURIComponent(new URLSearchParams(location.search).get("id") || "");
+const follow = async () => {
+  const answer = await fetch("state?id=" + id);
+  if (!answer.ok) return;
+  const state = await answer.json();
+  document.getElementById("bar").value = state.done / state.total;
+  document.getElementById("state").textContent = state.text;
+  document.getElementById("table").innerHTML = state.table;
+  if (!state.complete) setTimeout(follow, 2000);
+};
+follow();
+</script>
+"""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    server_version = "longhaul"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """Serves one page; everything else is 404."""
+        host = self.headers.get("Host", "")
+        allowed = {f"127.0.0.1:{self.server.server_port}", f"localhost:{self.server.server_port}"}
+        parts = urlsplit(self.path)
+        token, _, what = parts.path.lstrip("/").partition("/")
+        if host not in allowed or not secrets.compare_digest(token.encode(), self.server.token.encode()):
+            self._answer("not found", status=HTTPStatus.NOT_FOUND, kind="text/plain")
+            return
+        asked = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        pages: dict[str, Callable[[dict[str, str]], str]] = {
+            "": self._list, "report": self._report, "follow": self._follow, "compare": self._compare,
+        }  # fmt: skip
+        try:
+            if what == "state":
+                self._answer(json.dumps(self._state(asked)), kind="application/json")
+            elif what in pages:
+                self._answer(pages[what](asked))
+            else:
+                self._answer("not found", status=HTTPStatus.NOT_FOUND, kind="text/plain")
+        except LonghaulError as error:
+            self._answer(page("Error", f'<h1>Not possible</h1><p>{escape(str(error))}</p><p><a href="./">back</a></p>'))
+
+    def log_message(self, format: str, *_args: object) -> None:
+        """Requests are not logged: they hold the token."""
+
+    def _answer(self, text: str, status: HTTPStatus = HTTPStatus.OK, kind: str = "text/html") -> None:
+        data = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("X-Frame-Options", "DENY")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _found(self, asked: dict[str, str], key: str = "id") -> Found:
+        found = self.server.result(asked.get(key, ""))
+        if found is None:
+            raise LonghaulError("there is no such result any more")
+        return found
+
+    def _list(self, _asked: dict[str, str]) -> str:
+        rows, choices = [], []
+        for one in self.server.results():
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.changed))
+            what, numbers = _line(one)
+            link = "follow" if one.kind == "sweep" else "report"
+            rows.append(
+                f'<tr><td><a href="{link}?id={one.id}">{escape(one.name)}</a></td><td>{escape(what)}</td><td>{escape(numbers)}</td><td>{when}</td></tr>'
+            )
+            choices.append(f'<option value="{one.id}">{escape(one.name)}</option>' if one.kind == "run" else "")
+        head = "<tr><th>result</th><th>what</th><th></th><th>changed</th></tr>"
+        options = "".join(choices)
+        form = (
+            '<h2>Compare two runs</h2><form action="compare"><label>first <select name="a">'
+            + options
+            + "</select></label> "
+            '<label>second <select name="b">' + options + "</select></label> <button>compare</button></form>"
+            if sum(map(bool, choices)) > 1
+            else ""
+        )
+        body = f"<h1>{escape(str(self.server.folder))}</h1>"
+        body += (
+            f'<div class="scroll"><table class="cards"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
+            if rows
+            else "<p>No results yet.</p>"
+        )
+        return page("Results", body + form)
+
+    def _report(self, asked: dict[str, str]) -> str:
+        return self.server.report(self._found(asked))
+
+    def _follow(self, asked: dict[str, str]) -> str:
+        one = self._found(asked)
+        if one.kind == "run":
+            return self.server.report(one)
+        body = (
+            f'<h1>{escape(one.name)}</h1><p><progress id="bar" max="1" value="0" style="width:100%"></progress></p>'
+            f'<p id="state" class="soft" aria-live="polite"></p><div class="scroll" id="table"></div>'
+            f'<p><a href="report?id={one.id}">report with figures</a> · <a href="./">all results</a></p>{_FOLLOW}'
+        )
+        return page(one.name, body)
+
+    def _state(self, asked: dict[str, str]) -> dict[str, Any]:
+        one = self._found(asked)
+        sweep = SweepResult(one.path)
+        text = f"{sweep.done} of {counted(sweep.total, 'run')} done" + (
+            f", {len(sweep.failures)} failed" if sweep.failures else ""
+        )
+        try:
+            table = tables.cell_table(sweep, tables.first_metrics(sweep))
+            head = "".join(f"<th>{escape(name)}</th>" for name, _ in table.headings)
+            rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+            shown = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        except LonghaulError:  # its tables are written every now and then
+            shown = ""
+        return {
+            "done": sweep.done,
+            "total": max(1, sweep.total),
+            "complete": sweep.complete,
+            "text": text,
+            "table": shown,
+        }
+
+    def _compare(self, asked: dict[str, str]) -> str:
+        first, second = self._found(asked, "a"), self._found(asked, "b")
+        table = comparison.compare(first.path, second.path, names=_names(first.name, second.name))
+        return page(
+            "Compared",
+            f'<h1>Compared</h1><div class="scroll">{table._repr_html_()}</div><p><a href="./">all results</a></p>',
+        )
+
+
+def _names(first: str, second: str) -> list[str]:
+    return [first, second] if first != second else [f"{first} (1)", f"{second} (2)"]
+
+
+def _line(one: Found) -> tuple[str, str]:
+    """What a result is, and its first numbers."""
+    try:
+        if one.kind == "sweep":
+            sweep = SweepResult(one.path)
+            return f"sweep of {sweep.name}", f"{sweep.done} of {counted(sweep.total, 'run')}"
+        content = json.loads((one.path / "summary.json").read_text(encoding="utf-8"))
+        result = Result(content, one.path)
+        first = ", ".join(f"{title} {value}" for title, value in tables.key_numbers(result)[:2])
+        return f"{result.name}, {quantity(float(content['duration_s']), 's')}", first
+    except (LonghaulError, OSError, ValueError, KeyError, TypeError):
+        damage = outputs.damage_of(one.path)
+        return "cannot be read", damage or ""

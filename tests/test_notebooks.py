@@ -1,0 +1,36 @@
+"""The notebooks of the documentation run, and what stands last in a cell can be shown."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def test_there_are_three_and_they_are_up_to_date():
+    assert len(NOTEBOOKS) == 3
+    made = subprocess.run([sys.executable, ROOT / "scripts/make-notebooks", "--check"], capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_a_notebook_runs(file):
+    names: dict[str, object] = {}
+    shown = 0
+    for cell in json.loads(file.read_text())["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, file.name, "exec"), names)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), file.name, "eval"), names)
+            if hasattr(value, "_repr_html_"):
+                assert "<" in value._repr_html_()
+                shown += 1
+    assert shown >= 1

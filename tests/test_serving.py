@@ -1,0 +1,100 @@
+"""The local page: lists, reports, states and comparisons, for those with the token alone."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from urllib.parse import urlsplit
+
+import longhaul
+import pytest
+from longhaul.serving import Server, find
+
+
+@pytest.fixture
+def served(tmp_path, scenario):
+    """A server over a folder with two runs and a sweep."""
+    longhaul.run(scenario, out=tmp_path / "results" / "one")
+    longhaul.run(scenario, out=tmp_path / "results" / "deep" / "two", seed=9)
+    longhaul.sweep(scenario, tmp_path / "results" / "sweep", grid={"flow.users.count": [1, 2]})
+    with Server(tmp_path / "results") as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def get(address, host=None):
+    request = urllib.request.Request(address, headers={"Host": host} if host else {})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return answer.read().decode()
+
+
+def test_the_page_lists_reports_and_compares(served):
+    page = get(served.address)
+    assert all(name in page for name in (">one<", ">deep/two<", ">sweep<"))
+    assert "2 of 2 runs" in page
+    ids = dict(re.findall(r'<option value="(\w+)">([^<]+)<', page))
+    assert sorted(ids.values()) == ["deep/two", "one"]
+    assert "explore-data" in get(f"{served.address}report?id={next(iter(ids))}")
+    first, second = ids
+    assert "Goodput" in get(f"{served.address}compare?a={first}&b={second}")
+    sweep = re.search(r'follow\?id=(\w+)"', page)[1]
+    assert "progress" in get(f"{served.address}follow?id={sweep}")
+    state = json.loads(get(f"{served.address}state?id={sweep}"))
+    assert (state["done"], state["total"], state["complete"]) == (2, 2, True)
+    assert "flow.users.count" in state["table"]
+
+
+def test_nobody_else_gets_an_answer(served):
+    assert served.server_address[0] == "127.0.0.1"
+    base = f"http://127.0.0.1:{served.server_port}"
+    for address, host in (
+        (f"{base}/", None),
+        (f"{base}/wrong/", None),
+        (f"{base}/wrong/report?id=1", None),
+        (served.address, "evil.example"),
+        (f"{served.address}../../etc/passwd", None),
+        (f"{served.address}nothing", None),
+    ):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            get(address, host)
+        assert refused.value.code == 404
+    assert "no such result" in get(f"{served.address}report?id=../../etc")
+
+
+def test_a_token_is_new_each_time(tmp_path):
+    with Server(tmp_path) as one, Server(tmp_path) as other:
+        assert one.token != other.token
+        assert len(one.token) >= 20
+    assert find(tmp_path) == []
+
+
+def test_the_command_prints_the_address_and_ends(tmp_path):
+    program = "import sys; from longhaul import cli; cli.main(sys.argv[1:])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, "serve", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    )
+    try:
+        address = process.stdout.readline().strip()
+        assert urlsplit(address).hostname == "127.0.0.1"
+        assert "No results yet" in get(address)
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+
+
+def test_bad_input_of_serve(command, tmp_path):
+    outcome = command("serve", tmp_path / "missing")
+    assert outcome.code == 2
+    assert "does not exist" in outcome.err
