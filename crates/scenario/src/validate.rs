@@ -36,6 +36,8 @@ const MOST_FLOWS: u32 = 1_000_000;
 /// Room for 40 B of options and 8 B of data, as Linux has it (`TCP_MIN_SND_MSS`).
 const SMALLEST_MSS: u64 = 48;
 const LARGEST_MSS: u64 = 65_495;
+/// IP and TCP with all options have 120 B; what is above leaves room for tunnels.
+const LARGEST_HEADERS: u64 = 1000;
 const MOST_COPIES: usize = 1_000_000;
 const MOST_LONG_CONNECTIONS: u64 = 100_000;
 
@@ -719,6 +721,10 @@ impl Checker {
                         &["send_check_interval"],
                         "more than 0 s; leave it out to look at every change",
                     );
+                }
+                if queue.header_size.as_bytes() > LARGEST_HEADERS {
+                    let message = format!("headers have at most {LARGEST_HEADERS} B in all");
+                    check.problem(&["header_size"], message);
                 }
                 if queue.rate.is_some_and(Rate::is_zero) {
                     check.problem(&["rate"], "a rate of 0 bit/s has no automatic parameters");

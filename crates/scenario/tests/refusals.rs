@@ -505,6 +505,11 @@ fn a_split_that_makes_no_sense_is_refused() {
             "local_queue = { queue = { kind = \"droptail\", limit = \"9 packets\" } }\n",
             ["is for a split at two nodes", "geo.toml:21"],
         ),
+        (
+            // 2^32 + 1 became 1.
+            "peer = \"remote\"\nlocal_queue = { queue = { kind = \"droptail\", limit = \"9 packets\" }, header_size = \"4294967297 B\" }\n",
+            ["at most 1000 B", "header_size"],
+        ),
         ("buffer = \"100 B\"\n", ["holds at least one segment", "geo.toml:21"]),
         ("near = { established = true }\n", ["are opened as the hosts open theirs", "geo.toml:21"]),
         ("far = { congestion = \"cubicc\" }\n", ["did you mean \"cubic\"", "geo.toml:21"]),
