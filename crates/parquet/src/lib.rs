@@ -85,6 +85,7 @@ fn decode(content: Vec<u8>) -> Result<NumberTable, String> {
 }
 
 /// A column's numbers; `None` if it has others than those that a trace may have.
+#[allow(clippy::cast_lossless)] // one line for every type
 fn numbers(batch: &RecordBatch, column: usize) -> Option<Vec<Option<f64>>> {
     let array = batch.column(column);
     macro_rules! of_type {

@@ -59,7 +59,9 @@ impl Segment {
     }
     /// Sequence numbers that the segment takes: payload plus one each for SYN and FIN.
     pub fn seq_len(&self) -> u32 {
-        self.payload_len + self.flags.contains(Flags::SYN) as u32 + self.flags.contains(Flags::FIN) as u32
+        self.payload_len
+            + u32::from(self.flags.contains(Flags::SYN))
+            + u32::from(self.flags.contains(Flags::FIN))
     }
 }
 

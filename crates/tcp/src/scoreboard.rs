@@ -297,8 +297,8 @@ mod tests {
             let (mut sequences, mut bytes, mut inside) = (0, 0, false);
             for other in octet + 1..self.high_data {
                 let sacked = self.is_sacked(other);
-                sequences += (sacked && !inside) as u64;
-                bytes += sacked as u64;
+                sequences += u64::from(sacked && !inside);
+                bytes += u64::from(sacked);
                 inside = sacked;
             }
             sequences >= 3 || bytes > 2 * SMSS
@@ -307,8 +307,8 @@ mod tests {
             let mut pipe = 0;
             for octet in self.una..self.high_data {
                 if !self.is_sacked(octet) {
-                    pipe += !self.is_lost(octet) as u64;
-                    pipe += (octet < self.high_rxt) as u64;
+                    pipe += u64::from(!self.is_lost(octet));
+                    pipe += u64::from(octet < self.high_rxt);
                 }
             }
             pipe

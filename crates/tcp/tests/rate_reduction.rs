@@ -154,7 +154,7 @@ proptest! {
         // Delivered and sent since recovery began.
         let mut under_way: Option<(u64, u64)> = None;
         loop {
-            let before = world.a.stats().clone();
+            let before = *world.a.stats();
             if !world.step(at_ms(100_000_000)) {
                 break;
             }
