@@ -21,7 +21,7 @@ _POINTS = 150
 
 
 def draw_utilisation(result: Result, view: View) -> Figure:
-    """Share of each link's rate in use: per sample, or of many samples averages over a few."""
+    """Share of each link's rate in use: per sample; long runs are drawn as averages of several samples."""
     chosen, remark = _chosen(result)
     frame = view.cut(result.links, result)
     figure, (axes,) = style.new()
@@ -60,7 +60,7 @@ def _averaged(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def draw_queue(result: Result, view: View) -> Figure:
-    """Queue length (line: at the sampling times, band: up to the most between them), RED's average, packets dropped per sample."""
+    """Queue length (line: at the sampling times, band: up to the maximum between them), RED's average, packets dropped per sample."""
     chosen, remark = _chosen(result)
     frame = view.cut(result.links, result)
     chosen = _queueing(chosen, frame)[:2]
@@ -81,7 +81,7 @@ def draw_queue(result: Result, view: View) -> Figure:
             facecolor=colour,
             alpha=0.25,
             linewidth=0,
-            label=f"{_label(link)}:\nmost between them",
+            label=f"{_label(link)}:\nmaximum between samples",
         )
         queue.plot(time, length, color=colour, linestyle=dashes, label=f"{_label(link)}:\nat sampling times")
         average = rows["queue_average_packets"].to_numpy().astype(float)

@@ -285,7 +285,7 @@ def _link_figures(columns: Columns, result: Result) -> None:
     frame = result.links
     chosen = result.shared_links()[:_LINKS]
     for what, title, unit, caption, parts in (
-        ("queue", "Queue", "packets", "Waiting in front of the link: at the sampling times, and the most between them.",
+        ("queue", "Queue", "packets", "Waiting in front of the link: at the sampling times, and the maximum between them.",
          (("queue_packets", ""), ("queue_max_packets", ", most"))),
         ("utilisation", "Utilisation", "share", "How much of the link's rate was in use in each sample.", (("utilisation", ""),)),
         ("drops", "Drops and marks", "packets", "Packets per sample that a queue dropped, that were lost on the link, or marked.",

@@ -1,4 +1,4 @@
-//! Compound: Reno's window and, on top, a delay window that grows fast while the queue is short and gives way as it fills.
+//! Compound: Reno's window and, on top, a delay window that grows fast while the queue is short and shrinks as it fills.
 //! K. Tan, J. Song, Q. Zhang, M. Sridharan: A Compound TCP Approach for High-speed and Long Distance Networks, INFOCOM 2006;
 //! draft-sridharan-tcpm-ctcp-02.
 
@@ -23,7 +23,7 @@ pub struct CompoundParams {
     /// Exponent of the increase: 0 is additive as Reno, 1 multiplicative as Scalable TCP; 0.8 has HighSpeed TCP's slope.
     #[schemars(extend("minimum" = 0, "maximum" = 1, "x-unit" = "exponent"))]
     pub k: f64,
-    /// So many segments of one's own in queues are early congestion: the delay window gives way.
+    /// So many segments of one's own in queues are early congestion: the delay window shrinks.
     #[schemars(extend("minimum" = 0, "maximum" = 100_000, "x-unit" = "segments"))]
     pub gamma: f64,
     /// How fast it gives way: by zeta times the segments queued, each RTT.

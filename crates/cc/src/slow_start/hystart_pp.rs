@@ -26,7 +26,7 @@ pub struct HystartPpParams {
     /// CSS_GROWTH_DIVISOR: by how much CSS is slower than slow start.
     #[schemars(extend("minimum" = 2, "maximum" = 65535, "x-unit" = "1"))]
     pub css_growth_divisor: u32,
-    /// CSS_ROUNDS: rounds after which CSS gives way to congestion avoidance.
+    /// CSS_ROUNDS: rounds after which congestion avoidance follows CSS.
     #[schemars(extend("minimum" = 1, "maximum" = 65535, "x-unit" = "round trips"))]
     pub css_rounds: u32,
     /// L: the most that one ACK may add; without effect if the sender paces (RFC 9406: infinite then).
