@@ -21,6 +21,7 @@ def resolve(text: str, source_name: str, overrides: list[tuple[str, str]]) -> tu
 def resolve_seeds(
     text: str, source_name: str, overrides: list[tuple[str, str]], seeds: list[int]
 ) -> tuple[str, list[str]]: ...
+def register_control(name: str, source: str, class_: type) -> None: ...
 def schema() -> str: ...
 def registry() -> str: ...
 def power_law_window(c: float, d: float, p: float) -> float: ...
@@ -35,3 +36,21 @@ class HighSpeedResponse:
     def loss_rate(self, w: float) -> float: ...
     def a(self, w: float) -> float: ...
     def b(self, w: float) -> float: ...
+
+class Ack:
+    now: float
+    acked: int
+    rtt: float | None
+    srtt: float
+    min_rtt: float
+    in_flight: int
+    round_start: bool
+    delivered: int
+    app_limited: bool
+    in_recovery: bool
+    delivery_rate: float | None
+
+class Loss:
+    now: float
+    kind: str
+    flight_size: int

@@ -150,6 +150,11 @@ def resolve_seeds(document: Document, overrides: Overrides, seeds: Sequence[int]
     return text, run_ids
 
 
+def register_control(name: str, source: str, control: type) -> None:
+    """Makes a class known to scenarios of this process as a congestion control; `source` is a digest of what it is made of."""
+    _core().register_control(name, source, control)
+
+
 def schema() -> dict[str, Any]:
     """The JSON Schema of scenario files, with the `[sweep]` table."""
     result: dict[str, Any] = json.loads(_core().schema())

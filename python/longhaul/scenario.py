@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from . import core, document, toml
+from . import controls, core, document, toml
 from .document import Document
 from .errors import ScenarioError
 
@@ -91,7 +91,7 @@ class Scenario:
             raise ScenarioError(f"a scenario's content is a dictionary, not {_article(type(content).__name__)}")
         scenario = cls.__new__(cls)
         scenario._document = None
-        scenario._content = copy.deepcopy(dict(content))
+        scenario._content = copy.deepcopy(controls.named(dict(content)))
         return scenario
 
     def to_dict(self) -> dict[str, Any]:
@@ -201,10 +201,11 @@ class Scenario:
         return f"<Scenario {self.name!r}: {links} link(s), {flows} flow section(s)>"
 
     def _with(self, section: str, value: Any) -> Scenario:
-        return self._replaced(section, copy.deepcopy(value))
+        return self._replaced(section, copy.deepcopy(controls.named(value)))
 
     def _append(self, section: str, entry: Mapping[str, Any]) -> Scenario:
-        return self._replaced(section, [*self._content.get(section, []), copy.deepcopy(dict(entry))])
+        entry = controls.named(dict(entry))
+        return self._replaced(section, [*self._content.get(section, []), copy.deepcopy(entry)])
 
     def _replaced(self, section: str, value: Any) -> Scenario:
         """A scenario that shares all other sections with this one: no content is ever changed in place."""
@@ -242,7 +243,7 @@ def overrides(settings: Mapping[str, Any] | None = None, seed: int | None = None
     >>> overrides({"link.satellite.rate": "50 Mbit/s"}, seed=3)
     [('link.satellite.rate', '"50 Mbit/s"'), ('run.seed', '3')]
     """
-    pairs = [(path, toml.value(item)) for path, item in (settings or {}).items()]
+    pairs = [(path, toml.value(controls.named(item))) for path, item in (settings or {}).items()]
     if seed is not None:
         pairs.append(("run.seed", toml.value(seed)))
     return pairs

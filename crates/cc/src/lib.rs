@@ -36,6 +36,7 @@ mod testing;
 mod token_bucket;
 mod window;
 
+pub use algorithms::external::{Maker, register};
 pub use counting::Counting;
 pub use events::{Ack, Congestion, CongestionKind, Delivery, Lost, Sent};
 pub use policy::{Avoidance, Cut, Growth, SlowStart};

@@ -7,6 +7,7 @@ use crate::algorithms::bbr3::Bbr3Params;
 use crate::algorithms::bic::BicParams;
 use crate::algorithms::compound::CompoundParams;
 use crate::algorithms::cubic::CubicParams;
+use crate::algorithms::external::ExternalParams;
 use crate::algorithms::fixed::FixedParams;
 use crate::algorithms::highspeed::HighSpeedParams;
 use crate::algorithms::htcp::HtcpParams;
@@ -71,7 +72,8 @@ macro_rules! kinds {
     ($(#[$doc:meta])* $enum:ident, $what:literal, $role:expr, $default:ident;
      $(#[$each_doc:meta])*
      each $each:ident [$($generics:tt)*] ($($arg:ident: $type:ty),*) $each_params:ident => $body:expr;
-     $($variant:ident($params:ty) = $name:literal),+ $(,)?) => {
+     $($variant:ident($params:ty) = $name:literal),+ $(,)?
+     $(; unlisted $hidden:ident($hidden_params:ty) = $hidden_name:literal)?) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Debug, serde::Serialize)]
         #[serde(tag = "kind")]
@@ -81,6 +83,11 @@ macro_rules! kinds {
                 #[serde(rename = $name)]
                 $variant($params),
             )+
+            $(
+                #[doc = concat!("`\"", $hidden_name, "\"`, which no list has: it has to be registered first")]
+                #[serde(rename = $hidden_name)]
+                $hidden($hidden_params),
+            )?
         }
 
         impl $enum {
@@ -89,22 +96,29 @@ macro_rules! kinds {
 
             /// Its name in scenario files.
             pub fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name),+ }
+                match self { $(Self::$variant(_) => $name,)+ $(Self::$hidden(_) => $hidden_name,)? }
             }
 
             /// An error that names the parameter and its range, if one is out of it.
             pub fn check(&self) -> Result<(), String> {
-                match self { $(Self::$variant(params) => params::check(params)),+ }
+                match self {
+                    $(Self::$variant(params) => params::check(params),)+
+                    $(Self::$hidden(params) => params::check(params),)?
+                }
             }
 
             $(#[$each_doc])*
             pub(crate) fn $each $($generics)* (&self, $($arg: $type),*) -> Box<dyn CongestionControl> {
-                match self { $(Self::$variant($each_params) => $body),+ }
+                match self {
+                    $(Self::$variant($each_params) => $body,)+
+                    $(Self::$hidden($each_params) => $body,)?
+                }
             }
 
             fn read(kind: &str, table: Map<String, Value>) -> Result<Self, String> {
                 match kind {
                     $($name => params::read(table).map(Self::$variant),)+
+                    $($hidden_name => params::read(table).map(Self::$hidden),)?
                     _ => Err(format!("unknown {} \"{kind}\"; known are: {}", $what, Self::NAMES.join(", "))),
                 }
             }
@@ -180,7 +194,8 @@ kinds! {
     Bbr3(Bbr3Params) = "bbr3",
     Sttp(SttpParams) = "sttp",
     SttpPractical(PracticalParams) = "sttp_practical",
-    RenoAverage(AverageRestartParams) = "reno_average",
+    RenoAverage(AverageRestartParams) = "reno_average";
+    unlisted External(ExternalParams) = "python"
 }
 
 kinds! {

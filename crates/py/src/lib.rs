@@ -2,6 +2,7 @@
 //! What is convenient (results as tables, sweeps, plots) is written in Python, in `python/longhaul`.
 
 mod closed_forms;
+mod control;
 mod tables;
 
 use std::io;
@@ -40,6 +41,7 @@ fn run(
     tables: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
+    control::take_error();
     let scenario = load(py, text, source_name, &overrides)?;
     let mut raised: Option<PyErr> = None;
     // Python looks at signals while it writes a table, too: that is no failure to write.
@@ -60,6 +62,7 @@ fn run(
     };
     let outcome = py.detach(|| {
         let mut on_progress = |p: &sim::Progress| match report(progress.as_ref(), p) {
+            Ok(_) if control::has_failed() => ControlFlow::Break(()),
             Ok(flow) => flow,
             Err(error) => {
                 raised = Some(error);
@@ -77,6 +80,9 @@ fn run(
         )
     });
     let interrupted = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(error) = control::take_error() {
+        return Err(RunError::new_err(error));
+    }
     match (outcome, raised.or(interrupted)) {
         (_, Some(error)) => Err(error),
         (Ok(summary), None) => Ok(summary),
@@ -153,6 +159,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
     module.add_function(wrap_pyfunction!(resolve_seeds, module)?)?;
+    module.add_function(wrap_pyfunction!(control::register_control, module)?)?;
+    module.add_class::<control::PyAck>()?;
+    module.add_class::<control::PyLoss>()?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(registry, module)?)?;
     Ok(())

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import core, toml
+from .. import controls, core, toml
 from ..document import Document
 from ..errors import ScenarioError
 from ..large import Estimate, estimate
@@ -102,7 +102,7 @@ def make_plan(
     runs = []
     sizes = []
     for cell, (parameters, settings) in enumerate(cells):
-        point = [(path, toml.value(item)) for path, item in settings.items()]
+        point = [(path, toml.value(controls.named(item))) for path, item in settings.items()]
         try:
             text, run_ids = core.resolve_seeds(document, (*fixed, *point), range(first, first + replications))
         except ScenarioError as error:
@@ -110,10 +110,15 @@ def make_plan(
         sizes.append((estimate(text, False), estimate(text)))
         for k, run_id in enumerate(run_ids):
             changes = (*fixed, *point, ("run.seed", str(first + k)))
-            runs.append(PlannedRun(run_id, cell, dict(parameters), k, first + k, document, changes))
+            runs.append(PlannedRun(run_id, cell, _labels(parameters), k, first + k, document, changes))
     names = tuple(dict.fromkeys(path for parameters, _ in cells for path in parameters))
     _, base_id = core.resolve(document, (*fixed, ("run.seed", "0")))
     return Plan(str(resolved["name"]), names, replications, first, base_id, tuple(runs), tuple(sizes))
+
+
+def _labels(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters as tables and manifests have them: a class by its name."""
+    return {path: value.__name__ if isinstance(value, type) else value for path, value in parameters.items()}
 
 
 def _blame_the_sweep(error: ScenarioError, point: Sequence[tuple[str, str]]) -> ScenarioError:

@@ -6,6 +6,7 @@ pub mod bbr3;
 pub mod bic;
 pub mod compound;
 pub mod cubic;
+pub mod external;
 pub mod fixed;
 pub mod highspeed;
 pub mod htcp;
