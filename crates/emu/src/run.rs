@@ -255,6 +255,12 @@ fn refuse_what_cannot_run(scenario: &Scenario, network: &Network) -> Result<(), 
             flow.name
         )));
     }
+    if let Some(flow) = scenario.flow.iter().find(|flow| flow.quic().is_some()) {
+        return Err(Error::Unsupported(format!(
+            "flow \"{}\": the emulator plays TCP flows only; simulate this one, or leave out transport = \"quic\"",
+            flow.name
+        )));
+    }
     if !scenario.run.monitor.is_empty() {
         return Err(Error::Unsupported("the emulator has no flow monitors; leave out `run.monitor`".into()));
     }

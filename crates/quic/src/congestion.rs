@@ -267,8 +267,8 @@ impl Core {
         policy.on_sent(&Sent { now, bytes, in_flight, retransmission: repeated });
         if let Some(rate) = policy.pacing_rate().filter(|_| !self.holds_tokens) {
             let interval = rate.transmission_time(Size::from_bytes(bytes));
-            // Time that passed unused counts for a burst at most.
-            let credit = interval.saturating_mul(self.burst - 1).as_nanos();
+            // Time that passed unused counts for a burst of full datagrams at most.
+            let credit = rate.transmission_time(Size::from_bytes((self.burst - 1) * self.mtu)).as_nanos();
             let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(credit));
             self.next_departure = self.next_departure.max(earliest) + interval;
         }

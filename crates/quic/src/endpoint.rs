@@ -119,6 +119,8 @@ struct Outgoing {
     by_owner: bool,
     /// Highest offset sent.
     sent: u64,
+    /// Bytes handed to quinn-proto.
+    written: u64,
 }
 
 struct Connection {
@@ -131,6 +133,8 @@ struct Connection {
     /// When rate or tokens let the next datagram go.
     release: Option<Instant>,
     seen: Measured,
+    /// Packets cannot be read: how far a stream was sent is not known, and quinn-proto takes all that its send window allows.
+    opaque: bool,
     /// ACK frames sent, where packets cannot be read.
     acks: u64,
     connected: bool,
@@ -159,6 +163,8 @@ pub struct Endpoint {
 
 /// Content of data without content: written again and again without being copied.
 const ZEROS: usize = 1 << 20;
+/// Bytes without content that are at least written ahead of what is sent: more than leave at one time.
+const LEAST_AHEAD: u64 = 1 << 16;
 
 impl Endpoint {
     /// A client; `base` is time zero of the run, `seed` that of all its random numbers.
@@ -264,6 +270,7 @@ impl Endpoint {
             limits,
             release: None,
             seen,
+            opaque: matches!(self.settings.session, Session::Real { .. }),
             acks: 0,
             connected: false,
             over: false,
@@ -375,6 +382,7 @@ impl Endpoint {
             }
             let at = self.clock.to_std(now);
             if let Some(datagram) = connection.poll_transmit(now, at, &self.settings) {
+                connection.top_up(&datagram.content, &self.zeros);
                 return Some(datagram);
             }
             connection.dirty = false;
@@ -453,7 +461,12 @@ impl Endpoint {
     pub fn finish(&mut self, key: ConnectionKey, stream: StreamId) {
         let zeros = self.zeros.clone();
         let Some(connection) = self.connection_mut(key) else { return };
-        connection.outgoing.entry(number(stream)).or_default().finish = true;
+        let outgoing = connection.outgoing.entry(number(stream)).or_default();
+        outgoing.finish = true;
+        if outgoing.waiting == u64::MAX {
+            // Data without end have one now.
+            outgoing.waiting = 0;
+        }
         connection.fill(stream, &zeros);
         connection.dirty = true;
     }
@@ -774,16 +787,33 @@ impl Connection {
         }
     }
 
+    /// Writes more on the stream that was just sent from, before there is too little.
+    fn top_up(&mut self, content: &Content, zeros: &Bytes) {
+        let Some((stream, _)) = content.stream else { return };
+        let low = self
+            .outgoing
+            .get(&stream)
+            .is_some_and(|outgoing| outgoing.waiting > 0 && outgoing.written < outgoing.sent + LEAST_AHEAD);
+        if let Some(stream) = VarInt::from_u64(stream).ok().filter(|_| low) {
+            self.fill(StreamId::from(stream), zeros);
+        }
+    }
+
     /// Hands quinn-proto as much of what waits on a stream as flow control allows.
     fn fill(&mut self, stream: StreamId, zeros: &Bytes) {
         let Some(outgoing) = self.outgoing.get_mut(&number(stream)) else { return };
         let mut send = self.inner.send_stream(stream);
         outgoing.blocked = false;
-        while outgoing.waiting > 0 {
-            let length = outgoing.waiting.min(zeros.len() as u64) as usize;
+        let ahead = self.shared.lock().window().clamp(LEAST_AHEAD, ZEROS as u64);
+        while outgoing.waiting > 0 && (self.opaque || outgoing.written < outgoing.sent + 2 * ahead) {
+            let length = outgoing.waiting.min(ahead) as usize;
             match send.write_chunks(&mut [zeros.slice(..length)]) {
-                Ok(written) if outgoing.waiting < u64::MAX => outgoing.waiting -= written.bytes as u64,
-                Ok(_) => {}
+                Ok(written) => {
+                    outgoing.written += written.bytes as u64;
+                    if outgoing.waiting < u64::MAX {
+                        outgoing.waiting -= written.bytes as u64;
+                    }
+                }
                 Err(WriteError::Blocked) => {
                     outgoing.blocked = true;
                     return;
@@ -791,7 +821,7 @@ impl Connection {
                 Err(_) => outgoing.waiting = 0,
             }
         }
-        if std::mem::take(&mut outgoing.finish) {
+        if outgoing.waiting == 0 && std::mem::take(&mut outgoing.finish) {
             // A stream that the peer has stopped is over already.
             let _ = send.finish();
         }

@@ -70,7 +70,7 @@ pub struct Settings {
     pub stream_window: u64,
     /// Bytes that a peer may send on all streams before they are read; `None` for no limit.
     pub connection_window: Option<u64>,
-    /// Bytes of all streams that are kept for retransmission; `None` for no limit.
+    /// Bytes of all streams that are kept for retransmission; `None` for no limit, 64 MiB with real packets.
     pub send_window: Option<u64>,
     /// Streams that a peer may have open at a time.
     pub max_streams: u32,
@@ -156,6 +156,8 @@ pub enum SettingsError {
     },
 }
 
+/// Send window of real packets where none is set.
+const REAL_SEND_WINDOW: u64 = 64 << 20;
 /// Largest number in QUIC's encoding (RFC 9000 section 16).
 const VARINT_MAX: u64 = (1 << 62) - 1;
 /// Bytes of UDP payload that every QUIC path carries (RFC 9000 section 14), and the largest there are.
@@ -224,6 +226,8 @@ impl Settings {
         });
         // Checked before: it is at most some 580 years, far below 2^62 ms.
         let idle = self.idle_timeout.and_then(|timeout| IdleTimeout::try_from(to_std(timeout)).ok());
+        // What is without end must not be written at once.
+        let unlimited = if matches!(self.session, Session::Null) { u64::MAX } else { REAL_SEND_WINDOW };
         let mut config = TransportConfig::default();
         config
             .max_concurrent_bidi_streams(VarInt::from_u32(self.max_streams))
@@ -231,7 +235,7 @@ impl Settings {
             .max_idle_timeout(idle)
             .stream_receive_window(varint(self.stream_window))
             .receive_window(self.connection_window.map_or(VarInt::MAX, varint))
-            .send_window(self.send_window.unwrap_or(u64::MAX))
+            .send_window(self.send_window.unwrap_or(unlimited))
             .packet_threshold(self.packet_threshold)
             .time_threshold(self.time_threshold)
             .initial_rtt(to_std(self.initial_rtt))

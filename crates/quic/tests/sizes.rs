@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// A certificate for `localhost` with an Ed25519 key, whose signatures are always 64 bytes long, made for this test.
 const CERTIFICATE: &[u8] = include_bytes!("data/certificate.der");
+/// More than a transfer: what is written ahead differs between the two, and with it the frames that say that a window is full.
+const WINDOW: u64 = 1 << 24;
 /// So often is it in the chain: the server's flight takes more than one datagram, which then is not padded.
 const CHAIN: usize = 5;
 const KEY: &[u8] = include_bytes!("data/key.der");
@@ -36,12 +38,12 @@ fn real() -> Settings {
         client: Some(Arc::new(QuicClientConfig::try_from(client).unwrap())),
         server: Some(Arc::new(QuicServerConfig::try_from(server).unwrap())),
     };
-    Settings { session, ..Settings::default() }
+    Settings { session, stream_window: WINDOW, ..Settings::default() }
 }
 
 fn null() -> Settings {
     let credentials = Credentials { certificates: vec![CERTIFICATE.len() as u32; CHAIN], signature: 64 };
-    Settings { credentials, early_data: true, ..Settings::default() }
+    Settings { credentials, early_data: true, stream_window: WINDOW, ..Settings::default() }
 }
 
 fn logs(world: &World) -> [Vec<(u64, usize)>; 2] {

@@ -236,3 +236,12 @@ proptest! {
         prop_assert!(stats.data_bytes_sent - stats.retransmitted_bytes >= bytes);
     }
 }
+
+/// A burst of the initial window is not paced (RFC 9002 section 7.7), whatever small packets of the handshake left before it:
+/// what fits into it takes two round trips, and its bytes at the path's rate.
+#[test]
+fn an_answer_within_the_initial_window_is_not_paced() {
+    let (done, _) = fetch(ours("cubic"), ours("cubic"), path(10, 100, 0), 300, 5000);
+    let took = seconds(done);
+    assert!((0.2..0.212).contains(&took), "{took} s");
+}

@@ -2,12 +2,22 @@
 
 use crate::links::ratio;
 use crate::{FlowFacts, RunFacts};
-use longhaul_scenario::TcpSpec;
+use longhaul_cc::Algorithm;
+use longhaul_scenario::{QuicCongestion, QuicSpec, TcpSpec};
 use longhaul_tcp::Limit;
 use longhaul_units::{Duration, Instant, Size};
 
 /// Bytes of IPv4 and TCP headers without options.
-pub(crate) const HEADERS: u64 = (longhaul_segment::IPV4_HEADER + longhaul_segment::TCP_HEADER) as u64;
+const HEADERS: u64 = (longhaul_segment::IPV4_HEADER + longhaul_segment::TCP_HEADER) as u64;
+
+/// Bytes of IPv4 and UDP headers.
+const UDP_HEADERS: u64 = longhaul_segment::IPV4_HEADER as u64 + 8;
+
+/// Bytes of a 1-RTT packet besides data: first byte, connection ID, packet number of two bytes, type, stream and offset of four
+/// bytes of a STREAM frame, tag (RFC 9000 sections 17.3 and 19.8).
+fn quic_overhead(quic: &QuicSpec) -> u64 {
+    1 + u64::from(quic.connection_id) + 2 + 1 + 1 + 4 + 16
+}
 
 /// A run, and what follows from it at once.
 pub(crate) struct Context<'a> {
@@ -45,8 +55,40 @@ impl<'a> Context<'a> {
     pub fn tcp(&self, flow: usize) -> &'a TcpSpec {
         &self.run.scenario.flow[self.group(flow)].tcp
     }
+    /// The settings of a flow's QUIC connection; `None` if it uses TCP.
+    pub fn quic(&self, flow: usize) -> Option<&'a QuicSpec> {
+        self.run.scenario.flow[self.group(flow)].quic()
+    }
+    /// Bytes of data in a full packet.
     pub fn mss(&self, flow: usize) -> u64 {
-        self.tcp(flow).mss.as_bytes()
+        match self.quic(flow) {
+            None => self.tcp(flow).mss.as_bytes(),
+            Some(quic) => quic.mtu_discovery.as_bytes() - quic_overhead(quic),
+        }
+    }
+    /// What a full packet has besides, from the IP header on.
+    pub fn headers(&self, flow: usize) -> u64 {
+        self.quic(flow).map_or(HEADERS, |quic| UDP_HEADERS + quic_overhead(quic))
+    }
+    /// The congestion control of a flow, unless it is quinn-proto's own.
+    pub fn congestion(&self, flow: usize) -> Option<&'a Algorithm> {
+        match self.quic(flow).map(|quic| &quic.congestion) {
+            None => Some(&self.tcp(flow).congestion),
+            Some(QuicCongestion::Ours(algorithm)) => Some(algorithm),
+            Some(QuicCongestion::Quinns(_)) => None,
+        }
+    }
+    /// Packets that one ACK is for.
+    pub fn ack_every(&self, flow: usize) -> u32 {
+        self.quic(flow).map_or(self.tcp(flow).ack_every, |quic| quic.ack_every)
+    }
+    /// The largest window that a flow's receiver can offer; `None` if it is unlimited.
+    pub fn largest_window(&self, flow: usize) -> Option<u64> {
+        let tcp = self.tcp(flow);
+        match self.quic(flow) {
+            None => tcp.largest_window(),
+            Some(quic) => quic.largest_window(),
+        }
     }
 
     /// Links on the way of a flow's data.
@@ -69,8 +111,9 @@ impl<'a> Context<'a> {
 
     /// Round trip time of a full segment and its ACK without queues.
     pub fn base_rtt(&self, flow: usize) -> Duration {
-        let (network, mss) = (self.run.network, self.mss(flow));
-        network.base_rtt(&network.flows[flow], Size::from_bytes(mss + HEADERS), Size::from_bytes(HEADERS))
+        let (network, headers) = (self.run.network, self.headers(flow));
+        let packet = Size::from_bytes(self.mss(flow) + headers);
+        network.base_rtt(&network.flows[flow], packet, Size::from_bytes(headers))
     }
 
     pub fn goodput_bps(&self, flow: usize) -> Option<f64> {

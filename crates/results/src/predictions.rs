@@ -1,26 +1,28 @@
 //! What closed forms say a flow could do, at the RTT and congestion event rate that it met.
 
 use crate::Metrics;
-use crate::context::{Context, HEADERS};
+use crate::context::Context;
 use crate::metric::*;
 use longhaul_cc::{Algorithm, Counting, closed_form};
 use longhaul_units::Size;
 
 pub(crate) fn predictions(context: &Context<'_>, flow: usize) -> Metrics {
-    let (tcp, sender) = (context.tcp(flow), &context.facts(flow).sender);
+    let sender = &context.facts(flow).sender;
     let mut predicted = Metrics::default();
     predicted.set(FAIR_SHARE_BPS, fair_share(context, flow));
     let Some(rtt) = sender.mean_rtt() else { return predicted };
-    let window = tcp.largest_window();
+    let window = context.largest_window(flow);
     let limit = window.map(|bytes| closed_form::window_limit(Size::from_bytes(bytes), rtt).as_bps() as f64);
     predicted.set(WINDOW_LIMIT_BPS, limit);
     let Some(p) = context.congestion_event_rate(flow).filter(|p| *p > 0.0) else { return predicted };
-    let mss = tcp.mss.as_bytes();
+    let mss = context.mss(flow);
+    let Some(congestion) = context.congestion(flow) else { return predicted };
     let rate = |segments| closed_form::rate_of_window(segments, mss, rtt).as_bps() as f64;
     let reno = closed_form::mathis_window(p, 1.0);
-    match &tcp.congestion {
+    match congestion {
         Algorithm::Reno(params) if params.a == 1.0 && params.b == 0.5 => {
-            let per_ack = if params.counting == Counting::Bytes { 1.0 } else { f64::from(tcp.ack_every) };
+            let per_ack =
+                if params.counting == Counting::Bytes { 1.0 } else { f64::from(context.ack_every(flow)) };
             predicted.set(MATHIS_BPS, rate(closed_form::mathis_window(p, per_ack)));
         }
         Algorithm::Cubic(params) => {
@@ -49,7 +51,7 @@ pub(crate) fn predictions(context: &Context<'_>, flow: usize) -> Metrics {
 /// The least share of any link on the way of the data, in bits of payload per second.
 fn fair_share(context: &Context<'_>, flow: usize) -> Option<f64> {
     let payload = context.mss(flow) as f64;
-    let share = payload / (payload + HEADERS as f64);
+    let share = payload / (payload + context.headers(flow) as f64);
     let links = &context.run.network.links;
     let rate = |link: usize| links[link].config.schedule().mean_rate_bps(context.begin, context.run.end);
     let through = |link: &usize| rate(*link) * share / context.sharing[*link];

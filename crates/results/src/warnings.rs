@@ -1,7 +1,7 @@
 //! What a reader should know before believing the numbers: settings that silently limit a flow, results that are far
 //! from their formula, flows that did not do what was asked.
 
-use crate::context::{Context, HEADERS};
+use crate::context::Context;
 use crate::metric::*;
 use crate::{FlowFailure, FlowSummary, LinkSummary, Metric, MiddleboxSummary, Warning};
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
@@ -143,14 +143,14 @@ fn round_trip(context: &Context<'_>, flow: &FlowSummary) -> f64 {
 fn bandwidth_delay_product(context: &Context<'_>, flow: &FlowSummary) -> Option<f64> {
     let rate = context.run.network.bottleneck_rate(context.data_path(flow.id))?;
     let mss = context.mss(flow.id) as f64;
-    Some(rate.as_bps() as f64 * round_trip(context, flow) / 8.0 * mss / (mss + HEADERS as f64))
+    let headers = context.headers(flow.id) as f64;
+    Some(rate.as_bps() as f64 * round_trip(context, flow) / 8.0 * mss / (mss + headers))
 }
 
 fn is_window_limited(context: &Context<'_>, flow: &FlowSummary) -> bool {
     let limited =
         flow.limited.iter().find(|(name, _)| *name == "receiver_window").map_or(0.0, |(_, share)| *share);
-    let tcp = context.tcp(flow.id);
-    let Some(buffer) = window_bytes(tcp) else { return false };
+    let Some(buffer) = window_bytes(context, flow) else { return false };
     limited > NOTICEABLE && bandwidth_delay_product(context, flow).is_some_and(|product| buffer < product)
 }
 
@@ -158,6 +158,9 @@ fn is_window_limited(context: &Context<'_>, flow: &FlowSummary) -> bool {
 /// before a slow one is over.
 fn early_timeouts(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
     let metric = |metric: Metric| flow.metrics.get(metric);
+    if context.quic(flow.id).is_some() {
+        return None;
+    }
     let (timeouts, lost) = (metric(TIMEOUTS)?, metric(LOST_PACKETS)?);
     let (least, most) = (metric(RTT_MIN_S)?, metric(RTT_MAX_S)?);
     let min_rto = context.tcp(flow.id).config().min_rto;
@@ -210,7 +213,7 @@ fn peer_window(context: &Context<'_>, flow: &FlowSummary) -> Option<f64> {
     let Algorithm::Sttp(params) = &tcp.congestion else { return None };
     let window = f64::from(params.peer_window) * tcp.mss.as_bytes() as f64;
     let limited = flow.limited.iter().find(|(name, _)| *name == "cwnd").map_or(0.0, |(_, share)| *share);
-    let is_least = params.peer_window > 0 && window_bytes(tcp).is_none_or(|buffer| window < buffer);
+    let is_least = params.peer_window > 0 && window_bytes(context, flow).is_none_or(|buffer| window < buffer);
     let product = bandwidth_delay_product(context, flow)?;
     (is_least && limited > NOTICEABLE && window < product).then_some(window)
 }
@@ -256,8 +259,8 @@ fn return_link_message(link: &LinkSummary) -> String {
 /// Queues with a limit in bytes that is less than a full-sized packet of a flow whose data cross them.
 fn queues_below_a_packet(context: &Context<'_>, links: &[LinkSummary]) -> Vec<Warning> {
     let mut largest = vec![0; context.run.network.links.len()];
-    for (id, flow) in context.run.network.flows.iter().enumerate() {
-        let packet = context.run.scenario.flow[flow.group].tcp.mss.as_bytes() + HEADERS;
+    for id in 0..context.run.network.flows.len() {
+        let packet = context.mss(id) + context.headers(id);
         for link in context.data_path(id) {
             largest[*link] = packet.max(largest[*link]);
         }
@@ -276,10 +279,11 @@ fn queues_below_a_packet(context: &Context<'_>, links: &[LinkSummary]) -> Vec<Wa
     too_small.collect()
 }
 
-/// The largest window that the receiver can offer; `None` if it is unlimited and scaled.
-fn window_bytes(tcp: &longhaul_scenario::TcpSpec) -> Option<f64> {
-    let unscaled = (!tcp.window_scaling).then_some(f64::from(u16::MAX));
-    let buffer = tcp.largest_window().map(|bytes| bytes as f64);
+/// The largest window that the receiver can offer; `None` if it is unlimited and, with TCP, scaled.
+fn window_bytes(context: &Context<'_>, flow: &FlowSummary) -> Option<f64> {
+    let scales = context.quic(flow.id).is_some() || context.tcp(flow.id).window_scaling;
+    let unscaled = (!scales).then_some(f64::from(u16::MAX));
+    let buffer = context.largest_window(flow.id).map(|bytes| bytes as f64);
     match (buffer, unscaled) {
         (Some(buffer), Some(unscaled)) => Some(buffer.min(unscaled)),
         (buffer, unscaled) => buffer.or(unscaled),
@@ -287,16 +291,19 @@ fn window_bytes(tcp: &longhaul_scenario::TcpSpec) -> Option<f64> {
 }
 
 fn receive_buffer_message(context: &Context<'_>, flow: &FlowSummary) -> String {
-    let tcp = context.tcp(flow.id);
-    let (buffer, product) =
-        (window_bytes(tcp).unwrap_or_default(), bandwidth_delay_product(context, flow).unwrap_or_default());
+    let buffer = window_bytes(context, flow).unwrap_or_default();
+    let product = bandwidth_delay_product(context, flow).unwrap_or_default();
+    let remedy = match context.quic(flow.id) {
+        Some(_) => "stream_window and connection_window",
+        None if context.tcp(flow.id).window_scaling => "receive_buffer",
+        None => "receive_buffer and turn window_scaling on",
+    };
     format!(
         "the receive window of {} is smaller than the {} of payload that fill the path (bandwidth-delay product) and \
-         limits the flow to {:.2} Mbit/s (window/RTT); raise receive_buffer{}",
+         limits the flow to {:.2} Mbit/s (window/RTT); raise {remedy}",
         amount(buffer),
         amount(product),
         buffer * 8.0 / round_trip(context, flow) / 1e6,
-        if tcp.window_scaling { "" } else { " and turn window_scaling on" },
     )
 }
 

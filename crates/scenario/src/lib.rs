@@ -10,6 +10,7 @@ mod load;
 mod meant;
 mod middlebox;
 mod network;
+mod quic;
 mod shorthand;
 mod spec;
 mod tcp;
@@ -29,6 +30,7 @@ pub use middlebox::{
     PrematureAckSpec, SnoopSpec, SpacingSpec, SplitSpec, ThrottleSpec, TowardsSpec, WatermarkSpec,
 };
 pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, Way};
+pub use quic::{HandshakeSpec, QuicCongestion, QuicSpec, QuinnCongestion, TimeLimit, Transport};
 pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario,
 };

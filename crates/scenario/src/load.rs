@@ -6,7 +6,7 @@ use crate::meant::meant;
 use crate::shorthand;
 use crate::traces::{self, ReadTable};
 use crate::validate::{Key, Problem, validate};
-use crate::{AppSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, VERSION};
+use crate::{AppSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, Transport, VERSION};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toml::de::{DeTable, DeValue, ValueDeserializer};
@@ -63,6 +63,10 @@ pub fn load_with(
         linux::fill_in(&mut table);
         scenario = Scenario::deserialize(table)
             .map_err(|error| ScenarioError::new(source_name, in_plain_words(error.message())))?;
+    }
+    // Every default of a QUIC connection is part of what is run, as that of a TCP connection.
+    for flow in scenario.flow.iter_mut().filter(|flow| flow.transport == Transport::Quic) {
+        flow.quic.get_or_insert_default();
     }
     let problem = match validate(&scenario).into_iter().next() {
         None => traces::read_all(&mut scenario, source_name, read_parquet).err(),

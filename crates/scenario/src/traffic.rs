@@ -1,6 +1,6 @@
 //! The document's tables for flows: where, when, what.
 
-use crate::{AccessSpec, FlowInstance, TcpSpec, TimesSpec};
+use crate::{AccessSpec, FlowInstance, QuicSpec, TcpSpec, TimesSpec, Transport};
 use longhaul_traffic::{App, AppSpec, Ending, Setup};
 use longhaul_units::Duration;
 use schemars::JsonSchema;
@@ -54,12 +54,23 @@ pub struct FlowSpec {
     /// What the application does.
     #[serde(default)]
     pub app: AppSpec,
+    /// What carries the flow's data.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub transport: Transport,
     /// The connection's settings, at both ends.
     #[serde(default)]
     pub tcp: TcpSpec,
+    /// The same of a QUIC connection; only with transport "quic".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quic: Option<QuicSpec>,
 }
 
 impl FlowSpec {
+    /// The settings of its QUIC connections; `None` if it uses TCP.
+    pub fn quic(&self) -> Option<&QuicSpec> {
+        self.quic.as_ref().filter(|_| self.transport == Transport::Quic)
+    }
+
     /// The application of one of its flows in a run with `seed`.
     pub fn application(&self, flow: &FlowInstance, seed: u64) -> App {
         self.app.start(&Setup {

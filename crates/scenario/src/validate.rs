@@ -351,6 +351,45 @@ impl Checker {
         self.life(scenario, flow);
         self.app(flow);
         self.within("tcp", None, |check| check.tcp(&flow.tcp));
+        self.quic(scenario, flow);
+    }
+
+    /// QUIC, and what does not go together with it.
+    fn quic(&mut self, scenario: &Scenario, flow: &FlowSpec) {
+        let Some(quic) = flow.quic() else {
+            if flow.quic.is_some() {
+                self.problem(&["quic"], "has no effect: the flow uses TCP; add transport = \"quic\"");
+            }
+            return;
+        };
+        if flow.tcp != TcpSpec::default() {
+            self.problem(&["tcp"], "has no effect: the flow uses QUIC; its settings are in `quic`");
+        }
+        if let Err((key, message)) = quic.check() {
+            let place: &[&'static str] = if key.is_empty() { &[] } else { &[key] };
+            self.within("quic", None, |check| check.problem(place, message));
+        }
+        if flow.trace {
+            self.problem(&["trace"], "a trace is of TCP segments; a QUIC flow has none");
+        }
+        let throttle = scenario.middlebox.iter().find(|spec| matches!(spec, MiddleboxSpec::Throttle(_)));
+        if let Some(throttle) = throttle {
+            let message = format!(
+                "middlebox \"{}\" cannot throttle QUIC: it acts on TCP segments; give the rate to a link",
+                throttle.name()
+            );
+            self.problem(&["transport"], message);
+        }
+        let compressed = scenario.link.iter().find(|link| {
+            link.directions()
+                .iter()
+                .any(|direction| direction.serial.is_some_and(|line| line.compression().is_some()))
+        });
+        if let Some(link) = compressed {
+            let message =
+                format!("link \"{}\" compresses TCP headers, and has no form for QUIC packets", link.name);
+            self.problem(&["transport"], message);
+        }
     }
 
     /// Starts, stops and durations.

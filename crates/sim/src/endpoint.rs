@@ -37,6 +37,8 @@ pub(crate) enum Watch {
     Trace,
     /// The endpoint has one connection after the other: a packet may be of one that is no more.
     Ports,
+    /// It is one of a QUIC connection, which has a place of its own.
+    Quic,
 }
 
 /// One end of a flow's connection, as its settings say. Probes are a connection request and are always sent: with them

@@ -80,7 +80,7 @@ pub(crate) trait Observer {
     /// A packet was dropped, or will be lost on the wire at a time still to come.
     fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment, cause: DropCause);
     /// A packet is offered to a link that is watched: captured or monitored.
-    fn offered(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment);
+    fn offered(&mut self, now: Instant, link: usize, packet: &Packet, segments: &Segments);
 }
 
 pub(crate) struct Fabric {
@@ -230,7 +230,7 @@ impl Fabric {
         loop {
             let entry = &mut self.links[link];
             if entry.watched {
-                observer.offered(now, link, &packet, self.segments.get(&packet));
+                observer.offered(now, link, &packet, &self.segments);
             }
             let fate = match &mut entry.line {
                 None => entry.link.offer(now, &mut packet),

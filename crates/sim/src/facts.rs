@@ -1,6 +1,7 @@
 //! What the world knows at the end of its run; `longhaul_results` makes a summary of it.
 
 use crate::monitor::FlowMonitor;
+use crate::quic::QuicFlow;
 use crate::recorder::Capture;
 use crate::totals::Totals;
 use crate::world::World;
@@ -19,7 +20,7 @@ pub(crate) fn collect<'a>(world: &mut World<'a>) -> RunFacts<'a> {
         middleboxes: world.middlebox_facts(),
         data_packets_delivered: data_packets_delivered(world),
         drops_left_out: world.recorder.drops_left_out(),
-        warnings: vec![],
+        warnings: quic_warnings(world),
     }
 }
 
@@ -28,9 +29,10 @@ fn flow_facts(world: &World<'_>, flow: usize) -> FlowFacts {
     let totals = Totals::of(world, flow).since(&world.flow_baseline[flow]);
     let first = &world.endpoints[2 * world.first_connection(flow)];
     let (state, cwnd) = (flow_state(world, flow), world.cwnd_mean[flow]);
-    let several = world.reused[flow].is_some();
-    let unfinished = app.started() && !app.stopped() && app.finished().is_none();
-    let gave_up = !several && unfinished && state == State::Closed;
+    let several = spec.connections() > 1;
+    let quic = world.quic[flow].as_deref();
+    let gave_up = !several && unfinished(world, flow) && state == State::Closed;
+    let failure = quic.and_then(QuicFlow::failure).filter(|_| unfinished(world, flow));
     FlowFacts {
         app: AppFacts {
             kind: spec.name(),
@@ -41,8 +43,11 @@ fn flow_facts(world: &World<'_>, flow: usize) -> FlowFacts {
         },
         server_sends: spec.data_sender() == Side::Server,
         stack: None,
-        state: format!("{state:?}"),
-        failure: gave_up.then_some(FlowFailure::GaveUp),
+        state: quic.map_or_else(|| format!("{state:?}"), |quic| quic.state().to_string()),
+        failure: match failure {
+            Some(_) => Some(FlowFailure::Other),
+            None => gave_up.then_some(FlowFailure::GaveUp),
+        },
         sender: SenderFacts::from(&totals.sender),
         delivered: totals.delivered,
         arrived: totals.arrived,
@@ -55,6 +60,48 @@ fn flow_facts(world: &World<'_>, flow: usize) -> FlowFacts {
         probes: first.connection.congestion_control().probe().is_some(),
         failed_starts: world.failed_starts[flow],
     }
+}
+
+/// QUIC connections that ended otherwise than their applications wanted.
+fn quic_warnings(world: &World<'_>) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = vec![];
+    for (flow, quic) in world.quic.iter().enumerate() {
+        let failure = quic.as_ref().and_then(|quic| quic.failure()).filter(|_| unfinished(world, flow));
+        let Some(reason) = failure else { continue };
+        let instance = &world.network.flows[flow];
+        let group = &world.scenario.flow[instance.group].name;
+        if warnings.iter().any(|warning| warning.object == *group) {
+            continue;
+        }
+        warnings.push(Warning {
+            code: "quic_ended",
+            object: group.clone(),
+            message: format!(
+                "{}: the QUIC connection ended early: {reason}{}",
+                instance.name,
+                explained(reason)
+            ),
+        });
+    }
+    warnings
+}
+
+/// What lies behind a reason that quinn-proto gives.
+fn explained(reason: &str) -> &'static str {
+    if reason.contains("gaps") {
+        "; quinn-proto gives up a connection with more than 1024 pieces of a stream that wait for what is missing between them, \
+         which slow start's overshoot over a long fat path does: a smaller queue, a slow start that ends earlier (hystart++) or a \
+         congestion control with a rate of its own (bbr) avoids it"
+    } else if reason.contains("timed out") {
+        "; nothing arrived for its idle_timeout"
+    } else {
+        ""
+    }
+}
+
+fn unfinished(world: &World<'_>, flow: usize) -> bool {
+    let app = &world.apps[flow];
+    app.started() && !app.stopped() && app.finished().is_none()
 }
 
 /// State of the sender's connection; of several, whether any is open.
@@ -81,7 +128,8 @@ fn data_packets_delivered(world: &World<'_>) -> u64 {
     let counted = (0..world.apps.len()).flat_map(|flow| open_endpoints(world, flow));
     let received =
         counted.map(|endpoint| world.endpoints[endpoint].connection.stats().data_segments_received);
-    received.sum::<u64>() + ended.sum::<u64>()
+    let over_quic = world.quic.iter().flatten().map(|quic| quic.data_packets());
+    received.sum::<u64>() + ended.sum::<u64>() + over_quic.sum::<u64>()
 }
 
 /// The endpoints of a flow that have a connection.

@@ -9,6 +9,7 @@ mod line;
 mod middleboxes;
 mod monitor;
 mod packet;
+mod quic;
 mod recorder;
 mod run;
 mod streams;

@@ -1,6 +1,8 @@
 //! A packet of the simulation: a small handle that links hand on, and the segment that it stands for, which stays where
 //! it was put when it was sent.
 
+use crate::quic::{UDP_HEADERS, stand_in};
+use longhaul_quic::Datagram;
 use longhaul_segment::{Ecn, Segment};
 use std::net::IpAddr;
 
@@ -50,6 +52,8 @@ pub(crate) struct Hosts {
 pub(crate) struct Segments {
     slots: Vec<Segment>,
     free: Vec<u32>,
+    /// UDP datagrams, beside the slots of packets that are such; empty as long as there are none.
+    datagrams: Vec<Option<Datagram>>,
 }
 
 impl Segments {
@@ -85,6 +89,33 @@ impl Segments {
         Some(Packet { to, weight, ..packet })
     }
 
+    /// Makes a packet of a UDP datagram.
+    pub fn packet_of(&mut self, to: u32, weight: u8, datagram: Datagram) -> Option<Packet> {
+        let (segment, ecn) = stand_in(&datagram);
+        let packet = self.packet(to, weight, |slot| {
+            *slot = segment;
+            Some(ecn)
+        })?;
+        let slot = packet.slot as usize;
+        if self.datagrams.len() <= slot {
+            self.datagrams.resize_with(slot + 1, || None);
+        }
+        let wire_len = UDP_HEADERS + datagram.bytes.len() as u32;
+        self.datagrams[slot] = Some(datagram);
+        Some(Packet { wire_len, ..packet })
+    }
+
+    /// The UDP datagram that a packet carries, if it is one.
+    #[inline]
+    pub fn datagram(&self, packet: &Packet) -> Option<&Datagram> {
+        self.datagrams.get(packet.slot as usize)?.as_ref()
+    }
+
+    /// The same, taken out.
+    pub fn take_datagram(&mut self, packet: &Packet) -> Option<Datagram> {
+        self.datagrams.get_mut(packet.slot as usize)?.take()
+    }
+
     #[cold]
     fn grow(&mut self) {
         self.free.push(self.slots.len() as u32);
@@ -106,6 +137,9 @@ impl Segments {
     /// Forgets the segment of a packet that has arrived or was dropped.
     #[inline]
     pub fn release(&mut self, packet: Packet) {
+        if let Some(datagram) = self.datagrams.get_mut(packet.slot as usize) {
+            *datagram = None;
+        }
         self.free.push(packet.slot);
     }
 }

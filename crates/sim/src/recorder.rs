@@ -2,7 +2,8 @@
 
 use crate::fabric::Observer;
 use crate::monitor::FlowMonitor;
-use crate::packet::{Hosts, Packet};
+use crate::packet::{Hosts, Packet, Segments};
+use crate::quic;
 use longhaul_path::DropCause;
 use longhaul_results::pcapng;
 use longhaul_results::{EventRow, SegmentKind, SegmentRow, Tables};
@@ -18,7 +19,14 @@ pub(crate) struct Captured {
     pub time: Instant,
     pub link: usize,
     pub packet: Packet,
-    pub segment: Segment,
+    content: Content,
+}
+
+/// What is kept of a captured packet.
+enum Content {
+    Tcp(Segment),
+    /// The first bytes of a UDP datagram's payload.
+    Udp(Box<[u8]>),
 }
 
 /// What became of a capture.
@@ -234,13 +242,15 @@ impl Recorder {
                 ..longhaul_segment::ip::Header::new(hosts.src, hosts.dst)
             };
             header.clear();
-            let written = longhaul_segment::wire::encode_headers(&ip, &captured.segment, &mut header)
-                .map_err(|why| why.to_string())
-                .and_then(|()| {
-                    writer
-                        .packet(tap, captured.time, &header, captured.packet.wire_len)
-                        .map_err(|why| why.to_string())
-                });
+            let encoded = match &captured.content {
+                Content::Tcp(segment) => longhaul_segment::wire::encode_headers(&ip, segment, &mut header),
+                Content::Udp(payload) => quic::encode(&ip, &captured.packet, payload, &mut header),
+            };
+            let written = encoded.map_err(|why| why.to_string()).and_then(|()| {
+                writer
+                    .packet(tap, captured.time, &header, captured.packet.wire_len)
+                    .map_err(|why| why.to_string())
+            });
             if let Err(why) = written {
                 capture.left_out.get_or_insert((0, why)).0 += 1;
             }
@@ -271,10 +281,14 @@ impl Observer for Recorder {
     }
 
     #[inline(never)]
-    fn offered(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment) {
+    fn offered(&mut self, now: Instant, link: usize, packet: &Packet, segments: &Segments) {
         self.monitored(link, packet, FlowMonitor::offered);
         if self.taps[link] {
-            self.captured.push(Captured { time: now, link, packet: *packet, segment: *segment });
+            let content = match segments.datagram(packet) {
+                None => Content::Tcp(*segments.get(packet)),
+                Some(datagram) => Content::Udp(quic::captured(datagram)),
+            };
+            self.captured.push(Captured { time: now, link, packet: *packet, content });
         }
     }
 }
@@ -282,7 +296,6 @@ impl Observer for Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Segments;
     use longhaul_segment::Ecn;
 
     /// URG has a pointer that a segment does not keep, and an IPv4 packet has at most 65,535 bytes: such packets cannot
@@ -298,7 +311,7 @@ mod tests {
                 Some(Ecn::NotEct)
             });
             let packet = packet.expect("it was written");
-            recorder.offered(Instant::ZERO, 0, &packet, segments.get(&packet));
+            recorder.offered(Instant::ZERO, 0, &packet, &segments);
         };
         capture(Flags::ACK, 1460);
         capture(Flags::URG, 1460);

@@ -110,7 +110,7 @@ impl Streams for FlowStreams<'_> {
 impl World<'_> {
     /// Calls a flow's application, takes note of what it has done, and serves the endpoints that it acted on: `first` before them, and
     /// not the one that is being served.
-    fn call(
+    pub fn call(
         &mut self,
         flow: usize,
         first: Option<usize>,
@@ -118,6 +118,11 @@ impl World<'_> {
         action: impl FnOnce(&mut App, &mut dyn Streams),
     ) {
         let instance = &self.network.flows[flow];
+        let before = (self.apps[flow].finished().is_some(), self.apps[flow].stopped());
+        if self.quic[flow].is_some() {
+            self.call_over_quic(flow, serving, action);
+            return self.take_note(flow, before);
+        }
         let base = 2 * instance.first_connection;
         let mut touched = std::mem::take(&mut self.touched);
         touched.extend(first.map(|endpoint| endpoint - base));
@@ -127,10 +132,20 @@ impl World<'_> {
             tcp: &self.scenario.flow[instance.group].tcp,
             touched,
         };
-        let app = &mut self.apps[flow];
-        let (was_finished, was_stopped) = (app.finished().is_some(), app.stopped());
-        action(app, &mut streams);
+        action(&mut self.apps[flow], &mut streams);
         let mut touched = streams.touched;
+        self.take_note(flow, before);
+        for endpoint in touched.drain(..).map(|place| base + place) {
+            if Some(endpoint) != serving {
+                self.serve(endpoint, true);
+            }
+        }
+        self.touched = touched;
+    }
+
+    /// Takes note of what an application has done: before, it was finished, it was stopped.
+    fn take_note(&mut self, flow: usize, (was_finished, was_stopped): (bool, bool)) {
+        let (app, instance) = (&mut self.apps[flow], &self.network.flows[flow]);
         if let Some(took) = app.take_page() {
             self.recorder.event(self.now, "page", Some(flow), None, took.as_secs_f64());
         }
@@ -143,12 +158,6 @@ impl World<'_> {
         }
         let wake = app.wake();
         self.fabric.timeline.set(self.app_component(flow), wake);
-        for endpoint in touched.drain(..).map(|place| base + place) {
-            if Some(endpoint) != serving {
-                self.serve(endpoint, true);
-            }
-        }
-        self.touched = touched;
     }
 
     /// It is time for an application to start, to go on, or to stop.

@@ -5,6 +5,7 @@ use crate::fabric::{Arrival, Delivery, Fabric};
 use crate::middleboxes::Node;
 use crate::monitor::FlowMonitor;
 use crate::packet::{Hosts, Packet};
+use crate::quic::QuicFlow;
 use crate::recorder::{Capture, Recorder};
 use crate::streams::{NO_GOAL, Reused};
 use crate::timeline::Timeline;
@@ -47,6 +48,8 @@ pub(crate) struct World<'a> {
     pub network: &'a Network,
     pub fabric: Fabric,
     pub endpoints: Vec<Endpoint>,
+    /// The QUIC connection of each flow that has one.
+    pub quic: Vec<Option<Box<QuicFlow>>>,
     pub apps: Vec<App>,
     /// Connections of flows that have one after the other.
     pub reused: Vec<Option<Box<Reused>>>,
@@ -75,6 +78,8 @@ pub(crate) struct World<'a> {
     pub goodput_max: Vec<Option<f64>>,
     link_samples: Vec<LinkSnapshot>,
     last_sample: Instant,
+    /// The standard library's instant for time zero, which QUIC counts from; which one it is changes nothing.
+    base: std::time::Instant,
 }
 
 /// Most packets that are gathered before they are handed to their endpoints.
@@ -125,6 +130,7 @@ impl<'a> World<'a> {
             network,
             fabric,
             endpoints: Vec::with_capacity(2 * network.connection_flows.len()),
+            quic: vec![],
             apps: Vec::with_capacity(flows),
             reused: Vec::with_capacity(flows),
             touched: vec![],
@@ -144,6 +150,7 @@ impl<'a> World<'a> {
             link_samples: vec![LinkSnapshot::default(); declared.len()],
             declared,
             last_sample: Instant::ZERO,
+            base: std::time::Instant::now(),
         };
         for flow in 0..flows {
             world.add_flow(flow, seed);
@@ -198,15 +205,18 @@ impl<'a> World<'a> {
         self.apps.push(app);
         let client_port = 1024 + (flow % 60_000) as u16;
         let pairs = spec.app.connections();
-        let reused = pairs > 1;
+        let quic = spec.quic();
+        let reused = pairs > 1 && quic.is_none();
+        self.quic
+            .push(quic.map(|quic| Box::new(QuicFlow::new(quic, pairs, seed, &instance.name, self.base))));
         self.reused.push(reused.then(|| Box::new(Reused::new(pairs, &instance.name, seed))));
         for pair in 0..pairs {
             for side in [Side::Client, Side::Server] {
                 let (local, remote) =
                     if side == Side::Client { (client_port, 80) } else { (80, client_port) };
                 let ports = Ports { local, remote };
-                let connection = if reused {
-                    // There is no connection before it is opened.
+                let connection = if reused || quic.is_some() {
+                    // There is no connection before it is opened, and none of TCP where QUIC stands in its place.
                     let cc = spec.tcp.congestion_control(0);
                     Connection::listen(spec.tcp.config(), cc, SeqNumber(0), ports)
                 } else {
@@ -232,6 +242,7 @@ impl<'a> World<'a> {
                     next_sample: Instant::FAR_FUTURE,
                     weight: spec.weight,
                     watch: match side {
+                        _ if quic.is_some() => Watch::Quic,
                         _ if reused => Watch::Ports,
                         side if spec.trace && side == data_side => Watch::Trace,
                         _ => Watch::Nothing,
@@ -368,7 +379,11 @@ impl<'a> World<'a> {
     #[cold]
     fn fire_ahead(&mut self, index: usize, due: Instant) {
         self.now = due;
-        self.endpoints[index].connection.handle_timeout(due);
+        if self.endpoints[index].watch == Watch::Quic {
+            self.quic_timeout(index);
+        } else {
+            self.endpoints[index].connection.handle_timeout(due);
+        }
         self.serve(index, false);
     }
 
@@ -380,7 +395,12 @@ impl<'a> World<'a> {
         endpoint.next_sample += self.scenario.run.sample;
         // The sample that ends the warm-up belongs to it.
         if at > Instant::ZERO + self.scenario.run.warmup {
-            self.cwnd_mean[self.network.flow_of(index)].add(endpoint.connection.cwnd() as f64);
+            let flow = self.network.flow_of(index);
+            let cwnd = match &self.quic[flow] {
+                Some(quic) => quic.window(if index % 2 == 0 { Side::Client } else { Side::Server }),
+                None => endpoint.connection.cwnd(),
+            };
+            self.cwnd_mean[flow].add(cwnd as f64);
         }
     }
 
@@ -394,8 +414,13 @@ impl<'a> World<'a> {
             self.fabric.segments.release(packet);
             return self.refuse(index, &segment);
         }
-        if endpoint.watch != Watch::Nothing && self.is_stray(index, &packet) {
-            return;
+        if endpoint.watch != Watch::Nothing {
+            if endpoint.watch == Watch::Quic {
+                return self.receive_datagram(packet, hand_over);
+            }
+            if self.is_stray(index, &packet) {
+                return;
+            }
         }
         let segment = self.fabric.segments.get(&packet);
         self.endpoints[index].connection.handle_segment(self.now, segment, packet.ecn);
@@ -445,7 +470,11 @@ impl<'a> World<'a> {
         endpoint.wake = if due <= self.now { Instant::FAR_FUTURE } else { due };
         self.fabric.timeline.set_first(component, endpoint.wake);
         if due <= self.now {
-            endpoint.connection.handle_timeout(self.now);
+            if endpoint.watch == Watch::Quic {
+                self.quic_timeout(index);
+            } else {
+                endpoint.connection.handle_timeout(self.now);
+            }
             self.serve(index, true);
         }
     }
@@ -453,6 +482,9 @@ impl<'a> World<'a> {
     /// Does all that an endpoint wants after an input: sends, tells the application, sets the timer.
     #[inline]
     pub fn serve(&mut self, index: usize, hand_over: bool) {
+        if self.endpoints[index].watch == Watch::Quic {
+            return self.serve_quic(index, hand_over);
+        }
         loop {
             self.transmit(index, hand_over);
             let connection = &mut self.endpoints[index].connection;
@@ -463,9 +495,16 @@ impl<'a> World<'a> {
             }
             self.tell_application(index, event, reached);
         }
+        let due = self.endpoints[index].connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        self.set_due(index, due);
+    }
+
+    /// The next timer of an endpoint is due at `due`.
+    #[inline]
+    pub fn set_due(&mut self, index: usize, due: Instant) {
         let component = self.endpoint_component(index);
         let endpoint = &mut self.endpoints[index];
-        endpoint.due = endpoint.connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        endpoint.due = due;
         if endpoint.due < endpoint.wake {
             endpoint.wake = endpoint.due;
             self.fabric.timeline.set(component, endpoint.due);
@@ -606,6 +645,15 @@ impl<'a> World<'a> {
 
     /// Counters and state of a flow that is one connection.
     fn connection_sample(&self, flow: usize) -> (FlowSample, FlowRow) {
+        if let Some(quic) = &self.quic[flow] {
+            let (totals, side) = (Totals::of(self, flow), self.data_side(flow));
+            let sample = FlowSample {
+                sent_bytes: totals.sender.data_bytes_sent,
+                received: totals.delivered,
+                retransmitted: totals.sender.retransmitted_segments,
+            };
+            return (sample, quic.row(side));
+        }
         let sender = &self.data_sender(flow).connection;
         let stats = sender.stats();
         let sample = FlowSample {

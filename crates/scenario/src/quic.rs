@@ -1,0 +1,410 @@
+//! The document's table for a QUIC connection's settings, and how it becomes an endpoint's.
+
+use crate::tcp::text_setting;
+use crate::{BufferSpec, InitialWindowSpec};
+use longhaul_cc::{Algorithm, Pacing, Setup, SlowStartKind, build, build_checked};
+use longhaul_quic::{AckFrequency, CongestionChoice, Credentials, Settings};
+use longhaul_units::{Duration, Limit, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What carries a flow's data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// TCP, set by `tcp`.
+    #[default]
+    Tcp,
+    /// QUIC (RFC 9000), set by `quic`: quinn-proto in virtual time.
+    Quic,
+}
+
+/// Who controls congestion on a QUIC connection: a congestion control of this list, or one of quinn-proto's own.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum QuicCongestion {
+    /// As for TCP.
+    Ours(Box<Algorithm>),
+    /// quinn-proto's own.
+    Quinns(QuinnCongestion),
+}
+
+/// Congestion controls of quinn-proto, for comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QuinnCongestion {
+    /// CUBIC (RFC 8312).
+    QuinnCubic,
+    /// An early BBR, which quinn calls experimental.
+    QuinnBbr,
+    /// NewReno (RFC 9002 section 7).
+    QuinnNewReno,
+}
+
+impl QuinnCongestion {
+    const NAMES: [(&'static str, QuinnCongestion); 3] = [
+        ("quinn_cubic", QuinnCongestion::QuinnCubic),
+        ("quinn_bbr", QuinnCongestion::QuinnBbr),
+        ("quinn_new_reno", QuinnCongestion::QuinnNewReno),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::NAMES.into_iter().find(|(_, congestion)| *congestion == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl QuicCongestion {
+    /// Its name in scenario files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            QuicCongestion::Ours(algorithm) => algorithm.name(),
+            QuicCongestion::Quinns(own) => own.name(),
+        }
+    }
+}
+
+impl Default for QuicCongestion {
+    fn default() -> Self {
+        QuicCongestion::Ours(Box::default())
+    }
+}
+
+impl<'de> Deserialize<'de> for QuicCongestion {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let own = QuinnCongestion::NAMES.into_iter().find(|(name, _)| value.as_str() == Some(name));
+        if let Some((_, own)) = own {
+            return Ok(QuicCongestion::Quinns(own));
+        }
+        Algorithm::deserialize(value).map(|ours| QuicCongestion::Ours(Box::new(ours))).map_err(|error| {
+            let quinns = QuinnCongestion::NAMES.map(|(name, _)| name).join(", ");
+            let known = error.to_string().replace("known are: ", &format!("known are: {quinns}, "));
+            serde::de::Error::custom(known)
+        })
+    }
+}
+
+impl JsonSchema for QuicCongestion {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "QuicCongestion".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A congestion control as for TCP, or one of quinn-proto's own.",
+            "anyOf": [
+                generator.subschema_for::<Algorithm>(),
+                { "type": "string", "enum": QuinnCongestion::NAMES.map(|(name, _)| name) },
+            ],
+        })
+    }
+}
+
+/// What a client knows of its server when it connects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HandshakeSpec {
+    /// Nothing: a full handshake with certificates.
+    #[default]
+    Full,
+    /// It has been there before: no certificates (RFC 8446 section 2.2).
+    Resumed,
+    /// The same, and what it has to say travels with its first flight (0-RTT, RFC 9001 section 4.6).
+    EarlyData,
+}
+
+/// A time, or never.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeLimit {
+    /// Never.
+    Off,
+    /// After so long.
+    After(Duration),
+}
+
+impl TimeLimit {
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(TimeLimit::Off);
+        }
+        text.parse().map(TimeLimit::After).map_err(|error: longhaul_units::UnitError| error.to_string())
+    }
+    fn from_count(_: i64) -> Option<Self> {
+        None
+    }
+    fn time(self) -> Option<Duration> {
+        match self {
+            TimeLimit::Off => None,
+            TimeLimit::After(time) => Some(time),
+        }
+    }
+}
+impl std::fmt::Display for TimeLimit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TimeLimit::Off => f.write_str("off"),
+            TimeLimit::After(time) => time.fmt(f),
+        }
+    }
+}
+text_setting!(
+    TimeLimit,
+    "\"off\" or a time as in \"30 s\"",
+    "A time, or \"off\" for never.",
+    ["30 s", "off"]
+);
+
+/// A QUIC connection's settings, at both ends. Bytes of windows are bytes of UDP payload where congestion is controlled, and
+/// bytes of streams where the receiver limits.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct QuicSpec {
+    /// Congestion control: as for TCP, but for those that open a connection with probes, or quinn-proto's own (`quinn_cubic`,
+    /// `quinn_bbr`, `quinn_new_reno`), which slow start, initial window and pacing do not concern.
+    pub congestion: QuicCongestion,
+    /// Slow start.
+    pub slow_start: SlowStartKind,
+    /// Initial window, in datagrams of `mtu` or in bytes.
+    pub initial_window: InitialWindowSpec,
+    /// Slow start threshold at the start; none means arbitrarily high.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh: Option<Limit>,
+    /// Pacing for congestion controls that set only a window; RFC 9002 section 7.7 asks for it.
+    pub pacing: Pacing,
+    /// Datagrams that may leave back to back after a pause when datagrams are paced.
+    pub pacing_burst: u32,
+    /// Round trip that is assumed before one is measured, 1 ms to 60 s: the first probe leaves after three of them
+    /// (RFC 9002 section 6.2.2).
+    pub initial_rtt: Duration,
+    /// Bytes that may arrive on a stream before they are read; packets are of one `mtu`. quinn's default is 1.25 MB.
+    pub stream_window: BufferSpec,
+    /// Bytes that may arrive on all streams of a connection before they are read.
+    pub connection_window: BufferSpec,
+    /// Bytes of all streams that a sender keeps until they are acknowledged. quinn's default is 10 MB.
+    pub send_buffer: BufferSpec,
+    /// Acknowledge at least every so many packets; other than 2 takes the ACK frequency extension, by which the sender asks the
+    /// receiver for it.
+    pub ack_every: u32,
+    /// Longest delay of an ACK; other than 25 ms takes the same extension.
+    pub ack_delay: Duration,
+    /// Packets sent later that must be acknowledged before one is lost, at least 3 (RFC 9002 section 6.1.1).
+    pub packet_threshold: u32,
+    /// A silent connection is kept alive by a packet after so long.
+    pub keep_alive: TimeLimit,
+    /// A connection on which nothing arrives for so long is given up.
+    pub idle_timeout: TimeLimit,
+    /// UDP payload of the first datagrams, 1200 to 65,507 bytes.
+    pub mtu: Size,
+    /// Largest UDP payload that is looked for by probes (RFC 8899); `mtu` itself for none.
+    pub mtu_discovery: Size,
+    /// Packets are ECN-capable (RFC 9000 section 13.4).
+    pub ecn: bool,
+    /// Bytes of the connection IDs, 0 to 20.
+    pub connection_id: u8,
+    /// What the client knows of the server.
+    pub handshake: HandshakeSpec,
+    /// Bytes of the server's certificates, which a full handshake carries, 100 B to 64 kB; a server sends at most three times what
+    /// it has received before it has seen that the client's address is real (RFC 9000 section 8.1).
+    pub certificates: Size,
+}
+
+impl Default for QuicSpec {
+    fn default() -> Self {
+        let settings = Settings::default();
+        let certificates = settings.credentials.certificates.iter().copied().map(u64::from).sum();
+        QuicSpec {
+            congestion: QuicCongestion::default(),
+            slow_start: SlowStartKind::default(),
+            initial_window: InitialWindowSpec::Fixed(Limit::Packets(10)),
+            initial_ssthresh: None,
+            pacing: Pacing::LINUX,
+            pacing_burst: settings.pacing_burst,
+            initial_rtt: settings.initial_rtt,
+            stream_window: BufferSpec::Unlimited,
+            connection_window: BufferSpec::Unlimited,
+            send_buffer: BufferSpec::Unlimited,
+            ack_every: 2,
+            ack_delay: DEFAULT_ACK_DELAY,
+            packet_threshold: settings.packet_threshold,
+            keep_alive: TimeLimit::Off,
+            idle_timeout: settings.idle_timeout.map_or(TimeLimit::Off, TimeLimit::After),
+            mtu: Size::from_bytes(u64::from(settings.mtu)),
+            mtu_discovery: Size::from_bytes(settings.mtu_discovery.map_or(0, u64::from)),
+            ecn: settings.ecn,
+            connection_id: settings.cid_length,
+            handshake: HandshakeSpec::Full,
+            certificates: Size::from_bytes(certificates),
+        }
+    }
+}
+
+/// RFC 9000 section 18.2, max_ack_delay.
+const DEFAULT_ACK_DELAY: Duration = Duration::from_millis(25);
+/// Bytes of UDP payload that every QUIC path carries (RFC 9000 section 14), and the most that IPv4 carries.
+const MTU: std::ops::RangeInclusive<u64> = 1200..=65_507;
+
+impl QuicSpec {
+    /// The largest window that a receiver offers a stream in bytes; `None` if it is unlimited.
+    pub fn largest_window(&self) -> Option<u64> {
+        let windows = [self.stream_window, self.connection_window].map(|window| window.bytes(self.mtu));
+        windows.into_iter().flatten().min()
+    }
+
+    /// The settings of an endpoint; those that [`QuicSpec::check`] accepts.
+    pub fn settings(&self) -> Settings {
+        let congestion = match &self.congestion {
+            QuicCongestion::Ours(algorithm) => {
+                let (algorithm, slow_start) = (Algorithm::clone(algorithm), self.slow_start.clone());
+                let setup = self.setup();
+                CongestionChoice::Policy(Arc::new(move |seed| {
+                    build_checked(&algorithm, &slow_start, &Setup { seed, ..setup })
+                }))
+            }
+            QuicCongestion::Quinns(QuinnCongestion::QuinnCubic) => CongestionChoice::QuinnCubic,
+            QuicCongestion::Quinns(QuinnCongestion::QuinnBbr) => CongestionChoice::QuinnBbr,
+            QuicCongestion::Quinns(QuinnCongestion::QuinnNewReno) => CongestionChoice::QuinnNewReno,
+        };
+        let usual = self.ack_every == 2 && self.ack_delay == DEFAULT_ACK_DELAY;
+        let certificates = vec![self.certificates.as_bytes() as u32];
+        let bytes = |size: Size| size.as_bytes() as u16;
+        Settings {
+            congestion,
+            pacing_burst: self.pacing_burst,
+            initial_rtt: self.initial_rtt,
+            stream_window: self.stream_window.bytes(self.mtu).unwrap_or(UNLIMITED),
+            connection_window: self.connection_window.bytes(self.mtu),
+            send_window: self.send_buffer.bytes(self.mtu),
+            ack_frequency: (!usual).then(|| AckFrequency {
+                threshold: self.ack_every.saturating_sub(1),
+                max_delay: Some(self.ack_delay),
+                reordering: self.packet_threshold.saturating_sub(1),
+            }),
+            packet_threshold: self.packet_threshold,
+            keep_alive: self.keep_alive.time(),
+            idle_timeout: self.idle_timeout.time(),
+            mtu: bytes(self.mtu),
+            mtu_discovery: (self.mtu_discovery != self.mtu).then(|| bytes(self.mtu_discovery)),
+            ecn: self.ecn,
+            cid_length: self.connection_id,
+            credentials: Credentials { certificates, ..Credentials::default() },
+            early_data: self.handshake == HandshakeSpec::EarlyData,
+            ..Settings::default()
+        }
+    }
+
+    fn setup(&self) -> Setup {
+        Setup {
+            mss: self.mtu.as_bytes(),
+            initial_window: self.initial_window.window(),
+            initial_ssthresh: self.initial_ssthresh,
+            pacing: self.pacing,
+            ..Setup::default()
+        }
+    }
+
+    /// What is wrong with these settings: the key, and what would be right.
+    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
+        for (key, size) in [("mtu", self.mtu), ("mtu_discovery", self.mtu_discovery)] {
+            if !MTU.contains(&size.as_bytes()) {
+                return Err((key, "a UDP payload of QUIC is from 1200 B to 65,507 B".to_string()));
+            }
+        }
+        if self.mtu_discovery < self.mtu {
+            let message = "MTU discovery looks above mtu; give mtu itself for no discovery";
+            return Err(("mtu_discovery", message.to_string()));
+        }
+        if !(100..=64_000).contains(&self.certificates.as_bytes()) {
+            return Err(("certificates", "certificates are 100 B to 64 kB in all".to_string()));
+        }
+        let windows = [
+            ("stream_window", self.stream_window),
+            ("connection_window", self.connection_window),
+            ("send_buffer", self.send_buffer),
+        ];
+        for (key, window) in windows {
+            if window.bytes(self.mtu).is_some_and(|bytes| bytes < self.mtu.as_bytes()) {
+                return Err((key, "a window or buffer holds at least one datagram of mtu".to_string()));
+            }
+        }
+        if self.ack_every == 0 {
+            return Err(("ack_every", "an ACK is for at least 1 packet".to_string()));
+        }
+        if self.ack_delay < Duration::from_millis(1) || self.ack_delay > Duration::from_secs(16) {
+            return Err(("ack_delay", "an ACK waits 1 ms to 16 s (RFC 9000 section 18.2)".to_string()));
+        }
+        if self.initial_rtt < Duration::from_millis(1) || self.initial_rtt > Duration::from_secs(60) {
+            return Err(("initial_rtt", "a round trip is assumed to take 1 ms to 60 s".to_string()));
+        }
+        for (key, limit) in [("keep_alive", self.keep_alive), ("idle_timeout", self.idle_timeout)] {
+            if limit.time().is_some_and(|time| time < Duration::from_millis(1)) {
+                return Err((key, "at least 1 ms, or \"off\"".to_string()));
+            }
+        }
+        if let QuicCongestion::Ours(algorithm) = &self.congestion {
+            algorithm.check().map_err(|message| ("congestion", message))?;
+            self.slow_start.check().map_err(|message| ("slow_start", message))?;
+            let policy =
+                build(algorithm, &self.slow_start, &self.setup()).map_err(|message| ("pacing", message))?;
+            if policy.probe().is_some() {
+                let (key, name) = match &**algorithm {
+                    Algorithm::Sttp(_) | Algorithm::SttpPractical(_) => ("congestion", algorithm.name()),
+                    _ => ("slow_start", self.slow_start.name()),
+                };
+                let message = format!(
+                    "{name} opens a connection with probes of its own: there is no place for them in QUIC's handshake"
+                );
+                return Err((key, message));
+            }
+        }
+        self.settings().check().map_err(|error| ("", error.to_string()))
+    }
+}
+
+/// The largest number that QUIC can write (RFC 9000 section 16): no limit.
+const UNLIMITED: u64 = (1 << 62) - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_quinns_but_for_windows_and_congestion_control() {
+        let settings = QuicSpec::default().settings();
+        let quinns = Settings::default();
+        assert_eq!(QuicSpec::default().check(), Ok(()));
+        assert_eq!((settings.mtu, settings.mtu_discovery), (quinns.mtu, quinns.mtu_discovery));
+        assert_eq!((settings.ack_frequency, settings.packet_threshold), (None, 3));
+        assert_eq!(settings.stream_window, UNLIMITED);
+    }
+
+    #[test]
+    fn congestion_reads_our_names_and_quinns() {
+        let read = |text: &str| toml::from_str::<QuicSpec>(text).map_err(|error| error.message().to_string());
+        let name = |text: &str| read(text).map(|quic| quic.congestion.name());
+        assert_eq!(name("congestion = \"quinn_bbr\""), Ok("quinn_bbr"));
+        assert_eq!(name("congestion = { kind = \"reno\", b = 0.3 }"), Ok("reno"));
+        let unknown = name("congestion = \"quinn_bb\"").unwrap_err();
+        assert!(
+            unknown
+                .starts_with("unknown congestion control \"quinn_bb\"; known are: quinn_cubic, quinn_bbr,")
+        );
+        let written = toml::to_string(&read("congestion = \"quinn_cubic\"").unwrap()).unwrap();
+        assert!(written.contains("congestion = \"quinn_cubic\""), "{written}");
+        assert_eq!(read(&written), read("congestion = \"quinn_cubic\""));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_key() {
+        let refused = |text: &str| toml::from_str::<QuicSpec>(text).unwrap().check().unwrap_err();
+        assert_eq!(refused("mtu = \"1000 B\"").0, "mtu");
+        assert_eq!(refused("mtu = \"1460 B\"").0, "mtu_discovery");
+        assert_eq!(refused("stream_window = \"100 B\"").0, "stream_window");
+        assert_eq!(refused("ack_every = 0").0, "ack_every");
+        assert_eq!(refused("slow_start = \"packet_pair\"").0, "slow_start");
+        let (key, message) = refused("congestion = \"sttp_practical\"");
+        assert_eq!(key, "congestion");
+        assert!(message.contains("probes of its own"), "{message}");
+        let (_, message) = refused("packet_threshold = 2");
+        assert!(message.contains("the packet threshold must be at least 3"), "{message}");
+    }
+}
