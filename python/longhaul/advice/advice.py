@@ -151,8 +151,13 @@ class Advice:
 
     @property
     def idle(self) -> list[Row]:
-        """The rows that do nothing, or whose effect cannot be told from none."""
-        return [row for row in self.rows if row.verdict in ("nothing", "uncertain")]
+        """The rows that do nothing."""
+        return [row for row in self.rows if row.verdict == "nothing"]
+
+    @property
+    def unsure(self) -> list[Row]:
+        """The rows whose effect is not certain with the seeds that they had."""
+        return [row for row in self.rows if row.verdict == "uncertain"]
 
     @property
     def worse(self) -> list[Row]:

@@ -193,7 +193,11 @@ def _print_idle(console: Console, found: object, show_all: bool) -> None:
     from ..advice import Advice
 
     assert isinstance(found, Advice)
-    for heading, rows in (("Does nothing", found.idle), ("Makes it worse", found.worse)):
+    for heading, rows in (
+        ("Not certain with these seeds; a larger --budget would show", found.unsure),
+        ("Does nothing", found.idle),
+        ("Makes it worse", found.worse),
+    ):
         if rows:
             console.print(f"\n[bold]{heading}[/bold]")
             for row in rows if show_all else rows[:_ROWS]:
