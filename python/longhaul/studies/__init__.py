@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from . import overview
 from .campaign import Campaign, plan
 from .drawing import draw_all, save_all
 from .judging import Judged, judge
@@ -59,4 +60,5 @@ def document(study: Study, out: Path, directory: Path) -> Path:
             outcomes.append(outcome(campaign))
     path = directory / f"{study.name}.md"
     write_markdown(outcomes, path, directory / study.name)
+    overview.write_record(outcomes, directory)
     return path

@@ -195,6 +195,8 @@ class Study:
     claims: Sequence[Claim] = ()
     #: Ids of the figures that stand at the top, the most important first.
     leading: Sequence[str] = ()
+    #: What the study asks, in a few words, for the page of all studies.
+    question: str = ""
     #: The largest difference without an explanation, in a sentence.
     gap: str = ""
     #: Scales that check the program only: their verdicts may rest on one seed.

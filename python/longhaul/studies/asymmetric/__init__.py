@@ -30,4 +30,5 @@ STUDY = Study(
     claims=CLAIMS,
     leading=("5.1", "6.2", "7.1"),
     gap=GAP,
+    question="How fast is TCP over a satellite whose return line has 9600 baud?",
 )

@@ -33,4 +33,5 @@ STUDY = Study(
     claims=CLAIMS,
     leading=("6.1", "6.8", "6.19"),
     gap=GAP,
+    question="Does HighSpeed TCP fill 1 Gbit/s over 100 ms, and what does it take from others?",
 )

@@ -30,4 +30,5 @@ STUDY = Study(
     claims=CLAIMS,
     leading=("6", "7", "map"),
     gap=GAP,
+    question="How many packets should a proxy acknowledge ahead of the destination?",
 )

@@ -29,4 +29,5 @@ STUDY = Study(
     claims=CLAIMS,
     leading=("4.8", "4.5", "4.1"),
     gap=GAP,
+    question="What does a shared connection over the satellite hop gain?",
 )

@@ -14,7 +14,7 @@ CLAIMS = (
     Claim("A PEP with SACK on the long hop gains nothing: it needs hours to fill the link.", ("S1b", "S1a", "S1c"), "It holds; when it first backs off depends on how slow start ended."),
     Claim("With a queue of 3000 the PEP gains nothing either.", ("S8b",), "A single flow gains: its access link, as fast as the split link, drops first."),
     Claim("Few flows gain most, up to a factor of 5.", ("S8e", "S8d"), "With access links of 1 Gbit/s a single flow behaves as printed."),
-    Claim("The PEP's local RED queue shrinks the senders' windows to 3 % and shares evenly.", ("S7b", "S3e", "S7a")),
+    Claim("The PEP's local RED queue shrinks the senders' windows to 3 % and shares evenly.", ("S7b", "S3e", "S7a"), "The ratio depends on the local queue; why single seconds of a flow vary more here is not explained."),
     Claim(
         "750 Pareto sources leave the link idle without the PEP (87 to 95 Mbit/s), and fill it with the PEP.", ("S9b", "S9c", "S9e", "S9f"),
         "Such sources always have data waiting: here and in ns-2.35 they fill the link without a PEP.",

@@ -282,6 +282,8 @@ def _many_pareto(results: Results) -> Judgement:
     """PEP with a local queue of 600, more than 500 flows."""
     table = results["pareto"]
     flows = [n for n in table.points("flows", mode="cubic", queue="droptail", packets=600) if n >= 750]
+    if not flows:
+        raise NotRun("pareto has no point of 750 flows and more with the PEP over a queue of 600 at this scale")
     values = {n: at(results, "pareto", "cubic", "droptail", 600, n) for n in flows}
     worst = max(values.values(), key=lambda value: abs(value - 95.4))
     judged = number(worst, 95.4, WITHIN)
@@ -294,6 +296,8 @@ def _none_pareto(paper: float, packets: int) -> Callable[[Results], Judgement]:
     def judge(results: Results) -> Judgement:
         table = results["pareto"]
         flows = [n for n in table.points("flows", mode="none", packets=packets) if n >= 750]
+        if not flows:
+            raise NotRun(f"pareto has no point of 750 flows and more over a queue of {packets} at this scale")
         each = [table.values(utilisation, mode="none", queue="droptail", packets=packets, flows=n) for n in flows]
         return over_seeds(
             [sum(values) / len(values) for values in zip(*each, strict=True)], paper, WITHIN, unit="Mbit/s"
@@ -312,7 +316,11 @@ def _gain_pareto(results: Results) -> Judgement:
     gains: dict[Any, float] = {}
     for queue in ("red", "droptail"):
         pep = table.series(utilisation, "packets", mode="cubic", queue=queue, flows=750)
-        gains |= {f"{queue} {p}": pep[p] / at(results, "pareto", "none", "droptail", p, 750) for p in pep}
+        gains |= {
+            f"{queue} {p}": pep[p] / at(results, "pareto", "none", "droptail", p, 750)
+            for p in pep
+            if table.has(mode="none", packets=p, flows=750)
+        }
     return number(max(gains.values()), 1.2, 0.05, unit="times at most")
 
 
