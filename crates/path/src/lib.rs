@@ -4,6 +4,8 @@
 //! segment in virtual time and a real frame on the wall clock.
 
 mod backlog;
+mod config;
+mod demand;
 pub mod histogram;
 pub mod link;
 pub mod loss;
@@ -12,12 +14,19 @@ pub mod queue;
 pub mod random;
 pub mod schedule;
 pub mod serial;
+mod stats;
+pub mod transmitter;
+mod wire;
 
+pub use config::{LinkConfig, Reordering};
+pub use demand::DemandSpec;
 pub use histogram::Histogram;
-pub use link::{DropCause, Fate, Link, LinkConfig, LinkStats, Reordering};
+pub use link::{Fate, Link};
 pub use loss::{LossModel, LossPlace, LossSpec};
 pub use packet::Packet;
 pub use queue::QueueSpec;
 pub use random::Random;
 pub use schedule::{Change, Outage, OutageMode};
 pub use serial::{Framing, LineCoder, RohcSpec, SerialSpec, VjSpec};
+pub use stats::{DropCause, LinkStats};
+pub use transmitter::Grants;

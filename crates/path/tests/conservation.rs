@@ -47,6 +47,7 @@ fn link(queue: QueueSpec, seed: u64) -> Link<Numbered> {
         jitter: Duration::ZERO,
         reordering: None,
         serial: None,
+        demand: None,
     };
     Link::new(&config, seed, "link")
 }

@@ -179,6 +179,7 @@ fn simulate(spec: &RedSpec, ns2: &Ns2) -> (u64, f64) {
         jitter: Duration::ZERO,
         reordering: None,
         serial: None,
+        demand: None,
     };
     let mut link: Link<Frame> = Link::new(&config, 1, "link");
     let mut samples = ns2.samples.iter().peekable();

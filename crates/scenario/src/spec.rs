@@ -1,7 +1,7 @@
 //! The document's tables for the run and the network.
 
 use crate::{FlowSpec, MiddleboxSpec};
-use longhaul_path::{Change, LinkConfig, LossSpec, Outage, QueueSpec, Reordering, SerialSpec};
+use longhaul_path::{Change, DemandSpec, LinkConfig, LossSpec, Outage, QueueSpec, Reordering, SerialSpec};
 use longhaul_units::{Duration, Limit, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,6 +114,9 @@ macro_rules! with_link_settings {
             /// A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed,
             /// start and stop bits included.
             serial: SerialSpec,
+            /// Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was
+            /// asked for them is assigned, then they are sent at `rate`.
+            demand: DemandSpec,
         }
     };
 }
@@ -191,6 +194,7 @@ impl DirectionSpec {
             jitter: self.jitter.unwrap_or_default(),
             reordering: self.reordering,
             serial: self.serial,
+            demand: self.demand,
         })
     }
 }

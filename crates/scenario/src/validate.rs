@@ -255,6 +255,9 @@ impl Checker {
             None => self.problem(&[], "there is no delay; write for instance delay = \"250 ms\""),
             Some(delay) => self.delay("delay", delay),
         }
+        if let Some(Err((field, message))) = link.demand.map(|demand| demand.check()) {
+            self.problem(&["demand", field], message);
+        }
         if let Some(jitter) = link.jitter {
             self.delay("jitter", jitter);
         }

@@ -1,0 +1,54 @@
+//! Everything that makes a link.
+
+use crate::schedule::Schedule;
+use crate::{Change, DemandSpec, LossSpec, Outage, QueueSpec, SerialSpec};
+use longhaul_units::{Duration, Probability, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Some packets take longer and are overtaken.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reordering {
+    /// Probability that a packet takes longer.
+    pub probability: Probability,
+    /// How much longer.
+    pub delay: Duration,
+}
+
+/// Everything that makes a link.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// Rate of the transmitter; of a serial line, that at which it carries bytes of 8 bits.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Queue discipline.
+    pub queue: QueueSpec,
+    /// Loss without congestion.
+    pub loss: Option<LossSpec>,
+    /// Scripted changes of rate and delay.
+    pub changes: Vec<Change>,
+    /// Scripted outages.
+    pub outages: Vec<Outage>,
+    /// Extra delay, uniform between zero and this; packets keep their order.
+    pub jitter: Duration,
+    /// Random overtaking.
+    pub reordering: Option<Reordering>,
+    /// Framing and the like. With header compression, packets are offered by [`Link::offer_coded`].
+    pub serial: Option<SerialSpec>,
+    /// Capacity is assigned on request.
+    pub demand: Option<DemandSpec>,
+}
+
+impl LinkConfig {
+    /// Rate, delay and outages over time.
+    pub fn schedule(&self) -> Schedule {
+        Schedule::new(self.rate, self.delay, &self.changes, &self.outages)
+    }
+
+    /// Bytes that a packet of `len` bytes takes on the link where nothing is lost.
+    pub fn usual_len(&self, len: u32) -> u32 {
+        self.serial.map_or(len, |serial| serial.usual_len(len))
+    }
+}

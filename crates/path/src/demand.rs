@@ -1,0 +1,119 @@
+//! Capacity on request, as on the return link of a satellite network: a terminal asks for what has come into its queue, and the hub
+//! assigns it in a later frame. Volume based dynamic capacity (VBDC) and continuous rate assignment (CRA) of DVB-RCS2 (ETSI EN 301
+//! 545-2), for a terminal that gets all that it asks for.
+
+use crate::transmitter::Grants;
+use longhaul_units::{Duration, Instant, Rate, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of a link whose capacity is assigned on request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DemandSpec {
+    /// Length of a frame, above 0 and at most 10 s: requests go out and assignments begin at its boundaries.
+    #[serde(default = "superframe")]
+    pub frame: Duration,
+    /// Time from a request to the earliest beginning of what was assigned for it: a round trip to the hub, and its scheduling.
+    pub delay: Duration,
+    /// Capacity that the terminal has without asking, evenly over time; none if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant: Option<Rate>,
+}
+
+fn superframe() -> Duration {
+    Duration::from_micros(26_500)
+}
+
+impl DemandSpec {
+    /// What is wrong with it.
+    ///
+    /// # Errors
+    /// The setting, and what would be right.
+    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        if self.frame.is_zero() || self.frame > Duration::from_secs(10) {
+            return Err(("frame", "a frame is longer than 0 s and at most 10 s long"));
+        }
+        if self.delay > Duration::from_secs(3600) {
+            return Err(("delay", "the delay of an assignment is at most 1 h"));
+        }
+        if self.constant.is_some_and(Rate::is_zero) {
+            return Err(("constant", "capacity without asking is at least 1 bit/s; leave it out for none"));
+        }
+        Ok(())
+    }
+}
+
+/// A terminal that asks for capacity.
+pub(crate) struct Demand {
+    spec: DemandSpec,
+    /// When the capacity that needs no request is free again.
+    constant_free_at: Instant,
+}
+
+impl Demand {
+    pub fn new(spec: DemandSpec) -> Self {
+        Demand { spec, constant_free_at: Instant::ZERO }
+    }
+
+    /// The first boundary of a frame that is not before `time`.
+    fn boundary(&self, time: Instant) -> Instant {
+        let frame = self.spec.frame.as_nanos().max(1);
+        Instant::from_nanos(time.as_nanos().div_ceil(frame).saturating_mul(frame))
+    }
+}
+
+impl Grants for Demand {
+    fn begin(&mut self, arrival: Instant, free_at: Instant, len: u32) -> Instant {
+        let requested = self.boundary(arrival);
+        let assigned = self.boundary(requested + self.spec.delay).max(free_at);
+        let Some(rate) = self.spec.constant else { return assigned };
+        let unasked = self.constant_free_at.max(free_at);
+        if unasked > assigned {
+            return assigned;
+        }
+        self.constant_free_at = unasked + rate.transmission_time(Size::from_bytes(u64::from(len)));
+        unasked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+    fn demand(constant: Option<Rate>) -> Demand {
+        let (frame, delay) = (Duration::from_millis(30), Duration::from_millis(600));
+        Demand::new(DemandSpec { frame, delay, constant })
+    }
+
+    /// Requests at multiples of 30 ms, assignments 600 ms (20 frames) later.
+    #[test]
+    fn a_packet_waits_for_the_request_and_for_the_assignment() {
+        let mut demand = demand(None);
+        assert_eq!(demand.begin(ms(0), ms(0), 1000), ms(600));
+        assert_eq!(demand.begin(ms(1), ms(601), 1000), ms(630));
+        assert_eq!(demand.begin(ms(30), ms(631), 1000), ms(631), "already assigned, behind the one before");
+        assert_eq!(demand.begin(ms(31), ms(632), 1000), ms(660));
+    }
+
+    /// 40 kbit/s are 1000 bytes in 200 ms: four of five packets that come together need not wait for an assignment.
+    #[test]
+    fn constant_capacity_needs_no_request() {
+        let mut demand = demand(Some(Rate::from_bps(40_000)));
+        let begins: Vec<Instant> = (0..5).map(|_| demand.begin(ms(5), ms(5), 1000)).collect();
+        assert_eq!(begins, [ms(5), ms(205), ms(405), ms(605), ms(630)]);
+    }
+
+    #[test]
+    fn settings_that_make_no_sense_are_named() {
+        let good = DemandSpec { frame: superframe(), delay: Duration::from_millis(500), constant: None };
+        assert_eq!(good.check(), Ok(()));
+        let field = |spec: DemandSpec| spec.check().unwrap_err().0;
+        assert_eq!(field(DemandSpec { frame: Duration::ZERO, ..good }), "frame");
+        assert_eq!(field(DemandSpec { delay: Duration::from_secs(3601), ..good }), "delay");
+        assert_eq!(field(DemandSpec { constant: Some(Rate::ZERO), ..good }), "constant");
+    }
+}

@@ -1,0 +1,310 @@
+use super::*;
+use crate::{Change, LossSpec, Outage, OutageMode, QueueSpec, Reordering};
+use longhaul_units::{Limit, Probability};
+use proptest::prelude::*;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Dummy {
+    id: u64,
+    len: u32,
+}
+impl Packet for Dummy {
+    fn wire_len(&self) -> u32 {
+        self.len
+    }
+    fn mark_congestion(&mut self) -> bool {
+        false
+    }
+    fn flow(&self) -> u64 {
+        0
+    }
+}
+
+fn config(queue: QueueSpec) -> LinkConfig {
+    LinkConfig {
+        rate: Rate::from_bps(8_000_000), // 1000 bytes take 1 ms
+        delay: Duration::from_millis(10),
+        queue,
+        loss: None,
+        changes: vec![],
+        outages: vec![],
+        jitter: Duration::ZERO,
+        reordering: None,
+        serial: None,
+        demand: None,
+    }
+}
+fn droptail(packets: u64) -> QueueSpec {
+    QueueSpec::Droptail { limit: Limit::Packets(packets) }
+}
+fn ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+/// Offers a packet, and carries or enqueues it as the link says.
+fn send(link: &mut Link<Dummy>, now: Instant, id: u64) -> Fate {
+    let mut packet = Dummy { id, len: 1000 };
+    let fate = link.offer(now, &mut packet);
+    match fate {
+        Fate::Arrives(at) => {
+            link.carry(at, packet);
+        }
+        Fate::Queue => link.enqueue(now, packet),
+        Fate::Dropped(_) | Fate::Lost(..) => {}
+    }
+    fate
+}
+
+/// Offers packets 0, 1, 2, ... all at time zero.
+fn send_many(link: &mut Link<Dummy>, count: u64) {
+    for id in 0..count {
+        send(link, ms(0), id);
+    }
+}
+
+/// Runs the link until nothing is left; arrivals as (ms, id).
+fn drain(link: &mut Link<Dummy>) -> Vec<(u64, u64)> {
+    let mut arrivals = vec![];
+    while link.next_event() < Instant::FAR_FUTURE {
+        let now = link.next_event();
+        while let Some(packet) = link.poll(now) {
+            arrivals.push((now.as_nanos() / 1_000_000, packet.id));
+        }
+    }
+    arrivals
+}
+
+#[test]
+fn packets_leave_one_after_the_other() {
+    let mut link = Link::new(&config(droptail(10)), 1, "link");
+    send_many(&mut link, 3);
+    assert_eq!(link.occupancy(ms(0)).packets, 3);
+    assert_eq!(link.occupancy(ms(2)).packets, 1);
+    assert_eq!(drain(&mut link), [(11, 0), (12, 1), (13, 2)]);
+}
+
+#[test]
+fn droptail_counts_the_packet_in_transmission() {
+    let mut link = Link::new(&config(droptail(2)), 1, "link");
+    let fates: Vec<bool> = (0..4).map(|id| matches!(send(&mut link, ms(0), id), Fate::Dropped(_))).collect();
+    assert_eq!(fates, [false, false, true, true]);
+    assert!(matches!(send(&mut link, ms(1), 4), Fate::Arrives(_)), "room again after one has left");
+    assert_eq!(link.stats(ms(1)).dropped, [2, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_limit_in_bytes_admits_what_fits() {
+    let spec = QueueSpec::Droptail { limit: Limit::Bytes("2500 B".parse().unwrap()) };
+    let mut link = Link::new(&config(spec), 1, "link");
+    let dropped = (0..4).filter(|id| matches!(send(&mut link, ms(0), *id), Fate::Dropped(_))).count();
+    assert_eq!(dropped, 2);
+}
+
+#[test]
+fn head_drop_pushes_out_the_oldest_waiting_packet() {
+    let mut link = Link::new(&config(QueueSpec::HeadDrop { limit: Limit::Packets(3) }), 1, "link");
+    send_many(&mut link, 5);
+    let dropped: Vec<u64> = link.take_dropped().map(|(packet, _)| packet.id).collect();
+    assert_eq!(dropped, [1, 2], "packet 0 is on the wire already");
+    assert_eq!(drain(&mut link), [(11, 0), (12, 3), (13, 4)]);
+}
+
+#[test]
+fn a_fade_loses_what_leaves_in_it_and_uses_the_capacity() {
+    let outages = vec![Outage {
+        start: Duration::from_micros(1500),
+        duration: Duration::from_millis(1),
+        mode: OutageMode::Drop,
+    }];
+    let mut link = Link::new(&LinkConfig { outages, ..config(droptail(10)) }, 1, "link");
+    send_many(&mut link, 3);
+    assert_eq!(drain(&mut link), [(11, 0), (13, 2)]);
+    assert_eq!(link.stats(ms(13)).dropped[DropCause::Outage as usize], 1);
+}
+
+#[test]
+fn a_shrinking_delay_does_not_reorder() {
+    let changes =
+        vec![Change { at: Duration::from_micros(1500), rate: None, delay: Some(Duration::from_millis(1)) }];
+    let mut link =
+        Link::new(&LinkConfig { changes, jitter: Duration::from_nanos(1), ..config(droptail(10)) }, 1, "x");
+    send_many(&mut link, 2);
+    assert_eq!(drain(&mut link).iter().map(|(_, id)| *id).collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn reordering_lets_later_packets_overtake() {
+    let reordering =
+        Some(Reordering { probability: Probability::new(0.5).unwrap(), delay: Duration::from_millis(5) });
+    let mut link = Link::new(&LinkConfig { reordering, ..config(droptail(100)) }, 1, "link");
+    send_many(&mut link, 50);
+    let ids: Vec<u64> = drain(&mut link).into_iter().map(|(_, id)| id).collect();
+    assert_eq!(ids.len(), 50);
+    assert!(ids.windows(2).any(|pair| pair[0] > pair[1]), "some packet was overtaken");
+}
+
+/// A line at 10 bits a byte with two bytes of framing: 1000 bytes take 1.2525 ms at 8 Mbit/s.
+#[test]
+fn a_serial_line_takes_longer() {
+    for queue in [droptail(10), QueueSpec::HeadDrop { limit: Limit::Packets(10) }] {
+        let spec = SerialSpec::default();
+        let rate = spec.data_rate(Rate::from_bps(8_000_000));
+        let mut link = Link::new(&LinkConfig { rate, serial: Some(spec), ..config(queue) }, 1, "link");
+        send_many(&mut link, 2);
+        let ends: Vec<u64> = std::iter::from_fn(|| {
+            let now = link.next_event();
+            link.poll(now).map(|_| now.as_nanos()).or((now < Instant::FAR_FUTURE).then_some(0))
+        })
+        .filter(|at| *at > 0)
+        .collect();
+        assert_eq!(ends, [11_252_500, 12_505_000]);
+        assert_eq!(link.stats(ms(20)).transmitted_bytes, 2004);
+    }
+}
+
+/// Headers shrink to 100 bytes; whoever follows a lost packet cannot be read.
+struct Shrinking {
+    lost: Vec<bool>,
+}
+impl LineCoder<Dummy> for Shrinking {
+    fn encode(&mut self, _start: Instant, _packet: &Dummy) -> u32 {
+        100
+    }
+    fn decode(&mut self, _departure: Instant) -> bool {
+        self.lost.is_empty()
+    }
+    fn lost(&mut self, noticed: bool) {
+        self.lost.push(noticed);
+    }
+}
+
+#[test]
+fn a_coder_decides_lengths_and_learns_of_losses() {
+    for (framing, noticed) in [(crate::Framing::Slip, false), (crate::Framing::Ppp, true)] {
+        let serial = Some(SerialSpec { framing, bits_per_byte: 8, ..SerialSpec::default() });
+        let loss = Some(LossSpec::Periodic { every: 3, first: None, count: Some(1), place: LossPlace::Wire });
+        let mut link = Link::new(&LinkConfig { serial, loss, ..config(droptail(10)) }, 1, "link");
+        let mut coder = Shrinking { lost: vec![] };
+        let fates: Vec<Fate> =
+            (0..4).map(|id| link.offer_coded(ms(0), &mut Dummy { id, len: 1000 }, &mut coder)).collect();
+        let len = 100 + u64::from(framing.bytes());
+        let arrives = |n: u64| Fate::Arrives(ms(10) + Duration::from_micros(n * len));
+        let gone = |cause, n: u64| Fate::Lost(cause, ms(0) + Duration::from_micros(n * len));
+        let (lost, unreadable) = (gone(DropCause::Loss, 3), gone(DropCause::Unreadable, 4));
+        assert_eq!(fates, [arrives(1), arrives(2), lost, unreadable]);
+        assert_eq!(coder.lost, [noticed]);
+    }
+}
+
+/// A packet that waits when a fade begins is lost in the fade, and one that has left before is not.
+#[test]
+fn losses_are_those_of_the_end_of_transmission() {
+    let outages = vec![Outage {
+        start: Duration::from_millis(2),
+        duration: Duration::from_millis(2),
+        mode: OutageMode::Drop,
+    }];
+    let mut link = Link::new(&LinkConfig { outages, ..config(droptail(10)) }, 1, "link");
+    let fates: Vec<Fate> = (0..5).map(|id| send(&mut link, ms(0), id)).collect();
+    let lost = |at| Fate::Lost(DropCause::Outage, ms(at));
+    assert_eq!(fates[1..4], [lost(2), lost(3), Fate::Arrives(ms(14))]);
+    assert_eq!([ms(1), ms(2), ms(3)].map(|now| link.lost_to_come(now)), [2, 1, 0]);
+    assert_eq!(link.stats(ms(1)).dropped_for(DropCause::Outage), 2);
+}
+
+#[test]
+fn waits_are_measured_until_transmission_begins() {
+    let mut link = Link::new(&config(droptail(10)), 1, "link");
+    link.measure_waits(ms(0));
+    send_many(&mut link, 3);
+    assert_eq!(link.waits().unwrap().mean(), Some(Duration::from_millis(1)), "0, 1 and 2 ms");
+}
+
+#[test]
+fn what_waits_at_either_end_of_the_measurement_counts_for_its_time_within() {
+    // Six packets of 1 ms each: from 2.5 to 4.5 ms, three wait for half a millisecond, two for one, one for half.
+    for queue in [droptail(10), QueueSpec::HeadDrop { limit: Limit::Packets(10) }] {
+        let mut link = Link::new(&config(queue), 1, "link");
+        send_many(&mut link, 6);
+        let half = Duration::from_micros(500);
+        while link.poll(ms(2) + half).is_some() {}
+        link.measure_waits(ms(2) + half);
+        while link.poll(ms(4) + half).is_some() {}
+        assert_eq!(link.waited_secs(ms(4) + half), 0.0015 + 0.002 + 0.0005);
+    }
+}
+
+proptest! {
+    /// Every packet offered is dropped with a cause, delivered, or still inside; the queue keeps to its limit; no
+    /// more leaves than the rate allows.
+    #[test]
+    fn packets_are_conserved(
+        gaps in proptest::collection::vec(0u64..3_000_000, 1..300),
+        limit in 1u64..20,
+        head_drop: bool,
+        loss in 0.0f64..0.3,
+        before_queue: bool,
+        seed: u64,
+    ) {
+        let limit = Limit::Packets(limit);
+        let queue = if head_drop { QueueSpec::HeadDrop { limit } } else { QueueSpec::Droptail { limit } };
+        let place = if before_queue { LossPlace::BeforeQueue } else { LossPlace::Wire };
+        let loss = Some(LossSpec::Random { probability: Probability::new(loss).unwrap(), place });
+        let mut link = Link::new(&LinkConfig { loss, ..config(queue) }, seed, "link");
+        let Limit::Packets(most) = limit else { unreachable!() };
+        let mut now = Instant::ZERO;
+        let mut received = vec![];
+        for (id, gap) in gaps.iter().enumerate() {
+            now += Duration::from_nanos(*gap);
+            while link.next_event() <= now {
+                let at = link.next_event();
+                received.extend(std::iter::from_fn(|| link.poll(at)).map(|packet: Dummy| packet.id));
+            }
+            send(&mut link, now, id as u64);
+            prop_assert!(link.occupancy(now).packets <= most);
+        }
+        let stats = link.stats(now);
+        prop_assert!(stats.transmitted_bytes <= 1000 * (now.as_nanos() / 1_000_000 + 1));
+        received.extend(drain(&mut link).iter().map(|(_, id)| *id));
+        let stats = link.stats(Instant::FAR_FUTURE);
+        prop_assert_eq!(stats.arrivals, gaps.len() as u64);
+        prop_assert_eq!(stats.arrivals, stats.delivered + stats.total_dropped());
+        prop_assert_eq!(stats.delivered, received.len() as u64);
+        prop_assert!(received.windows(2).all(|pair| pair[0] < pair[1]), "in order");
+    }
+}
+
+/// Frames of 30 ms, 600 ms from request to assignment: a request at once, an assignment at 600 ms, 1 ms for each packet, 10 ms of wire.
+/// What comes in the first frame is assigned a frame later. A queue that is asked packet by packet gives the same.
+#[test]
+fn packets_wait_until_capacity_is_assigned() {
+    for queue in [droptail(10), QueueSpec::HeadDrop { limit: Limit::Packets(10) }] {
+        let demand = crate::DemandSpec {
+            frame: Duration::from_millis(30),
+            delay: Duration::from_millis(600),
+            constant: None,
+        };
+        let mut link = Link::new(&LinkConfig { demand: Some(demand), ..config(queue) }, 1, "link");
+        send_many(&mut link, 2);
+        send(&mut link, ms(1), 2);
+        assert_eq!(link.occupancy(ms(599)).packets, 3);
+        assert_eq!(drain(&mut link), [(611, 0), (612, 1), (641, 2)]);
+        assert_eq!(link.stats(ms(641)).transmitted_bytes, 3000);
+    }
+}
+
+/// Capacity that comes from outside: here every transmission begins at a full second.
+#[test]
+fn a_link_takes_any_grants() {
+    struct Seconds;
+    impl crate::Grants for Seconds {
+        fn begin(&mut self, _arrival: Instant, free_at: Instant, _len: u32) -> Instant {
+            ms(free_at.as_nanos().div_ceil(1_000_000_000) * 1000)
+        }
+    }
+    let mut link = Link::with_grants(&config(droptail(10)), Some(Box::new(Seconds)), 1, "link");
+    for (at, id) in [(1, 0), (1, 1), (1500, 2)] {
+        send(&mut link, ms(at), id);
+    }
+    assert_eq!(drain(&mut link), [(1011, 0), (2011, 1), (3011, 2)]);
+}

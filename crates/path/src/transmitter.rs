@@ -1,0 +1,92 @@
+//! The transmitter of a link: it sends one packet after the other, at a constant rate, by a schedule of rates, or when it is granted
+//! capacity.
+
+use crate::schedule::Schedule;
+use longhaul_units::{Duration, Instant, Rate, Size};
+
+/// Capacity that somebody else assigns: a terminal of a satellite network, a cable modem, a radio cell.
+///
+/// A packet's turn must be known when it comes: it may depend on what has come before it, not on what comes later.
+pub trait Grants: Send {
+    /// A packet of `len` bytes came at `arrival`, and all before it will have been sent at `free_at`, which is not before `arrival`: the
+    /// earliest time at which its transmission may begin, not before `free_at`. Packets are asked for in the order of their
+    /// transmission.
+    fn begin(&mut self, arrival: Instant, free_at: Instant, len: u32) -> Instant;
+}
+
+/// What every packet touches.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Transmitter {
+    /// When it has sent all that was handed to it: of a link that knows departures on arrival what was accepted, of others the
+    /// packet under way.
+    pub free_at: Instant,
+    /// Transmission time of a packet of `last_len` bytes: most have the same length.
+    last_time: Duration,
+    /// No length where the rate changes.
+    last_len: u32,
+}
+
+/// How fast it is.
+pub(crate) struct Pace {
+    pub schedule: Schedule,
+    /// The rate at all times, if it never changes.
+    constant: Option<Rate>,
+    grants: Option<Box<dyn Grants>>,
+}
+
+impl Pace {
+    pub fn new(schedule: Schedule, rate: Rate, grants: Option<Box<dyn Grants>>) -> Self {
+        let constant = schedule.is_constant().then_some(rate);
+        Pace { schedule, constant, grants }
+    }
+    /// Neither rate nor propagation delay ever change, and nothing has to be asked for.
+    pub fn is_constant(&self) -> bool {
+        self.constant.is_some() && self.grants.is_none()
+    }
+    /// The rate at `now`: zero while the transmitter is stopped. Looks never go back in time.
+    pub fn rate_at(&mut self, now: Instant) -> Rate {
+        self.constant.unwrap_or_else(|| self.schedule.rate_at(now))
+    }
+    /// When the transmission of a packet may begin that came at `arrival`, if not before `start`.
+    #[cold]
+    pub fn granted(&mut self, arrival: Instant, start: Instant, len: u32) -> Instant {
+        match &mut self.grants {
+            None => start,
+            Some(grants) => grants.begin(arrival, start, len).max(start),
+        }
+    }
+}
+
+impl Transmitter {
+    pub const fn new() -> Self {
+        Transmitter { free_at: Instant::ZERO, last_time: Duration::ZERO, last_len: 0 }
+    }
+
+    /// The transmission time of a packet of `len` bytes, if it is at hand and the transmitter is idle.
+    #[inline]
+    pub fn idle_time(&self, now: Instant, len: u32) -> Option<Duration> {
+        (self.free_at <= now && self.last_len == len).then_some(self.last_time)
+    }
+
+    /// Transmits a packet of `len` bytes from `start` on, and says how long that takes.
+    #[inline]
+    pub fn send(&mut self, pace: &mut Pace, start: Instant, len: u32) -> Duration {
+        if self.last_len != len {
+            self.look_up(pace, start, len);
+        }
+        self.free_at = start + self.last_time;
+        self.last_time
+    }
+
+    #[cold]
+    fn look_up(&mut self, pace: &mut Pace, start: Instant, len: u32) {
+        self.last_time = match pace.constant {
+            Some(rate) => {
+                self.last_len = len;
+                rate.transmission_time(Size::from_bytes(u64::from(len)))
+            }
+            None => pace.schedule.transmission_end(start, len) - start,
+        };
+    }
+}

@@ -1,0 +1,73 @@
+//! The wire of a link: what happens to a packet between the end of its transmission and the far end. Loss, outages, propagation,
+//! jitter, reordering, in this order.
+
+use crate::schedule::Schedule;
+use crate::serial::LineCoder;
+use crate::{DropCause, LinkConfig, LossModel, Random, Reordering};
+use longhaul_units::{Duration, Instant};
+
+/// See above.
+pub(crate) struct Wire {
+    loss: Option<LossModel>,
+    /// The far end sees that a frame was damaged.
+    notices_damage: bool,
+    jitter: Duration,
+    reordering: Option<Reordering>,
+    /// For jitter and reordering.
+    random: Option<Random>,
+    last_arrival: Instant,
+}
+
+impl Wire {
+    /// The wire of a link, with its model of loss if that is on the wire.
+    pub fn new(config: &LinkConfig, loss: Option<LossModel>, seed: u64, name: &str) -> Self {
+        let draws = !config.jitter.is_zero() || config.reordering.is_some();
+        Wire {
+            loss,
+            notices_damage: config.serial.is_some_and(|serial| serial.framing.notices_damage()),
+            jitter: config.jitter,
+            reordering: config.reordering,
+            random: draws.then(|| Random::stream(seed, &format!("{name} jitter"))),
+            last_arrival: Instant::ZERO,
+        }
+    }
+
+    /// When a packet of `len` bytes whose transmission ends at `departure` is at the far end, or why it will never be.
+    pub fn cross<P>(
+        &mut self,
+        schedule: &mut Schedule,
+        departure: Instant,
+        len: u32,
+        coder: &mut impl LineCoder<P>,
+    ) -> Result<Instant, DropCause> {
+        if self.loss.as_mut().is_some_and(|model| model.is_lost(len)) {
+            coder.lost(self.notices_damage);
+            return Err(DropCause::Loss);
+        }
+        if schedule.in_fade(departure) {
+            coder.lost(false);
+            return Err(DropCause::Outage);
+        }
+        if !coder.decode(departure) {
+            return Err(DropCause::Unreadable);
+        }
+        Ok(self.arrival(departure + schedule.delay_at(departure)))
+    }
+
+    /// When a packet arrives that takes until `soonest` without jitter.
+    fn arrival(&mut self, soonest: Instant) -> Instant {
+        let mut arrival = soonest;
+        if let Some(random) = self.random.as_mut().filter(|_| !self.jitter.is_zero()) {
+            arrival += Duration::from_nanos(random.up_to(self.jitter.as_nanos()));
+        }
+        // Jitter and a delay that shrinks do not reorder: a wire is first in, first out.
+        arrival = arrival.max(self.last_arrival);
+        if let (Some(reordering), Some(random)) = (self.reordering, &mut self.random) {
+            if random.uniform() < reordering.probability.get() {
+                return arrival + reordering.delay;
+            }
+        }
+        self.last_arrival = arrival;
+        arrival
+    }
+}
