@@ -1,7 +1,9 @@
 //! Parameters of an algorithm: a plain struct whose JSON Schema is the one place for names, defaults, units, ranges
 //! and descriptions. Reading, checking and listing all go by that schema.
 
-use crate::registry::Parameter;
+use crate::slow_start::packet_pair::PacketPairParams;
+use crate::{Avoidance, CongestionControl, Setup, SlowStart, WindowBased};
+use longhaul_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,10 +21,116 @@ pub(crate) trait Spec: Default + Serialize + DeserializeOwned + JsonSchema + 'st
     /// One line on what it does.
     const SUMMARY: &'static str;
 
+    /// The response function of a congestion control with these parameters, if one is known.
+    fn response_function(&self, _met: &Conditions) -> Option<Formula> {
+        None
+    }
+
     /// Checks what a range in the schema cannot say.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
+}
+
+/// A fact sheet on one parameter.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parameter {
+    /// Key in scenario files.
+    pub name: String,
+    /// Value if it is not given, as one would write it.
+    pub default: String,
+    /// Unit of a bare number, or the words to choose from; empty if the value carries its unit.
+    pub unit: String,
+    /// Range of a number, in words; empty if there is none.
+    pub range: String,
+    /// What it does.
+    pub description: String,
+}
+
+/// What a response function is asked about: what a flow met.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Conditions {
+    /// Mean RTT.
+    pub rtt: Duration,
+    /// Least RTT.
+    pub rtt_min: Duration,
+    /// Congestion events for each data packet sent, above 0.
+    pub p: f64,
+    /// Segments that the receiver acknowledges at a time.
+    pub segments_per_ack: f64,
+}
+
+/// What a response function says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Formula {
+    /// Its name; `NAME_bps` is its metric.
+    pub name: &'static str,
+    /// Mean window in segments.
+    pub window: f64,
+}
+
+/// A slow start that any avoidance rule can be put beside.
+pub(crate) trait Compose {
+    /// Each pair is a type of its own, so that the connection's call is the only one that is not resolved when compiling.
+    fn compose<A: Avoidance>(&self, avoidance: A, setup: &Setup) -> Box<dyn CongestionControl>;
+    /// Its parameters if it measures with pairs of packets: for algorithms that begin so themselves.
+    fn packet_pair(&self) -> Option<&PacketPairParams> {
+        None
+    }
+}
+
+impl<P: SlowStartSpec> Compose for P {
+    fn compose<A: Avoidance>(&self, avoidance: A, setup: &Setup) -> Box<dyn CongestionControl> {
+        Box::new(WindowBased::new(avoidance, self.start(setup), setup))
+    }
+}
+
+/// Parameters of a congestion control algorithm.
+pub(crate) trait AlgorithmSpec: Spec {
+    /// The algorithm at the start of a connection: `slow_start.compose(rule, setup)` for an [`Avoidance`] rule.
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl>;
+}
+
+/// Parameters of a slow start policy.
+pub(crate) trait SlowStartSpec: Spec {
+    /// What they are the parameters of.
+    type Policy: SlowStart;
+    /// The policy at the start of a connection.
+    fn start(&self, setup: &Setup) -> Self::Policy;
+}
+
+/// Reads `"name"` or `{ kind = "name", .. }`; the table is returned without its `kind`.
+pub(crate) fn name_or_table<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+    what: &'static str,
+) -> Result<(String, Map<String, Value>), D::Error> {
+    struct Visitor(&'static str);
+    impl<'de> serde::de::Visitor<'de> for Visitor {
+        type Value = (String, Map<String, Value>);
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "the name of a {}, or a table with its name as `kind` and parameters", self.0)
+        }
+        fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
+            Ok((name.to_string(), Map::new()))
+        }
+        fn visit_map<M: serde::de::MapAccess<'de>>(self, mut entries: M) -> Result<Self::Value, M::Error> {
+            use serde::de::Error;
+            let mut table = Map::new();
+            while let Some((key, value)) = entries.next_entry::<String, Value>()? {
+                if table.insert(key.clone(), value).is_some() {
+                    return Err(M::Error::custom(format!("{key} is given twice")));
+                }
+            }
+            match table.remove("kind") {
+                Some(Value::String(kind)) => Ok((kind, table)),
+                Some(_) => Err(M::Error::custom(format!("`kind` must be the name of a {}", self.0))),
+                None => {
+                    Err(M::Error::custom(format!("a {} given as a table needs its name as `kind`", self.0)))
+                }
+            }
+        }
+    }
+    deserializer.deserialize_any(Visitor(what))
 }
 
 /// Checks every number against the range in its schema, then what the algorithm checks itself.

@@ -20,11 +20,11 @@ use crate::algorithms::vegas::VegasParams;
 use crate::algorithms::veno::VenoParams;
 use crate::algorithms::westwood::WestwoodParams;
 use crate::algorithms::yeah::YeahParams;
-use crate::params::{self, Spec};
+use crate::params::{self, AlgorithmSpec, Compose, Conditions, Formula, Parameter, Spec, name_or_table};
 use crate::slow_start::hystart::HystartParams;
 use crate::slow_start::packet_pair::PacketPairParams;
 use crate::slow_start::{hystart_pp::HystartPpParams, limited::LimitedParams, standard::StandardParams};
-use crate::{Avoidance, CongestionControl, Setup, SlowStart, WindowBased};
+use crate::{Avoidance, CongestionControl, Setup};
 use serde_json::{Map, Value};
 
 /// What a name in the registry stands for.
@@ -49,21 +49,6 @@ pub struct Entry {
     pub summary: &'static str,
     /// What can be set.
     pub parameters: Vec<Parameter>,
-}
-
-/// A fact sheet on one parameter.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Parameter {
-    /// Key in scenario files.
-    pub name: String,
-    /// Value if it is not given, as one would write it.
-    pub default: String,
-    /// Unit of a bare number, or the words to choose from; empty if the value carries its unit.
-    pub unit: String,
-    /// Range of a number, in words; empty if there is none.
-    pub range: String,
-    /// What it does.
-    pub description: String,
 }
 
 /// Makes an enum of parameter structs that reads from a bare name or from a table with `kind`; `each` is a method whose
@@ -104,6 +89,14 @@ macro_rules! kinds {
                 match self {
                     $(Self::$variant(params) => params::check(params),)+
                     $(Self::$hidden(params) => params::check(params),)?
+                }
+            }
+
+            /// The response function of these parameters, if one is known; none of a slow start.
+            pub fn response_function(&self, met: &Conditions) -> Option<Formula> {
+                match self {
+                    $(Self::$variant(params) => params.response_function(met),)+
+                    $(Self::$hidden(params) => params.response_function(met),)?
                 }
             }
 
@@ -203,13 +196,24 @@ kinds! {
     SlowStartKind, "slow start", Role::SlowStart, Standard;
     /// Puts an avoidance rule beside this slow start. Each pair is a type of its own, so that the connection's call
     /// is the only one that is not resolved when compiling.
-    each compose [<A: Avoidance>] (avoidance: A, setup: &Setup) params =>
-        Box::new(WindowBased::new(avoidance, params.start(setup), setup));
+    each compose [<A: Avoidance>] (avoidance: A, setup: &Setup) params => params.compose(avoidance, setup);
     Standard(StandardParams) = "standard",
     Limited(LimitedParams) = "limited",
     HystartPp(HystartPpParams) = "hystart++",
     Hystart(HystartParams) = "hystart",
     PacketPair(PacketPairParams) = "packet_pair",
+}
+
+impl Compose for SlowStartKind {
+    fn compose<A: Avoidance>(&self, avoidance: A, setup: &Setup) -> Box<dyn CongestionControl> {
+        SlowStartKind::compose(self, avoidance, setup)
+    }
+    fn packet_pair(&self) -> Option<&PacketPairParams> {
+        match self {
+            SlowStartKind::PacketPair(params) => Some(params),
+            _ => None,
+        }
+    }
 }
 
 /// All that is known, avoidance first, in the order of the tables above.
@@ -242,54 +246,6 @@ pub fn build_checked(
     setup: &Setup,
 ) -> Box<dyn CongestionControl> {
     algorithm.policy(slow_start, setup)
-}
-
-/// Parameters of a congestion control algorithm.
-pub(crate) trait AlgorithmSpec: Spec {
-    /// The algorithm at the start of a connection: `slow_start.compose(rule, setup)` for an [`Avoidance`] rule.
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl>;
-}
-
-/// Parameters of a slow start policy.
-pub(crate) trait SlowStartSpec: Spec {
-    /// What they are the parameters of.
-    type Policy: SlowStart;
-    /// The policy at the start of a connection.
-    fn start(&self, setup: &Setup) -> Self::Policy;
-}
-
-/// Reads `"name"` or `{ kind = "name", .. }`; the table is returned without its `kind`.
-pub(crate) fn name_or_table<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-    what: &'static str,
-) -> Result<(String, Map<String, Value>), D::Error> {
-    struct Visitor(&'static str);
-    impl<'de> serde::de::Visitor<'de> for Visitor {
-        type Value = (String, Map<String, Value>);
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            write!(f, "the name of a {}, or a table with its name as `kind` and parameters", self.0)
-        }
-        fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
-            Ok((name.to_string(), Map::new()))
-        }
-        fn visit_map<M: serde::de::MapAccess<'de>>(self, mut entries: M) -> Result<Self::Value, M::Error> {
-            use serde::de::Error;
-            let mut table = Map::new();
-            while let Some((key, value)) = entries.next_entry::<String, Value>()? {
-                if table.insert(key.clone(), value).is_some() {
-                    return Err(M::Error::custom(format!("{key} is given twice")));
-                }
-            }
-            match table.remove("kind") {
-                Some(Value::String(kind)) => Ok((kind, table)),
-                Some(_) => Err(M::Error::custom(format!("`kind` must be the name of a {}", self.0))),
-                None => {
-                    Err(M::Error::custom(format!("a {} given as a table needs its name as `kind`", self.0)))
-                }
-            }
-        }
-    }
-    deserializer.deserialize_any(Visitor(what))
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! What a connection tells its policy when it begins.
 
 use crate::Bytes;
-use crate::params::{self, Spec};
-use crate::registry::name_or_table;
+use crate::params::{self, Spec, name_or_table};
 use longhaul_units::{Duration, Limit, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -13,6 +13,10 @@ impl Metrics {
     pub fn set(&mut self, metric: Metric, value: impl Into<Option<f64>>) {
         self.0.push((metric.name(), value.into().filter(|value| value.is_finite())));
     }
+    /// Names and values of the metrics that have one, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+        self.0.iter().filter_map(|(name, value)| Some((*name, (*value)?)))
+    }
     /// The value of a metric, if there is one.
     pub fn get(&self, name: impl AsRef<str>) -> Option<f64> {
         let name = name.as_ref();

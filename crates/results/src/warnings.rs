@@ -334,10 +334,9 @@ fn far_from_formula(flow: &FlowSummary) -> Option<String> {
         return None;
     }
     let measured = flow.metrics.get(GOODPUT_BPS)?;
-    let formulas = [MATHIS_BPS, CUBIC_BPS, HIGHSPEED_BPS, SCALABLE_BPS, HYBLA_BPS, COMPOUND_BPS];
-    let applies =
-        |metric: Metric| Some((metric.name().trim_end_matches("_bps"), flow.predicted.get(metric)?));
-    let (name, formula) = formulas.into_iter().find_map(applies)?;
+    let bounds = [FAIR_SHARE_BPS, WINDOW_LIMIT_BPS].map(Metric::name);
+    let (name, formula) = flow.predicted.iter().find(|(name, _)| !bounds.contains(name))?;
+    let name = name.trim_end_matches("_bps");
     let factor = measured / formula;
     (!(1.0 / FAR..=FAR).contains(&factor)).then(|| {
         format!(

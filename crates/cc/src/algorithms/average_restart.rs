@@ -2,9 +2,8 @@
 //! from one segment comes only if that brings no ACK. R. J. Wade, K. Djemame and others, ICT 1998, as told in Wade's PhD
 //! thesis, Leeds 2000, section 2 (its contribution C1). All else is RFC 5681.
 
-use crate::params::Spec;
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::half_flight;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +38,7 @@ impl Spec for AverageRestartParams {
 }
 
 impl AlgorithmSpec for AverageRestartParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(AverageRestart { params: self.clone(), average: None }, setup)
     }
 }

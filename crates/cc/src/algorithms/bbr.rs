@@ -4,8 +4,7 @@
 
 use crate::draws::Draws;
 use crate::max_filter::MaxFilter;
-use crate::params::Spec;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::{
     Ack, Bytes, Congestion, CongestionControl, CongestionKind, Delivery, InitialWindow, Sent, Setup,
 };
@@ -71,7 +70,7 @@ impl Spec for BbrParams {
 }
 
 impl AlgorithmSpec for BbrParams {
-    fn policy(&self, _: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, _: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         Box::new(Bbr::new(self.clone(), setup))
     }
 }

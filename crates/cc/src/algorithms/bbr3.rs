@@ -9,8 +9,7 @@
 
 use crate::draws::Draws;
 use crate::max_filter::MaxFilter;
-use crate::params::Spec;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::{Ack, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Lost, Sent, Setup};
 use longhaul_units::{Duration, Instant, Rate};
 use schemars::JsonSchema;
@@ -96,7 +95,7 @@ impl Spec for Bbr3Params {
 }
 
 impl AlgorithmSpec for Bbr3Params {
-    fn policy(&self, _: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, _: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         Box::new(Bbr3::new(self.clone(), setup))
     }
 }

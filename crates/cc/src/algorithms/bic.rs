@@ -2,9 +2,8 @@
 //! Harfoush, I. Rhee: Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks, INFOCOM 2004; steps and
 //! names of parameters as in Linux, which is by the same authors and smooths the search near its end.
 
-use crate::params::Spec;
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::{half_flight, keep};
-use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,7 +61,7 @@ impl Spec for BicParams {
 }
 
 impl AlgorithmSpec for BicParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(Bic { params: self.clone(), last_max: None }, setup)
     }
 }

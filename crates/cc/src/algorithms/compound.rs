@@ -2,8 +2,8 @@
 //! K. Tan, J. Song, Q. Zhang, M. Sridharan: A Compound TCP Approach for High-speed and Long Distance Networks, INFOCOM 2006;
 //! draft-sridharan-tcpm-ctcp-02.
 
-use crate::params::Spec;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::closed_form;
+use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
 use crate::round_rtt::{RoundRtt, RttOfRound, queued_segments};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
 use longhaul_units::Duration;
@@ -56,10 +56,15 @@ impl Spec for CompoundParams {
     const NAME: &'static str = "compound";
     const SOURCE: &'static str = "Tan et al. 2006";
     const SUMMARY: &'static str = "Reno and a delay window that is scalable while the queue is short";
+
+    fn response_function(&self, met: &Conditions) -> Option<Formula> {
+        let window = closed_form::compound_response(self.alpha, self.beta, self.k, met.p);
+        Some(Formula { name: Self::NAME, window })
+    }
 }
 
 impl AlgorithmSpec for CompoundParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(Compound::new(self.clone()), setup)
     }
 }

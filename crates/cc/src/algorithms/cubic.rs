@@ -1,8 +1,8 @@
 //! CUBIC (RFC 9438): between congestion events the window is a cubic function of time, not of ACKs, so that flows of
 //! different round trip times grow alike; where Reno would be faster, the window follows an estimate of Reno's.
 
-use crate::params::Spec;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::closed_form;
+use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, CongestionKind, Counting, Cut, Setup, Window};
 use longhaul_units::{Duration, Instant};
 use schemars::JsonSchema;
@@ -100,10 +100,15 @@ impl Spec for CubicParams {
     const SOURCE: &'static str = "RFC 9438";
     const SUMMARY: &'static str =
         "the window is a cubic function of the time since the last congestion event";
+
+    fn response_function(&self, met: &Conditions) -> Option<Formula> {
+        let window = closed_form::cubic_response(self.c, self.beta, met.rtt, met.p);
+        Some(Formula { name: Self::NAME, window })
+    }
 }
 
 impl AlgorithmSpec for CubicParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(Cubic::new(self.clone()), setup)
     }
 }

@@ -1,8 +1,7 @@
 //! A policy that the program around the simulator brings along, for instance a class in Python. A scenario names it; the program
 //! registers a maker for that name before it reads the scenario.
 
-use crate::params::Spec;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::{CongestionControl, Setup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,7 +58,7 @@ impl Spec for ExternalParams {
 
 impl AlgorithmSpec for ExternalParams {
     /// Parameters without a maker have been refused by [`Spec::check`]; if they come this far all the same, they are Reno.
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         match self.maker() {
             Some(maker) => maker(setup),
             None => super::reno::RenoParams::default().policy(slow_start, setup),
@@ -70,7 +69,7 @@ impl AlgorithmSpec for ExternalParams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Algorithm, build};
+    use crate::{Algorithm, SlowStartKind, build};
 
     #[test]
     fn is_known_once_it_is_registered() {

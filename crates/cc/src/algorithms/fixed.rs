@@ -1,8 +1,7 @@
 //! A constant window that no loss, mark or timeout changes: what flow control alone would send (RFC 9293).
 //! For measuring a path, and for the closed form W / RTT.
 
-use crate::params::Spec;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::setup::in_bytes;
 use crate::{Ack, Bytes, Congestion, CongestionControl, Pacing, Setup};
 use longhaul_units::{Duration, Limit, Rate, Size};
@@ -41,7 +40,7 @@ impl Spec for FixedParams {
 }
 
 impl AlgorithmSpec for FixedParams {
-    fn policy(&self, _: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, _: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         let mut fixed = Fixed { given: self.window, window: 0, pacing: setup.pacing, srtt: Duration::ZERO };
         fixed.on_mss(setup.mss);
         Box::new(fixed)

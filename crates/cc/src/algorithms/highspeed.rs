@@ -3,9 +3,8 @@
 //! [`HighSpeedResponse`].
 
 use crate::closed_form::HighSpeedResponse;
-use crate::params::Spec;
+use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
 use crate::policy::keep;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,10 +103,14 @@ impl Spec for HighSpeedParams {
         }
         Ok(())
     }
+
+    fn response_function(&self, met: &Conditions) -> Option<Formula> {
+        Some(Formula { name: Self::NAME, window: self.response().window(met.p) })
+    }
 }
 
 impl AlgorithmSpec for HighSpeedParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         let rule = HighSpeed { params: self.clone(), response: self.response(), known: (0.0, 1.0) };
         slow_start.compose(rule, setup)
     }

@@ -2,9 +2,8 @@
 //! queue was. D. Leith, R. Shorten: H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004, and
 //! draft-leith-tcp-htcp-06.
 
-use crate::params::Spec;
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::{half_flight, keep};
-use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
 use longhaul_units::{Duration, Instant};
 use schemars::JsonSchema;
@@ -77,7 +76,7 @@ impl Spec for HtcpParams {
 }
 
 impl AlgorithmSpec for HtcpParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(Htcp::new(self.clone()), setup)
     }
 }

@@ -2,9 +2,9 @@
 //! Firrincieli: TCP Hybla: a TCP enhancement for heterogeneous networks, International Journal of Satellite Communications
 //! and Networking 22, 2004. The paper wants it with SACK, timestamps, and segments spaced in time (`pacing`).
 
-use crate::params::Spec;
+use crate::closed_form;
+use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
 use crate::policy::keep;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Growth, Setup, Window};
 use longhaul_units::Duration;
 use schemars::JsonSchema;
@@ -44,10 +44,15 @@ impl Spec for HyblaParams {
         }
         Ok(())
     }
+
+    /// rho goes by the least RTT.
+    fn response_function(&self, met: &Conditions) -> Option<Formula> {
+        Some(Formula { name: Self::NAME, window: closed_form::hybla_window(met.rtt_min, self.rtt0, met.p) })
+    }
 }
 
 impl AlgorithmSpec for HyblaParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(Hybla { params: self.clone(), rho: 1.0 }, setup)
     }
 }

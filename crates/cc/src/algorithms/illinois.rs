@@ -2,9 +2,8 @@
 //! the queue is short. S. Liu, T. Basar, R. Srikant: TCP-Illinois: A loss- and delay-based congestion control algorithm
 //! for high-speed networks, VALUETOOLS 2006 and Performance Evaluation 65, 2008.
 
-use crate::params::Spec;
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::{half_flight, keep};
-use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::round_rtt::{RoundRtt, RttOfRound};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
 use longhaul_units::Duration;
@@ -88,7 +87,7 @@ impl Spec for IllinoisParams {
 }
 
 impl AlgorithmSpec for IllinoisParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(Illinois::new(self.clone()), setup)
     }
 }

@@ -1,8 +1,8 @@
 //! Reno: additive increase, multiplicative decrease (RFC 5681), with both constants settable: AIMD(a, 1 - b).
 
-use crate::params::Spec;
+use crate::closed_form;
+use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
 use crate::policy::keep;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,10 +33,16 @@ impl Spec for RenoParams {
     const NAME: &'static str = "reno";
     const SOURCE: &'static str = "RFC 5681";
     const SUMMARY: &'static str = "one segment more each round trip, half the window upon loss (AIMD)";
+
+    fn response_function(&self, met: &Conditions) -> Option<Formula> {
+        let per_ack = if self.counting == Counting::Bytes { 1.0 } else { met.segments_per_ack };
+        let is_standard = self.a == 1.0 && self.b == 0.5;
+        is_standard.then(|| Formula { name: "mathis", window: closed_form::mathis_window(met.p, per_ack) })
+    }
 }
 
 impl AlgorithmSpec for RenoParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(Reno { params: self.clone() }, setup)
     }
 }

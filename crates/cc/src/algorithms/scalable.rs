@@ -1,9 +1,9 @@
 //! Scalable TCP: multiplicative increase, so that the time to recover from a loss is the same at every rate. T. Kelly:
 //! Scalable TCP: Improving Performance in Highspeed Wide Area Networks, ACM CCR 33(2), 2003.
 
-use crate::params::Spec;
+use crate::closed_form;
+use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
 use crate::policy::keep;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::{Ack, Avoidance, Bytes, Congestion, CongestionControl, Counting, Cut, Setup, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,10 +50,16 @@ impl Spec for ScalableParams {
     const SOURCE: &'static str = "Kelly 2003";
     const SUMMARY: &'static str =
         "a hundredth of a segment more per segment acknowledged, an eighth less upon loss";
+
+    fn response_function(&self, met: &Conditions) -> Option<Formula> {
+        let above = closed_form::scalable_window(self.a, self.b, met.p);
+        let reno = closed_form::mathis_window(met.p, 1.0);
+        Some(Formula { name: Self::NAME, window: if above > self.legacy_window { above } else { reno } })
+    }
 }
 
 impl AlgorithmSpec for ScalableParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(Scalable { params: self.clone() }, setup)
     }
 }

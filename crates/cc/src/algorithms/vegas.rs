@@ -2,8 +2,7 @@
 //! network. L. Brakmo, L. Peterson: TCP Vegas: End to End Congestion Avoidance on a Global Internet, IEEE JSAC 13(8), 1995,
 //! sections III-B and III-C. (Its retransmission by fine-grained timers, III-A, is loss recovery and not here.)
 
-use crate::params::Spec;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::round_rtt::{RoundRtt, RttOfRound, queued_segments};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Cut, Growth, Setup, Window};
 use longhaul_units::Duration;
@@ -91,7 +90,7 @@ impl Spec for VegasParams {
 }
 
 impl AlgorithmSpec for VegasParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(Vegas::new(self.clone()), setup)
     }
 }

@@ -1,9 +1,8 @@
 //! Veno: Reno that takes a loss while little is queued for a random one, and gives up only a fifth of the window for it. C. P. Fu,
 //! S. C. Liew: TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks, IEEE JSAC 21(2), 2003.
 
-use crate::params::Spec;
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::keep;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::round_rtt::queued_segments;
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
 use longhaul_units::Duration;
@@ -40,7 +39,7 @@ impl Spec for VenoParams {
 }
 
 impl AlgorithmSpec for VenoParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         let rule = Veno { params: self.clone(), base_rtt: Duration::MAX, backlog: 0.0 };
         slow_start.compose(rule, setup)
     }

@@ -2,9 +2,8 @@
 //! instead of a half. L. A. Grieco, S. Mascolo: Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP
 //! Congestion Control, ACM CCR 34(2), 2004.
 
-use crate::params::Spec;
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::{half_flight, keep};
-use crate::registry::{AlgorithmSpec, SlowStartKind};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, CongestionKind, Counting, Cut, Setup, Window};
 use longhaul_units::{Duration, Instant};
 use schemars::JsonSchema;
@@ -62,7 +61,7 @@ impl Spec for WestwoodParams {
 }
 
 impl AlgorithmSpec for WestwoodParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(Westwood::new(self.clone()), setup)
     }
 }

@@ -2,8 +2,7 @@
 //! answered by what was queued. A. Baiocchi, A. Castellani, F. Vacirca: YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007;
 //! constants as in the authors' implementation (Linux).
 
-use crate::params::Spec;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::round_rtt::{RoundRtt, RttOfRound, queued_segments};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Cut, Growth, Setup, Window};
 use longhaul_units::Duration;
@@ -63,7 +62,7 @@ impl Spec for YeahParams {
 }
 
 impl AlgorithmSpec for YeahParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
         slow_start.compose(Yeah::new(self.clone()), setup)
     }
 }

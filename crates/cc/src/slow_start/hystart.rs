@@ -2,8 +2,7 @@
 //! CUBIC: slow start ends when ACKs have come back to back for half a round trip (the train is as long as the path), or when
 //! the round trip has grown by an eighth (a queue builds up). Linux counts what is acked, without a limit.
 
-use crate::params::Spec;
-use crate::registry::SlowStartSpec;
+use crate::params::{SlowStartSpec, Spec};
 use crate::{Ack, Congestion, CongestionKind, Growth, Pacing, Setup, SlowStart, Window};
 use longhaul_units::{Duration, Instant};
 use schemars::JsonSchema;

@@ -2,8 +2,7 @@
 //! quarter of the pace (Conservative Slow Start, CSS); if the rise was jitter, slow start resumes.
 
 use super::standard::{Standard, StandardParams};
-use crate::params::Spec;
-use crate::registry::SlowStartSpec;
+use crate::params::{SlowStartSpec, Spec};
 use crate::{Ack, Congestion, Growth, Pacing, Setup, SlowStart, Window};
 use longhaul_units::Duration;
 use schemars::JsonSchema;

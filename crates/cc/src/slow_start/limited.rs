@@ -2,8 +2,7 @@
 //! so that a large window does not overshoot by as much again.
 
 use super::standard::{Standard, StandardParams};
-use crate::params::Spec;
-use crate::registry::SlowStartSpec;
+use crate::params::{SlowStartSpec, Spec};
 use crate::setup::in_bytes;
 use crate::{Ack, Bytes, Congestion, CongestionKind, Counting, Growth, Setup, SlowStart, Window};
 use longhaul_units::Limit;

@@ -3,9 +3,8 @@
 //! J. Hoe: Improving the Start-up Behavior of a Congestion Control Scheme for TCP, SIGCOMM 1996, section 3.1.
 
 use super::standard::{Standard, StandardParams};
-use crate::params::Spec;
+use crate::params::{SlowStartSpec, Spec};
 use crate::probe::{Probe, ProbeFilter, ProbeSide, Probed};
-use crate::registry::SlowStartSpec;
 use crate::{Ack, Congestion, Growth, Setup, SlowStart, Window};
 use longhaul_units::{Duration, Size};
 use schemars::JsonSchema;

@@ -1,8 +1,7 @@
 //! Standard slow start: one segment more for each segment acknowledged (RFC 5681 section 3.1, RFC 9293),
 //! counted by ACKs or by bytes (RFC 3465).
 
-use crate::params::Spec;
-use crate::registry::SlowStartSpec;
+use crate::params::{SlowStartSpec, Spec};
 use crate::{Ack, Congestion, CongestionKind, Counting, Growth, Setup, SlowStart, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,8 @@ use super::contest::Round;
 use super::{LEAST_SAFETY_WINDOW, MOST, Rival, Sttp};
 use crate::algorithms::cubic::CubicParams;
 use crate::algorithms::reno::RenoParams;
-use crate::registry::{Algorithm, SlowStartKind, build_checked};
+use crate::params::AlgorithmSpec;
+use crate::slow_start::standard::StandardParams;
 use crate::{Ack, Bytes, InitialWindow, Setup};
 use longhaul_units::{Duration, Instant, Limit, Size};
 
@@ -78,11 +79,9 @@ impl Sttp {
 
     /// Others fill the queue: from now on a window as theirs sets the rate, beginning with what was given up for nothing.
     fn contend(&mut self, ack: &Ack) {
-        let algorithm = match self.params.rival {
-            Rival::None => return,
-            Rival::Reno => Algorithm::Reno(RenoParams::default()),
-            Rival::Cubic => Algorithm::Cubic(CubicParams::default()),
-        };
+        if self.params.rival == Rival::None {
+            return;
+        }
         let rho = self.bucket.rho().max(self.rho_before_draining);
         let window = (rho * ack.srtt.as_secs_f64()).max(LEAST_SAFETY_WINDOW) * self.mss;
         let setup = Setup {
@@ -91,7 +90,12 @@ impl Sttp {
             initial_ssthresh: Some(Limit::Bytes(Size::from_bytes(window as Bytes))),
             ..Setup::default()
         };
-        self.rival = Some(build_checked(&algorithm, &SlowStartKind::default(), &setup));
+        let slow_start = StandardParams::default();
+        self.rival = match self.params.rival {
+            Rival::None => None,
+            Rival::Reno => Some(RenoParams::default().policy(&slow_start, &setup)),
+            Rival::Cubic => Some(CubicParams::default().policy(&slow_start, &setup)),
+        };
     }
 
     pub(super) fn follow_rival(&mut self, ack: &Ack) {

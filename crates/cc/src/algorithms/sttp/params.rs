@@ -1,9 +1,7 @@
 //! What can be set of STTP: every reading that the thesis leaves open, with the default that fits its numbers best.
 
 use super::{Rival, Scaling, Sttp};
-use crate::params::Spec;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
-use crate::slow_start::packet_pair::PacketPairParams;
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::token_bucket::TokenSource;
 use crate::{CongestionControl, Setup};
 use longhaul_units::Duration;
@@ -172,11 +170,8 @@ impl Spec for SttpParams {
 }
 
 impl AlgorithmSpec for SttpParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
-        let probe = match slow_start {
-            SlowStartKind::PacketPair(params) => params.clone(),
-            _ => PacketPairParams::default(),
-        };
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
+        let probe = slow_start.packet_pair().cloned().unwrap_or_default();
         Box::new(Sttp::new(self.clone(), probe, setup))
     }
 }

@@ -4,8 +4,7 @@
 
 use super::params::SttpParams;
 use super::{Rival, Sttp, TokenUnit};
-use crate::params::Spec;
-use crate::registry::{AlgorithmSpec, SlowStartKind};
+use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::slow_start::packet_pair::PacketPairParams;
 use crate::{CongestionControl, Setup};
 use longhaul_units::Duration;
@@ -85,11 +84,9 @@ impl Spec for PracticalParams {
 }
 
 impl AlgorithmSpec for PracticalParams {
-    fn policy(&self, slow_start: &SlowStartKind, setup: &Setup) -> Box<dyn CongestionControl> {
-        let probe = match slow_start {
-            SlowStartKind::PacketPair(params) => params.clone(),
-            _ => PacketPairParams { probes: 4, retries: 5, ..PacketPairParams::default() },
-        };
+    fn policy(&self, slow_start: &impl Compose, setup: &Setup) -> Box<dyn CongestionControl> {
+        let usual = || PacketPairParams { probes: 4, retries: 5, ..PacketPairParams::default() };
+        let probe = slow_start.packet_pair().cloned().unwrap_or_else(usual);
         Box::new(Sttp::new(self.0.clone(), probe, setup))
     }
 }
