@@ -30,3 +30,8 @@ pub use run::{
 /// Digest of the simulator's sources and of the versions of its dependencies: the same with every compiler and profile,
 /// another one as soon as a line changes that could change a result. It is written into `timing.json`.
 pub const PROGRAM: &str = env!("LONGHAUL_PROGRAM");
+
+/// The templates of docs/extending.md, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/extending.md")]
+pub struct Extending;
