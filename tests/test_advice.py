@@ -107,6 +107,16 @@ def test_unfinished_transfers_count_with_the_time_they_would_take():
     assert found.before["flow"].unfinished == (1, 1)
 
 
+def test_flows_of_quic_get_what_is_not_tcps():
+    example = Scenario.from_toml(longhaul_example("quic-geo"))
+    found = advise(example, seconds=None, runs=6)
+    assert not any("tcp" in path for row in found.rows for path in row.remedy.settings if path.startswith("flow.quic-"))
+
+
+def longhaul_example(name):
+    return (ROOT / "examples" / f"{name}.toml").read_text()
+
+
 def test_an_interval_of_few_values():
     assert interval([0.5]).low == -float("inf")
     found = interval([1.0, 2.0, 3.0])

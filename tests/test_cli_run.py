@@ -183,7 +183,7 @@ def test_list_and_schema(command):
         assert word in listed.out
     assert command("list", "nonsense").code == 2
     sweep = json.loads(command("schema").out)["properties"]["sweep"]
-    assert set(sweep["properties"]) == {"replications", "grid", "list"}
+    assert set(sweep["properties"]) == {"replications", "grid", "zip", "points", "list"}
     assert sweep["additionalProperties"] is False
     assert isinstance(json.loads(command("list", "--json").out), dict)
 

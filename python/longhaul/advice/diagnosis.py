@@ -117,7 +117,7 @@ class Diagnosis:
             f"flows wait for the receiver's window {shown} of their time",
             f"flows wait for the receiver's window {shown} of their time",
         )
-        unscaled = any(not section["tcp"]["window_scaling"] for section in self.sections)
+        unscaled = any(not section["tcp"]["window_scaling"] for section in self.sections if uses_tcp(section))
         self._put(
             "no window scaling",
             unscaled and window >= _WORTH,
@@ -238,6 +238,15 @@ class Diagnosis:
             f"the base RTT is {quantity(self.rtt, 's')}, most of it on one link",
             "no node between the hosts has room for a proxy" if not inner else "the path is short",
         )
+
+
+def uses_tcp(section: Mapping[str, Any]) -> bool:
+    """Whether a section's flows are of TCP: only those have its settings.
+
+    >>> uses_tcp({"transport": "quic", "quic": {}}), uses_tcp({"tcp": {}})
+    (False, True)
+    """
+    return "tcp" in section and section.get("transport", "tcp") == "tcp"
 
 
 def packets(value: object) -> int | None:

@@ -76,7 +76,7 @@ def _bound(found: Diagnosis, felt: Feeling, section: Mapping[str, Any], payload:
         starts = {float(flow["start_s"]) for flow in flows}
         # With one start for all, no order of service has a smaller mean than one after the other.
         turns = (count + 1) / 2 if len(starts) == 1 else 1.0
-        handshake = 0.0 if section["tcp"]["established"] else rtt
+        handshake = 0.0 if (section.get("tcp") or {}).get("established") else rtt
         return handshake + rtt / 2 + turns * read[0] * 8 / payload
     return rtt
 

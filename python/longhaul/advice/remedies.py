@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import toml
 from ..units import read_quantity
-from .diagnosis import ASKING, HEADERS, Diagnosis, packets
+from .diagnosis import ASKING, HEADERS, Diagnosis, packets, uses_tcp
 
 #: Who can be asked to change something, as `--can` has it.
 PLACES = ("sender", "receiver", "router", "proxy")
@@ -103,7 +103,8 @@ def _remedy(
 
 def _each(found: Diagnosis, key: str, value: Any, only: Callable[[Any], bool] | None = None) -> dict[str, Any]:
     """A setting of every group that is to be served."""
-    chosen = [section for section in found.sections if only is None or only(section)]
+    known = [section for section in found.sections if not key.startswith("tcp.") or uses_tcp(section)]
+    chosen = [section for section in known if only is None or only(section)]
     return {f"flow.{found.keys[section['name']]}.{key}": value for section in chosen}
 
 
