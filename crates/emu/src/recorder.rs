@@ -32,6 +32,7 @@ pub struct Recorder {
     samples: Vec<LinkSnapshot>,
     interval: Duration,
     next_sample: Instant,
+    last_sample: Instant,
     /// `None` once it is over.
     warmup_end: Option<Instant>,
     drop_events: usize,
@@ -55,6 +56,7 @@ impl Recorder {
             taps,
             interval: scenario.run.sample,
             next_sample: Instant::ZERO + scenario.run.sample,
+            last_sample: Instant::ZERO,
             warmup_end: Some(Instant::ZERO + scenario.run.warmup),
             drop_events: 0,
         }
@@ -77,7 +79,7 @@ impl Recorder {
         self.drop_events > MOST_DROP_EVENTS
     }
 
-    /// Takes a sample of all links.
+    /// Takes a sample of all links and middleboxes.
     pub fn sample(&mut self, now: Instant, world: &mut World) {
         for (number, link) in self.declared.iter().enumerate() {
             let link = world.link(*link);
@@ -85,6 +87,10 @@ impl Recorder {
             self.peaks[number] = self.peaks[number].max(peak);
             self.tables.links.extend(self.samples[number].row(link, now, number, peak));
             self.samples[number] = LinkSnapshot::of(link, now);
+        }
+        let span = now.since(std::mem::replace(&mut self.last_sample, now));
+        if !span.is_zero() {
+            world.sample_middleboxes(now, span, self.warmup_end.is_none(), &mut self.tables);
         }
     }
 }

@@ -6,12 +6,12 @@ use crate::connections::FIRST_OWN;
 use crate::rewrite::Read;
 use longhaul_middlebox::split::Plans;
 use longhaul_middlebox::{Established, Middlebox};
-use longhaul_results::{MiddleboxFacts, MiddleboxWatch};
+use longhaul_results::{MiddleboxFacts, MiddleboxWatch, Tables};
 use longhaul_scenario::{
     MiddleboxSpec, Network, Scenario, distributed_split, paced_hop, packet_middlebox, proxy_plan, proxy_tcp,
     single_split,
 };
-use longhaul_units::Instant;
+use longhaul_units::{Duration, Instant};
 
 /// The payload of a packet.
 pub(crate) type Payload = bytes::Bytes;
@@ -46,7 +46,7 @@ impl Stage {
                 .expect("all but proxies are made there"),
         };
         let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
-        let watch = MiddleboxWatch::new(&*inner, instance.own_connections.1 as usize);
+        let watch = MiddleboxWatch::new(&*inner);
         let compacts = matches!(spec, MiddleboxSpec::AckCompaction(_));
         let makes_anew = compacts || matches!(spec, MiddleboxSpec::AckFilter(_));
         let watched = instance.between[0].first().copied().filter(|_| inner.watches_queue());
@@ -76,6 +76,20 @@ impl Stage {
 
     pub fn begin_measuring(&mut self, now: Instant) {
         self.watch.begin_measuring(&mut *self.inner, now);
+    }
+
+    /// Looks at it, the scenario's one of this number, `span` after the last look.
+    pub fn sample(
+        &mut self,
+        number: usize,
+        now: Instant,
+        span: Duration,
+        measuring: bool,
+        tables: &mut Tables,
+    ) {
+        let (row, long_hops) = self.watch.sample(&*self.inner, number, now, span, measuring);
+        tables.middleboxes.push(row);
+        tables.long_hops.extend(long_hops);
     }
 
     pub fn facts(&self) -> MiddleboxFacts {

@@ -16,11 +16,11 @@ use crate::stage::{Payload, Stage};
 use longhaul_middlebox::{Departure, Event, Passing, QueueState, Verdict};
 use longhaul_path::link::Fate;
 use longhaul_path::{DropCause, Link};
-use longhaul_results::{Arrived, MiddleboxFacts};
+use longhaul_results::{Arrived, MiddleboxFacts, Tables};
 use longhaul_scenario::{DirectedLink, FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step};
 use longhaul_segment::{Segment, ip, wire};
 use longhaul_traffic::Side;
-use longhaul_units::{Instant, counters};
+use longhaul_units::{Duration, Instant, counters};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -476,6 +476,13 @@ impl World {
     /// What middleboxes have done.
     pub fn middleboxes(&self) -> Vec<MiddleboxFacts> {
         self.stages.iter().map(Stage::facts).collect()
+    }
+
+    /// Looks at all middleboxes, `span` after the last look.
+    pub fn sample_middleboxes(&mut self, now: Instant, span: Duration, measuring: bool, tables: &mut Tables) {
+        for (number, stage) in self.stages.iter_mut().enumerate() {
+            stage.sample(number, now, span, measuring, tables);
+        }
     }
 
     fn arrive(&mut self, frame: Frame) {

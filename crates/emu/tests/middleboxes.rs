@@ -26,6 +26,7 @@ fn summary_of(name: &str, text_of: &str) -> Value {
     // Whether the machine is too busy to be believed is not what is tested here.
     let output = run_scenario(&file, &out, &["--max-lateness", "10 s", "--max-standstill", "100 s"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(out.join("middleboxes.parquet").exists());
     std::fs::remove_file(file).unwrap();
     std::fs::remove_dir_all(out).unwrap();
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -176,6 +177,23 @@ fn a_split_at_two_nodes_hands_every_byte_on() {
         a_file_arrives_as_it_was(&format!("split-{name}"), &lossy);
         what_is_no_tcp_passes(&format!("split-{name}"), &chain(&split, ""));
     }
+}
+
+/// The results of a split have its own connection, in the summary and over time.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn the_long_hop_of_a_split_is_in_the_results() {
+    if !can_run(&[]) {
+        return;
+    }
+    let split = "[[middlebox]]\nkind = \"split\"\nat = \"hub\"\npeer = \"edge\"\n";
+    let summary = summary_of("long-hop", &chain(split, ""));
+    let ends = summary["middleboxes"][0]["long_hop"].as_array().unwrap();
+    // 300,000 bytes in segments of at most 1460.
+    let sent: f64 = ends.iter().map(|end| end["metrics"]["sent_packets"].as_f64().unwrap()).sum();
+    assert!(sent >= 206.0, "{ends:?}");
+    let mean = |end: &Value| end["metrics"]["cwnd_mean_bytes"].as_f64();
+    assert!(ends.iter().filter_map(mean).any(|bytes| bytes >= 1460.0), "{ends:?}");
 }
 
 /// Down the paced datagrams, up the thin line: each loses one packet in fifty, with an erasure code and without.

@@ -34,12 +34,12 @@ pub struct LongHopFacts {
 pub struct MiddleboxWatch {
     /// Its counters at the end of the warm-up.
     baseline: Vec<(&'static str, u64)>,
-    /// What was seen of its own connections before: those of the first node, then those of the second.
-    ends: Vec<LongHopEnd>,
+    /// What was seen of the ends of its own connections before, at its first node and at its second.
+    ends: Vec<[LongHopEnd; 2]>,
 }
 
 /// What was seen of one end of a connection over a long hop.
-#[derive(Clone, Default)]
+#[derive(Clone, Copy, Default)]
 struct LongHopEnd {
     /// Its counters at the end of the warm-up.
     baseline: Stats,
@@ -49,14 +49,17 @@ struct LongHopEnd {
 }
 
 impl MiddleboxWatch {
-    /// Of a middlebox with so many connections of its own.
-    pub fn new<B: Body>(middlebox: &dyn Middlebox<B>, own_connections: usize) -> Self {
-        let ends = vec![LongHopEnd::default(); 2 * own_connections];
-        MiddleboxWatch { baseline: middlebox.counters(), ends }
+    /// Of this middlebox.
+    pub fn new<B: Body>(middlebox: &dyn Middlebox<B>) -> Self {
+        MiddleboxWatch { baseline: middlebox.counters(), ends: vec![] }
     }
 
-    fn place(&self, own: &OwnConnection<'_>) -> usize {
-        own.port * (self.ends.len() / 2) + own.index
+    /// What was seen of an end. With real packets there may be more connections than the scenario's flows have.
+    fn end(&mut self, own: &OwnConnection<'_>) -> &mut LongHopEnd {
+        if own.index >= self.ends.len() {
+            self.ends.resize_with(own.index + 1, Default::default);
+        }
+        &mut self.ends[own.index][own.port]
     }
 
     /// What comes later is measured.
@@ -64,8 +67,7 @@ impl MiddleboxWatch {
         self.baseline = middlebox.counters();
         middlebox.begin_measuring(now);
         for own in middlebox.own_connections() {
-            let place = self.place(&own);
-            self.ends[place].baseline = *own.connection.stats();
+            self.end(&own).baseline = *own.connection.stats();
         }
     }
 
@@ -89,8 +91,7 @@ impl MiddleboxWatch {
         };
         let mut rows = vec![];
         for own in middlebox.own_connections() {
-            let place = self.place(&own);
-            rows.extend(self.ends[place].sample(now, span, measuring, number, &own));
+            rows.extend(self.end(&own).sample(now, span, measuring, number, &own));
         }
         (row, rows)
     }
@@ -104,7 +105,7 @@ impl MiddleboxWatch {
         own.retain(|own| own.connection.stats().data_segments_sent > 0);
         own.sort_by_key(|own| (own.index, own.port));
         let end = |own: &OwnConnection<'_>| {
-            let end = &self.ends[self.place(own)];
+            let end = self.ends.get(own.index).map_or(LongHopEnd::default(), |ends| ends[own.port]);
             let new = own.connection.stats().since(&end.baseline);
             LongHopFacts { connection: own.index, port: own.port, new, cwnd: end.cwnd }
         };

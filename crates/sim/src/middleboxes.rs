@@ -87,8 +87,7 @@ impl World<'_> {
             let spec = &self.scenario.middlebox[self.network.middleboxes[index].spec];
             let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
             let inner = build(self.scenario, self.network, index);
-            let own_connections = self.network.middleboxes[index].own_connections.1 as usize;
-            let watch = MiddleboxWatch::new(&*inner, own_connections);
+            let watch = MiddleboxWatch::new(&*inner);
             self.middleboxes.push(Node { inner, fails_at, watch });
             self.set_middlebox_timer(index);
         }
