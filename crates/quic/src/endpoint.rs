@@ -123,11 +123,35 @@ struct Outgoing {
     written: u64,
 }
 
+/// What was read of a stream out of order: all below `next`, and pieces above it, by begin with their end. quinn-proto hands out
+/// each byte once, so that pieces do not overlap.
+#[derive(Debug, Default)]
+struct Order {
+    next: u64,
+    above: BTreeMap<u64, u64>,
+}
+
+impl Order {
+    /// A piece was read. Returns the bytes that are now in order.
+    fn take(&mut self, offset: u64, length: u64) -> u64 {
+        let before = self.next;
+        self.above.insert(offset, offset + length);
+        while let Some(first) = self.above.first_entry().filter(|first| *first.key() <= self.next) {
+            self.next = self.next.max(first.remove());
+        }
+        self.next - before
+    }
+}
+
 struct Connection {
     inner: quinn_proto::Connection,
     shared: Shared,
     outgoing: BTreeMap<u64, Outgoing>,
     received: u64,
+    /// Data are read as they come.
+    unordered: bool,
+    /// What was read of each stream then.
+    order: BTreeMap<u64, Order>,
     stats: Stats,
     limits: LimitClock,
     /// When rate or tokens let the next datagram go.
@@ -266,6 +290,8 @@ impl Endpoint {
             shared,
             outgoing: BTreeMap::new(),
             received: 0,
+            unordered: self.settings.unordered,
+            order: BTreeMap::new(),
             stats: Stats::default(),
             limits,
             release: None,
@@ -761,10 +787,14 @@ impl Connection {
             return tell(Event::Readable(stream));
         }
         let mut recv = self.inner.recv_stream(stream);
-        let Ok(mut chunks) = recv.read(true) else { return };
+        let Ok(mut chunks) = recv.read(!self.unordered) else { return };
         let (mut bytes, mut end, mut reset) = (0, false, None);
         loop {
             match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) if self.unordered => {
+                    let order = self.order.entry(number(stream)).or_default();
+                    bytes += order.take(chunk.offset, chunk.bytes.len() as u64);
+                }
                 Ok(Some(chunk)) => bytes += chunk.bytes.len() as u64,
                 Ok(None) => {
                     end = true;
@@ -779,6 +809,9 @@ impl Connection {
         }
         let _ = chunks.finalize();
         self.received += bytes;
+        if end || reset.is_some() {
+            self.order.remove(&number(stream));
+        }
         if bytes > 0 || end {
             tell(Event::Received { stream, bytes, end });
         }
@@ -824,6 +857,41 @@ impl Connection {
         if outgoing.waiting == 0 && std::mem::take(&mut outgoing.finish) {
             // A stream that the peer has stopped is over already.
             let _ = send.finish();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Pieces in any order: what is in order is what lies below the first missing byte.
+        #[test]
+        fn pieces_are_put_in_order(lengths in prop::collection::vec(1u64..5, 1..20), seed in any::<u64>()) {
+            let mut begin = 0;
+            let mut pieces: Vec<(u64, u64)> = lengths
+                .iter()
+                .map(|length| {
+                    begin += length;
+                    (begin - length, *length)
+                })
+                .collect();
+            let mut state = seed | 1;
+            for index in (1..pieces.len()).rev() {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                pieces.swap(index, (state >> 33) as usize % (index + 1));
+            }
+            let (mut order, mut in_order) = (Order::default(), 0);
+            let mut have = vec![false; begin as usize];
+            for (offset, length) in pieces {
+                in_order += order.take(offset, length);
+                have[offset as usize..(offset + length) as usize].fill(true);
+                let expected = have.iter().take_while(|byte| **byte).count();
+                prop_assert_eq!(in_order, expected as u64);
+            }
+            prop_assert!(order.above.is_empty());
         }
     }
 }

@@ -72,6 +72,9 @@ pub struct Settings {
     pub connection_window: Option<u64>,
     /// Bytes of all streams that are kept for retransmission; `None` for no limit, 64 MiB with real packets.
     pub send_window: Option<u64>,
+    /// Data are read as they come and put in order outside of quinn-proto, which else gives a connection up once more than 1024
+    /// pieces of a stream wait for what is missing between them.
+    pub unordered: bool,
     /// Streams that a peer may have open at a time.
     pub max_streams: u32,
     /// Asks the peer to acknowledge more rarely; `None` for the usual two packets or 25 ms.
@@ -109,6 +112,7 @@ impl Default for Settings {
             stream_window: 1_250_000,
             connection_window: None,
             send_window: None,
+            unordered: false,
             max_streams: 100,
             ack_frequency: None,
             packet_threshold: 3,

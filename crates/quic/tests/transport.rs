@@ -237,6 +237,31 @@ proptest! {
     }
 }
 
+/// RFC 9002 section 7.3.1: slow start grows by the bytes acknowledged, so that the window doubles in a round trip though an ACK is
+/// for two packets: 12, 24, 48, ... kB. 400 kB take the handshake and six round trips.
+#[test]
+fn slow_start_doubles_the_window_in_a_round_trip() {
+    let (done, _) = fetch(ours("cubic"), ours("cubic"), path(100, 200, 0), 300, 400_000);
+    let took = seconds(done);
+    assert!((1.2..1.65).contains(&took), "{took} s");
+}
+
+/// Slow start overshoots a queue of one bandwidth-delay product at 50 Mbit/s and 600 ms by thousands of packets: quinn-proto gives
+/// the connection up, unless data are read as they come.
+#[test]
+fn too_many_gaps_end_a_connection_unless_data_are_read_as_they_come() {
+    for unordered in [false, true] {
+        let settings = Settings { unordered, ..ours("cubic") };
+        let (done, world) = fetch(settings.clone(), settings, path(50, 600, 0), 300, 60_000_000);
+        let gaps = |(_, _, event): &(Instant, _, Event)| match event {
+            Event::Lost { reason, closed } => !closed && reason.contains("too many gaps in stream buffer"),
+            _ => false,
+        };
+        assert_eq!(world.events.iter().flatten().any(gaps), !unordered);
+        assert_eq!(done.is_some(), unordered);
+    }
+}
+
 /// A burst of the initial window is not paced (RFC 9002 section 7.7), whatever small packets of the handshake left before it:
 /// what fits into it takes two round trips, and its bytes at the path's rate.
 #[test]

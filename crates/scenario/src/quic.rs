@@ -182,6 +182,9 @@ pub struct QuicSpec {
     pub connection_window: BufferSpec,
     /// Bytes of all streams that a sender keeps until they are acknowledged. quinn's default is 10 MB.
     pub send_buffer: BufferSpec,
+    /// The receiver takes data as they come and puts them in order itself. Otherwise quinn-proto does, and ends the connection once
+    /// more than 1024 pieces of a stream wait for what is missing between them: slow start's overshoot can do that.
+    pub unordered: bool,
     /// Acknowledge at least every so many packets; other than 2 takes the ACK frequency extension, by which the sender asks the
     /// receiver for it.
     pub ack_every: u32,
@@ -223,6 +226,7 @@ impl Default for QuicSpec {
             stream_window: BufferSpec::Unlimited,
             connection_window: BufferSpec::Unlimited,
             send_buffer: BufferSpec::Unlimited,
+            unordered: false,
             ack_every: 2,
             ack_delay: DEFAULT_ACK_DELAY,
             packet_threshold: settings.packet_threshold,
@@ -274,6 +278,7 @@ impl QuicSpec {
             stream_window: self.stream_window.bytes(self.mtu).unwrap_or(UNLIMITED),
             connection_window: self.connection_window.bytes(self.mtu),
             send_window: self.send_buffer.bytes(self.mtu),
+            unordered: self.unordered,
             ack_frequency: (!usual).then(|| AckFrequency {
                 threshold: self.ack_every.saturating_sub(1),
                 max_delay: Some(self.ack_delay),

@@ -90,8 +90,8 @@ fn quic_warnings(world: &World<'_>) -> Vec<Warning> {
 fn explained(reason: &str) -> &'static str {
     if reason.contains("gaps") {
         "; quinn-proto gives up a connection with more than 1024 pieces of a stream that wait for what is missing between them, \
-         which slow start's overshoot over a long fat path does: a smaller queue, a slow start that ends earlier (hystart++) or a \
-         congestion control with a rate of its own (bbr) avoids it"
+         which slow start's overshoot over a long fat path does; unordered = true avoids that, and so may a smaller queue or \
+         congestion control bbr3"
     } else if reason.contains("timed out") {
         "; nothing arrived for its idle_timeout"
     } else {

@@ -154,6 +154,25 @@ fn a_connection_that_dies_is_named() {
     assert_eq!(summary.flows[0].metrics.get("completion_time_s"), None);
 }
 
+/// Slow start's overshoot at 50 Mbit/s and 600 ms: quinn-proto ends the connection, the run names it and what helps, and it does.
+#[test]
+fn too_many_gaps_are_named_with_a_remedy_that_works() {
+    let link = "delay = \"300 ms\"\nrate = \"50 Mbit/s\"\nqueue = \"3.75 MB\"";
+    let flow = |quic: &str| {
+        format!("[[flow]]\napp = {{ kind = \"bulk\", size = \"50 MB\" }}\nquic = {{ {quic} }}\n")
+    };
+    let ended = run(&scenario(link, &flow("")));
+    let warning = ended.warnings.iter().find(|warning| warning.code == "quic_ended").expect("a warning");
+    assert!(warning.message.contains("too many gaps"), "{}", warning.message);
+    assert!(warning.message.contains("unordered = true"), "{}", warning.message);
+    assert_eq!(ended.flows[0].metrics.get("completion_time_s"), None);
+    for remedy in ["unordered = true", "congestion = \"bbr3\""] {
+        let done = run(&scenario(link, &flow(remedy)));
+        assert!(metric(&done.flows[0], "completion_time_s") < 25.0, "{remedy}");
+        assert!(done.warnings.iter().all(|warning| warning.code != "quic_ended"));
+    }
+}
+
 /// Proxies act on TCP; QUIC passes them as if they were not there.
 #[test]
 fn proxies_let_quic_pass() {
