@@ -194,7 +194,9 @@ def test_messages_hold_no_control_characters(command, scenario, tmp_path):
 def _process(*arguments: object) -> subprocess.Popen[str]:
     code = "from longhaul.cli import main; main()"
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    # Under nohup, SIGHUP is ignored by what it starts.
+    usual = lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)  # noqa: E731
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=usual)
 
 
 def _wait_for(happened, process):

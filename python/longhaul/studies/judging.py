@@ -133,6 +133,6 @@ def shortened(text: str, width: int) -> str:
     """
     if len(text) <= width:
         return text
-    cut = text[: width - 2]
-    place = max(cut.rfind("; "), cut.rfind(", "), cut.rfind(". "))
-    return (cut[:place] if place > width // 3 else cut.rpartition(" ")[0]) + " …"
+    # A separator may begin where the two characters of the mark will stand.
+    place = max(text[:width].rfind(separator) for separator in ("; ", ", ", ". "))
+    return (text[:place] if place > width // 3 else text[: width - 2].rpartition(" ")[0]) + " …"
