@@ -13,6 +13,9 @@ EMU_PROFILE ?= release
 SCALE  ?= quick
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
+# Tests share all cores; those with real packets (`--all`) are timed, and run one after another.
+PYTEST_OPTIONS ?= --numprocesses auto
+
 # A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
 SCRIPTS ?=
 

@@ -147,7 +147,7 @@ fn a_setting_that_both_directions_hide_is_refused() {
 }
 
 /// A value for each setting of a link: of what the schema lists for a direction, none may be missing here.
-const SETTINGS: [(&str, &str); 9] = [
+const SETTINGS: [(&str, &str); 10] = [
     ("rate", "\"1 Mbit/s\""),
     ("delay", "\"10 ms\""),
     ("queue", "{ kind = \"droptail\", limit = \"9 packets\" }"),
@@ -157,6 +157,7 @@ const SETTINGS: [(&str, &str); 9] = [
     ("outages", "[{ start = \"1 s\", duration = \"1 s\" }]"),
     ("changes", "[{ at = \"1 s\", rate = \"1 Mbit/s\" }]"),
     ("serial", "{ framing = \"ppp\" }"),
+    ("demand", "{ delay = \"600 ms\" }"),
 ];
 
 #[test]
