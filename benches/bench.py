@@ -315,7 +315,7 @@ def outcome_table(comparisons: list[Comparison]) -> list[list[str]]:
                 rows.append([
                     c.scenario.name, name, f"{result['data_packets_delivered']:,}", f"{100 * result['utilisation']:.2f}",
                     f"{100 * result['drop_rate']:.4f}", f"{100 * result['loss_rate']:.4f}",
-                    f"{result['measured_retransmissions']:,}", f"{result['measured_timeouts']:,}", f"{jain(result['goodput_bps']):.3f}",
+                    f"{result['measured_retransmissions']:,.0f}", f"{result['measured_timeouts']:,.0f}", f"{jain(result['goodput_bps']):.3f}",
                 ])  # fmt: skip
     return rows
 

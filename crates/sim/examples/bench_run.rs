@@ -43,13 +43,15 @@ fn report(outcome: &Outcome) -> serde_json::Value {
     let summary = &outcome.summary;
     let link = &summary.links[0].metrics;
     let per_arrival = |name| Some(link.get(name)? / link.get("arrivals")?);
+    // As ns-2's script counts: what the queue dropped is lost, too.
+    let lost = Some(per_arrival("drops_queue").unwrap_or(0.0) + per_arrival("drops_loss").unwrap_or(0.0));
     let goodputs: Vec<_> = summary.flows.iter().map(|flow| flow.metrics.get("goodput_bps")).collect();
     serde_json::json!({
         "data_packets_delivered": summary.work.data_packets_delivered,
         "events": outcome.events,
         "utilisation": link.get("utilisation"),
         "drop_rate": per_arrival("drops_queue"),
-        "loss_rate": per_arrival("drops_loss"),
+        "loss_rate": lost,
         "measured_retransmissions": summary.run.get("retransmitted_packets"),
         "measured_timeouts": summary.run.get("timeouts"),
         "goodput_bps": goodputs,
