@@ -199,7 +199,8 @@ def _full_of_acks(flow: dict[str, Any], link: dict[str, Any], summary: dict[str,
 def lost_on_wire(link: dict[str, Any]) -> float:
     """The share of a link's packets that it lost without congestion."""
     sent = _metric(link, "transmitted_packets") or _metric(link, "arrivals")
-    return _metric(link, "drops_loss") / sent if sent else 0.0
+    lost = _metric(link, "drops_loss") + _metric(link, "corrupted_packets")
+    return lost / sent if sent else 0.0
 
 
 def _lossy(flow: dict[str, Any], data: Sequence[dict[str, Any]]) -> Cause | None:

@@ -270,7 +270,10 @@ def _own_link(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[st
             "own link",
         )
     lost = _metric(flow, "lost_packets")
-    elsewhere = sum(_metric(link, "drops_queue") + _metric(link, "drops_loss") for link in shared)
+    elsewhere = sum(
+        _metric(link, "drops_queue") + _metric(link, "drops_loss") + _metric(link, "corrupted_packets")
+        for link in shared
+    )
     part = bottleneck.share_met(flow)
     if lost and not elsewhere and wire and (part or 1.0) < bottleneck.SHARE_IS_MET:
         side = "first" if rates["to"] >= slowest or rates["from"] <= rates["to"] else "last"

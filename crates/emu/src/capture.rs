@@ -237,6 +237,8 @@ mod tests {
             hash: 0,
             weight: 1,
             own: None,
+            damaged: false,
+            twice: false,
         };
         for at in 0..3000 {
             capture.offered(Instant::from_nanos(at), 0, &frame);

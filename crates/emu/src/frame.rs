@@ -8,6 +8,9 @@ use std::sync::Arc;
 
 /// IP protocol number of UDP.
 pub(crate) const PROTOCOL_UDP: u8 = 17;
+/// IP protocol numbers of ICMP for IPv4 and IPv6.
+const PROTOCOL_ICMP: u8 = 1;
+const PROTOCOL_ICMPV6: u8 = 58;
 pub use longhaul_segment::ip::PROTOCOL_TCP;
 
 /// What the headers of an IP packet say to a router, and a little beyond.
@@ -148,6 +151,29 @@ pub fn complete_checksum(packet: &mut [u8]) -> bool {
     true
 }
 
+/// Flips a bit behind the IP header, chosen by `draw`, so that the checksum there does not fit any more. False if there is none that
+/// a checksum covers: what is neither TCP, UDP nor ICMP, or UDP without a checksum stays as it is.
+pub fn flip(packet: &mut [u8], draw: u64) -> bool {
+    let len = without_padding(packet);
+    let Some(shape) = Shape::of(&packet[..len]) else { return false };
+    let header_len = if packet[0] >> 4 == 4 { usize::from(packet[0] & 0x0f) * 4 } else { 40 };
+    let first = match shape.protocol {
+        // A UDP header may say that there is no checksum, and its length is one: they stay as they are.
+        PROTOCOL_UDP if packet.get(header_len + 6..header_len + 8).is_none_or(|sum| sum == [0, 0]) => {
+            return false;
+        }
+        PROTOCOL_UDP => header_len + 8,
+        PROTOCOL_TCP | PROTOCOL_ICMP | PROTOCOL_ICMPV6 => header_len,
+        _ => return false,
+    };
+    let Some(covered) = packet.get_mut(first..len).filter(|covered| !covered.is_empty()) else {
+        return false;
+    };
+    let bit = draw % (covered.len() as u64 * 8);
+    covered[(bit / 8) as usize] ^= 1 << (bit % 8);
+    true
+}
+
 /// The ECN field of an IP packet.
 pub fn ecn(packet: &[u8]) -> Ecn {
     match packet {
@@ -193,6 +219,10 @@ pub struct Frame {
     pub weight: u8,
     /// Where it is one of a middlebox to itself: what the middlebox has sent.
     pub own: Option<Arc<OwnPacket>>,
+    /// A link has flipped a bit of it: its checksum is wrong.
+    pub damaged: bool,
+    /// It comes out of the link that it is on twice.
+    pub twice: bool,
 }
 
 /// A packet of a connection that a middlebox has between its two nodes.
@@ -232,6 +262,14 @@ impl longhaul_path::Packet for Frame {
             return false;
         }
         set_ecn(self.packet_mut(), Ecn::Ce);
+        true
+    }
+    fn damage(&mut self, draw: u64) -> bool {
+        self.damaged = self.damaged || flip(self.packet_mut(), draw);
+        self.damaged
+    }
+    fn duplicate(&mut self) -> bool {
+        self.twice = true;
         true
     }
     fn flow(&self) -> u64 {
@@ -278,6 +316,44 @@ mod tests {
         assert_eq!(Shape::of(&packet).unwrap().ports, None);
         packet[6..8].copy_from_slice(&[0, 1]); // offset 8 bytes
         assert_eq!(Shape::of(&packet).unwrap().ports, None);
+    }
+
+    #[test]
+    fn every_bit_that_may_flip_is_found_by_the_checksum() {
+        for (src, dst, header) in [("10.0.0.1", "10.0.0.2", 20), ("fd00::1", "fd00::2", 40)] {
+            let whole = tcp_packet(src, dst, b"hello", Ecn::NotEct);
+            for draw in 0..25 * 8 {
+                let mut wrong = whole.clone();
+                assert!(flip(&mut wrong, draw));
+                assert_eq!(wrong[..header], whole[..header]);
+                assert!(wire::decode(&wrong).is_err(), "bit {draw}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_checksum_covers_is_spared() {
+        let udp = |checksum: u16, payload: &[u8]| {
+            let mut packet = tcp_packet("10.0.0.1", "10.0.0.2", b"", Ecn::NotEct)[..20].to_vec();
+            packet[9] = PROTOCOL_UDP;
+            packet[2..4].copy_from_slice(&(28 + payload.len() as u16).to_be_bytes());
+            packet.extend_from_slice(&[0, 1, 0, 2, 0, 8 + payload.len() as u8]);
+            packet.extend_from_slice(&checksum.to_be_bytes());
+            packet.extend_from_slice(payload);
+            packet
+        };
+        assert!(!flip(&mut udp(0, b"payload"), 7), "UDP without a checksum");
+        assert!(!flip(&mut udp(9, b""), 7), "UDP without payload");
+        for draw in 0..100 {
+            let mut packet = udp(9, b"payload");
+            assert!(flip(&mut packet, draw));
+            assert_eq!(packet[..28], udp(9, b"payload")[..28]);
+            assert_ne!(packet, udp(9, b"payload"));
+        }
+        for len in 0..28 {
+            assert!(!flip(&mut udp(9, b"")[..len], 3), "{len} bytes");
+        }
+        assert!(!flip(&mut [0, 1, 8, 0, 6, 4], 3), "ARP has none");
     }
 
     #[test]

@@ -95,6 +95,18 @@ impl Recorder {
     }
 }
 
+impl Recorder {
+    fn note_drop(&mut self, now: Instant, kind: &'static str, link: i32, frame: &Frame) {
+        self.drop_events += 1;
+        if self.drop_events > MOST_DROP_EVENTS {
+            return;
+        }
+        let flow = if frame.flow == Frame::NO_FLOW { -1 } else { frame.flow as i32 };
+        let value = frame.packet().len() as f64;
+        self.tables.events.push(EventRow { time_s: now.as_secs_f64(), kind, flow, link, value });
+    }
+}
+
 impl Observer for Recorder {
     fn offered(&mut self, now: Instant, link: usize, frame: &Frame) {
         self.taps.offered(now, link, frame);
@@ -109,22 +121,16 @@ impl Observer for Recorder {
         self.taps.left(now, middlebox, frame);
     }
 
+    fn refused(&mut self, now: Instant, frame: &Frame) {
+        self.note_drop(now, "checksum", -1, frame);
+    }
+
     fn dropped(&mut self, now: Instant, link: usize, frame: &Frame, cause: DropCause) {
-        self.drop_events += 1;
-        if self.drop_events > MOST_DROP_EVENTS {
-            return;
-        }
         let kind = match cause {
             DropCause::QueueFull | DropCause::Early | DropCause::Forced => "drop",
             DropCause::Loss | DropCause::Outage | DropCause::Unreadable => "loss",
         };
-        self.tables.events.push(EventRow {
-            time_s: now.as_secs_f64(),
-            kind,
-            flow: if frame.flow == Frame::NO_FLOW { -1 } else { frame.flow as i32 },
-            link: self.position[link].map_or(-1, |number| number as i32),
-            value: frame.packet().len() as f64,
-        });
+        self.note_drop(now, kind, self.position[link].map_or(-1, |number| number as i32), frame);
     }
 }
 

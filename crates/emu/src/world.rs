@@ -35,7 +35,7 @@ pub struct Arrival {
     pub frame: Frame,
 }
 
-/// Packets that were injected and originated are the sum of those that arrived, were refused, taken in, dropped on links, and
+/// Packets that were injected, originated and copied are the sum of those that arrived, were refused, taken in, dropped on links, and
 /// are inside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -51,8 +51,12 @@ pub struct Counters {
     pub taken: u64,
     /// See above.
     pub originated: u64,
-    /// Packets dropped on links, whatever the cause.
+    /// Packets dropped on links, whatever the cause, and damaged ones that a middlebox would have taken in.
     pub dropped: u64,
+    /// Copies that links have made.
+    pub copied: u64,
+    /// Packets that have reached a host damaged, for its kernel to drop.
+    pub damaged: u64,
     /// Packets that have passed a middlebox unseen: not TCP, fragments, wrong lengths or checksums, too many connections.
     pub unseen: u64,
 }
@@ -79,6 +83,8 @@ pub trait Observer {
     fn entered(&mut self, _now: Instant, _middlebox: usize, _frame: &Frame) {}
     /// A packet leaves a middlebox.
     fn left(&mut self, _now: Instant, _middlebox: usize, _frame: &Frame) {}
+    /// A packet that a link has damaged has come to the end of its way, where it is dropped.
+    fn refused(&mut self, _now: Instant, _frame: &Frame) {}
     /// A packet was dropped on a link.
     fn dropped(&mut self, _now: Instant, _link: usize, _frame: &Frame, _cause: DropCause) {}
 }
@@ -106,6 +112,11 @@ impl<O: Observer> Observer for Option<O> {
     fn left(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
         if let Some(observer) = self {
             observer.left(now, middlebox, frame);
+        }
+    }
+    fn refused(&mut self, now: Instant, frame: &Frame) {
+        if let Some(observer) = self {
+            observer.refused(now, frame);
         }
     }
     fn dropped(&mut self, now: Instant, link: usize, frame: &Frame, cause: DropCause) {
@@ -294,6 +305,8 @@ impl World {
             hash: shape.flow_hash(),
             weight: self.known.get(flow as usize).map_or(1, |known| known.weight),
             own: None,
+            damaged: false,
+            twice: false,
         }
     }
 
@@ -319,7 +332,12 @@ impl World {
         let step = self.ways[frame.way as usize].get(usize::from(frame.step)).copied();
         frame.step += 1;
         match step {
-            None => self.arrive(frame),
+            None => {
+                if frame.damaged {
+                    observer.refused(self.now, &frame);
+                }
+                self.arrive(frame);
+            }
             Some(Step::Link(link)) => self.offer(observer, link, frame),
             Some(Step::Middlebox { middlebox, port }) => self.pass(observer, middlebox, port, frame),
         }
@@ -329,12 +347,16 @@ impl World {
     fn pass(&mut self, observer: &mut impl Observer, stage: usize, port: usize, mut frame: Frame) {
         observer.entered(self.now, stage, &frame);
         match self.show(stage, port, &mut frame) {
+            // The way of a middlebox's own packets ends there.
+            None if frame.own.is_some() => {
+                count_lost(&mut self.counters, &mut self.flows, &frame);
+                observer.refused(self.now, &frame);
+            }
             None => {
                 self.counters.unseen += 1;
                 observer.left(self.now, stage, &frame);
                 self.go(observer, frame);
             }
-            // The way of a middlebox's own packets ends there.
             Some(verdict) if verdict == Verdict::Taken || frame.own.is_some() => {
                 self.counters.taken += 1;
                 self.serve(observer, stage);
@@ -349,6 +371,9 @@ impl World {
 
     /// Shows a packet to a middlebox; `None` if it is none that it reads.
     fn show(&mut self, stage: usize, port: usize, frame: &mut Frame) -> Option<Verdict> {
+        if frame.damaged {
+            return None;
+        }
         if let Some(own) = frame.own.clone() {
             return Some(self.show_own(stage, port, frame, &own));
         }
@@ -487,10 +512,15 @@ impl World {
 
     fn arrive(&mut self, frame: Frame) {
         self.counters.arrived += 1;
+        self.counters.damaged += u64::from(frame.damaged);
         if let Some(flow) = self.flows.get_mut(frame.flow as usize).filter(|_| frame.is_data) {
-            flow.arrived.packets += 1;
-            flow.arrived.wire_bytes += frame.packet().len() as u64;
-            flow.arrived.marked += u64::from(frame::ecn(frame.packet()) == longhaul_segment::Ecn::Ce);
+            if frame.damaged {
+                flow.lost += 1;
+            } else {
+                flow.arrived.packets += 1;
+                flow.arrived.wire_bytes += frame.packet().len() as u64;
+                flow.arrived.marked += u64::from(frame::ecn(frame.packet()) == longhaul_segment::Ecn::Ce);
+            }
         }
         let host = frame.way as usize % self.hosts;
         self.arrivals.push(Arrival { due: self.now, host, frame });
@@ -531,9 +561,13 @@ impl World {
         if !link.is_fifo() {
             self.note_dropped(observer, index);
         }
-        if let Some(frame) = frame {
-            observer.delivered(self.now, index, &frame);
-            self.go(observer, frame);
+        if let Some(mut frame) = frame {
+            let copy = std::mem::take(&mut frame.twice).then(|| frame.clone());
+            self.counters.copied += u64::from(copy.is_some());
+            for frame in [Some(frame), copy].into_iter().flatten() {
+                observer.delivered(self.now, index, &frame);
+                self.go(observer, frame);
+            }
         }
     }
 

@@ -440,6 +440,33 @@ fn middleboxes_and_header_compression_work_on_real_packets() {
 }
 
 /// 2 MB over 100 ms with a receive buffer of 40 kB: a window in a round trip, 400 kB/s, takes at least 4.9 s.
+/// 300 kB over a line that damages packets and delivers others twice.
+const DAMAGING: &str = "[run]\nduration = \"60 s\"\n[[link]]\nname = \"path\"\nends = [\"near\", \"far\"]\n\
+    rate = \"8 Mbit/s\"\ndelay = \"10 ms\"\nduplication = \"10 %\"\nforward = { corruption = \"5 %\" }\n\
+    [[flow]]\nfrom = \"near\"\nto = \"far\"\napp = { kind = \"bulk\", size = \"300 kB\" }\n";
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn kernels_drop_damaged_packets_and_bear_duplicates() {
+    if !can_run(&[]) {
+        return;
+    }
+    let file = scenario("damaging", DAMAGING);
+    let out = std::env::temp_dir().join(format!("longhaul-emu-damaged-{}", std::process::id()));
+    let output = run_scenario(&file, &out, &["--max-lateness", "10 s", "--max-standstill", "100 s"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let link = &summary["links"][0]["metrics"];
+    let flow = &summary["flows"][0]["metrics"];
+    let number = |metrics: &serde_json::Value, name: &str| metrics[name].as_f64().unwrap();
+    assert_eq!(number(flow, "delivered_bytes"), 300_000.0, "not a byte too many or too few");
+    assert!(number(link, "duplicated_packets") >= 3.0 && number(link, "corrupted_packets") >= 2.0, "{link}");
+    assert_eq!(number(link, "drops_loss") + number(link, "drops_queue"), 0.0);
+    assert!(number(flow, "retransmitted_packets") >= 1.0, "what the kernel dropped comes again");
+    std::fs::remove_dir_all(out).unwrap();
+    std::fs::remove_file(file).unwrap();
+}
+
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
 fn a_receive_buffer_limits_the_window() {

@@ -89,6 +89,37 @@ fn every_packet_is_accounted_for() {
 }
 
 #[test]
+fn a_duplicating_link_delivers_twice_and_a_corrupting_one_flips_a_bit() {
+    let mut world = world_with(DROPTAIL, "duplication = 1\ncorruption = 1");
+    let sent = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
+    for number in 0..100 {
+        world.inject(&mut (), us(5000 * number), 0, 0, &sent);
+    }
+    world.advance(&mut (), us(1_000_000));
+    let (counters, stats) = (world.counters, world.link(2).stats(us(1_000_000)));
+    assert_eq!(
+        (counters.injected, counters.copied, counters.arrived, counters.damaged),
+        (100, 100, 200, 200)
+    );
+    assert_eq!(
+        (stats.delivered, stats.duplicated, stats.corrupted, stats.total_dropped()),
+        (100, 100, 100, 0)
+    );
+    assert_eq!((world.flows[0].arrived.packets, world.flows[0].lost), (0, 200));
+    let mut places = std::collections::BTreeSet::new();
+    for pair in world.arrivals.chunks(2) {
+        assert_eq!((pair[0].due, &pair[0].frame.bytes), (pair[1].due, &pair[1].frame.bytes));
+        let wrong = pair[0].frame.bytes.iter().zip(&sent).map(|(one, other)| (one ^ other).count_ones());
+        let wrong: Vec<usize> = wrong.enumerate().filter(|(_, bits)| *bits > 0).map(|(at, _)| at).collect();
+        assert_eq!(wrong.len(), 1);
+        assert!(wrong[0] >= 20, "behind the IP header");
+        assert!(wire::decode(&pair[0].frame.bytes).is_err(), "its checksum does not fit");
+        places.insert(wrong[0]);
+    }
+    assert!(places.len() > 80 && *places.last().unwrap() > 800, "all over the packet");
+}
+
+#[test]
 fn queues_that_hold_packets_and_mark_them_work_on_real_ones() {
     let mut world = world("{ kind = \"codel\", limit = \"100 packets\", ecn = true }");
     let sent = packet(HOSTS[0], HOSTS[1], Ecn::Ect0);
@@ -181,8 +212,15 @@ fn a_premature_ack_is_a_packet_of_the_receiver() {
 
 /// a - r - s - b with middleboxes, 10 ms on each of the three links.
 fn longer_world(middleboxes: &str) -> World {
+    longer_world_with("", middleboxes)
+}
+
+/// The same with more settings of each link.
+fn longer_world_with(settings: &str, middleboxes: &str) -> World {
     let link = |name: &str, ends: &str| {
-        format!("[[link]]\nname = \"{name}\"\nends = [{ends}]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n")
+        format!(
+            "[[link]]\nname = \"{name}\"\nends = [{ends}]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n{settings}"
+        )
     };
     let links = [("one", "\"a\", \"r\""), ("two", "\"r\", \"s\""), ("three", "\"s\", \"b\"")];
     let links: String = links.iter().map(|(name, ends)| link(name, ends)).collect();
@@ -337,9 +375,11 @@ proptest! {
     #[test]
     fn hostile_packets_do_no_harm_to_middleboxes(
         which in 0..MIDDLEBOXES.len(),
+        wire in 0usize..3,
         changes in proptest::collection::vec((0usize..60, any::<u8>(), any::<bool>(), 0usize..2, 0u8..64), 1..60),
     ) {
-        let mut world = longer_world(MIDDLEBOXES[which]);
+        let wire = ["", "duplication = 0.5\n", "corruption = 0.3\nduplication = 0.3\n"][wire];
+        let mut world = longer_world_with(wire, MIDDLEBOXES[which]);
         let sent = changes.len() as u64;
         for (number, (at, value, raw, host, flags)) in changes.into_iter().enumerate() {
             let mut bytes = packet(HOSTS[host], HOSTS[1 - host], Ecn::Ect0);
@@ -369,7 +409,8 @@ proptest! {
         world.advance(&mut (), us(100_000_000_000));
         let counters = world.counters;
         let refused = counters.unreadable + counters.no_route + counters.taken;
-        prop_assert_eq!(sent + counters.originated, counters.arrived + counters.dropped + refused);
+        let made = counters.originated + counters.copied;
+        prop_assert_eq!(sent + made, counters.arrived + counters.dropped + refused);
     }
 
     /// Whatever bytes come, nothing panics, and every packet is accounted for.

@@ -1,7 +1,7 @@
 //! Everything that makes a link.
 
 use crate::schedule::Schedule;
-use crate::{Change, DemandSpec, LossSpec, Outage, QueueSpec, SerialSpec};
+use crate::{Change, CorruptionSpec, DemandSpec, LossSpec, Outage, QueueSpec, SerialSpec};
 use longhaul_units::{Duration, Probability, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,10 @@ pub struct LinkConfig {
     pub jitter: Duration,
     /// Random overtaking.
     pub reordering: Option<Reordering>,
+    /// Probability that a packet arrives twice.
+    pub duplication: Probability,
+    /// Damage that only a checksum at the end of the way finds.
+    pub corruption: Option<CorruptionSpec>,
     /// Framing and the like. With header compression, packets are offered by [`Link::offer_coded`].
     pub serial: Option<SerialSpec>,
     /// Capacity is assigned on request.

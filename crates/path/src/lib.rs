@@ -5,6 +5,7 @@
 
 mod backlog;
 mod config;
+mod corruption;
 mod demand;
 pub mod histogram;
 pub mod link;
@@ -19,6 +20,7 @@ pub mod transmitter;
 mod wire;
 
 pub use config::{LinkConfig, Reordering};
+pub use corruption::CorruptionSpec;
 pub use demand::DemandSpec;
 pub use histogram::Histogram;
 pub use link::{Fate, Link};

@@ -38,9 +38,9 @@ pub struct Link<P> {
     flight: VecDeque<(Instant, P)>,
     delivered: u64,
     transmitter: Transmitter,
-    /// Departures are known on arrival, and the order of packets never changes.
+    /// Departures are known on arrival, the order of packets never changes, and none arrives twice.
     fifo: bool,
-    /// Neither changes nor grants, loss, fades, jitter, reordering or framing.
+    /// Neither changes nor grants, loss, fades, corruption, duplication, jitter, reordering or framing.
     plain: bool,
     /// A plain DropTail link whose waiting times are not measured.
     express: bool,
@@ -95,11 +95,15 @@ impl<P: Packet + Send + 'static> Link<P> {
             && config.jitter.is_zero()
             && config.reordering.is_none()
             && config.serial.is_none()
+            && config.duplication.get() == 0.0
+            && config.corruption.is_none()
             && pace.is_constant();
         Link {
             transmitter: Transmitter::new(),
             delay: config.delay,
-            fifo: !matches!(discipline, Discipline::Queue(_)) && config.reordering.is_none(),
+            fifo: !matches!(discipline, Discipline::Queue(_))
+                && config.reordering.is_none()
+                && config.duplication.get() == 0.0,
             plain,
             express: plain && matches!(discipline, Discipline::DropTail(_)),
             discipline,
@@ -124,7 +128,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         }
     }
 
-    /// True if departures are known on arrival and packets arrive in the order in which they are offered.
+    /// True if departures are known on arrival and packets arrive in the order in which they are offered, each once.
     #[inline]
     pub fn is_fifo(&self) -> bool {
         self.fifo
@@ -148,7 +152,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         self.offer_to_queue(now, packet, &mut Plain)
     }
 
-    /// The same on a line that compresses headers. Only for FIFO links: packets are transmitted in the order in which they are
+    /// The same on a line that compresses headers. Only for links without reordering that decide on arrival: packets are transmitted in the order in which they are
     /// let in, so that the coder, which compresses what leaves the queue, can be asked when they come.
     pub fn offer_coded(&mut self, now: Instant, packet: &mut P, coder: &mut impl LineCoder<P>) -> Fate {
         self.offer_to_queue(now, packet, coder)
@@ -191,7 +195,11 @@ impl<P: Packet + Send + 'static> Link<P> {
         if let Some(waits) = &mut self.waits {
             waits.record(start - now);
         }
-        if self.plain { Fate::Arrives(departure + self.delay) } else { self.leave(departure, len, coder) }
+        if self.plain {
+            Fate::Arrives(departure + self.delay)
+        } else {
+            self.leave(departure, len, packet, coder)
+        }
     }
 
     fn line_len(&self, len: u32) -> u32 {
@@ -250,7 +258,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         }
     }
 
-    /// The next packet that has arrived at the far end by `now`, if any.
+    /// The next packet that has arrived at the far end by `now`, if any. One with the mark of [`Packet::duplicate`] stands for two.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<P> {
         if !self.fifo {
@@ -332,10 +340,13 @@ impl<P: Packet + Send + 'static> Link<P> {
     }
 
     /// What the wire does to a packet of `len` bytes whose transmission ends at `departure`.
-    fn leave(&mut self, departure: Instant, len: u32, coder: &mut impl LineCoder<P>) -> Fate {
+    fn leave(&mut self, departure: Instant, len: u32, packet: &mut P, coder: &mut impl LineCoder<P>) -> Fate {
         let Rest { wire, pace, .. } = &mut *self.rest;
         match wire.cross(&mut pace.schedule, departure, len, coder) {
-            Ok(arrival) => Fate::Arrives(arrival),
+            Ok(arrival) => {
+                wire.mark(len, packet);
+                Fate::Arrives(arrival)
+            }
             Err(cause) => self.lose_for(cause, departure),
         }
     }
@@ -359,10 +370,10 @@ impl<P: Packet + Send + 'static> Link<P> {
     }
 
     fn end_service(&mut self) {
-        let Some((_, packet)) = self.rest.in_service.take() else { return };
+        let Some((_, mut packet)) = self.rest.in_service.take() else { return };
         let (departure, len) = (self.transmitter.free_at, self.line_len(packet.wire_len()));
         self.rest.transmitted.add(len);
-        match self.leave(departure, len, &mut Plain) {
+        match self.leave(departure, len, &mut packet, &mut Plain) {
             Fate::Arrives(arrival) => {
                 self.carry(arrival, packet);
             }

@@ -60,8 +60,12 @@ counters! {
         sum pub transmitted: u64,
         /// Their bytes; on a serial line, as they are there.
         sum pub transmitted_bytes: u64,
-        /// Packets handed over at the far end.
+        /// Packets handed over at the far end, damaged ones included, copies not.
         sum pub delivered: u64,
+        /// Packets damaged on the wire, which arrive all the same; the host at the end of their way drops them.
+        sum pub corrupted: u64,
+        /// Packets that arrive twice: so many copies come out of the link beside what is delivered.
+        sum pub duplicated: u64,
     }
 }
 

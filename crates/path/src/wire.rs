@@ -1,9 +1,10 @@
-//! The wire of a link: what happens to a packet between the end of its transmission and the far end. Loss, outages, propagation,
-//! jitter, reordering, in this order.
+//! The wire of a link: what happens to a packet between the end of its transmission and the far end. Loss, outages,
+//! corruption, duplication, propagation, jitter, reordering, in this order.
 
+use crate::corruption::Corruption;
 use crate::schedule::Schedule;
 use crate::serial::LineCoder;
-use crate::{DropCause, LinkConfig, LossModel, Random, Reordering};
+use crate::{DropCause, LinkConfig, LossModel, LossPlace, LossSpec, Packet, Random, Reordering};
 use longhaul_units::{Duration, Instant};
 
 /// See above.
@@ -16,11 +17,20 @@ pub(crate) struct Wire {
     /// For jitter and reordering.
     random: Option<Random>,
     last_arrival: Instant,
+    corruption: Option<Corruption>,
+    /// Decides which packets arrive twice.
+    duplication: Option<LossModel>,
+    /// Packets damaged, and packets that arrive twice.
+    pub corrupted: u64,
+    pub duplicated: u64,
 }
 
 impl Wire {
     /// The wire of a link, with its model of loss if that is on the wire.
     pub fn new(config: &LinkConfig, loss: Option<LossModel>, seed: u64, name: &str) -> Self {
+        let probability = config.duplication;
+        let twice = LossSpec::Random { probability, place: LossPlace::Wire };
+        let stream = || Random::stream(seed, &format!("{name} duplication"));
         let draws = !config.jitter.is_zero() || config.reordering.is_some();
         Wire {
             loss,
@@ -29,6 +39,20 @@ impl Wire {
             reordering: config.reordering,
             random: draws.then(|| Random::stream(seed, &format!("{name} jitter"))),
             last_arrival: Instant::ZERO,
+            corruption: config.corruption.map(|spec| Corruption::new(&spec, seed, name)),
+            duplication: (probability.get() > 0.0).then(|| LossModel::new(&twice, stream())),
+            corrupted: 0,
+            duplicated: 0,
+        }
+    }
+
+    /// What happens to a packet of `len` bytes that is not lost.
+    pub fn mark(&mut self, len: u32, packet: &mut impl Packet) {
+        if let Some(draw) = self.corruption.as_mut().and_then(|corruption| corruption.hit(len)) {
+            self.corrupted += u64::from(packet.damage(draw));
+        }
+        if self.duplication.as_mut().is_some_and(|model| model.is_lost(len)) {
+            self.duplicated += u64::from(packet.duplicate());
         }
     }
 

@@ -4,17 +4,19 @@
 use longhaul_path::link::Fate;
 use longhaul_path::queue::red::{Measure, Overflow};
 use longhaul_path::queue::{CodelSpec, DrrSpec, FqCodelSpec, PieSpec, RedSpec, WfqSpec};
-use longhaul_path::{Link, LinkConfig, Packet, QueueSpec};
+use longhaul_path::{CorruptionSpec, Link, LinkConfig, Packet, QueueSpec};
 use longhaul_units::{Duration, Instant, Limit, Probability, Rate, Size};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Numbered {
     id: u64,
     len: u32,
     ecn_capable: bool,
     marked: bool,
+    damaged: bool,
+    twice: bool,
 }
 
 impl Packet for Numbered {
@@ -24,6 +26,14 @@ impl Packet for Numbered {
     fn mark_congestion(&mut self) -> bool {
         self.marked |= self.ecn_capable;
         self.ecn_capable
+    }
+    fn damage(&mut self, _draw: u64) -> bool {
+        self.damaged = true;
+        true
+    }
+    fn duplicate(&mut self) -> bool {
+        self.twice = true;
+        true
     }
     fn flow(&self) -> u64 {
         self.id % 5
@@ -36,7 +46,9 @@ impl Packet for Numbered {
 /// 8 Mbit/s: 1000 bytes take 1 ms.
 const RATE: Rate = Rate::from_bps(8_000_000);
 
-fn link(queue: QueueSpec, seed: u64) -> Link<Numbered> {
+/// `wire`: probabilities in percent that a packet arrives twice, and damaged.
+fn link(queue: QueueSpec, wire: (u8, u8), seed: u64) -> Link<Numbered> {
+    let percent = |share: u8| Probability::new(f64::from(share) / 100.0).unwrap();
     let config = LinkConfig {
         rate: RATE,
         delay: Duration::from_millis(10),
@@ -46,6 +58,8 @@ fn link(queue: QueueSpec, seed: u64) -> Link<Numbered> {
         outages: vec![],
         jitter: Duration::ZERO,
         reordering: None,
+        duplication: percent(wire.0),
+        corruption: (wire.1 > 0).then(|| CorruptionSpec::random(percent(wire.1))),
         serial: None,
         demand: None,
     };
@@ -125,6 +139,11 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u32, bool)>> {
     proptest::collection::vec((prop_oneof![Just(0), 0u64..2_000], 40u32..=1500, any::<bool>()), 1..400)
 }
 
+fn wires() -> impl Strategy<Value = (u8, u8)> {
+    let share = || prop_oneof![Just(0u8), Just(100), 1u8..100];
+    (share(), share())
+}
+
 /// What became of the packets.
 #[derive(Default, PartialEq, Debug)]
 struct Outcome {
@@ -140,8 +159,13 @@ fn within(limit: Limit, link: &mut Link<Numbered>, now: Instant) -> bool {
     }
 }
 
-fn run(queue: QueueSpec, arrivals: &[(u64, u32, bool)], seed: u64) -> Result<Outcome, TestCaseError> {
-    let mut link = link(queue, seed);
+fn run(
+    queue: QueueSpec,
+    wire: (u8, u8),
+    arrivals: &[(u64, u32, bool)],
+    seed: u64,
+) -> Result<Outcome, TestCaseError> {
+    let mut link = link(queue, wire, seed);
     let mut outcome = Outcome::default();
     let mut now = Instant::ZERO;
     let poll_until = |link: &mut Link<Numbered>, until: Instant, outcome: &mut Outcome| {
@@ -154,7 +178,8 @@ fn run(queue: QueueSpec, arrivals: &[(u64, u32, bool)], seed: u64) -> Result<Out
     for (id, (gap, len, ecn_capable)) in arrivals.iter().enumerate() {
         now += Duration::from_micros(*gap);
         poll_until(&mut link, now, &mut outcome);
-        let mut packet = Numbered { id: id as u64, len: *len, ecn_capable: *ecn_capable, marked: false };
+        let mut packet =
+            Numbered { id: id as u64, len: *len, ecn_capable: *ecn_capable, ..Numbered::default() };
         match link.offer(now, &mut packet) {
             Fate::Arrives(at) => {
                 link.carry(at, packet);
@@ -175,15 +200,25 @@ fn run(queue: QueueSpec, arrivals: &[(u64, u32, bool)], seed: u64) -> Result<Out
     let marked =
         outcome.received.iter().map(|(_, packet)| packet).chain(&outcome.dropped).filter(|p| p.marked);
     prop_assert_eq!(stats.marked, marked.count() as u64);
+    let count =
+        |of: fn(&Numbered) -> bool| outcome.received.iter().filter(|(_, packet)| of(packet)).count() as u64;
+    prop_assert_eq!(stats.duplicated, count(|packet| packet.twice));
+    prop_assert_eq!(stats.corrupted, count(|packet| packet.damaged));
+    let out = stats.delivered + stats.duplicated;
+    prop_assert_eq!(stats.arrivals + stats.duplicated, stats.total_dropped() + out);
+    prop_assert!(
+        wire != (100, 100) || (stats.delivered, stats.delivered) == (stats.duplicated, stats.corrupted)
+    );
+    prop_assert!(wire != (0, 0) || (stats.duplicated, stats.corrupted) == (0, 0));
     Ok(outcome)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
     #[test]
-    fn packets_are_conserved(queue in disciplines(), arrivals in arrivals(), seed: u64) {
+    fn packets_are_conserved(queue in disciplines(), wire in wires(), arrivals in arrivals(), seed: u64) {
         prop_assert_eq!(queue.check(RATE), Ok(()));
-        let outcome = run(queue, &arrivals, seed)?;
+        let outcome = run(queue, wire, &arrivals, seed)?;
         let received = outcome.received.iter().map(|(_, packet)| packet.id);
         let ids: BTreeSet<u64> = received.chain(outcome.dropped.iter().map(|packet| packet.id)).collect();
         prop_assert_eq!(ids.len(), arrivals.len(), "each once");
@@ -194,6 +229,13 @@ proptest! {
             let of_flow = outcome.received.iter().map(|(_, packet)| packet.id).filter(|id| id % 5 == flow);
             prop_assert!(of_flow.clone().zip(of_flow.skip(1)).all(|(one, next)| one < next), "each flow in order");
         }
-        prop_assert_eq!(run(queue, &arrivals, seed)?, outcome, "the same again");
+        prop_assert_eq!(&run(queue, wire, &arrivals, seed)?, &outcome, "the same again");
+        // What the wire does to packets changes nothing else.
+        let mut plain = run(queue, (0, 0), &arrivals, seed)?;
+        prop_assert_eq!(plain.received.len(), outcome.received.len());
+        for ((_, packet), (_, other)) in plain.received.iter_mut().zip(&outcome.received) {
+            (packet.twice, packet.damaged) = (other.twice, other.damaged);
+        }
+        prop_assert_eq!(plain, outcome);
     }
 }

@@ -178,6 +178,8 @@ fn simulate(spec: &RedSpec, ns2: &Ns2) -> (u64, f64) {
         outages: vec![],
         jitter: Duration::ZERO,
         reordering: None,
+        duplication: Probability::default(),
+        corruption: None,
         serial: None,
         demand: None,
     };

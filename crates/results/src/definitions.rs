@@ -134,6 +134,11 @@ metrics! {
         "Packets dropped while RED's average queue was so long that it let nothing in, while measured.";
     DROPS_LOSS: "drops_loss", "", "Packets lost",
         "Packets lost on the link without congestion (loss model, outage, header compression out of step) while measured.";
+    CORRUPTED_PACKETS: "corrupted_packets", "", "Packets corrupted",
+        "Packets damaged on the link's wire behind their IP header while measured: they go on, and the host at the end of their way drops \
+         them for their checksum. They are none of the link's drops, and losses of their flow.";
+    DUPLICATED_PACKETS: "duplicated_packets", "", "Packets duplicated",
+        "Packets that came out of the link twice while measured: so many copies beside what was transmitted.";
     VJ_COMPRESSED_PACKETS: "vj_compressed_packets", "", "Compressed headers",
         "Packets that crossed the line with a compressed header (RFC 1144), while measured.";
     VJ_UNCOMPRESSED_PACKETS: "vj_uncompressed_packets", "", "Headers in full",

@@ -122,6 +122,12 @@ pub(crate) fn link_summary(context: &Context<'_>, position: usize) -> LinkSummar
     let (index, facts) = (context.declared[position], &context.run.links[position]);
     let spec = &network.links[index];
     let mut metrics = link_metrics(facts, context.measured_s);
+    if spec.config.corruption.is_some() {
+        metrics.set(CORRUPTED_PACKETS, facts.new.corrupted as f64);
+    }
+    if spec.config.duplication.get() > 0.0 {
+        metrics.set(DUPLICATED_PACKETS, facts.new.duplicated as f64);
+    }
     if let Some(line) = &facts.line {
         let compression = spec.config.serial.and_then(|serial| serial.compression()).unwrap_or("vj");
         set_line_metrics(compression, line, &mut metrics);

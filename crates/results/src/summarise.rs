@@ -6,8 +6,8 @@ use crate::links::link_summary;
 use crate::metric::*;
 use crate::middleboxes::middlebox_summary;
 use crate::{
-    DEFINITIONS, FlowSummary, GroupSummary, LinkSummary, MiddleboxSummary, NodeSummary, RunFacts, Summary,
-    Work, warnings,
+    DEFINITIONS, Definition, FlowSummary, GroupSummary, LinkSummary, Metric, MiddleboxSummary, NodeSummary,
+    RunFacts, Summary, Work, warnings,
 };
 use longhaul_scenario::{Network, VERSION, run_id};
 
@@ -18,6 +18,7 @@ pub fn summarise(run: &RunFacts<'_>) -> Summary {
     let flows: Vec<FlowSummary> = (0..run.flows.len()).map(|flow| flow_summary(&context, flow)).collect();
     let links: Vec<LinkSummary> =
         (0..run.links.len()).map(|position| link_summary(&context, position)).collect();
+    let known = definitions(&links);
     let middleboxes: Vec<MiddleboxSummary> =
         (0..run.middleboxes.len()).map(|index| middlebox_summary(&context, index)).collect();
     let groups = (0..scenario.flow.len()).map(|group| group_summary(&context, group, &flows)).collect();
@@ -44,8 +45,17 @@ pub fn summarise(run: &RunFacts<'_>) -> Summary {
         warnings,
         work: Work { data_packets_delivered: run.data_packets_delivered },
         emulation: None,
-        definitions: DEFINITIONS,
+        definitions: known,
     }
+}
+
+/// All definitions, but those of a wire that damages or duplicates only where there is one.
+fn definitions(links: &[LinkSummary]) -> Vec<Definition> {
+    let of_wires = [CORRUPTED_PACKETS, DUPLICATED_PACKETS];
+    let absent = |metric: &Metric| links.iter().all(|link| link.metrics.get(*metric).is_none());
+    let left_out: Vec<Metric> = of_wires.into_iter().filter(absent).collect();
+    let known = |definition: &Definition| left_out.iter().all(|metric| metric.name() != definition.name);
+    DEFINITIONS.iter().copied().filter(known).collect()
 }
 
 fn group_summary(context: &Context<'_>, group: usize, flows: &[FlowSummary]) -> GroupSummary {

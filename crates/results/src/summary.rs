@@ -73,9 +73,9 @@ pub struct Summary {
     /// How well it was emulated, if real packets were moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emulation: Option<Emulation>,
-    /// Unit, title and definition of every metric.
+    /// Unit, title and definition of every metric that the run may have.
     #[serde(serialize_with = "as_map")]
-    pub definitions: &'static [crate::Definition],
+    pub definitions: Vec<crate::Definition>,
 }
 
 fn as_map<S: Serializer>(definitions: &[crate::Definition], serializer: S) -> Result<S::Ok, S::Error> {

@@ -5,7 +5,7 @@ use crate::{DirectionSpec, RunSpec, TcpSpec};
 use schemars::JsonSchema;
 
 /// Other words for settings, with ours.
-const SYNONYMS: [(&str, &str); 26] = [
+const SYNONYMS: [(&str, &str); 31] = [
     ("latency", "delay"),
     ("propagation", "delay"),
     ("bandwidth", "rate"),
@@ -19,6 +19,11 @@ const SYNONYMS: [(&str, &str); 26] = [
     ("loss_rate", "loss"),
     ("drop", "loss"),
     ("outage", "outages"),
+    ("duplicate", "duplication"),
+    ("duplicates", "duplication"),
+    ("dup", "duplication"),
+    ("corrupt", "corruption"),
+    ("bit_error_rate", "corruption"),
     ("cc", "congestion"),
     ("cca", "congestion"),
     ("congestion_control", "congestion"),

@@ -1,6 +1,7 @@
-//! Settings that have a short form: `queue = "1000 packets"` is a DropTail queue, `loss = "1 %"` a random loss.
+//! Settings that have a short form: `queue = "1000 packets"` is a DropTail queue, `loss = "1 %"` a random loss,
+//! `corruption = "1 %"` damage to each packet with this probability.
 
-use longhaul_path::{LossPlace, LossSpec, QueueSpec};
+use longhaul_path::{CorruptionSpec, LossPlace, LossSpec, QueueSpec};
 use longhaul_units::{Limit, Probability};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
@@ -62,11 +63,46 @@ pub(crate) fn loss<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     deserializer.deserialize_any(Loss).map(Some)
 }
 
+/// Reads a corruption, or its probability.
+pub(crate) fn corruption<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<CorruptionSpec>, D::Error> {
+    struct Corruption;
+    impl Corruption {
+        fn random<E: Error>(probability: &str) -> Result<CorruptionSpec, E> {
+            probability.parse().map(CorruptionSpec::random).map_err(E::custom)
+        }
+    }
+    impl<'de> Visitor<'de> for Corruption {
+        type Value = CorruptionSpec;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a probability, as in \"0.1 %\", or a table, as in { bit_error_rate = 1e-7 }")
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<CorruptionSpec, E> {
+            Corruption::random(text)
+        }
+        fn visit_f64<E: Error>(self, value: f64) -> Result<CorruptionSpec, E> {
+            Corruption::random(&value.to_string())
+        }
+        fn visit_i64<E: Error>(self, value: i64) -> Result<CorruptionSpec, E> {
+            Corruption::random(&value.to_string())
+        }
+        fn visit_u64<E: Error>(self, value: u64) -> Result<CorruptionSpec, E> {
+            Corruption::random(&value.to_string())
+        }
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CorruptionSpec, A::Error> {
+            CorruptionSpec::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    deserializer.deserialize_any(Corruption).map(Some)
+}
+
 /// The short form of the setting `key` as the table that it stands for, so that an override may go into it.
 pub(crate) fn written_out(key: &str, value: &Value) -> Option<Table> {
     let spec = match key {
         "queue" => Table::try_from(queue(value.clone()).ok()??).ok()?,
         "loss" => Table::try_from(loss(value.clone()).ok()??).ok()?,
+        "corruption" => Table::try_from(corruption(value.clone()).ok()??).ok()?,
         _ => return None,
     };
     Some(spec)
@@ -83,5 +119,16 @@ pub(crate) fn queue_schema(generator: &mut schemars::SchemaGenerator) -> schemar
 pub(crate) fn loss_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
         "anyOf": [generator.subschema_for::<LossSpec>(), generator.subschema_for::<Probability>(), { "type": "null" }],
+    })
+}
+
+/// Schema of a corruption and of its short form.
+pub(crate) fn corruption_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "anyOf": [
+            generator.subschema_for::<CorruptionSpec>(),
+            generator.subschema_for::<Probability>(),
+            { "type": "null" },
+        ],
     })
 }

@@ -1,8 +1,10 @@
 //! The document's tables for the run and the network.
 
 use crate::{FlowSpec, MiddleboxSpec};
-use longhaul_path::{Change, DemandSpec, LinkConfig, LossSpec, Outage, QueueSpec, Reordering, SerialSpec};
-use longhaul_units::{Duration, Limit, Rate};
+use longhaul_path::{
+    Change, CorruptionSpec, DemandSpec, LinkConfig, LossSpec, Outage, QueueSpec, Reordering, SerialSpec,
+};
+use longhaul_units::{Duration, Limit, Probability, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +109,13 @@ macro_rules! with_link_settings {
             jitter: Duration,
             /// Random overtaking.
             reordering: Reordering,
+            /// Probability that a packet arrives twice: the copy follows directly. It takes no capacity of this link.
+            duplication: Probability,
+            /// Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the
+            /// host at the end drops it for its checksum. A probability alone is that of each packet.
+            #[serde(deserialize_with = "crate::shorthand::corruption")]
+            #[schemars(schema_with = "crate::shorthand::corruption_schema")]
+            corruption: CorruptionSpec,
             /// Scripted outages.
             outages: Vec<Outage>,
             /// Scripted changes of rate and delay.
@@ -193,6 +202,8 @@ impl DirectionSpec {
             outages: self.outages.clone().unwrap_or_default(),
             jitter: self.jitter.unwrap_or_default(),
             reordering: self.reordering,
+            duplication: self.duplication.unwrap_or_default(),
+            corruption: self.corruption,
             serial: self.serial,
             demand: self.demand,
         })

@@ -264,6 +264,9 @@ impl Checker {
         if let Some(reordering) = link.reordering {
             self.within("reordering", None, |check| check.delay("delay", reordering.delay));
         }
+        if let Some(Err(message)) = link.corruption.map(|corruption| corruption.check()) {
+            self.problem(&["corruption"], message);
+        }
         if let Some(queue) = link.queue {
             let rate = link.rate.filter(|rate| !rate.is_zero()).unwrap_or(FASTEST);
             if let Err((field, message)) = queue.check(rate) {
@@ -302,7 +305,16 @@ impl Checker {
         if let Err((field, message)) = serial.check() {
             self.problem(&["serial", field], message);
         }
+        if link.corruption.is_some() && serial.framing.notices_damage() {
+            let message =
+                "PPP drops damaged frames by its check sequence: write `loss` in place of `corruption`";
+            self.problem(&["serial", "framing"], message);
+        }
         let Some(compression) = serial.compression() else { return };
+        if link.corruption.is_some() {
+            let message = "damage to compressed headers is not modelled, and there is `corruption`: write `loss` instead";
+            self.problem(&["serial", compression], message);
+        }
         if link.reordering.is_some() {
             self.problem(
                 &["serial", compression],

@@ -37,6 +37,22 @@ fn a_probability_is_random_loss() {
 }
 
 #[test]
+fn a_probability_is_corruption_of_each_packet() {
+    let long = "corruption = { probability = 0.001 }";
+    for short in [r#"corruption = "0.1 %""#, "corruption = 0.001", r#"corruption = "1e-3""#] {
+        assert_eq!(id(short, &[]), id(long, &[]), "{short}");
+    }
+    assert_eq!(id("", &[("link.satellite.corruption", "0.1 %")]), id(long, &[]));
+    assert_eq!(id("corruption = 0.5", &[("link.satellite.corruption.probability", "0.1 %")]), id(long, &[]));
+    let errors = "corruption = { bit_error_rate = 1e-7 }";
+    assert_eq!(id("", &[("link.satellite.corruption.bit_error_rate", "1e-7")]), id(errors, &[]));
+    assert_ne!(id(errors, &[]), id("", &[]));
+    let (one_way, twice) =
+        ("forward = { duplication = 0.001 }", [("link.satellite.forward.duplication", "0.1 %")]);
+    assert_eq!(id("", &twice), id(one_way, &[]));
+}
+
+#[test]
 fn an_override_goes_into_what_a_short_form_stands_for() {
     let short = "queue = \"30 packets\"\nloss = 0";
     let overrides = [("link.satellite.queue.limit", "9 packets"), ("link.satellite.loss.probability", "0.5")];
@@ -56,6 +72,14 @@ fn what_is_neither_form_is_refused_with_both_and_its_line() {
         ("loss = 2", &["geo.toml:8", "between 0 and 1"]),
         ("loss = -0.5", &["geo.toml:8", "between 0 and 1"]),
         ("loss = nan", &["geo.toml:8", "between 0 and 1"]),
+        ("duplication = 2", &["geo.toml:8", "between 0 and 1"]),
+        ("duplication = \"often\"", &["geo.toml:8", "is not a probability"]),
+        ("corruption = -0.5", &["geo.toml:8", "between 0 and 1"]),
+        ("corruption = true", &["geo.toml:8", "\"0.1 %\"", "bit_error_rate"]),
+        ("corruption = {}", &["geo.toml:8", "corruption = \"0.1 %\""]),
+        ("corruption = { bit_error_rate = 1e-7, probability = 0.1 }", &["geo.toml:8", "one of the two"]),
+        ("duplicate = 0.1", &["did you mean \"duplication\"?"]),
+        ("bit_error_rate = 1e-7", &["did you mean \"corruption\"?"]),
         ("loss = true", &["geo.toml:8", "\"1 %\"", "kind = \"random\""]),
         ("loss = { kind = \"randm\", probability = 0.1 }", &["geo.toml:8", "did you mean \"random\"?"]),
     ] {

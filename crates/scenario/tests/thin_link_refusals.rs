@@ -64,6 +64,12 @@ fn each_mistake_has_its_place_and_its_cure() {
             "reordering = { probability = 0.1, delay = \"1 ms\" }\nqueue = {",
             ["serial", "in order"],
         ),
+        ("queue = {", "corruption = \"1 %\"\nqueue = {", ["vj", "not modelled"]),
+        (
+            "serial = { framing = \"slip\", vj = { slots = 16 } }",
+            "corruption = 0.01\nserial = { framing = \"ppp\" }",
+            ["thin.toml:10", "write `loss` in place"],
+        ),
         ("peer = \"hub\"", "peer = \"edge\"", ["peer", "both nodes are \"edge\""]),
         ("peer = \"hub\"", "peer = \"hubb\"", ["hubb", "hub"]),
         ("peer = \"hub\"", "peer = \"hub\"\nmost = 0", ["most", "from 1 to 1000 ACKs"]),

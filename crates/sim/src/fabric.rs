@@ -152,9 +152,11 @@ impl Fabric {
         };
         let after_ports = ways.after_ports.iter().map(&mut next).collect();
         let next: Vec<Next> = ways.successors.iter().map(next).collect();
+        // What an endpoint drops for its checksum is a loss, and losses are looked at whenever the world stops.
+        let damages = network.links.iter().any(|link| link.config.corruption.is_some());
         let delivery: Vec<Delivery> = (0..links.len())
             .map(|link| match ways.successors[link][..] {
-                [(endpoint, None)] if serve_ahead && links[link].is_fifo() => {
+                [(endpoint, None)] if serve_ahead && !damages && links[link].is_fifo() => {
                     bound(endpoint).min(ways.delivery_to(endpoint, network, &links))
                 }
                 _ => Delivery::OnTime,
@@ -313,7 +315,17 @@ impl Fabric {
         if !entry.link.is_fifo() {
             self.report_discarded(observer, now, link);
         }
-        let Some(packet) = packet else { return };
+        let Some(mut packet) = packet else { return };
+        let copy = self.segments.copy(&mut packet);
+        self.go_on(observer, now, link, next, packet);
+        if let Some(copy) = copy {
+            self.go_on(observer, now, link, next, copy);
+        }
+    }
+
+    /// A packet has come out of a link.
+    #[inline]
+    fn go_on(&mut self, observer: &mut impl Observer, now: Instant, link: usize, next: Next, packet: Packet) {
         match next_hop(&self.hops, next, &packet) {
             Hop::Arrived => self.arrive(Arrival { packet, at: now, link }),
             Hop::Link(next) | Hop::Ahead(next) => self.send(observer, now, next as usize, packet, true),
@@ -325,6 +337,11 @@ impl Fabric {
     #[inline]
     pub fn take_for_middlebox(&mut self) -> Option<(Port, Packet)> {
         if self.at_middleboxes.is_empty() { None } else { self.at_middleboxes.pop_front() }
+    }
+
+    /// True if the way of a packet that has reached a middlebox goes on beyond it.
+    pub fn goes_on(&self, port: Port, packet: &Packet) -> bool {
+        next_hop(&self.hops, self.after_ports[port.index()], packet) != Hop::Arrived
     }
 
     /// A packet leaves a middlebox.

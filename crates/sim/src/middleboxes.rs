@@ -99,8 +99,16 @@ impl World<'_> {
         let mut next = Some((port, packet));
         while let Some((port, mut packet)) = next {
             let index = usize::from(port.middlebox);
-            let World { fabric, recorder, middleboxes, now, .. } = self;
-            if fabric.segments.datagram(&packet).is_some() {
+            let World { fabric, recorder, middleboxes, now, network, .. } = self;
+            let its_own = packet.to as usize / 2 >= network.connection_flows.len();
+            if packet.damaged && (its_own || !fabric.goes_on(port, &packet)) {
+                // The way of its own packets ends at a middlebox, and that of others where they go on as its own.
+                self.drop_damaged(packet);
+                next = self.fabric.take_for_middlebox();
+                continue;
+            }
+            if packet.damaged || fabric.segments.datagram(&packet).is_some() {
+                // What does not fit its checksum passes unseen.
                 // QUIC is encrypted: what acts on TCP lets it pass.
                 fabric.send_from_middlebox(recorder, *now, port, packet);
                 next = fabric.take_for_middlebox();

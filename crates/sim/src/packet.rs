@@ -17,6 +17,10 @@ pub(crate) struct Packet {
     pub wire_len: u32,
     pub ecn: Ecn,
     weight: u8,
+    /// A link has damaged it: its checksum is wrong.
+    pub damaged: bool,
+    /// It comes out of the link that it is on twice.
+    twice: bool,
 }
 
 impl longhaul_path::Packet for Packet {
@@ -29,6 +33,14 @@ impl longhaul_path::Packet for Packet {
     }
     fn weight(&self) -> u8 {
         self.weight
+    }
+    fn damage(&mut self, _draw: u64) -> bool {
+        self.damaged = true;
+        true
+    }
+    fn duplicate(&mut self) -> bool {
+        self.twice = true;
+        true
     }
     fn mark_congestion(&mut self) -> bool {
         match self.ecn {
@@ -72,7 +84,7 @@ impl Segments {
         let segment = &mut self.slots[slot as usize];
         let ecn = write(segment)?;
         self.free.pop();
-        Some(Packet { to, slot, wire_len: segment.ipv4_len(), ecn, weight })
+        Some(Packet { to, slot, wire_len: segment.ipv4_len(), ecn, weight, damaged: false, twice: false })
     }
 
     /// Makes a packet of the segment that `write` writes, if it does; `write` also says where it goes, and the flow's weight.
@@ -114,6 +126,30 @@ impl Segments {
     /// The same, taken out.
     pub fn take_datagram(&mut self, packet: &Packet) -> Option<Datagram> {
         self.datagrams.get_mut(packet.slot as usize)?.take()
+    }
+
+    /// The copy of a packet that comes out of a link twice, in a slot of its own; `None` if it comes out once.
+    #[inline]
+    pub fn copy(&mut self, packet: &mut Packet) -> Option<Packet> {
+        if packet.twice { self.copied(packet) } else { None }
+    }
+
+    #[cold]
+    fn copied(&mut self, packet: &mut Packet) -> Option<Packet> {
+        packet.twice = false;
+        let (segment, datagram) = (*self.get(packet), self.datagram(packet).cloned());
+        let copy = self.packet(packet.to, packet.weight, |slot| {
+            *slot = segment;
+            Some(packet.ecn)
+        })?;
+        if let Some(datagram) = datagram {
+            let slot = copy.slot as usize;
+            if self.datagrams.len() <= slot {
+                self.datagrams.resize_with(slot + 1, || None);
+            }
+            self.datagrams[slot] = Some(datagram);
+        }
+        Some(Packet { slot: copy.slot, ..*packet })
     }
 
     #[cold]

@@ -347,11 +347,23 @@ impl<'a> World<'a> {
                 self.catch_up(&arrival);
             }
             self.now = arrival.at;
+            if arrival.packet.damaged {
+                self.drop_damaged(arrival.packet);
+                continue;
+            }
             self.receive(arrival.packet, !ahead);
         }
         self.now = now;
         self.fabric.arrivals.clear();
         self.fabric.first_arrival = Instant::FAR_FUTURE;
+    }
+
+    /// A packet's checksum is wrong: it is dropped by whoever reads it.
+    #[cold]
+    pub(crate) fn drop_damaged(&mut self, packet: Packet) {
+        let payload_len = self.fabric.segments.get(&packet).payload_len;
+        self.recorder.drop(self.now, "checksum", packet.to as usize / 2, payload_len, None, packet.wire_len);
+        self.fabric.segments.release(packet);
     }
 
     /// What would happen to an endpoint before a packet that is handed to it ahead of time is a timer, or a sample of its

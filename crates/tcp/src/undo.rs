@@ -34,7 +34,7 @@ pub(crate) enum ForwardRto {
 }
 
 /// A reduction of the window that may prove to be for nothing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Episode {
     /// SND.UNA and SND.MAX when it began.
     pub start: u64,
@@ -44,7 +44,8 @@ pub(crate) struct Episode {
     awaits_retransmission: bool,
     /// Retransmitted bytes that have not been reported as duplicates.
     unreported: u64,
-    retransmitted: bool,
+    /// What has been retransmitted, neighbours in one.
+    resent: Vec<(u64, u64)>,
     pub forward: ForwardRto,
 }
 
@@ -67,12 +68,16 @@ pub(crate) struct Undo {
     timestamp_tick: Duration,
     /// A D-SACK has been received on this connection: the receiver would send one.
     dsack_seen: bool,
+    /// Bytes retransmitted, and bytes reported as received twice, on this connection: where more was received twice than was sent
+    /// twice, the network makes copies.
+    sent_again: u64,
+    reported: u64,
     pub episode: Option<Episode>,
 }
 
 impl Undo {
     pub fn new(ways: SpuriousDetection, timestamp_tick: Duration) -> Self {
-        Undo { ways, timestamp_tick, dsack_seen: false, episode: None }
+        Undo { ways, timestamp_tick, dsack_seen: false, sent_again: 0, reported: 0, episode: None }
     }
 
     /// The window is reduced; retransmissions follow.
@@ -83,24 +88,29 @@ impl Undo {
             first_retransmission: None,
             awaits_retransmission: true,
             unreported: 0,
-            retransmitted: false,
+            resent: vec![],
             forward,
         });
     }
 
-    /// `bytes` are sent again.
-    pub fn retransmitted(&mut self, now: Instant, bytes: u64) {
+    /// `bytes` from `start` on are sent again.
+    pub fn retransmitted(&mut self, now: Instant, start: u64, bytes: u64) {
+        self.sent_again += bytes;
         let Some(episode) = &mut self.episode else { return };
         if std::mem::take(&mut episode.awaits_retransmission) {
             episode.first_retransmission = Some(now);
         }
         episode.unreported += bytes;
-        episode.retransmitted = true;
+        match episode.resent.last_mut().filter(|(_, end)| *end == start) {
+            Some((_, end)) => *end += bytes,
+            None => episode.resent.push((start, start + bytes)),
+        }
     }
 
     /// True if timestamps or D-SACK prove the reduction to be for nothing.
     pub fn is_disproved(&mut self, evidence: &Evidence) -> bool {
         self.dsack_seen |= evidence.duplicate.is_some();
+        self.reported += evidence.duplicate.map_or(0, |(start, end)| end - start);
         self.all_were_duplicates(evidence) || self.original_is_acknowledged(evidence)
     }
 
@@ -121,11 +131,15 @@ impl Undo {
         older && evidence.duplicate.is_none() && (self.dsack_seen || !evidence.acknowledges_all)
     }
 
-    /// RFC 3708 section 2: each retransmission has been reported as received twice.
+    /// RFC 3708 section 2: each retransmission has been reported as received twice. Where the network makes copies, a report says
+    /// nothing of a retransmission (Linux leaves it out too: `tcp_dsack_seen`), and that of a copy is none of one.
     fn all_were_duplicates(&mut self, evidence: &Evidence) -> bool {
         let Some((start, end)) = evidence.duplicate.filter(|_| self.ways.dsack) else { return false };
         let Some(episode) = &mut self.episode else { return false };
-        if end <= episode.start || start >= episode.end || !episode.retransmitted {
+        if end <= episode.start || start >= episode.end || self.reported > self.sent_again {
+            return false;
+        }
+        if !episode.resent.iter().any(|(from, to)| start < *to && *from < end) {
             return false;
         }
         episode.unreported = episode.unreported.saturating_sub(end - start);
@@ -149,7 +163,7 @@ mod tests {
     fn undo() -> Undo {
         let mut undo = Undo::new(ALL, ms(1));
         undo.begin(1, 10_001, ForwardRto::Off);
-        undo.retransmitted(at(1000), 1000);
+        undo.retransmitted(at(1000), 1, 1000);
         undo
     }
     fn ack(now: u64, echo_age: u64) -> Evidence {
@@ -190,11 +204,24 @@ mod tests {
     #[test]
     fn retransmissions_that_are_all_duplicates_were_for_nothing() {
         let mut undo = undo();
-        undo.retransmitted(at(1001), 1000);
+        undo.retransmitted(at(1001), 1001, 1000);
+        undo.sent_again += 1000; // before this reduction
         let report = |start| Evidence { duplicate: Some((start, start + 1000)), ..ack(1100, 100) };
         assert!(!undo.is_disproved(&report(1)));
         assert!(!undo.is_disproved(&report(20_001))); // of another time
         assert!(undo.is_disproved(&report(1001)));
+    }
+
+    #[test]
+    fn copies_that_the_network_makes_prove_nothing() {
+        let report = |start| Evidence { duplicate: Some((start, start + 1000)), ..ack(1100, 100) };
+        // Of what was not sent again.
+        assert!(!undo().is_disproved(&report(5001)));
+        // More was received twice than was sent twice.
+        let mut copies = undo();
+        assert!(!copies.is_disproved(&report(5001)));
+        assert!(!copies.is_disproved(&report(1)));
+        assert!(undo().is_disproved(&report(1)));
     }
 
     #[test]

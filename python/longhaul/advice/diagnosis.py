@@ -269,4 +269,5 @@ def _use(link: Mapping[str, Any]) -> float:
 
 def _lost_on_wire(link: Mapping[str, Any]) -> float:
     sent = _metric(link, "transmitted_packets") or _metric(link, "arrivals")
-    return _metric(link, "drops_loss") / sent if sent else 0.0
+    lost = _metric(link, "drops_loss") + _metric(link, "corrupted_packets")
+    return lost / sent if sent else 0.0

@@ -80,6 +80,8 @@ impl<P: Packet + Send + 'static> Link<P> {
             transmitted: transmitted.packets,
             transmitted_bytes: transmitted.bytes,
             delivered: self.delivered,
+            corrupted: self.rest.wire.corrupted,
+            duplicated: self.rest.wire.duplicated,
         }
     }
 

@@ -30,6 +30,8 @@ fn config(queue: QueueSpec) -> LinkConfig {
         outages: vec![],
         jitter: Duration::ZERO,
         reordering: None,
+        duplication: Probability::default(),
+        corruption: None,
         serial: None,
         demand: None,
     }

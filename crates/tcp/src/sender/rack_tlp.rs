@@ -64,7 +64,7 @@ impl Sender {
             measured.transmissions.sent(run);
         }
         if let Some(undo) = measured.undo.as_mut().filter(|_| chunk.retransmission) {
-            undo.retransmitted(now, chunk.payload);
+            undo.retransmitted(now, chunk.start, chunk.payload);
         }
         let Some(rack) = &mut measured.rack else { return };
         if rack.rto_deadline == Instant::FAR_FUTURE {

@@ -16,7 +16,7 @@ impl Sender {
     }
     fn forward_rto(&self) -> ForwardRto {
         let undo = self.measured.as_ref().and_then(|measured| measured.undo.as_ref());
-        undo.and_then(|undo| undo.episode).map_or(ForwardRto::Off, |episode| episode.forward)
+        undo.and_then(|undo| undo.episode.as_ref()).map_or(ForwardRto::Off, |episode| episode.forward)
     }
     /// A timeout may still prove to be spurious by F-RTO.
     pub(super) fn forward_rto_is_undecided(&self) -> bool {
