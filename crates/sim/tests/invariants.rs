@@ -236,6 +236,19 @@ fn result_files_are_the_same_bytes() {
 }
 
 #[test]
+fn a_table_that_cannot_be_written_is_named_and_leaves_no_result() {
+    let path = std::env::temp_dir().join(format!("longhaul-{}-full", std::process::id()));
+    let write_table = |_: &Table| Err(std::io::Error::other("the disk is full"));
+    let out = Output { directory: &path, write_table: &write_table };
+    let scenario = longhaul_sim::load(DUMBBELL, "test", &[]).unwrap();
+    let failed = longhaul_sim::run(&scenario, RunOptions { out: Some(out), ..RunOptions::default() });
+    let message = failed.unwrap_err().to_string();
+    assert!(message.contains("flows.parquet") && message.contains("the disk is full"), "{message}");
+    assert!(!path.join("summary.json").exists());
+    std::fs::remove_dir_all(path).unwrap();
+}
+
+#[test]
 fn another_seed_gives_another_result() {
     let other = DUMBBELL.replace("[run]", "[run]\nseed = 2");
     let first = run(DUMBBELL, RunOptions::default());
