@@ -420,6 +420,6 @@ fn too_few_open_files_are_said_to_be_too_few() {
     let output = limited(32, &["run", file.to_str().unwrap(), "--out", out.0.to_str().unwrap()]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("the limit is 32") && said.contains("ulimit -n 69"), "{said}");
+    assert!(said.contains("the limit is 32") && said.contains("ulimit -n 68"), "{said}");
     std::fs::remove_file(file).unwrap();
 }
