@@ -261,9 +261,11 @@ class Page:
 
 
 def load_run(directory: Path) -> Result:
-    """Reads the result directory of one run; raises `ResultError` if it is not one, or damaged."""
+    """Reads the result directory of one run; raises `ResultError` if it is not one (a sweep holds several), or damaged."""
     file = directory / "summary.json"
     require_directory(directory)
+    if (directory / "manifest.json").exists():
+        raise ResultError(f"{directory} is a sweep; name one of its runs, in {directory / 'runs'}")
     if not file.exists():
         damage = damage_of(directory)
         what = f"a result whose {damage}" if damage else "not the result of a run: it has no summary.json"

@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::HEAD;
+use common::head;
 use longhaul_scenario::{load, resolved_toml};
 
 fn with_flows(count: usize) -> String {
     let flow = |index| format!("[[flow]]\nname = \"f{index}\"\nfrom = \"hub\"\nto = \"remote\"\n");
-    HEAD.to_string() + &(0..count).map(flow).collect::<String>()
+    head!().to_string() + &(0..count).map(flow).collect::<String>()
 }
 
 /// What is written is pieced together from its tables: it must be the same text as without a detour, in the same order.

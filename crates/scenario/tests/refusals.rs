@@ -1,19 +1,11 @@
 //! What is refused, and how it is said: each bad scenario gets one message with its place and what would be right.
 
+mod common;
+
+use common::head;
 use longhaul_scenario::{load, resolved_toml, run_id};
 
-const GOOD: &str = r#"[run]
-duration = "10 s"
-[[link]]
-name = "satellite"
-ends = ["hub", "remote"]
-rate = "50 Mbit/s"
-delay = "250 ms"
-[[flow]]
-name = "download"
-from = "hub"
-to = "remote"
-"#;
+const GOOD: &str = concat!(head!(), "[[flow]]\nname = \"download\"\nfrom = \"hub\"\nto = \"remote\"\n");
 
 /// The message for the good scenario with one text replaced by another.
 fn refusal(from: &str, to: &str) -> String {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::HEAD;
+use common::head;
 use longhaul_scenario::{load, run_id};
 
 const FLOW: &str = "[[flow]]\nfrom = \"hub\"\nto = \"remote\"\n";
@@ -10,11 +10,11 @@ const FLOW: &str = "[[flow]]\nfrom = \"hub\"\nto = \"remote\"\n";
 fn id(link: &str, overrides: &[(&str, &str)]) -> String {
     let overrides: Vec<(String, String)> =
         overrides.iter().map(|(path, value)| (path.to_string(), value.to_string())).collect();
-    run_id(&load(&format!("{HEAD}{link}\n{FLOW}"), "geo.toml", &overrides).unwrap())
+    run_id(&load(&format!("{}{link}\n{FLOW}", head!()), "geo.toml", &overrides).unwrap())
 }
 
 fn refusal(link: &str) -> String {
-    load(&format!("{HEAD}{link}\n{FLOW}"), "geo.toml", &[]).unwrap_err().to_string()
+    load(&format!("{}{link}\n{FLOW}", head!()), "geo.toml", &[]).unwrap_err().to_string()
 }
 
 #[test]

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import core
 from ..document import Document
-from ..errors import LonghaulError, ResultError, ScenarioError
+from ..errors import LonghaulError, ScenarioError
 from ..results import Result, load_run
 from ..scenario import Scenario, as_document, overrides
 from .advice import Advice, Row, Untried
@@ -68,8 +68,6 @@ def advise(
     if isinstance(what, Result):
         document = Document(what.scenario, f"the scenario of {what.path}")
     elif isinstance(what, str | os.PathLike) and Path(what).is_dir():
-        if (Path(what) / "manifest.json").exists():
-            raise ResultError(f"{what} is a sweep; name one of its runs, in {Path(what) / 'runs'}")
         document = Document(load_run(Path(what)).scenario, f"the scenario of {what}")
     else:
         document = as_document(what)

@@ -16,7 +16,7 @@ from rich.table import Table
 from ..outputs import json_text
 from ..units import counted, read_quantity
 from . import options
-from .options import UsageError, messages
+from .options import ENGINE, JOBS, UsageError, messages
 
 #: Rows of the table, unless all are asked for.
 _ROWS = 8
@@ -50,10 +50,8 @@ def advise(
         metavar="PATH=VALUE",
         help='Override a setting first, as in --set link.satellite.delay="120 ms".',
     ),
-    jobs: int | None = typer.Option(
-        None, "--jobs", "-j", min=1, help="Runs at once  [default: all cores]", show_default=False
-    ),
-    engine: str = typer.Option("local", "--engine", metavar="local|ray", help="Where to run."),
+    jobs: int | None = JOBS,
+    engine: str = ENGINE,
     show_all: bool = typer.Option(False, "--all", help="Show every remedy, and why the others were not tried."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -94,15 +92,9 @@ def advise_and_print(
     """Advises on a scenario file or a result directory and prints the answer."""
     from ..advice import advise_document
     from ..document import Document, read
-    from ..errors import ResultError
     from ..results import load_run
 
-    if what.is_dir():
-        if (what / "manifest.json").exists():
-            raise ResultError(f"{what} is a sweep; name one of its runs, in {what / 'runs'}")
-        document = Document(load_run(what).scenario, str(what / "scenario.toml"))
-    else:
-        document = read(what)
+    document = Document(load_run(what).scenario, str(what / "scenario.toml")) if what.is_dir() else read(what)
     with _progress(not as_json) as observer:
         found = advise_document(
             document, changes, can=can, groups=groups, goal=goal, seconds=seconds, runs=runs, jobs=jobs, engine=engine,

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from .. import core, listing, verifying
 from .. import explain as explaining
-from ..errors import LonghaulError, ResultError
+from ..errors import LonghaulError
 from ..outputs import json_text
 from ..progress import of_run
 from ..results import load_run, require_directory
@@ -69,9 +69,6 @@ def explain(
     as_json: bool = typer.Option(False, "--json", help="Print JSON: every flow."),
 ) -> None:
     """Explain what limited the flows, and what would change that: like flows together, then those that are unlike."""
-    require_directory(result)
-    if (result / "manifest.json").exists():
-        raise ResultError(f"{result} is a sweep; name one of its runs, in {result / 'runs'}")
     loaded = load_run(result)
     summary, content = loaded.summary, explaining.content_of(loaded)
     found = summary["flows"]

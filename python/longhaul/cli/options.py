@@ -10,9 +10,11 @@ import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import typer
 from rich.console import Console
 
 from ..errors import LonghaulError
+from ..sweep import ENGINES
 from ..units import counted
 
 #: Messages and progress; results go to standard output.
@@ -53,6 +55,17 @@ def starting_with(known: Callable[[], Iterable[str]]) -> Callable[[str], list[st
     ['quick']
     """
     return lambda incomplete: [word for word in known() if word.startswith(incomplete)]
+
+
+#: Where and how many runs at once, for every command that makes several.
+ENGINE = typer.Option(
+    "local",
+    "--engine",
+    metavar="local|ray",
+    autocompletion=starting_with(lambda: ENGINES),
+    help="Where to run: on this machine, or on the Ray cluster of RAY_ADDRESS.",
+)
+JOBS = typer.Option(None, "--jobs", "-j", min=1, help="Runs at once  [default: all cores]", show_default=False)
 
 
 def settings(given: Sequence[str] | None) -> list[tuple[str, str]]:

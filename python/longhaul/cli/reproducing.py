@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from .options import starting_with
-from .running import CHANGED, ENGINE, JSON, QUIET
+from .options import ENGINE, JOBS, starting_with
+from .running import CHANGED, JSON, QUIET
 
 
 def _studies() -> Iterable[str]:
@@ -46,9 +46,7 @@ def reproduce(
         help="Directory of the study's runs, all scales  [default: results/STUDY]",
         show_default=False,
     ),
-    jobs: int | None = typer.Option(
-        None, "--jobs", "-j", min=1, help="Runs at once  [default: all cores]", show_default=False
-    ),
+    jobs: int | None = JOBS,
     engine: str = ENGINE,
     shard: str | None = typer.Option(
         None, "--shard", metavar="I/N", help="Run only the I-th of N parts, for job arrays."

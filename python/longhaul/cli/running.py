@@ -21,7 +21,7 @@ from ..sweep.metrics import check_metrics
 from ..units import counted, quantity
 from . import checking, options, tables
 from .advising import advise_and_print
-from .options import messages
+from .options import ENGINE, JOBS, messages
 from .terminal import exit_code
 
 SCENARIO = typer.Argument(
@@ -45,13 +45,6 @@ CHANGED = typer.Option(
     metavar="refuse|check|rerun",
     help="Treatment of finished runs from another build of the simulator: refuse them, repeat a few and keep all if"
     " every byte is equal, or repeat all.",
-)
-ENGINE = typer.Option(
-    "local",
-    "--engine",
-    metavar="local|ray",
-    autocompletion=options.starting_with(lambda: ENGINES),
-    help="Where to run: on this machine, or on the Ray cluster of RAY_ADDRESS.",
 )
 REPORT = typer.Option(False, "--report", help="Write report.html into the result directory, replacing an earlier one.")
 
@@ -124,9 +117,7 @@ def sweep(
     out: Path | None = typer.Option(
         None, "--out", "-o", help="Result directory  [default: results/NAME-sweep]", show_default=False
     ),
-    jobs: int | None = typer.Option(
-        None, "--jobs", "-j", min=1, help="Runs at once  [default: all cores]", show_default=False
-    ),
+    jobs: int | None = JOBS,
     engine: str = ENGINE,
     shard: str | None = typer.Option(
         None, "--shard", metavar="I/N", help="Run only the I-th of N parts, for job arrays."
