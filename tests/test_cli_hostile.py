@@ -379,3 +379,16 @@ def test_the_name_of_an_example_is_recognised(command, tmp_path, monkeypatch):
     clear(command("run", "geo-one-flow"), "No such file", "`longhaul examples geo-one-flow` copies")
     (tmp_path / "mine.toml").write_text("")
     clear(command("run", "mine"), "did you mean mine.toml?")
+
+
+def test_redirected_tables_have_no_trailing_blanks(command):
+    lines = command("list", "queues").out.splitlines()
+    assert len(lines) > 10
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+@pytest.mark.parametrize("arguments", [(), ("run",), ("list",)])
+def test_help_shows_switches_without_a_value(command, arguments):
+    shown = command(*arguments, "--help").out
+    assert "--help" in shown
+    assert "<bool>" not in shown

@@ -23,6 +23,13 @@ fn send(signal: Signal, to: u32) {
     kill(Pid::from_raw(to as i32), signal).unwrap();
 }
 
+/// What is started from here ends on a hang-up, although `nohup` may have started these tests.
+#[allow(unsafe_code)]
+fn end_on_hang_up() {
+    // SAFETY: the default action runs no code of this process.
+    unsafe { nix::sys::signal::signal(Signal::SIGHUP, nix::sys::signal::SigHandler::SigDfl) }.unwrap();
+}
+
 /// A place for a result, removed at the end.
 struct Out(PathBuf);
 
@@ -66,6 +73,7 @@ fn a_run_that_waits_for_a_connection_ends_on_a_signal_and_when_its_time_is_over(
     if !can_run(&[]) {
         return;
     }
+    end_on_hang_up();
     let out = Out::new("waiting");
     let file = scenario("waiting", &NO_CONNECTION.replace("DURATION", "1000 s"));
     for (signal, status) in [(Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
@@ -90,6 +98,7 @@ fn a_signal_gives_128_and_its_number_from_the_first_moment_on() {
     if !can_run(&[]) {
         return;
     }
+    end_on_hang_up();
     let out = Out::new("signals");
     let file = scenario("signals", &SENDING.replace("DURATION", "1000 s"));
     let child = running(&file, &out, &[]);

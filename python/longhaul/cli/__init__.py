@@ -78,8 +78,10 @@ def command() -> Any:
     """The command line with help screens in which switches take no value and arguments are in capitals."""
     group = typer.main.get_command(app)
     commands: dict[str, Any] = getattr(group, "commands", {})
+    outer = group.make_context("longhaul", [], resilient_parsing=True)
     for one in (group, *commands.values()):
-        for parameter in one.params:
+        helping = one.get_help_option(one.make_context(one.name, [], parent=outer, resilient_parsing=True))
+        for parameter in (*one.params, *filter(None, [helping])):
             if parameter.param_type_name == "argument":
                 parameter.metavar = parameter.metavar or str(parameter.name).upper()
             elif parameter.is_flag:

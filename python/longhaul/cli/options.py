@@ -8,7 +8,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TextIO, cast
 
 import typer
 from rich.console import Console
@@ -25,10 +25,27 @@ messages = Console(stderr=True, highlight=False, soft_wrap=True)
 _WIDE = 160
 
 
+class _Trimmed:
+    """A stream that gets lines without the blanks that fill a table's last column."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes the text; what follows the last line break goes through as it is."""
+        self._stream.write(re.sub(r"[ \t]+(?=\n)", "", text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def output() -> Console:
     """Standard output: as wide as its terminal or COLUMNS says, and wide enough for tables where neither is known."""
-    unknown = not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdigit()
-    return Console(width=_WIDE) if unknown else Console()
+    if sys.stdout.isatty():
+        return Console()
+    width = None if os.environ.get("COLUMNS", "").isdigit() else _WIDE
+    return Console(width=width, file=cast(TextIO, _Trimmed(sys.stdout)))
 
 
 class UsageError(LonghaulError):
