@@ -30,11 +30,13 @@ mod endpoint;
 mod frames;
 mod null;
 mod settings;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 pub use clock::Clock;
 pub use congestion::Measured;
 pub use endpoint::{ConnectionKey, Datagram, Ecn, Endpoint, Event, number};
 pub use frames::Content;
-pub use null::{Credentials, Ticket};
+pub use null::{Credentials, Ticket, reset_key};
 pub use quinn_proto::{Dir, Side, StreamId};
 pub use settings::{AckFrequency, CongestionChoice, MakePolicy, Session, Settings, SettingsError};

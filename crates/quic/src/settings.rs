@@ -253,7 +253,8 @@ impl Settings {
         config
     }
 
-    pub(crate) fn endpoint(&self, seed: [u8; 32]) -> EndpointConfig {
+    /// quinn-proto's configuration of an endpoint: connection IDs, reset tokens and all else follow from `seed`.
+    pub fn endpoint(&self, seed: [u8; 32]) -> EndpointConfig {
         let mut config = EndpointConfig::new(Arc::new(NullSigner { key: half(&seed) }));
         let length = self.cid_length;
         config.cid_generator(move || Box::new(Numbered::new(&seed, length))).rng_seed(Some(seed));
@@ -263,7 +264,8 @@ impl Settings {
         config
     }
 
-    pub(crate) fn client(
+    /// Configuration of a client's connection `number`, with whatever transport configuration.
+    pub fn client(
         &self,
         transport: Arc<TransportConfig>,
         seed: &[u8; 32],
@@ -287,7 +289,8 @@ impl Settings {
         config
     }
 
-    pub(crate) fn server(&self, transport: Arc<TransportConfig>, seed: &[u8; 32]) -> ServerConfig {
+    /// Configuration of a server, with whatever transport configuration; addresses of clients must not change.
+    pub fn server(&self, transport: Arc<TransportConfig>, seed: &[u8; 32]) -> ServerConfig {
         let null = || NullServer { credentials: self.credentials.clone(), early_data: self.early_data };
         let crypto: Arc<dyn crypto::ServerConfig> = match &self.session {
             Session::Real { server: Some(server), .. } => Arc::clone(server),

@@ -1,0 +1,150 @@
+//! One flow: what waits to be sent, what was received and not yet read.
+
+use crate::reassembly::Reassembly;
+use crate::scheduler::Turn;
+use crate::types::{FlowId, Open, Piece};
+use bytes::Bytes;
+use quinn_proto::StreamId;
+use std::collections::VecDeque;
+
+/// How far a direction has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// More may follow.
+    Open,
+    /// The end was given, and is not confirmed.
+    Ending,
+    /// Nothing more is to be done.
+    Over,
+}
+
+/// Bytes on their way to the peer's owner. Offsets are those of the stream, its head included.
+#[derive(Debug)]
+pub struct Outgoing {
+    pub queue: VecDeque<Bytes>,
+    pub queued: u64,
+    /// Handed to quinn-proto.
+    pub fed: u64,
+    /// Read by the peer's owner.
+    pub consumed: u64,
+    pub phase: Phase,
+    /// quinn-proto has been told of the end.
+    pub ended: bool,
+    /// The peer has acknowledged all bytes and the end.
+    pub acknowledged: bool,
+    /// The owner waits for room.
+    pub blocked: bool,
+    pub turn: Turn,
+    /// Bytes of the head, which the owner did not write.
+    pub head: u64,
+}
+
+/// Bytes from the peer.
+#[derive(Debug)]
+pub struct Incoming {
+    pub reassembly: Reassembly,
+    /// Offset at which the stream ends, once it is known.
+    pub end: Option<u64>,
+    /// quinn-proto has nothing more for this direction.
+    pub drained: bool,
+    /// Offset up to which the peer was told that bytes were read.
+    pub reported: u64,
+    /// The owner knows that there is something to read.
+    pub told: bool,
+    pub phase: Phase,
+    /// Bytes of the head.
+    pub head: u64,
+}
+
+/// A flow.
+#[derive(Debug)]
+pub struct Flow {
+    pub id: FlowId,
+    pub stream: StreamId,
+    /// The other node opened it.
+    pub remote: bool,
+    /// `None` while the head of a flow of the peer is incomplete.
+    pub open: Option<Open>,
+    pub accepted: bool,
+    pub out: Outgoing,
+    pub into: Incoming,
+}
+
+impl Outgoing {
+    /// Bytes under way or unread.
+    pub fn outstanding(&self) -> u64 {
+        self.fed + self.queued - self.consumed
+    }
+
+    /// Takes at most `most` bytes from the front of the queue, a piece at a time and without copying.
+    pub fn take(&mut self, most: u64) -> Option<Bytes> {
+        let first = self.queue.front_mut()?;
+        let taken =
+            if first.len() as u64 <= most { self.queue.pop_front()? } else { first.split_to(most as usize) };
+        self.queued -= taken.len() as u64;
+        self.fed += taken.len() as u64;
+        Some(taken)
+    }
+
+    /// Something has to be handed to quinn-proto.
+    pub fn has_work(&self) -> bool {
+        self.queued > 0 || (self.phase == Phase::Ending && !self.ended)
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.phase == Phase::Over || (self.acknowledged && self.consumed == self.fed)
+    }
+}
+
+impl Incoming {
+    /// All bytes are there and were read, and the end is known.
+    pub fn is_complete(&self) -> bool {
+        self.end.is_some_and(|end| self.reassembly.taken() >= end)
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.drained && self.phase == Phase::Over
+    }
+
+    /// A piece has come. Returns the new bytes.
+    pub fn insert(&mut self, piece: Piece) -> u64 {
+        self.reassembly.insert(piece)
+    }
+}
+
+impl Flow {
+    pub fn new(id: FlowId, stream: StreamId, remote: bool, open: Option<Open>) -> Self {
+        Flow {
+            id,
+            stream,
+            remote,
+            open,
+            accepted: remote,
+            out: Outgoing {
+                queue: VecDeque::new(),
+                queued: 0,
+                fed: 0,
+                consumed: 0,
+                phase: Phase::Open,
+                ended: false,
+                acknowledged: false,
+                blocked: false,
+                turn: Turn::default(),
+                head: 0,
+            },
+            into: Incoming {
+                reassembly: Reassembly::default(),
+                end: None,
+                drained: false,
+                reported: 0,
+                told: false,
+                phase: Phase::Open,
+                head: 0,
+            },
+        }
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.out.is_over() && self.into.is_over()
+    }
+}

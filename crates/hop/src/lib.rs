@@ -1,0 +1,40 @@
+//! The hop: the transport between the two nodes of an accelerator over satellite links. It carries the bytes of many TCP
+//! connections over one warm QUIC connection, each as a stream.
+//!
+//! Sans-IO: [`Node`] has no clock, no socket and no thread. Its owner hands it datagrams and time, and takes datagrams and
+//! events. After each input call [`Node::poll_transmit`] until it gives nothing more, then [`Node::poll_event`] until there is
+//! none; what the owner does with an event is an input too. Then wait until [`Node::poll_timeout`].
+//!
+//! ```
+//! use longhaul_hop::{Config, Node, Role};
+//! use longhaul_units::Instant;
+//! let now = Instant::ZERO;
+//! let role = Role::Terminal { hub: "192.0.2.1:4433".parse()? };
+//! let mut terminal = Node::new(Config::new(role), [1; 32], now)?;
+//! let mut buffer = vec![];
+//! let first = terminal.poll_transmit(now, &mut buffer).expect("the handshake's first datagram");
+//! assert!(buffer.len() == first.len && first.len >= 1200); // RFC 9000 section 14.1
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod config;
+pub mod controller;
+mod credit;
+mod flow;
+mod gate;
+mod node;
+mod peer;
+#[allow(dead_code)]
+mod reassembly;
+#[allow(dead_code)]
+mod scheduler;
+mod types;
+#[allow(dead_code)]
+mod wire;
+
+pub use config::{Coding, Config, ConfigError, Rates, Remembered, Role, Session, Share};
+pub use credit::FLOOR;
+#[cfg(feature = "tls")]
+pub use longhaul_quic::tls;
+pub use node::Node;
+pub use types::{Event, FlowId, Ledger, Open, PeerId, PeerStats, Refusal, ResetCode, Transmit};

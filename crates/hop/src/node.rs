@@ -1,0 +1,444 @@
+//! A node: a QUIC endpoint, its peers and their flows.
+
+use crate::config::{Config, ConfigError, LEAST_RATE, MOST_RATE, Remembered, Role, Session};
+use crate::controller::{RateController, Settings};
+use crate::gate::{Given, Shared};
+use crate::peer::{Context, Peer, State};
+use crate::types::{Event, FlowId, Ledger, Open, PeerId, PeerStats, Refusal, ResetCode, Transmit};
+use bytes::{Bytes, BytesMut};
+use longhaul_quic::Clock;
+use longhaul_units::{Duration, Instant, Rate};
+use quinn_proto::{
+    AckFrequencyConfig, ConnectionHandle, DatagramEvent, EcnCodepoint, IdleTimeout, TransportConfig, VarInt,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Window of each stream for quinn-proto: never reached, since flows have credits of their own.
+const WINDOW: u64 = 1 << 60;
+/// Packets that may arrive without an ACK.
+const ACK_EVERY: u32 = 64;
+/// The longest delay of an ACK.
+const ACK_DELAY: std::time::Duration = std::time::Duration::from_millis(40);
+/// Packets that must overtake one before it counts as lost.
+const REORDERING: u32 = 8;
+/// Pause before a terminal tries again: at first, and at most.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(16));
+/// Buffers of DATAGRAM frames.
+const DATAGRAMS: usize = 8 << 20;
+/// Rate where nothing else is known.
+const UNKNOWN_RATE: u64 = 1_000_000;
+
+/// One end of the hop.
+pub struct Node {
+    config: Arc<Config>,
+    quic: longhaul_quic::Settings,
+    seed: [u8; 32],
+    clock: Clock,
+    endpoint: quinn_proto::Endpoint,
+    peers: Vec<Option<Box<Peer>>>,
+    by_id: BTreeMap<PeerId, usize>,
+    flows: BTreeMap<FlowId, (usize, u64)>,
+    events: VecDeque<Event>,
+    answers: VecDeque<(Transmit, Vec<u8>)>,
+    next_flow: u64,
+    next_peer: u64,
+    retry: Option<Instant>,
+    pause: Duration,
+    closing: bool,
+    /// Of peers that are gone.
+    past: Ledger,
+    scratch: Vec<u8>,
+}
+
+impl Node {
+    /// A node that begins at `now`; `seed` is that of all random numbers, and on a real network a secret.
+    ///
+    /// # Errors
+    /// If there can be no node with these settings.
+    pub fn new(config: Config, seed: [u8; 32], now: Instant) -> Result<Self, ConfigError> {
+        config.check()?;
+        let quic = quic_settings(&config)?;
+        // quinn-proto compares instants only: which one is time zero changes nothing.
+        let clock = Clock::new(std::time::Instant::now());
+        let mut endpoint_config = quic.endpoint(seed);
+        if let Some(key) = config.reset_key {
+            endpoint_config.reset_key(longhaul_quic::reset_key(key));
+        }
+        let mut node = Node {
+            endpoint: quinn_proto::Endpoint::new(Arc::new(endpoint_config), None, false, None),
+            config: Arc::new(config),
+            quic,
+            seed,
+            clock,
+            peers: vec![],
+            by_id: BTreeMap::new(),
+            flows: BTreeMap::new(),
+            events: VecDeque::new(),
+            answers: VecDeque::new(),
+            next_flow: 0,
+            next_peer: 0,
+            retry: None,
+            pause: RETRY.0,
+            closing: false,
+            past: Ledger::default(),
+            scratch: vec![],
+        };
+        match node.config.role {
+            Role::Hub => {
+                let shared = node.shared();
+                let server = node.quic.server(node.transport(&shared), &seed);
+                node.endpoint.set_server_config(Some(Arc::new(server)));
+            }
+            Role::Terminal { .. } => node.connect(now),
+        }
+        Ok(node)
+    }
+
+    fn shared(&self) -> Shared {
+        let (rates, remembered) = (self.config.rates, self.config.remembered);
+        let start = rates.send.or(remembered.map(|remembered| remembered.rate));
+        let ipv6 = matches!(self.config.role, Role::Terminal { hub } if hub.is_ipv6());
+        Shared::new(
+            self.clock,
+            RateController::new(Settings {
+                start: start.unwrap_or(Rate::from_bps(UNKNOWN_RATE.max(LEAST_RATE))),
+                most: rates.most.unwrap_or(Rate::from_bps(MOST_RATE)),
+                share: self.config.share,
+                mtu: self.config.mtu,
+                headers: if ipv6 { 48 } else { 28 },
+                rtt: self.config.initial_rtt,
+                remembered,
+            }),
+        )
+    }
+
+    fn transport(&self, shared: &Shared) -> Arc<TransportConfig> {
+        let config = &self.config;
+        let std = |time: Duration| std::time::Duration::from_nanos(time.as_nanos());
+        let mut frequency = AckFrequencyConfig::default();
+        frequency.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY)).max_ack_delay(Some(ACK_DELAY));
+        let window = VarInt::from_u64(WINDOW).unwrap_or(VarInt::MAX);
+        let mut transport = TransportConfig::default();
+        transport
+            .max_concurrent_bidi_streams(VarInt::from_u32(config.max_flows))
+            .max_concurrent_uni_streams(VarInt::from_u32(2))
+            .max_idle_timeout(IdleTimeout::try_from(std(config.idle_timeout)).ok())
+            .keep_alive_interval(Some(std(config.keep_alive)))
+            .stream_receive_window(window)
+            .receive_window(VarInt::MAX)
+            .send_window(u64::MAX)
+            .initial_rtt(std(config.initial_rtt))
+            .initial_mtu(config.mtu)
+            .mtu_discovery_config(None)
+            .packet_threshold(REORDERING)
+            .ack_frequency_config(Some(frequency))
+            .datagram_receive_buffer_size(Some(DATAGRAMS))
+            .datagram_send_buffer_size(DATAGRAMS)
+            .enable_segmentation_offload(config.batch > 1)
+            .congestion_controller_factory(Arc::new(Given(shared.clone())));
+        Arc::new(transport)
+    }
+
+    fn connect(&mut self, now: Instant) {
+        let Role::Terminal { hub } = self.config.role else { return };
+        self.retry = None;
+        let shared = self.shared();
+        let client = self.quic.client(self.transport(&shared), &self.seed, self.next_peer, None);
+        match self.endpoint.connect(self.clock.to_std(now), client, hub, "hub") {
+            Ok((handle, connection)) => self.insert(now, handle, connection, shared),
+            Err(_) => self.retry = Some(now + self.pause),
+        }
+    }
+
+    fn insert(
+        &mut self,
+        now: Instant,
+        handle: ConnectionHandle,
+        connection: quinn_proto::Connection,
+        shared: Shared,
+    ) {
+        let id = PeerId(self.next_peer);
+        self.next_peer += 1;
+        if self.peers.len() <= handle.0 {
+            self.peers.resize_with(handle.0 + 1, || None);
+        }
+        let peer = Peer::new(id, connection, shared, Arc::clone(&self.config), self.clock, now);
+        self.peers[handle.0] = Some(Box::new(peer));
+        self.by_id.insert(id, handle.0);
+        self.after_input(now, handle.0);
+    }
+
+    /// A UDP datagram has arrived: from whom, at which of this node's addresses if that is known, with which ECN field (the
+    /// two low bits of the TOS byte), and its payload.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        to_ip: Option<IpAddr>,
+        ecn: u8,
+        bytes: BytesMut,
+    ) {
+        let at = self.clock.to_std(now);
+        let length = bytes.len() as u64;
+        self.scratch.clear();
+        let ecn = EcnCodepoint::from_bits(ecn & 3);
+        match self.endpoint.handle(at, from, to_ip, ecn, bytes, &mut self.scratch) {
+            None => {}
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some(peer) = self.peers.get_mut(handle.0).and_then(Option::as_deref_mut) {
+                    peer.count_received(length);
+                    peer.connection.handle_event(event);
+                    peer.dirty = true;
+                    self.after_input(now, handle.0);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.accept_peer(now, incoming),
+            Some(DatagramEvent::Response(transmit)) => self.answer(&transmit),
+        }
+    }
+
+    fn accept_peer(&mut self, now: Instant, incoming: quinn_proto::Incoming) {
+        self.scratch.clear();
+        if self.closing || self.by_id.len() >= self.config.max_peers as usize {
+            let transmit = self.endpoint.refuse(incoming, &mut self.scratch);
+            return self.answer(&transmit);
+        }
+        let shared = self.shared();
+        let mut server = self.quic.server(self.transport(&shared), &self.seed);
+        // A terminal behind a NAT may get another port.
+        server.migration(true);
+        let at = self.clock.to_std(now);
+        match self.endpoint.accept(incoming, at, &mut self.scratch, Some(Arc::new(server))) {
+            Ok((handle, connection)) => self.insert(now, handle, connection, shared),
+            Err(refused) => {
+                if let Some(transmit) = refused.response {
+                    self.answer(&transmit);
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, transmit: &quinn_proto::Transmit) {
+        let bytes = self.scratch[..transmit.size].to_vec();
+        let to = transmit.destination;
+        let answer = Transmit { to, from: transmit.src_ip, len: transmit.size, segment_size: None, ecn: 0 };
+        self.answers.push_back((answer, bytes));
+    }
+
+    /// The next datagram or batch to send, if one may leave now. `buffer` is emptied and filled with its payload.
+    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        buffer.clear();
+        if let Some((transmit, bytes)) = self.answers.pop_front() {
+            buffer.extend_from_slice(&bytes);
+            return Some(transmit);
+        }
+        for index in 0..self.peers.len() {
+            let Some(peer) = self.peers[index].as_deref_mut().filter(|peer| peer.dirty) else { continue };
+            if let Some(transmit) = peer.poll_transmit(now, buffer) {
+                return Some(transmit);
+            }
+            peer.dirty = false;
+            self.after_input(now, index);
+        }
+        None
+    }
+
+    /// When [`Node::handle_timeout`] is to be called, if nothing happens before.
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
+        let peers = self.peers.iter_mut().flatten().filter_map(|peer| peer.poll_timeout());
+        peers.chain(self.retry).min()
+    }
+
+    /// Time has come to [`Node::poll_timeout`].
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.retry.is_some_and(|retry| retry <= now) {
+            self.connect(now);
+        }
+        for index in 0..self.peers.len() {
+            let Some(peer) = self.peers[index].as_deref_mut() else { continue };
+            if peer.handle_timeout(now) {
+                peer.dirty = true;
+                self.after_input(now, index);
+            }
+        }
+    }
+
+    /// Takes up what an input to a connection has led to.
+    fn after_input(&mut self, now: Instant, index: usize) {
+        self.with_peer(now, index, |peer, context| peer.take_events(context));
+        let Some(peer) = self.peers[index].as_deref_mut() else { return };
+        while let Some(event) = peer.connection.poll_endpoint_events() {
+            if let Some(answer) = self.endpoint.handle_event(ConnectionHandle(index), event) {
+                peer.connection.handle_event(answer);
+            }
+        }
+        if peer.state == State::Lost && self.by_id.remove(&peer.id).is_some() {
+            let retries = matches!(self.config.role, Role::Terminal { .. }) && !self.closing;
+            let lived = now.since(peer.began) > RETRY.1 + RETRY.1;
+            self.pause = if lived { RETRY.0 } else { self.pause };
+            if retries {
+                self.retry = Some(now + self.pause);
+                self.pause = (self.pause + self.pause).min(RETRY.1);
+            }
+        }
+        if peer.connection.is_drained() {
+            self.past = sum(self.past, peer.ledger());
+            self.peers[index] = None;
+        }
+    }
+
+    fn with_peer<R>(
+        &mut self,
+        now: Instant,
+        index: usize,
+        act: impl FnOnce(&mut Peer, &mut Context<'_>) -> R,
+    ) -> Option<R> {
+        let peer = self.peers.get_mut(index)?.as_deref_mut()?;
+        let mut context = Context {
+            now,
+            events: &mut self.events,
+            flows: &mut self.flows,
+            next_flow: &mut self.next_flow,
+            index,
+        };
+        Some(act(peer, &mut context))
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Peers to which flows can be opened.
+    pub fn peers(&self) -> impl Iterator<Item = PeerId> + '_ {
+        self.by_id.iter().filter(|(_, index)| self.is_up(**index)).map(|(id, _)| *id)
+    }
+
+    fn is_up(&self, index: usize) -> bool {
+        self.peers[index].as_deref().is_some_and(|peer| peer.state == State::Up)
+    }
+
+    /// Opens a flow. A terminal may do so as soon as QUIC's handshake is complete.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn open(&mut self, now: Instant, peer: PeerId, open: Open) -> Result<FlowId, Refusal> {
+        let index = *self.by_id.get(&peer).ok_or(Refusal::Down)?;
+        self.with_peer(now, index, |peer, context| peer.open(open, context)).unwrap_or(Err(Refusal::Down))
+    }
+
+    /// Accepts a flow that the peer has opened; needed where [`Open::confirm`] is set.
+    pub fn accept(&mut self, flow: FlowId) {
+        if let Some((peer, stream)) = self.find(flow) {
+            peer.accept(stream);
+        }
+    }
+
+    /// Refuses a flow that the peer has opened; it is over.
+    pub fn refuse(&mut self, now: Instant, flow: FlowId, reason: ResetCode) {
+        if let Some((index, stream)) = self.flows.get(&flow).copied() {
+            self.with_peer(now, index, |peer, context| peer.reset(stream, reason, true, context));
+        }
+    }
+
+    fn find(&mut self, flow: FlowId) -> Option<(&mut Peer, u64)> {
+        let (index, stream) = *self.flows.get(&flow)?;
+        Some((self.peers.get_mut(index)?.as_deref_mut()?, stream))
+    }
+
+    fn peer_of(&self, flow: FlowId) -> Option<(&Peer, u64)> {
+        let (index, stream) = *self.flows.get(&flow)?;
+        Some((self.peers.get(index)?.as_deref()?, stream))
+    }
+
+    /// Takes bytes of a flow from the front of `bytes`, without copying, and returns how many; what is left waits for
+    /// [`Event::Writable`].
+    pub fn write(&mut self, now: Instant, flow: FlowId, bytes: &mut Bytes) -> usize {
+        self.find(flow).map_or(0, |(peer, stream)| peer.write(now, stream, bytes))
+    }
+
+    /// Bytes that [`Node::write`] would take.
+    pub fn writable(&self, flow: FlowId) -> usize {
+        self.peer_of(flow).map_or(0, |(peer, stream)| peer.writable(stream))
+    }
+
+    /// The next bytes of a flow in order, at most `most`; `None` if there are none at present. The peer may send more for what
+    /// was read.
+    pub fn read(&mut self, now: Instant, flow: FlowId, most: usize) -> Option<Bytes> {
+        let (index, stream) = *self.flows.get(&flow)?;
+        self.with_peer(now, index, |peer, context| peer.read(stream, most, context)).flatten()
+    }
+
+    /// Ends this node's direction of a flow after what was written.
+    pub fn finish(&mut self, now: Instant, flow: FlowId) {
+        if let Some((peer, stream)) = self.find(flow) {
+            peer.finish(now, stream);
+        }
+    }
+
+    /// Gives up a flow in both directions.
+    pub fn reset(&mut self, now: Instant, flow: FlowId, code: ResetCode) {
+        if let Some((index, stream)) = self.flows.get(&flow).copied() {
+            self.with_peer(now, index, |peer, context| peer.reset(stream, code, false, context));
+        }
+    }
+
+    /// Closes all connections; a terminal does not open them again.
+    pub fn close(&mut self, now: Instant) {
+        self.closing = true;
+        self.retry = None;
+        for index in 0..self.peers.len() {
+            if let Some(peer) = self.peers[index].as_deref_mut() {
+                peer.close(now);
+                self.after_input(now, index);
+            }
+        }
+    }
+
+    /// Bytes of all flows since the beginning.
+    pub fn ledger(&self) -> Ledger {
+        self.peers.iter().flatten().fold(self.past, |all, peer| sum(all, peer.ledger()))
+    }
+
+    /// Measurements of the hop to a peer.
+    pub fn stats(&self, peer: PeerId) -> Option<PeerStats> {
+        let index = *self.by_id.get(&peer)?;
+        Some(self.peers.get(index)?.as_deref()?.stats())
+    }
+
+    /// What to keep for the next connection over the same path; `None` before something was measured.
+    pub fn remembered(&self, peer: PeerId) -> Option<Remembered> {
+        let index = *self.by_id.get(&peer)?;
+        self.peers.get(index)?.as_deref()?.shared.lock().controller.remembered()
+    }
+}
+
+fn sum(one: Ledger, other: Ledger) -> Ledger {
+    Ledger {
+        written: one.written + other.written,
+        delivered: one.delivered + other.delivered,
+        held: one.held + other.held,
+        lost: one.lost + other.lost,
+        read: one.read + other.read,
+        unread: one.unread + other.unread,
+        discarded: one.discarded + other.discarded,
+    }
+}
+
+fn quic_settings(config: &Config) -> Result<longhaul_quic::Settings, ConfigError> {
+    let session = match &config.session {
+        Session::Null => longhaul_quic::Session::Null,
+        #[cfg(feature = "tls")]
+        Session::Tls { identity, peers } => longhaul_quic::tls::session(identity, peers, crate::wire::ALPN)
+            .map_err(|error| ConfigError::Session(error.to_string()))?,
+    };
+    Ok(longhaul_quic::Settings {
+        mtu: config.mtu,
+        mtu_discovery: None,
+        cid_length: 4,
+        session,
+        ..longhaul_quic::Settings::default()
+    })
+}

@@ -1,0 +1,267 @@
+//! What goes into a node and comes out of it.
+
+use bytes::Bytes;
+use longhaul_units::{Duration, Rate};
+use std::net::{IpAddr, SocketAddr};
+
+/// A connection to another node; a new one has a new number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PeerId(pub(crate) u64);
+
+/// A flow of a node: a pair of byte streams, one each way. Numbers are never used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FlowId(pub(crate) u64);
+
+impl PeerId {
+    /// Its number, from 0.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl FlowId {
+    /// Its number, from 0.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// What the opening of a flow carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Open {
+    /// Address and port of the client.
+    pub source: SocketAddr,
+    /// Address and port that it wants; of the same family as the source.
+    pub destination: SocketAddr,
+    /// Differentiated services code point of the client's packets, 0 to 63.
+    pub dscp: u8,
+    /// Share of the link against other flows with something to send: a flow of priority p gets 1 + p parts, 0 to 7.
+    pub priority: u8,
+    /// The opener waits for [`Event::Accepted`] or [`Event::Refused`] before it answers its client. Data may be written before.
+    pub confirm: bool,
+}
+
+/// Why a flow cannot be opened now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such peer, or it is not up.
+    #[error("the hop is not up")]
+    Down,
+    /// As many flows are open as either node allows.
+    #[error("as many flows are open as the hop allows")]
+    TooMany,
+    /// A field of [`Open`] is out of its range, or the addresses are of two families.
+    #[error("the opening of a flow has an address, DSCP or priority that cannot be")]
+    Malformed,
+}
+
+/// Why a flow ended before its end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ResetCode {
+    /// The connection at its other end was reset.
+    Reset,
+    /// Nobody listens at the destination.
+    ConnectionRefused,
+    /// The destination did not answer in time.
+    TimedOut,
+    /// No route to the destination, or it is not reachable.
+    Unreachable,
+    /// The peer's rules forbid it.
+    Denied,
+    /// The peer has no memory, port or descriptor left.
+    NoResources,
+    /// The node was closed.
+    Closing,
+    /// The hop was lost.
+    HopDown,
+    /// A code of a later version.
+    Other(u32),
+}
+
+impl ResetCode {
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            ResetCode::Reset => 0,
+            ResetCode::ConnectionRefused => 1,
+            ResetCode::TimedOut => 2,
+            ResetCode::Unreachable => 3,
+            ResetCode::Denied => 4,
+            ResetCode::NoResources => 5,
+            ResetCode::Closing => 6,
+            ResetCode::HopDown => 7,
+            ResetCode::Other(number) => number,
+        }
+    }
+
+    pub(crate) fn from_number(number: u64) -> Self {
+        match number {
+            0 => ResetCode::Reset,
+            1 => ResetCode::ConnectionRefused,
+            2 => ResetCode::TimedOut,
+            3 => ResetCode::Unreachable,
+            4 => ResetCode::Denied,
+            5 => ResetCode::NoResources,
+            6 => ResetCode::Closing,
+            7 => ResetCode::HopDown,
+            other => ResetCode::Other(u32::try_from(other).unwrap_or(u32::MAX)),
+        }
+    }
+}
+
+/// What a node reports.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// QUIC's handshake is complete: flows can be opened ahead of the peer's hello, which spares a round trip. If the peer then
+    /// turns this node away, they are reset.
+    Connected {
+        /// With whom.
+        peer: PeerId,
+    },
+    /// A peer has shown who it is and which version it has: flows can be opened.
+    Up {
+        /// Which.
+        peer: PeerId,
+        /// Its raw public key (Ed25519), without which there is none: of the null session.
+        key: Option<[u8; 32]>,
+        /// Version of the hop's protocol that both have.
+        version: u16,
+        /// Its UDP address.
+        address: SocketAddr,
+    },
+    /// A peer is gone. Its flows are reset, each with an event of its own before this one. A terminal tries again by itself.
+    Down {
+        /// Which.
+        peer: PeerId,
+        /// Why.
+        reason: String,
+    },
+    /// The peer has opened a flow. Its data can be read at once; [`crate::Node::accept`] or [`crate::Node::refuse`] answers.
+    Opened {
+        /// Which flow.
+        flow: FlowId,
+        /// By whom.
+        peer: PeerId,
+        /// For what.
+        open: Open,
+    },
+    /// The peer has accepted a flow that asked for it.
+    Accepted {
+        /// Which flow.
+        flow: FlowId,
+    },
+    /// The peer has refused a flow; it is over.
+    Refused {
+        /// Which flow.
+        flow: FlowId,
+        /// Why.
+        reason: ResetCode,
+    },
+    /// Data wait to be read; reported once, until a read finds nothing more.
+    Readable {
+        /// Which flow.
+        flow: FlowId,
+    },
+    /// A flow that took less than it was offered takes data again.
+    Writable {
+        /// Which flow.
+        flow: FlowId,
+    },
+    /// All bytes of the peer were read, and it has ended its direction cleanly.
+    Finished {
+        /// Which flow.
+        flow: FlowId,
+    },
+    /// The peer has all bytes and the end of this node's direction.
+    Delivered {
+        /// Which flow.
+        flow: FlowId,
+    },
+    /// The flow is over in both directions, and bytes may be missing.
+    Reset {
+        /// Which flow.
+        flow: FlowId,
+        /// Why.
+        code: ResetCode,
+    },
+}
+
+/// One or several UDP datagrams to send. Their payload fills the buffer given to [`crate::Node::poll_transmit`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// Where to.
+    pub to: SocketAddr,
+    /// Source address, if it matters.
+    pub from: Option<IpAddr>,
+    /// Bytes of payload of all datagrams.
+    pub len: usize,
+    /// Bytes of each datagram but the last, if there are several (UDP_SEGMENT).
+    pub segment_size: Option<usize>,
+    /// ECN field of the IP header: 0, or 2 for ECT(0).
+    pub ecn: u8,
+}
+
+/// Bytes of all flows of a node, each direction as this node sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ledger {
+    /// Taken by [`crate::Node::write`].
+    pub written: u64,
+    /// Of these, the peer's owner has read.
+    pub delivered: u64,
+    /// Of these, neither read nor given up: with this node, on the way, or with the peer.
+    pub held: u64,
+    /// Of these, given up: a reset told the owner of it.
+    pub lost: u64,
+    /// Given out by [`crate::Node::read`].
+    pub read: u64,
+    /// Received and not yet read.
+    pub unread: u64,
+    /// Received and thrown away because the flow was reset.
+    pub discarded: u64,
+}
+
+/// Measurements of the hop to one peer.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct PeerStats {
+    /// Round trip of the newest acknowledged packet.
+    pub rtt: Duration,
+    /// Round trip without queues.
+    pub base_rtt: Duration,
+    /// Rate of the sender.
+    pub rate: Rate,
+    /// Share of packets lost without overload, 0 to 1.
+    pub loss: f64,
+    /// Mean number of packets lost in a row.
+    pub burst: f64,
+    /// Bytes that wait in this node.
+    pub queued: u64,
+    /// Bytes of packets in flight.
+    pub in_flight: u64,
+    /// UDP datagrams sent, and their payload in bytes.
+    pub sent_packets: u64,
+    /// See [`PeerStats::sent_packets`].
+    pub sent_bytes: u64,
+    /// UDP datagrams received.
+    pub received_packets: u64,
+    /// See [`PeerStats::received_packets`].
+    pub received_bytes: u64,
+    /// Packets declared lost.
+    pub lost_packets: u64,
+    /// Bytes of parities sent.
+    pub parity_bytes: u64,
+    /// Bytes that parities received have restored.
+    pub restored_bytes: u64,
+    /// ACK frames sent.
+    pub acks: u64,
+    /// Flows open.
+    pub flows: u32,
+    /// Times that the rate was cut for overload.
+    pub overloads: u64,
+}
+
+/// A chunk of a stream, with its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    pub offset: u64,
+    pub bytes: Bytes,
+}

@@ -1,0 +1,438 @@
+//! What two nodes write to each other above QUIC. Integers are QUIC's variable-length ones (RFC 9000 section 16) where nothing
+//! else is given.
+//!
+//! * *Control stream*: each node opens one unidirectional stream. It carries records: type, length, body. The first is a hello.
+//!   Records of unknown types are skipped, so that later versions can add some.
+//! * *Flow*: one bidirectional stream. The opener's direction begins with a head ([`write_open`]); all else is the flow's bytes,
+//!   without further framing. The end is the stream's, a reset is RESET_STREAM or STOP_SENDING with a [`crate::ResetCode`].
+//! * *Parities* travel in DATAGRAM frames (RFC 9221), [`ParityHead`] and symbols.
+
+use crate::types::Open;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Versions of the protocol that this code has.
+pub const VERSIONS: (u16, u16) = (1, 1);
+/// ALPN of the hop (RFC 7301).
+pub const ALPN: &[u8] = b"longhaul-hop";
+/// First bytes of a hello's body.
+const MAGIC: [u8; 4] = *b"LHHP";
+/// Longest body of a control record.
+pub const MOST_RECORD: u64 = 1024;
+
+/// What a node shows of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hello {
+    /// First and last version that it has.
+    pub versions: (u16, u16),
+    /// Bytes of a flow that it holds.
+    pub credit: u64,
+    /// Bytes of all flows that it holds.
+    pub memory: u64,
+    /// Flows that it bears.
+    pub max_flows: u64,
+    /// Bits per second at which it asks to be sent to; 0 if it leaves that open.
+    pub receive: u64,
+}
+
+/// A record of the control stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// The first one.
+    Hello(Hello),
+    /// The owner has read a flow's stream up to this offset.
+    Consumed { stream: u64, offset: u64 },
+    /// A flow is accepted.
+    Accepted { stream: u64 },
+    /// One of a later version.
+    Unknown,
+}
+
+/// What cannot be read; the text names what is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Malformed(pub &'static str);
+
+/// Reads from the front of a slice.
+pub struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub fn varint(&mut self) -> Option<u64> {
+        let first = *self.0.first()?;
+        let bytes = self.take(1 << (first >> 6))?;
+        Some(bytes[1..].iter().fold(u64::from(first & 0x3f), |value, byte| value << 8 | u64::from(*byte)))
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    fn short(&mut self) -> Option<u16> {
+        let bytes = self.take(2)?;
+        Some(u16::from_be_bytes([bytes[0], bytes[1]]))
+    }
+}
+
+/// Appends a variable-length integer; values from 2^62 on are cut to the largest.
+pub fn write_varint(value: u64, out: &mut Vec<u8>) {
+    let value = value.min((1 << 62) - 1);
+    match value {
+        0..0x40 => out.push(value as u8),
+        0x40..0x4000 => out.extend_from_slice(&(value as u16 | 0x4000).to_be_bytes()),
+        0x4000..0x4000_0000 => out.extend_from_slice(&(value as u32 | 0x8000_0000).to_be_bytes()),
+        _ => out.extend_from_slice(&(value | 0xc000_0000_0000_0000).to_be_bytes()),
+    }
+}
+
+const HELLO: u64 = 0;
+const CONSUMED: u64 = 1;
+const ACCEPTED: u64 = 2;
+
+impl Record {
+    /// Appends the record.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut body = vec![];
+        let kind = match self {
+            Record::Hello(hello) => {
+                body.extend_from_slice(&MAGIC);
+                for value in [
+                    u64::from(hello.versions.0),
+                    u64::from(hello.versions.1),
+                    hello.credit,
+                    hello.memory,
+                    hello.max_flows,
+                    hello.receive,
+                ] {
+                    write_varint(value, &mut body);
+                }
+                HELLO
+            }
+            Record::Consumed { stream, offset } => {
+                write_varint(*stream, &mut body);
+                write_varint(*offset, &mut body);
+                CONSUMED
+            }
+            Record::Accepted { stream } => {
+                write_varint(*stream, &mut body);
+                ACCEPTED
+            }
+            Record::Unknown => return,
+        };
+        write_varint(kind, out);
+        write_varint(body.len() as u64, out);
+        out.extend_from_slice(&body);
+    }
+
+    /// The record at the front of `bytes` and its length; `None` if it is not there as a whole.
+    pub fn read(bytes: &[u8]) -> Result<Option<(Record, usize)>, Malformed> {
+        let mut reader = Reader(bytes);
+        let (Some(kind), Some(length)) = (reader.varint(), reader.varint()) else { return Ok(None) };
+        if length > MOST_RECORD {
+            return Err(Malformed("a control record is too long"));
+        }
+        let Some(body) = reader.take(length as usize) else { return Ok(None) };
+        let record = Record::body(kind, body).ok_or(Malformed("a control record cannot be read"))?;
+        Ok(Some((record, bytes.len() - reader.0.len())))
+    }
+
+    /// What follows the known fields belongs to later versions.
+    fn body(kind: u64, body: &[u8]) -> Option<Record> {
+        let mut reader = Reader(body);
+        Some(match kind {
+            HELLO => {
+                if reader.take(4)? != MAGIC {
+                    return None;
+                }
+                let mut version = || u16::try_from(reader.varint()?).ok();
+                Record::Hello(Hello {
+                    versions: (version()?, version()?),
+                    credit: reader.varint()?,
+                    memory: reader.varint()?,
+                    max_flows: reader.varint()?,
+                    receive: reader.varint()?,
+                })
+            }
+            CONSUMED => Record::Consumed { stream: reader.varint()?, offset: reader.varint()? },
+            ACCEPTED => Record::Accepted { stream: reader.varint()? },
+            _ => Record::Unknown,
+        })
+    }
+}
+
+/// The newest version that both have.
+pub fn agreed(own: (u16, u16), peer: (u16, u16)) -> Option<u16> {
+    let newest = own.1.min(peer.1);
+    (newest >= own.0 && newest >= peer.0).then_some(newest)
+}
+
+const IPV6: u8 = 1;
+const CONFIRM: u8 = 2;
+
+/// Appends the head of a flow: flags and priority, DSCP, source, destination. 14 bytes with IPv4, 38 with IPv6.
+pub fn write_open(open: &Open, out: &mut Vec<u8>) {
+    let flags = if open.source.is_ipv6() { IPV6 } else { 0 } | if open.confirm { CONFIRM } else { 0 };
+    out.push(flags | open.priority << 4);
+    out.push(open.dscp);
+    for address in [open.source, open.destination] {
+        match address.ip() {
+            IpAddr::V4(ip) => out.extend_from_slice(&ip.octets()),
+            IpAddr::V6(ip) => out.extend_from_slice(&ip.octets()),
+        }
+        out.extend_from_slice(&address.port().to_be_bytes());
+    }
+}
+
+/// The head of a flow at the front of `bytes`, and its length; `None` if it is not there as a whole.
+pub fn read_open(bytes: &[u8]) -> Result<Option<(Open, usize)>, Malformed> {
+    let mut reader = Reader(bytes);
+    let (Some(flags), Some(dscp)) = (reader.byte(), reader.byte()) else { return Ok(None) };
+    let ipv6 = flags & IPV6 != 0;
+    let mut address = || -> Option<SocketAddr> {
+        let ip = if ipv6 {
+            Ipv6Addr::from(<[u8; 16]>::try_from(reader.take(16)?).ok()?).into()
+        } else {
+            Ipv4Addr::from(<[u8; 4]>::try_from(reader.take(4)?).ok()?).into()
+        };
+        Some(SocketAddr::new(ip, reader.short()?))
+    };
+    let (Some(source), Some(destination)) = (address(), address()) else { return Ok(None) };
+    let open = Open { source, destination, dscp, priority: flags >> 4, confirm: flags & CONFIRM != 0 };
+    if !is_possible(&open) || flags & 0x0c != 0 {
+        return Err(Malformed("the head of a flow cannot be read"));
+    }
+    Ok(Some((open, bytes.len() - reader.0.len())))
+}
+
+/// Whether the fields of an opening are in their ranges.
+pub fn is_possible(open: &Open) -> bool {
+    open.dscp < 64 && open.priority < 8 && open.source.is_ipv6() == open.destination.is_ipv6()
+}
+
+/// Which bytes a parity is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ParityHead {
+    /// The flow's stream.
+    pub stream: u64,
+    /// Offset of the block's first byte.
+    pub start: u64,
+    /// Bytes of the block.
+    pub length: u64,
+    /// Bytes of a symbol, even.
+    pub symbol: u16,
+    /// Parities of the block.
+    pub parities: u16,
+    /// Number of the first parity that follows.
+    pub first: u16,
+    /// The stream ends where the block ends.
+    pub last: bool,
+}
+
+/// Most bytes of a block.
+pub const MOST_BLOCK: u64 = 4 << 20;
+
+impl ParityHead {
+    /// Symbols of the block.
+    pub fn symbols(&self) -> usize {
+        self.length.div_ceil(u64::from(self.symbol.max(1))) as usize
+    }
+
+    /// Appends the head.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.last));
+        for value in [
+            self.stream,
+            self.start,
+            self.length,
+            u64::from(self.symbol),
+            u64::from(self.parities),
+            u64::from(self.first),
+        ] {
+            write_varint(value, out);
+        }
+    }
+
+    /// The head of a datagram and the symbols after it. `None` for one that makes no sense.
+    pub fn read(bytes: &[u8]) -> Option<(ParityHead, &[u8])> {
+        let mut reader = Reader(bytes);
+        let flags = reader.byte()?;
+        let (stream, start, length) = (reader.varint()?, reader.varint()?, reader.varint()?);
+        let mut short = || u16::try_from(reader.varint()?).ok();
+        let head = ParityHead {
+            stream,
+            start,
+            length,
+            symbol: short()?,
+            parities: short()?,
+            first: short()?,
+            last: flags & 1 != 0,
+        };
+        let symbol = usize::from(head.symbol);
+        let sound = flags < 2
+            && (1..=MOST_BLOCK).contains(&length)
+            && symbol >= 2
+            && symbol % 2 == 0
+            && head.symbols() <= 32_768
+            && !reader.0.is_empty()
+            && reader.0.len() % symbol == 0
+            && usize::from(head.first) + reader.0.len() / symbol <= usize::from(head.parities)
+            && head.start <= 1 << 60;
+        sound.then_some((head, reader.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn addresses() -> impl Strategy<Value = (SocketAddr, SocketAddr)> {
+        let v4 = any::<(u32, u16, u32, u16)>().prop_map(|(a, p, b, q)| {
+            (SocketAddr::from((Ipv4Addr::from(a), p)), SocketAddr::from((Ipv4Addr::from(b), q)))
+        });
+        let v6 = any::<(u128, u16, u128, u16)>().prop_map(|(a, p, b, q)| {
+            (SocketAddr::from((Ipv6Addr::from(a), p)), SocketAddr::from((Ipv6Addr::from(b), q)))
+        });
+        prop_oneof![v4, v6]
+    }
+
+    fn opens() -> impl Strategy<Value = Open> {
+        (addresses(), 0u8..64, 0u8..8, any::<bool>()).prop_map(
+            |((source, destination), dscp, priority, confirm)| Open {
+                source,
+                destination,
+                dscp,
+                priority,
+                confirm,
+            },
+        )
+    }
+
+    fn records() -> impl Strategy<Value = Record> {
+        let number = 0u64..1 << 62;
+        prop_oneof![
+            (number.clone(), 0u64..1 << 62).prop_map(|(stream, offset)| Record::Consumed { stream, offset }),
+            number.prop_map(|stream| Record::Accepted { stream }),
+            (any::<(u16, u16)>(), [0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62]).prop_map(
+                |(versions, [credit, memory, max_flows, receive])| Record::Hello(Hello {
+                    versions,
+                    credit,
+                    memory,
+                    max_flows,
+                    receive
+                })
+            ),
+        ]
+    }
+
+    /// RFC 9000 appendix A.1.
+    #[test]
+    fn integers_are_those_of_the_rfc() {
+        for (value, bytes) in [
+            (151_288_809_941_952_652, &[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c][..]),
+            (494_878_333, &[0x9d, 0x7f, 0x3e, 0x7d]),
+            (15_293, &[0x7b, 0xbd]),
+            (37, &[0x25]),
+        ] {
+            let mut written = vec![];
+            write_varint(value, &mut written);
+            assert_eq!(written, bytes);
+            assert_eq!(Reader(bytes).varint(), Some(value));
+        }
+    }
+
+    #[test]
+    fn versions_are_the_newest_common_one() {
+        assert_eq!(agreed((1, 1), (1, 1)), Some(1));
+        assert_eq!(agreed((1, 3), (2, 7)), Some(3));
+        assert_eq!(agreed((1, 1), (2, 3)), None);
+        assert_eq!(agreed((4, 5), (1, 3)), None);
+    }
+
+    #[test]
+    fn heads_have_the_length_that_is_documented() {
+        let open = |text: &str| Open {
+            source: text.parse().unwrap(),
+            destination: text.parse().unwrap(),
+            dscp: 46,
+            priority: 7,
+            confirm: true,
+        };
+        for (text, length) in [("10.0.0.1:80", 14), ("[2001:db8::1]:80", 38)] {
+            let mut head = vec![];
+            write_open(&open(text), &mut head);
+            assert_eq!(head.len(), length);
+        }
+    }
+
+    proptest! {
+        /// Cut anywhere, records come out as they went in.
+        #[test]
+        fn records_survive_any_cut(records in prop::collection::vec(records(), 1..20), cuts in prop::collection::vec(1usize..40, 1..40)) {
+            let mut bytes = vec![];
+            records.iter().for_each(|record| record.write(&mut bytes));
+            let (mut buffer, mut read) = (vec![], vec![]);
+            let mut cut = cuts.iter().cycle();
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let (now, later) = rest.split_at((*cut.next().unwrap()).min(rest.len()));
+                rest = later;
+                buffer.extend_from_slice(now);
+                while let Some((record, length)) = Record::read(&buffer).unwrap() {
+                    buffer.drain(..length);
+                    read.push(record);
+                }
+            }
+            prop_assert_eq!(read, records);
+            prop_assert!(buffer.is_empty());
+        }
+
+        #[test]
+        fn heads_survive_any_cut(open in opens(), more in prop::collection::vec(any::<u8>(), 0..9)) {
+            let mut bytes = vec![];
+            write_open(&open, &mut bytes);
+            let length = bytes.len();
+            for cut in 0..length {
+                prop_assert_eq!(read_open(&bytes[..cut]), Ok(None));
+            }
+            bytes.extend(more);
+            prop_assert_eq!(read_open(&bytes), Ok(Some((open, length))));
+        }
+
+        /// Records of later versions are skipped, whatever is in them.
+        #[test]
+        fn unknown_records_are_skipped(kind in 3u64..1 << 62, body in prop::collection::vec(any::<u8>(), 0..1024)) {
+            let mut bytes = vec![];
+            write_varint(kind, &mut bytes);
+            write_varint(body.len() as u64, &mut bytes);
+            bytes.extend(&body);
+            prop_assert_eq!(Record::read(&bytes), Ok(Some((Record::Unknown, bytes.len()))));
+        }
+
+        #[test]
+        fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            let _ = Record::read(&bytes);
+            let _ = read_open(&bytes);
+            if let Some((head, symbols)) = ParityHead::read(&bytes) {
+                prop_assert!(symbols.len() <= bytes.len() && head.symbols() >= 1);
+            }
+        }
+
+        #[test]
+        fn parities_come_out_as_they_went_in(
+            (stream, start, length) in (0u64..1 << 62, 0u64..1 << 60, 1u64..MOST_BLOCK),
+            symbol in 64u16..700, parities in 1u16..1000, last: bool,
+        ) {
+            let head = ParityHead { stream, start, length, symbol: symbol * 2, parities, first: parities - 1, last };
+            prop_assume!(head.symbols() <= 32_768);
+            let mut bytes = vec![];
+            head.write(&mut bytes);
+            bytes.extend(std::iter::repeat_n(7, usize::from(symbol) * 2));
+            let (read, symbols) = ParityHead::read(&bytes).unwrap();
+            prop_assert_eq!((read, symbols.len()), (head, usize::from(symbol) * 2));
+        }
+    }
+}

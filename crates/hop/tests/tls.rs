@@ -1,0 +1,57 @@
+//! Two nodes with TLS 1.3 and raw public keys.
+#![cfg(feature = "tls")]
+
+mod common;
+
+use common::*;
+use longhaul_hop::tls::{Identity, PublicKey};
+use longhaul_hop::{Config, Event, Session};
+use longhaul_units::Duration;
+use std::sync::Arc;
+
+const RTT: Duration = Duration::from_millis(20);
+
+fn identity() -> Arc<Identity> {
+    Arc::new(Identity::from_pkcs8(&Identity::generate_pkcs8().unwrap()).unwrap())
+}
+
+fn with(mut config: Config, identity: &Arc<Identity>, peers: &[PublicKey]) -> Config {
+    config.session = Session::Tls { identity: Arc::clone(identity), peers: peers.into() };
+    config.rates.send = Some(mbit(50.0));
+    config
+}
+
+fn world(terminal_shows: &Arc<Identity>, hub_expects: PublicKey) -> World {
+    let hub_identity = identity();
+    let [terminal, hub] = configs();
+    let terminal = with(terminal, terminal_shows, &[hub_identity.public_key()]);
+    let hub = with(hub, &hub_identity, &[hub_expects]);
+    World::new([terminal, hub], [link(mbit(50.0), RTT, None), link(mbit(50.0), RTT, random(0.02))], 1)
+}
+
+#[test]
+fn peers_with_the_right_keys_are_up_and_carry_bytes() {
+    let own = identity();
+    let mut world = world(&own, own.public_key());
+    let up = world.warm_up();
+    let job = world.add(Job::new(up, 300, 3_000_000));
+    world.run(up + Duration::from_secs(20));
+    assert!(world.seconds(job) < 2.0, "{:?}", world.outcomes);
+    world.check_ledgers();
+    let key = world.events[1].iter().find_map(|(_, event)| match event {
+        Event::Up { key, .. } => Some(*key),
+        _ => None,
+    });
+    assert_eq!(key, Some(Some(own.public_key().0)));
+}
+
+#[test]
+fn a_stranger_is_never_up() {
+    let mut world = world(&identity(), identity().public_key());
+    let later = world.now + Duration::from_secs(5);
+    world.run_until(later);
+    let up = |(_, event): &(_, Event)| matches!(event, Event::Up { .. });
+    assert!(!world.events.iter().flatten().any(up), "{:?}", world.events);
+    assert!(world.events[0].iter().any(|(_, event)| matches!(event, Event::Down { .. })));
+    assert!(world.nodes[1].peers().next().is_none());
+}

@@ -1,0 +1,67 @@
+//! Transfers over the hop in virtual time.
+
+mod common;
+
+use common::*;
+use longhaul_hop::{Config, Rates};
+use longhaul_units::{Duration, Instant};
+
+const RTT: Duration = Duration::from_millis(650);
+
+fn world(up: f64, down: f64, loss: f64, seed: u64) -> World {
+    let [mut terminal, mut hub] = configs();
+    terminal.rates = Rates { send: Some(mbit(up)), ..Rates::default() };
+    hub.rates = Rates { send: Some(mbit(down)), ..Rates::default() };
+    let links = [link(mbit(up), RTT, random(loss)), link(mbit(down), RTT, random(loss))];
+    World::new([terminal, hub], links, seed)
+}
+
+fn download(world: &mut World, size: u64) -> f64 {
+    let at = world.now;
+    let job = world.add(Job::new(at, 300, size));
+    world.run(at + Duration::from_secs(300));
+    world.check_ledgers();
+    world.seconds(job)
+}
+
+#[test]
+fn a_warm_hop_is_near_the_ideal() {
+    let mut world = world(10.0, 50.0, 0.0, 1);
+    let up = world.warm_up();
+    assert!(up < Instant::ZERO + Duration::from_millis(2100), "{up}");
+    world.run_until(up + Duration::from_secs(5));
+    for (size, ideal) in [(2_000_000, 0.99), (10_000_000, 2.33), (100_000_000, 17.45)] {
+        let took = download(&mut world, size);
+        assert!(took < 1.08 * ideal && took > 0.95 * ideal, "{size} bytes: {took} s, ideal {ideal}");
+        let now = world.now;
+        world.run_until(now + Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn losses_are_repaired() {
+    for seed in 1..4 {
+        let mut world = world(10.0, 50.0, 0.05, seed);
+        world.warm_up();
+        let took = download(&mut world, 5_000_000);
+        assert!(took < 6.0, "{took}");
+    }
+}
+
+#[test]
+fn a_flow_that_nobody_reads_stalls_no_other() {
+    let mut world = world(10.0, 50.0, 0.0, 1);
+    let up = world.warm_up();
+    for _ in 0..30 {
+        world.add(Job { reads_from: Instant::FAR_FUTURE, ..Job::new(up, 1, 50_000_000) });
+    }
+    world.run_until(up + Duration::from_secs(60));
+    let unread = world.nodes[0].ledger().unread;
+    let memory = Config::new(longhaul_hop::Role::Hub).memory;
+    assert!(unread < memory && unread > memory / 8, "{unread}");
+    let at = world.now;
+    let job = world.add(Job::new(at, 300, 2_000_000));
+    world.run_until(at + Duration::from_secs(20));
+    assert!(world.seconds(job) < 6.0, "{:?}", world.outcomes[job]);
+    world.check_ledgers();
+}
