@@ -1,0 +1,232 @@
+//! The configuration file: what there is to set, with defaults and meaning. [`crate::load`] reads and checks it.
+
+use crate::prefix::{Ports, Prefix};
+use longhaul_units::{Duration, Rate, Size};
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+/// What a node does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// One node: connections of clients end here, and others to the servers begin here.
+    Split,
+    /// The node at the clients, of two.
+    Terminal,
+    /// The node at the servers, of two.
+    Hub,
+}
+
+/// The whole file.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// What this node does.
+    pub mode: Mode,
+    /// Which connections are taken from the routed traffic; without this table, none.
+    pub intercept: Option<Intercept>,
+    /// Address of a SOCKS5 proxy for those who do not route through this node.
+    pub socks: Option<SocketAddr>,
+    /// Address of an HTTP proxy (CONNECT only).
+    pub http_connect: Option<SocketAddr>,
+    /// Fixed forwards: what comes in at one address goes to another.
+    #[serde(default)]
+    pub forward: Vec<Forward>,
+    /// Bounds on what this node takes on.
+    #[serde(default)]
+    pub limits: Limits,
+    /// When connections are given up.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// TCP towards the clients.
+    #[serde(default)]
+    pub client_leg: LegConfig,
+    /// TCP towards the servers.
+    #[serde(default)]
+    pub server_leg: LegConfig,
+    /// Where this node may connect to.
+    #[serde(default)]
+    pub destinations: Destinations,
+    /// Control socket.
+    #[serde(default = "control_path")]
+    pub control: PathBuf,
+    /// Address of the metrics, on loopback only; without it there are none.
+    pub metrics: Option<SocketAddr>,
+    /// Form of the log.
+    #[serde(default)]
+    pub log: Log,
+}
+
+fn control_path() -> PathBuf {
+    "/run/longhaul-pep/control.sock".into()
+}
+
+/// Interception of routed connections (TPROXY).
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Intercept {
+    /// Interfaces at which clients come in; empty: any but loopback.
+    pub interfaces: Vec<String>,
+    /// Ports of servers whose connections are accelerated.
+    pub ports: Vec<Ports>,
+    /// Ports to leave alone.
+    pub except_ports: Vec<Ports>,
+    /// Networks of clients; empty: all.
+    pub sources: Vec<Prefix>,
+    /// Clients to leave alone.
+    pub except_sources: Vec<Prefix>,
+    /// Networks of servers; empty: all.
+    pub destinations: Vec<Prefix>,
+    /// Servers to leave alone.
+    pub except_destinations: Vec<Prefix>,
+    /// Connect to servers from the client's own address and port.
+    pub keep_source: bool,
+    /// Port of the transparent listener, on loopback.
+    pub port: u16,
+    /// Bit of the packet mark for packets that belong to sockets of this machine.
+    pub divert_mark: u32,
+    /// Bit of the packet mark on what this node sends to servers.
+    pub own_mark: u32,
+    /// Bit of the packet mark on what this node sends to intercepted clients.
+    pub client_mark: u32,
+    /// Number of the routing table and priority of the rule that delivers marked packets locally.
+    pub table: u32,
+    /// Packets of intercepted clients bypass connection tracking on their side, so that NAT on the other side works.
+    pub untracked: bool,
+}
+
+impl Default for Intercept {
+    fn default() -> Intercept {
+        Intercept {
+            interfaces: vec![],
+            ports: vec![Ports { first: 1, last: 65535 }],
+            except_ports: vec![Ports { first: 22, last: 22 }],
+            sources: vec![],
+            except_sources: vec![],
+            destinations: vec![],
+            except_destinations: vec![],
+            keep_source: true,
+            port: 7713,
+            divert_mark: 0x1_0000,
+            own_mark: 0x2_0000,
+            client_mark: 0x4_0000,
+            table: 7713,
+            untracked: true,
+        }
+    }
+}
+
+/// A fixed forward.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forward {
+    /// Where clients connect to.
+    pub listen: SocketAddr,
+    /// Where their connections go.
+    pub to: SocketAddr,
+}
+
+/// Bounds.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Connections at a time. More pass untouched.
+    pub flows: usize,
+    /// Connections at a time of one client address.
+    pub flows_per_source: usize,
+    /// New intercepted connections a second, in the long run. More pass untouched.
+    pub new_per_second: u32,
+    /// Bytes that this process holds for connections, besides the kernel's socket buffers.
+    pub memory: Size,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            flows: 10_000,
+            flows_per_source: 2_000,
+            new_per_second: 2_000,
+            memory: Size::from_bytes(512 << 20),
+        }
+    }
+}
+
+/// When connections are given up.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Timeouts {
+    /// To open a connection to a server.
+    pub connect: Duration,
+    /// Without a byte in either direction, both directions open.
+    pub idle: Duration,
+    /// The same after one direction has ended.
+    pub half_closed: Duration,
+    /// For the last bytes to be acknowledged after both directions have ended.
+    pub closing: Duration,
+    /// Silence after which the kernel asks whether the other end is there.
+    pub keepalive: Duration,
+    /// `drain` and a stop wait for connections as long as this.
+    pub drain: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            connect: Duration::from_secs(30),
+            idle: Duration::from_secs(2 * 3600 + 240),
+            half_closed: Duration::from_secs(600),
+            closing: Duration::from_secs(120),
+            keepalive: Duration::from_secs(120),
+            drain: Duration::from_secs(30),
+        }
+    }
+}
+
+/// TCP of one leg. What is not set is left to the kernel.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LegConfig {
+    /// Congestion control, by the kernel's name.
+    pub congestion: Option<String>,
+    /// Most that one connection sends in a second (`SO_MAX_PACING_RATE`).
+    pub pacing_rate: Option<Rate>,
+    /// Fixed send buffer. Two bandwidth-delay products fill a path.
+    pub send_buffer: Option<Size>,
+    /// Fixed receive buffer.
+    pub receive_buffer: Option<Size>,
+    /// Unsent bytes that the kernel takes from this node (`TCP_NOTSENT_LOWAT`).
+    pub unsent: Option<Size>,
+}
+
+/// Where this node may connect to.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Destinations {
+    /// Networks; empty: all.
+    pub allow: Vec<Prefix>,
+    /// Networks that are refused, even if they are allowed above.
+    pub deny: Vec<Prefix>,
+    /// Ports; empty: all.
+    pub ports: Vec<Ports>,
+}
+
+impl Destinations {
+    /// True if a connection may go there.
+    pub fn permit(&self, to: SocketAddr) -> bool {
+        let inside = |list: &[Prefix], address: IpAddr| list.iter().any(|prefix| prefix.contains(address));
+        let port = self.ports.is_empty() || self.ports.iter().any(|ports| ports.contains(to.port()));
+        port && !inside(&self.deny, to.ip()) && (self.allow.is_empty() || inside(&self.allow, to.ip()))
+    }
+}
+
+/// Form of the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Log {
+    /// A line of text for each event.
+    #[default]
+    Text,
+    /// A line of JSON for each event.
+    Json,
+}

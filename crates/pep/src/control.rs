@@ -1,0 +1,149 @@
+//! The control socket: one line of JSON with a command, one line of JSON with the answer. Only root and the daemon's user may
+//! open it (mode 0600).
+
+use crate::Error;
+use crate::node::Node;
+use crate::report;
+use nix::sys::stat::{Mode, umask};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream as Plain;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+
+/// What the daemon can be asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "command")]
+pub enum Command {
+    /// Numbers of the node.
+    Status,
+    /// All connections.
+    Flows,
+    /// Lets connections end, then stops.
+    Drain,
+    /// Whether new connections pass untouched.
+    Bypass {
+        /// They do.
+        on: bool,
+    },
+}
+
+/// The daemon's end. Dropped, it removes the socket.
+pub(crate) struct Socket {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Socket {
+    /// Opens the socket. One that a killed daemon has left behind is replaced; one of a running daemon is an error.
+    pub fn open(path: &Path) -> Result<Socket, Error> {
+        if Plain::connect(path).is_ok() {
+            let why = "a daemon answers there already; stop it, or choose another `control`";
+            return Err(Error::system(format!("open the control socket {}", path.display()), why));
+        }
+        let failed = |why: std::io::Error| {
+            let hint = if why.kind() == ErrorKind::PermissionDenied {
+                "; it needs root, or another `control`"
+            } else {
+                ""
+            };
+            Error::system(format!("open the control socket {}", path.display()), format!("{why}{hint}"))
+        };
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let _ = std::fs::remove_file(path);
+        let before = umask(Mode::S_IRWXG | Mode::S_IRWXO | Mode::S_IXUSR);
+        let listener = UnixListener::bind(path);
+        umask(before);
+        Ok(Socket { path: path.to_path_buf(), listener: listener.map_err(failed)? })
+    }
+
+    /// Answers, for ever.
+    pub async fn serve(self, node: Arc<Node>) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    tokio::spawn(answer(node.clone(), stream));
+                }
+                Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
+            }
+        }
+    }
+}
+
+async fn answer(node: Arc<Node>, stream: UnixStream) {
+    let (read, mut write) = stream.into_split();
+    let mut lines = tokio::io::BufReader::new(read).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let mut answer = match serde_json::from_str::<Command>(&line) {
+            Err(why) => serde_json::json!({ "error": format!("not understood: {why}") }),
+            Ok(command) => obey(&node, command).await,
+        }
+        .to_string();
+        answer.push('\n');
+        if write.write_all(answer.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn obey(node: &Arc<Node>, command: Command) -> serde_json::Value {
+    match command {
+        Command::Status => serde_json::json!(report::status(node)),
+        Command::Flows => serde_json::json!(report::flows(node)),
+        Command::Drain => {
+            let node = node.clone();
+            tokio::spawn(async move {
+                crate::daemon::drain(&node).await;
+                node.stop.send_replace(true);
+            });
+            serde_json::json!({ "done": "no new connections; the daemon stops when those alive have ended" })
+        }
+        Command::Bypass { on } => {
+            let shutting = node.clone();
+            match tokio::task::spawn_blocking(move || shutting.set_shut(|shut| shut.bypass = on)).await {
+                Ok(Ok(())) if on => serde_json::json!({ "done": "new connections pass untouched" }),
+                Ok(Ok(())) => serde_json::json!({ "done": "new connections are accelerated" }),
+                Ok(Err(why)) => serde_json::json!({ "error": why.to_string() }),
+                Err(why) => serde_json::json!({ "error": why.to_string() }),
+            }
+        }
+    }
+}
+
+/// Asks a running daemon.
+///
+/// # Errors
+/// If there is none, or it refuses.
+pub fn ask(path: &Path, command: Command) -> Result<serde_json::Value, Error> {
+    let at = path.display();
+    let mut stream = Plain::connect(path).map_err(|why| {
+        Error::Control(match why.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+                format!("no daemon answers at {at}: is it running?")
+            }
+            ErrorKind::PermissionDenied => format!("{at}: {why}; it needs root"),
+            _ => format!("{at}: {why}"),
+        })
+    })?;
+    let failed = |why: std::io::Error| Error::Control(format!("{at}: {why}"));
+    let question = serde_json::to_string(&command).map_err(|why| Error::Control(why.to_string()))?;
+    stream.write_all(format!("{question}\n").as_bytes()).map_err(failed)?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).map_err(failed)?;
+    let answer: serde_json::Value = serde_json::from_str(&line)
+        .map_err(|why| Error::Control(format!("{at}: the answer is no JSON: {why}")))?;
+    match answer.get("error").and_then(|error| error.as_str()) {
+        Some(error) => Err(Error::Control(error.to_string())),
+        None => Ok(answer),
+    }
+}

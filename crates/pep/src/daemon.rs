@@ -1,0 +1,280 @@
+//! `longhaul-pep run`: starts a node, keeps it in order each second, and stops it.
+
+use crate::config::{Config, Intercept};
+use crate::leg::prepare;
+use crate::listen::listen;
+use crate::node::Node;
+use crate::system::Interception;
+use crate::table::Entrance;
+use crate::{Error, control, load, metrics};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use sd_notify::NotifyState;
+use socket2::{Domain, SockRef, Socket, Type};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Descriptors besides those of connections.
+const OWN_DESCRIPTORS: u64 = 128;
+/// A full node takes connections in again below this part of its bound.
+const ROOM_AGAIN: f64 = 0.9;
+
+/// Runs a node until it is told to stop.
+///
+/// # Errors
+/// Whatever keeps it from starting, with the remedy.
+pub fn run(path: &Path) -> Result<(), Error> {
+    let mut config = load::load(path)?;
+    enough_descriptors(&mut config)?;
+    check_legs(&config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|why| Error::system("start threads", why))?;
+    runtime.block_on(serve(config, path.to_path_buf()))
+}
+
+async fn serve(config: Config, path: PathBuf) -> Result<(), Error> {
+    let mut listeners: Vec<(TcpListener, Entrance, Option<SocketAddr>)> = vec![];
+    if let Some(intercept) = &config.intercept {
+        listeners.extend(transparent(intercept)?.into_iter().map(|open| (open, Entrance::Intercepted, None)));
+    }
+    for (at, entrance) in [(config.socks, Entrance::Socks), (config.http_connect, Entrance::HttpConnect)] {
+        if let Some(at) = at {
+            listeners.push((listen(at, false, 0)?, entrance, None));
+        }
+    }
+    for forward in &config.forward {
+        listeners.push((listen(forward.listen, false, 0)?, Entrance::Forward, Some(forward.to)));
+    }
+    let measured = config.metrics.map(|at| listen(at, false, 0)).transpose()?;
+    let node = Arc::new(Node::new(config));
+    let control = control::Socket::open(&node.config(|config| config.control.clone()))?;
+    let intercept =
+        node.config(|config| config.intercept.clone().map(|intercept| (intercept, config.limits)));
+    if let Some((intercept, limits)) = intercept {
+        let installed = Interception::install(&intercept, &limits)?;
+        *node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(installed);
+    }
+    for (listener, entrance, to) in listeners {
+        tokio::spawn(node.clone().accept(listener, entrance, to));
+    }
+    if let Some(listener) = measured {
+        tokio::spawn(metrics::serve(node.clone(), listener));
+    }
+    tokio::spawn(control.serve(node.clone()));
+    tokio::spawn(watch(node.clone()));
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
+    tracing::info!("ready");
+    until_stopped(&node, &path).await?;
+    let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    drain(&node).await;
+    node.stop.send_replace(true);
+    // Connections end with a reset each; their lines are written before the log ends.
+    let begin = Instant::now();
+    while node.shared.table.len() > 0 && begin.elapsed() < Duration::from_secs(2) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    drop(node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
+    Ok(())
+}
+
+fn transparent(intercept: &Intercept) -> Result<Vec<TcpListener>, Error> {
+    let mut all = vec![];
+    for address in [std::net::IpAddr::from([127, 0, 0, 1]), std::net::Ipv6Addr::LOCALHOST.into()] {
+        match listen(SocketAddr::new(address, intercept.port), true, intercept.client_mark) {
+            Ok(listener) => all.push(listener),
+            // A kernel without IPv6.
+            Err(why) if address.is_ipv6() && !Path::new("/proc/sys/net/ipv6").exists() => {
+                tracing::info!("IPv4 only: {why}");
+            }
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(all)
+}
+
+async fn until_stopped(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
+    let on = |kind| signal(kind).map_err(|why| Error::system("listen to signals", why));
+    let (mut terminate, mut interrupt, mut hangup) =
+        (on(SignalKind::terminate())?, on(SignalKind::interrupt())?, on(SignalKind::hangup())?);
+    let mut stop = node.stop.subscribe();
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+            _ = stop.wait_for(|stop| *stop) => return Ok(()),
+            _ = hangup.recv() => match reload(node, path) {
+                Ok(()) => tracing::info!("configuration read again"),
+                Err(why) => tracing::error!("the configuration stays as it was: {why}"),
+            },
+        }
+    }
+}
+
+/// No new connections; waits for those alive, as long as `timeouts.drain`.
+pub(crate) async fn drain(node: &Arc<Node>) {
+    let shutting = node.clone();
+    let shut = tokio::task::spawn_blocking(move || shutting.set_shut(|shut| shut.draining = true)).await;
+    if let Ok(Err(why)) = shut {
+        tracing::warn!("{why}");
+    }
+    let limit = Duration::from_nanos(node.shared.timeouts().drain.as_nanos());
+    let begin = Instant::now();
+    while node.shared.table.len() > 0 && begin.elapsed() < limit {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Reads the file again. What cannot change while the node runs stays, with a line in the log.
+fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
+    let mut new = load::load(path)?;
+    enough_descriptors(&mut new)?;
+    check_legs(&new)?;
+    let mut config = node.config.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let old = config.clone();
+    for name in fixed(&old, &new) {
+        tracing::warn!("{name}: a change needs a restart");
+    }
+    config.limits = new.limits;
+    config.limits.memory = old.limits.memory;
+    config.timeouts = new.timeouts;
+    config.client_leg = new.client_leg;
+    config.server_leg = new.server_leg;
+    config.destinations = new.destinations;
+    node.shared.table.set_limits(config.limits);
+    node.shared.set_timeouts(config.timeouts);
+    let (Some(now), Some(wanted)) = (&mut config.intercept, new.intercept) else { return Ok(()) };
+    let Intercept { port, divert_mark, own_mark, client_mark, table, .. } = *now;
+    *now = Intercept { port, divert_mark, own_mark, client_mark, table, ..wanted };
+    let (intercept, limits) = (now.clone(), config.limits);
+    drop(config);
+    let mut interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    match interception.as_mut() {
+        Some(interception) => interception.replace(&intercept, &limits),
+        None => Ok(()),
+    }?;
+    drop(interception);
+    let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
+    let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    interception.as_ref().map_or(Ok(()), |interception| interception.set_gate(gate))
+}
+
+/// Names of settings that differ and stay as they are.
+fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
+    let shown = |value: &dyn erased::Show| value.show();
+    let mut names = vec![];
+    let pairs: [(&'static str, &dyn erased::Show, &dyn erased::Show); 7] = [
+        ("mode", &old.mode, &new.mode),
+        ("socks", &old.socks, &new.socks),
+        ("http_connect", &old.http_connect, &new.http_connect),
+        ("forward", &old.forward, &new.forward),
+        ("control", &old.control, &new.control),
+        ("metrics", &old.metrics, &new.metrics),
+        ("limits.memory", &old.limits.memory, &new.limits.memory),
+    ];
+    names.extend(pairs.into_iter().filter(|(_, a, b)| shown(*a) != shown(*b)).map(|(name, ..)| name));
+    let own = |config: &Config| {
+        config.intercept.as_ref().map(|i| (i.port, i.divert_mark, i.own_mark, i.client_mark, i.table))
+    };
+    if own(old) != own(new) {
+        names.push("intercept: port, marks and table");
+    }
+    names
+}
+
+mod erased {
+    /// Values that are compared by what they show.
+    pub(super) trait Show {
+        fn show(&self) -> String;
+    }
+    impl<T: std::fmt::Debug> Show for T {
+        fn show(&self) -> String {
+            format!("{self:?}")
+        }
+    }
+}
+
+/// Each second: the gate, the ledger, the watchdog.
+async fn watch(node: Arc<Node>) {
+    let mut ledger_was_wrong = false;
+    let watchdog = sd_notify::watchdog_enabled().is_some();
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let (limits, alive) = (node.shared.table.limits(), node.shared.table.len());
+        let starved = node.starved.swap(false, Ordering::Relaxed);
+        let changing = node.clone();
+        let changed = tokio::task::spawn_blocking(move || {
+            changing.set_shut(|shut| {
+                shut.starved = starved;
+                shut.full =
+                    alive >= limits.flows || (shut.full && alive as f64 > limits.flows as f64 * ROOM_AGAIN);
+            })
+        });
+        if let Ok(Err(why)) = changed.await {
+            tracing::warn!("{why}");
+        }
+        let left_out = node.new_second();
+        if left_out > 0 {
+            tracing::info!(target: "flow", "{left_out} more connections ended");
+        }
+        let totals = node.shared.table.totals();
+        let wrong = !totals.up.balances() || !totals.down.balances();
+        if wrong && !ledger_was_wrong {
+            tracing::error!(up = ?totals.up, down = ?totals.down, "bytes are missing in the ledger");
+        }
+        ledger_was_wrong = wrong;
+        if watchdog {
+            let _ = sd_notify::notify(&[NotifyState::Watchdog]);
+        }
+    }
+}
+
+/// Raises the bound on open files; if it cannot be enough, fewer connections are taken on.
+fn enough_descriptors(config: &mut Config) -> Result<(), Error> {
+    let failed = |why: nix::Error| Error::system("read the bound on open files", why);
+    let needed = config.limits.flows as u64 * 2 + OWN_DESCRIPTORS;
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
+    if soft >= needed {
+        return Ok(());
+    }
+    if setrlimit(Resource::RLIMIT_NOFILE, needed, hard.max(needed)).is_ok() {
+        return Ok(());
+    }
+    let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    if hard < needed {
+        let flows = (hard.saturating_sub(OWN_DESCRIPTORS) / 2) as usize;
+        if flows == 0 {
+            return Err(Error::system("start", format!("{hard} open files are too few; raise LimitNOFILE")));
+        }
+        tracing::warn!(
+            "limits.flows is {flows} instead of {}: {hard} files may be open, {needed} are needed (LimitNOFILE)",
+            config.limits.flows
+        );
+        config.limits.flows = flows;
+    }
+    Ok(())
+}
+
+/// Tries the settings of both legs on a socket, so that a wrong one is found at the start.
+fn check_legs(config: &Config) -> Result<(), Error> {
+    for (name, leg) in [("client_leg", &config.client_leg), ("server_leg", &config.server_leg)] {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)
+            .map_err(|why| Error::system("open a socket", why))?;
+        prepare(&SockRef::from(&socket), leg).map_err(|why| {
+            let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+            let hint = match (why.to_string().contains("congestion"), known) {
+                (true, Ok(known)) => {
+                    format!("; this kernel has {} (others: modprobe tcp_NAME)", known.trim())
+                }
+                _ => String::new(),
+            };
+            Error::system(format!("use {name}"), format!("{why}{hint}"))
+        })?;
+    }
+    Ok(())
+}

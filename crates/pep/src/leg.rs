@@ -1,0 +1,153 @@
+//! One side of a connection: TCP towards a client or a server, with its settings made and read back.
+//!
+//! Every socket is set to end with a reset (`SO_LINGER` 0) from the beginning. So if this process dies, the kernel resets its
+//! connections: a peer never takes the death of a proxy for the end of a stream. Only [`TcpLeg::close`] changes that, after
+//! the last byte is acknowledged.
+
+use crate::config::{LegConfig, Timeouts};
+use crate::sys;
+use socket2::{SockRef, TcpKeepalive};
+use std::io;
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// A side of a connection, as [`crate::relay`] drives it.
+pub(crate) trait Leg {
+    /// Takes bytes into `room`; 0 is the end of the stream.
+    fn poll_read(&mut self, cx: &mut Context, room: &mut [u8]) -> Poll<io::Result<usize>>;
+    /// Hands bytes on; returns how many were taken.
+    fn poll_write(&mut self, cx: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>>;
+    /// Ends the stream towards this side, behind all bytes.
+    fn finish(&mut self) -> io::Result<()>;
+    /// Bytes handed on that this side has not acknowledged.
+    fn unacknowledged(&self) -> usize;
+    /// True once everything handed on, and the end, is acknowledged.
+    fn is_flushed(&self) -> bool;
+    /// An error that neither reading nor writing has shown yet.
+    fn error(&self) -> Option<io::Error>;
+    /// Ends it without a reset.
+    fn close(self)
+    where
+        Self: Sized;
+    /// Ends it with a reset.
+    fn reset(self)
+    where
+        Self: Sized;
+}
+
+/// TCP of the kernel.
+pub(crate) struct TcpLeg(TcpStream);
+
+impl TcpLeg {
+    /// Takes a connected socket.
+    ///
+    /// # Errors
+    /// A socket that is gone.
+    pub fn new(stream: TcpStream, timeouts: &Timeouts) -> io::Result<TcpLeg> {
+        let socket = SockRef::from(&stream);
+        socket.set_linger(Some(Duration::ZERO))?;
+        socket.set_tcp_nodelay(true)?;
+        let keepalive = Duration::from_nanos(timeouts.keepalive.as_nanos()).max(Duration::from_secs(1));
+        let ask = TcpKeepalive::new()
+            .with_time(keepalive)
+            .with_interval(keepalive / 4 + Duration::from_secs(1))
+            .with_retries(4);
+        socket.set_tcp_keepalive(&ask)?;
+        // Urgent data is handed on where it stands in the stream.
+        socket.set_out_of_band_inline(true)?;
+        Ok(TcpLeg(stream))
+    }
+
+    /// What the kernel reports of it.
+    fn info(&self) -> sys::TcpInfo {
+        sys::tcp_info(self.0.as_fd()).unwrap_or_default()
+    }
+}
+
+impl Leg for TcpLeg {
+    fn poll_read(&mut self, cx: &mut Context, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(room);
+        Pin::new(&mut self.0).poll_read(cx, &mut buffer).map_ok(|()| buffer.filled().len())
+    }
+
+    fn poll_write(&mut self, cx: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        SockRef::from(&self.0).shutdown(std::net::Shutdown::Write)
+    }
+
+    fn unacknowledged(&self) -> usize {
+        sys::unacknowledged(self.0.as_fd()).unwrap_or(0)
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.unacknowledged() == 0 && self.info().fin_is_acknowledged()
+    }
+
+    fn error(&self) -> Option<io::Error> {
+        self.0.take_error().ok().flatten()
+    }
+
+    fn close(self) {
+        let _ = SockRef::from(&self.0).set_linger(None);
+    }
+
+    fn reset(self) {
+        // SO_LINGER is 0 from the beginning.
+    }
+}
+
+/// Makes the settings of a leg, before the connection is opened or right after it was accepted.
+///
+/// # Errors
+/// A setting that the kernel refuses, or does not show when it is read back: with its name.
+pub(crate) fn prepare(socket: &SockRef, config: &LegConfig) -> io::Result<()> {
+    let named = |what: &str, why: io::Error| io::Error::new(why.kind(), format!("{what}: {why}"));
+    if let Some(name) = &config.congestion {
+        let what = format!("congestion \"{name}\"");
+        socket.set_tcp_congestion(name.as_bytes()).map_err(|why| named(&what, why))?;
+        let actual = socket.tcp_congestion().map_err(|why| named(&what, why))?;
+        let actual = String::from_utf8_lossy(&actual).trim_end_matches('\0').to_string();
+        if actual != *name {
+            return Err(io::Error::other(format!("{what}: the kernel uses {actual}")));
+        }
+    }
+    if let Some(rate) = config.pacing_rate {
+        let bytes = rate.as_bps() / 8;
+        sys::set_max_pacing_rate(socket.as_fd(), bytes).map_err(|why| named("pacing_rate", why))?;
+        let actual = sys::max_pacing_rate(socket.as_fd()).map_err(|why| named("pacing_rate", why))?;
+        if actual != bytes {
+            return Err(io::Error::other(format!("pacing_rate: the kernel uses {} bit/s", actual * 8)));
+        }
+    }
+    // The kernel doubles the value, for its own overhead; `FORCE` needs CAP_NET_ADMIN and ignores the system's limits.
+    for (size, force, plain, name) in [
+        (config.send_buffer, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, "send_buffer"),
+        (config.receive_buffer, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, "receive_buffer"),
+    ] {
+        let Some(size) = size else { continue };
+        let value = i32::try_from(size.as_bytes()).unwrap_or(i32::MAX);
+        sys::set_option(socket.as_fd(), libc::SOL_SOCKET, force, value)
+            .or_else(|_| sys::set_option(socket.as_fd(), libc::SOL_SOCKET, plain, value))
+            .map_err(|why| named(name, why))?;
+        let actual =
+            if name == "send_buffer" { socket.send_buffer_size() } else { socket.recv_buffer_size() }?;
+        if actual < value as usize {
+            let what =
+                format!("{name}: the kernel allows {actual} bytes; raise net.core.rmem_max and wmem_max");
+            return Err(io::Error::other(what));
+        }
+    }
+    if let Some(size) = config.unsent {
+        let value = i32::try_from(size.as_bytes()).unwrap_or(i32::MAX);
+        sys::set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, value)
+            .map_err(|why| named("unsent", why))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! `longhaul-pep`: an accelerator of TCP connections over satellite links and other long, fat or lossy paths.
+//!
+//! Pure parts: configuration ([`config`], [`load`]), what is done to the network ([`plan`]), the languages of proxies
+//! ([`socks`], [`http`]), the state of a connection ([`flow`]). The rest is IO around them: `node` takes connections in,
+//! `relay` carries their bytes between two legs, `daemon` starts and stops.
+
+pub mod config;
+pub mod control;
+pub mod daemon;
+mod error;
+pub mod flow;
+pub mod http;
+mod leg;
+mod listen;
+pub mod load;
+mod metrics;
+mod node;
+mod outward;
+pub mod plan;
+pub mod pool;
+pub mod prefix;
+mod relay;
+mod report;
+pub mod socks;
+mod sys;
+pub mod system;
+mod table;
+
+pub use error::Error;

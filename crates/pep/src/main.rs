@@ -1,0 +1,228 @@
+//! The command line of `longhaul-pep`.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use longhaul_pep::config::Log;
+use longhaul_pep::control::{self, Command};
+use longhaul_pep::{Error, daemon, load, plan};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Accelerates TCP connections over satellite links and other long, fat or lossy paths.
+#[derive(Parser)]
+#[command(name = "longhaul-pep", version, max_term_width = 120)]
+struct Cli {
+    /// Configuration file
+    #[arg(long, short, global = true, default_value = "/etc/longhaul/pep.toml")]
+    config: PathBuf,
+    /// Errors as a line of JSON
+    #[arg(long, global = true)]
+    json_errors: bool,
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Check the configuration file
+    Check,
+    /// Run the accelerator until Ctrl-C or SIGTERM; SIGHUP reads the file again
+    Run,
+    /// Print every command that `run` would give to nftables and ip, and run none
+    Plan,
+    /// Numbers of the running accelerator
+    Status {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Connections of the running accelerator
+    Flows {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// Order
+        #[arg(long, value_enum, default_value_t = Sort::Bytes)]
+        sort: Sort,
+        /// Most lines; 0 for all
+        #[arg(long, default_value_t = 40)]
+        top: usize,
+        /// Show again each second, until Ctrl-C
+        #[arg(long)]
+        live: bool,
+    },
+    /// Take no new connections, let those alive end, then stop
+    Drain,
+    /// Let new connections pass untouched, or accelerate them again
+    Bypass {
+        /// Whether they pass
+        #[arg(value_enum)]
+        state: OnOff,
+    },
+    /// Remove what a killed accelerator has left behind
+    Clean,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum OnOff {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    /// Most bytes first
+    Bytes,
+    /// Oldest first
+    Age,
+    /// Most bytes in memory first
+    Held,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match act(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if cli.json_errors => {
+            eprintln!("{}", serde_json::json!({ "error": error.code(), "message": error.to_string() }));
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn act(cli: &Cli) -> Result<(), Error> {
+    let path = &cli.config;
+    match &cli.action {
+        Action::Check => {
+            load::load(path)?;
+            say(&format!("{}: correct\n", path.display()))
+        }
+        Action::Run => {
+            log_as(load::load(path)?.log);
+            daemon::run(path)
+        }
+        Action::Plan => {
+            let config = load::load(path)?;
+            match &config.intercept {
+                Some(intercept) => say(&plan::printed(intercept, &config.limits)),
+                None => say("# no [intercept]: nothing is done to this machine's network\n"),
+            }
+        }
+        Action::Status { json } => {
+            let answer = control::ask(&socket(path)?, Command::Status)?;
+            say(&if *json { format!("{answer}\n") } else { shown(&answer, 0) })
+        }
+        Action::Flows { json, sort, top, live } => loop {
+            let mut answer = control::ask(&socket(path)?, Command::Flows)?;
+            if let Some(list) = answer.as_array_mut() {
+                list.sort_by_key(|flow| std::cmp::Reverse(key(flow, *sort)));
+                if *top > 0 {
+                    list.truncate(*top);
+                }
+            }
+            let clear = if *live && std::io::stdout().is_terminal() { "\x1b[2J\x1b[H" } else { "" };
+            say(&if *json { format!("{answer}\n") } else { format!("{clear}{}", table(&answer)) })?;
+            if !live {
+                return Ok(());
+            }
+            std::thread::sleep(std::time::Duration::from_secs(1));
+        },
+        Action::Drain => tell(path, Command::Drain),
+        Action::Bypass { state } => tell(path, Command::Bypass { on: matches!(state, OnOff::On) }),
+        Action::Clean => {
+            if let Some(intercept) = load::load(path)?.intercept {
+                longhaul_pep::system::clean(&intercept);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The control socket of the daemon with this file.
+fn socket(path: &Path) -> Result<PathBuf, Error> {
+    Ok(load::load(path)?.control)
+}
+
+fn tell(path: &Path, command: Command) -> Result<(), Error> {
+    let answer = control::ask(&socket(path)?, command)?;
+    say(&format!("{}\n", answer["done"].as_str().unwrap_or("done")))
+}
+
+fn key(flow: &serde_json::Value, sort: Sort) -> u64 {
+    let sum = |field: &str| ["up", "down"].iter().filter_map(|way| flow[way][field].as_u64()).sum();
+    match sort {
+        Sort::Bytes => sum("received"),
+        Sort::Held => sum("held"),
+        Sort::Age => flow["seconds"].as_f64().map_or(0, |seconds| (seconds * 1000.0) as u64),
+    }
+}
+
+/// Nested values, one a line.
+fn shown(value: &serde_json::Value, depth: usize) -> String {
+    let Some(map) = value.as_object() else { return format!("{value}\n") };
+    let mut text = String::new();
+    for (name, value) in map {
+        let left = format!("{}{}", "  ".repeat(depth), name.replace('_', " "));
+        match value {
+            serde_json::Value::Object(inner) if inner.is_empty() => {}
+            serde_json::Value::Object(_) => text += &format!("{left}\n{}", shown(value, depth + 1)),
+            serde_json::Value::String(word) => text += &format!("{left:<20} {word}\n"),
+            serde_json::Value::Number(number) if number.is_f64() => {
+                text += &format!("{left:<20} {:.1}\n", number.as_f64().unwrap_or(0.0));
+            }
+            serde_json::Value::Bool(yes) => {
+                text += &format!("{left:<20} {}\n", if *yes { "yes" } else { "no" })
+            }
+            other => text += &format!("{left:<20} {other}\n"),
+        }
+    }
+    text
+}
+
+fn table(flows: &serde_json::Value) -> String {
+    let mut text = format!(
+        "{:>8} {:<11} {:>9} {:>14} {:>14} {:>9}  {}\n",
+        "id", "state", "seconds", "up", "down", "held", "client -> server"
+    );
+    for flow in flows.as_array().into_iter().flatten() {
+        let word = |name: &str| flow[name].as_str().unwrap_or("").replace('_', " ");
+        text += &format!(
+            "{:>8} {:<11} {:>9.1} {:>14} {:>14} {:>9}  {} -> {}\n",
+            flow["id"].to_string(),
+            word("state"),
+            flow["seconds"].as_f64().unwrap_or(0.0),
+            flow["up"]["sent"].to_string(),
+            flow["down"]["sent"].to_string(),
+            key(flow, Sort::Held),
+            word("client"),
+            word("server"),
+        );
+    }
+    text
+}
+
+/// Prints; a closed output (`| head`) is no error.
+fn say(text: &str) -> Result<(), Error> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::system("print", why)),
+        _ => Ok(()),
+    }
+}
+
+fn log_as(form: Log) {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match form {
+        Log::Json => builder.json().init(),
+        // The journal has the time already.
+        Log::Text if std::env::var_os("JOURNAL_STREAM").is_some() => {
+            builder.without_time().with_ansi(false).init()
+        }
+        Log::Text => builder.with_ansi(std::io::stderr().is_terminal()).init(),
+    }
+}

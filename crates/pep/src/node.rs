@@ -1,0 +1,364 @@
+//! A node at work: takes connections in by every entrance, opens the other side, and carries them.
+
+use crate::config::Config;
+use crate::flow::End;
+use crate::leg::{TcpLeg, prepare};
+use crate::outward::Outward;
+use crate::plan::Gate;
+use crate::relay::{Relay, Shared};
+use crate::socks::{Host, Reply, Request, Step};
+use crate::system::Interception;
+use crate::table::{Ends, Entrance, Entry, Refusal};
+use crate::{http, socks};
+use socket2::SockRef;
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// A client of a proxy has this long to state where it wants to go.
+const GREETING: Duration = Duration::from_secs(10);
+/// How long a client with all the connections that it may have passes untouched.
+const LEFT_ALONE: Duration = Duration::from_secs(10);
+/// Lines about ended connections in a second.
+const LINES: u64 = 200;
+
+/// Why new connections pass untouched.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shut {
+    pub bypass: bool,
+    pub full: bool,
+    pub draining: bool,
+    pub starved: bool,
+}
+
+impl Shut {
+    pub fn gate(self) -> Gate {
+        if self.bypass || self.full || self.draining || self.starved { Gate::Shut } else { Gate::Open }
+    }
+}
+
+/// What all tasks of the daemon share.
+pub(crate) struct Node {
+    pub config: RwLock<Config>,
+    pub shared: Arc<Shared>,
+    pub interception: Mutex<Option<Interception>>,
+    pub shut: Mutex<Shut>,
+    pub stop: watch::Sender<bool>,
+    pub since: Instant,
+    /// No descriptor was left when a connection came.
+    pub starved: AtomicBool,
+    /// Clients with all the connections that they may have, and since when they pass untouched.
+    left_alone: Mutex<HashMap<IpAddr, Instant>>,
+    /// Ends of connections logged in this second.
+    lines: AtomicU64,
+}
+
+/// What becomes of the client once the server has answered.
+enum Answer {
+    Nothing,
+    Socks,
+    Http,
+}
+
+impl Node {
+    pub fn new(config: Config) -> Node {
+        Node {
+            shared: Arc::new(Shared::new(config.limits, config.timeouts)),
+            config: RwLock::new(config),
+            interception: Mutex::new(None),
+            shut: Mutex::default(),
+            stop: watch::Sender::new(false),
+            since: Instant::now(),
+            starved: AtomicBool::new(false),
+            left_alone: Mutex::default(),
+            lines: AtomicU64::new(0),
+        }
+    }
+
+    pub fn config<T>(&self, read: impl FnOnce(&Config) -> T) -> T {
+        read(&self.config.read().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// Changes a reason to let connections pass, and the rules if that makes a difference.
+    pub fn set_shut(&self, change: impl FnOnce(&mut Shut)) -> Result<(), crate::Error> {
+        let mut shut = self.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let before = shut.gate();
+        change(&mut shut);
+        if shut.gate() == before {
+            return Ok(());
+        }
+        tracing::info!(
+            "new connections {}",
+            if before == Gate::Open { "pass untouched" } else { "are taken in again" }
+        );
+        let interception = self.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        interception.as_ref().map_or(Ok(()), |interception| interception.set_gate(shut.gate()))
+    }
+
+    /// Takes connections of a listener, for ever. Lack of descriptors and memory is waited out.
+    pub async fn accept(self: Arc<Self>, listener: TcpListener, entrance: Entrance, to: Option<SocketAddr>) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, client)) => {
+                    let node = self.clone();
+                    tokio::spawn(async move { node.serve(stream, client, entrance, to).await });
+                }
+                // The connection was gone before it was taken.
+                Err(why) if why.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(why) => {
+                    if !self.starved.swap(true, Ordering::Relaxed) {
+                        tracing::warn!("no new connection can be taken: {why}");
+                    }
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }
+
+    async fn serve(
+        self: Arc<Self>,
+        mut stream: TcpStream,
+        client: SocketAddr,
+        entrance: Entrance,
+        to: Option<SocketAddr>,
+    ) {
+        // Whatever ends before there is a leg ends with a reset too.
+        let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+        let asked = match entrance {
+            Entrance::Intercepted => match stream.local_addr() {
+                Ok(server) => Ok((server, vec![], Answer::Nothing)),
+                Err(_) => return,
+            },
+            Entrance::Forward => match to {
+                Some(server) => Ok((server, vec![], Answer::Nothing)),
+                None => return,
+            },
+            Entrance::Socks | Entrance::HttpConnect => {
+                let dialogue = ask(&mut stream, entrance == Entrance::Socks);
+                tokio::time::timeout(GREETING, dialogue).await.unwrap_or(Err(None))
+            }
+        };
+        let (server, bytes, answer) = match asked {
+            Ok(asked) => asked,
+            Err(refusal) => return refuse(stream, refusal.unwrap_or_default()).await,
+        };
+        let server = SocketAddr::new(server.ip().to_canonical(), server.port());
+        let entry = match self.shared.table.enter(Ends { entrance, client, server }) {
+            Ok(entry) => entry,
+            Err(refusal) => return self.turn_away(client, entrance, refusal),
+        };
+        let end = self.clone().connect_and_carry(stream, &entry, bytes, answer).await;
+        self.shared.table.leave(&entry, end);
+        self.log(&entry, end);
+    }
+
+    async fn connect_and_carry(
+        self: Arc<Self>,
+        mut stream: TcpStream,
+        entry: &Arc<Entry>,
+        bytes: Vec<u8>,
+        answer: Answer,
+    ) -> End {
+        let Ends { entrance, client, server } = entry.ends;
+        let opened = match self.may_go(server, entrance) {
+            false => Err((End::Forbidden, io::ErrorKind::PermissionDenied.into())),
+            true => self.open(client, server, entrance).await,
+        };
+        let leg = match opened {
+            Ok(leg) => leg,
+            Err((end, why)) => {
+                tracing::debug!(flow = entry.id, %client, %server, "not opened: {why}");
+                let refusal = match answer {
+                    Answer::Nothing => vec![],
+                    Answer::Socks => socks::reply(match end {
+                        End::Refused => Reply::Refused,
+                        End::Forbidden => Reply::NotAllowed,
+                        _ => Reply::HostUnreachable,
+                    }),
+                    Answer::Http if end == End::Forbidden => http::refusal("403 Forbidden"),
+                    Answer::Http => http::refusal("502 Bad Gateway"),
+                };
+                refuse(stream, refusal).await;
+                return end;
+            }
+        };
+        self.shared.table.connected(entry.since.elapsed());
+        let reply = match answer {
+            Answer::Nothing => vec![],
+            Answer::Socks => socks::reply(Reply::Succeeded),
+            Answer::Http => http::ESTABLISHED.to_vec(),
+        };
+        if stream.write_all(&reply).await.is_err() {
+            return End::ClientReset;
+        }
+        let timeouts = self.shared.timeouts();
+        let settings = self.config(|config| config.client_leg.clone());
+        if let Err(why) = prepare(&SockRef::from(&stream), &settings) {
+            tracing::warn!("client_leg: {why}");
+        }
+        let Ok(near) = TcpLeg::new(stream, &timeouts) else { return End::ClientReset };
+        let relay = Relay::new(near, leg, entry.clone(), self.shared.clone()).with_bytes(&bytes);
+        relay.run(self.stop.subscribe()).await
+    }
+
+    async fn open(
+        &self,
+        client: SocketAddr,
+        server: SocketAddr,
+        entrance: Entrance,
+    ) -> Result<TcpLeg, (End, io::Error)> {
+        let (outward, keep) = self.config(|config| {
+            let intercept = config.intercept.as_ref();
+            let mark = intercept.map_or(0, |intercept| intercept.own_mark);
+            let keep = intercept.is_some_and(|intercept| intercept.keep_source);
+            (Outward { leg: config.server_leg.clone(), timeouts: config.timeouts, mark }, keep)
+        });
+        let source = (keep && entrance == Entrance::Intercepted).then_some(client);
+        outward.open(source, server).await
+    }
+
+    /// Whether a connection may go there: the rules, and for proxies no address of this machine unless it is listed.
+    fn may_go(&self, server: SocketAddr, entrance: Entrance) -> bool {
+        let (permitted, listed) =
+            self.config(|config| (config.destinations.permit(server), !config.destinations.allow.is_empty()));
+        let proxied = matches!(entrance, Entrance::Socks | Entrance::HttpConnect);
+        permitted && (listed || !proxied || !is_own(server.ip()))
+    }
+
+    /// The stream is dropped, which resets it; the next ones of that client pass untouched.
+    fn turn_away(self: Arc<Self>, client: SocketAddr, entrance: Entrance, refusal: Refusal) {
+        let client = client.ip().to_canonical();
+        if entrance != Entrance::Intercepted || refusal != Refusal::SourceFull {
+            return;
+        }
+        let now = Instant::now();
+        {
+            let mut left_alone = self.left_alone.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            left_alone.retain(|_, since| now.duration_since(*since) < LEFT_ALONE);
+            if left_alone.insert(client, now).is_some() {
+                return;
+            }
+        }
+        tokio::task::spawn_blocking(move || {
+            let interception = self.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let done = interception
+                .as_ref()
+                .map(|interception| interception.leave_alone(client, LEFT_ALONE.as_secs()));
+            if let Some(Err(why)) = done {
+                tracing::warn!("{why}");
+            }
+        });
+    }
+
+    /// One line for each connection that has ended, unless there are too many.
+    fn log(&self, entry: &Entry, end: End) {
+        if self.lines.fetch_add(1, Ordering::Relaxed) >= LINES {
+            return;
+        }
+        let flow = *entry.flow();
+        let (up, down) = (flow.up.ledger(), flow.down.ledger());
+        tracing::info!(
+            target: "flow",
+            id = entry.id,
+            entrance = ?entry.ends.entrance,
+            client = %entry.ends.client,
+            server = %entry.ends.server,
+            end = ?end,
+            seconds = format!("{:.3}", entry.since.elapsed().as_secs_f64()),
+            up = up.sent,
+            down = down.sent,
+            lost = up.lost + down.lost,
+            unacknowledged = up.unacknowledged + down.unacknowledged,
+            "ended"
+        );
+    }
+
+    /// A new second: lines may be written again. Returns how many were left out.
+    pub fn new_second(&self) -> u64 {
+        self.lines.swap(0, Ordering::Relaxed).saturating_sub(LINES)
+    }
+}
+
+/// True for an address of this machine.
+fn is_own(address: IpAddr) -> bool {
+    if address.is_loopback() || address.is_unspecified() || address.is_multicast() {
+        return true;
+    }
+    let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return false };
+    interfaces.filter_map(|interface| interface.address).any(|own| {
+        let v4 = own.as_sockaddr_in().map(|own| IpAddr::from(own.ip()));
+        let v6 = own.as_sockaddr_in6().map(|own| IpAddr::from(own.ip()));
+        v4.or(v6) == Some(address)
+    })
+}
+
+type Asked = (SocketAddr, Vec<u8>, Answer);
+
+/// The dialogue of a proxy. An error may carry the answer to send.
+async fn ask(stream: &mut TcpStream, is_socks: bool) -> Result<Asked, Option<Vec<u8>>> {
+    let mut bytes = vec![];
+    if is_socks {
+        let used = understood(stream, &mut bytes, socks::greeting).await?.1;
+        bytes.drain(..used);
+        stream.write_all(&socks::WELCOME).await.map_err(|_| None)?;
+    }
+    let read = if is_socks { socks::request } else { http::request };
+    let (request, used) = understood(stream, &mut bytes, read).await?;
+    bytes.drain(..used);
+    let answer = if is_socks { Answer::Socks } else { Answer::Http };
+    match resolve(&request).await {
+        Some(server) => Ok((server, bytes, answer)),
+        None if is_socks => Err(Some(socks::reply(Reply::HostUnreachable))),
+        None => Err(Some(http::refusal("502 Bad Gateway"))),
+    }
+}
+
+/// Reads until `parse` has what it wants.
+async fn understood<T>(
+    stream: &mut TcpStream,
+    bytes: &mut Vec<u8>,
+    parse: fn(&[u8]) -> Step<T>,
+) -> Result<(T, usize), Option<Vec<u8>>> {
+    loop {
+        match parse(bytes) {
+            Step::Done(value, used) => return Ok((value, used)),
+            Step::Refused(answer) => return Err(Some(answer)),
+            Step::More => {}
+        }
+        let mut more = [0; 1024];
+        match stream.read(&mut more).await {
+            Ok(n) if n > 0 => bytes.extend(&more[..n]),
+            _ => return Err(None),
+        }
+    }
+}
+
+async fn resolve(request: &Request) -> Option<SocketAddr> {
+    match &request.host {
+        Host::Address(address) => Some(SocketAddr::new(*address, request.port)),
+        Host::Name(name) => tokio::net::lookup_host((name.as_str(), request.port)).await.ok()?.next(),
+    }
+}
+
+/// Ends a connection: with an answer if there is one, else with a reset.
+async fn refuse(mut stream: TcpStream, answer: Vec<u8>) {
+    if answer.is_empty() {
+        return;
+    }
+    let _ = SockRef::from(&stream).set_linger(None);
+    if stream.write_all(&answer).await.is_ok() {
+        let _ = stream.shutdown().await;
+        // What the client still sends would make the kernel reset the connection before the answer is read.
+        let mut rest = [0; 1024];
+        let _ = tokio::time::timeout(Duration::from_secs(2), async {
+            while stream.read(&mut rest).await.is_ok_and(|n| n > 0) {}
+        })
+        .await;
+    }
+}

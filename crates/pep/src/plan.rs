@@ -1,0 +1,263 @@
+//! What is done to this machine's network so that connections come in: one nftables table, a rule and a route for each
+//! family. Pure text: [`crate::system`] runs it, `longhaul-pep plan` prints it.
+//!
+//! Only the opening of a connection (SYN) is taken to the listener, so connections that exist already pass on. Packets of
+//! intercepted connections are found by their socket. Without a listener the rule does not match (nf_tproxy), and
+//! everything passes untouched.
+
+use crate::config::{Intercept, Limits};
+use crate::prefix::{Ports, Prefix};
+use std::fmt::Display;
+
+/// Name of the table; no other is ever touched.
+pub const TABLE: &str = "longhaul_pep";
+
+/// Before connection tracking (-200), after the reassembly of fragments (-400).
+const PRIORITY: i32 = -310;
+
+/// Which new connections are taken in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gate {
+    /// Those of the configuration.
+    Open,
+    /// None: all pass untouched.
+    Shut,
+}
+
+/// Commands for `nft -f -` that install the table in one transaction, in the place of an older one.
+pub fn install(intercept: &Intercept, limits: &Limits) -> String {
+    let Intercept { divert_mark: divert, client_mark: client, .. } = intercept;
+    let untracked = if intercept.untracked { "notrack " } else { "" };
+    let mut text = format!(
+        "table inet {TABLE}\n\
+         delete table inet {TABLE}\n\
+         table inet {TABLE} {{\n"
+    );
+    for (name, kind, list) in sets(intercept) {
+        text += &format!("\tset {name} {{ type {kind}; flags interval; elements = {{ {list} }}; }}\n");
+    }
+    text += "\tset full4 { type ipv4_addr; flags timeout; size 65536; }\n\
+             \tset full6 { type ipv6_addr; flags timeout; size 65536; }\n";
+    text += "\tchain admit {\n";
+    text += &admission(intercept, limits, "\t\t");
+    text += "\t}\n";
+    text += &format!(
+        "\tchain prerouting {{\n\
+         \t\ttype filter hook prerouting priority {PRIORITY}; policy accept;\n\
+         \t\tmeta l4proto tcp socket transparent 1 {untracked}meta mark set meta mark | {divert:#x} accept\n\
+         \t\tmeta l4proto tcp tcp flags & (fin | syn | rst | ack) == syn jump admit\n\
+         \t}}\n"
+    );
+    if intercept.untracked {
+        text += &format!(
+            "\tchain output {{\n\
+             \t\ttype filter hook output priority {PRIORITY}; policy accept;\n\
+             \t\tmeta mark & {client:#x} != 0 notrack\n\
+             \t}}\n"
+        );
+    }
+    text + "}\n"
+}
+
+/// Commands that open or shut the gate.
+pub fn gate(gate: Gate, intercept: &Intercept, limits: &Limits) -> String {
+    let mut text = format!("flush chain inet {TABLE} admit\n");
+    if gate == Gate::Open {
+        text += &admission(intercept, limits, &format!("add rule inet {TABLE} admit "));
+    }
+    text
+}
+
+/// Commands that let new connections of one client pass untouched for some seconds.
+pub fn leave_alone(client: std::net::IpAddr, seconds: u64) -> String {
+    let set = if client.is_ipv4() { "full4" } else { "full6" };
+    format!("add element inet {TABLE} {set} {{ {client} timeout {seconds}s }}\n")
+}
+
+/// Commands that remove the table.
+pub fn remove() -> String {
+    format!("delete table inet {TABLE}\n")
+}
+
+/// Arguments of `ip` that deliver marked packets to sockets of this machine, for a family (`-4` or `-6`).
+pub fn routes(intercept: &Intercept, family: &str) -> [String; 2] {
+    let Intercept { divert_mark: mark, table, .. } = intercept;
+    let all = if family == "-4" { "0.0.0.0/0" } else { "::/0" };
+    [
+        format!("{family} rule add pref {table} fwmark {mark:#x}/{mark:#x} lookup {table}"),
+        format!("{family} route replace local {all} dev lo table {table}"),
+    ]
+}
+
+/// Arguments of `ip` that take [`routes`] back.
+pub fn unroutes(intercept: &Intercept, family: &str) -> [String; 2] {
+    let Intercept { divert_mark: mark, table, .. } = intercept;
+    [
+        format!("{family} rule del pref {table} fwmark {mark:#x}/{mark:#x} lookup {table}"),
+        format!("{family} route flush table {table}"),
+    ]
+}
+
+/// Everything, as one would type it.
+pub fn printed(intercept: &Intercept, limits: &Limits) -> String {
+    let ip = |lines: [String; 2]| lines.map(|line| format!("ip {line}\n")).concat();
+    let mut text = String::from("# at the start, with the listener open\n");
+    text += &ip(routes(intercept, "-4"));
+    text += &ip(routes(intercept, "-6"));
+    text += &format!("nft -f - <<'END'\n{}END\n", install(intercept, limits));
+    text += "\n# while full or told to bypass\n";
+    text += &format!("nft -f - <<'END'\n{}END\n", gate(Gate::Shut, intercept, limits));
+    text += "\n# for ten seconds, if one client has all the connections that it may have\n";
+    let example = std::net::IpAddr::from([192, 0, 2, 1]);
+    text += &format!("nft -f - <<'END'\n{}END\n", leave_alone(example, 10));
+    text += "\n# at the stop\n";
+    text += &format!("nft {}", remove());
+    text += &ip(unroutes(intercept, "-4"));
+    text += &ip(unroutes(intercept, "-6"));
+    text
+}
+
+fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Ranges as nftables takes them: sorted and without overlap.
+fn merged(ports: &[Ports]) -> Vec<Ports> {
+    let mut ports = ports.to_vec();
+    ports.sort();
+    let mut merged: Vec<Ports> = vec![];
+    for range in ports {
+        match merged.last_mut() {
+            Some(last) if u32::from(range.first) <= u32::from(last.last) + 1 => {
+                last.last = last.last.max(range.last)
+            }
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// Networks without those inside others.
+fn outermost(prefixes: &[Prefix], v4: bool) -> Vec<Prefix> {
+    let mut sorted: Vec<Prefix> = prefixes.iter().filter(|prefix| prefix.is_v4() == v4).copied().collect();
+    sorted.sort();
+    let mut kept: Vec<Prefix> = vec![];
+    for prefix in sorted {
+        if !kept.iter().any(|other| other.overlaps(&prefix)) {
+            kept.push(prefix);
+        }
+    }
+    kept
+}
+
+/// Named sets: name, type and elements.
+fn sets(intercept: &Intercept) -> Vec<(String, &'static str, String)> {
+    let mut sets = vec![];
+    let lists = [
+        ("sources", &intercept.sources),
+        ("except_sources", &intercept.except_sources),
+        ("destinations", &intercept.destinations),
+        ("except_destinations", &intercept.except_destinations),
+    ];
+    for (name, prefixes) in lists {
+        for (suffix, kind, v4) in [("4", "ipv4_addr", true), ("6", "ipv6_addr", false)] {
+            let inside = outermost(prefixes, v4);
+            if !inside.is_empty() {
+                sets.push((format!("{name}{suffix}"), kind, list(inside)));
+            }
+        }
+    }
+    sets
+}
+
+/// Rules for the opening of a connection, each after `begin`.
+fn admission(intercept: &Intercept, limits: &Limits, begin: &str) -> String {
+    let mut rules = vec!["fib daddr type { local, broadcast, multicast } return".to_string()];
+    if intercept.interfaces.is_empty() {
+        rules.push("meta iif lo return".into());
+    } else {
+        let names = intercept.interfaces.iter().map(|name| format!("\"{name}\""));
+        rules.push(format!("meta iifname != {{ {} }} return", list(names)));
+    }
+    rules.push(format!("tcp dport != {{ {} }} return", list(merged(&intercept.ports))));
+    if !intercept.except_ports.is_empty() {
+        rules.push(format!("tcp dport {{ {} }} return", list(merged(&intercept.except_ports))));
+    }
+    let lists = [
+        (&intercept.sources, "saddr", "!= ", "sources"),
+        (&intercept.except_sources, "saddr", "", "except_sources"),
+        (&intercept.destinations, "daddr", "!= ", "destinations"),
+        (&intercept.except_destinations, "daddr", "", "except_destinations"),
+    ];
+    for (prefixes, side, negated, name) in lists {
+        for (family, suffix, v4) in [("ip", "4", true), ("ip6", "6", false)] {
+            if prefixes.iter().any(|prefix| prefix.is_v4() == v4) {
+                rules.push(format!("{family} {side} {negated}@{name}{suffix} return"));
+            } else if !negated.is_empty() && !prefixes.is_empty() {
+                // Only the other family is listed.
+                rules.push(format!("meta nfproto {} return", if v4 { "ipv4" } else { "ipv6" }));
+            }
+        }
+    }
+    rules.push("ip saddr @full4 return".into());
+    rules.push("ip6 saddr @full6 return".into());
+    let rate = limits.new_per_second;
+    rules.push(format!("limit rate over {rate}/second burst {} packets return", rate.max(5)));
+    let Intercept { divert_mark: mark, port, .. } = intercept;
+    let untracked = if intercept.untracked { "notrack " } else { "" };
+    for (family, proto, address) in [("ipv4", "ip", "127.0.0.1"), ("ipv6", "ip6", "[::1]")] {
+        rules.push(format!(
+            "meta nfproto {family} meta l4proto tcp tproxy {proto} to {address}:{port} {untracked}\
+             meta mark set meta mark | {mark:#x} counter accept"
+        ));
+    }
+    rules.iter().map(|rule| format!("{begin}{rule}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_openings_reach_the_listener() {
+        let text = install(&Intercept::default(), &Limits::default());
+        assert!(text.contains("tcp flags & (fin | syn | rst | ack) == syn jump admit"));
+        assert!(text.contains("fib daddr type { local, broadcast, multicast } return"));
+        assert!(text.contains("tcp dport { 22 } return"));
+        assert_eq!(text.matches("tproxy").count(), 2, "one for each family");
+    }
+
+    #[test]
+    fn a_shut_gate_has_no_rule() {
+        let text = gate(Gate::Shut, &Intercept::default(), &Limits::default());
+        assert_eq!(text, "flush chain inet longhaul_pep admit\n");
+        assert!(
+            gate(Gate::Open, &Intercept::default(), &Limits::default())
+                .contains("tproxy ip to 127.0.0.1:7713")
+        );
+    }
+
+    #[test]
+    fn no_table_but_the_own_is_named() {
+        let text = printed(&Intercept::default(), &Limits::default());
+        for line in text.lines().filter(|line| line.contains("table inet")) {
+            assert!(line.contains("inet longhaul_pep"), "{line}");
+        }
+        assert!(!text.contains("flush ruleset"));
+    }
+
+    #[test]
+    fn overlapping_lists_are_merged() {
+        let ports = ["80-90", "443", "85-100", "101"].map(|text| text.parse().unwrap());
+        assert_eq!(list(merged(&ports)), "80-101, 443");
+        let nets = ["10.1.0.0/16", "10.0.0.0/8", "2001:db8::/32"].map(|text| text.parse().unwrap());
+        assert_eq!(list(outermost(&nets, true)), "10.0.0.0/8");
+    }
+
+    #[test]
+    fn a_list_of_one_family_excludes_the_other() {
+        let intercept = Intercept { sources: vec!["10.0.0.0/8".parse().unwrap()], ..Default::default() };
+        let text = install(&intercept, &Limits::default());
+        assert!(text.contains("ip saddr != @sources4 return") && text.contains("meta nfproto ipv6 return"));
+    }
+}

@@ -1,0 +1,205 @@
+//! What a node tells of itself: to `status` and `flows`, and to Prometheus.
+
+use crate::flow::Ledger;
+use crate::node::Node;
+use crate::table::{BUCKETS, Histogram, State, Totals};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Numbers of a node.
+#[derive(Debug, Serialize)]
+pub(crate) struct Status {
+    version: &'static str,
+    mode: crate::config::Mode,
+    seconds: f64,
+    /// `true`: new connections pass untouched, for the reasons below.
+    passing: bool,
+    bypass: bool,
+    full: bool,
+    draining: bool,
+    starved: bool,
+    flows: usize,
+    states: BTreeMap<String, u64>,
+    accepted: u64,
+    refused: BTreeMap<String, u64>,
+    ended: BTreeMap<String, u64>,
+    up: Ledger,
+    down: Ledger,
+    ledger_balances: bool,
+    buffers: usize,
+    memory: u64,
+    descriptors: usize,
+}
+
+/// One connection.
+#[derive(Debug, Serialize)]
+pub(crate) struct FlowLine {
+    id: u64,
+    entrance: crate::table::Entrance,
+    client: String,
+    server: String,
+    state: State,
+    seconds: f64,
+    up: Ledger,
+    down: Ledger,
+}
+
+fn named<K: Serialize, V: Copy>(counts: impl IntoIterator<Item = (K, V)>) -> BTreeMap<String, V> {
+    let name = |key: K| serde_json::to_value(key).ok().and_then(|name| name.as_str().map(str::to_string));
+    counts.into_iter().filter_map(|(key, count)| Some((name(key)?, count))).collect()
+}
+
+pub(crate) fn status(node: &Node) -> Status {
+    let totals = node.shared.table.totals();
+    let shut = *node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    Status {
+        version: env!("CARGO_PKG_VERSION"),
+        mode: node.config(|config| config.mode),
+        seconds: node.since.elapsed().as_secs_f64(),
+        passing: shut.gate() == crate::plan::Gate::Shut,
+        bypass: shut.bypass,
+        full: shut.full,
+        draining: shut.draining,
+        starved: shut.starved,
+        flows: node.shared.table.len(),
+        ledger_balances: totals.up.balances() && totals.down.balances(),
+        states: named(totals.states),
+        accepted: totals.accepted,
+        refused: named(totals.refused),
+        ended: named(totals.ended),
+        up: totals.up,
+        down: totals.down,
+        buffers: node.shared.pool.in_use(),
+        memory: resident(),
+        descriptors: std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count),
+    }
+}
+
+pub(crate) fn flows(node: &Node) -> Vec<FlowLine> {
+    let line = |entry: &std::sync::Arc<crate::table::Entry>| {
+        let flow = *entry.flow();
+        FlowLine {
+            id: entry.id,
+            entrance: entry.ends.entrance,
+            client: entry.ends.client.to_string(),
+            server: entry.ends.server.to_string(),
+            state: entry.state(),
+            seconds: entry.since.elapsed().as_secs_f64(),
+            up: flow.up.ledger(),
+            down: flow.down.ledger(),
+        }
+    };
+    node.shared.table.alive().iter().map(line).collect()
+}
+
+/// Resident memory of this process in bytes (proc(5), status).
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: u64 = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0);
+    kib << 10
+}
+
+/// Everything in Prometheus' text format.
+pub(crate) fn metrics(node: &Node) -> String {
+    let (status, totals) = (status(node), node.shared.table.totals());
+    let mut text = String::new();
+    gauge(&mut text, "flows", "Connections alive, by state.", "state", &status.states);
+    counter(&mut text, "flows_ended_total", "Connections ended, by how.", "end", &status.ended);
+    counter(
+        &mut text,
+        "flows_refused_total",
+        "Connections not taken on, by reason.",
+        "reason",
+        &status.refused,
+    );
+    let one = |value: u64| BTreeMap::from([(String::new(), value)]);
+    counter(&mut text, "flows_accepted_total", "Connections taken on.", "", &one(status.accepted));
+    for (field, help) in [
+        ("received", "Bytes taken from senders."),
+        ("sent", "Bytes handed to receivers."),
+        ("lost", "Bytes of connections that were reset before they were handed on."),
+        ("unacknowledged", "Bytes handed on and not acknowledged at a reset."),
+    ] {
+        counter(&mut text, &format!("{field}_bytes_total"), help, "direction", &by_direction(&totals, field));
+    }
+    gauge(
+        &mut text,
+        "held_bytes",
+        "Bytes acknowledged to senders and not handed on.",
+        "direction",
+        &by_direction(&totals, "held"),
+    );
+    gauge(
+        &mut text,
+        "ledger_balances",
+        "1 if no byte is missing.",
+        "",
+        &one(u64::from(status.ledger_balances)),
+    );
+    gauge(
+        &mut text,
+        "passing",
+        "1 while new connections pass untouched.",
+        "",
+        &one(u64::from(status.passing)),
+    );
+    gauge(&mut text, "buffer_bytes", "Bytes of buffers in use.", "", &one(status.buffers as u64));
+    gauge(&mut text, "resident_bytes", "Resident memory.", "", &one(status.memory));
+    gauge(&mut text, "descriptors", "Open files.", "", &one(status.descriptors as u64));
+    histogram(
+        &mut text,
+        "connect_seconds",
+        "Time to open the connection to the server.",
+        &totals.connect_time,
+    );
+    histogram(&mut text, "first_byte_seconds", "Time to the server's first byte.", &totals.first_byte);
+    text
+}
+
+fn by_direction(totals: &Totals, field: &str) -> BTreeMap<String, u64> {
+    let value = |ledger: &Ledger| match field {
+        "received" => ledger.received,
+        "sent" => ledger.sent,
+        "lost" => ledger.lost,
+        "held" => ledger.held,
+        _ => ledger.unacknowledged,
+    };
+    BTreeMap::from([("up".to_string(), value(&totals.up)), ("down".to_string(), value(&totals.down))])
+}
+
+fn gauge(text: &mut String, name: &str, help: &str, label: &str, values: &BTreeMap<String, u64>) {
+    family(text, name, help, "gauge", label, values);
+}
+
+fn counter(text: &mut String, name: &str, help: &str, label: &str, values: &BTreeMap<String, u64>) {
+    family(text, name, help, "counter", label, values);
+}
+
+fn family(
+    text: &mut String,
+    name: &str,
+    help: &str,
+    kind: &str,
+    label: &str,
+    values: &BTreeMap<String, u64>,
+) {
+    // Writing to a string never fails.
+    let _ = writeln!(text, "# HELP longhaul_pep_{name} {help}\n# TYPE longhaul_pep_{name} {kind}");
+    for (key, value) in values {
+        let label = if label.is_empty() { String::new() } else { format!("{{{label}=\"{key}\"}}") };
+        let _ = writeln!(text, "longhaul_pep_{name}{label} {value}");
+    }
+}
+
+fn histogram(text: &mut String, name: &str, help: &str, histogram: &Histogram) {
+    let _ = writeln!(text, "# HELP longhaul_pep_{name} {help}\n# TYPE longhaul_pep_{name} histogram");
+    let mut sum = 0;
+    for (at, count) in histogram.counts.iter().enumerate() {
+        sum += count;
+        let bound = BUCKETS.get(at).map_or("+Inf".to_string(), f64::to_string);
+        let _ = writeln!(text, "longhaul_pep_{name}_bucket{{le=\"{bound}\"}} {sum}");
+    }
+    let _ = writeln!(text, "longhaul_pep_{name}_sum {}\nlonghaul_pep_{name}_count {sum}", histogram.sum);
+}

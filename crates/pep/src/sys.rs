@@ -1,0 +1,94 @@
+//! Calls of the kernel for which the libraries in use have no safe form. Each function is one call, checks its result, and
+//! is safe to use.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Bytes of `struct tcp_info` up to `tcpi_min_rtt` and what follows it in Linux 4.9 and newer.
+const TCP_INFO_LEN: usize = 232;
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Limits the rate of a socket (`SO_MAX_PACING_RATE`), in bytes a second.
+pub(crate) fn set_max_pacing_rate(socket: BorrowedFd, bytes_per_second: u64) -> io::Result<()> {
+    let len = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: the pointer is to an integer of the stated length, which lives throughout the call.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const bytes_per_second).cast(),
+            len,
+        )
+    })
+}
+
+/// The limit of [`set_max_pacing_rate`] as the kernel has it.
+pub(crate) fn max_pacing_rate(socket: BorrowedFd) -> io::Result<u64> {
+    let mut value = 0u64;
+    let mut len = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into an integer of that length.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw mut value).cast(),
+            &mut len,
+        )
+    })?;
+    Ok(value)
+}
+
+/// Sets an integer option.
+pub(crate) fn set_option(socket: BorrowedFd, level: i32, option: i32, value: i32) -> io::Result<()> {
+    let len = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: the pointer is to an integer of the stated length, which lives throughout the call.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), len) })
+}
+
+/// Bytes in the send buffer of a TCP socket that the receiver has not acknowledged (`SIOCOUTQ`), the FIN not counted.
+pub(crate) fn unacknowledged(socket: BorrowedFd) -> io::Result<usize> {
+    let mut value: libc::c_int = 0;
+    // SAFETY: SIOCOUTQ (the number of TIOCOUTQ) writes one integer, which lives throughout the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ as _, &raw mut value) })?;
+    Ok(usize::try_from(value).unwrap_or(0))
+}
+
+/// What TCP_INFO says of a socket, as far as it is used here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TcpInfo {
+    /// TCP's state, as in the kernel's `tcp_states.h`.
+    pub state: u8,
+}
+
+impl TcpInfo {
+    /// True once the FIN that was sent is acknowledged, or the connection is gone.
+    pub fn fin_is_acknowledged(&self) -> bool {
+        const FIN_WAIT_2: u8 = 5;
+        const TIME_WAIT: u8 = 6;
+        const CLOSE: u8 = 7;
+        [FIN_WAIT_2, TIME_WAIT, CLOSE].contains(&self.state)
+    }
+}
+
+/// Asks the kernel for TCP_INFO.
+pub(crate) fn tcp_info(socket: BorrowedFd) -> io::Result<TcpInfo> {
+    let mut buffer = [0u8; TCP_INFO_LEN];
+    let mut len = buffer.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes, which is the buffer's length.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            buffer.as_mut_ptr().cast(),
+            &mut len,
+        )
+    })?;
+    Ok(TcpInfo { state: buffer[0] })
+}

@@ -1,0 +1,274 @@
+//! All connections of this node: who may come in, what they have carried, how they ended.
+
+use crate::config::Limits;
+use crate::flow::{End, Flow, Ledger};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// How a connection came in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Entrance {
+    Intercepted,
+    Socks,
+    HttpConnect,
+    Forward,
+}
+
+/// Who is on both sides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    pub entrance: Entrance,
+    pub client: SocketAddr,
+    pub server: SocketAddr,
+}
+
+/// State of a connection, for those who look.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub(crate) enum State {
+    Opening,
+    Open,
+    HalfClosed,
+    Closing,
+}
+
+const STATES: [State; 4] = [State::Opening, State::Open, State::HalfClosed, State::Closing];
+
+/// A connection that is alive.
+pub(crate) struct Entry {
+    pub id: u64,
+    pub ends: Ends,
+    pub since: Instant,
+    state: AtomicU8,
+    flow: Mutex<Flow>,
+}
+
+impl Entry {
+    pub fn flow(&self) -> MutexGuard<'_, Flow> {
+        lock(&self.flow)
+    }
+
+    pub fn set_state(&self, state: State) {
+        self.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    pub fn state(&self) -> State {
+        STATES[usize::from(self.state.load(Ordering::Relaxed)).min(STATES.len() - 1)]
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing under these locks panics half-way through a change.
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Why a connection is not taken on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Refusal {
+    /// As many as there may be.
+    Full,
+    /// As many from this client as there may be.
+    SourceFull,
+}
+
+/// Numbers since the start.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    /// Bytes of connections that have ended, and of those alive.
+    pub up: Ledger,
+    pub down: Ledger,
+    /// Connections by how they ended.
+    pub ended: HashMap<End, u64>,
+    pub refused: HashMap<Refusal, u64>,
+    pub accepted: u64,
+    /// Connections alive, by state.
+    pub states: HashMap<State, u64>,
+    /// Times to connect to servers, and to their first byte, in buckets.
+    pub connect_time: Histogram,
+    pub first_byte: Histogram,
+}
+
+/// Upper bounds of the buckets, in seconds.
+pub(crate) const BUCKETS: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0];
+
+/// Counts of times, as Prometheus wants them: each bucket without those before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Histogram {
+    pub counts: [u64; BUCKETS.len() + 1],
+    pub sum: f64,
+}
+
+impl Histogram {
+    pub fn add(&mut self, time: Duration) {
+        let seconds = time.as_secs_f64();
+        self.counts[BUCKETS.iter().position(|bound| seconds <= *bound).unwrap_or(BUCKETS.len())] += 1;
+        self.sum += seconds;
+    }
+}
+
+struct Inside {
+    next: u64,
+    alive: HashMap<u64, Arc<Entry>>,
+    per_source: HashMap<IpAddr, usize>,
+    /// Of connections that have ended.
+    past: Totals,
+}
+
+/// All connections.
+pub(crate) struct Table {
+    limits: Mutex<Limits>,
+    inside: Mutex<Inside>,
+}
+
+impl Table {
+    pub fn new(limits: Limits) -> Table {
+        let inside =
+            Inside { next: 1, alive: HashMap::new(), per_source: HashMap::new(), past: Totals::default() };
+        Table { limits: Mutex::new(limits), inside: Mutex::new(inside) }
+    }
+
+    /// The bounds that hold now.
+    pub fn limits(&self) -> Limits {
+        *lock(&self.limits)
+    }
+
+    /// Other bounds; connections that are alive stay.
+    pub fn set_limits(&self, limits: Limits) {
+        *lock(&self.limits) = limits;
+    }
+
+    /// Takes a connection on, if there is room.
+    pub fn enter(&self, ends: Ends) -> Result<Arc<Entry>, Refusal> {
+        let limits = self.limits();
+        let mut inside = lock(&self.inside);
+        let source = ends.client.ip().to_canonical();
+        let of_source = inside.per_source.get(&source).copied().unwrap_or(0);
+        let refusal = if inside.alive.len() >= limits.flows {
+            Some(Refusal::Full)
+        } else {
+            (of_source >= limits.flows_per_source).then_some(Refusal::SourceFull)
+        };
+        if let Some(refusal) = refusal {
+            *inside.past.refused.entry(refusal).or_default() += 1;
+            return Err(refusal);
+        }
+        let id = inside.next;
+        inside.next += 1;
+        inside.past.accepted += 1;
+        let entry = Arc::new(Entry {
+            id,
+            ends,
+            since: Instant::now(),
+            state: AtomicU8::new(State::Opening as u8),
+            flow: Mutex::default(),
+        });
+        inside.alive.insert(id, entry.clone());
+        inside.per_source.insert(source, of_source + 1);
+        Ok(entry)
+    }
+
+    /// A connection has ended.
+    pub fn leave(&self, entry: &Entry, end: End) {
+        let mut inside = lock(&self.inside);
+        if inside.alive.remove(&entry.id).is_none() {
+            return;
+        }
+        let source = entry.ends.client.ip().to_canonical();
+        if let Some(count) = inside.per_source.get_mut(&source) {
+            *count -= 1;
+            if *count == 0 {
+                inside.per_source.remove(&source);
+            }
+        }
+        let flow = *entry.flow();
+        inside.past.up.add(&flow.up.ledger());
+        inside.past.down.add(&flow.down.ledger());
+        *inside.past.ended.entry(end).or_default() += 1;
+    }
+
+    /// A server has answered after this time.
+    pub fn connected(&self, time: Duration) {
+        lock(&self.inside).past.connect_time.add(time);
+    }
+
+    /// The first byte of a server has come after this time.
+    pub fn first_byte(&self, time: Duration) {
+        lock(&self.inside).past.first_byte.add(time);
+    }
+
+    /// Connections that are alive.
+    pub fn len(&self) -> usize {
+        lock(&self.inside).alive.len()
+    }
+
+    /// Those alive, oldest first.
+    pub fn alive(&self) -> Vec<Arc<Entry>> {
+        let mut all: Vec<Arc<Entry>> = lock(&self.inside).alive.values().cloned().collect();
+        all.sort_by_key(|entry| entry.id);
+        all
+    }
+
+    /// All numbers, those of connections alive included.
+    pub fn totals(&self) -> Totals {
+        let inside = lock(&self.inside);
+        let mut totals = inside.past.clone();
+        for entry in inside.alive.values() {
+            let flow = *entry.flow();
+            totals.up.add(&flow.up.ledger());
+            totals.down.add(&flow.down.ledger());
+            *totals.states.entry(entry.state()).or_default() += 1;
+        }
+        totals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends(client: &str) -> Ends {
+        Ends {
+            entrance: Entrance::Socks,
+            client: client.parse().unwrap(),
+            server: "192.0.2.1:80".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn caps_hold_for_each_source_and_in_all() {
+        let table = Table::new(Limits { flows: 3, flows_per_source: 2, ..Limits::default() });
+        let first = table.enter(ends("10.0.0.1:1")).unwrap();
+        table.enter(ends("10.0.0.1:2")).unwrap();
+        assert_eq!(table.enter(ends("10.0.0.1:3")).err(), Some(Refusal::SourceFull));
+        table.enter(ends("10.0.0.2:1")).unwrap();
+        assert_eq!(table.enter(ends("10.0.0.3:1")).err(), Some(Refusal::Full));
+        table.leave(&first, End::Complete);
+        table.leave(&first, End::Complete);
+        assert_eq!(table.len(), 2);
+        table.enter(ends("10.0.0.1:4")).unwrap();
+        let totals = table.totals();
+        assert_eq!((totals.accepted, totals.ended[&End::Complete]), (4, 1));
+        assert_eq!(totals.refused[&Refusal::Full], 1);
+    }
+
+    #[test]
+    fn bytes_of_the_dead_and_the_living_add_up() {
+        let table = Table::new(Limits::default());
+        let [first, second] = ["10.0.0.1:1", "10.0.0.1:2"].map(|client| table.enter(ends(client)).unwrap());
+        first.flow().up.received(10);
+        first.flow().up.sent(4);
+        first.flow().up.abandoned(0);
+        table.leave(&first, End::ClientReset);
+        second.flow().up.received(7);
+        let up = table.totals().up;
+        assert_eq!((up.received, up.sent, up.held, up.lost), (17, 4, 7, 6));
+        assert!(up.balances());
+    }
+}

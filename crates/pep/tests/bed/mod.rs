@@ -1,0 +1,198 @@
+//! A client, an accelerator and a server, each a network namespace; removed at the end.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+pub const PEP: &str = env!("CARGO_BIN_EXE_longhaul-pep");
+pub const SERVER: &str = "10.82.0.2";
+pub const SERVER_V6: &str = "fd82::2";
+pub const CLIENT: &str = "10.81.0.2";
+pub const CLIENT_V6: &str = "fd81::2";
+
+/// False, with the reason printed, where these tests cannot run.
+pub fn can_run() -> bool {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: this is not root");
+        return false;
+    }
+    for program in ["ip", "nft"] {
+        if Command::new(program).arg("-V").output().is_err() {
+            eprintln!("skipped: {program} is not installed (scripts/install-packages)");
+            return false;
+        }
+    }
+    true
+}
+
+pub fn ip(arguments: &str) -> String {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub fn wait_for(what: &str, seconds: u64, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < Duration::from_secs(seconds), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+pub struct Bed {
+    id: String,
+    pub folder: PathBuf,
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        for host in ["c", "p", "s"] {
+            let _ = Command::new("ip").args(["netns", "delete", &self.name(host)]).output();
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Bed {
+    pub fn new() -> Bed {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let id = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(format!("longhaul-pep-{id}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let bed = Bed { id, folder };
+        for host in ["c", "p", "s"] {
+            ip(&format!("netns add {}", bed.name(host)));
+            ip(&format!("-n {} link set lo up", bed.name(host)));
+        }
+        let [client, pep, server] = ["c", "p", "s"].map(|host| bed.name(host));
+        for (host, device, net, prefix) in [(&client, "lan", 81, "fd81"), (&server, "wan", 82, "fd82")] {
+            ip(&format!("-n {pep} link add {device} type veth peer name eth netns {host}"));
+            ip(&format!("-n {pep} address add 10.{net}.0.1/24 dev {device}"));
+            ip(&format!("-n {pep} address add {prefix}::1/64 dev {device} nodad"));
+            ip(&format!("-n {pep} link set {device} up"));
+            ip(&format!("-n {host} address add 10.{net}.0.2/24 dev eth"));
+            ip(&format!("-n {host} address add {prefix}::2/64 dev eth nodad"));
+            ip(&format!("-n {host} link set eth up"));
+            ip(&format!("-n {host} route add default via 10.{net}.0.1"));
+            ip(&format!("-n {host} route add default via {prefix}::1"));
+        }
+        bed.at("p", "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
+        bed
+    }
+
+    /// The namespace of the client (c), the accelerator (p) or the server (s).
+    pub fn name(&self, host: &str) -> String {
+        format!("lhpep-{}-{host}", self.id)
+    }
+
+    /// Runs a shell command at a host.
+    pub fn at(&self, host: &str, command: &str) -> Output {
+        Command::new("ip").args(["netns", "exec", &self.name(host), "sh", "-c", command]).output().unwrap()
+    }
+
+    /// Does something in a host's network, in a thread of its own.
+    pub fn within<T: Send>(&self, host: &str, work: impl FnOnce() -> T + Send) -> T {
+        let name = self.name(host);
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(move || {
+                enter(&name);
+                work()
+            });
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Writes a configuration for a node in the mode `split` that intercepts at the client's side.
+    pub fn config(&self, more: &str) -> PathBuf {
+        let path = self.folder.join("pep.toml");
+        let control = self.folder.join("control.sock");
+        let text = format!(
+            "mode = \"split\"\ncontrol = \"{}\"\n{more}\n[intercept]\ninterfaces = [\"lan\"]\n",
+            control.display()
+        );
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// A daemon that is ready.
+    pub fn daemon(&self, more: &str) -> Daemon {
+        let config = self.config(more);
+        let log = File::create(self.folder.join("log")).unwrap();
+        let child = Command::new("ip")
+            .args(["netns", "exec", &self.name("p"), PEP, "run", "--config"])
+            .arg(&config)
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut daemon = Daemon { child, config, log: self.folder.join("log") };
+        wait_for("the daemon is ready", 10, || {
+            assert!(daemon.child.try_wait().unwrap().is_none(), "it ended: {}", daemon.log());
+            daemon.log().contains("ready")
+        });
+        daemon
+    }
+}
+
+/// Moves the calling thread into a namespace.
+pub fn enter(name: &str) {
+    let file = File::open(format!("/run/netns/{name}")).unwrap();
+    nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+}
+
+pub struct Daemon {
+    pub child: Child,
+    pub config: PathBuf,
+    log: PathBuf,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("log of the daemon:\n{}", self.log());
+        }
+    }
+}
+
+impl Daemon {
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    /// Runs the program with the daemon's configuration; its control socket is a file, which every namespace sees.
+    pub fn command(&self, arguments: &[&str]) -> String {
+        let output = Command::new(PEP).args(arguments).arg("--config").arg(&self.config).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    pub fn status(&self) -> serde_json::Value {
+        serde_json::from_str(&self.command(&["status", "--json"])).unwrap()
+    }
+
+    /// Ends it, and waits until it is gone.
+    pub fn stop(mut self) -> String {
+        self.signal(nix::sys::signal::Signal::SIGTERM);
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}: {}", self.log());
+        self.log()
+    }
+}
+
+pub fn address(host: &str, port: u16) -> SocketAddr {
+    SocketAddr::new(host.parse().unwrap(), port)
+}
