@@ -203,7 +203,10 @@ def test_a_factor_of_two_changes_the_verdict(bounds):
     assert not stuck
 
 
-@pytest.mark.parametrize(("name", "scale"), [("highspeed", "grid"), ("premature-ack", "tiny"), ("sttp", "quick")])
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [("highspeed", "grid"), ("premature-ack", "tiny"), ("satellite-objectives", "tiny"), ("sttp", "quick")],
+)
 def test_numbers_and_bands_are_narrower_than_a_factor_of_two(name, scale, bounds):
     study = studies.find(name)
     exceptions = EXCEPTIONS.get(name, {})

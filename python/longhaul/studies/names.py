@@ -14,6 +14,7 @@ STUDIES = {
     "asymmetric": "longhaul.studies.asymmetric",
     "highspeed": "longhaul.studies.highspeed",
     "premature-ack": "longhaul.studies.premature_ack",
+    "satellite-objectives": "longhaul.studies.satellite_objectives",
     "split-pep": "longhaul.studies.split_pep",
     "sttp": "longhaul.studies.sttp",
 }
