@@ -2,4 +2,25 @@
 
 from __future__ import annotations
 
-FINDINGS: dict[str, str] = {}
+FINDINGS = {
+    "Against real kernels": (
+        "Two Linux 6.18 kernels with CUBIC behind the emulator took 5.88, 7.59 and 22.5 s for 2, 10 and 100 MB at 50/10 Mbit/s. The simulation takes 5.88, 7.59 and"
+        " 22.5 s. A test keeps it within 1 %."
+    ),
+    "The start decides short transfers": (
+        "The link carries 10 MB in 0.3 to 8.4 s. Ten packets at first, doubled in each round trip, need eight round trips (5.2 s) until they fill 50 Mbit/s. Controls that"
+        " open faster meet the objectives for 2 and 10 MB: Hybla, which counts with a round trip of 25 ms, and quinn-proto's BBR, which begins with 200 packets."
+    ),
+    "Random loss decides the rest": (
+        "At 1 % loss CUBIC does not end within ten times any objective. BBR does not take single losses for congestion and ends, but starts slowly. What is lost costs a round trip"
+        " more at the end of a transfer: an erasure code removes it (paced protocol, coded, 1.0 instead of 2.2 s for 10 MB)."
+    ),
+    "A proxy at the satellite link has what end hosts lack": (
+        "The paced protocol of 1999 stands at the link, holds its rate and its queue, and needs no start: it comes to within 1 % of the ideal. It is made for downloads;"
+        " its way up is a plain TCP connection. A split with a modern congestion control over the long hop gains the handshake only: the long hop starts with ten packets too."
+    ),
+    "STTP over a split": (
+        "STTP measures the link by trains of packets. The split hands a connection over the long hop two segments at a time, which is no train: so it starts from the initial"
+        " window and grows by some 3 % in a round trip. From host to host it takes 2.3 to 4.1 s for 2 MB."
+    ),
+}
