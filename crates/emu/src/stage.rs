@@ -8,8 +8,8 @@ use longhaul_middlebox::split::Plans;
 use longhaul_middlebox::{Established, Middlebox};
 use longhaul_results::{MiddleboxFacts, MiddleboxWatch, Tables};
 use longhaul_scenario::{
-    MiddleboxSpec, Network, Scenario, distributed_split, paced_hop, packet_middlebox, proxy_plan, proxy_tcp,
-    single_split,
+    FramingSpec, MiddleboxSpec, Network, Scenario, distributed_split, paced_hop, packet_middlebox,
+    proxy_plan, proxy_tcp, single_split,
 };
 use longhaul_units::{Duration, Instant};
 
@@ -119,10 +119,17 @@ fn proxy(
         )));
     }
     let plans = Plans { plans: vec![proxy_plan(scenario, instance, first)], of: vec![] };
+    if matches!(spec, MiddleboxSpec::Split(spec) if spec.framing == FramingSpec::Pepid) {
+        return Err(Error::Unsupported(format!(
+            "middlebox \"{}\": `framing = \"pepid\"` is a field that takes no room, which real packets do not have: use \
+             `framing = \"header\"`",
+            instance.name
+        )));
+    }
     Ok(match spec {
-        MiddleboxSpec::Paced(spec) => Box::new(paced_hop(scenario, network, instance, spec, plans, own)),
+        MiddleboxSpec::Paced(spec) => Box::new(paced_hop(scenario, network, instance, spec, &plans, own)),
         MiddleboxSpec::Split(spec) if instance.nodes.len() == 2 => {
-            Box::new(distributed_split(scenario, network, instance, spec, plans, own, vec![]))
+            Box::new(distributed_split(scenario, network, instance, spec, &plans, own, vec![]))
         }
         _ => Box::new(single_split(scenario, instance, plans)),
     })

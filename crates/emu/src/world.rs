@@ -480,7 +480,9 @@ impl World {
         let number = (connection - FIRST_OWN) as usize;
         let ends = self.own_ends.get(number)?;
         let (from, to) = (ends[direction as usize], ends[1 - direction as usize]);
-        let header = ip::Header { ecn, ..ip::Header::new(from, to) };
+        // The number of a datagram.
+        let id = if segment.flags == longhaul_segment::Flags::NONE { segment.seq.0 as u16 } else { 0 };
+        let header = ip::Header { ecn, id, ..ip::Header::new(from, to) };
         let bytes = own::packet(&header, segment, &body)?;
         let shape = Shape::of(&bytes)?;
         let way = (self.hosts * self.hosts + 2 * number + direction as usize) as u32;

@@ -15,9 +15,14 @@
 //! wait for what is sent again, and the tunnel's own slow start and congestion control are on the ACKs' way.
 //!
 //! After [`fail`](Middlebox::fail) every packet crosses as it is; what was waiting at either end is lost.
+//!
+//! The two ends are two values, [`Compactor`] and [`Expander`]: what the second makes is read from the packets of the tunnel, whose
+//! addresses hold the number of the connection. A datagram's number, which shows losses and copies, is the lower half of its sequence
+//! number here and IPv4's identification on real packets.
 
 use crate::base::{Table, counters};
 use crate::levels::Levels;
+use crate::nodes::{ByNumber, Node, TwoNodes};
 use crate::split::Side;
 use crate::{
     Base, Carrier, Data, Departure, Direction, Event, Middlebox, OwnConnection, Passing, Payload, Verdict,
@@ -27,7 +32,6 @@ use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER, 
 use longhaul_tcp::{Connection, Ports};
 use longhaul_units::{Duration, Instant, Rate, Size};
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr};
 
 /// What is kept of the ACKs of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -71,65 +75,58 @@ pub struct Settings {
     pub spacing: Spacing,
 }
 
-/// Packets that may be in the tunnel before the oldest is taken for lost.
-const MOST_IN_TUNNEL: usize = 4096;
 /// The longest time over which the ACKs of one packet are spread.
 const LONGEST_SPREAD: Duration = Duration::from_secs(1);
 
 counters! {
-    struct Counts { compacted_acks, compacted_packets, uncompacted_packets, tunnel_losses, expanded_acks }
+    struct CompactorCounts { compacted_acks, compacted_packets, uncompacted_packets }
 }
-
-/// What a packet of the tunnel carries.
-enum Content<B> {
-    /// ACKs as one packet.
-    Compacted(Vec<u8>),
-    /// A packet as it came.
-    Whole(Segment, Ecn, B),
-}
-
-impl<B: Payload> Content<B> {
-    /// The packet's bytes: what goes into a UDP packet, or behind the length of a record.
-    fn encode(&self, connection: u32) -> Vec<u8> {
-        match self {
-            Content::Compacted(bytes) => bytes.clone(),
-            Content::Whole(segment, ecn, body) => {
-                let mut bytes = vec![];
-                let header = ip::Header { ecn: *ecn, ..addresses(connection) };
-                // Too long it is not: a packet of this length has come.
-                let _ = wire::encode(&header, segment, body.bytes().unwrap_or_default(), &mut bytes);
-                bytes
-            }
-        }
-    }
-}
-
-struct Tunnelled<B> {
-    /// Number of its datagram, or where its record ends in the stream.
-    number: u64,
-    connection: u32,
-    direction: Direction,
-    content: Content<B>,
+counters! {
+    struct ExpanderCounts { tunnel_losses, expanded_acks }
 }
 
 /// Bytes before each packet in a stream: its length.
 const RECORD_HEADER: u32 = 2;
 
-/// A tunnel that loses nothing: a connection from the first node to the second.
-struct Stream<B: Payload> {
-    ends: [Carrier<B>; 2],
-    written: u64,
-    taken: u64,
+/// The header of a compacted packet: its addresses hold the number of the connection. One that crosses as it is has DF set.
+fn addresses(connection: u32, direction: Direction) -> ip::Header {
+    let [active, passive] = ByNumber::addresses(connection);
+    let header = match direction {
+        Direction::Forward => ip::Header::new(active.into(), passive.into()),
+        Direction::Reverse => ip::Header::new(passive.into(), active.into()),
+    };
+    ip::Header { dont_fragment: false, ..header }
 }
 
-impl<B: Payload> Stream<B> {
-    fn new(side: &Side) -> Self {
-        let end = |local, remote| {
-            let ports = Ports { local, remote };
-            Carrier::new(Connection::established(side.config.clone(), (side.congestion)(), ports))
+/// The connection that has these addresses, and which way a packet with them goes.
+fn connection_of(header: &ip::Header) -> Option<(u32, Direction)> {
+    let forward = (ByNumber::of(header.src, header.dst)?, Direction::Forward);
+    let reverse = (ByNumber::of(header.dst, header.src)?, Direction::Reverse);
+    [forward, reverse].into_iter().find(|(connection, direction)| {
+        let expected = addresses(*connection, *direction);
+        (expected.src, expected.dst) == (header.src, header.dst)
+    })
+}
+
+/// A packet as it came, for the tunnel.
+fn whole<B: Payload>(header: &ip::Header, segment: &Segment, body: &B) -> B {
+    let payload = body.data().bytes();
+    B::of(segment.ipv4_len(), || {
+        let (header, mut bytes) = (ip::Header { dont_fragment: true, ..*header }, vec![]);
+        // Too long it is not: a packet of this length has come.
+        let _ = match payload.len() == segment.payload_len as usize {
+            true => wire::encode(&header, segment, payload, &mut bytes),
+            false => wire::encode_headers(&header, segment, &mut bytes),
         };
-        Stream { ends: [end(10_000, 10_001), end(10_001, 10_000)], written: 0, taken: 0 }
-    }
+        bytes
+    })
+}
+
+/// An end of a tunnel that loses nothing: a connection from the first node to the second.
+fn tunnel_end<B: Payload>(side: &Side, port: usize) -> Box<Carrier<B>> {
+    let number = |port: usize| 10_000 + port as u16;
+    let ports = Ports { local: number(port), remote: number(1 - port) };
+    Box::new(Carrier::new(Connection::established(side.config.clone(), (side.congestion)(), ports)))
 }
 
 /// The ACKs of a connection at the beginning of the link.
@@ -139,16 +136,8 @@ struct Gathered {
     acks: Vec<Ack>,
 }
 
-/// A connection at the end of the link.
-#[derive(Clone, Copy, Default)]
-struct Expanding {
-    last_packet: Option<Instant>,
-    /// When the last of its ACKs leaves.
-    last_due: Instant,
-}
-
-/// Compactor and expander.
-pub struct AckCompaction<B: Payload = ()> {
+/// The beginning of the thin link.
+pub struct Compactor<B: Payload> {
     settings: Settings,
     /// Number of the tunnel among the connections.
     tunnel: u32,
@@ -157,50 +146,37 @@ pub struct AckCompaction<B: Payload = ()> {
     flush_at: Option<Instant>,
     /// When the line has sent what was sent last.
     line_free_at: Instant,
-    in_tunnel: VecDeque<Tunnelled<B>>,
     /// The tunnel, if it is a connection.
-    stream: Option<Box<Stream<B>>>,
+    stream: Option<Box<Carrier<B>>>,
     next_number: u32,
-    expanding: Table<Expanding>,
-    /// ACKs that are to leave, in order of time.
-    pending: VecDeque<(Instant, u32, Direction, Segment)>,
     base: Base<B>,
-    counts: Counts,
+    counts: CompactorCounts,
 }
 
-impl<B: Payload> AckCompaction<B> {
-    /// With a tunnel of this number, which no flow's connection has.
-    pub fn new(settings: Settings, tunnel: u32) -> Self {
-        AckCompaction {
+impl<B: Payload> Compactor<B> {
+    /// With a tunnel of this number, which no flow's connection has; with settings, that is a TCP connection, established from the start.
+    pub fn new(settings: Settings, tunnel: u32, over_tcp: Option<&Side>) -> Self {
+        Compactor {
             settings,
             tunnel,
             gathered: vec![],
             flush_at: None,
             line_free_at: Instant::ZERO,
-            in_tunnel: VecDeque::new(),
-            stream: None,
+            stream: over_tcp.map(|side| tunnel_end(side, 0)),
             next_number: 0,
-            expanding: Table::default(),
-            pending: VecDeque::new(),
-            base: Base::new(Levels::of_packets()),
-            counts: Counts::default(),
+            base: Base::new(Levels::default()),
+            counts: CompactorCounts::default(),
         }
-    }
-
-    /// The same over a TCP connection with these settings, established from the start.
-    pub fn over_tcp(settings: Settings, tunnel: u32, side: &Side) -> Self {
-        AckCompaction { stream: Some(Box::new(Stream::new(side))), ..AckCompaction::new(settings, tunnel) }
     }
 
     /// A packet comes to the beginning of the link.
     fn enter(&mut self, now: Instant, packet: &Passing<'_, B>) {
         let (connection, direction) = (packet.connection, packet.direction);
-        let header = ip::Header { ecn: *packet.ecn, ..addresses(connection) };
+        let header = ip::Header { ecn: *packet.ecn, ..addresses(connection, direction) };
         if self.base.failed || !is_compactable(&header, packet.segment) {
             self.flush_connection(now, connection, direction);
             self.counts.uncompacted_packets += 1;
-            let content = Content::Whole(*packet.segment, *packet.ecn, packet.body.clone());
-            return self.send(now, connection, direction, content);
+            return self.send(now, &whole(&header, packet.segment, packet.body));
         }
         let found = self
             .gathered
@@ -238,36 +214,32 @@ impl<B: Payload> AckCompaction<B> {
 
     /// Sends the ACKs of a connection in as few packets as it takes.
     fn send_acks(&mut self, now: Instant, queue: Gathered) {
-        let Gathered { connection, direction, acks } = queue;
-        let mut rest = &acks[..];
+        let mut rest = &queue.acks[..];
         while !rest.is_empty() {
             let (taken, bytes) = match self.settings.form {
                 Form::Exact => exact(rest),
                 Form::Traditional { threshold } if rest.len() > threshold => traditional(rest),
                 Form::Traditional { .. } => (1, None),
             };
-            let content = match bytes {
+            let packet = match bytes {
                 Some(bytes) => {
                     self.counts.compacted_acks += taken as u64;
                     self.counts.compacted_packets += 1;
-                    Content::Compacted(bytes)
+                    B::of(bytes.len() as u32, || bytes)
                 }
                 None => {
                     self.counts.uncompacted_packets += 1;
-                    Content::Whole(rest[0].1, rest[0].0.ecn, B::default())
+                    whole(&rest[0].0, &rest[0].1, &B::default())
                 }
             };
-            self.send(now, connection, direction, content);
+            self.send(now, &packet);
             rest = &rest[taken..];
         }
     }
 
     /// Puts a packet into the tunnel. Its segment stands for a UDP datagram: of the same length, and without a flag.
-    fn send(&mut self, now: Instant, connection: u32, direction: Direction, content: Content<B>) {
-        let inner = match &content {
-            Content::Compacted(bytes) => bytes.len() as u32,
-            Content::Whole(segment, ..) => segment.ipv4_len(),
-        };
+    fn send(&mut self, now: Instant, packet: &B) {
+        let inner = packet.data().len();
         let len = inner
             + if self.stream.is_some() {
                 IPV4_HEADER + TCP_HEADER + RECORD_HEADER
@@ -279,20 +251,11 @@ impl<B: Payload> AckCompaction<B> {
             self.line_free_at = self.line_free_at.max(now) + time;
         }
         if let Some(stream) = &mut self.stream {
-            stream.written += u64::from(RECORD_HEADER + inner);
-            let packet = if B::Data::IS_REAL { content.encode(connection) } else { vec![] };
-            stream.ends[0].write(&B::Data::of(RECORD_HEADER, &(inner as u16).to_be_bytes()));
-            stream.ends[0].write(&B::Data::of(inner, &packet));
-            self.in_tunnel.push_back(Tunnelled { number: stream.written, connection, direction, content });
-            return;
+            stream.write(&B::Data::of(RECORD_HEADER, &(inner as u16).to_be_bytes()));
+            return stream.write(packet.data());
         }
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
-        if self.in_tunnel.len() == MOST_IN_TUNNEL {
-            self.lose_oldest();
-        }
-        let body = B::of(|| content.encode(connection));
-        self.in_tunnel.push_back(Tunnelled { number: u64::from(number), connection, direction, content });
         let datagram = Segment {
             seq: SeqNumber(number),
             flags: Flags::NONE,
@@ -300,67 +263,110 @@ impl<B: Payload> AckCompaction<B> {
             ..Segment::default()
         };
         // The way from the first node to the second is that of the tunnel's active opener.
-        self.base.outbox.push_at(0, self.tunnel, Direction::Forward, datagram, Ecn::NotEct, body);
+        self.base.outbox.push_at(0, self.tunnel, Direction::Forward, datagram, Ecn::NotEct, packet.clone());
     }
+}
 
-    fn lose_oldest(&mut self) {
-        self.in_tunnel.pop_front();
-        self.counts.tunnel_losses += 1;
-    }
+/// A connection at the end of the link.
+#[derive(Clone, Copy, Default)]
+struct Expanding {
+    last_packet: Option<Instant>,
+    /// When the last of its ACKs leaves.
+    last_due: Instant,
+}
 
-    /// A packet of the tunnel has crossed; those sent before it and not seen are lost.
-    fn leave(&mut self, now: Instant, number: SeqNumber) {
-        while let Some(first) = self.in_tunnel.front() {
-            let first = SeqNumber(first.number as u32);
-            if number.before(first) {
-                return;
-            }
-            if first == number {
-                break;
-            }
-            self.lose_oldest();
+/// The end of the thin link.
+pub struct Expander<B: Payload> {
+    settings: Settings,
+    tunnel: u32,
+    stream: Option<Box<Carrier<B>>>,
+    /// Bytes of the stream that were taken.
+    taken: u64,
+    /// The number of the datagram that is to come next.
+    next_number: u16,
+    expanding: Table<Expanding>,
+    /// ACKs that are to leave, in order of time.
+    pending: VecDeque<(Instant, u32, Direction, Segment)>,
+    base: Base<B>,
+    counts: ExpanderCounts,
+}
+
+impl<B: Payload> Expander<B> {
+    /// See [`Compactor::new`].
+    pub fn new(settings: Settings, tunnel: u32, over_tcp: Option<&Side>) -> Self {
+        Expander {
+            settings,
+            tunnel,
+            stream: over_tcp.map(|side| tunnel_end(side, 1)),
+            taken: 0,
+            next_number: 0,
+            expanding: Table::default(),
+            pending: VecDeque::new(),
+            base: Base::new(Levels::default()),
+            counts: ExpanderCounts::default(),
         }
-        self.unpack_next(now);
     }
 
-    /// A segment of the tunnel's connection has come to one of its ends.
-    fn receive(&mut self, now: Instant, port: usize, segment: &Segment, ecn: Ecn, body: &B) {
+    /// A datagram of the tunnel has come; those sent before it and not seen are lost.
+    fn on_datagram(&mut self, now: Instant, number: SeqNumber, packet: &B) {
+        let ahead = (number.0 as u16).wrapping_sub(self.next_number) as i16;
+        let Ok(lost) = u64::try_from(ahead) else { return };
+        self.counts.tunnel_losses += lost;
+        self.next_number = (number.0 as u16).wrapping_add(1);
+        self.unpack(now, packet.data());
+    }
+
+    /// A segment of the tunnel's connection has come.
+    fn on_segment(&mut self, now: Instant, segment: &Segment, ecn: Ecn, body: &B) {
         let Some(stream) = &mut self.stream else { return };
-        stream.ends[port].handle_segment(now, segment, ecn, body);
-        let received = stream.ends[1].received_bytes();
-        // What the packets hold is at hand; it is given up here.
-        stream.ends[1].take(received - stream.taken);
-        stream.taken = received;
-        while self.in_tunnel.front().is_some_and(|packet| packet.number <= received) {
-            self.unpack_next(now);
+        stream.handle_segment(now, segment, ecn, body);
+        while let Some(packet) = self.next_packet() {
+            self.unpack(now, &packet);
         }
     }
 
-    /// The oldest packet in the tunnel is through.
-    fn unpack_next(&mut self, now: Instant) {
-        let Some(Tunnelled { connection, direction, content, .. }) = self.in_tunnel.pop_front() else {
-            return;
-        };
-        match content {
-            Content::Whole(segment, ecn, body) => {
-                self.release_all_of(connection, direction);
-                self.base.outbox.push_at(1, connection, direction, segment, ecn, body);
-            }
-            Content::Compacted(bytes) => {
-                let decoded = match self.settings.form {
-                    Form::Exact => ExactBatch::decode(&bytes),
-                    Form::Traditional { .. } => TraditionalBatch::decode(&bytes),
-                };
-                // What was encoded here decodes; bytes that were damaged on the way would not, and are one more loss.
-                let Ok(acks) = decoded else {
-                    self.counts.tunnel_losses += 1;
-                    return;
-                };
-                self.expand(now, connection, direction, &acks);
-            }
+    /// The next packet of the stream, once all of it has come.
+    fn next_packet(&mut self) -> Option<B::Data> {
+        let stream = self.stream.as_mut()?;
+        let untaken = stream.received_bytes() - self.taken;
+        if untaken < u64::from(RECORD_HEADER) {
+            return None;
+        }
+        let header = stream.peek(u64::from(RECORD_HEADER)).to_bytes();
+        let room = u64::from(RECORD_HEADER) + u64::from(u16::from_be_bytes(*header.first_chunk()?));
+        if untaken < room {
+            return None;
+        }
+        self.taken += room;
+        Some(stream.take(room).without(RECORD_HEADER))
+    }
+
+    /// A packet is through. One that is none, since it was damaged on the way, is one more loss.
+    fn unpack(&mut self, now: Instant, packet: &B::Data) {
+        if self.try_unpack(now, packet).is_none() {
+            self.counts.tunnel_losses += 1;
         }
     }
 
+    fn try_unpack(&mut self, now: Instant, packet: &B::Data) -> Option<()> {
+        let bytes = packet.to_bytes();
+        let read = wire::decode(&bytes).ok()?;
+        let (connection, direction) = connection_of(&read.ip)?;
+        if !read.ip.dont_fragment {
+            let acks = match self.settings.form {
+                Form::Exact => ExactBatch::decode(&bytes),
+                Form::Traditional { .. } => TraditionalBatch::decode(&bytes),
+            };
+            self.expand(now, connection, direction, &acks.ok()?);
+            return Some(());
+        }
+        self.release_all_of(connection, direction);
+        let body = B::from_data(packet.clone().without((read.ip_header_len + read.tcp_header_len) as u32));
+        self.base.outbox.push_at(0, connection, direction, read.segment, read.ip.ecn, body);
+        Some(())
+    }
+
+    /// ACKs that crossed as one packet go on.
     fn expand(&mut self, now: Instant, connection: u32, direction: Direction, acks: &[Ack]) {
         let index = 2 * connection as usize + direction as usize;
         let state = self.expanding.get_or_insert_with(index, Expanding::default);
@@ -397,7 +403,7 @@ impl<B: Payload> AckCompaction<B> {
     fn release(&mut self, now: Instant) {
         while self.pending.front().is_some_and(|(due, ..)| *due <= now) {
             let Some((_, connection, direction, segment)) = self.pending.pop_front() else { return };
-            self.base.outbox.push_at(1, connection, direction, segment, Ecn::NotEct, B::default());
+            self.base.outbox.push_at(0, connection, direction, segment, Ecn::NotEct, B::default());
         }
     }
 
@@ -411,23 +417,9 @@ impl<B: Payload> AckCompaction<B> {
             std::mem::take(&mut self.pending).into_iter().partition(of);
         self.pending = later;
         for (_, connection, direction, segment) in now {
-            self.base.outbox.push_at(1, connection, direction, segment, Ecn::NotEct, B::default());
+            self.base.outbox.push_at(0, connection, direction, segment, Ecn::NotEct, B::default());
         }
     }
-
-    fn note_level(&mut self, now: Instant) {
-        let waiting = self.gathered.iter().map(|queue| queue.acks.len()).sum::<usize>() + self.pending.len();
-        if let Some(packets) = &mut self.base.levels.packets {
-            packets.set(now, waiting as u64);
-        }
-    }
-}
-
-/// Addresses of a connection, for the packets of the tunnel: its number in both.
-fn addresses(connection: u32) -> ip::Header {
-    let [_, high, middle, low] = connection.to_be_bytes();
-    let address = |first| IpAddr::V4(Ipv4Addr::new(first, high, middle, low));
-    ip::Header::new(address(10), address(11))
 }
 
 /// The first packet of a series of ACKs: how many it takes, and its bytes.
@@ -445,71 +437,51 @@ fn traditional(acks: &[Ack]) -> (usize, Option<Vec<u8>>) {
     (taken, batch.encode(&mut bytes).ok().map(|()| bytes))
 }
 
-impl<B: Payload> Middlebox<B> for AckCompaction<B> {
-    fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, B>) -> Verdict {
-        if packet.connection == self.tunnel && self.stream.is_some() {
-            self.receive(now, port, packet.segment, *packet.ecn, packet.body);
-        } else if packet.connection == self.tunnel {
-            self.leave(now, packet.segment.seq);
-        } else if port == 0 {
+/// What a node drops, since it breaks down.
+fn lost(connection: u32, direction: Direction, segment: &Segment) -> Event {
+    Event::Dropped { connection, direction, payload_len: 0, wire_len: segment.ipv4_len() }
+}
+
+impl<B: Payload> Middlebox<B> for Compactor<B> {
+    fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, B>) -> Verdict {
+        if packet.connection != self.tunnel {
             self.enter(now, &packet);
-        } else {
-            return Verdict::Forward;
+        } else if let Some(stream) = &mut self.stream {
+            stream.handle_segment(now, packet.segment, *packet.ecn, packet.body);
         }
-        self.note_level(now);
         Verdict::Taken
     }
     fn handle_timeout(&mut self, now: Instant) {
         if self.flush_at.is_some_and(|at| at <= now) {
             self.flush_all(now);
         }
-        self.release(now);
-        for end in self.stream.iter_mut().flat_map(|stream| &mut stream.ends) {
-            if end.poll_timeout().is_some_and(|due| due <= now) {
-                end.handle_timeout(now);
-            }
+        if let Some(stream) =
+            self.stream.as_mut().filter(|end| end.poll_timeout().is_some_and(|due| due <= now))
+        {
+            stream.handle_timeout(now);
         }
-        self.note_level(now);
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        let pending = self.pending.front().map(|(due, ..)| *due);
-        let ends = self.stream.iter().flat_map(|stream| &stream.ends).filter_map(|end| end.poll_timeout());
-        self.flush_at.into_iter().chain(pending).chain(ends).min()
+        let stream = self.stream.as_ref().and_then(|end| end.poll_timeout());
+        [self.flush_at, stream].into_iter().flatten().min()
     }
     fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<B>> {
         if let Some(departure) = self.base.outbox.pop_into(segment) {
             return Some(departure);
         }
-        let stream = self.stream.as_mut()?;
-        Direction::BOTH.into_iter().find_map(|direction| {
-            let port = direction as usize;
-            let (ecn, body) = stream.ends[port].transmit_into(now, segment)?;
-            Some(Departure { port, connection: self.tunnel, direction, ecn, body })
-        })
+        let (ecn, body) = self.stream.as_mut()?.transmit_into(now, segment)?;
+        Some(Departure { port: 0, connection: self.tunnel, direction: Direction::Forward, ecn, body })
     }
     fn own_connections(&self) -> Vec<OwnConnection<'_>> {
-        let ends = self.stream.iter().flat_map(|stream| &stream.ends).enumerate();
-        ends.map(|(port, connection)| OwnConnection { index: 0, port, connection }).collect()
+        let end = self.stream.iter();
+        end.map(|connection| OwnConnection { index: 0, port: 0, connection }).collect()
     }
-    fn lose_all(&mut self, now: Instant) {
-        let lost: Vec<(u32, Direction, u32)> = self
-            .gathered
-            .drain(..)
-            .flat_map(|queue| {
-                let (connection, direction) = (queue.connection, queue.direction);
-                queue.acks.into_iter().map(move |(_, segment)| (connection, direction, segment.ipv4_len()))
-            })
-            .chain(
-                self.pending
-                    .drain(..)
-                    .map(|(_, connection, direction, segment)| (connection, direction, segment.ipv4_len())),
-            )
-            .collect();
-        for (connection, direction, wire_len) in lost {
-            self.base.events.push_back(Event::Dropped { connection, direction, payload_len: 0, wire_len });
+    fn lose_all(&mut self, _now: Instant) {
+        for Gathered { connection, direction, acks } in self.gathered.drain(..) {
+            let acks = acks.iter().map(|(_, segment)| lost(connection, direction, segment));
+            self.base.events.extend(acks);
         }
         self.flush_at = None;
-        self.note_level(now);
     }
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.counts.list()
@@ -522,9 +494,80 @@ impl<B: Payload> Middlebox<B> for AckCompaction<B> {
     }
 }
 
+impl<B: Payload> Node<B> for Compactor<B> {
+    fn held_packets(&self) -> u64 {
+        self.gathered.iter().map(|queue| queue.acks.len() as u64).sum()
+    }
+}
+
+impl<B: Payload> Middlebox<B> for Expander<B> {
+    fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, B>) -> Verdict {
+        if packet.connection != self.tunnel {
+            return Verdict::Forward;
+        }
+        match self.stream {
+            Some(_) => self.on_segment(now, packet.segment, *packet.ecn, packet.body),
+            None => self.on_datagram(now, packet.segment.seq, packet.body),
+        }
+        Verdict::Taken
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.release(now);
+        if let Some(stream) =
+            self.stream.as_mut().filter(|end| end.poll_timeout().is_some_and(|due| due <= now))
+        {
+            stream.handle_timeout(now);
+        }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        let pending = self.pending.front().map(|(due, ..)| *due);
+        let stream = self.stream.as_ref().and_then(|end| end.poll_timeout());
+        [pending, stream].into_iter().flatten().min()
+    }
+    fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<B>> {
+        if let Some(departure) = self.base.outbox.pop_into(segment) {
+            return Some(departure);
+        }
+        let (ecn, body) = self.stream.as_mut()?.transmit_into(now, segment)?;
+        Some(Departure { port: 0, connection: self.tunnel, direction: Direction::Reverse, ecn, body })
+    }
+    fn own_connections(&self) -> Vec<OwnConnection<'_>> {
+        let end = self.stream.iter();
+        end.map(|connection| OwnConnection { index: 0, port: 0, connection }).collect()
+    }
+    fn lose_all(&mut self, _now: Instant) {
+        let pending = self.pending.drain(..);
+        let pending =
+            pending.map(|(_, connection, direction, segment)| lost(connection, direction, &segment));
+        self.base.events.extend(pending);
+    }
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.counts.list()
+    }
+    fn base(&self) -> &Base<B> {
+        &self.base
+    }
+    fn base_mut(&mut self) -> &mut Base<B> {
+        &mut self.base
+    }
+}
+
+impl<B: Payload> Node<B> for Expander<B> {
+    fn held_packets(&self) -> u64 {
+        self.pending.len() as u64
+    }
+}
+
+/// Compactor and expander in one world, with a tunnel of this number; see [`Compactor::new`].
+pub fn ack_compaction<B: Payload>(settings: Settings, tunnel: u32, over_tcp: Option<&Side>) -> TwoNodes<B> {
+    let compactor = Compactor::new(settings, tunnel, over_tcp);
+    TwoNodes::of_packets([Box::new(compactor), Box::new(Expander::new(settings, tunnel, over_tcp))])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Sparse;
 
     const TUNNEL: u32 = 9;
 
@@ -534,35 +577,48 @@ mod tests {
     fn ack(number: u32) -> Segment {
         Segment { ack: SeqNumber(number), window: 100, flags: Flags::ACK, ..Segment::default() }
     }
-    fn compaction(form: Form, spacing: Spacing) -> AckCompaction<()> {
+    fn compaction(form: Form, spacing: Spacing) -> TwoNodes<Sparse> {
         let wait = Duration::from_millis(50);
-        AckCompaction::new(Settings { form, wait, rate: None, framing: 2, most: 60, spacing }, TUNNEL)
+        ack_compaction(Settings { form, wait, rate: None, framing: 2, most: 60, spacing }, TUNNEL, None)
     }
-    fn offer(middlebox: &mut AckCompaction<()>, now: Instant, mut segment: Segment, port: usize, of: u32) {
+    fn offer(middlebox: &mut TwoNodes<Sparse>, now: Instant, mut segment: Segment, port: usize, of: u32) {
+        cross_with(middlebox, now, &mut segment, &Sparse::EMPTY, port, of);
+    }
+    fn cross_with(
+        middlebox: &mut TwoNodes<Sparse>,
+        now: Instant,
+        segment: &mut Segment,
+        body: &Sparse,
+        port: usize,
+        connection: u32,
+    ) {
         let mut ecn = Ecn::NotEct;
-        let direction = Direction::Forward;
-        let packet = Passing { connection: of, direction, ecn: &mut ecn, segment: &mut segment, body: &() };
+        let packet = Passing { connection, direction: Direction::Forward, ecn: &mut ecn, segment, body };
         assert_eq!(middlebox.handle_packet(now, port, packet), Verdict::Taken);
     }
-    /// What leaves at a port: segments of connections.
-    fn leaving(middlebox: &mut AckCompaction<()>, now: Instant, port: usize) -> Vec<(u32, Segment)> {
+    /// What leaves at a port: segments of connections, and their payload.
+    fn departing(middlebox: &mut TwoNodes<Sparse>, now: Instant, port: usize) -> Vec<(u32, Segment, Sparse)> {
         let mut segment = Segment::default();
         let mut found = vec![];
         while let Some(departure) = middlebox.transmit_into(now, &mut segment) {
             assert_eq!(departure.port, port);
-            found.push((departure.connection, segment));
+            found.push((departure.connection, segment, departure.body));
         }
         found
     }
+    fn leaving(middlebox: &mut TwoNodes<Sparse>, now: Instant, port: usize) -> Vec<(u32, Segment)> {
+        let packets = departing(middlebox, now, port);
+        packets.into_iter().map(|(connection, segment, _)| (connection, segment)).collect()
+    }
     /// Sends what waits over the link at once; the length on the wire of each packet.
-    fn cross(middlebox: &mut AckCompaction<()>, now: Instant) -> Vec<u32> {
+    fn cross(middlebox: &mut TwoNodes<Sparse>, now: Instant) -> Vec<u32> {
         middlebox.handle_timeout(now);
-        let packets = leaving(middlebox, now, 0);
-        for (connection, segment) in &packets {
-            assert_eq!(*connection, TUNNEL);
-            offer(middlebox, now, *segment, 1, TUNNEL);
+        let packets = departing(middlebox, now, 0);
+        for (connection, mut segment, body) in packets.clone() {
+            assert_eq!(connection, TUNNEL);
+            cross_with(middlebox, now, &mut segment, &body, 1, TUNNEL);
         }
-        packets.iter().map(|(_, segment)| segment.ipv4_len()).collect()
+        packets.iter().map(|(_, segment, _)| segment.ipv4_len()).collect()
     }
 
     /// Appendix A.2: 28 + 40 + 2 (k - 1) bytes; every ACK comes out as it went in, duplicates too.
@@ -597,11 +653,7 @@ mod tests {
         offer(&mut middlebox, at(0), ack(7000), 0, 1);
         let data = Segment { payload_len: 100, ..ack(2000) };
         offer(&mut middlebox, at(10), data, 0, 0);
-        let packets = leaving(&mut middlebox, at(10), 0);
-        assert_eq!(packets.iter().map(|(_, p)| p.ipv4_len()).collect::<Vec<_>>(), [68, 28 + 140]);
-        for (_, segment) in packets {
-            offer(&mut middlebox, at(10), segment, 1, TUNNEL);
-        }
+        assert_eq!(cross(&mut middlebox, at(10)), [68, 28 + 140]);
         assert_eq!(leaving(&mut middlebox, at(10), 1), [(0, ack(1000)), (0, data)]);
         assert_eq!(Middlebox::poll_timeout(&middlebox), Some(at(50)), "the other connection's");
     }
@@ -635,7 +687,7 @@ mod tests {
             most: 60,
             spacing: Spacing::Immediate,
         };
-        let mut middlebox: AckCompaction<()> = AckCompaction::new(settings, TUNNEL);
+        let mut middlebox: TwoNodes<Sparse> = ack_compaction(settings, TUNNEL, None);
         offer(&mut middlebox, at(0), ack(1000), 0, 0);
         assert_eq!(cross(&mut middlebox, at(10)), [68]);
         offer(&mut middlebox, at(11), ack(2000), 0, 0);
@@ -651,11 +703,10 @@ mod tests {
         for round in 0..3u32 {
             offer(&mut middlebox, at(0), ack(1000 * (round + 1)), 0, 0);
             middlebox.handle_timeout(at(50));
-            for (_, segment) in leaving(&mut middlebox, at(50), 0) {
-                if round != 1 {
-                    offer(&mut middlebox, at(50), segment, 1, TUNNEL);
-                    // A second copy says nothing.
-                    offer(&mut middlebox, at(50), segment, 1, TUNNEL);
+            for (_, mut segment, body) in departing(&mut middlebox, at(50), 0) {
+                // A second copy says nothing.
+                for _copy in 0..if round == 1 { 0 } else { 2 } {
+                    cross_with(&mut middlebox, at(50), &mut segment, &body, 1, TUNNEL);
                 }
             }
             let out = leaving(&mut middlebox, at(50), 1);

@@ -9,7 +9,7 @@
 //! things of the same byte the first counts, as with any receiver that keeps what it has.
 
 use crate::Body;
-use crate::data::{Data, Length};
+use crate::data::Data;
 use bytes::Bytes;
 use longhaul_segment::{Ecn, Flags, Segment};
 use longhaul_tcp::{Connection, State};
@@ -17,16 +17,18 @@ use longhaul_units::Instant;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
-/// What proxies can end connections of: payload that is only a length, `()`, or bytes.
+/// What proxies can end connections of: bytes, or payload that is only a length but for what a proxy has written, `Sparse`.
 pub trait Payload: Body {
     /// Pieces of streams.
     type Data: Data;
     /// What waits at a connection.
     type Buffers: Buffers<Self>;
-    /// Of a packet that a proxy makes; where payload is only a length nothing is made.
-    fn of(make: impl FnOnce() -> Vec<u8>) -> Self;
-    /// The bytes; `None` where payload is only a length.
-    fn bytes(&self) -> Option<&[u8]>;
+    /// Of a packet of `len` bytes that a proxy makes; what it leaves out is only a length.
+    fn of(len: u32, real: impl FnOnce() -> Vec<u8>) -> Self;
+    /// The same as a piece of a stream.
+    fn data(&self) -> &Self::Data;
+    /// A piece of a stream as the payload of a packet.
+    fn from_data(data: Self::Data) -> Self;
 }
 
 /// The bytes that wait at one connection.
@@ -37,38 +39,25 @@ pub trait Buffers<P: Payload>: Default + Send {
     fn payload(&self, connection: &Connection, segment: &Segment) -> P;
     /// Takes the next bytes of what has come.
     fn read(&mut self, len: u64) -> P::Data;
+    /// The same, which stay, with the field before them.
+    fn peek(&self, len: u64) -> P::Data;
     /// More to send.
     fn write(&mut self, data: &P::Data);
-}
-
-impl Payload for () {
-    type Data = Length;
-    type Buffers = ();
-    fn of(_: impl FnOnce() -> Vec<u8>) -> Self {}
-    fn bytes(&self) -> Option<&[u8]> {
-        None
-    }
-}
-
-impl Buffers<()> for () {
-    fn take_in(&mut self, connection: &mut Connection, now: Instant, segment: &Segment, ecn: Ecn, (): &()) {
-        connection.handle_segment(now, segment, ecn);
-    }
-    fn payload(&self, _: &Connection, _: &Segment) {}
-    fn read(&mut self, len: u64) -> Length {
-        Length(len as u32)
-    }
-    fn write(&mut self, _: &Length) {}
 }
 
 impl Payload for Bytes {
     type Data = Bytes;
     type Buffers = Streams;
-    fn of(make: impl FnOnce() -> Vec<u8>) -> Self {
-        make().into()
+    fn of(len: u32, real: impl FnOnce() -> Vec<u8>) -> Self {
+        let mut bytes = real();
+        bytes.resize(len as usize, 0);
+        bytes.into()
     }
-    fn bytes(&self) -> Option<&[u8]> {
-        Some(self)
+    fn data(&self) -> &Bytes {
+        self
+    }
+    fn from_data(data: Bytes) -> Self {
+        data
     }
 }
 
@@ -87,7 +76,7 @@ pub struct Streams {
 
 impl Streams {
     /// Keeps bytes that begin at a place; what is there already stays.
-    fn keep(&mut self, mut place: u64, mut bytes: Bytes) {
+    pub(crate) fn keep(&mut self, mut place: u64, mut bytes: Bytes) {
         let skip = |place: &mut u64, bytes: &mut Bytes, len: u64| {
             let len = len.min(bytes.len() as u64);
             *place += len;
@@ -106,6 +95,31 @@ impl Streams {
                 self.come.insert(begin, fresh);
             }
         }
+    }
+
+    /// Everything below was read.
+    pub(crate) fn read_to(&self) -> u64 {
+        self.read
+    }
+    /// Takes what there is of the next `len` bytes, with its places.
+    pub(crate) fn drain(&mut self, len: u64) -> impl Iterator<Item = (u64, Bytes)> + '_ {
+        self.read += len;
+        let end = self.read;
+        std::iter::from_fn(move || {
+            let entry = self.come.first_entry().filter(|entry| *entry.key() < end)?;
+            let (place, mut piece) = entry.remove_entry();
+            let most = (end - place) as usize;
+            if piece.len() > most {
+                self.come.insert(end, piece.split_off(most));
+            }
+            Some((place, piece))
+        })
+    }
+    /// The same, which stays.
+    pub(crate) fn peek(&self, len: u64) -> impl Iterator<Item = (u64, Bytes)> + '_ {
+        let end = self.read + len;
+        let inside = self.come.range(self.read..end);
+        inside.map(move |(place, piece)| (*place, piece.slice(..piece.len().min((end - place) as usize))))
     }
 
     /// The bytes from a place on that were written.
@@ -137,18 +151,12 @@ impl Buffers<Bytes> for Streams {
         ecn: Ecn,
         body: &Bytes,
     ) {
-        let all = |connection: &Connection| connection.received_bytes() + connection.out_of_order_bytes();
-        let (before, edge) = (all(connection), connection.receive_edge());
         let mut segment = *segment;
         if segment.flags.contains(Flags::SYN) {
             // Data on a SYN is not taken; its host sends it again.
             segment.payload_len = 0;
         }
-        connection.handle_segment(now, &segment, ecn);
-        // What has not added a byte was refused, or is a copy.
-        let place = connection.received_place(segment.seq).filter(|_| all(connection) > before);
-        if let Some(place) = place.filter(|_| segment.payload_len > 0) {
-            let room = edge.saturating_sub(place).min(body.len() as u64);
+        if let Some((place, room)) = is_taken_in(connection, now, &segment, ecn, body.len() as u32) {
             self.keep(place, body.slice(..room as usize));
         }
         let acked = connection.acked_bytes();
@@ -170,14 +178,8 @@ impl Buffers<Bytes> for Streams {
     }
 
     fn read(&mut self, len: u64) -> Bytes {
-        let end = self.read + len;
         let (mut whole, mut bytes) = (Bytes::new(), vec![]);
-        while let Some(entry) = self.come.first_entry().filter(|entry| *entry.key() < end) {
-            let (place, mut piece) = entry.remove_entry();
-            let most = (end - place) as usize;
-            if piece.len() > most {
-                self.come.insert(end, piece.split_off(most));
-            }
+        for (_, piece) in self.drain(len) {
             if bytes.is_empty() && whole.is_empty() {
                 whole = piece;
             } else {
@@ -188,10 +190,18 @@ impl Buffers<Bytes> for Streams {
                 bytes.extend_from_slice(&piece);
             }
         }
-        self.read = end;
         let read = if bytes.is_empty() { whole } else { bytes.into() };
         debug_assert_eq!(read.len() as u64, len, "what is read has come");
         read
+    }
+
+    fn peek(&self, len: u64) -> Bytes {
+        let mut pieces = Streams::peek(self, len).map(|(_, piece)| piece);
+        let Some(first) = pieces.next() else { return Bytes::new() };
+        if first.len() as u64 == len {
+            return first;
+        }
+        pieces.fold(first.to_vec(), |all, piece| [&all[..], &piece].concat()).into()
     }
 
     fn write(&mut self, data: &Bytes) {
@@ -200,6 +210,22 @@ impl Buffers<Bytes> for Streams {
             self.end += data.len() as u64;
         }
     }
+}
+
+/// Hands a segment to a connection; where in its stream the payload, of which `len` bytes are at hand, begins, and how many of them
+/// are taken in. What has not added a byte was refused, or is a copy.
+pub(crate) fn is_taken_in(
+    connection: &mut Connection,
+    now: Instant,
+    segment: &Segment,
+    ecn: Ecn,
+    len: u32,
+) -> Option<(u64, u64)> {
+    let all = |connection: &Connection| connection.received_bytes() + connection.out_of_order_bytes();
+    let (before, edge) = (all(connection), connection.receive_edge());
+    connection.handle_segment(now, segment, ecn);
+    let place = connection.received_place(segment.seq).filter(|_| all(connection) > before)?;
+    (segment.payload_len > 0).then(|| (place, edge.saturating_sub(place).min(u64::from(len))))
 }
 
 /// A connection and its bytes.
@@ -230,6 +256,10 @@ impl<P: Payload> Carrier<P> {
     /// Takes so many bytes, which have come, of a connection whose window does not wait for that.
     pub fn take(&mut self, len: u64) -> P::Data {
         self.buffers.read(len)
+    }
+    /// The next bytes of what has come, which stay, with the field before them.
+    pub fn peek(&self, len: u64) -> P::Data {
+        self.buffers.peek(len)
     }
     /// More to send.
     pub fn write(&mut self, data: &P::Data) {

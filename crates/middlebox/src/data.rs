@@ -4,11 +4,11 @@ use bytes::Bytes;
 
 /// Bytes of a host's stream, or only how many, where payload is only a length.
 pub trait Data: Clone + std::fmt::Debug + PartialEq + Send + 'static {
-    /// The bytes are there.
-    const IS_REAL: bool;
+    /// It can carry fields, which take no room.
+    const HAS_FIELDS: bool = false;
     /// How many.
     fn len(&self) -> u32;
-    /// The bytes; none where only the length is known.
+    /// The bytes from the front on that are known; none where only the length is.
     fn bytes(&self) -> &[u8];
     /// The same from what [`Data::len`] and [`Data::bytes`] gave; bytes beyond are left out.
     fn of(len: u32, bytes: &[u8]) -> Self;
@@ -24,6 +24,15 @@ pub trait Data: Clone + std::fmt::Debug + PartialEq + Send + 'static {
     }
     /// What is behind the first `header` bytes.
     fn without(self, header: u32) -> Self;
+    /// What the field before the first byte says, if there is one.
+    fn field(&self) -> &[u8] {
+        &[]
+    }
+    /// The same with a field, where that is possible.
+    #[must_use]
+    fn with_field(self, _field: Vec<u8>) -> Self {
+        self
+    }
 }
 
 /// Only a length.
@@ -31,7 +40,6 @@ pub trait Data: Clone + std::fmt::Debug + PartialEq + Send + 'static {
 pub struct Length(pub u32);
 
 impl Data for Length {
-    const IS_REAL: bool = false;
     fn len(&self) -> u32 {
         self.0
     }
@@ -47,7 +55,6 @@ impl Data for Length {
 }
 
 impl Data for Bytes {
-    const IS_REAL: bool = true;
     fn len(&self) -> u32 {
         self.len() as u32
     }

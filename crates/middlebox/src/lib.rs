@@ -13,16 +13,17 @@ mod data;
 mod levels;
 mod middlebox;
 pub mod mss_clamp;
+mod nodes;
 mod outbox;
 pub mod paced;
 pub mod premature_ack;
 pub mod snoop;
+mod sparse;
 pub mod split;
 pub mod throttle;
 mod timers;
 mod waiting;
 
-pub use ack_compaction::AckCompaction;
 pub use ack_filter::AckFilter;
 pub use base::Base;
 pub use cache::LocalRecovery;
@@ -34,8 +35,9 @@ pub use middlebox::{
     Verdict,
 };
 pub use mss_clamp::MssClamp;
-pub use paced::PacedHop;
+pub use nodes::{Account, ByNumber, Directory, Ends, Node, Note, TwoNodes};
 pub use premature_ack::PrematureAck;
 pub use snoop::Snoop;
-pub use split::{DistributedSplit, SingleSplit};
+pub use sparse::Sparse;
+pub use split::{SingleSplit, SplitNode};
 pub use throttle::Throttle;

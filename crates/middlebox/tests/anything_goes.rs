@@ -3,18 +3,18 @@
 
 mod common;
 use common::*;
-use longhaul_middlebox::ack_compaction::{self, AckCompaction, Form, Spacing};
+use longhaul_middlebox::ack_compaction::{self, Form, Spacing, ack_compaction};
 use longhaul_middlebox::ack_filter::{self, AckFilter};
 use longhaul_middlebox::mss_clamp::{self, MssClamp};
 use longhaul_middlebox::paced::erasure::Code;
-use longhaul_middlebox::paced::{self, Control, PacedHop};
+use longhaul_middlebox::paced::{self, Control, paced_hop};
 use longhaul_middlebox::premature_ack::{self, Guard, PrematureAck, Watermark};
 use longhaul_middlebox::snoop::{self, Snoop};
 use longhaul_middlebox::split::record::Framing;
-use longhaul_middlebox::split::{DistributedSplit, FlowControl, LocalQueueSettings, LongHop, SingleSplit};
+use longhaul_middlebox::split::{FlowControl, LocalQueueSettings, LongHop, SingleSplit, distributed_split};
 use longhaul_middlebox::throttle::{self, Throttle};
 use longhaul_middlebox::{
-    Base, Departure, Direction, Established, LocalRecovery, Middlebox, Passing, Verdict,
+    Base, Departure, Direction, Established, LocalRecovery, Middlebox, Passing, TwoNodes, Verdict,
 };
 use longhaul_path::{QueueSpec, Random};
 use longhaul_segment::Segment;
@@ -46,7 +46,7 @@ enum Kind {
         connections: u32,
         buffer: Option<u64>,
         hold_back: bool,
-        header: bool,
+        credit: u64,
         established: bool,
         queue: Option<u64>,
     },
@@ -79,7 +79,7 @@ enum Kind {
 }
 
 /// A paced hop whose second node is on the side of the active openers: what goes from its first to its second goes their way.
-struct Mirrored(PacedHop<Bytes>);
+struct Mirrored(TwoNodes<Bytes>);
 
 impl Middlebox<Bytes> for Mirrored {
     fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, Bytes>) -> Verdict {
@@ -129,12 +129,12 @@ fn kind() -> impl Strategy<Value = Kind> {
             1u32..4,
             prop::option::of(2000u64..60_000),
             any::<bool>(),
-            any::<bool>(),
+            500u64..60_000,
             any::<bool>(),
             prop::option::of(1u64..30)
         )
-            .prop_map(|(connections, buffer, hold_back, header, established, queue)| {
-                Kind::Distributed { connections, buffer, hold_back, header, established, queue }
+            .prop_map(|(connections, buffer, hold_back, credit, established, queue)| {
+                Kind::Distributed { connections, buffer, hold_back, credit, established, queue }
             }),
         Just(Kind::SingleAndSnoop),
         (1u32..6).prop_map(|every| Kind::AckFilter { every }),
@@ -186,7 +186,7 @@ fn single(config: &Config, buffer: u64) -> Box<dyn Middlebox<Bytes>> {
 }
 
 /// The protocol's datagrams go from the first node to the second.
-fn paced_hop(config: &Config, kind: &Kind, seed: u64) -> PacedHop<Bytes> {
+fn paced(config: &Config, kind: &Kind, seed: u64) -> TwoNodes<Bytes> {
     let Kind::Paced { buffer, credit, code, established, rate, .. } = *kind else { unreachable!() };
     let control = Config {
         reading: Reading::Immediate,
@@ -211,7 +211,8 @@ fn paced_hop(config: &Config, kind: &Kind, seed: u64) -> PacedHop<Bytes> {
         silence: None,
         first_number: FLOWS,
     };
-    PacedHop::new(plans(config, Some(buffer)), settings, Random::stream(seed, "paced"))
+    let randoms = ["hub", "client"].map(|name| Random::stream(seed, name));
+    paced_hop(&plans(config, Some(buffer)), &settings, randoms)
 }
 
 impl Kind {
@@ -256,22 +257,17 @@ impl Kind {
                     spacing: *spacing,
                 };
                 let carrier = Config { nagle: false, max_retransmissions: u32::MAX, ..patient() };
-                let compaction = if *over_tcp {
-                    AckCompaction::over_tcp(settings, FLOWS, &side(&carrier))
-                } else {
-                    AckCompaction::new(settings, FLOWS)
-                };
+                let carrier = over_tcp.then(|| side(&carrier));
+                let compaction = ack_compaction(settings, FLOWS, carrier.as_ref());
                 (vec![Box::new(OneWay(compaction, FLOWS))], vec![(0, 0), (0, 1)])
             }
             Kind::Paced { mirrored: false, .. } => {
-                (vec![Box::new(paced_hop(config, self, seed))], vec![(0, 0), (0, 1)])
+                (vec![Box::new(paced(config, self, seed))], vec![(0, 0), (0, 1)])
             }
-            Kind::Paced { .. } => {
-                (vec![Box::new(Mirrored(paced_hop(config, self, seed)))], vec![(0, 1), (0, 0)])
-            }
+            Kind::Paced { .. } => (vec![Box::new(Mirrored(paced(config, self, seed)))], vec![(0, 1), (0, 0)]),
             Kind::Single { buffer } => (vec![single(config, *buffer)], vec![(0, 0)]),
             Kind::SingleAndSnoop => (vec![single(config, 20_000), snoop_agent(20)], vec![(0, 0), (1, 0)]),
-            Kind::Distributed { connections, buffer, hold_back, header, established, queue } => {
+            Kind::Distributed { connections, buffer, hold_back, credit, established, queue } => {
                 let control = match queue {
                     Some(packets) => FlowControl::LocalQueue(LocalQueueSettings {
                         queue: QueueSpec::Droptail { limit: Limit::Packets(*packets) },
@@ -298,12 +294,13 @@ impl Kind {
                     side: side(&long),
                     established: *established,
                     connections: *connections,
-                    framing: if *header { Framing::Header } else { Framing::Field },
+                    framing: Framing::Header,
+                    buffer: *credit,
                     first_number: FLOWS,
                     positions: (0..FLOWS).collect(),
                 };
                 let buffer = if queue.is_some() { None } else { *buffer };
-                let split = DistributedSplit::new(plans(config, buffer), long_hop, control, seed, "split");
+                let split = distributed_split(&plans(config, buffer), &long_hop, control, seed, "split");
                 (vec![Box::new(split)], vec![(0, 0), (0, 1)])
             }
         }

@@ -3,13 +3,13 @@
 mod common;
 use common::*;
 
-use longhaul_middlebox::ack_compaction::{AckCompaction, Form, Settings, Spacing};
+use longhaul_middlebox::ack_compaction::{Form, Settings, Spacing, ack_compaction};
 use longhaul_middlebox::paced::datagram::{COMMON, ITEM_HEADER};
 use longhaul_middlebox::paced::message::{Inbox, Message};
-use longhaul_middlebox::paced::{self, Control, PacedHop};
-use longhaul_middlebox::split::record::{Framing, HEADER, Record, RecordKind};
-use longhaul_middlebox::split::{DistributedSplit, FlowControl, LongHop};
-use longhaul_middlebox::{Direction, Middlebox};
+use longhaul_middlebox::paced::{self, Control, paced_hop};
+use longhaul_middlebox::split::record::{Framing, HEADER, HELLO, Record, RecordKind};
+use longhaul_middlebox::split::{FlowControl, LongHop, distributed_split};
+use longhaul_middlebox::{ByNumber, Direction, Directory, Ends, Middlebox};
 use longhaul_path::Random;
 use longhaul_segment::compaction::ExactBatch;
 use longhaul_segment::{Flags, wire};
@@ -68,12 +68,13 @@ fn split() -> Box<dyn Middlebox<Bytes>> {
         established: false,
         connections: 1,
         framing: Framing::Header,
+        buffer: 100_000,
         first_number: 2,
         positions: vec![0, 1],
     };
     let control = FlowControl::Window(Some(10_000));
     let plans = plans(&patient(), Some(20_000));
-    Box::new(DistributedSplit::new(plans, long_hop, control, 1, "split"))
+    Box::new(distributed_split(&plans, &long_hop, control, 1, "split"))
 }
 
 /// A record fills a segment with its header, and what is ready at the same time shares segments.
@@ -107,14 +108,26 @@ fn a_small_record_goes_at_once() {
 #[test]
 fn the_long_hop_of_a_split_is_records_of_the_hosts_bytes() {
     let path = played(split(), [30_000, 20_000]);
+    let mut streams = BTreeMap::new();
     for (from_client, direction) in [(true, Direction::Forward), (false, Direction::Reverse)] {
         let written = stream(&path, 2, direction);
-        let (mut rest, mut data, mut kinds) = (&written[..], [vec![], vec![]], vec![]);
+        let (hello, mut rest) = written.split_at(HEADER as usize);
+        assert_eq!(hello, Record { stream: HELLO, kind: RecordKind::Hello, len: 0 }.encode());
+        let (mut data, mut kinds) = ([vec![], vec![]], vec![]);
         while let Some((header, behind)) = rest.split_first_chunk::<{ HEADER as usize }>() {
             let record = Record::decode(*header).expect("a record");
             let (bytes, next) = behind.split_at(record.len as usize);
-            data[record.flow as usize].extend_from_slice(bytes);
-            kinds.push((record.flow, record.kind));
+            if record.kind == RecordKind::Open {
+                let hosts = Ends::decode(bytes).expect("two hosts");
+                let flow = ByNumber.number(&hosts).expect("a flow");
+                assert_eq!((hosts.active.port(), hosts.passive.port()), (1000 + flow as u16, 80));
+                streams.insert(record.stream, flow);
+            }
+            let flow = streams[&record.stream];
+            if record.kind == RecordKind::Data {
+                data[flow as usize].extend_from_slice(bytes);
+            }
+            kinds.push((flow, record.kind));
             rest = next;
         }
         assert!(rest.is_empty(), "the stream ends with a record");
@@ -146,7 +159,8 @@ fn a_paced_hop_carries_datagrams_down_and_messages_up() {
         silence: None,
         first_number: 2,
     };
-    let hop = PacedHop::new(plans(&patient(), Some(20_000)), settings, Random::stream(1, "paced"));
+    let randoms = ["hub", "client"].map(|name| Random::stream(1, name));
+    let hop = paced_hop(&plans(&patient(), Some(20_000)), &settings, randoms);
     let path = played(Box::new(hop), [30_000, 20_000]);
     // Datagrams: kind 2 is data, behind stream and position, which counts from 1.
     let word = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -204,11 +218,8 @@ fn compacted_acks_are_in_the_tunnel() {
         spacing: Spacing::Immediate,
     };
     for over_tcp in [false, true] {
-        let compaction: AckCompaction<Bytes> = if over_tcp {
-            AckCompaction::over_tcp(settings(None), 2, &side(&long_side()))
-        } else {
-            AckCompaction::new(settings(None), 2)
-        };
+        let carrier = over_tcp.then(|| side(&long_side()));
+        let compaction = ack_compaction(settings(None), 2, carrier.as_ref());
         let counters = |path: &Path, name| {
             path.boxes[0].counters().into_iter().find(|(known, _)| *known == name).unwrap().1
         };

@@ -1,11 +1,12 @@
 //! Middleboxes as a scenario describes them, the same for every world; worlds differ in how they number connections.
 
 use crate::{BufferSpec, MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, Scenario, SplitSpec, TcpSpec};
+use longhaul_middlebox::ack_compaction::ack_compaction;
 use longhaul_middlebox::paced::{self, Control};
-use longhaul_middlebox::split::{FlowControl, LongHop, MakeCongestionControl, Plan, Plans, Side};
+use longhaul_middlebox::split::{self, FlowControl, LongHop, MakeCongestionControl, Plan, Plans, Side};
 use longhaul_middlebox::{
-    AckCompaction, AckFilter, DistributedSplit, Established, Middlebox, MssClamp, PacedHop, Payload,
-    PrematureAck, SingleSplit, Snoop, Throttle,
+    AckFilter, Established, Middlebox, MssClamp, Payload, PrematureAck, SingleSplit, Snoop, Throttle,
+    TwoNodes,
 };
 use longhaul_path::Random;
 use longhaul_tcp::{Config, Reading};
@@ -28,13 +29,10 @@ pub fn packet_middlebox<B: Payload>(
         MiddleboxSpec::AckCompaction(spec) => {
             let (rate, framing) = thin_line(network, &instance.between[0]);
             let settings = spec.settings(rate, framing);
-            Box::new(match spec.carrier_tcp() {
-                None => AckCompaction::new(settings, own),
-                Some(tcp) => {
-                    let draws = draws(scenario, instance, "carrier");
-                    AckCompaction::over_tcp(settings, own, &side(&tcp, Reading::Immediate, draws))
-                }
-            })
+            let carrier = spec
+                .carrier_tcp()
+                .map(|tcp| side(&tcp, Reading::Immediate, draws(scenario, instance, "carrier")));
+            Box::new(ack_compaction(settings, own, carrier.as_ref()))
         }
         MiddleboxSpec::AckFilter(spec) => Box::new(AckFilter::new(spec.settings())),
         MiddleboxSpec::MssClamp(spec) => Box::new(MssClamp::new(spec.settings())),
@@ -112,10 +110,10 @@ pub fn distributed_split<P: Payload>(
     network: &Network,
     instance: &MiddleboxInstance,
     spec: &SplitSpec,
-    plans: Plans,
+    plans: &Plans,
     own: u32,
     positions: Vec<u32>,
-) -> DistributedSplit<P> {
+) -> TwoNodes<P> {
     let mss = |flow: &usize| scenario.flow[network.flows[*flow].group].tcp.mss;
     let largest = instance.flows.iter().map(mss).max().unwrap_or(Size::from_bytes(1460));
     let tcp = spec.long_tcp(largest);
@@ -135,11 +133,12 @@ pub fn distributed_split<P: Payload>(
         established: tcp.established,
         connections: instance.own_connections.1,
         framing: spec.framing.framing(),
+        buffer: spec.buffer.as_bytes(),
         first_number: own,
         positions,
     };
     let name = format!("middlebox {}", instance.name);
-    DistributedSplit::new(plans, long_hop, control, scenario.run.seed, &name)
+    split::distributed_split(plans, &long_hop, control, scenario.run.seed, &name)
 }
 
 /// A paced hop. `own` is the number of its first own connection.
@@ -148,9 +147,9 @@ pub fn paced_hop<P: Payload>(
     network: &Network,
     instance: &MiddleboxInstance,
     spec: &PacedSpec,
-    plans: Plans,
+    plans: &Plans,
     own: u32,
-) -> PacedHop<P> {
+) -> TwoNodes<P> {
     let (line, framing) = thin_line(network, &instance.between[1]);
     let control = spec.control_tcp();
     let settings = paced::Settings {
@@ -163,6 +162,6 @@ pub fn paced_hop<P: Payload>(
         silence: spec.silence(),
         first_number: own,
     };
-    let random = Random::stream(scenario.run.seed, &format!("middlebox {} isn", instance.name));
-    PacedHop::new(plans, settings, random)
+    let random = |node| Random::stream(scenario.run.seed, &format!("middlebox {} isn {node}", instance.name));
+    paced::paced_hop(plans, &settings, [random(0), random(1)])
 }

@@ -5,7 +5,7 @@ use crate::fabric::Port;
 use crate::packet::Packet;
 use crate::world::World;
 use longhaul_middlebox::split::Plans;
-use longhaul_middlebox::{Direction, Established, Event, KnownEnd, Middlebox, Passing, Verdict};
+use longhaul_middlebox::{Direction, Established, Event, KnownEnd, Middlebox, Passing, Sparse, Verdict};
 use longhaul_results::{MiddleboxFacts, MiddleboxWatch};
 use longhaul_scenario::{
     MiddleboxInstance, MiddleboxSpec, Network, Scenario, distributed_split, paced_hop, packet_middlebox,
@@ -16,14 +16,14 @@ use longhaul_units::{Duration, Instant};
 
 /// A middlebox at work.
 pub(crate) struct Node {
-    inner: Box<dyn Middlebox<()>>,
+    inner: Box<dyn Middlebox<Sparse>>,
     /// When it breaks down; [`Instant::FAR_FUTURE`] for never, and afterwards.
     fails_at: Instant,
     watch: MiddleboxWatch,
 }
 
 /// A middlebox as the scenario says.
-fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middlebox<()>> {
+fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middlebox<Sparse>> {
     let instance = &network.middleboxes[index];
     let own = instance.own_connections.0;
     let spec = &scenario.middlebox[instance.spec];
@@ -34,9 +34,9 @@ fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middle
         }
         MiddleboxSpec::Split(spec) => {
             let positions = positions(network, instance);
-            Box::new(distributed_split(scenario, network, instance, spec, plans(), own, positions))
+            Box::new(distributed_split(scenario, network, instance, spec, &plans(), own, positions))
         }
-        MiddleboxSpec::Paced(spec) => Box::new(paced_hop(scenario, network, instance, spec, plans(), own)),
+        MiddleboxSpec::Paced(spec) => Box::new(paced_hop(scenario, network, instance, spec, &plans(), own)),
         _ => packet_middlebox(scenario, network, index, own, established(scenario, network))
             .expect("all but proxies are made there"),
     }
@@ -115,13 +115,9 @@ impl World<'_> {
                 continue;
             }
             let mut ecn = packet.ecn;
-            let passing = Passing {
-                connection: packet.to / 2,
-                direction: if packet.to % 2 == 1 { Direction::Forward } else { Direction::Reverse },
-                ecn: &mut ecn,
-                segment: fabric.segments.get_mut(&packet),
-                body: &(),
-            };
+            let (segment, body) = fabric.segments.with_payload(&packet);
+            let direction = if packet.to % 2 == 1 { Direction::Forward } else { Direction::Reverse };
+            let passing = Passing { connection: packet.to / 2, direction, ecn: &mut ecn, segment, body };
             match middleboxes[index].inner.handle_packet(*now, usize::from(port.port), passing) {
                 Verdict::Forward => {
                     packet.ecn = ecn;
@@ -145,10 +141,10 @@ impl World<'_> {
                 inner.handle_queue(*now, fabric.queue_state(*link, *now));
             }
             let mut port = 0;
-            let mut made_for = None;
+            let (mut made_for, mut body) = (None, Sparse::default());
             let packet = fabric.segments.packet_to(|segment| {
                 let departure = inner.transmit_into(*now, segment)?;
-                port = departure.port;
+                (port, body) = (departure.port, departure.body);
                 let passive_end = u32::from(departure.direction == Direction::Forward);
                 // A connection of its own is none of a flow.
                 let flow = network.connection_flows.get(departure.connection as usize);
@@ -157,6 +153,7 @@ impl World<'_> {
                 Some((2 * departure.connection + passive_end, weight, departure.ecn))
             });
             let Some(packet) = packet else { break };
+            fabric.segments.set_payload(&packet, body);
             if let Some(flow) = made_for {
                 recorder.made[*flow as usize] += 1;
             }

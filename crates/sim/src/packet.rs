@@ -2,6 +2,7 @@
 //! it was put when it was sent.
 
 use crate::quic::{UDP_HEADERS, stand_in};
+use longhaul_middlebox::Sparse;
 use longhaul_quic::Datagram;
 use longhaul_segment::{Ecn, Segment};
 use std::net::IpAddr;
@@ -64,9 +65,21 @@ pub(crate) struct Hosts {
 pub(crate) struct Segments {
     slots: Vec<Segment>,
     free: Vec<u32>,
-    /// UDP datagrams, beside the slots of packets that are such; empty as long as there are none.
-    datagrams: Vec<Option<Datagram>>,
+    /// What packets carry beside a segment and a length, beside their slots; empty as long as there is none.
+    cargo: Vec<Option<Cargo>>,
 }
+
+/// What a packet carries that is more than a length.
+#[derive(Clone)]
+enum Cargo {
+    /// It is a UDP datagram.
+    Datagram(Box<Datagram>),
+    /// What a middlebox has written for its other node.
+    Payload(Box<Sparse>),
+}
+
+/// Of packets that carry none.
+static NO_PAYLOAD: Sparse = Sparse::EMPTY;
 
 impl Segments {
     /// Makes a packet of the segment that `write` writes, if it does.
@@ -108,24 +121,51 @@ impl Segments {
             *slot = segment;
             Some(ecn)
         })?;
-        let slot = packet.slot as usize;
-        if self.datagrams.len() <= slot {
-            self.datagrams.resize_with(slot + 1, || None);
-        }
         let wire_len = UDP_HEADERS + datagram.bytes.len() as u32;
-        self.datagrams[slot] = Some(datagram);
+        self.put_cargo(&packet, Cargo::Datagram(Box::new(datagram)));
         Some(Packet { wire_len, ..packet })
     }
 
     /// The UDP datagram that a packet carries, if it is one.
     #[inline]
     pub fn datagram(&self, packet: &Packet) -> Option<&Datagram> {
-        self.datagrams.get(packet.slot as usize)?.as_ref()
+        match self.cargo.get(packet.slot as usize)?.as_ref()? {
+            Cargo::Datagram(datagram) => Some(datagram),
+            Cargo::Payload(_) => None,
+        }
     }
 
     /// The same, taken out.
     pub fn take_datagram(&mut self, packet: &Packet) -> Option<Datagram> {
-        self.datagrams.get_mut(packet.slot as usize)?.take()
+        match self.cargo.get_mut(packet.slot as usize)?.take()? {
+            Cargo::Datagram(datagram) => Some(*datagram),
+            Cargo::Payload(_) => None,
+        }
+    }
+
+    fn put_cargo(&mut self, packet: &Packet, cargo: Cargo) {
+        let slot = packet.slot as usize;
+        if self.cargo.len() <= slot {
+            self.cargo.resize_with(slot + 1, || None);
+        }
+        self.cargo[slot] = Some(cargo);
+    }
+
+    /// A packet carries this.
+    pub fn set_payload(&mut self, packet: &Packet, payload: Sparse) {
+        if !payload.is_virtual() {
+            self.put_cargo(packet, Cargo::Payload(Box::new(payload)));
+        }
+    }
+
+    /// The segment of a packet, to be changed, and what it carries.
+    pub fn with_payload(&mut self, packet: &Packet) -> (&mut Segment, &Sparse) {
+        let slot = packet.slot as usize;
+        let payload = match self.cargo.get(slot) {
+            Some(Some(Cargo::Payload(payload))) => payload,
+            _ => &NO_PAYLOAD,
+        };
+        (&mut self.slots[slot], payload)
     }
 
     /// The copy of a packet that comes out of a link twice, in a slot of its own; `None` if it comes out once.
@@ -137,17 +177,13 @@ impl Segments {
     #[cold]
     fn copied(&mut self, packet: &mut Packet) -> Option<Packet> {
         packet.twice = false;
-        let (segment, datagram) = (*self.get(packet), self.datagram(packet).cloned());
+        let (segment, cargo) = (*self.get(packet), self.cargo.get(packet.slot as usize).cloned().flatten());
         let copy = self.packet(packet.to, packet.weight, |slot| {
             *slot = segment;
             Some(packet.ecn)
         })?;
-        if let Some(datagram) = datagram {
-            let slot = copy.slot as usize;
-            if self.datagrams.len() <= slot {
-                self.datagrams.resize_with(slot + 1, || None);
-            }
-            self.datagrams[slot] = Some(datagram);
+        if let Some(cargo) = cargo {
+            self.put_cargo(&copy, cargo);
         }
         Some(Packet { slot: copy.slot, ..*packet })
     }
@@ -164,17 +200,11 @@ impl Segments {
         &self.slots[packet.slot as usize]
     }
 
-    /// The segment of a packet, to be changed.
-    #[inline]
-    pub fn get_mut(&mut self, packet: &Packet) -> &mut Segment {
-        &mut self.slots[packet.slot as usize]
-    }
-
     /// Forgets the segment of a packet that has arrived or was dropped.
     #[inline]
     pub fn release(&mut self, packet: Packet) {
-        if let Some(datagram) = self.datagrams.get_mut(packet.slot as usize) {
-            *datagram = None;
+        if let Some(cargo) = self.cargo.get_mut(packet.slot as usize) {
+            *cargo = None;
         }
         self.free.push(packet.slot);
     }

@@ -49,7 +49,8 @@ fn records_cost_what_the_documentation_says() {
     };
     assert_eq!(bytes("pepid"), 4.0 * 1_000_000.0 + 4.0 * 8.0);
     // 1009 records of up to 992 bytes each, and some more where less was there to be read.
-    let least = 4.0 * (1_000_000.0 + 1009.0 * 8.0) + 4.0 * 8.0;
+    // Each flow is announced by 20 bytes and ended by 8; the connection begins with 8.
+    let least = 4.0 * (1_000_000.0 + 1009.0 * 8.0) + 4.0 * (20.0 + 8.0) + 8.0;
     assert!((least..=least + 20.0 * 8.0).contains(&bytes("header")), "{}", bytes("header"));
 }
 
@@ -79,6 +80,53 @@ fn flow_control_by_windows_drops_nothing() {
             shares.collect::<Vec<_>>()
         );
     }
+}
+
+/// A last hop of 1 Mbit/s behind a long hop of 20 Mbit/s and 500 ms: what the far node keeps is bounded by credit, and the server is
+/// held back. Without it, all that the long hop carries piles up there: 337 MB in 150 s.
+#[test]
+fn a_slow_last_hop_holds_back_the_long_hop() {
+    let held = |settings: &str| {
+        let summary = run(&format!(
+            "[run]\nduration = \"150 s\"\nwarmup = \"50 s\"\nseed = 1\n\
+             [[link]]\nname = \"internet\"\nends = [\"server\", \"hub\"]\nrate = \"1 Gbit/s\"\ndelay = \"5 ms\"\n\
+             [[link]]\nname = \"satellite\"\nends = [\"hub\", \"terminal\"]\nrate = \"20 Mbit/s\"\n\
+             delay = \"250 ms\"\nqueue = \"1000 packets\"\n\
+             [[link]]\nname = \"lan\"\nends = [\"terminal\", \"client\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
+             [[flow]]\nfrom = \"server\"\nto = \"client\"\n\
+             [[middlebox]]\nname = \"pep\"\nkind = \"split\"\nat = \"hub\"\npeer = \"terminal\"\n{settings}\n"
+        ));
+        let goodput = summary.flows[0].metrics.get("goodput_bps").unwrap();
+        // 1460 bytes of data in a packet of 1500, or of 1448 with timestamps.
+        assert!((0.94e6..0.98e6).contains(&goodput), "{settings}: {goodput}");
+        of_pep(&summary, "undelivered_max_bytes")
+    };
+    // Two buffers of 1 MB (one at each node), and what the long hop carries until the far node is heard: 2.5 MB in 1 s.
+    let bytes = held("");
+    assert!(bytes < 4.5e6, "{bytes}");
+    let small = held("buffer = \"200 kB\"");
+    assert!(small < 3.0e6, "{small}");
+}
+
+/// Credit does not limit what the last hop carries: the same transfer takes as long as with all the credit that there is.
+#[test]
+fn credit_costs_no_throughput() {
+    let rate = |buffer: &str, last: &str| {
+        let summary = run(&format!(
+            "[run]\nduration = \"100 s\"\nwarmup = \"40 s\"\nseed = 1\n\
+             [[link]]\nname = \"satellite\"\nends = [\"hub\", \"terminal\"]\nrate = \"20 Mbit/s\"\n\
+             delay = \"250 ms\"\nqueue = \"1000 packets\"\n\
+             [[link]]\nname = \"lan\"\nends = [\"terminal\", \"client\"]\nrate = \"{last}\"\ndelay = \"1 ms\"\n\
+             queue = \"100 packets\"\n\
+             [[flow]]\nfrom = \"hub\"\nto = \"client\"\naccess = {{ rate = \"1 Gbit/s\", delay = \"1 ms\" }}\n\
+             [[middlebox]]\nname = \"pep\"\nkind = \"split\"\nat = \"hub\"\npeer = \"terminal\"\nbuffer = \"{buffer}\"\n\
+             long = {{ congestion = \"cubic\" }}"
+        ));
+        summary.flows[0].metrics.get("goodput_bps").unwrap()
+    };
+    // 15 Mbit/s over 500 ms are 940 kB: far more than the first window of credit.
+    let narrow = rate("100 kB", "15 Mbit/s");
+    assert!(narrow > 0.9 * rate("10 MB", "15 Mbit/s"), "{narrow}");
 }
 
 /// Without the proxy's acknowledgements nothing is at stake; with them, what it holds when it breaks down is lost and counted.

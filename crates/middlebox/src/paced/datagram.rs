@@ -31,8 +31,8 @@ pub const ITEM_HEADER: u32 = 24;
 /// The same of a parity.
 pub const PARITY_HEADER: u32 = 18;
 
-/// Identifies a connection to the other end: its number, direction and ports, and whether it began established. Addresses
-/// follow from the number, which both ends share. The protocol does not interpret it.
+/// Identifies a connection to the other end: addresses and ports of its hosts ([`Ends`](crate::Ends), IPv4). The protocol does not
+/// interpret it.
 pub type Key = [u8; 12];
 
 /// One thing that the surrogate tells the pseudo proxy, exactly once.
@@ -234,7 +234,12 @@ impl<D: Data> Datagram<D> {
             }
     }
 
-    /// Appends the payload of its UDP packet. Data of which only the length is known are zeros.
+    /// Bytes of the payload of its UDP packet.
+    pub fn payload_len(&self) -> u32 {
+        self.wire_len() - UDP_HEADER
+    }
+
+    /// Appends the payload of its UDP packet, up to where only the length of data is known.
     pub fn encode(&self, key: &[u8; 16], out: &mut Vec<u8>) {
         let start = out.len();
         let (kind, index, number) = match &self.content {
@@ -252,12 +257,10 @@ impl<D: Data> Datagram<D> {
                 out.extend_from_slice(&item.stream().to_be_bytes());
                 out.extend_from_slice(&item.position().to_be_bytes());
                 out.extend_from_slice(item.bytes());
-                out.resize(start + (ITEM_HEADER + item.payload()) as usize, 0);
             }
-            Content::Parity { items, parities, symbol, beyond, .. } => {
+            Content::Parity { items, parities, symbol, .. } => {
                 out.extend_from_slice(&[*items, *parities]);
                 out.extend_from_slice(symbol);
-                out.resize(out.len() + *beyond as usize, 0);
             }
             Content::Probe { .. } => {}
         }
@@ -265,11 +268,20 @@ impl<D: Data> Datagram<D> {
         out[start + 4..start + 8].copy_from_slice(&tag);
     }
 
-    /// Reads the payload of a UDP packet. Serial, number and positions are their lower halves: see [`unwrap`].
+    /// Reads the payload of a UDP packet. Serial, number and positions are their lower halves: see [`expand`].
     ///
     /// # Errors
     /// If it is no such datagram, or not one of the key.
     pub fn decode(key: &[u8; 16], bytes: &[u8]) -> Result<Self, DatagramError> {
+        Self::decode_front(key, bytes.len() as u32, bytes)
+    }
+
+    /// The same of a payload of `len` bytes, of which only those in front are known.
+    ///
+    /// # Errors
+    /// If it is no such datagram, or not one of the key.
+    pub fn decode_front(key: &[u8; 16], len: u32, bytes: &[u8]) -> Result<Self, DatagramError> {
+        let beyond = (len as usize).checked_sub(bytes.len()).ok_or(DatagramError::Cut(bytes.len()))? as u32;
         let cut = DatagramError::Cut(bytes.len());
         let (head, body) = bytes.split_at_checked(COMMON).ok_or(cut)?;
         if tag(key, bytes) != head[4..8] {
@@ -288,7 +300,7 @@ impl<D: Data> Datagram<D> {
                     kind,
                     u32::from_be_bytes(stream),
                     u32::from_be_bytes(position),
-                    data.len() as u32,
+                    data.len() as u32 + beyond,
                     data,
                 );
                 Content::Item { number, item: item.ok_or(wrong)? }
@@ -299,9 +311,9 @@ impl<D: Data> Datagram<D> {
                     return Err(wrong);
                 }
                 let (items, parities, symbol) = (*items, *parities, symbol.to_vec());
-                Content::Parity { first: number, items, parities, index, symbol, beyond: 0 }
+                Content::Parity { first: number, items, parities, index, symbol, beyond }
             }
-            7 if index == 0 && body.is_empty() => Content::Probe { next: number },
+            7 if index == 0 && body.is_empty() && beyond == 0 => Content::Probe { next: number },
             _ => return Err(wrong),
         };
         Ok(Datagram { session: u16::from_be_bytes([head[2], head[3]]), serial: word(8), content })

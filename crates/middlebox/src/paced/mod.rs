@@ -11,7 +11,7 @@
 //! * [`message`]: what crosses the thin line: reports of what has come, data and openings of the client's hosts
 //! * [`sender`]: numbers, pace, delay loop; [`receiver`]: order, reports. Both know nothing of TCP or of middleboxes, and carry bytes as
 //!   well as lengths: the same machines run on real packets.
-//! * [`PacedHop`]: both, with the connections to hosts around them
+//! * [`Surrogate`] and [`PseudoProxy`]: the two nodes, with the connections to hosts around them; [`paced_hop`] puts both into one world
 //!
 //! **Keeps:** every byte once and in order to the right host; half-close; resets; flow control: a slow host's data waits at the pseudo
 //! proxy up to `buffer`, then at the hub in the receive buffer of the other host's connection, whose window closes.
@@ -21,13 +21,67 @@
 //!
 //! After [`fail`](crate::Middlebox::fail) every connection is unknown: hosts that send are answered with a reset.
 
+mod client;
 pub mod datagram;
 pub mod erasure;
-mod hop;
+mod half;
+mod hub;
 pub mod message;
 pub mod receiver;
 pub mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use hop::{Control, PacedHop, Settings};
+pub use client::PseudoProxy;
+pub use half::Control;
+pub use hub::Surrogate;
+
+use crate::Payload;
+use crate::base::counters;
+use crate::nodes::{ByNumber, TwoNodes};
+use crate::split::Plans;
+use longhaul_path::Random;
+use longhaul_units::Duration;
+
+/// Everything that can be set.
+#[derive(Clone)]
+pub struct Settings {
+    /// The surrogate.
+    pub sender: sender::Settings,
+    /// The pseudo proxy.
+    pub receiver: receiver::Settings,
+    /// The connection between them.
+    pub control: Control,
+    /// The hub ends a session whose pseudo proxy has been silent for so long; a third of it in silence, and the proxy says that it is
+    /// alive. `None`: never.
+    pub silence: Option<Duration>,
+    /// Number of the datagrams' tunnel among the connections; the control connection has the next one.
+    pub first_number: u32,
+}
+
+counters! {
+    /// What both nodes count, each its own.
+    struct Counts {
+        lost_acknowledged_bytes,
+        paced_items,
+        paced_lost,
+        paced_expired,
+        paced_parities,
+        paced_probes,
+        paced_restored,
+        paced_duplicates,
+        paced_tossed,
+        reports,
+        control_bytes,
+        sessions_ended,
+    }
+}
+
+/// Both nodes in one world. `randoms` are for initial sequence numbers, and the first for the datagrams' key.
+pub fn paced_hop<P: Payload>(plans: &Plans, settings: &Settings, randoms: [Random; 2]) -> TwoNodes<P> {
+    let [mut first, second] = randoms;
+    let key = (u128::from(first.bits()) << 64 | u128::from(first.bits())).to_be_bytes();
+    let hub = Surrogate::new(plans.clone(), settings, key, Box::new(ByNumber), first);
+    let client = PseudoProxy::new(plans.clone(), settings, key, Box::new(ByNumber), second);
+    TwoNodes::of_proxy([Box::new(hub), Box::new(client)], true)
+}

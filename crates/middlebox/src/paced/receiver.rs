@@ -196,8 +196,8 @@ impl<D: Data> Receiver<D> {
     }
 
     /// The payload of a UDP packet has come. What is no datagram of the key is tossed.
-    pub fn handle_bytes(&mut self, now: Instant, key: &[u8; 16], bytes: &[u8]) {
-        match Datagram::decode(key, bytes) {
+    pub fn handle_payload(&mut self, now: Instant, key: &[u8; 16], payload: &D) {
+        match Datagram::decode_front(key, payload.len(), payload.bytes()) {
             Ok(datagram) => self.handle(now, datagram),
             Err(_) => self.counts.tossed += 1,
         }

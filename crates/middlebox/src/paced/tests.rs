@@ -165,7 +165,7 @@ impl Pair {
         self.now = self.now.max(next);
         while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= self.now) {
             let bytes = entry.remove();
-            self.receiver.handle_bytes(self.now, &KEY, &bytes);
+            self.receiver.handle_payload(self.now, &KEY, &bytes.into());
         }
         while let Some(entry) = self.line.first_entry().filter(|entry| entry.key().0 <= self.now) {
             self.inbox.push(&entry.remove());
@@ -540,7 +540,7 @@ proptest! {
             let mut bytes = vec![kind, 0, 0, 0, 0, 0, 0, 0];
             bytes.extend(body);
             super::datagram::retag(&KEY, &mut bytes);
-            receiver.handle_bytes(at(n as u64), &KEY, &bytes);
+            receiver.handle_payload(at(n as u64), &KEY, &bytes.into());
             receiver.poll_report(at(n as u64));
         }
         while receiver.poll_delivery().is_some() {}

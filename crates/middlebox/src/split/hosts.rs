@@ -5,6 +5,7 @@ use super::local::{Broken, Local};
 use super::{Plans, Side};
 use crate::base::counters;
 use crate::levels::Levels;
+use crate::nodes::Account;
 use crate::{Direction, Payload};
 use longhaul_path::Random;
 use longhaul_segment::{Flags, Segment, SeqNumber};
@@ -102,27 +103,41 @@ pub(crate) fn ports_to_sender(segment: &Segment) -> Ports {
 }
 
 /// Bytes that one host has sent and the other has not acknowledged.
-fn undelivered_from<P: Payload>(from: Option<&Local<P>>, to: Option<&Local<P>>) -> u64 {
-    let received = from.map_or(0, |local| local.connection.received_bytes());
-    let acked = to.map_or(0, |local| local.connection.acked_bytes());
-    received.saturating_sub(acked)
+fn undelivered_from(from: Option<Account>, to: Option<Account>) -> u64 {
+    let received = from.map_or(0, |account| account.received);
+    received.saturating_sub(to.map_or(0, |account| account.acked))
+}
+
+/// Leaves out the connection that has the number of a newer one.
+fn of_one_stream(accounts: [Option<Account>; 2]) -> [Option<Account>; 2] {
+    match accounts {
+        [Some(one), Some(other)] if one.stream != other.stream => {
+            accounts.map(|account| account.filter(|account| !account.over))
+        }
+        accounts => accounts,
+    }
 }
 
 /// Bytes that either host has sent and the other has not acknowledged; nothing is under way any more on a broken connection.
-pub(crate) fn undelivered<P: Payload>(one: Option<&Local<P>>, other: Option<&Local<P>>) -> u64 {
-    if [one, other].into_iter().flatten().any(|local| local.broken) {
+pub(crate) fn undelivered(accounts: [Option<Account>; 2]) -> u64 {
+    if accounts.iter().flatten().any(|account| account.broken) {
         return 0;
     }
+    let [one, other] = of_one_stream(accounts);
     undelivered_from(one, other) + undelivered_from(other, one)
 }
 
-/// Acknowledged bytes that are lost because the connection of one host has ended before its time.
-pub(crate) fn lost<P: Payload>(why: Broken, broken: Option<&Local<P>>, other: Option<&Local<P>>) -> u64 {
+/// Acknowledged bytes that are lost because the connection of one host, the first, has ended before its time.
+pub(crate) fn lost(why: Broken, accounts: [Option<Account>; 2]) -> u64 {
+    let [broken, other] = of_one_stream(accounts);
     let to_it = undelivered_from(other, broken);
     match why {
         // A host that resets gives up what it had sent; one that is silent does not.
         Broken::Reset => to_it,
         Broken::TimedOut => to_it + undelivered_from(broken, other),
+        // Either node finds out: what the first has counted is no longer under way.
+        Broken::Hop if other.is_some_and(|other| other.broken) => 0,
+        Broken::Hop => to_it + undelivered_from(broken, other),
     }
 }
 

@@ -1,18 +1,21 @@
 //! A connection between the split and a host: to the host it is the other host.
 
 use super::Side;
+use crate::nodes::Account;
 use crate::{Carrier, Direction, Payload};
 use longhaul_segment::{Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, Ports, State};
 use longhaul_units::Instant;
 
-/// Why a connection has ended before its time.
+/// Why a connection to a host has ended before its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Broken {
+pub enum Broken {
     /// The host reset it.
     Reset,
     /// The host does not answer.
     TimedOut,
+    /// What leads to the other node does not work any more.
+    Hop,
 }
 
 pub(crate) struct Local<P: Payload> {
@@ -98,6 +101,16 @@ impl<P: Payload> Local<P> {
     /// True if its host's data has all been read and no more will come, which the other host is still to be told.
     pub fn has_end_to_pass(&self) -> bool {
         self.finished && !self.end_passed && self.connection.readable() == 0
+    }
+    /// What it has done, for one who observes both ends.
+    pub fn account(&self, stream: u32) -> Account {
+        Account {
+            stream,
+            received: self.connection.received_bytes(),
+            acked: self.connection.acked_bytes(),
+            broken: self.broken,
+            over: self.is_over(),
+        }
     }
     pub fn is_closed(&self) -> bool {
         self.connection.state() == State::Closed

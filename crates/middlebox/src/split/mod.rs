@@ -1,8 +1,9 @@
 //! Split connections: a proxy ends the connection of each host and has connections of its own beyond.
 //!
 //! * [`SingleSplit`] stands at one node, as I-TCP and PEPsal do: host, proxy, host.
-//! * [`DistributedSplit`] stands at two, at the ends of a long hop: host, split start, split end, host. The flows share one
-//!   connection over the long hop, or several, or have one each ("A split connection PEP in ns-2", Innsbruck, 2009).
+//! * [`SplitNode`]s stand at two, at the ends of a long hop: host, split start, split end, host. The flows share one
+//!   connection over the long hop, or several, or have one each ("A split connection PEP in ns-2", Innsbruck, 2009). Each is a value of
+//!   its own, and learns of the other what is in the packets of the long hop.
 //!
 //! Hosts are answered with the address of the other host, so that they notice nothing; the paper's hosts address the PEP.
 //!
@@ -18,17 +19,24 @@
 //! After [`fail`](crate::Middlebox::fail) every connection is unknown: hosts that send are answered with a reset, new
 //! connections are refused, and the long hop is silent.
 
-mod distributed;
-mod half;
+mod counts;
+pub mod flow;
 pub(crate) mod hosts;
-pub(crate) mod local;
+pub mod local;
 mod local_queue;
+mod long_end;
+mod node;
 pub mod record;
+mod settings;
 mod single;
 
-pub use distributed::{DistributedSplit, FlowControl, LongHop};
 pub use local_queue::LocalQueueSettings;
+pub use node::SplitNode;
+pub use settings::{FlowControl, LongHop};
 pub use single::SingleSplit;
+
+use crate::Payload;
+use crate::nodes::{ByNumber, Node, TwoNodes};
 
 use longhaul_cc::CongestionControl;
 use longhaul_tcp::Config;
@@ -76,3 +84,18 @@ impl Plans {
 /// Unsent data that the proxy keeps ready at a connection, in segments: enough that it never waits for more, and little, so
 /// that data waits where flow control sees it.
 const READY_SEGMENTS: u64 = 2;
+
+/// Both nodes in one world.
+pub fn distributed_split<P: Payload>(
+    plans: &Plans,
+    long_hop: &LongHop,
+    control: FlowControl,
+    seed: u64,
+    name: &str,
+) -> TwoNodes<P> {
+    let node = |side| -> Box<dyn Node<P>> {
+        let (plans, long_hop) = (plans.clone(), long_hop.clone());
+        Box::new(SplitNode::new(side, plans, long_hop, control, Box::new(ByNumber), seed, name))
+    };
+    TwoNodes::of_proxy([node(0), node(1)], matches!(control, FlowControl::LocalQueue(_)))
+}

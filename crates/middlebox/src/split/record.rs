@@ -1,19 +1,47 @@
-//! What goes over the long hop: records, each of one flow, in one byte stream.
+//! What goes over the long hop: records, each of one stream (one connection of a host), in one byte stream.
 //!
-//! On the wire a record is a header of 8 bytes (flow 4, kind 1, length 3, most significant first) and its data: 0.8 % more
-//! for records of 1000 bytes. The paper's `pepid` is a field in the packet that takes no room: then only the rare records
-//! without data (open, close, reset) take 8 bytes, since what takes none could not be seen to arrive.
+//! A record is a header of 8 bytes (stream 4, kind 1, length 3, most significant first) and what belongs to it:
 //!
-//! Where payload is only a length, a `RecordLine` carries the records from one end to the other: a record can be taken
-//! there once all its bytes have arrived, as if it was read from them.
+//! | kind | stream | content |
+//! |---|---|---|
+//! | 1 open | the opener's number: even from the first node, odd from the second; with the highest bit if there was no handshake | the hosts ([`Ends`](crate::Ends)) |
+//! | 2 data | | the host's bytes |
+//! | 3 close | | nothing: the host has no more data |
+//! | 4 reset | | nothing: the connection has ended before its time |
+//! | 5 hello | `L`, `H`, version 1 | nothing; each end begins with it |
+//! | 6 credit | | position 8: so many bytes of the stream may be sent, from its first on |
+//! | 7 blocked | | nothing: credit is used up, and there is more to send |
+//!
+//! Headers are 0.8 % more for records of 1000 bytes. The paper's `pepid` is a field in the packet that takes no room: then only the rare
+//! records without data take 8 bytes, since what takes none could not be seen to arrive.
 
-use crate::Data;
-use std::collections::VecDeque;
+use crate::Direction;
 
 /// Bytes of a record's header.
 pub const HEADER: u32 = 8;
 /// The largest length that a record can have.
 pub const MOST_DATA: u64 = (1 << 24) - 1;
+
+/// What each end of a connection begins with, in the place of a stream's number: the version is the lower half.
+pub const HELLO: u32 = u32::from_be_bytes([b'L', b'H', 0, 1]);
+/// Streams of connections that are established from the start: this, and their number.
+pub const ESTABLISHED: u32 = 1 << 31;
+/// The same, where the hosts of the first node are passive openers.
+pub const REVERSE: u32 = 1 << 30;
+
+/// The stream of a connection that is established from the start, at whichever node (`side` 0 or 1) a packet of its host is seen
+/// first, and which way that goes.
+pub(crate) fn established_stream(side: usize, number: u32, from_host: Direction) -> u32 {
+    let first_is_active = (from_host == Direction::Forward) == (side == 0);
+    ESTABLISHED | if first_is_active { 0 } else { REVERSE } | number
+}
+
+/// Which way packets of a node go to its host, of a stream that the other node has opened. A host that opens a connection with a
+/// handshake is the active one, and at the other node.
+pub(crate) fn towards_host(side: usize, stream: u32) -> Direction {
+    let is_active = stream & ESTABLISHED != 0 && (side == 0) == (stream & REVERSE == 0);
+    if is_active { Direction::Reverse } else { Direction::Forward }
+}
 
 /// What a record says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,13 +55,19 @@ pub enum RecordKind {
     Close = 3,
     /// A connection has ended before its time.
     Reset = 4,
+    /// A connection over the long hop begins.
+    Hello = 5,
+    /// So much may be sent of a stream.
+    Credit = 6,
+    /// There is more to send of a stream than credit allows.
+    Blocked = 7,
 }
 
 /// A record's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Number of the flow, the same at both ends.
-    pub flow: u32,
+    /// Number of the stream, the same at both ends.
+    pub stream: u32,
     /// What it says.
     pub kind: RecordKind,
     /// Bytes of data that follow, at most [`MOST_DATA`].
@@ -43,22 +77,25 @@ pub struct Record {
 impl Record {
     /// The header's bytes.
     pub fn encode(&self) -> [u8; HEADER as usize] {
-        let flow = self.flow.to_be_bytes();
+        let stream = self.stream.to_be_bytes();
         let len = self.len.to_be_bytes();
-        [flow[0], flow[1], flow[2], flow[3], self.kind as u8, len[1], len[2], len[3]]
+        [stream[0], stream[1], stream[2], stream[3], self.kind as u8, len[1], len[2], len[3]]
     }
     /// Reads a header; `None` if it is of no known kind.
     pub fn decode(bytes: [u8; HEADER as usize]) -> Option<Record> {
-        let [f0, f1, f2, f3, kind, l1, l2, l3] = bytes;
+        let [s0, s1, s2, s3, kind, l1, l2, l3] = bytes;
         let kind = match kind {
             1 => RecordKind::Open,
             2 => RecordKind::Data,
             3 => RecordKind::Close,
             4 => RecordKind::Reset,
+            5 => RecordKind::Hello,
+            6 => RecordKind::Credit,
+            7 => RecordKind::Blocked,
             _ => return None,
         };
         Some(Record {
-            flow: u32::from_be_bytes([f0, f1, f2, f3]),
+            stream: u32::from_be_bytes([s0, s1, s2, s3]),
             kind,
             len: u32::from_be_bytes([0, l1, l2, l3]),
         })
@@ -76,16 +113,12 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// Bytes of the header before a record's data.
-    fn header_len(self, record: &Record) -> u32 {
-        match (self, record.kind) {
+    /// Bytes that a record takes in the stream before its data.
+    pub fn header_len(self, kind: RecordKind) -> u32 {
+        match (self, kind) {
             (Framing::Field, RecordKind::Data) => 0,
             _ => HEADER,
         }
-    }
-    /// What is written before a record's data.
-    pub fn header<D: Data>(self, record: &Record) -> D {
-        D::of(self.header_len(record), &record.encode())
     }
     /// The most data of a record that fits a segment of so many bytes.
     pub fn most_data(self, segment: u64) -> u64 {
@@ -93,43 +126,6 @@ impl Framing {
             Framing::Header => segment.saturating_sub(u64::from(HEADER)).max(1),
             Framing::Field => segment,
         }
-    }
-    /// The data of a record, of what was written of it.
-    pub fn decode<D: Data>(self, record: &Record, written: D) -> D {
-        let header = self.header_len(record);
-        // What the other end has written is what this end knows of it.
-        debug_assert!(!D::IS_REAL || header == 0 || written.bytes().starts_with(&record.encode()));
-        written.without(header)
-    }
-    /// Bytes that a record takes in the stream.
-    pub fn wire_len(self, record: &Record) -> u64 {
-        u64::from(self.header_len(record)) + u64::from(record.len)
-    }
-}
-
-/// Records on their way over one connection in one direction.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RecordLine {
-    /// Each with its end in the stream.
-    records: VecDeque<(u64, Record)>,
-    written: u64,
-}
-
-impl RecordLine {
-    /// A record is written. Returns its bytes in the stream.
-    pub fn push(&mut self, record: Record, framing: Framing) -> u64 {
-        let bytes = framing.wire_len(&record);
-        self.written += bytes;
-        self.records.push_back((self.written, record));
-        bytes
-    }
-    /// The next record, if all of it is among the first `received` bytes of the stream.
-    pub fn next(&self, received: u64) -> Option<Record> {
-        self.records.front().filter(|(end, _)| *end <= received).map(|(_, record)| *record)
-    }
-    /// The next record has been dealt with.
-    pub fn pop(&mut self) {
-        self.records.pop_front();
     }
 }
 
@@ -140,36 +136,24 @@ mod tests {
 
     #[test]
     fn a_header_has_eight_bytes() {
-        let record = Record { flow: 0x0102_0304, kind: RecordKind::Data, len: 1000 };
+        let record = Record { stream: 0x0102_0304, kind: RecordKind::Data, len: 1000 };
         assert_eq!(record.encode(), [1, 2, 3, 4, 2, 0, 3, 0xe8]);
-        assert_eq!(Framing::Header.wire_len(&record), 1008);
-        assert_eq!(Framing::Field.wire_len(&record), 1000);
-        let close = Record { kind: RecordKind::Close, len: 0, ..record };
-        assert_eq!(Framing::Field.wire_len(&close), 8);
-    }
-
-    #[test]
-    fn a_record_can_be_taken_when_all_of_it_has_arrived() {
-        let mut line = RecordLine::default();
-        let data = |flow| Record { flow, kind: RecordKind::Data, len: 100 };
-        assert_eq!(line.push(data(1), Framing::Header), 108);
-        assert_eq!(line.push(data(2), Framing::Header), 108);
-        assert_eq!(line.next(107), None);
-        assert_eq!(line.next(108), Some(data(1)));
-        line.pop();
-        assert_eq!(line.next(215), None);
-        assert_eq!(line.next(216), Some(data(2)));
+        assert_eq!(Framing::Header.header_len(RecordKind::Data), 8);
+        assert_eq!(Framing::Field.header_len(RecordKind::Data), 0);
+        assert_eq!(Framing::Field.header_len(RecordKind::Close), 8);
+        let hello = Record { stream: HELLO, kind: RecordKind::Hello, len: 0 };
+        assert_eq!(hello.encode(), [b'L', b'H', 0, 1, 5, 0, 0, 0]);
     }
 
     proptest! {
         #[test]
-        fn headers_survive(flow: u32, kind in 0u8..6, len in 0u32..1 << 24) {
-            let bytes = |kind: RecordKind| Record { flow, kind, len }.encode();
+        fn headers_survive(stream: u32, kind in 0u8..9, len in 0u32..1 << 24) {
+            let bytes = |kind: RecordKind| Record { stream, kind, len }.encode();
             let mut header = bytes(RecordKind::Open);
             header[4] = kind;
             match Record::decode(header) {
                 Some(record) => prop_assert_eq!(record.encode(), header),
-                None => prop_assert!(kind == 0 || kind == 5),
+                None => prop_assert!(kind == 0 || kind > 7),
             }
         }
     }

@@ -15,7 +15,7 @@ use longhaul_units::Instant;
 use std::collections::VecDeque;
 
 /// A split connection proxy at one node.
-pub struct SingleSplit<P: Payload = ()> {
+pub struct SingleSplit<P: Payload = crate::Sparse> {
     hosts: Hosts,
     pairs: Table<Pair<P>>,
     /// Pairs that are to be asked for packets.
@@ -81,14 +81,13 @@ impl<P: Payload> Pair<P> {
         if self.ends[1 - end].broken {
             return 0;
         }
-        let lost = hosts::lost(why, Some(&self.ends[end]), Some(&self.ends[1 - end]));
+        let lost = hosts::lost(why, [end, 1 - end].map(|end| Some(self.ends[end].account(0))));
         self.ends[1 - end].break_off();
         lost
     }
 
     fn undelivered(&self) -> u64 {
-        let [near, far] = &self.ends;
-        hosts::undelivered(Some(near), Some(far))
+        hosts::undelivered(self.ends.each_ref().map(|end| Some(end.account(0))))
     }
 }
 

@@ -5,7 +5,7 @@
 use longhaul_cc::{Algorithm, CongestionControl, InitialWindow, Setup, SlowStartKind};
 use longhaul_middlebox::paced::{self, erasure::Code};
 use longhaul_middlebox::split::{Plan, Plans, Side};
-use longhaul_middlebox::{AckCompaction, Base, Carrier, Departure, Direction, Middlebox, Passing, Verdict};
+use longhaul_middlebox::{Base, Carrier, Departure, Direction, Middlebox, Passing, TwoNodes, Verdict};
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, Ports, Reading, State};
 use longhaul_units::{Duration, Instant, Rate};
@@ -377,7 +377,7 @@ pub fn hosts(number: u32, config: &Config) -> Hosts {
 }
 
 /// Packets the other way do not meet an ACK compactor, which has this number for its tunnel.
-pub struct OneWay(pub AckCompaction<Bytes>, pub u32);
+pub struct OneWay(pub TwoNodes<Bytes>, pub u32);
 
 impl Middlebox<Bytes> for OneWay {
     fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, Bytes>) -> Verdict {
