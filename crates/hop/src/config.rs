@@ -2,6 +2,7 @@
 
 use longhaul_units::{Duration, Rate};
 use std::net::SocketAddr;
+#[cfg(feature = "tls")]
 use std::sync::Arc;
 
 /// Which end of the hop a node is.

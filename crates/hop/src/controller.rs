@@ -1,7 +1,25 @@
 //! The rate controller: a value of its own, without clock and socket.
+//!
+//! It paces exactly at a rate that is known from the start: configured, remembered or asked for by the peer. It changes the
+//! rate only for what the *link* shows:
+//!
+//! * **Queueing delay.** While packets that left at full rate wait longer than [`QUEUE_HIGH`], the link is busy without a break,
+//!   and what it delivers then is its capacity. The rate falls to that, and nothing leaves until the queue is gone.
+//! * **Trains.** While there is always something to send, now and then a train of packets leaves a quarter faster for a tenth
+//!   of a second, and then as much slower. If the last packets of the train waited no longer than those before it, the link has
+//!   more, and the rate rises; if they waited in part, the share gives the capacity.
+//! * **Loss.** Random loss does not depend on the rate; overload's does. If more is lost than what is known to be random, the
+//!   rate is lowered for a round trip. If the loss goes with it, it was overload, and the rate stays at what was delivered.
 
 use crate::config::{LEAST_RATE, MOST_RATE, Remembered, Share};
+use history::History;
 use longhaul_units::{Duration, Instant, Rate, Size};
+use loss::LossMeter;
+
+mod history;
+mod loss;
+#[cfg(test)]
+mod tests;
 
 /// What a controller begins with.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +53,40 @@ pub enum Allowance {
 const LATE: Duration = Duration::from_millis(2);
 /// Packets leave together that would leave within this time.
 const TOGETHER: Duration = Duration::from_micros(1000);
+/// Waiting time in the link's queue that means overload.
+///
+/// More than the 40 ms for which a peer may hold back an ACK.
+const QUEUE_HIGH: Duration = Duration::from_millis(55);
+/// Waiting time from which on the link was busy without a break.
+const QUEUE_LOW: Duration = Duration::from_millis(8);
+/// For so long packets must have waited, and delivery is measured over that much at least.
+const BUSY: Duration = Duration::from_millis(60);
+/// Share of the capacity at which is sent after overload, in thousandths: the queue stays away.
+const HEADROOM: u64 = 985;
+/// Packets are in flight for a round trip and this time, in which ACKs are held back and packets wait.
+const SLACK: Duration = Duration::from_millis(100);
+/// The same while a queue is drained.
+const DRAIN_SLACK: Duration = Duration::from_millis(4);
+/// A train takes that long, and its packets leave faster by the gain in percent.
+const TRAIN: Duration = Duration::from_millis(100);
+const GAIN: u64 = 25;
+/// Without an ACK for so long beyond a round trip, there is an outage.
+const SILENCE: Duration = Duration::from_millis(300);
+/// In an outage a packet leaves now and then, to find its end.
+const OUTAGE_PROBE: Duration = Duration::from_millis(100);
+/// Share of the pace at which packets leave that exceed what may be in flight, in percent.
+const TRICKLE: u64 = 2;
+
+/// Where a train is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Train {
+    /// None; the next leaves then, if there is enough to send.
+    Next(Instant),
+    /// It leaves since then.
+    Leaving(Instant),
+    /// It left at that time, and its ACKs are waited for.
+    Left(Instant),
+}
 
 /// The controller.
 #[derive(Clone, Debug)]
@@ -42,22 +94,41 @@ pub struct RateController {
     settings: Settings,
     rate: Rate,
     next: Instant,
-    rtt: Duration,
-    base: Duration,
+    last_sent: Instant,
+    /// The last ACK, or later the first packet in flight.
+    waits_since: Instant,
     in_flight: u64,
+    history: History,
+    loss: LossMeter,
+    /// The queue is drained: less may be in flight.
+    draining: bool,
+    /// Packets sent before this left under an older rate, and show nothing about the present one.
+    since: Instant,
+    train: Train,
+    train_pause: Duration,
+    /// The newest packet of the ACK that is being reported.
+    newest: Option<Instant>,
+    overloads: u64,
 }
 
 impl RateController {
     /// A controller that has sent nothing.
     pub fn new(settings: Settings) -> Self {
-        let rate = clamp(settings.start, settings.most);
         RateController {
             settings,
-            rate,
+            rate: clamp(settings.start, settings.most),
             next: Instant::ZERO,
-            rtt: settings.rtt,
-            base: Duration::MAX,
+            last_sent: Instant::ZERO,
+            waits_since: Instant::ZERO,
             in_flight: 0,
+            history: History::default(),
+            loss: LossMeter::new(settings.remembered),
+            draining: false,
+            since: Instant::ZERO,
+            train: Train::Next(Instant::ZERO),
+            train_pause: Duration::ZERO,
+            newest: None,
+            overloads: 0,
         }
     }
 
@@ -73,18 +144,37 @@ impl RateController {
 
     /// Round trip of the newest acknowledged packet.
     pub fn rtt(&self) -> Duration {
-        self.rtt
+        self.history.latest_rtt().unwrap_or(self.settings.rtt)
     }
 
     /// Round trip without queues.
     pub fn base_rtt(&self) -> Duration {
-        if self.base == Duration::MAX { self.settings.rtt } else { self.base }
+        self.history.base_rtt().unwrap_or(self.settings.rtt)
     }
 
-    /// What to keep for the next connection.
+    /// Share of packets lost without overload, 0 to 1.
+    pub fn random_loss(&self) -> f64 {
+        self.loss.random()
+    }
+
+    /// Mean number of packets lost in a row.
+    pub fn burst(&self) -> f64 {
+        self.loss.burst()
+    }
+
+    /// Times that the rate was cut.
+    pub fn overloads(&self) -> u64 {
+        self.overloads
+    }
+
+    /// What to keep for the next connection; `None` before something was measured.
     pub fn remembered(&self) -> Option<Remembered> {
-        let measured = self.base < Duration::MAX;
-        measured.then_some(Remembered { rate: self.rate, rtt: self.base, loss_ppm: 0, burst_permille: 1000 })
+        Some(Remembered {
+            rate: self.rate,
+            rtt: self.history.base_rtt()?,
+            loss_ppm: (self.loss.random() * 1e6) as u32,
+            burst_permille: (self.loss.burst() * 1e3) as u32,
+        })
     }
 
     /// Bytes in flight.
@@ -92,36 +182,234 @@ impl RateController {
         self.in_flight
     }
 
+    fn packet(&self) -> u64 {
+        u64::from(self.settings.mtu) + u64::from(self.settings.headers)
+    }
+
+    /// Most bytes in flight.
+    fn cap(&self) -> u64 {
+        let slack = if self.draining { DRAIN_SLACK } else { SLACK };
+        self.rate.bytes_in(self.base_rtt() + slack).as_bytes().max(4 * self.packet())
+    }
+
+    /// When an outage is to be supposed if no ACK comes before: packets are in flight, and nothing was acknowledged for longer
+    /// than a round trip.
+    pub fn silent_from(&self) -> Option<Instant> {
+        (self.in_flight > 0).then(|| self.waits_since + self.rtt() + SILENCE)
+    }
+
+    fn is_silent(&self, now: Instant) -> bool {
+        self.silent_from().is_some_and(|from| from <= now)
+    }
+
     /// What may leave now, at most `most` packets.
-    pub fn allowance(&self, now: Instant, most: usize) -> Allowance {
+    pub fn allowance(&mut self, now: Instant, most: usize) -> Allowance {
         if self.next > now {
             return Allowance::Until(self.next);
         }
-        let packet = u64::from(self.settings.mtu) + u64::from(self.settings.headers);
-        let together = self.rate.bytes_in(TOGETHER).as_bytes() / packet;
-        Allowance::Packets((together as usize).clamp(1, most.max(1)))
+        let free = self.cap().saturating_sub(self.in_flight) / self.packet();
+        if free == 0 && self.history.base_rtt().is_some() {
+            let slow = Rate::from_bps(self.rate.as_bps() * TRICKLE / 100);
+            let pause = slow.transmission_time(Size::from_bytes(self.packet()));
+            let pause = if self.is_silent(now) { OUTAGE_PROBE } else { pause.min(OUTAGE_PROBE) };
+            let release = self.last_sent + pause;
+            return if release > now { Allowance::Until(release) } else { Allowance::Packets(1) };
+        }
+        let together = self.rate.bytes_in(TOGETHER).as_bytes() / self.packet();
+        Allowance::Packets((together.min(free.max(1)) as usize).clamp(1, most.max(1)))
     }
 
-    /// Packets left, with so much UDP payload in all.
-    pub fn on_sent(&mut self, now: Instant, bytes: u64, packets: u64) {
+    /// Packets left, with so much UDP payload in all; packets that have nothing but ACKs are not in flight.
+    pub fn on_sent(&mut self, now: Instant, bytes: u64, packets: u64, in_flight: bool) {
         let wire = bytes + packets * u64::from(self.settings.headers);
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(LATE.as_nanos()));
-        self.next = self.next.max(earliest) + self.rate.transmission_time(Size::from_bytes(wire));
+        let pace = self.pace(now);
+        self.next = self.next.max(earliest) + pace.transmission_time(Size::from_bytes(wire));
+        self.last_sent = now;
+        if in_flight {
+            if self.in_flight == 0 {
+                self.waits_since = now;
+            }
+            self.in_flight += bytes;
+        }
+        self.history.sent(now, wire);
+    }
+
+    /// The rate at which packets leave at this moment, trains included.
+    fn pace(&mut self, now: Instant) -> Rate {
+        let by = |percent: u64| Rate::from_bps(self.rate.as_bps() * percent / 100);
+        let time = self.train_time();
+        match self.train {
+            Train::Leaving(since) if now < since + time => by(100 + GAIN),
+            // As much slower afterwards: a link that has no more is left with no queue.
+            Train::Leaving(since) if now < since + time + time => by(100 - GAIN),
+            Train::Leaving(since) => {
+                self.train = Train::Left(since);
+                self.rate
+            }
+            _ => self.rate,
+        }
+    }
+
+    /// Nothing is left to send although more may leave.
+    pub fn on_app_limited(&mut self, _now: Instant) {
+        if let Train::Leaving(_) = self.train {
+            // It is not one.
+            self.train = Train::Next(self.last_sent + self.base_rtt());
+        }
     }
 
     /// A packet was acknowledged.
-    pub fn on_ack(&mut self, now: Instant, sent: Instant, _bytes: u64) {
-        self.rtt = now.since(sent);
-        self.base = self.base.min(self.rtt);
+    pub fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64) {
+        self.newest = Some(self.newest.map_or(sent, |newest| newest.max(sent)));
+        self.history.acked(bytes + u64::from(self.settings.headers));
+        self.loss.on_ack(now, sent);
     }
 
-    /// All that one ACK acknowledges was reported.
-    pub fn on_end_acks(&mut self, _now: Instant, in_flight: u64) {
+    /// All that one ACK acknowledges, and all losses that it reveals, were reported.
+    pub fn on_end_acks(&mut self, now: Instant, in_flight: u64) {
         self.in_flight = in_flight;
+        let Some(newest) = self.newest.take() else { return };
+        if now.since(self.waits_since) > self.rtt() + SILENCE {
+            self.loss.restart(now);
+        }
+        self.waits_since = now;
+        self.history.end_ack(now, newest);
+        if self.draining && self.in_flight <= self.cap() {
+            self.draining = false;
+            // What left before shows the queue that is gone.
+            self.since = now;
+        }
+        self.look_at_queue(now, newest);
+        self.look_at_train(now, newest);
+        self.look_at_loss(now);
     }
 
     /// Packets were declared lost, the newest of them sent at `sent`.
-    pub fn on_loss(&mut self, _now: Instant, _sent: Instant, _bytes: u64) {}
+    pub fn on_loss(&mut self, now: Instant, sent: Instant, bytes: u64) {
+        self.in_flight = self.in_flight.saturating_sub(bytes);
+        self.loss.on_loss(now, sent, bytes.div_ceil(u64::from(self.settings.mtu)));
+    }
+
+    /// Cuts the rate if packets wait for long.
+    fn look_at_queue(&mut self, now: Instant, newest: Instant) {
+        if newest < self.since || self.draining {
+            // A link that becomes slower still shows it at once.
+            return self.follow_fall(now);
+        }
+        let Some(capacity) = self.history.busy_capacity(now, QUEUE_LOW, QUEUE_HIGH, BUSY) else { return };
+        if self.was_full(newest, BUSY) {
+            self.overload(now, capacity);
+        }
+    }
+
+    fn follow_fall(&mut self, now: Instant) {
+        let Some(capacity) = self.history.busy_capacity(now, QUEUE_HIGH, QUEUE_HIGH, BUSY + BUSY) else {
+            return;
+        };
+        let capacity = self.with_random_loss(capacity);
+        if capacity.as_bps() * 10 < self.rate.as_bps() * 9 {
+            self.set(capacity);
+            self.draining = true;
+        }
+    }
+
+    /// Packets lost at random have used the link too.
+    fn with_random_loss(&self, delivered: Rate) -> Rate {
+        Rate::from_bps_f64(delivered.as_bps() as f64 / (1.0 - self.loss.random().min(0.5)))
+    }
+
+    fn overload(&mut self, now: Instant, delivered: Rate) {
+        let capacity = self.with_random_loss(delivered);
+        self.overloads += 1;
+        let capacity = Rate::from_bps(capacity.as_bps().max(self.rate.as_bps() / 8));
+        let target = match self.settings.share {
+            Share::Exclusive => capacity.as_bps() * HEADROOM / 1000,
+            Share::Fair => capacity.as_bps() * 7 / 10,
+        };
+        // Where more is delivered than sent, the waiting has another reason than this rate.
+        self.set(Rate::from_bps(target.min(self.rate.as_bps())));
+        self.draining = true;
+        self.since = now;
+        self.train = Train::Next(now + self.base_rtt() + self.base_rtt());
+        self.loss.restart(now);
+    }
+
+    fn set(&mut self, rate: Rate) {
+        self.rate = clamp(rate, self.settings.most);
+    }
+
+    /// Time of some packets at the present rate, and `least` at least.
+    fn packets(&self, count: u64, least: Duration) -> Duration {
+        self.rate
+            .transmission_time(Size::from_bytes(count * self.packet()))
+            .min(Duration::from_secs(2))
+            .max(least)
+    }
+
+    /// A train's length.
+    fn train_time(&self) -> Duration {
+        self.packets(12, TRAIN)
+    }
+
+    /// Whether packets left at the full rate during some time before `at`.
+    fn was_full(&self, at: Instant, time: Duration) -> bool {
+        let sent = self.history.sending_rate(at, self.packets(16, time));
+        sent.as_bps() * 10 >= self.rate.as_bps() * 9
+    }
+
+    /// Begins a train, or takes up what the last one has shown.
+    fn look_at_train(&mut self, now: Instant, newest: Instant) {
+        match self.train {
+            Train::Next(at) => {
+                let full = self.was_full(now, self.base_rtt().min(BUSY + BUSY));
+                let quiet = !self.draining && newest > self.since && !self.loss.is_testing();
+                if now >= at && full && quiet && self.rate < self.settings.most {
+                    self.train = Train::Leaving(now);
+                }
+            }
+            Train::Leaving(_) => {}
+            Train::Left(since) if newest > since + self.train_time() => {
+                let risen = self.history.train_rate(since, since + self.train_time(), self.rate, GAIN);
+                let lossy = self.loss.is_above_random(self.history.lost_share(since));
+                match risen.filter(|rate| !lossy && rate.as_bps() * 100 > self.rate.as_bps() * 104) {
+                    Some(rate) => {
+                        self.set(rate);
+                        self.train_pause = Duration::ZERO;
+                        self.train = Train::Next(now);
+                    }
+                    None => {
+                        let least = self.base_rtt() + self.base_rtt();
+                        self.train_pause = (self.train_pause + self.train_pause).max(least);
+                        self.train_pause = self.train_pause.min(Duration::from_secs(8).max(least));
+                        self.train = Train::Next(now + self.train_pause);
+                    }
+                }
+            }
+            Train::Left(since) if now.since(since) > self.rtt() + self.rtt() + self.train_time() => {
+                self.train = Train::Next(now);
+            }
+            Train::Left(_) => {}
+        }
+    }
+
+    /// Finds out whether loss is overload.
+    fn look_at_loss(&mut self, now: Instant) {
+        let round = self.base_rtt().max(BUSY + BUSY);
+        let delivered = self.history.delivery_rate(now, round);
+        // A round's packets left a round trip before their ACKs.
+        let left = Instant::from_nanos(now.as_nanos().saturating_sub(self.rtt().as_nanos()));
+        let full = self.was_full(left, round);
+        match self.loss.round(now, round, self.rate, full) {
+            loss::Verdict::Nothing => {}
+            loss::Verdict::Test(rate) | loss::Verdict::Restore(rate) => self.set(rate),
+            loss::Verdict::Overload => {
+                if let Some(delivered) = delivered {
+                    self.overload(now, delivered);
+                }
+            }
+        }
+    }
 }
 
 fn clamp(rate: Rate, most: Rate) -> Rate {

@@ -19,6 +19,8 @@ use std::sync::Arc;
 const REFUSED: u32 = 1 << 16;
 /// Bytes of a packet that are neither data nor headers of IP and UDP: QUIC's header, tag and the head of a frame.
 const OVERHEAD: u64 = 36;
+/// PINGs in an outage are so far apart.
+const PROBES: Duration = Duration::from_millis(250);
 /// What was read is reported at the latest after this time.
 const REPORTS: Duration = Duration::from_millis(50);
 /// A handshake without an answer is given up after this time.
@@ -66,9 +68,13 @@ pub struct Peer {
     /// Flows of which more was read than the peer was told, and the sum.
     unreported: BTreeSet<u64>,
     unreported_bytes: u64,
+    /// When a PING looks whether an outage is over.
+    probe_at: Option<Instant>,
     /// When the peer is told next.
     report_at: Option<Instant>,
     received: (u64, u64),
+    /// ACK frames sent.
+    acks: u64,
 }
 
 /// What a peer needs of its node while it takes up an input.
@@ -127,8 +133,10 @@ impl Peer {
             held: 0,
             unreported: BTreeSet::new(),
             unreported_bytes: 0,
+            probe_at: None,
             report_at: None,
             received: (0, 0),
+            acks: 0,
         }
     }
 
@@ -136,7 +144,9 @@ impl Peer {
     pub fn poll_timeout(&mut self) -> Option<Instant> {
         let timer = self.connection.poll_timeout().map(|due| self.clock.from_std(due));
         let handshake = (self.state == State::Handshake).then(|| self.began + HANDSHAKE);
-        [timer, self.release, handshake, self.report_at].into_iter().flatten().min()
+        let silent = self.shared.lock().controller.silent_from();
+        self.probe_at = silent.map(|from| self.probe_at.map_or(from, |at| at.max(from)));
+        [timer, self.release, handshake, self.report_at, self.probe_at].into_iter().flatten().min()
     }
 
     /// A timer may be due. True if quinn-proto's was.
@@ -148,6 +158,14 @@ impl Peer {
         if self.report_at.is_some_and(|due| due <= now) {
             self.report_at = None;
             self.report_all();
+        }
+        if self.probe_at.is_some_and(|due| due <= now) {
+            // quinn-proto's own probes become rarer and rarer.
+            self.probe_at = Some(now + PROBES);
+            if self.state != State::Handshake {
+                self.connection.ping();
+                self.dirty = true;
+            }
         }
         let at = self.clock.to_std(now);
         if self.state == State::Handshake && self.began + HANDSHAKE <= now {
@@ -669,6 +687,10 @@ impl Peer {
                 return None;
             }
             self.unsent = 0;
+            if self.scheduler.is_empty() {
+                self.shared.lock().controller.on_app_limited(now);
+                return None;
+            }
         }
         None
     }
@@ -678,7 +700,10 @@ impl Peer {
         let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
         let count = transmit.size.div_ceil(segment);
         let last = transmit.size - (count - 1) * segment;
-        self.shared.lock().controller.on_sent(now, length, count as u64);
+        let acks = self.connection.stats().frame_tx.acks;
+        // What has nothing but an ACK is not in flight: nobody acknowledges it.
+        let bare = acks > std::mem::replace(&mut self.acks, acks) && count == 1 && length < 90;
+        self.shared.lock().controller.on_sent(now, length, count as u64, !bare);
         self.unsent = if count <= packets && last + 32 < usize::from(self.config.mtu) {
             0 // The last packet had room: nothing is left.
         } else {
@@ -750,8 +775,8 @@ impl Peer {
             rtt: core.controller.rtt(),
             base_rtt: core.controller.base_rtt(),
             rate: core.controller.rate(),
-            loss: 0.0,
-            burst: 1.0,
+            loss: core.controller.random_loss(),
+            burst: core.controller.burst(),
             queued: self.flows.values().map(|flow| flow.out.queued).sum(),
             in_flight: core.controller.in_flight(),
             sent_packets: quinn.udp_tx.datagrams,
@@ -763,7 +788,7 @@ impl Peer {
             restored_bytes: 0,
             acks: quinn.frame_tx.acks,
             flows: self.flows.len() as u32,
-            overloads: 0,
+            overloads: core.controller.overloads(),
         }
     }
 

@@ -160,6 +160,13 @@ impl World {
         self.now
     }
 
+    /// Runs until the terminal can open flows.
+    pub fn connect(&mut self) {
+        let limit = self.now + Duration::from_secs(60);
+        while self.peers[0].is_none() && self.step(limit) {}
+        assert!(self.peers[0].is_some(), "the hop is not connected");
+    }
+
     pub fn add(&mut self, job: Job) -> usize {
         self.jobs.push(job);
         self.outcomes.push(Outcome::Pending);

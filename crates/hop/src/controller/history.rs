@@ -1,0 +1,174 @@
+//! What was sent and acknowledged lately, and what follows about the link.
+
+use longhaul_units::{Duration, Instant, Rate};
+use std::collections::VecDeque;
+
+/// The smallest round trip of this time counts as that without queues.
+const BASE_WINDOW: Duration = Duration::from_secs(60);
+/// Entries of what was sent are so far apart.
+const STEP: Duration = Duration::from_millis(4);
+/// What is older is forgotten.
+const KEPT: Duration = Duration::from_secs(12);
+
+/// An ACK: when it came, when its newest packet left, bytes acknowledged before and with it.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: Instant,
+    sent: Instant,
+    delivered: u64,
+}
+
+impl Mark {
+    fn rtt(&self) -> Duration {
+        self.at.since(self.sent)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    sent: VecDeque<(Instant, u64)>,
+    sent_bytes: u64,
+    acks: VecDeque<Mark>,
+    delivered: u64,
+    /// The smallest round trips of the present and the previous half of the window, and when the present one began.
+    base: [Option<Duration>; 2],
+    half_began: Instant,
+}
+
+fn rate(bytes: u64, time: Duration) -> Rate {
+    let bits = u128::from(bytes) * 8_000_000_000 / u128::from(time.as_nanos().max(1));
+    Rate::from_bps(u64::try_from(bits).unwrap_or(u64::MAX))
+}
+
+fn before(now: Instant, time: Duration) -> Instant {
+    Instant::from_nanos(now.as_nanos().saturating_sub(time.as_nanos()))
+}
+
+impl History {
+    pub fn latest_rtt(&self) -> Option<Duration> {
+        self.acks.back().map(Mark::rtt)
+    }
+
+    pub fn base_rtt(&self) -> Option<Duration> {
+        self.base.iter().flatten().min().copied()
+    }
+
+    pub fn sent(&mut self, now: Instant, bytes: u64) {
+        self.sent_bytes += bytes;
+        match self.sent.back_mut().filter(|(at, _)| now.since(*at) < STEP) {
+            Some((_, sum)) => *sum = self.sent_bytes,
+            None => self.sent.push_back((now, self.sent_bytes)),
+        }
+        let old = before(now, KEPT);
+        while self.sent.front().is_some_and(|(at, _)| *at < old) {
+            self.sent.pop_front();
+        }
+    }
+
+    pub fn acked(&mut self, bytes: u64) {
+        self.delivered += bytes;
+    }
+
+    pub fn end_ack(&mut self, now: Instant, sent: Instant) {
+        self.acks.push_back(Mark { at: now, sent, delivered: self.delivered });
+        let old = before(now, KEPT);
+        while self.acks.front().is_some_and(|mark| mark.at < old) {
+            self.acks.pop_front();
+        }
+        if now.since(self.half_began) > BASE_WINDOW {
+            self.base = [None, self.base[0]];
+            self.half_began = now;
+        }
+        let rtt = now.since(sent);
+        self.base[0] = Some(self.base[0].map_or(rtt, |base| base.min(rtt)));
+    }
+
+    /// Bytes sent before `time`, as far as they are known.
+    fn sent_until(&self, time: Instant) -> u64 {
+        let at = self.sent.partition_point(|(at, _)| *at <= time);
+        at.checked_sub(1).map_or_else(|| self.sent.front().map_or(0, |(_, sum)| *sum), |at| self.sent[at].1)
+    }
+
+    /// Rate at which was sent during `time` before `at`.
+    pub fn sending_rate(&self, at: Instant, time: Duration) -> Rate {
+        rate(self.sent_until(at) - self.sent_until(before(at, time)), time)
+    }
+
+    fn queue(&self, mark: &Mark) -> Duration {
+        mark.rtt().saturating_sub(self.base_rtt().unwrap_or(Duration::MAX))
+    }
+
+    /// Delivery of a link that was busy without a break for `busy` at least: all packets waited longer than `low`, the newest
+    /// ones longer than `high`, and they were sent faster than they were delivered, so that the sender is the reason.
+    pub fn busy_capacity(&self, now: Instant, low: Duration, high: Duration, busy: Duration) -> Option<Rate> {
+        let last = self.acks.back()?;
+        let mut first = None;
+        let mut waited = Duration::MAX;
+        for mark in self.acks.iter().rev() {
+            let queue = self.queue(mark);
+            if queue < low || now.since(mark.at) > busy + busy + busy {
+                break;
+            }
+            if now.since(mark.at) <= busy {
+                waited = waited.min(queue);
+            }
+            first = Some(mark);
+        }
+        let first = first?;
+        let time = last.at.since(first.at);
+        if time < busy || waited < high {
+            return None;
+        }
+        let delivered = rate(last.delivered - first.delivered, time);
+        let sent = rate(
+            self.sent_until(last.sent) - self.sent_until(first.sent),
+            last.sent.since(first.sent).max(Duration::from_nanos(1)),
+        );
+        // An ACK that is held back for want of packets looks like waiting.
+        (sent.as_bps() * 100 >= delivered.as_bps() * 98).then_some(delivered)
+    }
+
+    /// Delivery during the last `time`.
+    pub fn delivery_rate(&self, now: Instant, time: Duration) -> Option<Rate> {
+        let last = self.acks.back()?;
+        let first = self.acks.iter().rev().take_while(|mark| now.since(mark.at) <= time).last()?;
+        let time = last.at.since(first.at);
+        (!time.is_zero()).then(|| rate(last.delivered - first.delivered, time))
+    }
+
+    /// The capacity that a train has shown which left from `begin` to `end`, `gain` percent faster than `pace`; `None` if nothing
+    /// can be told.
+    pub fn train_rate(&self, begin: Instant, end: Instant, pace: Rate, gain: u64) -> Option<Rate> {
+        let quarter = Duration::from_nanos(end.since(begin).as_nanos() / 4);
+        let last =
+            self.acks.iter().rev().find(|mark| mark.sent <= end && mark.sent >= begin + quarter + quarter)?;
+        let earlier = self
+            .acks
+            .iter()
+            .rev()
+            .skip_while(|mark| mark.sent > begin)
+            .take_while(|mark| mark.sent + (end.since(begin)) >= begin);
+        let waited_before = earlier.map(|mark| self.queue(mark)).min()?;
+        let grown = self.queue(last).saturating_sub(waited_before).as_nanos();
+        let lasted = last.sent.since(begin).as_nanos();
+        let expected = lasted * gain / 100;
+        let faster = pace.as_bps() * (100 + gain) / 100;
+        // What left in `lasted` took `lasted + grown` to be transmitted.
+        let capacity = u128::from(faster) * u128::from(lasted) / u128::from(lasted + grown);
+        if grown * 6 < expected {
+            Some(Rate::from_bps(faster))
+        } else {
+            Some(Rate::from_bps(u64::try_from(capacity).unwrap_or(u64::MAX) / 100 * 98))
+        }
+    }
+
+    /// Share of what was sent between `since` and the newest acknowledged packet that was not delivered. Only of use while all
+    /// is sent at one rate.
+    pub fn lost_share(&self, since: Instant) -> f64 {
+        let Some(last) = self.acks.back() else { return 0.0 };
+        let Some(first) = self.acks.iter().find(|mark| mark.sent >= since) else { return 0.0 };
+        let sent = self.sent_until(last.sent).saturating_sub(self.sent_until(first.sent));
+        let delivered = last.delivered - first.delivered;
+        if sent == 0 { 0.0 } else { 1.0 - (delivered as f64 / sent as f64).min(1.0) }
+    }
+}

@@ -1,0 +1,167 @@
+//! Loss: how much of it is random, how long its bursts are, and whether it is overload.
+
+use crate::config::Remembered;
+use longhaul_units::{Duration, Instant, Rate};
+
+/// Loss that is assumed before enough packets were sent, and for how many packets this counts.
+const PRIOR: (f64, f64) = (0.004, 1500.0);
+/// Measurements fade out over so many packets.
+const MEMORY: f64 = 20_000.0;
+/// Loss beyond twice the random one and this share asks for a test.
+const SUSPICION: f64 = 0.03;
+/// Packets lost in a round without which there is no test.
+const LEAST_LOST: u64 = 12;
+/// The rate during a test, in percent.
+const TEST: u64 = 80;
+
+/// What a round has shown.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Verdict {
+    Nothing,
+    /// Send at this rate to find out.
+    Test(Rate),
+    /// The loss does not depend on the rate: go on with this one.
+    Restore(Rate),
+    /// The loss goes with the rate.
+    Overload,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Test {
+    rate: Rate,
+    loss: f64,
+    /// Packets sent from then on count.
+    from: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct LossMeter {
+    /// Packets, weighted.
+    packets: f64,
+    lost: f64,
+    /// Groups of packets lost together, and packets in them.
+    groups: f64,
+    grouped: f64,
+    began: Instant,
+    round_acked: u64,
+    round_lost: u64,
+    test: Option<Test>,
+    /// A test has shown that so much is random.
+    tolerated: f64,
+}
+
+impl LossMeter {
+    pub fn new(remembered: Option<Remembered>) -> Self {
+        let (loss, weight) =
+            remembered.map_or(PRIOR, |remembered| (f64::from(remembered.loss_ppm) / 1e6, 4.0 * PRIOR.1));
+        let burst = remembered.map_or(1.0, |remembered| f64::from(remembered.burst_permille) / 1e3).max(1.0);
+        LossMeter {
+            packets: weight,
+            lost: loss * weight,
+            groups: 4.0,
+            grouped: 4.0 * burst,
+            began: Instant::ZERO,
+            round_acked: 0,
+            round_lost: 0,
+            test: None,
+            tolerated: 0.0,
+        }
+    }
+
+    /// Share of packets lost without overload.
+    pub fn random(&self) -> f64 {
+        self.lost / self.packets
+    }
+
+    /// Mean number of packets lost in a row.
+    pub fn burst(&self) -> f64 {
+        self.grouped / self.groups
+    }
+
+    pub fn is_testing(&self) -> bool {
+        self.test.is_some()
+    }
+
+    /// Whether a share is more than what is known to be random.
+    pub fn is_above_random(&self, share: f64) -> bool {
+        share > 2.0 * self.random().max(self.tolerated) + SUSPICION
+    }
+
+    /// Forgets the present round: after overload or an outage it shows nothing.
+    pub fn restart(&mut self, now: Instant) {
+        (self.round_acked, self.round_lost, self.began, self.test) = (0, 0, now, None);
+    }
+
+    pub fn on_ack(&mut self, _now: Instant, sent: Instant) {
+        if self.test.is_none_or(|test| sent >= test.from) {
+            self.round_acked += 1;
+        }
+    }
+
+    /// `lost` packets were found to be lost together.
+    pub fn on_loss(&mut self, _now: Instant, sent: Instant, lost: u64) {
+        if self.test.is_none_or(|test| sent >= test.from) {
+            self.round_lost += lost;
+            self.groups += 1.0;
+            self.grouped += lost as f64;
+            if self.groups > 200.0 {
+                self.groups /= 2.0;
+                self.grouped /= 2.0;
+            }
+        }
+    }
+
+    /// Looks at the round if it is over. Only a round in which packets left at the `full` rate shows overload.
+    pub fn round(&mut self, now: Instant, length: Duration, rate: Rate, full: bool) -> Verdict {
+        if let Some(test) = self.test {
+            if !full && now.since(test.from) >= length + length {
+                self.restart(now);
+                return Verdict::Restore(test.rate);
+            }
+            return self.test_round(now, length, test);
+        }
+        if now.since(self.began) < length {
+            return Verdict::Nothing;
+        }
+        let packets = self.round_acked + self.round_lost;
+        let loss = self.round_lost as f64 / packets.max(1) as f64;
+        let lost = self.round_lost;
+        let verdict = if full && self.is_above_random(loss) && lost >= LEAST_LOST {
+            // Its packets leave now, and are acknowledged a round trip later.
+            self.test = Some(Test { rate, loss, from: now });
+            Verdict::Test(Rate::from_bps(rate.as_bps() * TEST / 100))
+        } else {
+            self.learn(packets, lost);
+            Verdict::Nothing
+        };
+        (self.round_acked, self.round_lost, self.began) = (0, 0, now);
+        verdict
+    }
+
+    fn test_round(&mut self, now: Instant, length: Duration, test: Test) -> Verdict {
+        let packets = self.round_acked + self.round_lost;
+        if now.since(test.from) < length + length
+            || packets < 100 && now.since(test.from) < Duration::from_secs(10)
+        {
+            return Verdict::Nothing;
+        }
+        let loss = self.round_lost as f64 / packets.max(1) as f64;
+        // Overload loses what exceeds the capacity.
+        let overload = 1.0 - (1.0 - test.loss) * 100.0 / TEST as f64;
+        self.restart(now);
+        if loss < (test.loss + overload.max(self.random())) / 2.0 {
+            return Verdict::Overload;
+        }
+        self.tolerated = loss;
+        Verdict::Restore(test.rate)
+    }
+
+    fn learn(&mut self, packets: u64, lost: u64) {
+        self.packets += packets as f64;
+        self.lost += lost as f64;
+        let fade = (MEMORY / self.packets).min(1.0);
+        self.packets *= fade;
+        self.lost *= fade;
+        self.tolerated *= 0.99;
+    }
+}
