@@ -439,6 +439,8 @@ fn quic_settings(config: &Config) -> Result<longhaul_quic::Settings, ConfigError
         mtu_discovery: None,
         cid_length: 4,
         session,
+        // A raw public key (RFC 7250) and an Ed25519 signature.
+        credentials: longhaul_quic::Credentials { certificates: vec![44], signature: 64 },
         ..longhaul_quic::Settings::default()
     })
 }
