@@ -374,6 +374,30 @@ def test_a_signal_waits_until_an_import_is_over(tmp_path):
     assert done.stdout == "1\n", done.stderr
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals end no process here")
+@pytest.mark.parametrize("module", ["longhaul.advice", "longhaul.core", "longhaul.verifying", "typer", "longhaul.cli"])
+def test_ctrl_c_while_the_command_is_imported_prints_no_traceback(tmp_path, module):
+    (tmp_path / "longhaul").write_text(
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from longhaul.command import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, tmp_path / "longhaul", "list"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_ctrl_c_while_another_program_imports_the_package_is_its_own_affair(tmp_path):
+    code = "import signal, longhaul; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_the_name_of_an_example_is_recognised(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     clear(command("run", "geo-one-flow"), "No such file", "`longhaul examples geo-one-flow` copies")

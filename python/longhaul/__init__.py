@@ -16,6 +16,9 @@ byte; `catalogue` lists what a scenario can be made of, `schema` is its JSON Sch
 
 from __future__ import annotations
 
+from . import early as _early  # noqa: F401 # first: it takes care of Ctrl-C during the other imports
+
+# isort: split
 from pathlib import Path
 
 from .advice import Advice, advise

@@ -6,17 +6,16 @@ import os
 import signal
 import sys
 
+from . import early
+
 
 def main() -> None:
     """Runs the command line and ends the process with its exit code."""
     open_missing_streams()
-    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if interruptible:
-        # Ctrl-C in the middle of an import would print a traceback. The default action ends the process without one.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    early.end_by_interrupts()
     from . import cli
 
-    if interruptible:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     cli.main()
 
