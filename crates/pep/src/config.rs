@@ -48,6 +48,11 @@ pub struct Config {
     /// Where this node may connect to.
     #[serde(default)]
     pub destinations: Destinations,
+    /// The tunnel between the two nodes, with `mode = "terminal"` or `"hub"`.
+    pub hop: Option<Hop>,
+    /// The terminals that a hub serves.
+    #[serde(default)]
+    pub terminal: Vec<Terminal>,
     /// Control socket.
     #[serde(default = "control_path")]
     pub control: PathBuf,
@@ -219,6 +224,110 @@ impl Destinations {
         port && !inside(&self.deny, to.ip()) && (self.allow.is_empty() || inside(&self.allow, to.ip()))
     }
 }
+
+/// The tunnel between two nodes.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hop {
+    /// UDP address of this node: of a hub, where terminals reach it.
+    pub listen: Option<SocketAddr>,
+    /// UDP address of the hub; at a terminal.
+    pub hub: Option<SocketAddr>,
+    /// File with this node's secret key (`longhaul-pep keygen`).
+    pub key: PathBuf,
+    /// The hub's public key; at a terminal.
+    pub hub_key: Option<Key>,
+    /// Rate at which this node begins to send.
+    pub send_rate: Option<Rate>,
+    /// Rate at which the other node is asked to begin to send.
+    pub receive_rate: Option<Rate>,
+    /// This node never sends faster.
+    pub most_rate: Option<Rate>,
+    /// Others use the link too: the tunnel takes no more than a TCP connection would.
+    #[serde(default)]
+    pub shared: bool,
+    /// Parities where packets are lost.
+    #[serde(default = "yes")]
+    pub coding: bool,
+    /// UDP payload of a full packet in bytes: 1472 fills an Ethernet frame over IPv4, 1452 over IPv6.
+    #[serde(default = "full_packet")]
+    pub mtu: u16,
+    /// Round trip that is assumed before one is measured.
+    #[serde(default = "satellite_rtt")]
+    pub initial_rtt: Duration,
+    /// A tunnel on which nothing arrives for so long is given up, with all its connections.
+    #[serde(default = "patience")]
+    pub idle_timeout: Duration,
+    /// The least pause after which a packet keeps the tunnel alive.
+    #[serde(default = "keep_alive")]
+    pub keep_alive: Duration,
+    /// Bytes of one connection and direction under way in the tunnel; two bandwidth-delay products fill the link.
+    #[serde(default = "credit")]
+    pub credit: Size,
+    /// The same of all connections with one node.
+    #[serde(default = "tunnel_memory")]
+    pub memory: Size,
+}
+
+fn yes() -> bool {
+    true
+}
+fn full_packet() -> u16 {
+    1472
+}
+fn satellite_rtt() -> Duration {
+    Duration::from_millis(650)
+}
+fn patience() -> Duration {
+    Duration::from_secs(180)
+}
+fn keep_alive() -> Duration {
+    Duration::from_secs(5)
+}
+fn credit() -> Size {
+    Size::from_bytes(16 << 20)
+}
+fn tunnel_memory() -> Size {
+    Size::from_bytes(256 << 20)
+}
+
+/// A terminal, as a hub sees it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terminal {
+    /// Its name in logs and metrics.
+    pub name: String,
+    /// Its public key.
+    pub key: Key,
+    /// Networks of clients whose addresses servers may see. With none, connections come from the hub's own address.
+    #[serde(default)]
+    pub sources: Vec<Prefix>,
+    /// Where its clients may connect to, besides what `destinations` states for all.
+    #[serde(default)]
+    pub destinations: Destinations,
+}
+
+/// A public key: 32 bytes, written in 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key(pub [u8; 32]);
+
+impl std::str::FromStr for Key {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Key, String> {
+        let wrong = || "a key has 64 hexadecimal digits; `longhaul-pep keygen` prints it".to_string();
+        let bytes = crate::keys::from_hex(text).ok_or_else(wrong)?;
+        bytes.try_into().map(Key).map_err(|_| wrong())
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::keys::to_hex(&self.0))
+    }
+}
+
+crate::prefix::from_text!(Key);
 
 /// Form of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]

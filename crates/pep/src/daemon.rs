@@ -1,12 +1,12 @@
 //! `longhaul-pep run`: starts a node, keeps it in order each second, and stops it.
 
-use crate::config::{Config, Intercept};
+use crate::config::{Config, Intercept, Limits, Mode};
 use crate::leg::prepare;
 use crate::listen::listen;
 use crate::node::Node;
 use crate::system::Interception;
 use crate::table::Entrance;
-use crate::{Error, control, load, metrics};
+use crate::{Error, control, hub, load, metrics, start};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use socket2::{Domain, SockRef, Socket, Type};
@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, mpsc};
 
 /// Descriptors besides those of connections.
 const OWN_DESCRIPTORS: u64 = 128;
@@ -40,7 +41,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
 
 async fn serve(config: Config, path: PathBuf) -> Result<(), Error> {
     let mut listeners: Vec<(TcpListener, Entrance, Option<SocketAddr>)> = vec![];
-    if let Some(intercept) = &config.intercept {
+    if let (Some(intercept), false) = (&config.intercept, config.mode == Mode::Hub) {
         listeners.extend(transparent(intercept)?.into_iter().map(|open| (open, Entrance::Intercepted, None)));
     }
     for (at, entrance) in [(config.socks, Entrance::Socks), (config.http_connect, Entrance::HttpConnect)] {
@@ -52,12 +53,24 @@ async fn serve(config: Config, path: PathBuf) -> Result<(), Error> {
         listeners.push((listen(forward.listen, false, 0)?, Entrance::Forward, Some(forward.to)));
     }
     let measured = config.metrics.map(|at| listen(at, false, 0)).transpose()?;
+    let tunnel = start::tunnel(&config)?.map(|tunnel| (tunnel, mpsc::unbounded_channel()));
     let node = Arc::new(Node::new(config));
     let control = control::Socket::open(&node.config(|config| config.control.clone()))?;
-    let intercept =
-        node.config(|config| config.intercept.clone().map(|intercept| (intercept, config.limits)));
-    if let Some((intercept, limits)) = intercept {
-        let installed = Interception::install(&intercept, &limits)?;
+    if let Some((tunnel, (sender, receiver))) = tunnel {
+        let changed = Arc::new(Notify::new());
+        let _ = node.tunnel.set(tunnel.clone());
+        tokio::spawn(hub::serve(node.clone(), receiver));
+        tokio::spawn(follow(node.clone(), changed.clone()));
+        tokio::spawn(async move {
+            if let Err(why) = tunnel.drive(sender, changed).await {
+                tracing::error!("{why}");
+            }
+        });
+    }
+    if let Some((intercept, limits)) = node.config(intercepted) {
+        // Held, so that the gate does not change between what is installed and who may change it.
+        let shut = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let installed = Interception::install(shut.gate(), &intercept, &limits)?;
         *node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(installed);
     }
     for (listener, entrance, to) in listeners {
@@ -79,8 +92,34 @@ async fn serve(config: Config, path: PathBuf) -> Result<(), Error> {
     while node.shared.table.len() > 0 && begin.elapsed() < Duration::from_secs(2) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+    if let Some(tunnel) = node.tunnel.get() {
+        tunnel.close().await;
+    }
     drop(node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
     Ok(())
+}
+
+/// What is to be installed. A hub takes nothing in, but finds what servers send to its clients' addresses.
+fn intercepted(config: &Config) -> Option<(Intercept, Limits)> {
+    let binds = config.terminal.iter().any(|terminal| !terminal.sources.is_empty());
+    let intercept = match config.mode {
+        Mode::Hub => binds.then(|| config.intercept.clone().unwrap_or_default()),
+        _ => config.intercept.clone(),
+    };
+    Some((intercept?, config.limits))
+}
+
+/// Lets new connections pass while the tunnel is down.
+async fn follow(node: Arc<Node>, changed: Arc<Notify>) {
+    loop {
+        changed.notified().await;
+        let changing = node.clone();
+        let up = node.tunnel.get().is_some_and(|tunnel| tunnel.peer().is_some());
+        let done = tokio::task::spawn_blocking(move || changing.set_shut(|shut| shut.no_tunnel = !up)).await;
+        if let Ok(Err(why)) = done {
+            tracing::warn!("{why}");
+        }
+    }
 }
 
 fn transparent(intercept: &Intercept) -> Result<Vec<TcpListener>, Error> {
@@ -153,15 +192,12 @@ fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
     *now = Intercept { port, divert_mark, own_mark, client_mark, table, ..wanted };
     let (intercept, limits) = (now.clone(), config.limits);
     drop(config);
+    let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
     let mut interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     match interception.as_mut() {
-        Some(interception) => interception.replace(&intercept, &limits),
+        Some(interception) => interception.replace(gate, &intercept, &limits),
         None => Ok(()),
-    }?;
-    drop(interception);
-    let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
-    let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    interception.as_ref().map_or(Ok(()), |interception| interception.set_gate(gate))
+    }
 }
 
 /// Names of settings that differ and stay as they are.

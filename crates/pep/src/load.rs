@@ -67,7 +67,11 @@ type Complaint = Option<(&'static str, String)>;
 
 /// What is wrong with values that are well-formed: the key, and what would be right.
 fn check(config: &Config) -> Complaint {
-    ways_in(config).or_else(|| interception(config)).or_else(|| limits(config)).or_else(|| legs(config))
+    ways_in(config)
+        .or_else(|| two_nodes(config))
+        .or_else(|| interception(config))
+        .or_else(|| limits(config))
+        .or_else(|| legs(config))
 }
 
 fn ways_in(config: &Config) -> Complaint {
@@ -83,6 +87,39 @@ fn ways_in(config: &Config) -> Complaint {
     metrics.map(|address| {
         ("metrics", format!("{address} is not on loopback; metrics name clients, write \"127.0.0.1:9713\""))
     })
+}
+
+fn two_nodes(config: &Config) -> Complaint {
+    let hop = config.hop.as_ref();
+    match (config.mode, hop) {
+        (Mode::Split, None) => return None,
+        (Mode::Split, Some(_)) => {
+            return Some((
+                "hop",
+                "one node (mode = \"split\") has no tunnel; use \"terminal\" or \"hub\"".into(),
+            ));
+        }
+        (_, None) => return Some(("mode", "two nodes need [hop], the tunnel between them".into())),
+        (Mode::Terminal, Some(hop)) if hop.hub.is_none() || hop.hub_key.is_none() => {
+            return Some(("hop", "a terminal needs `hub` (its UDP address) and `hub_key`".into()));
+        }
+        (Mode::Hub, Some(hop)) if hop.listen.is_none() => {
+            return Some(("hop", "a hub needs `listen`, as in listen = \"0.0.0.0:7714\"".into()));
+        }
+        (Mode::Hub, _) if config.terminal.is_empty() => {
+            return Some(("mode", "a hub serves no one without [[terminal]], with name and key".into()));
+        }
+        _ => {}
+    }
+    let twice = |this: &crate::config::Terminal| {
+        config.terminal.iter().filter(|other| other.key == this.key).count() > 1
+    };
+    if let Some(terminal) = config.terminal.iter().find(|terminal| twice(terminal)) {
+        return Some(("terminal.key", format!("two terminals have the key of \"{}\"", terminal.name)));
+    }
+    // All settings but the keys are checked by the hop itself.
+    let settings = crate::start::hop_settings(config)?;
+    settings.check().err().map(|why| ("hop", why.to_string()))
 }
 
 fn interception(config: &Config) -> Complaint {

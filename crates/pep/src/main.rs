@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use longhaul_pep::config::Log;
 use longhaul_pep::control::{self, Command};
-use longhaul_pep::{Error, daemon, load, plan};
+use longhaul_pep::{Error, daemon, keys, load, plan};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -58,6 +58,15 @@ enum Action {
         /// Whether they pass
         #[arg(value_enum)]
         state: OnOff,
+    },
+    /// Make a key pair in a file and print the public key, which goes into the other node's file
+    Keygen {
+        /// The file
+        #[arg(default_value = "/etc/longhaul/pep.key")]
+        file: PathBuf,
+        /// Print the public key of a file that exists
+        #[arg(long)]
+        show: bool,
     },
     /// Remove what a killed accelerator has left behind
     Clean,
@@ -133,6 +142,10 @@ fn act(cli: &Cli) -> Result<(), Error> {
         },
         Action::Drain => tell(path, Command::Drain),
         Action::Bypass { state } => tell(path, Command::Bypass { on: matches!(state, OnOff::On) }),
+        Action::Keygen { file, show: false } => say(&format!("{}\n", keys::generate(file)?)),
+        Action::Keygen { file, show: true } => {
+            say(&format!("{}\n", longhaul_pep::config::Key(keys::load(file)?.public_key().0)))
+        }
         Action::Clean => {
             if let Some(intercept) = load::load(path)?.intercept {
                 longhaul_pep::system::clean(&intercept);
@@ -169,6 +182,11 @@ fn shown(value: &serde_json::Value, depth: usize) -> String {
         let left = format!("{}{}", "  ".repeat(depth), name.replace('_', " "));
         match value {
             serde_json::Value::Object(inner) if inner.is_empty() => {}
+            serde_json::Value::Array(list) => {
+                for (number, item) in list.iter().enumerate() {
+                    text += &format!("{left} {}\n{}", number + 1, shown(item, depth + 1));
+                }
+            }
             serde_json::Value::Object(_) => text += &format!("{left}\n{}", shown(value, depth + 1)),
             serde_json::Value::String(word) => text += &format!("{left:<20} {word}\n"),
             serde_json::Value::Number(number) if number.is_f64() => {

@@ -1,21 +1,24 @@
 //! A node at work: takes connections in by every entrance, opens the other side, and carries them.
 
-use crate::config::Config;
+use crate::config::{Config, Mode};
+use crate::far::Far;
 use crate::flow::End;
 use crate::leg::{TcpLeg, prepare};
 use crate::outward::Outward;
 use crate::plan::Gate;
-use crate::relay::{Relay, Shared};
+use crate::relay::{Relay, Shared, end_of};
 use crate::socks::{Host, Reply, Request, Step};
 use crate::system::Interception;
 use crate::table::{Ends, Entrance, Entry, Refusal};
+use crate::tunnel::Tunnel;
 use crate::{http, socks};
+use longhaul_hop::Open;
 use socket2::SockRef;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -35,11 +38,16 @@ pub(crate) struct Shut {
     pub full: bool,
     pub draining: bool,
     pub starved: bool,
+    /// The tunnel to the hub is down.
+    pub no_tunnel: bool,
+    /// A hub takes nothing in from the network.
+    pub hub: bool,
 }
 
 impl Shut {
     pub fn gate(self) -> Gate {
-        if self.bypass || self.full || self.draining || self.starved { Gate::Shut } else { Gate::Open }
+        let reasons = [self.bypass, self.full, self.draining, self.starved, self.no_tunnel, self.hub];
+        if reasons.contains(&true) { Gate::Shut } else { Gate::Open }
     }
 }
 
@@ -50,6 +58,8 @@ pub(crate) struct Node {
     pub interception: Mutex<Option<Interception>>,
     pub shut: Mutex<Shut>,
     pub stop: watch::Sender<bool>,
+    /// To the other node, of two.
+    pub tunnel: OnceLock<Arc<Tunnel>>,
     pub since: Instant,
     /// No descriptor was left when a connection came.
     pub starved: AtomicBool,
@@ -68,12 +78,18 @@ enum Answer {
 
 impl Node {
     pub fn new(config: Config) -> Node {
+        let shut = Shut {
+            no_tunnel: config.mode == Mode::Terminal,
+            hub: config.mode == Mode::Hub,
+            ..Shut::default()
+        };
         Node {
             shared: Arc::new(Shared::new(config.limits, config.timeouts)),
             config: RwLock::new(config),
             interception: Mutex::new(None),
-            shut: Mutex::default(),
+            shut: Mutex::new(shut),
             stop: watch::Sender::new(false),
+            tunnel: OnceLock::new(),
             since: Instant::now(),
             starved: AtomicBool::new(false),
             left_alone: Mutex::default(),
@@ -135,7 +151,7 @@ impl Node {
                 Ok(server) => Ok((server, vec![], Answer::Nothing)),
                 Err(_) => return,
             },
-            Entrance::Forward => match to {
+            Entrance::Forward | Entrance::Tunnel => match to {
                 Some(server) => Ok((server, vec![], Answer::Nothing)),
                 None => return,
             },
@@ -154,8 +170,18 @@ impl Node {
             Err(refusal) => return self.turn_away(client, entrance, refusal),
         };
         let end = self.clone().connect_and_carry(stream, &entry, bytes, answer).await;
-        self.shared.table.leave(&entry, end);
-        self.log(&entry, end);
+        self.ended(&entry, end);
+    }
+
+    /// A connection has ended.
+    pub fn ended(&self, entry: &Entry, end: End) {
+        self.shared.table.leave(entry, end);
+        self.log(entry, end);
+    }
+
+    /// True if the configuration lists where connections may go.
+    pub fn lists_destinations(&self) -> bool {
+        self.config(|config| !config.destinations.allow.is_empty())
     }
 
     async fn connect_and_carry(
@@ -207,26 +233,47 @@ impl Node {
         relay.run(self.stop.subscribe()).await
     }
 
+    /// Opens the way to the server. Through the tunnel an intercepted client's bytes travel with the opening; a proxy's
+    /// client waits for the answer.
     async fn open(
         &self,
         client: SocketAddr,
         server: SocketAddr,
         entrance: Entrance,
-    ) -> Result<TcpLeg, (End, io::Error)> {
+    ) -> Result<Far, (End, io::Error)> {
         let (outward, keep) = self.config(|config| {
             let intercept = config.intercept.as_ref();
             let mark = intercept.map_or(0, |intercept| intercept.own_mark);
             let keep = intercept.is_some_and(|intercept| intercept.keep_source);
             (Outward { leg: config.server_leg.clone(), timeouts: config.timeouts, mark }, keep)
         });
-        let source = (keep && entrance == Entrance::Intercepted).then_some(client);
-        outward.open(source, server).await
+        let keep = keep && entrance == Entrance::Intercepted;
+        let Some(tunnel) = self.tunnel.get() else {
+            return outward.open(keep.then_some(client), server).await.map(Far::Tcp);
+        };
+        let down = || (End::Tunnel, io::Error::from(io::ErrorKind::NotConnected));
+        let peer = tunnel.peer().ok_or_else(down)?;
+        let any = match server {
+            SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
+            SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
+        };
+        let confirm = matches!(entrance, Entrance::Socks | Entrance::HttpConnect);
+        let source = if keep { SocketAddr::new(client.ip().to_canonical(), client.port()) } else { any };
+        let open = Open { source, destination: server, dscp: 0, priority: 0, confirm };
+        let leg = tunnel.open(peer.id, open).map_err(|why| (End::Tunnel, io::Error::other(why)))?;
+        if confirm {
+            let limit = Duration::from_nanos(outward.timeouts.connect.as_nanos());
+            let answer = tokio::time::timeout(limit, leg.answered()).await;
+            let answer = answer.unwrap_or_else(|_| Err(io::ErrorKind::HostUnreachable.into()));
+            answer.map_err(|why| (end_of(&why, End::Tunnel), why))?;
+        }
+        Ok(Far::Hop(leg))
     }
 
     /// Whether a connection may go there: the rules, and for proxies no address of this machine unless it is listed.
     fn may_go(&self, server: SocketAddr, entrance: Entrance) -> bool {
         let (permitted, listed) =
-            self.config(|config| (config.destinations.permit(server), !config.destinations.allow.is_empty()));
+            (self.config(|config| config.destinations.permit(server)), self.lists_destinations());
         let proxied = matches!(entrance, Entrance::Socks | Entrance::HttpConnect);
         permitted && (listed || !proxied || !is_own(server.ip()))
     }
@@ -286,7 +333,7 @@ impl Node {
 }
 
 /// True for an address of this machine.
-fn is_own(address: IpAddr) -> bool {
+pub(crate) fn is_own(address: IpAddr) -> bool {
     if address.is_loopback() || address.is_unspecified() || address.is_multicast() {
         return true;
     }

@@ -13,7 +13,9 @@ use std::fmt::Display;
 pub const TABLE: &str = "longhaul_pep";
 
 /// Before connection tracking (-200), after the reassembly of fragments (-400).
-const PRIORITY: i32 = -310;
+const BEFORE_TRACKING: i32 = -310;
+/// After the translation of addresses (-100): what servers send to a translated address is found by its true one.
+const BEHIND_NAT: i32 = -90;
 
 /// Which new connections are taken in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,9 +27,8 @@ pub enum Gate {
 }
 
 /// Commands for `nft -f -` that install the table in one transaction, in the place of an older one.
-pub fn install(intercept: &Intercept, limits: &Limits) -> String {
+pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
     let Intercept { divert_mark: divert, client_mark: client, .. } = intercept;
-    let untracked = if intercept.untracked { "notrack " } else { "" };
     let mut text = format!(
         "table inet {TABLE}\n\
          delete table inet {TABLE}\n\
@@ -39,19 +40,29 @@ pub fn install(intercept: &Intercept, limits: &Limits) -> String {
     text += "\tset full4 { type ipv4_addr; flags timeout; size 65536; }\n\
              \tset full6 { type ipv6_addr; flags timeout; size 65536; }\n";
     text += "\tchain admit {\n";
-    text += &admission(intercept, limits, "\t\t");
+    if begin == Gate::Open {
+        text += &admission(intercept, limits, "\t\t");
+    }
     text += "\t}\n";
     text += &format!(
-        "\tchain prerouting {{\n\
-         \t\ttype filter hook prerouting priority {PRIORITY}; policy accept;\n\
-         \t\tmeta l4proto tcp socket transparent 1 {untracked}meta mark set meta mark | {divert:#x} accept\n\
-         \t\tmeta l4proto tcp tcp flags & (fin | syn | rst | ack) == syn jump admit\n\
+        "\tchain openings {{\n\t\ttype filter hook prerouting priority {BEFORE_TRACKING}; policy accept;\n"
+    );
+    if intercept.untracked {
+        text +=
+            &format!("\t\tmeta l4proto tcp socket transparent 1 socket mark & {client:#x} != 0 notrack\n");
+    }
+    text += &format!(
+        "\t\tmeta l4proto tcp tcp flags & (fin | syn | rst | ack) == syn jump admit\n\
+         \t}}\n\
+         \tchain divert {{\n\
+         \t\ttype filter hook prerouting priority {BEHIND_NAT}; policy accept;\n\
+         \t\tmeta l4proto tcp socket transparent 1 meta mark set meta mark | {divert:#x}\n\
          \t}}\n"
     );
     if intercept.untracked {
         text += &format!(
             "\tchain output {{\n\
-             \t\ttype filter hook output priority {PRIORITY}; policy accept;\n\
+             \t\ttype filter hook output priority {BEFORE_TRACKING}; policy accept;\n\
              \t\tmeta mark & {client:#x} != 0 notrack\n\
              \t}}\n"
         );
@@ -104,7 +115,7 @@ pub fn printed(intercept: &Intercept, limits: &Limits) -> String {
     let mut text = String::from("# at the start, with the listener open\n");
     text += &ip(routes(intercept, "-4"));
     text += &ip(routes(intercept, "-6"));
-    text += &format!("nft -f - <<'END'\n{}END\n", install(intercept, limits));
+    text += &format!("nft -f - <<'END'\n{}END\n", install(Gate::Open, intercept, limits));
     text += "\n# while full or told to bypass\n";
     text += &format!("nft -f - <<'END'\n{}END\n", gate(Gate::Shut, intercept, limits));
     text += "\n# for ten seconds, if one client has all the connections that it may have\n";
@@ -220,7 +231,7 @@ mod tests {
 
     #[test]
     fn only_openings_reach_the_listener() {
-        let text = install(&Intercept::default(), &Limits::default());
+        let text = install(Gate::Open, &Intercept::default(), &Limits::default());
         assert!(text.contains("tcp flags & (fin | syn | rst | ack) == syn jump admit"));
         assert!(text.contains("fib daddr type { local, broadcast, multicast } return"));
         assert!(text.contains("tcp dport { 22 } return"));
@@ -257,7 +268,7 @@ mod tests {
     #[test]
     fn a_list_of_one_family_excludes_the_other() {
         let intercept = Intercept { sources: vec!["10.0.0.0/8".parse().unwrap()], ..Default::default() };
-        let text = install(&intercept, &Limits::default());
+        let text = install(Gate::Open, &intercept, &Limits::default());
         assert!(text.contains("ip saddr != @sources4 return") && text.contains("meta nfproto ipv6 return"));
     }
 }

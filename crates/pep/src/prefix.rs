@@ -1,6 +1,5 @@
 //! Networks and ports as an operator writes them: `10.0.0.0/8`, `2001:db8::/32`, `192.0.2.1`; `443`, `8000-8999`.
 
-use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -133,9 +132,11 @@ impl fmt::Display for Ports {
 
 macro_rules! from_text {
     ($type:ty) => {
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <String as serde::Deserialize>::deserialize(deserializer)?
+                    .parse()
+                    .map_err(serde::de::Error::custom)
             }
         }
         impl serde::Serialize for $type {
@@ -145,6 +146,7 @@ macro_rules! from_text {
         }
     };
 }
+pub(crate) use from_text;
 from_text!(Prefix);
 from_text!(Ports);
 

@@ -6,6 +6,7 @@ use crate::leg::Leg;
 use crate::pool::{Chunk, Pool};
 use crate::table::{Entry, State, Table};
 use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -147,7 +148,7 @@ impl<C: Leg, S: Leg> Relay<C, S> {
         };
         loop {
             while let Some(chunk) = &mut carried.chunk {
-                let n = ready!(to.poll_write(cx, chunk.filled())).map_err(|_| to_failed)?;
+                let n = ready!(to.poll_write(cx, chunk.filled())).map_err(|why| end_of(&why, to_failed))?;
                 chunk.remove(n);
                 self.entry.flow().direction(way).sent(n);
                 if chunk.filled().is_empty() {
@@ -156,7 +157,7 @@ impl<C: Leg, S: Leg> Relay<C, S> {
             }
             let direction = *self.entry.flow().direction(way);
             if direction.must_finish() {
-                to.finish().map_err(|_| to_failed)?;
+                to.finish().map_err(|why| end_of(&why, to_failed))?;
                 self.entry.flow().direction(way).finished();
                 return Poll::Ready(Ok(()));
             }
@@ -168,7 +169,7 @@ impl<C: Leg, S: Leg> Relay<C, S> {
             let read = from.poll_read(cx, chunk.room());
             let Poll::Ready(Ok(n)) = read else {
                 self.shared.pool.give(chunk);
-                ready!(read).map_err(|_| from_failed)?;
+                ready!(read).map_err(|why| end_of(&why, from_failed))?;
                 continue;
             };
             if n == 0 {
@@ -193,8 +194,8 @@ impl<C: Leg, S: Leg> Relay<C, S> {
 
     /// A leg that has failed without anybody reading or writing there.
     fn failed(&self) -> Option<End> {
-        let client = self.client.error().map(|_| End::ClientReset);
-        client.or_else(|| self.server.error().map(|_| End::ServerReset))
+        let client = self.client.error().map(|why| end_of(&why, End::ClientReset));
+        client.or_else(|| self.server.error().map(|why| end_of(&why, End::ServerReset)))
     }
 
     /// Waits until both sides have acknowledged everything.
@@ -235,5 +236,16 @@ impl<C: Leg, S: Leg> Relay<C, S> {
         *self.entry.flow() = flow;
         self.client.reset();
         self.server.reset();
+    }
+}
+
+/// The end that an error of a leg stands for: `reset` unless the tunnel gives another reason.
+pub(crate) fn end_of(why: &std::io::Error, reset: End) -> End {
+    match why.kind() {
+        ErrorKind::ConnectionRefused => End::Refused,
+        ErrorKind::HostUnreachable => End::Unreachable,
+        ErrorKind::PermissionDenied => End::Forbidden,
+        ErrorKind::NotConnected => End::Tunnel,
+        _ => reset,
     }
 }

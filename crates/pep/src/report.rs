@@ -19,6 +19,7 @@ pub(crate) struct Status {
     full: bool,
     draining: bool,
     starved: bool,
+    no_tunnel: bool,
     flows: usize,
     states: BTreeMap<String, u64>,
     accepted: u64,
@@ -27,9 +28,79 @@ pub(crate) struct Status {
     up: Ledger,
     down: Ledger,
     ledger_balances: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tunnel: Option<TunnelStatus>,
     buffers: usize,
     memory: u64,
     descriptors: usize,
+}
+
+/// The tunnel to the other node.
+#[derive(Debug, Serialize)]
+pub(crate) struct TunnelStatus {
+    peers: Vec<PeerStatus>,
+    /// Bytes of this node's connections: taken, delivered to the other node's side, under way, given up.
+    written: u64,
+    delivered: u64,
+    under_way: u64,
+    given_up: u64,
+}
+
+/// Another node, and what was measured on the way to it.
+#[derive(Debug, Serialize)]
+pub(crate) struct PeerStatus {
+    name: String,
+    address: String,
+    flows: u32,
+    rtt_ms: f64,
+    base_rtt_ms: f64,
+    rate_mbps: f64,
+    loss_percent: f64,
+    queued: u64,
+    in_flight: u64,
+    sent_bytes: u64,
+    received_bytes: u64,
+    lost_packets: u64,
+    parity_bytes: u64,
+    restored_bytes: u64,
+    overloads: u64,
+}
+
+fn tunnel(node: &Node) -> Option<TunnelStatus> {
+    let tunnel = node.tunnel.get()?;
+    let ledger = tunnel.ledger();
+    let name = |info: &crate::tunnel::PeerInfo| {
+        let key = crate::config::Key(info.key.unwrap_or_default());
+        node.config(|config| {
+            let known = config.terminal.iter().find(|terminal| terminal.key == key);
+            known.map_or("hub".to_string(), |terminal| terminal.name.clone())
+        })
+    };
+    let ms = |time: longhaul_units::Duration| time.as_nanos() as f64 / 1e6;
+    let peer = |(info, stats): &(crate::tunnel::PeerInfo, longhaul_hop::PeerStats)| PeerStatus {
+        name: name(info),
+        address: info.address.to_string(),
+        flows: stats.flows,
+        rtt_ms: ms(stats.rtt),
+        base_rtt_ms: ms(stats.base_rtt),
+        rate_mbps: stats.rate.as_bps() as f64 / 1e6,
+        loss_percent: stats.loss * 100.0,
+        queued: stats.queued,
+        in_flight: stats.in_flight,
+        sent_bytes: stats.sent_bytes,
+        received_bytes: stats.received_bytes,
+        lost_packets: stats.lost_packets,
+        parity_bytes: stats.parity_bytes,
+        restored_bytes: stats.restored_bytes,
+        overloads: stats.overloads,
+    };
+    Some(TunnelStatus {
+        peers: tunnel.peers().iter().map(peer).collect(),
+        written: ledger.written,
+        delivered: ledger.delivered,
+        under_way: ledger.held,
+        given_up: ledger.lost,
+    })
 }
 
 /// One connection.
@@ -62,6 +133,7 @@ pub(crate) fn status(node: &Node) -> Status {
         full: shut.full,
         draining: shut.draining,
         starved: shut.starved,
+        no_tunnel: shut.no_tunnel,
         flows: node.shared.table.len(),
         ledger_balances: totals.up.balances() && totals.down.balances(),
         states: named(totals.states),
@@ -70,6 +142,7 @@ pub(crate) fn status(node: &Node) -> Status {
         ended: named(totals.ended),
         up: totals.up,
         down: totals.down,
+        tunnel: tunnel(node),
         buffers: node.shared.pool.in_use(),
         memory: resident(),
         descriptors: std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count),
@@ -148,6 +221,9 @@ pub(crate) fn metrics(node: &Node) -> String {
     gauge(&mut text, "buffer_bytes", "Bytes of buffers in use.", "", &one(status.buffers as u64));
     gauge(&mut text, "resident_bytes", "Resident memory.", "", &one(status.memory));
     gauge(&mut text, "descriptors", "Open files.", "", &one(status.descriptors as u64));
+    if let Some(tunnel) = &status.tunnel {
+        tunnel_metrics(&mut text, tunnel);
+    }
     histogram(
         &mut text,
         "connect_seconds",
@@ -156,6 +232,34 @@ pub(crate) fn metrics(node: &Node) -> String {
     );
     histogram(&mut text, "first_byte_seconds", "Time to the server's first byte.", &totals.first_byte);
     text
+}
+
+fn tunnel_metrics(text: &mut String, tunnel: &TunnelStatus) {
+    let one = |value: u64| BTreeMap::from([(String::new(), value)]);
+    gauge(text, "at_risk_bytes", "Bytes under way in the tunnel.", "", &one(tunnel.under_way));
+    counter(text, "tunnel_given_up_bytes_total", "Bytes given up in the tunnel.", "", &one(tunnel.given_up));
+    type Value = fn(&PeerStatus) -> f64;
+    let each = |value: Value| -> BTreeMap<String, u64> {
+        tunnel.peers.iter().map(|peer| (peer.name.clone(), value(peer) as u64)).collect()
+    };
+    let gauges: [(&str, &str, Value); 4] = [
+        ("tunnel_rtt_microseconds", "Round trip of the newest packet.", |peer| peer.rtt_ms * 1000.0),
+        ("tunnel_rate_bps", "Rate of this node's sender.", |peer| peer.rate_mbps * 1e6),
+        ("tunnel_loss_ppm", "Packets lost without overload.", |peer| peer.loss_percent * 1e4),
+        ("tunnel_queue_bytes", "Bytes that wait in this node.", |peer| peer.queued as f64),
+    ];
+    for (name, help, value) in gauges {
+        gauge(text, name, help, "peer", &each(value));
+    }
+    let counters: [(&str, &str, Value); 4] = [
+        ("tunnel_sent_bytes_total", "UDP payload sent.", |peer| peer.sent_bytes as f64),
+        ("tunnel_received_bytes_total", "UDP payload received.", |peer| peer.received_bytes as f64),
+        ("tunnel_parity_bytes_total", "Bytes of parities sent.", |peer| peer.parity_bytes as f64),
+        ("tunnel_lost_packets_total", "Packets declared lost.", |peer| peer.lost_packets as f64),
+    ];
+    for (name, help, value) in counters {
+        counter(text, name, help, "peer", &each(value));
+    }
 }
 
 fn by_direction(totals: &Totals, field: &str) -> BTreeMap<String, u64> {

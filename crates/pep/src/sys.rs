@@ -2,8 +2,10 @@
 //! is safe to use.
 #![allow(unsafe_code)]
 
+use crate::timer::Timer;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use tokio::io::unix::AsyncFd;
 
 /// Bytes of `struct tcp_info` up to `tcpi_min_rtt` and what follows it in Linux 4.9 and newer.
 const TCP_INFO_LEN: usize = 232;
@@ -57,6 +59,12 @@ pub(crate) fn unacknowledged(socket: BorrowedFd) -> io::Result<usize> {
     // SAFETY: SIOCOUTQ (the number of TIOCOUTQ) writes one integer, which lives throughout the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ as _, &raw mut value) })?;
     Ok(usize::try_from(value).unwrap_or(0))
+}
+
+/// Lets the runtime wait for a timer.
+pub(crate) fn watched(timer: Timer) -> io::Result<AsyncFd<Timer>> {
+    // SAFETY: the timer owns its descriptor and returns the same one as long as it lives.
+    unsafe { AsyncFd::register(timer) }.map_err(io::Error::from)
 }
 
 /// What TCP_INFO says of a socket, as far as it is used here.

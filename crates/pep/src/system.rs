@@ -16,7 +16,7 @@ pub(crate) struct Interception {
 
 impl Interception {
     /// Installs everything, in the place of what a killed daemon has left behind.
-    pub fn install(intercept: &Intercept, limits: &Limits) -> Result<Interception, Error> {
+    pub fn install(gate: Gate, intercept: &Intercept, limits: &Limits) -> Result<Interception, Error> {
         let mut families = vec!["-4"];
         if std::path::Path::new("/proc/sys/net/ipv6").exists() {
             families.push("-6");
@@ -30,7 +30,7 @@ impl Interception {
                 ip(&command)?;
             }
         }
-        nft(&plan::install(intercept, limits)).map_err(explained)?;
+        nft(&plan::install(gate, intercept, limits)).map_err(explained)?;
         Ok(installed)
     }
 
@@ -40,8 +40,8 @@ impl Interception {
     }
 
     /// Installs the table of a changed configuration in the place of the present one.
-    pub fn replace(&mut self, intercept: &Intercept, limits: &Limits) -> Result<(), Error> {
-        nft(&plan::install(intercept, limits))?;
+    pub fn replace(&mut self, gate: Gate, intercept: &Intercept, limits: &Limits) -> Result<(), Error> {
+        nft(&plan::install(gate, intercept, limits))?;
         (self.intercept, self.limits) = (intercept.clone(), *limits);
         Ok(())
     }

@@ -17,6 +17,7 @@ pub(crate) enum Entrance {
     Socks,
     HttpConnect,
     Forward,
+    Tunnel,
 }
 
 /// Who is on both sides.
@@ -153,7 +154,9 @@ impl Table {
         let refusal = if inside.alive.len() >= limits.flows {
             Some(Refusal::Full)
         } else {
-            (of_source >= limits.flows_per_source).then_some(Refusal::SourceFull)
+            // A hub does not know the client of a terminal's proxy.
+            let known = !source.is_unspecified();
+            (known && of_source >= limits.flows_per_source).then_some(Refusal::SourceFull)
         };
         if let Some(refusal) = refusal {
             *inside.past.refused.entry(refusal).or_default() += 1;

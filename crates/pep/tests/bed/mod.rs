@@ -54,7 +54,7 @@ pub struct Bed {
 
 impl Drop for Bed {
     fn drop(&mut self) {
-        for host in ["c", "p", "s"] {
+        for host in ["c", "p", "h", "s"] {
             let _ = Command::new("ip").args(["netns", "delete", &self.name(host)]).output();
         }
         let _ = std::fs::remove_dir_all(&self.folder);
@@ -88,6 +88,34 @@ impl Bed {
         bed
     }
 
+    /// The same, with a hub (h) between the accelerator and the server.
+    pub fn with_hub() -> Bed {
+        let bed = Bed::new();
+        let [pep, hub, server] = ["p", "h", "s"].map(|host| bed.name(host));
+        ip(&format!("netns add {hub}"));
+        ip(&format!("-n {hub} link set lo up"));
+        ip(&format!("-n {pep} link delete wan"));
+        for (host, device, net, prefix) in [(&pep, "sat", 83, "fd83"), (&server, "eth", 82, "fd82")] {
+            let own = if *host == pep { "sat" } else { "wan" };
+            ip(&format!("-n {hub} link add {own} type veth peer name {device} netns {host}"));
+            let (near, far) = if *host == pep { (2, 1) } else { (1, 2) };
+            ip(&format!("-n {hub} address add 10.{net}.0.{near}/24 dev {own}"));
+            ip(&format!("-n {hub} address add {prefix}::{near}/64 dev {own} nodad"));
+            ip(&format!("-n {hub} link set {own} up"));
+            ip(&format!("-n {host} address add 10.{net}.0.{far}/24 dev {device}"));
+            ip(&format!("-n {host} address add {prefix}::{far}/64 dev {device} nodad"));
+            ip(&format!("-n {host} link set {device} up"));
+        }
+        for (host, v4, v6) in [(&pep, "10.83.0.2", "fd83::2"), (&server, "10.82.0.1", "fd82::1")] {
+            ip(&format!("-n {host} route replace default via {v4}"));
+            ip(&format!("-n {host} -6 route replace default via {v6}"));
+        }
+        ip(&format!("-n {hub} route add 10.81.0.0/24 via 10.83.0.1"));
+        ip(&format!("-n {hub} route add fd81::/64 via fd83::1"));
+        bed.at("h", "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
+        bed
+    }
+
     /// The namespace of the client (c), the accelerator (p) or the server (s).
     pub fn name(&self, host: &str) -> String {
         format!("lhpep-{}-{host}", self.id)
@@ -110,30 +138,29 @@ impl Bed {
         })
     }
 
-    /// Writes a configuration for a node in the mode `split` that intercepts at the client's side.
-    pub fn config(&self, more: &str) -> PathBuf {
-        let path = self.folder.join("pep.toml");
+    /// A daemon that is ready.
+    pub fn daemon(&self, more: &str) -> Daemon {
         let control = self.folder.join("control.sock");
         let text = format!(
             "mode = \"split\"\ncontrol = \"{}\"\n{more}\n[intercept]\ninterfaces = [\"lan\"]\n",
             control.display()
         );
-        std::fs::write(&path, text).unwrap();
-        path
+        self.start("p", "pep", &text)
     }
 
-    /// A daemon that is ready.
-    pub fn daemon(&self, more: &str) -> Daemon {
-        let config = self.config(more);
-        let log = File::create(self.folder.join("log")).unwrap();
+    /// A daemon at a host, with files of this name.
+    pub fn start(&self, host: &str, name: &str, config: &str) -> Daemon {
+        let path = self.folder.join(format!("{name}.toml"));
+        std::fs::write(&path, config).unwrap();
+        let log = self.folder.join(format!("{name}.log"));
         let child = Command::new("ip")
-            .args(["netns", "exec", &self.name("p"), PEP, "run", "--config"])
-            .arg(&config)
+            .args(["netns", "exec", &self.name(host), PEP, "run", "--config"])
+            .arg(&path)
             .stdout(Stdio::null())
-            .stderr(log)
+            .stderr(File::create(&log).unwrap())
             .spawn()
             .unwrap();
-        let mut daemon = Daemon { child, config, log: self.folder.join("log") };
+        let mut daemon = Daemon { child, config: path, log };
         wait_for("the daemon is ready", 10, || {
             assert!(daemon.child.try_wait().unwrap().is_none(), "it ended: {}", daemon.log());
             daemon.log().contains("ready")

@@ -1,0 +1,73 @@
+//! From the configuration to a tunnel.
+
+use crate::config::{Config, Mode};
+use crate::tunnel::Tunnel;
+use crate::udp::Udp;
+use crate::{Error, keys};
+use longhaul_hop::tls::PublicKey;
+use longhaul_hop::{Coding, Rates, Role, Session, Share};
+use sha2::{Digest, Sha256};
+use std::io::Read;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Settings of the hop, without the keys; `None` for one node.
+pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
+    let hop = config.hop.as_ref()?;
+    let role = match (config.mode, hop.hub) {
+        (Mode::Terminal, Some(hub)) => Role::Terminal { hub },
+        (Mode::Hub, _) => Role::Hub,
+        _ => return None,
+    };
+    let flows = u32::try_from(config.limits.flows).unwrap_or(u32::MAX).clamp(1, 65_536);
+    Some(longhaul_hop::Config {
+        share: if hop.shared { Share::Fair } else { Share::Exclusive },
+        rates: Rates { send: hop.send_rate, receive: hop.receive_rate, most: hop.most_rate },
+        coding: if hop.coding { Coding::Adaptive } else { Coding::Off },
+        credit: hop.credit.as_bytes(),
+        memory: hop.memory.as_bytes(),
+        keep_alive: hop.keep_alive,
+        idle_timeout: hop.idle_timeout,
+        initial_rtt: hop.initial_rtt,
+        mtu: hop.mtu,
+        max_flows: flows,
+        ..longhaul_hop::Config::new(role)
+    })
+}
+
+/// Opens the socket and starts the hop, if there is to be one.
+pub(crate) fn tunnel(config: &Config) -> Result<Option<Arc<Tunnel>>, Error> {
+    let (Some(hop), Some(mut settings)) = (&config.hop, hop_settings(config)) else { return Ok(None) };
+    let identity = keys::load(&hop.key)?;
+    // A peer recognises by this key that a restarted node has forgotten it; it must survive the restart.
+    let secret = std::fs::read(&hop.key).map_err(|why| Error::system("read the key", why))?;
+    let digest = Sha256::new().chain_update(b"longhaul-pep stateless reset").chain_update(&secret).finalize();
+    settings.reset_key = digest.first_chunk::<16>().copied();
+    let own = identity.public_key().0;
+    let mut peers: Vec<[u8; 32]> = config.terminal.iter().map(|terminal| terminal.key.0).collect();
+    peers.extend(hop.hub_key.map(|key| key.0));
+    if peers.contains(&own) {
+        let what = format!(
+            "{}: the other node's key is this node's own; each has a key of its own",
+            hop.key.display()
+        );
+        return Err(Error::Config(what));
+    }
+    settings.session =
+        Session::Tls { identity: Arc::new(identity), peers: peers.into_iter().map(PublicKey).collect() };
+    let any = match hop.hub {
+        Some(SocketAddr::V6(_)) => SocketAddr::from(([0; 16], 0)),
+        _ => SocketAddr::from(([0; 4], 0)),
+    };
+    let mark = config.intercept.clone().unwrap_or_default().own_mark;
+    let can_mark = config.intercept.is_some();
+    let udp = Udp::open(hop.listen.unwrap_or(any), if can_mark { mark } else { 0 })?;
+    let mut seed = [0; 32];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut seed))
+        .map_err(|why| Error::system("read random numbers", why))?;
+    let epoch = std::time::Instant::now();
+    let hop = longhaul_hop::Node::new(settings, seed, longhaul_units::Instant::ZERO)
+        .map_err(|why| Error::Config(format!("[hop]: {why}")))?;
+    Ok(Some(Tunnel::new(hop, udp, epoch)))
+}

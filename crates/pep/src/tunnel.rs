@@ -1,0 +1,427 @@
+//! The tunnel between two nodes on the wall clock: [`longhaul_hop::Node`] with a UDP socket under it and the legs of
+//! connections above it.
+//!
+//! The hop is behind one lock. Connections read and write under it; one task moves datagrams and keeps the time. Whoever
+//! gave the hop something wakes that task.
+
+use crate::Error;
+use crate::leg::Leg;
+use crate::sys;
+use crate::timer::Timer;
+use crate::udp::Udp;
+use bytes::{Bytes, BytesMut};
+use longhaul_hop::{Event, FlowId, Node as Hop, Open, PeerId, PeerStats, Refusal, ResetCode};
+use longhaul_units::Instant;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+use tokio::sync::{Notify, mpsc};
+
+/// Datagrams sent before the socket is read again.
+const AT_ONCE: usize = 32;
+
+/// A flow that the other node has opened.
+pub(crate) struct Incoming {
+    pub leg: HopLeg,
+    pub open: Open,
+    /// The terminal's public key.
+    pub key: Option<[u8; 32]>,
+}
+
+/// Another node to which the tunnel is up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerInfo {
+    pub id: PeerId,
+    pub key: Option<[u8; 32]>,
+    pub address: SocketAddr,
+}
+
+/// One end of the tunnel.
+pub(crate) struct Tunnel {
+    inside: Mutex<Inside>,
+    wake: Notify,
+    udp: Udp,
+    epoch: std::time::Instant,
+}
+
+struct Inside {
+    hop: Hop,
+    slots: HashMap<FlowId, Slot>,
+    peers: Vec<PeerInfo>,
+    incoming: VecDeque<(FlowId, Open, Option<[u8; 32]>)>,
+}
+
+/// What is remembered of a flow between two looks at it.
+#[derive(Default)]
+struct Slot {
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+    finished: bool,
+    delivered: bool,
+    accepted: bool,
+    over: Option<ResetCode>,
+}
+
+impl Slot {
+    fn wake(&mut self) {
+        self.reader.take().into_iter().chain(self.writer.take()).for_each(Waker::wake);
+    }
+}
+
+impl Tunnel {
+    /// A tunnel over a socket; `hop` began at time zero.
+    pub fn new(hop: Hop, udp: Udp, epoch: std::time::Instant) -> Arc<Tunnel> {
+        let inside = Inside { hop, slots: HashMap::new(), peers: vec![], incoming: VecDeque::new() };
+        Arc::new(Tunnel { inside: Mutex::new(inside), wake: Notify::new(), udp, epoch })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
+    }
+
+    /// The first node to which the tunnel is up.
+    pub fn peer(&self) -> Option<PeerInfo> {
+        self.lock().peers.first().copied()
+    }
+
+    /// All nodes to which it is up, with measurements.
+    pub fn peers(&self) -> Vec<(PeerInfo, PeerStats)> {
+        let inside = self.lock();
+        inside.peers.iter().filter_map(|peer| Some((*peer, inside.hop.stats(peer.id)?))).collect()
+    }
+
+    /// Bytes of all flows.
+    pub fn ledger(&self) -> longhaul_hop::Ledger {
+        self.lock().hop.ledger()
+    }
+
+    /// Opens a flow to a node.
+    pub fn open(self: &Arc<Self>, peer: PeerId, open: Open) -> Result<HopLeg, Refusal> {
+        let now = self.now();
+        let mut inside = self.lock();
+        let flow = inside.hop.open(now, peer, open)?;
+        inside.slots.insert(flow, Slot::default());
+        inside.take_events();
+        drop(inside);
+        self.wake.notify_one();
+        Ok(HopLeg { tunnel: self.clone(), flow, over: false })
+    }
+
+    /// Closes the tunnel; the goodbye is on its way when this returns.
+    pub async fn close(&self) {
+        let now = self.now();
+        {
+            let mut inside = self.lock();
+            inside.hop.close(now);
+            inside.take_events();
+        }
+        self.wake.notify_one();
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+
+    /// Moves datagrams, for ever. New flows go to `incoming`; `changed` is told when a node came or went.
+    pub async fn drive(
+        self: Arc<Self>,
+        incoming: mpsc::UnboundedSender<Incoming>,
+        changed: Arc<Notify>,
+    ) -> Result<(), Error> {
+        let failed = |why: nix::Error| Error::system("set a timer", why);
+        let timer = sys::watched(Timer::new().map_err(failed)?)
+            .map_err(|why| Error::system("wait for a timer", why))?;
+        let mut buffer = Vec::with_capacity(1 << 16);
+        let mut peers = 0;
+        loop {
+            let sent = self.send(&mut buffer).await;
+            let (timeout, news) = {
+                let mut inside = self.lock();
+                let news = inside.peers.len() != peers;
+                peers = inside.peers.len();
+                (inside.hop.poll_timeout(), news)
+            };
+            if news {
+                changed.notify_one();
+            }
+            for leg in self.new_flows() {
+                let _ = incoming.send(leg);
+            }
+            if sent {
+                // There may be more; the socket is read in between.
+                self.receive_now();
+                continue;
+            }
+            timer
+                .get_ref()
+                .set(timeout.map(|timeout| timeout.since(self.now()).as_nanos()))
+                .map_err(failed)?;
+            tokio::select! {
+                ready = timer.readable() => if let Ok(mut ready) = ready { ready.clear_ready() },
+                received = self.udp.receive() => self.take_in(received),
+                () = self.wake.notified() => {}
+            }
+            let now = self.now();
+            let mut inside = self.lock();
+            if inside.hop.poll_timeout().is_some_and(|timeout| timeout <= now) {
+                inside.hop.handle_timeout(now);
+            }
+            inside.take_events();
+        }
+    }
+
+    /// Sends what may leave; true if there may be more.
+    async fn send(&self, buffer: &mut Vec<u8>) -> bool {
+        for _ in 0..AT_ONCE {
+            let transmit = {
+                let now = self.now();
+                let mut inside = self.lock();
+                let transmit = inside.hop.poll_transmit(now, buffer);
+                inside.take_events();
+                transmit
+            };
+            match transmit {
+                Some(transmit) => self.udp.send(&transmit, &buffer[..transmit.len]).await,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    fn receive_now(&self) {
+        if let Some(received) = self.udp.receive_now() {
+            self.take_in(received);
+        }
+    }
+
+    fn take_in(&self, received: Vec<crate::udp::Received>) {
+        let now = self.now();
+        let mut inside = self.lock();
+        for datagrams in received {
+            for bytes in datagrams.bytes.chunks(datagrams.stride.max(1)) {
+                inside.hop.handle_datagram(
+                    now,
+                    datagrams.from,
+                    datagrams.to,
+                    datagrams.ecn,
+                    BytesMut::from(bytes),
+                );
+            }
+        }
+        inside.take_events();
+    }
+
+    fn new_flows(self: &Arc<Self>) -> Vec<Incoming> {
+        let mut inside = self.lock();
+        let news = std::mem::take(&mut inside.incoming);
+        let leg = |flow| HopLeg { tunnel: self.clone(), flow, over: false };
+        news.into_iter().map(|(flow, open, key)| Incoming { leg: leg(flow), open, key }).collect()
+    }
+}
+
+impl Inside {
+    fn take_events(&mut self) {
+        while let Some(event) = self.hop.poll_event() {
+            match event {
+                Event::Connected { .. } => {}
+                Event::Up { peer, key, version, address } => {
+                    let name = key.map(|key| crate::keys::to_hex(&key[..4]));
+                    tracing::info!(%address, version, key = name.as_deref(), "tunnel is up");
+                    self.peers.push(PeerInfo { id: peer, key, address });
+                }
+                Event::Down { peer, reason } => {
+                    tracing::warn!("tunnel is down: {reason}");
+                    self.peers.retain(|other| other.id != peer);
+                }
+                Event::Opened { flow, peer, open } => {
+                    let key = self.peers.iter().find(|other| other.id == peer).and_then(|other| other.key);
+                    self.slots.insert(flow, Slot::default());
+                    self.incoming.push_back((flow, open, key));
+                }
+                Event::Accepted { flow } => self.with(flow, |slot| slot.accepted = true),
+                Event::Readable { flow } | Event::Writable { flow } => self.with(flow, |_| {}),
+                Event::Finished { flow } => self.with(flow, |slot| slot.finished = true),
+                Event::Delivered { flow } => self.with(flow, |slot| slot.delivered = true),
+                Event::Refused { flow, reason: code } | Event::Reset { flow, code } => {
+                    self.with(flow, |slot| slot.over = Some(code));
+                }
+            }
+        }
+    }
+
+    fn with(&mut self, flow: FlowId, change: impl FnOnce(&mut Slot)) {
+        if let Some(slot) = self.slots.get_mut(&flow) {
+            change(slot);
+            slot.wake();
+        }
+    }
+}
+
+/// The side of a connection that goes through the tunnel. Dropped, it is reset.
+pub(crate) struct HopLeg {
+    tunnel: Arc<Tunnel>,
+    flow: FlowId,
+    over: bool,
+}
+
+impl Drop for HopLeg {
+    fn drop(&mut self) {
+        self.end(Some(ResetCode::Reset));
+    }
+}
+
+/// How the other node's reason looks to the relay.
+fn error_of(code: ResetCode) -> io::Error {
+    let kind = match code {
+        ResetCode::ConnectionRefused => io::ErrorKind::ConnectionRefused,
+        ResetCode::TimedOut | ResetCode::Unreachable => io::ErrorKind::HostUnreachable,
+        ResetCode::Denied => io::ErrorKind::PermissionDenied,
+        ResetCode::HopDown | ResetCode::Closing => io::ErrorKind::NotConnected,
+        _ => io::ErrorKind::ConnectionReset,
+    };
+    io::Error::new(kind, format!("{code:?}"))
+}
+
+impl HopLeg {
+    /// Lets the other node's flow begin.
+    pub fn accept(&self) {
+        let mut inside = self.tunnel.lock();
+        inside.hop.accept(self.flow);
+        drop(inside);
+        self.tunnel.wake.notify_one();
+    }
+
+    /// Refuses it.
+    pub fn refuse(mut self, code: ResetCode) {
+        let now = self.tunnel.now();
+        let mut inside = self.tunnel.lock();
+        inside.hop.refuse(now, self.flow, code);
+        inside.slots.remove(&self.flow);
+        inside.take_events();
+        drop(inside);
+        self.over = true;
+        self.tunnel.wake.notify_one();
+    }
+
+    /// Waits for the other node's answer.
+    pub async fn answered(&self) -> io::Result<()> {
+        std::future::poll_fn(|cx| {
+            let mut inside = self.tunnel.lock();
+            match inside.slots.get_mut(&self.flow) {
+                None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+                Some(Slot { over: Some(code), .. }) => Poll::Ready(Err(error_of(*code))),
+                Some(Slot { accepted: true, .. }) => Poll::Ready(Ok(())),
+                Some(slot) => {
+                    slot.reader = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    fn end(&mut self, code: Option<ResetCode>) {
+        if std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        let now = self.tunnel.now();
+        let mut inside = self.tunnel.lock();
+        let slot = inside.slots.remove(&self.flow);
+        if let (Some(code), Some(Slot { over: None, .. })) = (code, slot) {
+            inside.hop.reset(now, self.flow, code);
+            inside.take_events();
+        }
+        drop(inside);
+        self.tunnel.wake.notify_one();
+    }
+
+    fn slot<T>(&self, read: impl FnOnce(&Slot) -> T) -> Option<T> {
+        self.tunnel.lock().slots.get(&self.flow).map(read)
+    }
+}
+
+impl Leg for HopLeg {
+    fn poll_read(&mut self, cx: &mut Context, room: &mut [u8]) -> Poll<io::Result<usize>> {
+        let now = self.tunnel.now();
+        let mut inside = self.tunnel.lock();
+        let mut filled = 0;
+        while filled < room.len() {
+            let Some(bytes) = inside.hop.read(now, self.flow, room.len() - filled) else { break };
+            room[filled..filled + bytes.len()].copy_from_slice(&bytes);
+            filled += bytes.len();
+        }
+        inside.take_events();
+        let Some(slot) = inside.slots.get_mut(&self.flow) else {
+            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+        };
+        if filled > 0 {
+            drop(inside);
+            self.tunnel.wake.notify_one();
+            return Poll::Ready(Ok(filled));
+        }
+        if let Some(code) = slot.over {
+            return Poll::Ready(Err(error_of(code)));
+        }
+        if slot.finished {
+            return Poll::Ready(Ok(0));
+        }
+        slot.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn poll_write(&mut self, cx: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let now = self.tunnel.now();
+        let mut inside = self.tunnel.lock();
+        let room = inside.hop.writable(self.flow).clamp(1, bytes.len());
+        let mut offered = Bytes::copy_from_slice(&bytes[..room]);
+        let n = inside.hop.write(now, self.flow, &mut offered);
+        inside.take_events();
+        let Some(slot) = inside.slots.get_mut(&self.flow) else {
+            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+        };
+        if let Some(code) = slot.over {
+            return Poll::Ready(Err(error_of(code)));
+        }
+        if n == 0 {
+            slot.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        drop(inside);
+        self.tunnel.wake.notify_one();
+        Poll::Ready(Ok(n))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let now = self.tunnel.now();
+        let mut inside = self.tunnel.lock();
+        inside.hop.finish(now, self.flow);
+        inside.take_events();
+        drop(inside);
+        self.tunnel.wake.notify_one();
+        Ok(())
+    }
+
+    /// Not known for a flow; the ledger of the tunnel counts what was written and not delivered.
+    fn unacknowledged(&self) -> usize {
+        0
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.slot(|slot| slot.delivered).unwrap_or(true)
+    }
+
+    fn error(&self) -> Option<io::Error> {
+        self.slot(|slot| slot.over).flatten().map(error_of)
+    }
+
+    fn close(mut self) {
+        self.end(None);
+    }
+
+    fn reset(mut self) {
+        self.end(Some(ResetCode::Reset));
+    }
+}

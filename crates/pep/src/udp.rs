@@ -1,0 +1,130 @@
+//! The UDP socket of the tunnel: many datagrams in one call where the kernel can do that (GSO, GRO).
+
+use crate::Error;
+use longhaul_hop::Transmit;
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Mutex;
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+/// Bytes of the kernel's buffers: what the fastest link brings in some tens of milliseconds.
+const BUFFER: usize = 8 << 20;
+/// Bytes for one call of receive: the most that the kernel joins.
+const JOINED: usize = 1 << 16;
+
+/// Datagrams of one sender, each `stride` bytes but the last.
+pub(crate) struct Received {
+    pub from: SocketAddr,
+    pub to: Option<IpAddr>,
+    pub ecn: u8,
+    pub stride: usize,
+    pub bytes: Vec<u8>,
+}
+
+/// A socket.
+pub(crate) struct Udp {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    space: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Udp {
+    /// Opens a socket; `mark` is put on its packets.
+    pub fn open(at: SocketAddr, mark: u32) -> Result<Udp, Error> {
+        let open = || -> io::Result<Udp> {
+            let socket = Socket::new(
+                Domain::for_address(at),
+                Type::DGRAM.nonblocking().cloexec(),
+                Some(Protocol::UDP),
+            )?;
+            if mark != 0 {
+                socket.set_mark(mark)?;
+            }
+            socket.bind(&at.into())?;
+            // FORCE needs CAP_NET_ADMIN; without it the system's limit holds.
+            for (force, plain) in
+                [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+            {
+                let set = |option| {
+                    crate::sys::set_option(
+                        std::os::fd::AsFd::as_fd(&socket),
+                        libc::SOL_SOCKET,
+                        option,
+                        BUFFER as i32,
+                    )
+                };
+                let _ = set(force).or_else(|_| set(plain));
+            }
+            let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+            let space = Mutex::new((0..BATCH_SIZE).map(|_| vec![0; JOINED]).collect());
+            Ok(Udp { socket: UdpSocket::from_std(socket.into())?, state, space })
+        };
+        open().map_err(|why| {
+            let hint = if why.kind() == ErrorKind::AddrInUse {
+                "; another program has this UDP port (ss -lunp)"
+            } else {
+                ""
+            };
+            Error::system(format!("open UDP {at}"), format!("{why}{hint}"))
+        })
+    }
+
+    /// Sends datagrams; waits while the socket is full. What the network refuses is lost, as on any link.
+    pub async fn send(&self, transmit: &Transmit, bytes: &[u8]) {
+        let message = quinn_udp::Transmit {
+            destination: transmit.to,
+            ecn: EcnCodepoint::from_bits(transmit.ecn),
+            contents: bytes,
+            segment_size: transmit.segment_size,
+            src_ip: transmit.from,
+        };
+        let send = || self.state.try_send(UdpSockRef::from(&self.socket), &message);
+        loop {
+            match self.socket.try_io(Interest::WRITABLE, send) {
+                Err(why) if why.kind() == ErrorKind::WouldBlock => {
+                    if self.socket.writable().await.is_err() {
+                        return;
+                    }
+                }
+                Err(why) => {
+                    tracing::debug!("not sent: {why}");
+                    return;
+                }
+                Ok(()) => return,
+            }
+        }
+    }
+
+    /// Waits for datagrams.
+    pub async fn receive(&self) -> Vec<Received> {
+        loop {
+            if self.socket.readable().await.is_err() {
+                return vec![];
+            }
+            if let Some(received) = self.receive_now() {
+                return received;
+            }
+        }
+    }
+
+    /// Datagrams that are there.
+    pub fn receive_now(&self) -> Option<Vec<Received>> {
+        let mut space = self.space.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut metas = [RecvMeta::default(); BATCH_SIZE];
+        let mut slices: Vec<IoSliceMut> = space.iter_mut().map(|bytes| IoSliceMut::new(bytes)).collect();
+        let read = || self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut metas);
+        let count = self.socket.try_io(Interest::READABLE, read).ok()?;
+        drop(slices);
+        let one = |(meta, bytes): (&RecvMeta, &Vec<u8>)| Received {
+            from: SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port()),
+            to: meta.dst_ip,
+            ecn: meta.ecn.map_or(0, |ecn| ecn as u8),
+            stride: meta.stride,
+            bytes: bytes[..meta.len].to_vec(),
+        };
+        Some(metas[..count].iter().zip(space.iter()).map(one).collect())
+    }
+}

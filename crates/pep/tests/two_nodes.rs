@@ -1,0 +1,271 @@
+//! A terminal and a hub between a client and a server, with real packets: addresses, ends of connections, refusals, wrong keys,
+//! and what happens when either node is killed. Needs root and Linux; ignored unless asked for.
+
+mod bed;
+
+use bed::{Bed, Daemon, PEP, SERVER, SERVER_V6, address, can_run, enter, text, wait_for};
+use nix::sys::signal::Signal;
+use sha2::{Digest, Sha256};
+use socket2::SockRef;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::Command;
+use std::time::Duration;
+
+/// The terminal is the bed's node, the hub a fourth namespace behind it at 10.83.0.2, before the server.
+struct Two {
+    bed: Bed,
+    terminal_key: String,
+    hub_key: String,
+}
+
+fn key(bed: &Bed, name: &str) -> String {
+    let file = bed.folder.join(name);
+    let output = Command::new(PEP).arg("keygen").arg(&file).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).trim().to_string()
+}
+
+impl Two {
+    fn new() -> Two {
+        let bed = Bed::with_hub();
+        let (terminal_key, hub_key) = (key(&bed, "terminal.key"), key(&bed, "hub.key"));
+        Two { bed, terminal_key, hub_key }
+    }
+
+    fn hub(&self, more: &str) -> Daemon {
+        let folder = self.bed.folder.display();
+        let config = format!(
+            "mode = \"hub\"\ntimeouts = {{ drain = \"1 s\" }}\ncontrol = \"{folder}/hub.sock\"\n\
+             [hop]\nlisten = \"10.83.0.2:7714\"\nkey = \"{folder}/hub.key\"\nsend_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\n\
+             [[terminal]]\nname = \"ship\"\nkey = \"{}\"\nsources = [\"10.81.0.0/24\", \"fd81::/64\"]\n{more}\n",
+            self.terminal_key
+        );
+        self.bed.start("h", "hub", &config)
+    }
+
+    fn terminal(&self, hub_key: &str) -> Daemon {
+        let folder = self.bed.folder.display();
+        let config = format!(
+            "mode = \"terminal\"\ncontrol = \"{folder}/terminal.sock\"\nsocks = \"10.81.0.1:1080\"\n\
+             [hop]\nhub = \"10.83.0.2:7714\"\nkey = \"{folder}/terminal.key\"\nhub_key = \"{hub_key}\"\n\
+             send_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\n[intercept]\ninterfaces = [\"lan\"]\n"
+        );
+        self.bed.start("p", "terminal", &config)
+    }
+
+    /// Both, with the tunnel up.
+    fn up(&self) -> (Daemon, Daemon) {
+        let hub = self.hub("");
+        let terminal = self.terminal(&self.hub_key);
+        wait_for("the tunnel is up", 10, || terminal.status()["passing"] == false);
+        (terminal, hub)
+    }
+
+    fn connect(&self, host: &str, port: u16) -> TcpStream {
+        self.bed.within("c", || {
+            let stream = TcpStream::connect_timeout(&address(host, port), Duration::from_secs(10)).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+            stream
+        })
+    }
+
+    fn listener(&self, host: &str) -> TcpListener {
+        self.bed.within("s", || TcpListener::bind(address(host, 8000)).unwrap())
+    }
+}
+
+fn accept(listener: &TcpListener) -> TcpStream {
+    let (stream, _) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
+}
+
+fn rest(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = vec![];
+    stream.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn reset(stream: TcpStream) {
+    SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
+}
+
+fn noise(len: usize) -> Vec<u8> {
+    (0..len as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn addresses_bytes_and_half_closes_cross_the_tunnel() {
+    if !can_run() {
+        return;
+    }
+    let two = Two::new();
+    let (terminal, hub) = two.up();
+    let (up, down) = (noise(5_000_000), noise(3_000_000));
+    for server in [SERVER, SERVER_V6] {
+        let listener = two.listener(server);
+        std::thread::scope(|scope| {
+            let served = scope.spawn(|| {
+                let mut stream = accept(&listener);
+                let peer = stream.peer_addr().unwrap();
+                let got = rest(&mut stream);
+                std::thread::sleep(Duration::from_millis(100));
+                stream.write_all(&down).unwrap();
+                (peer, Sha256::digest(got))
+            });
+            let mut stream = two.connect(server, 8000);
+            let own = stream.local_addr().unwrap();
+            stream.write_all(&up).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+            assert_eq!(Sha256::digest(rest(&mut stream)), Sha256::digest(&down));
+            let (peer, got) = served.join().unwrap();
+            assert_eq!(peer, own, "the server sees the client's address and port");
+            assert_eq!(got, Sha256::digest(&up));
+        });
+    }
+    for node in [&terminal, &hub] {
+        wait_for("both are complete", 10, || node.status()["ended"]["complete"] == 2);
+        let status = node.status();
+        assert_eq!((&status["up"]["sent"], &status["down"]["sent"]), (&10_000_000.into(), &6_000_000.into()));
+        assert_eq!(status["ledger_balances"], true);
+    }
+    terminal.stop();
+    hub.stop();
+    assert_eq!(text(&two.bed.at("h", "nft list ruleset; ip rule | grep 7713").stdout), "");
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn resets_and_refusals_cross_the_tunnel() {
+    if !can_run() {
+        return;
+    }
+    let two = Two::new();
+    let (terminal, hub) = two.up();
+    let listener = two.listener(SERVER);
+    let mut stream = two.connect(SERVER, 8000);
+    stream.write_all(b"x").unwrap();
+    let mut served = accept(&listener);
+    served.read_exact(&mut [0]).unwrap();
+    reset(stream);
+    assert_eq!(served.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let mut stream = two.connect(SERVER, 8000);
+    let mut served = accept(&listener);
+    served.write_all(b"hello").unwrap();
+    stream.read_exact(&mut [0; 5]).unwrap();
+    reset(served);
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    // Refused, and at an address of the hub itself.
+    for (host, port) in [(SERVER, 9), ("10.83.0.2", 80)] {
+        let error = two.bed.within("c", || {
+            TcpStream::connect(address(host, port)).and_then(|mut stream| stream.read(&mut [0])).unwrap_err()
+        });
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{host}");
+    }
+    // A proxy's client gets the true answer.
+    for (port, code) in [(8000_u16, 0_u8), (9, 5)] {
+        let mut stream = two.connect("10.81.0.1", 1080);
+        let [high, low] = port.to_be_bytes();
+        stream.write_all(&[5, 1, 0, 5, 1, 0, 1, 10, 82, 0, 2, high, low]).unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(answer[3], code, "port {port}");
+        if code == 0 {
+            drop(accept(&listener));
+        }
+    }
+    wait_for("all have ended", 10, || terminal.status()["flows"] == 0);
+    let ended = terminal.status()["ended"].clone();
+    assert_eq!([&ended["refused"], &ended["forbidden"]], [2, 1], "{ended}");
+    assert_eq!(hub.status()["ended"]["forbidden"], 1);
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn the_death_of_either_node_resets_and_new_connections_pass() {
+    if !can_run() {
+        return;
+    }
+    let two = Two::new();
+    let (mut terminal, mut hub) = two.up();
+    let listener = two.listener(SERVER);
+    let ask = || {
+        let mut stream = two.connect(SERVER, 8000);
+        stream.write_all(b"x").unwrap();
+        let mut served = accept(&listener);
+        served.read_exact(&mut [0]).unwrap();
+        (stream, served)
+    };
+    // The hub dies and comes back: its own connections are reset at once, the terminal's when it finds out.
+    let (mut stream, mut served) = ask();
+    hub.signal(Signal::SIGKILL);
+    hub.child.wait().unwrap();
+    assert_eq!(served.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    drop(hub);
+    hub = two.hub("");
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    wait_for("the tunnel is up again", 30, || terminal.status()["passing"] == false);
+    let before = terminal.status()["accepted"].as_u64();
+    // The terminal dies: the other way round.
+    let (mut stream, _served) = ask();
+    assert_eq!(terminal.status()["accepted"].as_u64(), before.map(|count| count + 1));
+    terminal.signal(Signal::SIGKILL);
+    terminal.child.wait().unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    drop(ask());
+    drop(terminal);
+    terminal = two.terminal(&two.hub_key);
+    wait_for("the tunnel is up again", 30, || terminal.status()["passing"] == false);
+    drop(ask());
+    // A hub that stops takes leave: the terminal's connections are reset, and new ones pass.
+    let (mut stream, served) = ask();
+    drop(served);
+    assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    let (mut stream, _served) = ask();
+    hub.signal(Signal::SIGTERM);
+    hub.child.wait().unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    wait_for("new connections pass", 5, || terminal.status()["passing"] == true);
+    drop(ask());
+    assert_eq!(terminal.status()["ledger_balances"], true);
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn strangers_get_no_tunnel() {
+    if !can_run() {
+        return;
+    }
+    let two = Two::new();
+    // The terminal expects another hub.
+    let hub = two.hub("");
+    let terminal = two.terminal(&"ab".repeat(32));
+    wait_for("the terminal complains", 10, || terminal.log().contains("tunnel is down"));
+    assert_eq!(terminal.status()["passing"], true);
+    drop(terminal);
+    drop(hub);
+    // The hub expects another terminal.
+    let other = Two { terminal_key: "cd".repeat(32), ..two };
+    let hub = other.hub("");
+    let terminal = other.terminal(&other.hub_key);
+    wait_for("the terminal complains", 10, || terminal.log().contains("tunnel is down"));
+    assert_eq!(terminal.status()["passing"], true);
+    // Datagrams that are none of the tunnel's leave it as it is.
+    let name = other.bed.name("p");
+    std::thread::spawn(move || {
+        enter(&name);
+        let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+        for len in (0..1400).step_by(7) {
+            let mut bytes = noise(len);
+            if let Some(first) = bytes.first_mut() {
+                *first |= (len & 0xc0) as u8;
+            }
+            let _ = socket.send_to(&bytes, "10.83.0.2:7714");
+        }
+    })
+    .join()
+    .unwrap();
+    assert_eq!(hub.status()["flows"], 0);
+}
