@@ -142,3 +142,39 @@ fn every_slow_start_counts_in_the_negotiated_mss() {
     }
     assert_eq!(reno.window(), 30 * CONFIGURED + AGREED);
 }
+
+/// CUBIC's W_max is the same number of bytes in the new unit (RFC 9438 section 4.1.2): the window comes back to it after K.
+#[test]
+fn what_a_policy_remembers_of_its_window_stays_in_bytes() {
+    let setup = Setup { mss: CONFIGURED, initial_window: InitialWindow::Segments(100), ..Setup::default() };
+    let algorithm: Algorithm = serde_json::from_str(r#"{"kind": "cubic", "reno_friendly": false}"#).unwrap();
+    let mut cubic = build(&algorithm, &SlowStartKind::default(), &setup).unwrap();
+    let ack = |ms: u64, acked| Ack {
+        now: Instant::ZERO + Duration::from_millis(ms),
+        acked,
+        rtt: Some(RTT),
+        srtt: RTT,
+        min_rtt: RTT,
+        in_flight: 0,
+        prior_in_flight: acked,
+        round: 0,
+        round_start: false,
+        delivery: None,
+        delivered: 0,
+        ack_ratio: 1,
+        app_limited: false,
+        receiver_limited: false,
+        in_recovery: false,
+    };
+    let reached = cubic.window();
+    let lost = Congestion { now: Instant::ZERO, kind: CongestionKind::Loss, flight_size: reached };
+    cubic.on_congestion(&lost);
+    cubic.on_recovery_end();
+    cubic.on_mss(AGREED);
+    // 1000 segments of 146 bytes and C = 0.4: K = cbrt(1000 (1 - 0.7) / 0.4) = 9.1 s. Half way there 96 % are back.
+    for count in 0..45_000 {
+        cubic.on_ack(&ack(count / 10, AGREED));
+    }
+    let share = cubic.window() as f64 / reached as f64;
+    assert!((0.945..0.98).contains(&share), "{share}");
+}

@@ -132,6 +132,23 @@ mod tests {
         assert_eq!(Histogram::default().mean(), None);
     }
 
+    #[test]
+    fn merged_histograms_hold_the_values_of_both() {
+        let of = |values: std::ops::RangeInclusive<u64>| {
+            let mut histogram = Histogram::default();
+            values.for_each(|ms| histogram.record(Duration::from_millis(ms)));
+            histogram
+        };
+        let mut merged = of(0..=300);
+        merged.merge(&of(301..=1000));
+        let whole = of(0..=1000);
+        assert_eq!(
+            (merged.count(), merged.sum_nanos(), merged.max()),
+            (1001, whole.sum_nanos(), whole.max())
+        );
+        assert_eq!([0.1, 0.5, 0.99].map(|q| merged.quantile(q)), [0.1, 0.5, 0.99].map(|q| whole.quantile(q)));
+    }
+
     proptest! {
         #[test]
         fn a_bin_stands_for_its_values_within_3_per_cent(nanos in 0u64..u64::MAX / 2) {

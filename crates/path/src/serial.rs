@@ -291,6 +291,12 @@ mod tests {
         assert_eq!(bad(SerialSpec { efficiency: 0.0, ..good }), "efficiency");
         assert_eq!(bad(SerialSpec { mtu: Some(Size::from_bytes(60)), ..good }), "mtu");
         assert_eq!(bad(SerialSpec { vj: Some(VjSpec { slots: 2, header: None }), ..good }), "vj");
+        let header = |bytes| SerialSpec {
+            vj: Some(VjSpec { header: Some(Size::from_bytes(bytes)), ..VjSpec::default() }),
+            ..good
+        };
+        assert_eq!([3, 40].map(|bytes| header(bytes).check()), [Ok(()), Ok(())]);
+        assert_eq!([2, 41].map(|bytes| bad(header(bytes))), ["vj", "vj"]);
         let rohc = |rohc| SerialSpec { rohc: Some(rohc), ..good };
         assert_eq!(rohc(RohcSpec::default()).check(), Ok(()));
         for spec in [

@@ -187,3 +187,28 @@ fn largest_ratio(window: u64, mss: u64) -> u32 {
     let ratio = window.div_ceil(ACKS_PER_WINDOW * mss.max(1)).min(u64::from(u8::MAX)) as u32;
     ratio.max(INITIAL_RATIO)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A marked ACK of one segment more than the last, with a window of 100 segments.
+    fn marked(ack: u64) -> Seen {
+        Seen { ack, advanced: 1000, regular: true, marked: true, window: 100_000, mss: 1000 }
+    }
+
+    /// RFC 5690 section 4.5: one doubling for all ACKs that are marked before the peer goes by the new ratio.
+    #[test]
+    fn congestion_counts_once_while_a_raise_is_under_way() {
+        let mut control = AckCongestion::new();
+        assert!(control.on_ack(&marked(1000)));
+        assert_eq!(control.due().map(NonZeroU8::get), Some(4));
+        control.sent(5000);
+        assert!(!control.on_ack(&marked(2000)));
+        assert!(!control.on_ack(&marked(3000)));
+        assert!(!control.on_ack(&marked(6000)));
+        assert_eq!((control.ratio(), control.due()), (4, None));
+        assert!(control.on_ack(&marked(7000)));
+        assert_eq!(control.due().map(NonZeroU8::get), Some(8));
+    }
+}

@@ -1418,4 +1418,14 @@ mod tests {
         let mean = waits.iter().map(|wait| wait.as_secs_f64()).sum::<f64>() / 100.0;
         assert!((mean - 2.5).abs() < 0.1, "{mean}");
     }
+
+    #[test]
+    fn the_window_is_full_when_no_further_segment_fits() {
+        for (in_flight, full) in [(8 * MSS, false), (9 * MSS, false), (9 * MSS + 1, true), (10 * MSS, true)] {
+            let mut path = Path::new();
+            assert_eq!(path.bbr.window(), 10 * MSS);
+            path.bbr.on_sent(&Sent { now: at(0), bytes: MSS, in_flight, retransmission: false });
+            assert_eq!(path.bbr.cwnd_full[0], full, "{in_flight} bytes in flight");
+        }
+    }
 }

@@ -353,4 +353,22 @@ mod tests {
         );
         assert_eq!(read(r#"{"kind": "htcp", "rtt_ref": "0 s"}"#), "htcp: rtt_ref must be above 0 s");
     }
+
+    #[test]
+    fn the_throughput_is_averaged_from_the_fourth_round_trip_on() {
+        let mut throughput = Throughput::NONE;
+        for (rate, smoothed, largest) in
+            [(400.0, 400.0, 400.0), (200.0, 200.0, 200.0), (300.0, 300.0, 300.0), (100.0, 250.0, 300.0)]
+        {
+            throughput.end_round(rate);
+            assert_eq!((throughput.smoothed, throughput.largest), (smoothed, largest), "after {rate}");
+        }
+    }
+
+    #[test]
+    fn without_a_round_trip_time_beta_is_its_least() {
+        let mut rule = Htcp { throughput_before: Some(0.0), beta: 0.8, ..Htcp::new(HtcpParams::default()) };
+        rule.adapt_beta();
+        assert_eq!(rule.beta, 0.5);
+    }
 }

@@ -289,4 +289,20 @@ mod tests {
         rule.end_round(1000.0, Duration::from_millis(100));
         assert_eq!(rule.cwnd_reno, 2.0);
     }
+
+    #[test]
+    fn slow_start_ends_at_the_end_of_a_round_only() {
+        let mut yeah = policy(r#""yeah""#, r#""standard""#, &setup(1000 * MSS, None));
+        let ack =
+            |ms, round_start| Ack { rtt: Some(Duration::from_millis(ms)), round_start, ..ack_at(0, MSS) };
+        yeah.on_ack(&ack(100, true));
+        yeah.on_ack(&ack(400, true));
+        // 750 of 1000 segments wait, which is more than q_max: within the round the window still grows.
+        let before = yeah.window();
+        yeah.on_ack(&ack(400, false));
+        yeah.on_ack(&ack(400, false));
+        assert_eq!(yeah.window(), before + 2 * MSS);
+        yeah.on_ack(&ack(400, true));
+        assert!(yeah.window() < before, "{} of {before}", yeah.window());
+    }
 }

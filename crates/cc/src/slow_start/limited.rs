@@ -132,8 +132,10 @@ impl SlowStart for Limited {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::testing::{MSS, ack, event, policy, setup};
     use crate::{CongestionControl, CongestionKind, SlowStartKind};
+    use longhaul_units::Size;
 
     fn limited(initial_window: u64) -> Box<dyn CongestionControl> {
         policy(r#""reno""#, r#""limited""#, &setup(initial_window * MSS, None))
@@ -242,5 +244,13 @@ mod tests {
             serde_json::from_str::<SlowStartKind>(r#"{"kind": "limited", "max_ssthresh": "0 packets"}"#);
         let message = "limited: max_ssthresh must be at least 1 packet, not 0 packets";
         assert_eq!(error.unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn max_ssthresh_is_at_least_one_packet_or_one_byte() {
+        let check = |max_ssthresh| LimitedParams { max_ssthresh, ..LimitedParams::default() }.check();
+        let bytes = |size| Limit::Bytes(Size::from_bytes(size));
+        assert_eq!([Limit::Packets(1), bytes(1)].map(check), [Ok(()), Ok(())]);
+        assert!([Limit::Packets(0), bytes(0)].map(check).iter().all(Result::is_err));
     }
 }

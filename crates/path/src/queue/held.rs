@@ -149,8 +149,18 @@ mod tests {
         let dropped: Vec<u32> = queue.take_dropped().map(|(packet, _)| packet.0).collect();
         assert_eq!(dropped, [1, 2]);
         assert_eq!(queue.head(), Some(&Dummy(0)));
+        assert_eq!(queue.occupancy(), Occupancy { packets: 3, bytes: 3000 });
         let left: Vec<u32> =
             std::iter::from_fn(|| queue.dequeue(Instant::ZERO)).map(|packet| packet.0).collect();
         assert_eq!(left, [0, 3, 4]);
+    }
+
+    #[test]
+    fn a_discipline_without_an_average_queue_has_none() {
+        let spec = QueueSpec::HeadDrop { limit: Limit::Packets(3) };
+        let Discipline::Queue(discipline) = spec.build::<Dummy>(Rate::from_bps(1_000_000), 1, "queue") else {
+            panic!("head drop drops packets that it has accepted");
+        };
+        assert_eq!(discipline.average(), None);
     }
 }

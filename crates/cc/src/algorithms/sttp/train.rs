@@ -173,4 +173,15 @@ mod tests {
         train.on_ack(&Ack { in_recovery: true, delivered: 2 * MSS, ..ack_at(110, MSS) });
         assert_eq!(ack(&mut train, 130, 4), None);
     }
+
+    #[test]
+    fn acks_that_measure_no_time_or_no_data_give_no_rate() {
+        for (first, second) in [((100, 1), (100, 4)), ((100, 4), (110, 4))] {
+            let mut train = Train::new(4, Duration::from_secs(1), ms(0));
+            assert!(train.hurries(ms(0), true));
+            (0..4).for_each(|_| send(&mut train, 0));
+            assert_eq!(ack(&mut train, first.0, first.1), None);
+            assert_eq!(ack(&mut train, second.0, second.1), None);
+        }
+    }
 }
