@@ -1,4 +1,4 @@
-"""The metrics that an application notices: the time that its data took, or their rate if they have no end."""
+"""The metrics that an application notices: what a film or a call is like, the time that its data took, or their rate without end."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from collections.abc import Iterable, Mapping
 from .results import Result
 
 #: What applications feel, by the metric of a group that shows which kind they are; the first one that a group has counts.
-_KINDS = {"pages": "pages", "responses": "responses", "completed_flows": "transfers"}
+_KINDS = {
+    "stalls": "films",
+    "call_delay_s": "calls",
+    "pages": "pages",
+    "responses": "responses",
+    "completed_flows": "transfers",
+}
 #: Metrics of a single flow, by kind. A response time's mean stands in for a median that was not measured.
 _OF_FLOWS = {
     "pages": ("page_time_mean_s", "page_time_p95_s"),
     "responses": ("response_time_p50_s", "response_time_p95_s"),
     "transfers": ("completion_time_s",),
     "streams": ("goodput_bps",),
+    "films": ("mos", "stalls", "stall_share"),
+    "calls": ("mos", "call_delay_s"),
 }
 #: Metrics of a group or a run, by kind.
 _OF_GROUPS = _OF_FLOWS | {"transfers": ("completion_time_mean_s", "completion_time_p95_s")}
@@ -23,8 +31,8 @@ _INSTEAD = {"response_time_p50_s": "response_time_mean_s"}
 
 
 def kind(metrics: Iterable[str]) -> str:
-    """What the applications of a group are, by the names of its metrics: "pages", "responses", "transfers" of given size, or
-    "streams" of data, whose rate is all that they feel.
+    """What the applications of a group are, by the names of its metrics: "films", "calls", "pages", "responses", "transfers" of
+    given size, or "streams" of data, whose rate is all that they feel.
 
     >>> kind(["goodput_bps", "responses", "completed_flows"]), kind(["goodput_bps"])
     ('responses', 'streams')

@@ -51,6 +51,7 @@ fn flow_facts(run: &Finished<'_>, number: usize) -> FlowFacts {
             finished: shared.finished,
             responses: app.asks().then(|| shared.responses.clone()),
             pages: (app.connections() > 1).then(|| (shared.pages.clone(), shared.failed)),
+            felt: shared.felt.clone(),
         },
         server_sends: app.data_sender() == Side::Server,
         stack: Some("linux"),

@@ -9,7 +9,7 @@ use crate::world::FIRST_PORT;
 use crate::{Error, kernel, namespace, sys};
 use longhaul_path::Histogram;
 use longhaul_scenario::{BufferSpec, Ending, FlowInstance, FlowSpec};
-use longhaul_traffic::{App, End, Streams};
+use longhaul_traffic::{App, End, Felt, Streams};
 use longhaul_units::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, setsockopt, sockopt};
@@ -56,6 +56,8 @@ pub struct Shared {
     pub pages: Histogram,
     /// Answers that never came.
     pub failed: u64,
+    /// What people have noticed.
+    pub felt: Option<Felt>,
     /// The senders' last words.
     pub last: TcpInfo,
     /// What went wrong.
@@ -220,7 +222,7 @@ impl Flow<'_> {
         let mut app = self.spec.application(self.instance, self.seed);
         let result = self.until_over(&mut app, &mut sockets, run);
         (0..pairs).for_each(|pair| self.progress.close(pair));
-        self.note(&app);
+        self.note(&app, run.clock.now());
         result
     }
 
@@ -264,9 +266,9 @@ impl Flow<'_> {
                 }
             }
             if self.progress.begin_measuring.swap(false, Ordering::Relaxed) {
-                app.clear_times();
+                app.clear_times(run.clock.now());
             }
-            self.note(app);
+            self.note(app, run.clock.now());
             let ended = app.finished().is_some() || app.stopped();
             if several && ended && sockets.are_idle() {
                 return Ok(());
@@ -302,7 +304,7 @@ impl Flow<'_> {
     }
 
     /// Says how far the application is.
-    fn note(&self, app: &App) {
+    fn note(&self, app: &App, now: Instant) {
         let mut shared = self.progress.shared();
         shared.finished = app.finished();
         if self.spec.app.asks() && app.responses().count() != shared.responses.count() {
@@ -310,6 +312,7 @@ impl Flow<'_> {
             shared.pages.clone_from(app.pages());
         }
         shared.failed = app.failed();
+        shared.felt = app.felt(now);
     }
 }
 

@@ -100,6 +100,14 @@ impl Histogram {
         Some(Duration::from_nanos(middle_of(bin).min(self.max)))
     }
 
+    /// The values from the smallest on, to within 3 %, and how many of each there are.
+    pub fn values(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
+        let zeros = (Duration::ZERO, self.count - self.above_zero);
+        let others = self.bins.iter().enumerate().map(|(bin, n)| (middle_of(bin).min(self.max), *n));
+        let others = others.map(|(nanos, n)| (Duration::from_nanos(nanos), n));
+        std::iter::once(zeros).chain(others).filter(|(_, n)| *n > 0)
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         *self = Histogram::default();

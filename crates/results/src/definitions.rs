@@ -94,6 +94,27 @@ metrics! {
         "95 % of such times are no longer; to within 3 %.";
     PAGE_TIME_MAX_S: "page_time_max_s", "s", "Largest page time",
         "The largest such time.";
+    MOS: "mos", "", "Mean opinion score",
+        "What people think of it, from 1 (bad) to 5 (excellent). Web: the mean over the pages completed while measured of \
+         5 - 4 ln(t / 0.165 s) / ln(15 s / 0.165 s), t the page's time, at least 1 and at most 5 (ITU-T G.1030 Annex A, one page, for people who \
+         expect 15 s at most). Video: 3.5 exp(-(0.15 L + 0.19) N) + 1.5, N the stalls in 30 s of film, L their mean length in s (T. Hossfeld \
+         et al., Quantification of YouTube QoE via crowdsourcing, 2011). Calls (cbr with `voice`): the E-model with G.711 and concealment of losses \
+         (ITU-T G.107, G.113 Appendix I; its delay as in Cole and Rosenbluth 2001), for the best fixed playout delay. Of a group: the mean of \
+         its pages, films or calls.";
+    STALLS: "stalls", "", "Stalls",
+        "Video: times that the film stood still while measured since the next frame had not come; one that lasts until the end is included. \
+         The player begins, and goes on, once `app.buffer` of film is there.";
+    STALL_TIME_S: "stall_time_s", "s", "Time of stalls",
+        "Video: time that the film stood still while measured. A film that never began stands still from its start. Of a group: the sum.";
+    STALL_SHARE: "stall_share", "", "Share of stalls",
+        "Video: time that the film stood still over the time from its first frame on, while measured.";
+    STARTUP_TIME_S: "startup_time_s", "s", "Time to the first frame",
+        "Video: from the flow's start to the first frame shown, if that came while measured. Of a group: the mean.";
+    CALL_DELAY_S: "call_delay_s", "s", "Delay of the call",
+        "Calls (cbr with `voice`): from mouth to ear, with the fixed playout delay of the best mean opinion score: the time to speak a \
+         message, and that within which all but the late ones came. Of a group: the mean.";
+    LATE_MESSAGES: "late_messages", "", "Late messages",
+        "Calls: share of the messages that come too late to be played with that delay. Of a group: the mean.";
     UTILISATION: "utilisation", "", "Utilisation",
         "Bits transmitted while measured, headers and packets lost on the wire included, over what the rate allows in \
          that time. Of a flow or group: bits of its data packets that reached the receivers' hosts, headers included, over \

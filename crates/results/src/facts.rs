@@ -7,6 +7,7 @@ use crate::{LinkFacts, MiddleboxFacts, Warning};
 use longhaul_path::Histogram;
 use longhaul_scenario::{Network, Scenario};
 use longhaul_tcp::{LimitedTime, Stats};
+use longhaul_traffic::Felt;
 use longhaul_units::{Duration, Instant, counters};
 
 /// A run.
@@ -88,6 +89,8 @@ pub struct AppFacts {
     pub responses: Option<Histogram>,
     /// Times of pages, and how many objects never came; `None` for an application that reads none.
     pub pages: Option<(Histogram, u64)>,
+    /// What people noticed of it, if it is a film or a call that has begun.
+    pub felt: Option<Felt>,
 }
 
 /// What a sender counts. What a kernel does not tell is `None`.

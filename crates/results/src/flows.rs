@@ -3,10 +3,12 @@
 use crate::context::Context;
 use crate::links::ratio;
 use crate::metric::*;
+use crate::opinion::{self, Call};
 use crate::predictions::predictions;
 use crate::{FlowFacts, FlowSummary, Metrics, ReductionTimes, SenderFacts};
 use longhaul_path::Histogram;
 use longhaul_tcp::{Limit, LimitedTime};
+use longhaul_traffic::{Felt, Viewing};
 use longhaul_units::{Duration, Instant};
 
 pub(crate) fn flow_summary(context: &Context<'_>, flow: usize) -> FlowSummary {
@@ -62,6 +64,7 @@ fn flow_metrics(context: &Context<'_>, flow: usize) -> Metrics {
     let took = app.finished.filter(|_| app.has_end).map(|at| at.since(context.run.network.flows[flow].start));
     metrics.set(COMPLETION_TIME_S, took.map(Duration::as_secs_f64));
     set_response_metrics(&mut metrics, &[facts]);
+    set_felt_metrics(&mut metrics, &[facts]);
     metrics.set(RTT_MEAN_S, sender.mean_rtt().map(Duration::as_secs_f64));
     metrics.set(RTT_MIN_S, sender.rtt_range.map(|(least, _)| least.as_secs_f64()));
     metrics.set(RTT_MAX_S, sender.rtt_range.map(|(_, most)| most.as_secs_f64()));
@@ -138,6 +141,7 @@ pub(crate) fn group_metrics(context: &Context<'_>, members: &[usize], flows: &[F
     metrics.set(CONGESTION_SIGNALS, signals);
     metrics.set(CONGESTION_SIGNAL_RATE, ratio(signals, arrived));
     set_response_metrics(&mut metrics, &facts);
+    set_felt_metrics(&mut metrics, &facts);
     if facts.iter().any(|facts| facts.app.has_end) {
         let times = completion_times(context, members, flows);
         metrics.set(COMPLETED_FLOWS, times.len() as f64);
@@ -186,6 +190,49 @@ fn set_response_metrics(metrics: &mut Metrics, flows: &[&FlowFacts]) {
         metrics.set(PAGE_TIME_P95_S, seconds(pages.quantile(0.95)));
         metrics.set(PAGE_TIME_MAX_S, seconds(pages.max()));
         metrics.set(FAILED_RESPONSES, failed as f64);
+    }
+}
+
+/// What people notice of pages, films and calls.
+fn set_felt_metrics(metrics: &mut Metrics, flows: &[&FlowFacts]) {
+    // Sum of opinions, and how many there are.
+    let mut opinions = (0.0, 0.0);
+    let mut add = |mos: f64, count: f64| opinions = (opinions.0 + mos * count, opinions.1 + count);
+    let (mut films, mut calls): (Vec<Viewing>, Vec<Call>) = (vec![], vec![]);
+    for app in flows.iter().map(|facts| &facts.app) {
+        for (time, count) in app.pages.iter().flat_map(|(times, _)| times.values()) {
+            add(opinion::of_page(time.as_secs_f64()), count as f64);
+        }
+        match &app.felt {
+            Some(Felt::Film(viewing)) => {
+                opinion::of_film(viewing).into_iter().for_each(|mos| add(mos, 1.0));
+                films.push(*viewing);
+            }
+            Some(Felt::Call(hearing)) => {
+                let call = opinion::of_call(hearing);
+                call.iter().for_each(|call| add(call.mos, 1.0));
+                calls.extend(call);
+            }
+            None => {}
+        }
+    }
+    if flows.iter().any(|facts| facts.app.pages.is_some() || facts.app.felt.is_some()) {
+        metrics.set(MOS, ratio(opinions.0, opinions.1));
+    }
+    let mean = |values: Vec<f64>| ratio(values.iter().sum(), values.len() as f64);
+    if !films.is_empty() {
+        let seconds =
+            |time: fn(&Viewing) -> Duration| films.iter().map(|film| time(film).as_secs_f64()).sum::<f64>();
+        let stalled = seconds(|film| film.stalled);
+        metrics.set(STALLS, films.iter().map(|film| film.stalls).sum::<u64>() as f64);
+        metrics.set(STALL_TIME_S, stalled);
+        metrics.set(STALL_SHARE, ratio(stalled, seconds(|film| film.watched)));
+        let startups = films.iter().filter_map(|film| film.startup).map(Duration::as_secs_f64);
+        metrics.set(STARTUP_TIME_S, mean(startups.collect()));
+    }
+    if flows.iter().any(|facts| matches!(facts.app.felt, Some(Felt::Call(_)))) {
+        metrics.set(CALL_DELAY_S, mean(calls.iter().map(|call| call.delay_s).collect()));
+        metrics.set(LATE_MESSAGES, mean(calls.iter().map(|call| call.late).collect()));
     }
 }
 

@@ -13,6 +13,7 @@ mod flows;
 mod links;
 mod metrics;
 mod middleboxes;
+mod opinion;
 pub mod pcapng;
 mod predictions;
 mod summarise;

@@ -166,8 +166,11 @@ impl Network {
             names.is_empty() || names.contains(&scenario.flow[group].name)
         };
         let passing = |flow: &FlowInstance| nodes.iter().all(|node| self.passes(flow, *node));
+        // Between two nodes a middlebox takes TCP's way into its own hands; QUIC, which it cannot read, keeps to the links.
+        let reads = |flow: &FlowInstance| nodes.len() == 1 || scenario.flow[flow.group].quic().is_none();
         let flows: Vec<usize> = (0..self.flows.len())
-            .filter(|flow| chosen(self.flows[*flow].group) && passing(&self.flows[*flow]))
+            .filter(|flow| chosen(self.flows[*flow].group))
+            .filter(|flow| passing(&self.flows[*flow]) && reads(&self.flows[*flow]))
             .collect();
         let between = match nodes[..] {
             [first, second] => {

@@ -40,6 +40,7 @@ fn flow_facts(world: &World<'_>, flow: usize) -> FlowFacts {
             finished: app.finished(),
             responses: spec.asks().then(|| app.responses().clone()),
             pages: several.then(|| (app.pages().clone(), app.failed())),
+            felt: app.started().then(|| app.felt(world.now)).flatten(),
         },
         server_sends: spec.data_sender() == Side::Server,
         stack: None,

@@ -565,7 +565,7 @@ impl<'a> World<'a> {
         for flow in 0..self.apps.len() {
             self.flow_baseline[flow] = Totals::of(self, flow);
             self.reductions[flow] = ReductionTimes::default();
-            self.apps[flow].clear_times();
+            self.apps[flow].clear_times(self.now);
         }
         for (position, link) in self.declared.iter().enumerate() {
             self.link_baseline[position] = LinkSnapshot::of(self.fabric.link(*link), self.now);

@@ -5,7 +5,7 @@
 //!     LONGHAUL_FINGERPRINTS=record cargo test -p longhaul-sim --test fingerprints --locked -- --include-ignored
 //!
 //! To see what differs: `LONGHAUL_FINGERPRINTS=DIRECTORY` also leaves the files there, tables as text; do it before and after.
-//! Not compared is what may differ without a change of results: times of the machine, version, run id.
+//! Not compared is what may differ without a change of results: times of the machine, version, run id, definitions of metrics.
 
 use longhaul_sim::{Output, RunOptions, Table, Values, load, run};
 use sha2::{Digest, Sha256};
@@ -80,7 +80,15 @@ fn as_text(table: &Table) -> String {
 /// `summary.json` without the version and what depends on it.
 fn without_version(summary: &str) -> String {
     let of_version = |line: &&str| line.starts_with("  \"longhaul\":") || line.starts_with("  \"run_id\":");
-    summary.lines().filter(|line| !of_version(line)).map(|line| format!("{line}\n")).collect()
+    let mut explains = false;
+    let of_result = |line: &&str| {
+        explains |= line.starts_with("  \"definitions\": {");
+        let left_out = explains;
+        explains &= !line.starts_with("  }");
+        !left_out
+    };
+    let lines = summary.lines().filter(|line| !of_version(line)).filter(of_result);
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// The digest of each result file of a run, by file name.

@@ -190,6 +190,31 @@ fn proxies_let_quic_pass() {
     assert_eq!(took("[[middlebox]]\nkind = \"premature_ack\"\nname = \"pep\"\nat = \"m\"\n"), plain);
 }
 
+/// Nor do they between two nodes, where TCP's way is cut in pieces.
+#[test]
+fn proxies_at_two_nodes_let_quic_pass() {
+    let link = |ends: &str| {
+        format!("[[link]]\nname = \"{}\"\nends = [{ends}]\n{LINK}\n", ends.replace(['"', ',', ' '], ""))
+    };
+    let links: String = ["\"a\", \"m\"", "\"m\", \"n\"", "\"n\", \"b\""].map(link).concat();
+    let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\ntransport = \"quic\"\napp = { kind = \"bulk\", size = \"2 MB\" }\n";
+    let took = |kind: &str| {
+        let boxes = ["split", "ack_compaction", "paced"].contains(&kind);
+        let middlebox = if boxes {
+            format!("[[middlebox]]\nkind = \"{kind}\"\nname = \"pep\"\nat = \"m\"\npeer = \"n\"\n")
+        } else {
+            String::new()
+        };
+        let rate = if kind == "paced" { "rate = \"10 Mbit/s\"\n" } else { "" };
+        let scenario = format!("[run]\nduration = \"60 s\"\n{links}{flow}{middlebox}{rate}");
+        metric(&run(&scenario).flows[0], "completion_time_s")
+    };
+    let plain = took("");
+    assert_eq!(took("split"), plain);
+    assert_eq!(took("ack_compaction"), plain);
+    assert_eq!(took("paced"), plain);
+}
+
 /// A marking queue is answered by smaller windows, not by losses.
 #[test]
 fn marks_are_answered() {

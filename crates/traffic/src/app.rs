@@ -4,10 +4,12 @@
 //! An [`Application`] is called when it is time ([`App::act`]), when an end has received what it waits for ([`App::reached`]) and
 //! when connections open and end. It acts on [`Streams`] and says in its [`Base`] when it wants to act again.
 
+use crate::Felt;
 use longhaul_path::{Histogram, Random};
 use longhaul_units::{Duration, Instant, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// Which end of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,11 +166,47 @@ pub trait Application: Send {
     fn reached(&mut self, _now: Instant, _end: End, _base: &mut Base, _streams: &mut dyn Streams) {}
     /// Both ends of a connection are done.
     fn gone(&mut self, _now: Instant, _pair: usize, _base: &mut Base, _streams: &mut dyn Streams) {}
+    /// What its people notice beside times of answers, until now.
+    fn felt(&self, _now: Instant) -> Option<Felt> {
+        None
+    }
+    /// What they notice is measured from now on.
+    fn measure_from(&mut self, _now: Instant) {}
     /// It has to stop before it is done.
     fn stop(&mut self, base: &mut Base, streams: &mut dyn Streams) {
-        match base.ending {
-            Ending::Close => streams.end(End::CLIENT).close(),
-            Ending::Reset => streams.end(End::CLIENT).abort(),
+        end_client(base, streams);
+    }
+}
+
+/// The flow's one connection ends as its flow wants.
+pub(crate) fn end_client(base: &Base, streams: &mut dyn Streams) {
+    match base.ending {
+        Ending::Close => streams.end(End::CLIENT).close(),
+        Ending::Reset => streams.end(End::CLIENT).abort(),
+    }
+}
+
+/// What of a stream is to be looked for at the receiving end: the ends of its parts, in bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parts {
+    written: u64,
+    ends: VecDeque<u64>,
+}
+
+impl Parts {
+    /// A part of so many bytes was written.
+    pub fn add(&mut self, bytes: u64, streams: &mut dyn Streams) {
+        self.written += bytes;
+        self.ends.push_back(self.written);
+        if self.ends.len() == 1 {
+            streams.want(End::SERVER, self.written);
+        }
+    }
+    /// The next part is there; looks for the one after it.
+    pub fn next(&mut self, streams: &mut dyn Streams) {
+        self.ends.pop_front();
+        if let Some(end) = self.ends.front() {
+            streams.want(End::SERVER, *end);
         }
     }
 }
@@ -268,8 +306,13 @@ impl App {
     pub fn take_page(&mut self) -> Option<Duration> {
         self.base.last_page.take()
     }
-    /// Forgets the times of answers and pages.
-    pub fn clear_times(&mut self) {
+    /// What its people notice beside times of answers, until now.
+    pub fn felt(&self, now: Instant) -> Option<Felt> {
+        self.inner.felt(now)
+    }
+    /// Forgets the times of answers and pages, and what people have noticed.
+    pub fn clear_times(&mut self, now: Instant) {
+        self.inner.measure_from(now);
         self.base.responses.clear();
         self.base.pages.clear();
         self.base.failed = 0;

@@ -8,6 +8,7 @@ mod access_log;
 pub mod app;
 pub mod apps;
 mod draw;
+mod felt;
 mod ns;
 mod table;
 mod trace;
@@ -18,6 +19,7 @@ pub use app::{
 };
 pub use apps::{AppSpec, Bulk, Cbr, Keystrokes, Messages, OnOff, Request, TraceBegin, TraceSpec, Web};
 pub use draw::{Count, Draw, Quantity, Volume};
+pub use felt::{Felt, Hearing, Viewing};
 pub use table::NumberTable;
 pub use trace::{Format, Record, Trace, TraceError};
 pub use video::{Film, FrameSizes, VideoModel};

@@ -40,6 +40,9 @@ pub struct VideoModel {
     pub scene_variation: f64,
     /// Mean length of a scene; lengths are exponential, in whole groups of pictures.
     pub scene: Duration,
+    /// Film that has arrived before the player shows it, at the beginning and after it stood still. The default is what was
+    /// found with YouTube (Hossfeld et al. 2011).
+    pub buffer: Duration,
     /// Each frame is filled up to whole segments, as with ns-2's one-way TCP.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub whole_packets: bool,
@@ -56,6 +59,7 @@ impl Default for VideoModel {
             frame_variation: 0.4,
             scene_variation: 0.5,
             scene: Duration::from_secs(5),
+            buffer: Duration::from_secs(2),
             whole_packets: false,
         }
     }

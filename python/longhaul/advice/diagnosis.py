@@ -138,6 +138,13 @@ class Diagnosis:
             section["app"]["kind"] == "web" and not section["app"].get("persistent", False) for section in self.sections
         )
         self._put("a connection for each object", new, "each object has a connection of its own", "it has no objects")
+        messages = any(is_call(section) or section["app"]["kind"] == "keystrokes" for section in self.sections)
+        self._put(
+            "small messages",
+            messages,
+            "messages are smaller than a segment, and each waits for the ACK of those before (Nagle's algorithm)",
+            "it has no messages that are smaller than a segment",
+        )
         small = self.mss < 1200
         text = f"the MSS is {counted(self.mss, 'byte')}"
         self._put("small segments", small, text, text)
@@ -180,7 +187,9 @@ class Diagnosis:
             f"the queue at {name} drops {counted(int(dropped), 'packet')}",
             "no queue drops a packet" if not dropped else f"{name} is full ({use}): a longer queue carries no more",
         )
-        answers = any(section["app"]["kind"] in (*ASKING, "keystrokes") for section in self.sections)
+        answers = any(
+            section["app"]["kind"] in (*ASKING, "keystrokes") or is_call(section) for section in self.sections
+        )
         standing = waits >= max(0.02, (0.25 if answers else 0.5) * self.rtt)
         shown = f"5 % of the packets wait {quantity(waits, 's')} and more at {name}; the base RTT is {quantity(self.rtt, 's')}"
         self._put("standing queue", standing, shown, shown)
@@ -247,6 +256,15 @@ def uses_tcp(section: Mapping[str, Any]) -> bool:
     (False, True)
     """
     return "tcp" in section and section.get("transport", "tcp") == "tcp"
+
+
+def is_call(section: Mapping[str, Any]) -> bool:
+    """Whether a section's flows are calls.
+
+    >>> is_call({"app": {"kind": "cbr", "voice": True}}), is_call({"app": {"kind": "cbr"}})
+    (True, False)
+    """
+    return bool(section["app"].get("voice"))
 
 
 def packets(value: object) -> int | None:

@@ -1,6 +1,7 @@
 """What the applications of a run feel, as one number for each group: the score by which remedies are ranked.
 
-A group of transfers feels its completion times, of pages and requests the time they take, of streams without end the goodput. What
+A group of transfers feels its completion times, of pages and requests the time they take, of films and calls the mean opinion score,
+of streams without end the goodput. What
 was not finished is not left out, since that would reward what finishes least: a transfer that was under way counts with the time
 that it would take at the rate it had.
 """
@@ -28,12 +29,17 @@ _WORDS = {
     "page_time_mean_s": "page",
     "page_time_p95_s": "page, 95th percentile",
     "goodput_bps": "goodput",
+    "mos": "mean opinion score",
 }
+#: Kinds whose metric is better the larger it is.
+LARGER = ("streams", "films", "calls")
+#: The opinion of a film or a call of which nothing came.
+_WORST = 1.0
 
 
 @dataclass(frozen=True)
 class Feeling:
-    """What the application of one group feels: metrics in s, or in bit/s for streams."""
+    """What the application of one group feels: metrics in s, in bit/s for streams, or opinions."""
 
     group: str
     kind: str
@@ -54,17 +60,22 @@ class Feeling:
         >>> Feeling("f", "streams", {"goodput_bps": 100.0}).score == math.log(100.0)
         True
         """
-        sign = 1.0 if self.kind == "streams" else -1.0
+        sign = 1.0 if self.kind in LARGER else -1.0
         return sign * math.fsum(math.log(value) for value in self.values.values()) / len(self.values)
 
     def text(self, metric: str | None = None) -> str:
         """One of its metrics with its unit, as in "3.2 s"."""
         name = metric or self.first
-        return quantity(self.values[name], "bit/s" if name == "goodput_bps" else "s", 3)
+        return quantity(self.values[name], unit_of(name), 3)
 
     def word(self, metric: str | None = None) -> str:
         """What a metric is called."""
         return _WORDS[metric or self.first]
+
+
+def unit_of(metric: str) -> str:
+    """The unit of a metric of feelings, empty for opinions."""
+    return "s" if metric.endswith("_s") else "bit/s" if metric.endswith("_bps") else ""
 
 
 def feelings(summary: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Feeling]:
@@ -79,6 +90,8 @@ def feelings(summary: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str
             feeling = _transfers(name, flows, summary, sizes.get(name))
         elif kind == "streams":
             feeling = _streams(name, flows, summary)
+        elif kind in ("films", "calls"):
+            feeling = Feeling(name, kind, {"mos": float(group["metrics"].get("mos") or _WORST)})
         else:
             feeling = _answers(name, kind, group["metrics"], summary)
         if feeling is not None:

@@ -13,9 +13,13 @@ from ..units import quantity, read_quantity
 from .felt import Feeling
 
 _WORDS = {"completion": "completion_time", "response": "response_time", "page": "page_time", "goodput": "goodput"}
-_FORM = re.compile(r"\s*(?:(?P<group>[\w-]+)\.(?=completion|response|page|goodput))?(?P<metric>[\w.\[\]-]+)(?:\s+(?P<part>p\d\d|mean|max))?\s*"
+#: Metrics of what people notice, by how they are written in a goal, and their units.
+_NOTICED = {"mos": ("mos", ""), "stalls": ("stalls", ""), "stall time": ("stall_time_s", "s"), "stall share": ("stall_share", ""),
+            "startup": ("startup_time_s", "s")}  # fmt: skip
+_FORM = re.compile(r"\s*(?:(?P<group>[\w-]+)\.(?=completion|response|page|goodput|mos|stall|startup))?(?P<metric>stall (?:time|share)|[\w.\[\]-]+)"
+                   r"(?:\s+(?P<part>p\d\d|mean|max))?\s*"
                    r"(?P<sign><=|>=|<|>)\s*(?P<value>\S.*?)\s*")  # fmt: skip
-_EXAMPLE = 'as in "completion p95 < 5 s", "web.page < 3 s" or "goodput > 5 Mbit/s"'
+_EXAMPLE = 'as in "completion p95 < 5 s", "web.page < 3 s", "goodput > 5 Mbit/s" or "mos > 4"'
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,17 @@ def read_goal(text: str) -> Goal:
     ('web', 'completion_time_p95_s', False, 5.0)
     >>> read_goal("goodput > 5 Mbit/s").bound
     5000000.0
+    >>> goal = read_goal("film.stall share < 2 %")
+    >>> goal.group, goal.metric, goal.bound
+    ('film', 'stall_share', 0.02)
     """
     match = _FORM.fullmatch(text)
     if match is None:
         raise LonghaulError(f"--goal {text!r}: write a metric, < or >, and a value, {_EXAMPLE}")
-    read = read_quantity(match["value"])
+    share = match["value"].endswith("%")
+    read = read_quantity(match["value"].rstrip("% "))
+    if read and share:
+        read = (read[0] / 100, read[1])
     if read is None:
         raise LonghaulError(f"--goal {text!r}: {match['value']!r} is no value with a unit, {_EXAMPLE}")
     word = match["metric"]
@@ -67,6 +77,8 @@ def read_goal(text: str) -> Goal:
         part = match["part"] or "mean"
         metric = "goodput_bps" if word == "goodput" else f"{_WORDS[word]}_{part}_s"
         unit = "bit/s" if word == "goodput" else "s"
+    elif word in _NOTICED:
+        metric, unit = _NOTICED[word]
     else:
         metric = word
         unit = "s" if word.endswith("_s") else "bit/s" if word.endswith("_bps") else read[1]

@@ -10,11 +10,13 @@ from typing import Any
 from ..bottleneck import link_name
 from ..units import quantity, read_quantity
 from .diagnosis import HEADERS, Diagnosis
-from .felt import Feeling
+from .felt import LARGER, Feeling, unit_of
 from .race import Trial
 
 #: What is this close to the bound has reached it.
 REACHED = 0.9
+#: The opinion of a film that never stands still.
+_BEST = 5.0
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Limit:
 
     group: str
     felt: Feeling
-    #: In s, or in bit/s for streams.
+    #: In s, in bit/s for streams, or an opinion.
     bound: float
     text: str
 
@@ -31,7 +33,7 @@ class Limit:
     def share(self) -> float:
         """How close it is, from 0 to 1."""
         value = self.felt.values[_metric(self.felt)]
-        share = value / self.bound if self.felt.kind == "streams" else self.bound / value
+        share = value / self.bound if self.felt.kind in LARGER else self.bound / value
         return min(1.0, share)
 
     @property
@@ -62,6 +64,10 @@ def limits_of(found: Diagnosis, base: Trial) -> list[Limit]:
 def _bound(found: Diagnosis, felt: Feeling, section: Mapping[str, Any], payload: float) -> float | None:
     flows = [flow for flow in found.flows if flow["group"] == felt.group]
     rtt = min(float(flow["base_rtt_s"]) for flow in flows)
+    if felt.kind == "films":
+        return _BEST
+    if felt.kind == "calls":
+        return None
     if felt.kind == "streams":
         if section["app"]["kind"] != "bulk":
             return None
@@ -86,15 +92,19 @@ def _metric(felt: Feeling) -> str:
 
 
 def _text(found: Diagnosis, felt: Feeling, bound: float, link: Mapping[str, Any]) -> str:
-    unit = "bit/s" if felt.kind == "streams" else "s"
-    word = "at most" if felt.kind == "streams" else "at least"
+    metric = _metric(felt)
+    unit = unit_of(metric)
+    word = "at most" if felt.kind in LARGER else "at least"
     name = f"{felt.group}: " if len(found.groups) > 1 else ""
     over = (
         f"{link_name(dict(link))}, {quantity(float(link['rate_bps']), 'bit/s')}"
         if felt.kind != "responses"
         else "the base RTT"
     )
-    metric = _metric(felt)
+    if felt.kind == "films":
+        return (
+            f"{name}{felt.word(metric)} {felt.text(metric)}, and a film without stalls has {quantity(bound, unit, 3)}"
+        )
     return f"{name}{felt.word(metric)} {felt.text(metric)}, and {over} allows {word} {quantity(bound, unit, 3)}"
 
 

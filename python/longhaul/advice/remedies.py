@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import toml
@@ -35,6 +35,8 @@ class Remedy:
     #: Commands on Linux, if there are any.
     linux: str = ""
     effort: int = 1
+    #: What it takes from those who adopt it, beside what is measured.
+    cost: str = ""
 
     @property
     def overrides(self) -> list[tuple[str, str]]:
@@ -67,7 +69,7 @@ def _quoted(text: str) -> str:
 
 def both(first: Remedy, second: Remedy) -> Remedy | None:
     """Two remedies as one; `None` if they exclude each other."""
-    if first.family == second.family or first.settings.keys() & second.settings.keys():
+    if first.family == second.family or any(_overlap(a, b) for a in first.settings for b in second.settings):
         return None
     places = dict.fromkeys([*first.place.split(" and "), *second.place.split(" and ")])
     return Remedy(
@@ -78,7 +80,17 @@ def both(first: Remedy, second: Remedy) -> Remedy | None:
         first.aims | second.aims,
         "\n".join(line for line in (first.linux, second.linux) if line),
         first.effort + second.effort,
+        "; ".join(cost for cost in (first.cost, second.cost) if cost),
     )
+
+
+def _overlap(path: str, other: str) -> bool:
+    """Whether one of two settings is the other one, or is inside it.
+
+    >>> _overlap("flow.a.tcp", "flow.a.tcp.ecn"), _overlap("flow.a.tcp.ecn", "flow.ab.tcp.ecn")
+    (True, False)
+    """
+    return f"{path}.".startswith(f"{other}.") or f"{other}.".startswith(f"{path}.")
 
 
 def allowed(remedy: Remedy, can: Iterable[str]) -> bool:
@@ -89,7 +101,7 @@ def allowed(remedy: Remedy, can: Iterable[str]) -> bool:
 def remedies(found: Diagnosis) -> list[Remedy]:
     """All remedies for this scenario, whether or not they aim at what was found."""
     made: list[Remedy] = []
-    for maker in (_congestion, _starts, _sending, _losses, _receiving, _queues, _returns, _proxies):
+    for maker in (_congestion, _starts, _sending, _losses, _receiving, _quic, _queues, _returns, _proxies):
         made.extend(maker(found))
     return made
 
@@ -180,7 +192,7 @@ def _starts(found: Diagnosis) -> Iterator[Remedy]:
         "Nagle",
         "sender",
         _tcp(found, "nagle", False),
-        {"pauses"},
+        {"pauses", "small messages"},
         "# in the application: setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, 1)",
     )
     web = _each(
@@ -356,6 +368,47 @@ def _receiving(found: Diagnosis) -> Iterator[Remedy]:
         _each(found, "tcp.ack_congestion_control", True),
         {"full return link"},
     )
+
+
+#: QUIC's settings, and what each aims at; the first two differ from TCP by what they take for congestion.
+_QUICS: tuple[tuple[str, dict[str, Any], frozenset[str]], ...] = (
+    (
+        "QUIC with BBR instead of TCP",
+        {"congestion": "bbr3"},
+        frozenset(
+            {"loss on the link", "short queue", "standing queue", "a connection for each object", "policed rate"}
+        ),
+    ),
+    (
+        "QUIC with CUBIC and HyStart++ instead of TCP",
+        {"congestion": "cubic", "slow_start": "hystart++"},
+        frozenset({"overshoot", "receiver's window", "no window scaling", "a connection for each object", "timeouts"}),
+    ),
+    (
+        "QUIC with data in its first flight (0-RTT) instead of TCP",
+        {"congestion": "cubic", "slow_start": "hystart++", "handshake": "early_data"},
+        frozenset({"slow start", "a connection for each object"}),
+    ),
+)
+
+
+def _quic(found: Diagnosis) -> Iterator[Remedy]:
+    window = max(1_250_000, 4 * found.pipe_packets * found.mss)
+    path: dict[str, Any] = {"handshake": "resumed", "stream_window": f"{window} B", "unordered": True}
+    if found.rtt > 1.0:
+        # Else handshake packets are sent twice (RFC 9002 section 6.2.2).
+        path["initial_rtt"] = f"{math.ceil(1000 * found.rtt)} ms"
+    boxes = [str(box.get("name") or box["kind"]) for box in found.content.get("middlebox", ())]
+    cost = "both applications have to use QUIC over UDP"
+    if boxes:
+        cost += f", which {' and '.join(boxes)} cannot read"
+    for title, own, aims in _QUICS:
+        settings: dict[str, Any] = {}
+        for section in found.sections:
+            if uses_tcp(section) and not section.get("streams"):
+                flow = f"flow.{found.keys[section['name']]}"
+                settings |= {f"{flow}.tcp": {}, f"{flow}.transport": "quic", f"{flow}.quic": path | own}
+        yield replace(_remedy(title, "transport", "sender and receiver", settings, aims), cost=cost)
 
 
 def _queues(found: Diagnosis) -> Iterator[Remedy]:

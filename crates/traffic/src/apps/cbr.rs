@@ -1,7 +1,9 @@
 //! Messages at a constant rate.
 
 use super::on_off::check_messages;
-use crate::{Application, Base, End, Parameters, Setup, Streams};
+use crate::app::Parts;
+use crate::felt::Listener;
+use crate::{Application, Base, End, Felt, Parameters, Setup, Streams};
 use longhaul_units::{Duration, Instant, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,9 @@ pub struct Cbr {
     /// Bytes written at a time.
     #[serde(default = "one_kilobyte")]
     pub message: Size,
+    /// The messages are speech: how late each comes is measured, and `mos` has what a listener thinks of the call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub voice: bool,
 }
 
 pub(super) fn one_kilobyte() -> Size {
@@ -24,7 +29,8 @@ pub(super) fn one_kilobyte() -> Size {
 impl Parameters for Cbr {
     fn build(&self, setup: &Setup<'_>) -> Box<dyn Application> {
         let interval = self.rate.transmission_time(self.message);
-        Box::new(Writer { message: self.message, interval, next: setup.start })
+        let call = self.voice.then(|| (Parts::default(), Listener::new(interval)));
+        Box::new(Writer { message: self.message, interval, next: setup.start, call })
     }
     fn check(&self) -> Vec<(&'static str, &'static str)> {
         check_messages(self.rate, self.message)
@@ -35,12 +41,32 @@ struct Writer {
     message: Size,
     interval: Duration,
     next: Instant,
+    /// Of a call, the messages on their way and who hears them.
+    call: Option<(Parts, Listener)>,
 }
 
 impl Application for Writer {
-    fn act(&mut self, _now: Instant, base: &mut Base, streams: &mut dyn Streams) {
+    fn act(&mut self, now: Instant, base: &mut Base, streams: &mut dyn Streams) {
         streams.end(End::CLIENT).write(self.message.as_bytes());
+        if let Some((messages, listener)) = &mut self.call {
+            messages.add(self.message.as_bytes(), streams);
+            listener.message_written(now);
+        }
         self.next += self.interval;
         base.wake_at(self.next);
+    }
+    fn reached(&mut self, now: Instant, _end: End, _base: &mut Base, streams: &mut dyn Streams) {
+        if let Some((messages, listener)) = &mut self.call {
+            listener.message_arrived(now);
+            messages.next(streams);
+        }
+    }
+    fn felt(&self, now: Instant) -> Option<Felt> {
+        self.call.as_ref().map(|(_, listener)| Felt::Call(listener.hearing(now)))
+    }
+    fn measure_from(&mut self, _now: Instant) {
+        if let Some((_, listener)) = &mut self.call {
+            listener.measure_anew();
+        }
     }
 }

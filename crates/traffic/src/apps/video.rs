@@ -1,7 +1,8 @@
 //! A synthetic film that is shown: a frame at a time.
 
-use crate::app::filled;
-use crate::{Application, Base, End, Film, Parameters, Setup, Streams, VideoModel};
+use crate::app::{Parts, end_client, filled};
+use crate::felt::Player;
+use crate::{Application, Base, End, Felt, Film, Parameters, Setup, Streams, VideoModel};
 use longhaul_path::Random;
 use longhaul_units::{Duration, Instant, Size};
 
@@ -14,6 +15,8 @@ impl Parameters for VideoModel {
             whole: self.whole_packets,
             mss: setup.mss,
             next: setup.start,
+            frames: Parts::default(),
+            player: Player::new(setup.start, self.frame_time(), self.buffer),
         })
     }
     fn check(&self) -> Vec<(&'static str, &'static str)> {
@@ -29,6 +32,8 @@ struct Projector {
     whole: bool,
     mss: Size,
     next: Instant,
+    frames: Parts,
+    player: Player,
 }
 
 impl Application for Projector {
@@ -39,9 +44,25 @@ impl Application for Projector {
             None => {
                 let bytes = filled(self.film.next_frame(), self.whole, self.mss);
                 streams.end(End::CLIENT).write(bytes);
+                self.frames.add(bytes, streams);
+                self.player.frame_written();
                 self.next += self.interval;
             }
         }
         base.wake_at(self.next);
+    }
+    fn reached(&mut self, now: Instant, _end: End, _base: &mut Base, streams: &mut dyn Streams) {
+        self.player.frame_arrived(now);
+        self.frames.next(streams);
+    }
+    fn felt(&self, now: Instant) -> Option<Felt> {
+        Some(Felt::Film(self.player.viewing(now)))
+    }
+    fn measure_from(&mut self, now: Instant) {
+        self.player.measure_from(now);
+    }
+    fn stop(&mut self, base: &mut Base, streams: &mut dyn Streams) {
+        self.player.film_is_complete();
+        end_client(base, streams);
     }
 }

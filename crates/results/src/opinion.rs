@@ -1,0 +1,130 @@
+//! What people think of what they got, as a mean opinion score (MOS) from 1, bad, to 5, excellent (ITU-T P.800): three models, one
+//! each for pages, films and calls.
+
+use longhaul_traffic::{Hearing, Viewing};
+
+/// The time in s for a page beyond which people give up, for a network of medium speed (ITU-T G.1030 Annex A).
+const PAGE_MAX_S: f64 = 15.0;
+/// Length of the films that people were shown in s (Hossfeld et al. 2011).
+const FILM_S: f64 = 30.0;
+/// Robustness of G.711 with concealment to losses at random (ITU-T G.113 Appendix I), in percent.
+const BPL: f64 = 25.1;
+/// Delays tried for a call's playout buffer: so many shares of its messages come in time.
+const SHARES: u64 = 200;
+
+/// Of a page that took so many seconds (ITU-T G.1030 Annex A): logarithmic between what is felt as at once and giving up.
+pub(crate) fn of_page(seconds: f64) -> f64 {
+    let least = 0.003 * PAGE_MAX_S + 0.12;
+    let part = libm::log(seconds.max(1e-9) / least) / libm::log(PAGE_MAX_S / least);
+    (5.0 - 4.0 * part).clamp(1.0, 5.0)
+}
+
+/// Of a film (Hossfeld et al. 2011): by the stalls in 30 s of it and their mean length; `None` if nobody has watched yet.
+pub(crate) fn of_film(viewing: &Viewing) -> Option<f64> {
+    let watched = viewing.watched.as_secs_f64();
+    if watched <= 0.0 {
+        return None;
+    }
+    // A film that has not begun stands still since it was wanted.
+    let stalls = if viewing.stalled == viewing.watched { 1.0 } else { viewing.stalls as f64 };
+    if stalls == 0.0 {
+        return Some(5.0);
+    }
+    let mean = viewing.stalled.as_secs_f64() / stalls;
+    Some(3.5 * libm::exp(-(0.15 * mean + 0.19) * stalls * FILM_S / watched.max(FILM_S)) + 1.5)
+}
+
+/// A call with the fixed playout delay that is best for it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Call {
+    pub mos: f64,
+    /// From mouth to ear in s: a message is spoken, sent, and waits until it is played.
+    pub delay_s: f64,
+    /// Share of messages that come too late to be played.
+    pub late: f64,
+}
+
+/// Of a call: the best over all playout delays; `None` if no message came.
+pub(crate) fn of_call(hearing: &Hearing) -> Option<Call> {
+    let spoken = hearing.message.as_secs_f64();
+    let choices = (SHARES * 3 / 4..=SHARES).filter_map(|number| {
+        let share = number as f64 / SHARES as f64;
+        let delay_s = spoken + hearing.delays.quantile(share)?.as_secs_f64();
+        let late = 1.0 - share;
+        Some(Call { mos: mos_of_rating(rating(delay_s * 1e3, late * 100.0)), delay_s, late })
+    });
+    choices.max_by(|a, b| a.mos.total_cmp(&b.mos))
+}
+
+/// R of the E-model (ITU-T G.107) with its default values, for a delay in ms and a loss in percent; the part of the delay is the
+/// approximation of R. Cole and J. Rosenbluth (Voice over IP performance monitoring, CCR 31(2), 2001).
+fn rating(delay_ms: f64, loss: f64) -> f64 {
+    let delay = 0.024 * delay_ms + 0.11 * (delay_ms - 177.3).max(0.0);
+    93.2 - delay - 95.0 * loss / (loss + BPL)
+}
+
+/// ITU-T G.107 Annex B.
+fn mos_of_rating(r: f64) -> f64 {
+    if r <= 0.0 {
+        return 1.0;
+    }
+    let r = r.min(100.0);
+    (1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_path::Histogram;
+    use longhaul_units::Duration;
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 0.005, "{found} is not {expected}");
+    }
+
+    /// 5 at 0.165 s, 1 at 15 s, half way at their geometric mean.
+    #[test]
+    fn pages_are_felt_by_the_logarithm_of_their_time() {
+        close(of_page(0.1), 5.0);
+        close(of_page(0.165), 5.0);
+        close(of_page((0.165_f64 * 15.0).sqrt()), 3.0);
+        close(of_page(15.0), 1.0);
+        close(of_page(100.0), 1.0);
+    }
+
+    /// One stall of 1 s in 30 s: 3.5 exp(-0.34) + 1.5 = 3.991; two of 2 s in 60 s are one of 2 s in 30 s: 3.5 exp(-0.49) + 1.5 = 3.644.
+    #[test]
+    fn films_are_felt_by_their_stalls() {
+        let film = |stalls, stalled, watched| {
+            let (stalled, watched) = (Duration::from_secs(stalled), Duration::from_secs(watched));
+            of_film(&Viewing { startup: None, stalls, stalled, watched })
+        };
+        assert_eq!(film(0, 0, 0), None);
+        close(film(0, 0, 30).unwrap(), 5.0);
+        close(film(1, 1, 30).unwrap(), 3.991);
+        close(film(2, 4, 60).unwrap(), 3.644);
+        close(film(0, 60, 60).unwrap(), 3.5 * (-9.19_f64 / 2.0).exp() + 1.5);
+    }
+
+    /// R = 93.2 without delay: MOS 4.41. 300 ms: Id = 7.2 + 13.497, R = 72.50, MOS 3.71 (G.107 Annex B).
+    #[test]
+    fn calls_are_felt_by_delay_and_loss() {
+        close(mos_of_rating(rating(0.0, 0.0)), 4.41);
+        close(rating(300.0, 0.0), 72.503);
+        close(mos_of_rating(rating(300.0, 0.0)), 3.71);
+        close(mos_of_rating(-3.0), 1.0);
+        // 1 % of loss: 95 / 26.1 = 3.64.
+        close(rating(0.0, 1.0), 93.2 - 3.640);
+    }
+
+    #[test]
+    fn few_late_messages_are_given_up_rather_than_waited_for() {
+        let mut delays = Histogram::default();
+        (0..990).for_each(|_| delays.record(Duration::from_millis(30)));
+        (0..10).for_each(|_| delays.record(Duration::from_secs(1)));
+        let call = of_call(&Hearing { delays, message: Duration::from_millis(20) }).unwrap();
+        assert!((call.delay_s - 0.05).abs() < 0.001 && (call.late - 0.01).abs() < 1e-9, "{call:?}");
+        close(call.mos, mos_of_rating(rating(50.0, 1.0)));
+        assert_eq!(of_call(&Hearing { delays: Histogram::default(), message: Duration::ZERO }), None);
+    }
+}
