@@ -86,6 +86,34 @@ CASES = [
     Case("slow reader", ("reads",), one_link(flow='tcp = { receive_buffer = "64 kB", reading_rate = "1 Mbit/s" }')),
     Case("send buffer", ("send buffer",), one_link(flow='tcp = { send_buffer = "32 kB" }')),
     Case("fixed window", ("fixed window",), one_link(flow='tcp = { congestion = { kind = "fixed", window = "16 kB" } }')),
+    Case(
+        "QUIC's stream window",
+        ("QUIC's flow control", "stream_window = 32 kB"),
+        one_link(flow='transport = "quic"\nquic = { stream_window = "32 kB" }'),
+        ("receive_buffer",),
+    ),
+    Case(
+        "QUIC's connection window",
+        ("QUIC's flow control", "connection_window = 32 kB"),
+        one_link(flow='transport = "quic"\nquic = { connection_window = "32 kB", stream_window = "1 MB" }'),
+    ),
+    Case(
+        "QUIC's send buffer",
+        ("QUIC's send buffer",),
+        one_link(flow='transport = "quic"\nquic = { send_buffer = "32 kB" }'),
+    ),
+    Case(
+        "STTP's bucket",
+        ("tokens of STTP's bucket",),
+        one_link(flow='tcp = { congestion = { kind = "sttp", peer_window = 0 } }', link=LINK + '\nforward = { loss = "1 %" }'),
+        ("congestion window",),
+    ),
+    Case(
+        "STTP's peer window",
+        ("STTP's peer_window",),
+        one_link(flow='tcp = { congestion = "sttp" }'),
+        ("congestion window",),
+    ),
     Case("application's rate", ("application",), one_link(flow='app = { kind = "cbr", rate = "1 Mbit/s" }')),
     Case("keystrokes", ("application",), one_link(flow='app = { kind = "keystrokes" }')),
     Case(

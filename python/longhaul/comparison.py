@@ -87,7 +87,8 @@ def compare(*results: Result | str | Path, names: Sequence[str] | None = None) -
     for result in loaded:
         for group in result.summary["groups"]:
             wanted |= {f"group.{group['name']}.{metric}": None for metric in felt.of_group(group["metrics"])}
-    wanted |= dict.fromkeys(_OF_RUN)
+    alike = all(felt.like_demand(result) for result in loaded)
+    wanted |= dict.fromkeys(name for name in _OF_RUN if alike or name != "jain_index")
     rows = []
     for metric in wanted:
         found = tuple(held.get(metric) for held in values)

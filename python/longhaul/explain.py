@@ -116,7 +116,13 @@ def kind(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, An
 
 def _by_settings(flow: dict[str, Any], name: str, share: float, content: Mapping[str, Any]) -> str:
     """A sentence for a limit that a setting of the hosts makes; an empty text if none does."""
-    tcp = causes.section_of(flow, content).get("tcp") or {}
+    section = causes.section_of(flow, content)
+    if section.get("transport") == "quic":
+        return _by_quic(flow, name, share, section.get("quic") or {})
+    tcp = section.get("tcp") or {}
+    control = tcp.get("congestion") or {}
+    if name in ("cwnd", "pacing") and str(control.get("kind")).startswith("sttp"):
+        return _bucket(flow, name, share, control)
     rtt, goodput = _value(flow, "metrics", "rtt_mean_s"), _value(flow, "metrics", "goodput_bps")
     if name == "receiver_window":
         reading = causes.rate_of(tcp.get("reading_rate"))
@@ -135,8 +141,70 @@ def _by_settings(flow: dict[str, Any], name: str, share: float, content: Mapping
             f"Waited for its own send buffer {quantity(share, 'share', 2)} of its time: {quantity(buffer[0], 'B')} cannot carry more"
             f" than {quantity(buffer[0] * 8 / rtt, 'bit/s')} over a round trip of {quantity(rtt, 's')}."
         )
-    if name == "cwnd" and (tcp.get("congestion") or {}).get("kind") == "fixed":
-        return f"{_fact(name, share)}: it is a fixed window of {tcp['congestion'].get('window')}, whatever the path could carry."
+    if name == "cwnd" and control.get("kind") == "fixed":
+        return f"{_fact(name, share)}: it is a fixed window of {control.get('window')}, whatever the path could carry."
+    return ""
+
+
+def _bucket(flow: dict[str, Any], name: str, share: float, control: Mapping[str, Any]) -> str:
+    """STTP has no congestion window: a segment leaves when the bucket has a token for it, within the peer's window."""
+    rtt, goodput = _value(flow, "metrics", "rtt_mean_s"), _value(flow, "metrics", "goodput_bps")
+    size = float(control.get("peer_window") or 0) * float(flow.get("mss_bytes") or 0)
+    part = quantity(share, "share", 2)
+    if name == "cwnd" and size and rtt and goodput and goodput * rtt / 8 >= 0.8 * size:
+        return (
+            f"Limited by STTP's peer_window {part} of its time: {quantity(size, 'B')} cannot carry more than"
+            f" {quantity(size * 8 / rtt, 'bit/s')} over a round trip of {quantity(rtt, 's')}; peer_window = 0 is no such limit."
+        )
+    text = f"Waited for tokens of STTP's bucket {part} of its time: they come at the rate rho, which follows the round trips."
+    fair = _value(flow, "predicted", "fair_share_bps")
+    if goodput is not None and fair:
+        text += (
+            f" It got {quantity(goodput / fair, 'share', 2)} of an equal share of the link ({quantity(fair, 'bit/s')})"
+        )
+        rate = _value(flow, "metrics", "congestion_event_rate")
+        text += f", with a reduction of rho every {round(1 / rate):,} packets." if rate else ", and lost nothing."
+    return text
+
+
+#: QUIC's windows, by the setting that makes each.
+_QUIC_WINDOWS = {"stream_window": "the window of its stream", "connection_window": "the window of all its streams"}
+
+
+def _by_quic(flow: dict[str, Any], name: str, share: float, quic: Mapping[str, Any]) -> str:
+    """A sentence for a limit that a setting of QUIC makes; an empty text if none does."""
+    rtt, goodput = _value(flow, "metrics", "rtt_mean_s"), _value(flow, "metrics", "goodput_bps")
+    sizes = {key: read_quantity(quic.get(key)) for key in (*_QUIC_WINDOWS, "send_buffer")}
+    known = {key: read[0] for key, read in sizes.items() if read and read[1] == "bytes"}
+    windows = {key: known[key] for key in _QUIC_WINDOWS if key in known}
+    buffer = known.get("send_buffer")
+    # quinn-proto does not tell a full send buffer from a window that is closed.
+    if (
+        name in ("application", "receiver_window")
+        and buffer
+        and buffer <= min(windows.values(), default=buffer)
+        and rtt
+        and goodput
+        and goodput * rtt / 8 >= 0.7 * buffer
+    ):
+        return (
+            f"Waited for QUIC's send buffer {quantity(share, 'share', 2)} of its time: {quantity(buffer, 'B')} cannot carry more than"
+            f" {quantity(buffer * 8 / rtt, 'bit/s')} over a round trip of {quantity(rtt, 's')}."
+        )
+    if name == "receiver_window" and windows and rtt:
+        key = min(windows, key=lambda one: windows[one])
+        fair = _value(flow, "predicted", "fair_share_bps")
+        text = (
+            f"Waited for QUIC's flow control {quantity(share, 'share', 2)} of its time: {_QUIC_WINDOWS[key]} ({key} ="
+            f" {quantity(windows[key], 'B')}) cannot carry more than {quantity(windows[key] * 8 / rtt, 'bit/s')} over a round trip of"
+            f" {quantity(rtt, 's')}"
+        )
+        enough = fair * rtt / 8 if fair else 0.0
+        return (
+            f"{text}; {quantity(enough, 'B')} would fill its share of the link."
+            if enough > windows[key]
+            else f"{text}."
+        )
     return ""
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 
+from .errors import ResultError
 from .results import Result
 
 #: What applications feel, by the metric of a group that shows which kind they are; the first one that a group has counts.
@@ -66,6 +68,20 @@ def of_flow(metrics: Iterable[str], kind_of_group: str) -> list[str]:
 def kinds(result: Result) -> dict[str, str]:
     """What the applications of each group are, by its name."""
     return {str(group["name"]): kind(group["metrics"]) for group in result.summary["groups"]}
+
+
+def like_demand(result: Result) -> bool:
+    """Whether all flows want the same, so that an index of their shares is one of fairness: the same application with the same
+    settings. Without the scenario the application counts alone."""
+    try:
+        sections = tomllib.loads(result.scenario).get("flow", [])
+    except (ResultError, tomllib.TOMLDecodeError):
+        sections = []
+    used = {flow["group"] for flow in result.summary["flows"]}
+    wants = [section.get("app") for section in sections if section.get("name") in used]
+    if len(wants) < len(used):
+        wants = [flow.get("app") for flow in result.summary["flows"]]
+    return all(want == wants[0] for want in wants)
 
 
 def unfinished(result: Result) -> tuple[int, int]:

@@ -187,7 +187,7 @@ def key_numbers(result: Result) -> list[tuple[str, str]]:
     first = felt.of_groups(group["metrics"] for group in result.summary["groups"]) or felt.of_group(result.metrics)
     wanted = [*first, "utilisation", "jain_index", "loss_rate", "rtt_mean_s"]
     shown = [n for n in wanted if result.metrics.get(n) is not None]
-    if len(result.summary["flows"]) < 2 and "jain_index" in shown:
+    if "jain_index" in shown and (len(result.summary["flows"]) < 2 or not felt.like_demand(result)):
         shown.remove("jain_index")
     numbers = [
         (result.definitions[n]["title"], quantity(result.metrics[n], unit_of(n, result.definitions))) for n in shown

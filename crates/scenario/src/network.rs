@@ -48,6 +48,8 @@ pub struct FlowInstance {
     pub first_connection: usize,
     /// How many connections it has, at most at a time; most flows are one.
     pub connections: usize,
+    /// QUIC carries it, which middleboxes cannot read.
+    pub sealed: bool,
 }
 
 /// One middlebox.
@@ -105,6 +107,7 @@ struct Transfer {
     group: usize,
     streams: u32,
     connections: usize,
+    sealed: bool,
     start: Instant,
     stop: Option<Instant>,
 }
@@ -148,7 +151,9 @@ impl Network {
                 let stop = stops.as_ref().map(|stops| stops[index]);
                 let stop = stop.or(spec.duration.map(|duration| start + duration));
                 let connections = spec.app.connections();
-                let transfer = Transfer { name, group, streams: spec.streams, connections, start, stop };
+                let sealed = spec.quic().is_some();
+                let transfer =
+                    Transfer { name, group, streams: spec.streams, connections, sealed, start, stop };
                 network.add_transfer(transfer, [&from, &to], core.clone(), access);
             }
         }
@@ -166,11 +171,8 @@ impl Network {
             names.is_empty() || names.contains(&scenario.flow[group].name)
         };
         let passing = |flow: &FlowInstance| nodes.iter().all(|node| self.passes(flow, *node));
-        // Between two nodes a middlebox takes TCP's way into its own hands; QUIC, which it cannot read, keeps to the links.
-        let reads = |flow: &FlowInstance| nodes.len() == 1 || scenario.flow[flow.group].quic().is_none();
         let flows: Vec<usize> = (0..self.flows.len())
-            .filter(|flow| chosen(self.flows[*flow].group))
-            .filter(|flow| passing(&self.flows[*flow]) && reads(&self.flows[*flow]))
+            .filter(|flow| chosen(self.flows[*flow].group) && passing(&self.flows[*flow]))
             .collect();
         let between = match nodes[..] {
             [first, second] => {
@@ -309,7 +311,9 @@ impl Network {
     fn middleboxes_at(&self, node: usize, flow: usize, way: &[usize], reverse: bool) -> Vec<(usize, usize)> {
         let mut found: Vec<(usize, usize)> = vec![];
         for (index, middlebox) in self.middleboxes.iter().enumerate() {
-            if middlebox.flows.binary_search(&flow).is_ok() && self.meets(middlebox, way) {
+            // Between two nodes a middlebox takes TCP's way into its own hands; what it cannot read keeps to the links.
+            let passes_by = self.flows[flow].sealed && middlebox.nodes.len() == 2;
+            if !passes_by && middlebox.flows.binary_search(&flow).is_ok() && self.meets(middlebox, way) {
                 let port = middlebox.nodes.iter().position(|at| *at == node);
                 found.extend(port.map(|port| (index, port)));
             }
@@ -492,7 +496,7 @@ impl Network {
         core: (Vec<usize>, Vec<usize>),
         access: Option<&AccessSpec>,
     ) {
-        let Transfer { name, group, streams, connections, start, stop } = transfer;
+        let Transfer { name, group, streams, connections, sealed, start, stop } = transfer;
         let mut nodes = ends.map(|name| self.node(name));
         let (mut forward, mut reverse) = core;
         if let Some(access) = access {
@@ -530,6 +534,7 @@ impl Network {
                 reverse: reverse.clone(),
                 first_connection,
                 connections,
+                sealed,
             });
         }
     }

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from .. import felt
 from ..errors import PlotError
 from ..results import Result
 from ..stats import jain_index
@@ -56,6 +57,8 @@ def draw(result: Result, view: View) -> Figure:
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_ylabel("share of flows with at most")
     style.quantity_axis(axes.xaxis, largest, "bit/s", "goodput")
-    style.title(axes, f"Fairness: Jain's index {jain_index(everything):.3f}", result.name)
+    # Shares of flows that want different things are not fair or unfair.
+    index = f": Jain's index {jain_index(everything):.3f}" if felt.like_demand(result) else ""
+    style.title(axes, f"Fairness{index}", result.name)
     style.legend_outside(axes)
     return figure

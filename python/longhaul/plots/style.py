@@ -84,10 +84,18 @@ def title(axes: Axes, what: str, scenario: str) -> None:
     axes.set_title("\n".join(textwrap.wrap(f"{what} – {scenario}", 95)), y=1.0)
 
 
+class Scaled(FuncFormatter):
+    """Numbers of an axis in a unit that is `factor` base units."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__(lambda value, _: _tick(value / factor))
+        self.factor = factor
+
+
 def quantity_axis(axis: Any, largest: float, unit: str, label: str) -> None:
     """Labels an axis with a scaled unit; the data stay in base units."""
     factor, name = scaled_unit(largest, unit)
-    axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value / factor)))
+    axis.set_major_formatter(Scaled(factor))
     shown = {"": "", "1": ""}.get(name, f" ({name})")
     axis.set_label_text(f"{label}{shown}")
 

@@ -16,7 +16,7 @@ from ..outputs import errors_as_output_error, write_atomically
 from ..results import Result
 from ..sweep.result import SweepResult
 from ..units import quantity
-from . import dots, explore
+from . import dots, explore, panels
 from .topology import drawing
 
 _LARGE_SVG = 350_000
@@ -39,12 +39,7 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
         "topology": drawing(result.summary),
         "key": tables.key_numbers(result),
         "explored": explored,
-        "explored_json": explore.embedded(explored),
-        "explore_js": explore.script(),
-        "uplot_js": explore.vendored("uPlot.iife.min.js"),
-        "uplot_css": explore.vendored("uPlot.min.css"),
-        "uplot_licence": explore.licence(),
-        "uplot_version": explore.UPLOT,
+        "explorer": explore.explorer(explored),
         "run": tables.run_table(result),
         "links": tables.object_table(result, "links"),
         "middleboxes": tables.middlebox_table(result) if result.summary.get("middleboxes") else None,
@@ -66,15 +61,16 @@ def write_sweep_report(sweep: SweepResult, path: Path, progress: Progress | None
     """Writes the report of a sweep: a table of its points, and figures of the main metrics over each parameter."""
     metrics = tables.report_metrics(sweep)
     varying: list[str | None] = [p for p in sweep.parameters if sweep.cells[p].n_unique() > 1] or [None]
-    figures = [
-        {
+    figures: list[dict[str, Any]] = []
+    for number, (m, p) in enumerate(_counted([(m, p) for m in metrics for p in varying], progress)):
+        drawn = sweep.plot(m, p)
+        figures.append({
             "kind": f"{sweep.title(m)} over {p}" if p else sweep.title(m),
-            "image": embedded(sweep.plot(m, p)),
+            "image": embedded(drawn),
+            "panels": panels.of_figure(drawn, f"s{number}"),
             "caption": "",
             "alt": _alt_of(sweep, m, p),
-        }
-        for m, p in _counted([(m, p) for m in metrics for p in varying], progress)
-    ]
+        })  # fmt: skip
     content = {
         "sweep": sweep,
         "done": sweep.done,
@@ -85,7 +81,7 @@ def write_sweep_report(sweep: SweepResult, path: Path, progress: Progress | None
         "warnings": _sweep_warnings(sweep),
         "failures": sweep.failures,
         "scenario": (sweep.path / "scenario.toml").read_text(encoding="utf-8"),
-        "explore_js": explore.script(),
+        "explorer": explore.explorer(explore.of_panels(one for f in figures for one in f["panels"] or ())),
         "panels": [panel for metric in metrics[:4] for panel in dots.drawn(sweep, metric)],
         "answer": _best_and_worst(sweep, metrics[:2]),
     }
@@ -143,7 +139,8 @@ def _counted(items: Sequence[T], progress: Progress | None) -> Iterator[T]:
 
 def write_study(path: Path, content: dict[str, Any]) -> Path:
     """Writes the report of a reproduced study; what it shows is put together in `studies.writing`."""
-    return _write("study.html", path, content)
+    found = [panel for item in content["drawn"] for panel in item.panels]
+    return _write("study.html", path, content | {"explorer": explore.explorer(explore.of_panels(found))})
 
 
 def embedded(figure: Any) -> str:

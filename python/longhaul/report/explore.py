@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import warnings
+from collections.abc import Iterable
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,25 @@ def licence() -> str:
 
 def script() -> str:
     """Longhaul's own part: decoding, drawing, zoom, switches."""
-    return (resources.files(__package__) / "templates" / "explore.js").read_text(encoding="utf-8")
+    folder = resources.files(__package__) / "templates"
+    return "".join((folder / name).read_text(encoding="utf-8") for name in ("panels.js", "explore.js"))
+
+
+def explorer(content: dict[str, Any]) -> dict[str, str]:
+    """What a page needs to be explored: the figures, uPlot with its licence, and our script."""
+    return {
+        "json": embedded(content),
+        "script": script(),
+        "uplot_js": vendored("uPlot.iife.min.js"),
+        "uplot_css": vendored("uPlot.min.css"),
+        "uplot_licence": licence(),
+        "uplot_version": UPLOT,
+    }
+
+
+def of_panels(figures: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """A page that has panels alone: no flows, and no time that they share."""
+    return {"axes": [], "figures": list(figures), "shown": [], "flows": [], "marks": [], "span": [0.0, 1.0]}
 
 
 def embedded(content: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure as Drawing
 
 from ..outputs import write_atomically
 from ..plots.style import COLOURS, DASHES, styled
+from ..report.panels import of_figure
 from ..units import counted
 from .model import Figure, Study
 from .results import NotRun, Results
@@ -34,6 +36,13 @@ class Drawn:
     figure: Figure
     png: bytes | None
     missing: str = ""
+    #: The same to explore, where it is made of lines.
+    panels: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def alt(self) -> str:
+        """What it shows, in words."""
+        return " ".join(str(panel["alt"]) for panel in self.panels) or f"{self.figure.title}. {self.figure.caption}"
 
 
 def draw_all(study: Study, results: Results, only: Sequence[str] | None = None) -> list[Drawn]:
@@ -48,7 +57,9 @@ def draw(figure: Figure, results: Results) -> Drawn:
         with style():
             drawing = figure.draw(results)
             _sign(drawing, figure, results)
-            return Drawn(figure, png_of(drawing))
+            png = png_of(drawing)
+            name = re.sub(r"\W+", "-", figure.id)
+            return Drawn(figure, png, panels=tuple(of_figure(drawing, f"figure-{name}") or ()))
     except NotRun as missing:
         return Drawn(figure, None, str(missing))
 

@@ -347,9 +347,12 @@
     panel.append(list);
   }
 
-  data.figures.forEach(build);
+  const panels = data.figures.filter((figure) => figure.kind === "xy");
+  const helpers = { style, colour, dashes, digits, key, charts };
+  panels.forEach((panel) => window.longhaulPanel(panel, helpers));
+  data.figures.filter((figure) => figure.kind !== "xy").forEach(build);
   refresh();
-  setRange(...range);
+  if (panels.length < data.figures.length) setRange(...range);
 
   // --- zoom by keyboard and touch
   const move = {
@@ -362,8 +365,8 @@
   document.querySelectorAll("[data-zoom]").forEach((button) => button.addEventListener("click", () => move[button.dataset.zoom]()));
 
   new ResizeObserver(() => charts.forEach(({ plot, place, figure }) => {
-    const width = Math.max(280, place.clientWidth);
-    if (width !== plot.width) plot.setSize({ width, height: figure.kind === "sequence" ? 380 : 240 });
+    const width = Math.max(260, place.clientWidth);
+    if (width !== plot.width) plot.setSize({ width, height: figure.kind === "sequence" ? 380 : figure.kind === "xy" ? 280 : 240 });
   })).observe(document.body);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     charts.forEach(({ plot }) => plot.redraw(false));

@@ -1,0 +1,225 @@
+"""A drawn figure as panels to explore: lines, points and intervals are read off Matplotlib's figure, for the script of reports.
+
+So every figure of a sweep or a study can be hovered over, zoomed and switched without a drawing of its own, and stays as it was drawn
+for print. What is drawn with something else than lines (bars, maps) has no such panels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..units import significant
+from .explore import decimated
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Values = NDArray[np.float64]
+
+#: Points of one line.
+_POINTS = 1500
+#: Colours of the page beyond the palette: what is black or grey on paper.
+_INK, _SOFT = "ink", "soft"
+
+
+def of_figure(figure: Figure, name: str) -> list[dict[str, Any]] | None:
+    """The panels of a figure, one for each of its axes; `None` if something in it is not made of lines.
+
+    `name` begins their identifiers, and is unique in a page.
+    """
+    panels = []
+    shown = [axes for axes in figure.axes if axes.axison]
+    for number, axes in enumerate(shown):
+        if axes.images or axes.patches or (axes.get_shared_x_axes().joined(axes, shown[0]) and _is_twin(axes, shown)):
+            return None
+        panel = _panel(axes, f"{name}-{number}")
+        if panel is None:
+            return None
+        panels.append(panel)
+    return panels or None
+
+
+def _is_twin(axes: Axes, others: Sequence[Axes]) -> bool:
+    """Whether another pair of axes stands at the same place."""
+    return any(other is not axes and other.get_position().bounds == axes.get_position().bounds for other in others)
+
+
+def _panel(axes: Axes, name: str) -> dict[str, Any] | None:
+    from matplotlib.container import ErrorbarContainer
+
+    bars = [one for one in axes.containers if isinstance(one, ErrorbarContainer)]
+    if len(bars) < len(axes.containers):
+        return None
+    parts = {id(part) for bar in bars for part in (*bar.lines[1], *bar.lines[2])}
+    if any(id(one) not in parts for one in axes.collections):
+        return None
+    own = {id(bar.lines[0]): bar for bar in bars}
+    series = []
+    for line in axes.get_lines():
+        if id(line) in parts:
+            continue
+        found = _series(axes, line, own.get(id(line)))
+        if found is None:
+            return None
+        series += [found] if found["x"] else []
+    if not series:
+        return None
+    columns, intervals = _aligned(series)
+    title = " ".join(axes.get_title(where) for where in ("left", "center")).strip().replace("\n", " ")
+    panel: dict[str, Any] = {
+        "id": name, "kind": "xy", "title": title, "columns": columns, "intervals": intervals,
+        "x": _axis(axes.xaxis, axes.get_xlim(), axes.get_xscale()), "y": _axis(axes.yaxis, axes.get_ylim(), axes.get_yscale()),
+        "series": [{key: one[key] for key in ("label", "colour", "dash", "joined", "points", "stepped")} for one in series],
+    }  # fmt: skip
+    panel["alt"] = _alt(panel, series)
+    return panel
+
+
+def _series(axes: Axes, line: Any, bar: Any) -> dict[str, Any] | None:
+    """One line; `None` if it runs back and forth, which columns by x cannot hold."""
+    x: Values = np.ma.filled(np.ma.asarray(line.get_xdata(), dtype=float), np.nan)
+    y: Values = np.ma.filled(np.ma.asarray(line.get_ydata(), dtype=float), np.nan)
+    bounds = axes.get_xlim(), axes.get_ylim()
+    joined = str(line.get_linestyle()).lower() not in ("none", "", " ")
+    if line.get_transform() != axes.transData:
+        # A line across the panel: its places along the panel are shares of it.
+        along = axes.get_yaxis_transform() == line.get_transform()
+        if along:
+            x = np.asarray(bounds[0], dtype=float)
+        else:
+            y = np.asarray(bounds[1], dtype=float)
+    if joined and len(x) > 1 and (np.diff(x[np.isfinite(x)]) < 0).any():
+        if (np.diff(x[np.isfinite(x)]) > 0).any():
+            return None
+        x, y = x[::-1], y[::-1]
+    order = np.argsort(x, kind="stable")
+    x, y = x[order], y[order]
+    known = np.isfinite(x)
+    x, y = x[known], y[known]
+    if len(x) > _POINTS and joined:
+        x, rows = decimated(x, y[np.newaxis], _POINTS)
+        y = rows[0]
+    label = str(line.get_label())
+    found: dict[str, Any] = {
+        "x": x.tolist(), "y": y.tolist(), "label": "" if label.startswith("_") else label.replace("\n", " "),
+        "colour": _colour(line.get_color()), "dash": _dash(line.get_linestyle()) if joined else 0, "joined": joined,
+        "points": str(line.get_marker()).lower() not in ("none", "", " "), "stepped": "steps" in line.get_drawstyle(),
+    }  # fmt: skip
+    if bar is not None and bar.lines[2]:
+        ends = {float(part[0][0]): (float(part[0][1]), float(part[1][1])) for part in bar.lines[2][0].get_segments()}
+        found["ends"] = [ends.get(place) for place in found["x"]]
+    return found
+
+
+def _colour(colour: Any) -> int | str:
+    """The number of a colour in the palette of pages, which has one for each scheme; greys are ink or soft."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    from ..plots.style import COLOURS
+
+    name = to_hex(colour).upper()
+    palette = [one.upper() for one in COLOURS]
+    if name in palette:
+        return palette.index(name)
+    red, green, blue = to_rgb(colour)
+    if max(red, green, blue) - min(red, green, blue) < 0.1:
+        return _INK if red < 0.2 else _SOFT
+    distances = [math.dist((red, green, blue), to_rgb(one)) for one in COLOURS]
+    return distances.index(min(distances))
+
+
+def _dash(style: Any) -> int:
+    """Which of the script's dashes: whole, dashed, dotted, or dashed and dotted."""
+    return {"-": 0, "--": 1, ":": 2, "-.": 3}.get(style if isinstance(style, str) else "--", 1)
+
+
+def _aligned(series: Sequence[dict[str, Any]]) -> tuple[list[list[float | None]], dict[str, list[Any]]]:
+    """Columns over one column of x in ascending order, with gaps; an x stands as often as a line has points there."""
+    most: Counter[float] = Counter()
+    for one in series:
+        most |= Counter(one["x"])
+    places = sorted(most.elements())
+    first = {x: number for number, x in reversed(list(enumerate(places)))}
+    columns: list[list[float | None]] = [[_short(x) for x in places]]
+    intervals: dict[str, list[Any]] = {}
+    for number, one in enumerate(series):
+        column: list[float | None] = [None] * len(places)
+        ends: list[Any] = [None] * len(places)
+        used: Counter[float] = Counter()
+        for index, (x, y) in enumerate(zip(one["x"], one["y"], strict=True)):
+            place = first[x] + used[x]
+            used[x] += 1
+            column[place] = _short(y)
+            if one.get("ends") and one["ends"][index]:
+                ends[place] = [_short(end) for end in one["ends"][index]]
+        columns.append(column)
+        if any(ends):
+            intervals[str(number)] = ends
+    return columns, intervals
+
+
+def _short(value: float) -> float | None:
+    return float(f"{value:.7g}") if math.isfinite(value) else None
+
+
+def _axis(axis: Any, bounds: tuple[float, float], scale: str) -> dict[str, Any]:
+    """An axis: its label, range and scale; what stands at its ticks if these are names; else the factor of its unit."""
+    from matplotlib.ticker import FixedFormatter, PercentFormatter
+
+    from ..plots.style import Scaled
+
+    low, high = sorted(float(one) for one in bounds)
+    found: dict[str, Any] = {
+        "label": axis.get_label_text().replace("\n", " "), "low": low, "high": high, "log": scale == "log", "factor": 1.0,
+    }  # fmt: skip
+    formatter = axis.get_major_formatter()
+    if isinstance(formatter, FixedFormatter):
+        places = [float(place) for place in axis.get_majorticklocs()]
+        names = [str(one) for one in formatter.seq]
+        if any(names):
+            found["names"] = [[place, name] for place, name in zip(places, names, strict=False)]
+        return found
+    if isinstance(formatter, Scaled):
+        found["factor"] = formatter.factor
+    elif isinstance(formatter, PercentFormatter):
+        found |= {"factor": formatter.xmax / 100, "suffix": "%"}
+    return found
+
+
+def _alt(panel: dict[str, Any], series: Sequence[dict[str, Any]]) -> str:
+    """What a panel shows, in words: of each named line where it goes from and to."""
+    parts = []
+    for one in series:
+        known = [(x, y) for x, y in zip(one["x"], one["y"], strict=True) if math.isfinite(y)]
+        if not one["label"] or not known:
+            continue
+        (first, begin), (last, end) = known[0], known[-1]
+        top = max(y for _, y in known)
+        text = f"{one['label']} from {_text(panel['y'], begin)} at {_text(panel['x'], first)}"
+        if last > first:
+            text += f" to {_text(panel['y'], end)} at {_text(panel['x'], last)}"
+        if top > 1.05 * max(begin, end):
+            text += f", at most {_text(panel['y'], top)}"
+        parts.append(text)
+    over = f"{panel['y']['label']} over {panel['x']['label']}"
+    if not parts:
+        values = [y for one in series for y in one["y"] if math.isfinite(y)]
+        if values:
+            parts.append(f"from {_text(panel['y'], min(values))} to {_text(panel['y'], max(values))}")
+    more = f"; and {len(parts) - 8} more lines" if len(parts) > 8 else ""
+    head = f"{panel['title']}: " if panel["title"] else ""
+    return f"{head}{over}: {'; '.join(parts[:8])}{more}."
+
+
+def _text(axis: dict[str, Any], value: float) -> str:
+    for place, name in axis.get("names", ()):
+        if abs(place - value) < 0.5:
+            return str(name)
+    return significant(value / axis["factor"], 3) + (f" {axis['suffix']}".rstrip() if axis.get("suffix") else "")
