@@ -74,8 +74,9 @@ class _Scale:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
             return [10.0**power for power in range(first, last + 1) if self.low <= 10.0**power <= self.high]
         step = 10.0 ** math.floor(math.log10((self.high - self.low) or 1.0))
+        # At most three steps: the labels have to stand beside one another.
         for factor in (5, 2, 1, 0.5):
-            if (self.high - self.low) / (factor * step) >= 2:
+            if (self.high - self.low) / (factor * step) >= 1.5:
                 step *= factor
                 break
         first = math.ceil(self.low / step)

@@ -106,7 +106,7 @@ def _series(axes: Axes, line: Any, bar: Any) -> dict[str, Any] | None:
     if len(x) > _POINTS and joined:
         x, rows = decimated(x, y[np.newaxis], _POINTS)
         y = rows[0]
-    label = str(line.get_label())
+    label = str((bar or line).get_label())
     found: dict[str, Any] = {
         "x": x.tolist(), "y": y.tolist(), "label": "" if label.startswith("_") else label.replace("\n", " "),
         "colour": _colour(line.get_color()), "dash": _dash(line.get_linestyle()) if joined else 0, "joined": joined,
@@ -171,7 +171,7 @@ def _short(value: float) -> float | None:
 
 def _axis(axis: Any, bounds: tuple[float, float], scale: str) -> dict[str, Any]:
     """An axis: its label, range and scale; what stands at its ticks if these are names; else the factor of its unit."""
-    from matplotlib.ticker import FixedFormatter, PercentFormatter
+    from matplotlib.ticker import FixedLocator, PercentFormatter
 
     from ..plots.style import Scaled
 
@@ -180,16 +180,13 @@ def _axis(axis: Any, bounds: tuple[float, float], scale: str) -> dict[str, Any]:
         "label": axis.get_label_text().replace("\n", " "), "low": low, "high": high, "log": scale == "log", "factor": 1.0,
     }  # fmt: skip
     formatter = axis.get_major_formatter()
-    if isinstance(formatter, FixedFormatter):
-        places = [float(place) for place in axis.get_majorticklocs()]
-        names = [str(one) for one in formatter.seq]
-        if any(names):
-            found["names"] = [[place, name] for place, name in zip(places, names, strict=False)]
-        return found
     if isinstance(formatter, Scaled):
         found["factor"] = formatter.factor
     elif isinstance(formatter, PercentFormatter):
         found |= {"factor": formatter.xmax / 100, "suffix": "%"}
+    elif isinstance(axis.get_major_locator(), FixedLocator):
+        places = [float(place) for place in axis.get_majorticklocs()]
+        found["names"] = [[place, str(formatter(place, number))] for number, place in enumerate(places)]
     return found
 
 
