@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from urllib.parse import urlsplit
@@ -41,15 +42,51 @@ def test_the_page_lists_reports_and_compares(served):
     assert all(name in page for name in (">one<", ">deep/two<", ">sweep<"))
     assert "2 of 2 runs" in page
     ids = dict(re.findall(r'<option value="(\w+)">([^<]+)<', page))
-    assert sorted(ids.values()) == ["deep/two", "one"]
-    assert "explore-data" in get(f"{served.address}report?id={next(iter(ids))}")
-    first, second = ids
+    assert sorted(ids.values()) == ["deep/two", "one", "sweep (sweep)"]
+    by_name = {name: one for one, name in ids.items()}
+    first, second = by_name["one"], by_name["deep/two"]
+    assert "explore-data" in get(f"{served.address}report?id={first}")
+    sweeps = by_name["sweep (sweep)"]
+    assert "0 of " in get(f"{served.address}compare?a={sweeps}&b={sweeps}")
+    assert "compare two of a kind" in get(f"{served.address}compare?a={first}&b={sweeps}")
     assert "Goodput" in get(f"{served.address}compare?a={first}&b={second}")
     sweep = re.search(r'follow\?id=(\w+)"', page)[1]
     assert "progress" in get(f"{served.address}follow?id={sweep}")
     state = json.loads(get(f"{served.address}state?id={sweep}"))
     assert (state["done"], state["total"], state["complete"]) == (2, 2, True)
     assert "flow.users.count" in state["table"]
+
+
+def test_a_single_run_is_followed_until_its_report(tmp_path, scenario):
+    folder = tmp_path / "results"
+    with Server(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        seen = []
+
+        def look(now, _duration, _events):
+            # The run waits here, as a slow one would: what is written by then can be read.
+            if now > 1 and len(seen) < 2:
+                time.sleep(0.6)
+                page = get(server.address)
+                if found := re.search(r'follow\?id=(\w+)">(\w+)<', page):
+                    seen.append((found[1], found[2], json.loads(get(f"{server.address}state?id={found[1]}"))))
+
+        longhaul.run(scenario, set={"run.duration": "2000 s"}, out=folder / "slow", progress=look)
+        assert seen
+        run_id, name, state = seen[-1]
+        assert name == "slow"
+        assert 0 < state["done"] < state["total"] == 2000
+        assert not state["complete"]
+        assert state["groups"] == ["users"]
+        assert max(state["goodputs"][0]) > 0
+        assert len(state["goodputs"][0]) == len(state["times"])
+        ended = json.loads(get(f"{server.address}state?id={run_id}"))
+        assert ended["complete"]
+        assert "explore-data" in get(f"{server.address}report?id={ended['report']}")
+        assert not (folder / "slow" / "live.json").exists()
+        server.shutdown()
+        thread.join()
 
 
 def test_nobody_else_gets_an_answer(served):

@@ -105,12 +105,24 @@ def run(
     out: Path | None = None,
     tables: bool = True,
     progress: ProgressCallback | None = None,
+    follow: Callable[[float, float, list[int]], None] | None = None,
 ) -> dict[str, Any]:
-    """Runs a scenario to its end and returns the summary; writes the result files into `out`, if given."""
+    """Runs a scenario to its end and returns the summary; writes the result files into `out`, if given.
+
+    `follow(sim_time_s, duration_s, delivered)` is called like `progress`, with the bytes that each group of flows has delivered.
+    """
     core = _core()
     began = time.thread_time()
+
+    def told(now: float, duration: float, events: int, delivered: list[int]) -> bool | None:
+        if follow:
+            follow(now, duration, delivered)
+        return progress(now, duration, events) if progress else None
+
     try:
-        summary = core.run(document.text, document.source, list(overrides), out, tables, progress)
+        summary = core.run(
+            document.text, document.source, list(overrides), out, tables, told if progress or follow else None
+        )
     except core.ScenarioError as error:
         raise ScenarioError(_without_number(error)) from None
     except core.RunCancelled as error:

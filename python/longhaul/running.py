@@ -10,6 +10,7 @@ from typing import Any
 from . import core, outputs
 from .document import Document
 from .large import check, estimate
+from .live import Recorder
 from .results import Result
 from .scenario import Scenario, as_document, overrides
 
@@ -67,7 +68,9 @@ def run_document(
         same = outputs.run_id_of(out) == run_id
         report = report or (same and outputs.report_of(out).exists())
         with outputs.complete_or_absent(out, same=same) as partial:
-            summary = core.run(document, changes, out=partial, tables=tables, progress=progress)
+            live = Recorder(partial, resolved)
+            summary = core.run(document, changes, out=partial, tables=tables, progress=progress, follow=live)
+            live.end()
         result = Result(summary, out)
         if report:
             result.report(outputs.report_of(out), drawing)

@@ -19,7 +19,8 @@ class Scenario:
     """A network, its traffic, and what to measure.
 
     Every method returns a new scenario and leaves the old one as it was. Names and values are those of scenario files
-    (see `longhaul schema`); quantities are texts with units. Nothing is checked before `resolve` or `run`.
+    (see `longhaul schema`); quantities are texts with units. Nothing is checked before `resolve` or `run`; `longhaul.build` has typed
+    functions for tables, with completion.
 
     >>> s = (
     ...     Scenario("geostationary", duration="100 s", seed=1)
@@ -153,11 +154,18 @@ class Scenario:
         known = {"from": source, "to": destination, "count": count}
         return self._append("flow", {**_given(known), **settings})
 
-    def middlebox(self, at: str, kind: str, *, name: str | None = None, **settings: Any) -> Scenario:
+    def middlebox(
+        self, at: str | Mapping[str, Any], kind: str | None = None, *, name: str | None = None, **settings: Any
+    ) -> Scenario:
         """A middlebox at a node: `premature_ack`, `split`, `snoop`, `ack_compaction`, `ack_filter`, `mss_clamp`, `throttle` or `paced`.
 
-        Further settings: `flows`, `fail_at`, and those of its kind.
+        Further settings: `flows`, `fail_at`, and those of its kind. A whole table, as the functions of `longhaul.build.box` make it,
+        may stand in place of node and kind. Raises `ScenarioError` for a node without a kind.
         """
+        if isinstance(at, Mapping):
+            return self._append("middlebox", {**at, **_given({"name": name}), **settings})
+        if kind is None:
+            raise ScenarioError(f'middlebox({at!r}): give its kind too, as in middlebox({at!r}, "split")')
         return self._append("middlebox", {**_given({"name": name}), "at": at, "kind": kind, **settings})
 
     def sweep(

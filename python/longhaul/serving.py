@@ -1,4 +1,5 @@
-"""A local page of results: lists runs and sweeps below a folder, shows their reports, follows running sweeps, compares any two.
+"""A local page of results: lists runs and sweeps below a folder, shows their reports, follows runs and sweeps that are under way,
+compares any two.
 
 It listens on the loopback address alone; every address begins with a token that is new each time, and requests whose Host is
 another are refused, so that no other page in the browser can reach it. It only reads.
@@ -24,9 +25,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import jinja2
 
-from . import comparison, load, outputs, tables
+from . import comparison, live, load, outputs, regression, tables
 from .errors import LonghaulError, OutputError, explain_os_error
-from .results import Result
+from .report import explore
+from .results import Result, load_run
 from .sweep import SweepResult
 from .units import counted, quantity
 
@@ -34,6 +36,8 @@ from .units import counted, quantity
 _DEPTH, _MOST = 4, 1000
 #: A folder is looked through again after so many seconds.
 _FRESH_S = 2.0
+#: Rows of a comparison of two sweeps.
+_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,14 @@ def find(folder: Path) -> list[Found]:
             if entry is not None:
                 found.append(entry)
                 continue
+            if (running := live.target(place)) and live.read(place):
+                found.append(_entry(running, folder, "running", time.time(), place))
+                continue
             try:
                 below += [
                     one
                     for one in place.iterdir()
-                    if one.is_dir() and not one.name.startswith(".") and not one.is_symlink()
+                    if one.is_dir() and not one.is_symlink() and (live.target(one) or not one.name.startswith("."))
                 ]
             except OSError:
                 continue
@@ -78,10 +85,16 @@ def _result_at(place: Path, folder: Path) -> Found | None:
             changed = (place / file).stat().st_mtime
         except OSError:
             continue
-        relative = str(place.relative_to(folder))
-        shown = relative if relative != "." else place.resolve().name
-        return Found(hashlib.sha256(relative.encode()).hexdigest()[:16], place, shown, kind, changed)
+        return _entry(place, folder, kind, changed, place)
     return None
+
+
+def _entry(place: Path, folder: Path, kind: str, changed: float, held: Path) -> Found:
+    """A result that is, or will be, at a place below the folder; `held` is where its files are."""
+    relative = str(place.relative_to(folder))
+    shown = relative if relative != "." else place.resolve().name
+    mark = "running " if kind == "running" else ""
+    return Found(hashlib.sha256((mark + relative).encode()).hexdigest()[:16], held, shown, kind, changed)
 
 
 class Server(ThreadingHTTPServer):
@@ -96,6 +109,7 @@ class Server(ThreadingHTTPServer):
         self._lock = Lock()
         self._scanned = (0.0, list[Found]())
         self._reports: dict[tuple[str, float], str] = {}
+        self._followed: dict[str, Found] = {}
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
@@ -114,6 +128,22 @@ class Server(ThreadingHTTPServer):
                 found = find(self.folder)
                 self._scanned = (time.monotonic(), found)
             return found
+
+    def known(self, wanted: str) -> Found | None:
+        """A result by its id, also of a run that has ended since it was listed."""
+        found = self.result(wanted)
+        with self._lock:
+            if found is not None and found.kind == "running":
+                self._followed[wanted] = found
+            return found or self._followed.get(wanted)
+
+    def at(self, place: Path | None) -> Found | None:
+        """The result at a place, if one is there now."""
+        found = _result_at(place, self.folder) if place is not None else None
+        if found is not None:
+            with self._lock:
+                self._scanned = (0.0, [])  # the folder has changed
+        return found
 
     def result(self, wanted: str) -> Found | None:
         """A result by its id: no path comes from a request."""
@@ -157,6 +187,40 @@ const follow = async () => {
   document.getElementById("state").textContent = state.text;
   document.getElementById("table").innerHTML = state.table;
   if (!state.complete) setTimeout(follow, 2000);
+};
+follow();
+</script>
+"""
+
+
+#: Follows a single run: progress and goodput of each group; once it is done, its report.
+_FOLLOW_RUN = """
+<script>%s</script>
+<script>
+const query = new URLSearchParams(location.search), id = encodeURIComponent(query.get("id") || "");
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const place = document.getElementById("curve");
+let plot = null;
+const axis = (label) => ({ label, stroke: () => style("--ink"), grid: { stroke: () => style("--line"), width: 1 }, ticks: { stroke: () => style("--line"), width: 1 } });
+const draw = (state) => {
+  const data = [state.times, ...state.goodputs.map((rates) => rates.map((rate) => rate / 1e6))];
+  if (plot) { plot.setData(data); return; }
+  plot = new uPlot({
+    width: Math.max(260, place.clientWidth), height: 300,
+    series: [{ label: "time / s" }, ...state.groups.map((label, number) => ({ label, stroke: () => style("--c" + (number %% 8)), width: 1.5 }))],
+    scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.05 : 1] } },
+    axes: [axis("simulated time / s"), axis("goodput / (Mbit/s)")],
+  }, data, place);
+};
+const follow = async () => {
+  const answer = await fetch("state?id=" + id);
+  const state = answer.ok ? await answer.json() : { complete: true };
+  if (state.report) { location.replace("report?id=" + state.report); return; }
+  if (state.complete) { document.getElementById("state").textContent = "The run has ended without a result."; return; }
+  document.getElementById("bar").value = state.done / state.total;
+  document.getElementById("state").textContent = state.text;
+  if (state.times.length > 1) draw(state);
+  setTimeout(follow, 1000);
 };
 follow();
 </script>
@@ -216,19 +280,21 @@ class _Handler(BaseHTTPRequestHandler):
         for one in self.server.results():
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.changed))
             what, numbers = _line(one)
-            link = "follow" if one.kind == "sweep" else "report"
+            link = "report" if one.kind == "run" else "follow"
             rows.append(
                 f'<tr><td><a href="{link}?id={one.id}">{escape(one.name)}</a></td><td>{escape(what)}</td><td>{escape(numbers)}</td><td>{when}</td></tr>'
             )
-            choices.append(f'<option value="{one.id}">{escape(one.name)}</option>' if one.kind == "run" else "")
+            if one.kind != "running":
+                what = f"{one.name} (sweep)" if one.kind == "sweep" else one.name
+                choices.append(f'<option value="{one.id}">{escape(what)}</option>')
         head = "<tr><th>result</th><th>what</th><th></th><th>changed</th></tr>"
         options = "".join(choices)
         form = (
-            '<h2>Compare two runs</h2><form action="compare"><label>first <select name="a">'
+            '<h2>Compare two</h2><p class="soft">Two runs, or two sweeps.</p><form action="compare"><label>first <select name="a">'
             + options
             + "</select></label> "
             '<label>second <select name="b">' + options + "</select></label> <button>compare</button></form>"
-            if sum(map(bool, choices)) > 1
+            if len(choices) > 1
             else ""
         )
         body = f"<h1>{escape(str(self.server.folder))}</h1>"
@@ -246,6 +312,8 @@ class _Handler(BaseHTTPRequestHandler):
         one = self._found(asked)
         if one.kind == "run":
             return self.server.report(one)
+        if one.kind == "running":
+            return _live_page(one)
         body = (
             f'<h1>{escape(one.name)}</h1><p><progress id="bar" max="1" value="0" style="width:100%"></progress></p>'
             f'<p id="state" class="soft" aria-live="polite"></p><div class="scroll" id="table"></div>'
@@ -254,6 +322,9 @@ class _Handler(BaseHTTPRequestHandler):
         return page(one.name, body)
 
     def _state(self, asked: dict[str, str]) -> dict[str, Any]:
+        one = self.server.known(asked.get("id", ""))
+        if one is not None and one.kind == "running":
+            return self._state_of_run(one)
         one = self._found(asked)
         sweep = SweepResult(one.path)
         text = f"{sweep.done} of {counted(sweep.total, 'run')} done" + (
@@ -274,13 +345,57 @@ class _Handler(BaseHTTPRequestHandler):
             "table": shown,
         }
 
+    def _state_of_run(self, one: Found) -> dict[str, Any]:
+        state = live.read(one.path)
+        if state is None:
+            done = self.server.at(live.target(one.path))
+            return {"complete": True, "report": done.id if done else None}
+        text = f"{state.name}: {quantity(state.now_s, 's')} of {quantity(state.duration_s, 's')} simulated"
+        return {"done": state.now_s, "total": state.duration_s, "complete": False, "text": text, "groups": state.groups,
+                "times": state.times, "goodputs": state.goodputs}  # fmt: skip
+
     def _compare(self, asked: dict[str, str]) -> str:
         first, second = self._found(asked, "a"), self._found(asked, "b")
+        if "sweep" in (first.kind, second.kind):
+            return _compared_sweeps(first, second)
         table = comparison.compare(first.path, second.path, names=_names(first.name, second.name))
         return page(
             "Compared",
             f'<h1>Compared</h1><div class="scroll">{table._repr_html_()}</div><p><a href="./">all results</a></p>',
         )
+
+
+def _live_page(one: Found) -> str:
+    """The page of a run that is under way."""
+    body = (
+        f"<style>{explore.vendored('uPlot.min.css')}</style>"
+        f'<h1>{escape(one.name)}</h1><p><progress id="bar" max="1" value="0" style="width:100%"></progress></p>'
+        f'<p id="state" class="soft" aria-live="polite"></p><h2>Goodput so far</h2><div id="curve" class="plot"></div>'
+        f'<p><a href="./">all results</a></p>{_FOLLOW_RUN % explore.vendored("uPlot.iife.min.js")}'
+    )
+    return page(one.name, body)
+
+
+def _compared_sweeps(first: Found, second: Found) -> str:
+    """What differs between two sweeps by more than 2 %, point by point."""
+    changed, compared = regression.changes(_loaded(first), _loaded(second), 0.02)
+    rows = "".join(
+        f"<tr><td>{escape(one.point)}</td><td>{escape(one.metric)}</td><td>{escape(quantity(one.first, one.unit))}</td>"
+        f"<td>{escape(quantity(one.second, one.unit))}</td><td>{'' if one.relative is None else f'{100 * one.relative:+.1f} %'}</td></tr>"
+        for one in changed[:_ROWS]
+    )
+    names = _names(first.name, second.name)
+    head = "".join(f"<th>{escape(text)}</th>" for text in ("point", "metric", *names, "change"))
+    more = f", the first {_ROWS} of them" if len(changed) > _ROWS else ""
+    body = (
+        f"<h1>Compared</h1><p>{len(changed):,} of {compared:,} means differ by more than 2 %{more}.</p>"
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div><p><a href="./">all results</a></p>'
+    )
+    return page("Compared", body)
+
+
+def _loaded(found: Found) -> Result | SweepResult:
+    return SweepResult(found.path) if found.kind == "sweep" else load_run(found.path)
 
 
 def _names(first: str, second: str) -> list[str]:
@@ -290,6 +405,9 @@ def _names(first: str, second: str) -> list[str]:
 def _line(one: Found) -> tuple[str, str]:
     """What a result is, and its first numbers."""
     try:
+        if one.kind == "running":
+            state = live.read(one.path)
+            return "running", f"{quantity(state.now_s / state.duration_s, 'share', 2)} done" if state else ""
         if one.kind == "sweep":
             sweep = SweepResult(one.path)
             return f"sweep of {sweep.name}", f"{sweep.done} of {counted(sweep.total, 'run')}"

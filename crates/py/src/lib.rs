@@ -28,7 +28,7 @@ fn load(py: Python<'_>, text: &str, source: &str, overrides: &[(String, String)]
 
 /// Runs a scenario; returns its summary as JSON and, if `out` is given, writes a result directory there.
 ///
-/// `progress(sim_time_s, duration_s, events)` is called a few times a second from the calling thread; if it returns
+/// `progress(sim_time_s, duration_s, events, delivered)`, the last the bytes delivered by each group of flows, is called a few times a second from the calling thread; if it returns
 /// `False`, the run stops and `RunCancelled` is raised. Python signals are looked at in the same rhythm.
 #[pyfunction]
 #[pyo3(signature = (text, source_name, overrides, out=None, tables=true, progress=None))]
@@ -96,7 +96,10 @@ fn report(callback: Option<&Py<PyAny>>, progress: &sim::Progress) -> PyResult<Co
     Python::attach(|py| {
         py.check_signals()?;
         let Some(callback) = callback else { return Ok(ControlFlow::Continue(())) };
-        let answer = callback.call1(py, (progress.sim_time_s, progress.duration_s, progress.events))?;
+        let answer = callback.call1(
+            py,
+            (progress.sim_time_s, progress.duration_s, progress.events, progress.delivered.clone()),
+        )?;
         let stop = answer.extract::<bool>(py).is_ok_and(|go_on| !go_on);
         Ok(if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })

@@ -1,6 +1,7 @@
 //! Running a scenario from beginning to end.
 
 use crate::facts;
+use crate::totals::Totals;
 use crate::world::{Pause, World};
 use longhaul_results::{ResultFiles, Summary, Tables, WriteError, WriteTable};
 use longhaul_scenario::{Network, Scenario, resolved_toml};
@@ -43,7 +44,7 @@ impl Default for RunOptions<'_> {
 }
 
 /// How far a run is.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Progress {
     /// Simulated time in seconds.
     pub sim_time_s: f64,
@@ -51,6 +52,8 @@ pub struct Progress {
     pub duration_s: f64,
     /// Events handled.
     pub events: u64,
+    /// Payload that each group of flows has delivered so far, in bytes, in the scenario's order.
+    pub delivered: Vec<u64>,
 }
 
 /// Why there is no result.
@@ -168,8 +171,16 @@ fn tell(
         return Ok(());
     }
     *told = WallClock::now();
-    let report =
-        Progress { sim_time_s: world.now.as_secs_f64(), duration_s: end.as_secs_f64(), events: world.events };
+    let mut delivered = vec![0; world.scenario.flow.len()];
+    for (flow, instance) in world.network.flows.iter().enumerate() {
+        delivered[instance.group] += Totals::of(world, flow).delivered;
+    }
+    let report = Progress {
+        sim_time_s: world.now.as_secs_f64(),
+        duration_s: end.as_secs_f64(),
+        events: world.events,
+        delivered,
+    };
     match progress(&report) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(RunError::Cancelled),

@@ -129,7 +129,7 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, key, charts }) =
       width: line.joined ? 1.5 : 0,
       spanGaps: true,
       paths: line.joined ? (line.stepped ? steps : undefined) : none,
-      points: { show: line.points, size: line.joined ? 6 : 4, fill: () => paint(line) },
+      points: { show: line.points, size: line.joined || panel.x.names ? 7 : 4, fill: () => paint(line) },
     }))],
     legend: { show: false },
     cursor: { dataIdx: nearest, drag: { x: true, y: true, uni: 20, setScale: false }, points: { show: true }, focus: { prox: 16 } },

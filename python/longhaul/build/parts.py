@@ -1,0 +1,548 @@
+"""Tables without a kind: settings of TCP and QUIC, directions of links, outages, changes.
+
+Made by scripts/make-settings from the schema of scenarios: not written by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from .section import Section, given
+
+
+def tcp(
+    *,
+    ack_congestion_control: bool | None = None,
+    ack_every: int | None = None,
+    answer_unsent_acks: bool | None = None,
+    clear_sack_on_timeout: bool | None = None,
+    congestion: Literal[
+        "bbr",
+        "bbr3",
+        "bic",
+        "compound",
+        "cubic",
+        "fixed",
+        "highspeed",
+        "htcp",
+        "hybla",
+        "illinois",
+        "reno",
+        "reno_average",
+        "scalable",
+        "sttp",
+        "sttp_practical",
+        "vegas",
+        "veno",
+        "westwood",
+        "yeah",
+    ]
+    | Mapping[str, Any]
+    | type[Any]
+    | None = None,
+    credit_sacked: bool | None = None,
+    delayed_ack: int | str | None = None,
+    dsack: bool | None = None,
+    duplicate_threshold: int | None = None,
+    ecn: bool | None = None,
+    empty_probes: bool | None = None,
+    established: bool | None = None,
+    initial_ssthresh: str | None = None,
+    initial_window: int | str | None = None,
+    keepalive: Mapping[str, Any] | None = None,
+    limited_transmit: bool | None = None,
+    max_burst: int | None = None,
+    max_retransmissions: int | None = None,
+    minshall: bool | None = None,
+    mss: str | None = None,
+    nagle: bool | None = None,
+    pace_after_idle: float | None = None,
+    pacing: Literal["off", "window"] | Mapping[str, Any] | None = None,
+    pacing_burst: int | None = None,
+    peer_ack_delay: str | None = None,
+    quick_acks: int | None = None,
+    rate_reduction: Literal["conservative", "off", "safe_ack", "slow_start"] | None = None,
+    rate_reduction_on_ecn: bool | None = None,
+    reading_rate: str | None = None,
+    reassembly_limit: int | str | None = None,
+    receive_autotuning: Mapping[str, Any] | None = None,
+    receive_buffer: int | str | None = None,
+    reduction_from: Literal["cwnd", "flight_size"] | None = None,
+    restart_after_idle: bool | None = None,
+    restart_timer_on_fast_retransmit: bool | None = None,
+    rto: Mapping[str, Any] | None = None,
+    sack_of_old_acks: bool | None = None,
+    sack_whole_segments: bool | None = None,
+    send_buffer: int | str | None = None,
+    slow_but_steady: bool | None = None,
+    slow_start: Literal["hystart", "hystart++", "limited", "packet_pair", "standard"] | Mapping[str, Any] | None = None,
+    slow_start_to_twice_flight: bool | None = None,
+    spurious_detection: Mapping[str, Any] | None = None,
+    tail_loss_probe: bool | None = None,
+    time_wait: str | None = None,
+    timestamp_tick: str | None = None,
+    timestamps: bool | None = None,
+    timestamps_required: bool | None = None,
+    user_timeout: str | None = None,
+    variant: Literal["fack", "linux", "newreno", "rack", "reno", "sack", "tahoe"] | None = None,
+    window_scaling: bool | None = None,
+) -> Section:
+    """A connection's settings, at both ends.
+
+    * `ack_congestion_control`: ACK congestion control (RFC 5690): the sender finds out that ACKs are lost or marked, asks the receiver to acknowledge one of R segments, R being 2 at first, and paces segments while R is above 2.
+    * `ack_every`: Acknowledge at least every so many full-sized segments.
+    * `answer_unsent_acks`: An ACK of what was never sent is answered by an ACK, and its timestamp recorded (RFC 9293 section 3.10.7.4); Linux 6.1 does neither.
+    * `clear_sack_on_timeout`: Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8).
+    * `congestion`: Congestion control.
+    * `credit_sacked`: Where the window grows, an ACK counts for all that it acknowledges (RFC 5681); without it, for what it delivers itself and not for what was SACKed before, as in Linux.
+    * `delayed_ack`: Longest delay of an ACK.
+    * `dsack`: Report duplicates to the sender (RFC 2883).
+    * `duplicate_threshold`: Duplicate ACKs that mean a loss.
+    * `ecn`: Explicit congestion notification (RFC 3168).
+    * `empty_probes`: Probes of a closed window carry nothing, as in Linux; otherwise the next byte (RFC 9293 section 3.8.6.1).
+    * `established`: Skip the handshake, as one-way agents do: both ends are connected from the start.
+    * `initial_ssthresh`: Slow start threshold at the start; none means arbitrarily high.
+    * `initial_window`: Initial window.
+    * `keepalive`: Probing of an idle peer; without it, none.
+    * `limited_transmit`: Send new data on the first duplicate ACKs (RFC 3042).
+    * `max_burst`: At most so many segments leave in answer to one arriving segment.
+    * `max_retransmissions`: Give up after so many retransmissions of one segment.
+    * `minshall`: Nagle's algorithm in Minshall's form: a small segment waits only for an earlier small one, so the end of a long message leaves at once (draft-minshall-nagle-01; Linux).
+    * `mss`: Payload of a full segment without options, 1 to 65,495 bytes.
+    * `nagle`: Nagle's algorithm.
+    * `pace_after_idle`: After an idle RTO keep this share of the window, over 0 to 1, and pace it over a round trip until the first ACK comes back (rate-based pacing, Visweswaraiah and Heidemann 1997).
+    * `pacing`: Pacing for congestion controls that set only a window.
+    * `pacing_burst`: When segments are paced: how many may leave back to back.
+    * `peer_ack_delay`: The longest time for which the peer may hold back an ACK; a tail loss probe for a single segment waits for it besides (RFC 8985 section 7.2).
+    * `quick_acks`: So many segments are acknowledged at once when data begin to arrive; 16 in Linux.
+    * `rate_reduction`: Proportional rate reduction in fast recovery (RFC 9937).
+    * `rate_reduction_on_ecn`: The same upon an ECN echo, as in Linux; otherwise the window is reduced at once (RFC 3168).
+    * `reading_rate`: Rate at which the application reads; without it, at once.
+    * `reassembly_limit`: How far above the first missing byte the receiver keeps and SACKs data, in packets of one MSS or in bytes; what is beyond it is discarded although the window was offered. `"unlimited"` means up to the window. `"1023 packets"` is the fault of ns-2 before 2.1b9a: losses in larger windows end in a timeout, a second cut.
+    * `receive_autotuning`: Receive buffer that grows with what the application reads in a round trip (dynamic right-sizing, as Linux); `receive_buffer` does not count then.
+    * `receive_buffer`: Receive buffer.
+    * `reduction_from`: What congestion takes its share of: what is in flight ("flight_size", RFC 5681) or the window ("cwnd", Linux).
+    * `restart_after_idle`: After an idle RTO go back to the initial window (RFC 5681 section 4.1).
+    * `restart_timer_on_fast_retransmit`: Entering loss recovery restarts the retransmission timer, as 4.4BSD, Linux and ns-2 do; RFC 6298 is silent.
+    * `rto`: Retransmission timer.
+    * `sack_of_old_acks`: Take up SACK blocks of ACKs that later ones have overtaken, as in Linux.
+    * `sack_whole_segments`: A segment counts as SACKed once all of it is, as in Linux; otherwise each octet does (RFC 6675).
+    * `send_buffer`: Send buffer: no more than this is unacknowledged, whatever the windows.
+    * `slow_but_steady`: NewReno restarts its retransmission timer on every partial ACK, not only on the first (RFC 6582 section 4).
+    * `slow_start`: Slow start.
+    * `slow_start_to_twice_flight`: In slow start the window grows up to twice the most that was in flight, where the application or the receiver's window is the limit (Linux).
+    * `spurious_detection`: Ways to find out that a reduction of the window was for nothing, upon which it is taken back.
+    * `tail_loss_probe`: With variant "rack", probe for losses at the tail after two round trips without an ACK (RFC 8985 section 7).
+    * `time_wait`: Time in TIME-WAIT, 2 MSL.
+    * `timestamp_tick`: Tick of the timestamps option's clock.
+    * `timestamps`: Timestamps option (RFC 7323).
+    * `timestamps_required`: Once timestamps are agreed on, drop segments without the option (RFC 7323 section 3.2); Linux takes them.
+    * `user_timeout`: Give up when data stays unacknowledged for longer.
+    * `variant`: Loss recovery.
+    * `window_scaling`: Window scaling (RFC 7323).
+    """
+    return given(
+        {
+            "ack_congestion_control": ack_congestion_control,
+            "ack_every": ack_every,
+            "answer_unsent_acks": answer_unsent_acks,
+            "clear_sack_on_timeout": clear_sack_on_timeout,
+            "congestion": congestion,
+            "credit_sacked": credit_sacked,
+            "delayed_ack": delayed_ack,
+            "dsack": dsack,
+            "duplicate_threshold": duplicate_threshold,
+            "ecn": ecn,
+            "empty_probes": empty_probes,
+            "established": established,
+            "initial_ssthresh": initial_ssthresh,
+            "initial_window": initial_window,
+            "keepalive": keepalive,
+            "limited_transmit": limited_transmit,
+            "max_burst": max_burst,
+            "max_retransmissions": max_retransmissions,
+            "minshall": minshall,
+            "mss": mss,
+            "nagle": nagle,
+            "pace_after_idle": pace_after_idle,
+            "pacing": pacing,
+            "pacing_burst": pacing_burst,
+            "peer_ack_delay": peer_ack_delay,
+            "quick_acks": quick_acks,
+            "rate_reduction": rate_reduction,
+            "rate_reduction_on_ecn": rate_reduction_on_ecn,
+            "reading_rate": reading_rate,
+            "reassembly_limit": reassembly_limit,
+            "receive_autotuning": receive_autotuning,
+            "receive_buffer": receive_buffer,
+            "reduction_from": reduction_from,
+            "restart_after_idle": restart_after_idle,
+            "restart_timer_on_fast_retransmit": restart_timer_on_fast_retransmit,
+            "rto": rto,
+            "sack_of_old_acks": sack_of_old_acks,
+            "sack_whole_segments": sack_whole_segments,
+            "send_buffer": send_buffer,
+            "slow_but_steady": slow_but_steady,
+            "slow_start": slow_start,
+            "slow_start_to_twice_flight": slow_start_to_twice_flight,
+            "spurious_detection": spurious_detection,
+            "tail_loss_probe": tail_loss_probe,
+            "time_wait": time_wait,
+            "timestamp_tick": timestamp_tick,
+            "timestamps": timestamps,
+            "timestamps_required": timestamps_required,
+            "user_timeout": user_timeout,
+            "variant": variant,
+            "window_scaling": window_scaling,
+        }
+    )
+
+
+def quic(
+    *,
+    ack_delay: str | None = None,
+    ack_every: int | None = None,
+    certificates: str | None = None,
+    congestion: Literal[
+        "bbr",
+        "bbr3",
+        "bic",
+        "compound",
+        "cubic",
+        "fixed",
+        "highspeed",
+        "htcp",
+        "hybla",
+        "illinois",
+        "quinn_bbr",
+        "quinn_cubic",
+        "quinn_new_reno",
+        "reno",
+        "reno_average",
+        "scalable",
+        "sttp",
+        "sttp_practical",
+        "vegas",
+        "veno",
+        "westwood",
+        "yeah",
+    ]
+    | Mapping[str, Any]
+    | type[Any]
+    | None = None,
+    connection_id: int | None = None,
+    connection_window: int | str | None = None,
+    ecn: bool | None = None,
+    handshake: Literal["early_data", "full", "resumed"] | None = None,
+    idle_timeout: int | str | None = None,
+    initial_rtt: str | None = None,
+    initial_ssthresh: str | None = None,
+    initial_window: int | str | None = None,
+    keep_alive: int | str | None = None,
+    mtu: str | None = None,
+    mtu_discovery: str | None = None,
+    pacing: Literal["off", "window"] | Mapping[str, Any] | None = None,
+    pacing_burst: int | None = None,
+    packet_threshold: int | None = None,
+    send_buffer: int | str | None = None,
+    slow_start: Literal["hystart", "hystart++", "limited", "packet_pair", "standard"] | Mapping[str, Any] | None = None,
+    stream_window: int | str | None = None,
+    unordered: bool | None = None,
+) -> Section:
+    """A QUIC connection's settings, at both ends.
+
+    * `ack_delay`: Longest delay of an ACK; other than 25 ms takes the same extension.
+    * `ack_every`: Acknowledge at least every so many packets; other than 2 takes the ACK frequency extension, by which the sender asks the receiver for it.
+    * `certificates`: Bytes of the server's certificates, which a full handshake carries, 100 B to 64 kB; a server sends at most three times what it has received before it has seen that the client's address is real (RFC 9000 section 8.1).
+    * `congestion`: Congestion control: as for TCP, but for those that open a connection with probes, or quinn-proto's own (`quinn_cubic`, `quinn_bbr`, `quinn_new_reno`), which slow start, initial window and pacing do not concern.
+    * `connection_id`: Bytes of the connection IDs, 0 to 20.
+    * `connection_window`: Bytes that may arrive on all streams of a connection before they are read.
+    * `ecn`: Packets are ECN-capable (RFC 9000 section 13.4).
+    * `handshake`: What the client knows of the server.
+    * `idle_timeout`: A connection on which nothing arrives for so long is given up.
+    * `initial_rtt`: Round trip that is assumed before one is measured, 1 ms to 60 s: the first probe leaves after three of them (RFC 9002 section 6.2.2).
+    * `initial_ssthresh`: Slow start threshold at the start; none means arbitrarily high.
+    * `initial_window`: Initial window, in datagrams of `mtu` or in bytes.
+    * `keep_alive`: A silent connection is kept alive by a packet after so long.
+    * `mtu`: UDP payload of the first datagrams, 1200 to 65,507 bytes.
+    * `mtu_discovery`: Largest UDP payload that is looked for by probes (RFC 8899); `mtu` itself for none.
+    * `pacing`: Pacing for congestion controls that set only a window; RFC 9002 section 7.7 asks for it.
+    * `pacing_burst`: Datagrams that may leave back to back after a pause when datagrams are paced.
+    * `packet_threshold`: Packets sent later that must be acknowledged before one is lost, at least 3 (RFC 9002 section 6.1.1).
+    * `send_buffer`: Bytes of all streams that a sender keeps until they are acknowledged. quinn's default is 10 MB.
+    * `slow_start`: Slow start.
+    * `stream_window`: Bytes that may arrive on a stream before they are read; packets are of one `mtu`. quinn's default is 1.25 MB.
+    * `unordered`: The receiver takes data as they come and puts them in order itself.
+    """
+    return given(
+        {
+            "ack_delay": ack_delay,
+            "ack_every": ack_every,
+            "certificates": certificates,
+            "congestion": congestion,
+            "connection_id": connection_id,
+            "connection_window": connection_window,
+            "ecn": ecn,
+            "handshake": handshake,
+            "idle_timeout": idle_timeout,
+            "initial_rtt": initial_rtt,
+            "initial_ssthresh": initial_ssthresh,
+            "initial_window": initial_window,
+            "keep_alive": keep_alive,
+            "mtu": mtu,
+            "mtu_discovery": mtu_discovery,
+            "pacing": pacing,
+            "pacing_burst": pacing_burst,
+            "packet_threshold": packet_threshold,
+            "send_buffer": send_buffer,
+            "slow_start": slow_start,
+            "stream_window": stream_window,
+            "unordered": unordered,
+        }
+    )
+
+
+def rto(
+    *,
+    granularity: str | None = None,
+    initial: str | None = None,
+    max: str | None = None,
+    min: str | None = None,
+    one_sample_per_round: bool | None = None,
+) -> Section:
+    """The retransmission timer (RFC 6298).
+
+    * `granularity`: Granularity of the clock.
+    * `initial`: RTO before the first round trip was measured.
+    * `max`: Largest RTO.
+    * `min`: Smallest RTO.
+    * `one_sample_per_round`: Take at most one sample in a round trip, as implementations with one timed segment do.
+    """
+    return given(
+        {
+            "granularity": granularity,
+            "initial": initial,
+            "max": max,
+            "min": min,
+            "one_sample_per_round": one_sample_per_round,
+        }
+    )
+
+
+def direction(
+    *,
+    changes: Sequence[Mapping[str, Any]] | None = None,
+    corruption: Mapping[str, Any] | float | str | None = None,
+    delay: str | None = None,
+    demand: Mapping[str, Any] | None = None,
+    duplication: float | str | None = None,
+    jitter: str | None = None,
+    loss: Mapping[str, Any] | float | str | None = None,
+    outages: Sequence[Mapping[str, Any]] | None = None,
+    queue: Mapping[str, Any] | str | None = None,
+    rate: str | None = None,
+    reordering: Mapping[str, Any] | None = None,
+    serial: Mapping[str, Any] | None = None,
+) -> Section:
+    """What may differ between the two directions of a link.
+
+    * `changes`: Scripted changes of rate and delay.
+    * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
+    * `delay`: Propagation delay, one way, at most 1 h.
+    * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was asked for them is assigned, then they are sent at `rate`.
+    * `duplication`: Probability that a packet arrives twice: the copy follows directly.
+    * `jitter`: Extra delay, uniform between zero and this; packets keep their order.
+    * `loss`: Loss without congestion; a probability alone is that of random loss.
+    * `outages`: Scripted outages.
+    * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
+    * `rate`: Rate of the transmitter.
+    * `reordering`: Random overtaking.
+    * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
+    """
+    return given(
+        {
+            "changes": changes,
+            "corruption": corruption,
+            "delay": delay,
+            "demand": demand,
+            "duplication": duplication,
+            "jitter": jitter,
+            "loss": loss,
+            "outages": outages,
+            "queue": queue,
+            "rate": rate,
+            "reordering": reordering,
+            "serial": serial,
+        }
+    )
+
+
+def outage(*, start: str, duration: str, mode: Literal["drop", "hold"] | None = None) -> Section:
+    """A time during which nothing gets through.
+
+    * `start`: When it begins, counted from the start of the run.
+    * `duration`: How long it lasts.
+    * `mode`: Whether packets are lost or held.
+    """
+    return given({"start": start, "duration": duration, "mode": mode})
+
+
+def change(*, at: str, delay: str | None = None, rate: str | None = None) -> Section:
+    """A change of rate or delay at a point in time; it holds until the next one.
+
+    * `at`: When, counted from the start of the run.
+    * `delay`: The new propagation delay, if it changes.
+    * `rate`: The new rate, if it changes. `"0 bit/s"` stops the transmitter.
+    """
+    return given({"at": at, "delay": delay, "rate": rate})
+
+
+def reordering(*, probability: float | str, delay: str) -> Section:
+    """Some packets take longer and are overtaken.
+
+    * `probability`: Probability that a packet takes longer.
+    * `delay`: How much longer.
+    """
+    return given({"probability": probability, "delay": delay})
+
+
+def bottleneck(
+    *,
+    changes: Sequence[Mapping[str, Any]] | None = None,
+    corruption: Mapping[str, Any] | float | str | None = None,
+    delay: str | None = None,
+    demand: Mapping[str, Any] | None = None,
+    duplication: float | str | None = None,
+    forward: Mapping[str, Any] | None = None,
+    jitter: str | None = None,
+    loss: Mapping[str, Any] | float | str | None = None,
+    outages: Sequence[Mapping[str, Any]] | None = None,
+    queue: Mapping[str, Any] | str | None = None,
+    rate: str | None = None,
+    reordering: Mapping[str, Any] | None = None,
+    reverse: Mapping[str, Any] | None = None,
+    serial: Mapping[str, Any] | None = None,
+) -> Section:
+    """The link between the routers of a dumbbell, from `left` to `right`.
+
+    * `changes`: Scripted changes of rate and delay.
+    * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
+    * `delay`: Propagation delay, one way, at most 1 h.
+    * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was asked for them is assigned, then they are sent at `rate`.
+    * `duplication`: Probability that a packet arrives twice: the copy follows directly.
+    * `forward`: What differs from left to right.
+    * `jitter`: Extra delay, uniform between zero and this; packets keep their order.
+    * `loss`: Loss without congestion; a probability alone is that of random loss.
+    * `outages`: Scripted outages.
+    * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
+    * `rate`: Rate of the transmitter.
+    * `reordering`: Random overtaking.
+    * `reverse`: What differs from right to left.
+    * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
+    """
+    return given(
+        {
+            "changes": changes,
+            "corruption": corruption,
+            "delay": delay,
+            "demand": demand,
+            "duplication": duplication,
+            "forward": forward,
+            "jitter": jitter,
+            "loss": loss,
+            "outages": outages,
+            "queue": queue,
+            "rate": rate,
+            "reordering": reordering,
+            "reverse": reverse,
+            "serial": serial,
+        }
+    )
+
+
+def access(
+    *,
+    changes: Sequence[Mapping[str, Any]] | None = None,
+    corruption: Mapping[str, Any] | float | str | None = None,
+    delay: str | None = None,
+    demand: Mapping[str, Any] | None = None,
+    duplication: float | str | None = None,
+    from_: Mapping[str, Any] | None = None,
+    jitter: str | None = None,
+    loss: Mapping[str, Any] | float | str | None = None,
+    outages: Sequence[Mapping[str, Any]] | None = None,
+    queue: Mapping[str, Any] | str | None = None,
+    rate: str | None = None,
+    reordering: Mapping[str, Any] | None = None,
+    serial: Mapping[str, Any] | None = None,
+    to: Mapping[str, Any] | None = None,
+) -> Section:
+    """Private links that join one host for each flow to the network, at both sides.
+
+    * `changes`: Scripted changes of rate and delay.
+    * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
+    * `delay`: Propagation delay, one way, at most 1 h.
+    * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was asked for them is assigned, then they are sent at `rate`.
+    * `duplication`: Probability that a packet arrives twice: the copy follows directly.
+    * `from_`: What differs for the links of the sending side, both directions.
+    * `jitter`: Extra delay, uniform between zero and this; packets keep their order.
+    * `loss`: Loss without congestion; a probability alone is that of random loss.
+    * `outages`: Scripted outages.
+    * `queue`: Queue in front of the transmitter; DropTail with 1000 packets if not given.
+    * `rate`: Rate of the transmitter.
+    * `reordering`: Random overtaking.
+    * `serial`: A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed, start and stop bits included.
+    * `to`: What differs for the links of the receiving side, both directions.
+    """
+    return given(
+        {
+            "changes": changes,
+            "corruption": corruption,
+            "delay": delay,
+            "demand": demand,
+            "duplication": duplication,
+            "from": from_,
+            "jitter": jitter,
+            "loss": loss,
+            "outages": outages,
+            "queue": queue,
+            "rate": rate,
+            "reordering": reordering,
+            "serial": serial,
+            "to": to,
+        }
+    )
+
+
+def run(
+    *,
+    duration: str,
+    capture: Sequence[str] | None = None,
+    monitor: Sequence[str] | None = None,
+    peak_goodput: bool | None = None,
+    sample: str | None = None,
+    seed: int | None = None,
+    warmup: str | None = None,
+) -> Section:
+    """How long to run and what to record.
+
+    * `duration`: Simulated time, more than 0 and at most 10 years.
+    * `capture`: Links whose packets are captured to `packets.pcapng` as they enter the queue.
+    * `monitor`: Links at whose entrance packets and bytes of each flow are counted, those offered and those that the queue dropped.
+    * `peak_goodput`: Whether the largest goodput of one sampling interval is looked for in each flow.
+    * `sample`: Interval of the time series.
+    * `seed`: Seed of all random streams.
+    * `warmup`: Time at the beginning that is left out of averages, percentiles and rates.
+    """
+    return given(
+        {
+            "duration": duration,
+            "capture": capture,
+            "monitor": monitor,
+            "peak_goodput": peak_goodput,
+            "sample": sample,
+            "seed": seed,
+            "warmup": warmup,
+        }
+    )

@@ -1,0 +1,94 @@
+"""A run that is under way, for those who follow it: how far it is and what its groups have delivered, in a file beside its results.
+
+The file stands in the hidden directory that a run writes into until it is complete, and goes before that takes its place.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from .outputs import write_atomically
+
+#: Name of the file, and how often it is written in s.
+FILE, _EVERY_S = "live.json", 0.5
+#: More points than this are thinned to every other one.
+_POINTS = 400
+
+
+class Recorder:
+    """Called as a run goes on; writes the file every half second."""
+
+    def __init__(self, directory: Path, resolved: str) -> None:
+        content = tomllib.loads(resolved)
+        self._file = directory / FILE
+        self._name = str(content.get("name") or "run")
+        self._groups = [str(flow["name"]) for flow in content.get("flow", ())]
+        self._times: list[float] = [0.0]
+        self._delivered: list[list[int]] = [[0] * len(self._groups)]
+        self._written = time.monotonic()
+
+    def __call__(self, now: float, duration: float, delivered: list[int]) -> None:
+        """Takes note of where the run is: simulated seconds, and bytes for each group."""
+        if now <= self._times[-1]:
+            return
+        self._times.append(now)
+        self._delivered.append(delivered)
+        if len(self._times) > _POINTS:
+            self._times, self._delivered = self._times[::2], self._delivered[::2]
+        if time.monotonic() - self._written >= _EVERY_S:
+            self._written = time.monotonic()
+            content = {"pid": os.getpid(), "name": self._name, "now_s": now, "duration_s": duration, "groups": self._groups,
+                       "times": self._times, "delivered": self._delivered}  # fmt: skip
+            write_atomically(self._file, json.dumps(content))
+
+    def end(self) -> None:
+        """Removes the file: it is no part of a result."""
+        self._file.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Live:
+    """Where a run is."""
+
+    name: str
+    now_s: float
+    duration_s: float
+    groups: list[str]
+    #: Ends of intervals in simulated seconds, and the goodput of each group in them in bit/s.
+    times: list[float]
+    goodputs: list[list[float]]
+
+
+def read(directory: Path) -> Live | None:
+    """The state of the run that writes into a directory; `None` if none does, or not any more."""
+    try:
+        content = json.loads((directory / FILE).read_text(encoding="utf-8"))
+        os.kill(int(content["pid"]), 0)
+        times, delivered = content["times"], content["delivered"]
+        rates = [
+            [8.0 * (after[group] - before[group]) / (times[number + 1] - times[number]) for number, (before, after) in enumerate(itertools.pairwise(delivered))]
+            for group in range(len(content["groups"]))
+        ]  # fmt: skip
+        return Live(content["name"], content["now_s"], content["duration_s"], content["groups"], times[1:], rates)
+    except PermissionError:  # it is another user's
+        return None
+    except (OSError, ValueError, KeyError, TypeError, IndexError, ZeroDivisionError):
+        return None
+
+
+def target(directory: Path) -> Path | None:
+    """Where the result of a run that writes into a hidden directory will be.
+
+    >>> target(Path("results/.one.ab12_.partial")).as_posix(), target(Path("results/one"))
+    ('results/one', None)
+    """
+    name = directory.name
+    if not (name.startswith(".") and name.endswith(".partial")):
+        return None
+    return directory.with_name(name[1:].removesuffix(".partial").rpartition(".")[0])
