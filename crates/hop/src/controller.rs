@@ -260,10 +260,10 @@ impl RateController {
     }
 
     /// A packet was acknowledged.
-    pub fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64) {
+    pub fn on_ack(&mut self, _now: Instant, sent: Instant, bytes: u64) {
         self.newest = Some(self.newest.map_or(sent, |newest| newest.max(sent)));
         self.history.acked(bytes + u64::from(self.settings.headers));
-        self.loss.on_ack(now, sent);
+        self.loss.on_ack(sent);
     }
 
     /// All that one ACK acknowledges, and all losses that it reveals, were reported.
@@ -275,6 +275,7 @@ impl RateController {
         }
         self.waits_since = now;
         self.history.end_ack(now, newest);
+        self.loss.end_ack();
         if self.draining && self.in_flight <= self.cap() {
             self.draining = false;
             // What left before shows the queue that is gone.
@@ -286,9 +287,9 @@ impl RateController {
     }
 
     /// Packets were declared lost, the newest of them sent at `sent`.
-    pub fn on_loss(&mut self, now: Instant, sent: Instant, bytes: u64) {
+    pub fn on_loss(&mut self, _now: Instant, sent: Instant, bytes: u64) {
         self.in_flight = self.in_flight.saturating_sub(bytes);
-        self.loss.on_loss(now, sent, bytes.div_ceil(u64::from(self.settings.mtu)));
+        self.loss.on_loss(sent, bytes.div_ceil(u64::from(self.settings.mtu)));
     }
 
     /// Cuts the rate if packets wait for long.

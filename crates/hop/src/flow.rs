@@ -1,9 +1,11 @@
 //! One flow: what waits to be sent, what was received and not yet read.
 
+use crate::coding::{Decoder, Encoder};
 use crate::reassembly::Reassembly;
 use crate::scheduler::Turn;
 use crate::types::{FlowId, Open, Piece};
 use bytes::Bytes;
+use longhaul_units::Instant;
 use quinn_proto::StreamId;
 use std::collections::VecDeque;
 
@@ -37,6 +39,9 @@ pub struct Outgoing {
     pub turn: Turn,
     /// Bytes of the head, which the owner did not write.
     pub head: u64,
+    pub encoder: Encoder,
+    /// When a block that is not full gets its parities.
+    pub flush_at: Option<Instant>,
 }
 
 /// Bytes from the peer.
@@ -52,8 +57,7 @@ pub struct Incoming {
     /// The owner knows that there is something to read.
     pub told: bool,
     pub phase: Phase,
-    /// Bytes of the head.
-    pub head: u64,
+    pub decoder: Decoder,
 }
 
 /// A flow.
@@ -131,6 +135,8 @@ impl Flow {
                 blocked: false,
                 turn: Turn::default(),
                 head: 0,
+                encoder: Encoder::default(),
+                flush_at: None,
             },
             into: Incoming {
                 reassembly: Reassembly::default(),
@@ -139,7 +145,7 @@ impl Flow {
                 reported: 0,
                 told: false,
                 phase: Phase::Open,
-                head: 0,
+                decoder: Decoder::default(),
             },
         }
     }

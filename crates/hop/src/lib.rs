@@ -17,12 +17,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod coding;
 mod config;
 pub mod controller;
 mod credit;
 mod flow;
 mod gate;
 mod node;
+mod parity;
 mod peer;
 #[allow(dead_code)]
 mod reassembly;

@@ -5,6 +5,7 @@ use crate::controller::Allowance;
 use crate::credit::{Budget, FLOOR};
 use crate::flow::{Flow, Phase};
 use crate::gate::Shared;
+use crate::parity::Parity;
 use crate::scheduler::Scheduler;
 use crate::types::{Event, FlowId, Ledger, Open, PeerId, PeerStats, Piece, Refusal, ResetCode, Transmit};
 use crate::wire::{self, Hello, Record};
@@ -39,6 +40,7 @@ pub enum State {
     Lost,
 }
 
+/// A peer.
 pub struct Peer {
     pub id: PeerId,
     pub connection: Connection,
@@ -48,7 +50,7 @@ pub struct Peer {
     pub ledger: Ledger,
     pub dirty: bool,
     pub began: Instant,
-    config: Arc<Config>,
+    pub(crate) config: Arc<Config>,
     clock: Clock,
     control_out: Option<StreamId>,
     control_in: Option<StreamId>,
@@ -58,13 +60,13 @@ pub struct Peer {
     /// The peer has opened flows before its hello came.
     flows_wait: bool,
     pub budget: Budget,
-    scheduler: Scheduler,
+    pub(crate) scheduler: Scheduler,
     blocked: VecDeque<u64>,
     /// Bytes handed to quinn-proto that have not left, about.
-    unsent: u64,
+    pub(crate) unsent: u64,
     release: Option<Instant>,
     /// Bytes of all flows received and not yet read.
-    held: u64,
+    pub(crate) held: u64,
     /// Flows of which more was read than the peer was told, and the sum.
     unreported: BTreeSet<u64>,
     unreported_bytes: u64,
@@ -75,6 +77,9 @@ pub struct Peer {
     received: (u64, u64),
     /// ACK frames sent.
     acks: u64,
+    pub(crate) parity: Parity,
+    /// Flows of the peer that quinn-proto has shown.
+    pub(crate) accepted: u64,
 }
 
 /// What a peer needs of its node while it takes up an input.
@@ -96,7 +101,7 @@ impl Context<'_> {
     }
 }
 
-fn number(stream: StreamId) -> u64 {
+pub(crate) fn number(stream: StreamId) -> u64 {
     VarInt::from(stream).into_inner()
 }
 
@@ -137,6 +142,8 @@ impl Peer {
             report_at: None,
             received: (0, 0),
             acks: 0,
+            parity: Parity::default(),
+            accepted: 0,
         }
     }
 
@@ -146,7 +153,10 @@ impl Peer {
         let handshake = (self.state == State::Handshake).then(|| self.began + HANDSHAKE);
         let silent = self.shared.lock().controller.silent_from();
         self.probe_at = silent.map(|from| self.probe_at.map_or(from, |at| at.max(from)));
-        [timer, self.release, handshake, self.report_at, self.probe_at].into_iter().flatten().min()
+        [timer, self.release, handshake, self.report_at, self.probe_at, self.parity.next_flush()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// A timer may be due. True if quinn-proto's was.
@@ -159,6 +169,7 @@ impl Peer {
             self.report_at = None;
             self.report_all();
         }
+        self.flush_blocks(now);
         if self.probe_at.is_some_and(|due| due <= now) {
             // quinn-proto's own probes become rarer and rarer.
             self.probe_at = Some(now + PROBES);
@@ -200,6 +211,7 @@ impl Peer {
                 quinn_proto::Event::ConnectionLost { reason } => self.lost(&reason.to_string(), context),
                 quinn_proto::Event::Stream(StreamEvent::Opened { dir }) => self.opened(dir, context),
                 quinn_proto::Event::Stream(StreamEvent::Readable { id }) => self.receive(id, context),
+                quinn_proto::Event::DatagramReceived => self.receive_parities(context),
                 quinn_proto::Event::Stream(StreamEvent::Finished { id }) => {
                     if let Some(flow) = self.flows.get_mut(&number(id)) {
                         flow.out.acknowledged = true;
@@ -257,9 +269,15 @@ impl Peer {
             return;
         }
         while let Some(id) = self.connection.streams().accept(dir) {
+            self.accepted += u64::from(dir == Dir::Bi);
             if dir == Dir::Uni {
                 if self.control_in.replace(id).is_some() {
                     return self.fail(context.now, "a second control stream");
+                }
+            } else if self.parity.early.remove(&number(id)) {
+                // Its parities came first.
+                if !self.flows.contains_key(&number(id)) {
+                    self.abort(id, 0);
                 }
             } else {
                 let flow = Flow::new(FlowId(u64::MAX), id, true, None);
@@ -383,7 +401,8 @@ impl Peer {
             loop {
                 match chunks.next(usize::MAX) {
                     Ok(Some(chunk)) => {
-                        self.held += flow.into.insert(Piece { offset: chunk.offset, bytes: chunk.bytes });
+                        let piece = Piece { offset: chunk.offset, bytes: chunk.bytes };
+                        self.held += self.parity.receive(&self.config, flow, piece);
                     }
                     Ok(None) => {
                         flow.into.drained = true;
@@ -406,7 +425,7 @@ impl Peer {
     }
 
     /// Looks at a flow that has received something.
-    fn after_data(&mut self, key: u64, context: &mut Context<'_>) {
+    pub(crate) fn after_data(&mut self, key: u64, context: &mut Context<'_>) {
         let limit = self.config.credit.max(4 * FLOOR);
         let most = self.config.memory + (self.flows_len_limit() + 1) * FLOOR;
         let Some(flow_now) = self.flows.get(&key) else { return };
@@ -425,7 +444,6 @@ impl Peer {
                 Err(fault) => return self.fail(context.now, fault.0),
                 Ok(Some((open, length))) => {
                     flow.into.reassembly.take_all(length);
-                    flow.into.head = length as u64;
                     flow.open = Some(open);
                     flow.id = context.new_flow(key);
                     self.held -= length as u64;
@@ -482,6 +500,7 @@ impl Peer {
         let head = flow.out.head.saturating_sub(flow.out.consumed);
         self.budget.give_back(lost);
         self.ledger.lost += lost.saturating_sub(head);
+        self.parity.forget(&mut flow);
         let discarded = flow.into.reassembly.clear();
         self.held -= discarded;
         self.ledger.discarded += discarded;
@@ -680,14 +699,14 @@ impl Peer {
                 return Some(self.sent(now, &transmit, packets));
             }
             if !open {
-                let asked = self.shared.lock().asked || !self.scheduler.is_empty();
+                let asked = self.shared.lock().asked || !self.scheduler.is_empty() || !self.parity.is_empty();
                 if let (Allowance::Until(release), true) = (allowance, asked) {
                     self.release = Some(release);
                 }
                 return None;
             }
             self.unsent = 0;
-            if self.scheduler.is_empty() {
+            if self.scheduler.is_empty() && self.parity.is_empty() {
                 self.shared.lock().controller.on_app_limited(now);
                 return None;
             }
@@ -731,17 +750,26 @@ impl Peer {
 
     /// Hands quinn-proto what leaves next, so that it has `want` bytes.
     fn feed(&mut self, now: Instant, want: u64) {
+        let plan = self.coding_plan();
         while self.unsent < want {
+            if let Some(length) = self.parity.send(&mut self.connection) {
+                self.unsent += length;
+                continue;
+            }
             let Some(key) = self.scheduler.next() else { return };
             let Some(flow) = self.flows.get_mut(&key) else { continue };
             let quantum =
                 u64::from(self.config.mtu) * (1 + flow.open.map_or(0, |open| u64::from(open.priority)));
             let out = &mut flow.out;
+            let codes = plan.codes(out, self.scheduler.len());
             let mut stream = self.connection.send_stream(flow.stream);
             let mut fed = 0;
             while fed < quantum {
                 let Some(bytes) = out.take(quantum - fed) else { break };
                 let length = bytes.len() as u64;
+                if codes {
+                    out.encoder.push(out.fed - length, bytes.clone());
+                }
                 fed += length;
                 // Windows are without end: all is taken, unless the stream was stopped, which is reported elsewhere.
                 let mut chunks = [bytes];
@@ -753,6 +781,7 @@ impl Peer {
             }
             self.unsent += fed;
             out.turn.sent(fed);
+            self.parity.after_feed(now, key, out, codes, &plan);
             if out.has_work() {
                 self.scheduler.put_back(key, &mut out.turn);
             } else {
@@ -784,8 +813,8 @@ impl Peer {
             received_packets: self.received.0,
             received_bytes: self.received.1,
             lost_packets: quinn.path.lost_packets,
-            parity_bytes: 0,
-            restored_bytes: 0,
+            parity_bytes: self.parity.sent_bytes,
+            restored_bytes: self.parity.restored_bytes,
             acks: quinn.frame_tx.acks,
             flows: self.flows.len() as u32,
             overloads: core.controller.overloads(),

@@ -29,6 +29,11 @@ impl Turn {
         self.attained < YOUNG
     }
 
+    /// Bytes sent since it was idle.
+    pub fn attained(&self) -> u64 {
+        self.attained
+    }
+
     /// It has sent something.
     pub fn sent(&mut self, bytes: u64) {
         self.attained += bytes;

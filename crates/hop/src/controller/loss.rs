@@ -4,11 +4,11 @@ use crate::config::Remembered;
 use longhaul_units::{Duration, Instant, Rate};
 
 /// Loss that is assumed before enough packets were sent, and for how many packets this counts.
-const PRIOR: (f64, f64) = (0.004, 1500.0);
+const PRIOR: (f64, f64) = (0.008, 400.0);
 /// Measurements fade out over so many packets.
 const MEMORY: f64 = 20_000.0;
 /// Loss beyond twice the random one and this share asks for a test.
-const SUSPICION: f64 = 0.03;
+const SUSPICION: f64 = 0.06;
 /// Packets lost in a round without which there is no test.
 const LEAST_LOST: u64 = 12;
 /// The rate during a test, in percent.
@@ -39,9 +39,11 @@ pub struct LossMeter {
     /// Packets, weighted.
     packets: f64,
     lost: f64,
-    /// Groups of packets lost together, and packets in them.
+    /// Reports of losses, packets lost in them, and packets that an ACK is for on average.
     groups: f64,
     grouped: f64,
+    per_ack: f64,
+    acked: u64,
     began: Instant,
     round_acked: u64,
     round_lost: u64,
@@ -53,13 +55,15 @@ pub struct LossMeter {
 impl LossMeter {
     pub fn new(remembered: Option<Remembered>) -> Self {
         let (loss, weight) =
-            remembered.map_or(PRIOR, |remembered| (f64::from(remembered.loss_ppm) / 1e6, 4.0 * PRIOR.1));
+            remembered.map_or(PRIOR, |remembered| (f64::from(remembered.loss_ppm) / 1e6, 10.0 * PRIOR.1));
         let burst = remembered.map_or(1.0, |remembered| f64::from(remembered.burst_permille) / 1e3).max(1.0);
         LossMeter {
             packets: weight,
             lost: loss * weight,
             groups: 4.0,
             grouped: 4.0 * burst,
+            per_ack: 2.0,
+            acked: 0,
             began: Instant::ZERO,
             round_acked: 0,
             round_lost: 0,
@@ -73,9 +77,18 @@ impl LossMeter {
         self.lost / self.packets
     }
 
-    /// Mean number of packets lost in a row.
+    /// Mean number of packets lost in a row, about: what is lost together, beyond what is lost among as many packets by chance.
     pub fn burst(&self) -> f64 {
-        self.grouped / self.groups
+        let loss = self.random().clamp(1e-6, 0.5);
+        let by_chance = self.per_ack * loss / (1.0 - (1.0 - loss).powf(self.per_ack));
+        (self.grouped / self.groups / by_chance.max(1.0)).clamp(1.0, 50.0)
+    }
+
+    /// All of an ACK was reported.
+    pub fn end_ack(&mut self) {
+        self.per_ack += (self.acked as f64 - self.per_ack) / 32.0;
+        self.per_ack = self.per_ack.max(1.0);
+        self.acked = 0;
     }
 
     pub fn is_testing(&self) -> bool {
@@ -92,14 +105,15 @@ impl LossMeter {
         (self.round_acked, self.round_lost, self.began, self.test) = (0, 0, now, None);
     }
 
-    pub fn on_ack(&mut self, _now: Instant, sent: Instant) {
+    pub fn on_ack(&mut self, sent: Instant) {
+        self.acked += 1;
         if self.test.is_none_or(|test| sent >= test.from) {
             self.round_acked += 1;
         }
     }
 
     /// `lost` packets were found to be lost together.
-    pub fn on_loss(&mut self, _now: Instant, sent: Instant, lost: u64) {
+    pub fn on_loss(&mut self, sent: Instant, lost: u64) {
         if self.test.is_none_or(|test| sent >= test.from) {
             self.round_lost += lost;
             self.groups += 1.0;

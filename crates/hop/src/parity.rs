@@ -1,0 +1,211 @@
+//! When parities are sent and what becomes of those that come: the part of a peer around [`crate::coding`].
+//!
+//! Parities cost capacity and spare a round trip. So they are sent for the beginning of a transfer, where nobody can tell how
+//! soon it will end, and for its last bytes; and while several flows fill the link, only for those that have sent little.
+
+use crate::coding::{Encoder, LinkLoss};
+use crate::config::{Coding, Config};
+use crate::flow::{Flow, Outgoing, Phase};
+use crate::peer::{Context, Peer, State, number};
+use crate::types::{FlowId, Piece};
+use crate::wire::ParityHead;
+use bytes::Bytes;
+use longhaul_units::{Duration, Instant, Rate, Size};
+use quinn_proto::{Connection, Dir, StreamId, VarInt};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Bytes of a block at most: some thousand packets.
+const MOST_BLOCK: u64 = 1_400_000;
+/// And at least, where the rate is low.
+const LEAST_BLOCK: u64 = 64 << 10;
+/// Below this loss there are no parities.
+const LEAST_LOSS: f64 = 5e-5;
+/// Flows that may have something to send while parities are sent for large transfers.
+const FEW: usize = 3;
+/// A block that is not full waits for more so long at least.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// Parities of a peer.
+#[derive(Default)]
+pub struct Parity {
+    waiting: VecDeque<Bytes>,
+    flushes: BTreeSet<(Instant, u64)>,
+    /// Streams of the peer of which parities came before anything else.
+    pub early: BTreeSet<u64>,
+    /// Bytes kept of all flows.
+    history: u64,
+    pub sent_bytes: u64,
+    pub restored_bytes: u64,
+}
+
+/// What is coded at present.
+pub struct Plan {
+    on: bool,
+    link: LinkLoss,
+    rate: Rate,
+    /// Bytes of a bandwidth-delay product.
+    product: u64,
+    payload: u64,
+}
+
+impl Plan {
+    /// Whether what a flow sends now is coded, while so many others wait.
+    pub fn codes(&self, out: &Outgoing, others: usize) -> bool {
+        let beginning = out.turn.attained() < 3 * self.product;
+        let end = out.phase == Phase::Ending && out.queued < self.product + self.product / 2;
+        self.on && (out.turn.is_young() || (others <= FEW && (beginning || end)))
+    }
+
+    fn block(&self) -> u64 {
+        (self.product / 4).clamp(LEAST_BLOCK, MOST_BLOCK)
+    }
+}
+
+impl Parity {
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub fn next_flush(&self) -> Option<Instant> {
+        self.flushes.first().map(|(at, _)| *at)
+    }
+
+    /// Hands the next datagram to quinn-proto; its length.
+    pub fn send(&mut self, connection: &mut Connection) -> Option<u64> {
+        let datagram = self.waiting.pop_front()?;
+        let length = datagram.len() as u64;
+        // One that is refused is not missed: the data will be sent again.
+        if connection.datagrams().send(datagram, false).is_ok() {
+            self.sent_bytes += length;
+        }
+        Some(length)
+    }
+
+    /// A flow has had its turn.
+    pub fn after_feed(&mut self, now: Instant, key: u64, out: &mut Outgoing, codes: bool, plan: &Plan) {
+        if let Some(at) = out.flush_at.take() {
+            self.flushes.remove(&(at, key));
+        }
+        if out.encoder.length() == 0 {
+            return;
+        }
+        let ends = out.ended && out.queued == 0;
+        if !codes || ends || out.encoder.length() >= plan.block() {
+            self.close(key, &mut out.encoder, ends, plan);
+        } else if out.queued == 0 {
+            let four = plan.rate.transmission_time(Size::from_bytes(4 * plan.payload));
+            let at = now + four.max(PATIENCE);
+            out.flush_at = Some(at);
+            self.flushes.insert((at, key));
+        }
+    }
+
+    fn close(&mut self, key: u64, encoder: &mut Encoder, last: bool, plan: &Plan) {
+        if plan.on {
+            self.waiting.extend(encoder.close(key, last, plan.link, plan.payload));
+        } else {
+            encoder.clear();
+        }
+    }
+
+    /// A piece of a stream has come; returns the new bytes, restored ones included.
+    pub fn receive(&mut self, config: &Config, flow: &mut Flow, piece: Piece) -> u64 {
+        if config.coding == Coding::Off || flow.into.phase == Phase::Over {
+            return flow.into.insert(piece);
+        }
+        let before = flow.into.decoder.bytes();
+        let restored = flow.into.decoder.received(piece.offset, piece.bytes.clone());
+        let new = flow.into.insert(piece) + self.insert(flow, restored);
+        self.history = self.history + flow.into.decoder.bytes() - before;
+        if self.history > config.memory / 8 {
+            self.forget(flow);
+        }
+        new
+    }
+
+    fn insert(&mut self, flow: &mut Flow, restored: Vec<Piece>) -> u64 {
+        let new = restored.into_iter().map(|piece| flow.into.insert(piece)).sum();
+        self.restored_bytes += new;
+        new
+    }
+
+    /// Drops what is kept of a flow.
+    pub fn forget(&mut self, flow: &mut Flow) {
+        self.history -= flow.into.decoder.bytes();
+        let end = flow.into.reassembly.highest();
+        flow.into.decoder.finish_until(end, true);
+        self.history += flow.into.decoder.bytes();
+        if let Some(at) = flow.out.flush_at.take() {
+            self.flushes.retain(|flush| flush.0 != at || flush.1 != number(flow.stream));
+        }
+    }
+}
+
+impl Peer {
+    /// What is to be coded, by what is known of the link.
+    pub fn coding_plan(&mut self) -> Plan {
+        let payload = self.connection.datagrams().max_size().unwrap_or(0) as u64;
+        let core = self.shared.lock();
+        let link = LinkLoss { loss: core.controller.random_loss(), burst: core.controller.burst() };
+        let rate = core.controller.rate();
+        let product = rate.bytes_in(core.controller.base_rtt()).as_bytes();
+        let on = self.config.coding == Coding::Adaptive && link.loss >= LEAST_LOSS && payload >= 1000;
+        Plan { on, link, rate, product, payload }
+    }
+
+    /// Blocks that waited for more get their parities.
+    pub fn flush_blocks(&mut self, now: Instant) {
+        while let Some((at, key)) = self.parity.flushes.first().copied().filter(|(at, _)| *at <= now) {
+            self.parity.flushes.remove(&(at, key));
+            let plan = self.coding_plan();
+            let Some(flow) = self.flows.get_mut(&key) else { continue };
+            flow.out.flush_at = None;
+            self.parity.close(key, &mut flow.out.encoder, false, &plan);
+            self.dirty = true;
+        }
+    }
+
+    /// Parities have come.
+    pub fn receive_parities(&mut self, context: &mut Context<'_>) {
+        while let Some(datagram) = self.connection.datagrams().recv() {
+            let Some((head, symbols)) = ParityHead::read(&datagram) else { continue };
+            if self.config.coding == Coding::Off || self.state != State::Up || !self.find_or_open(&head) {
+                continue;
+            }
+            let symbols = datagram.slice(datagram.len() - symbols.len()..);
+            let Some(flow) = self.flows.get_mut(&head.stream) else { continue };
+            let limit = flow.into.reported + self.config.credit.max(4 * crate::FLOOR);
+            if flow.into.phase == Phase::Over || head.start + head.length > limit {
+                continue;
+            }
+            let before = flow.into.decoder.bytes();
+            let next = flow.into.reassembly.next();
+            let restored = flow.into.decoder.parities(head, &symbols, next);
+            self.held += self.parity.insert(flow, restored);
+            self.parity.history = self.parity.history + flow.into.decoder.bytes() - before;
+            if head.last && flow.into.end.is_none() {
+                flow.into.end = Some(head.start + head.length);
+            }
+            self.after_data(head.stream, context);
+        }
+    }
+
+    /// A flow of the peer may show itself by parities, if the packet that opens it is lost.
+    fn find_or_open(&mut self, head: &ParityHead) -> bool {
+        if self.flows.contains_key(&head.stream) {
+            return true;
+        }
+        let Ok(id) = VarInt::from_u64(head.stream) else { return false };
+        let id = StreamId::from(id);
+        let fresh = id.dir() == Dir::Bi
+            && id.initiator() != self.connection.side()
+            && id.index() >= self.accepted
+            && id.index() < self.accepted + u64::from(self.config.max_flows)
+            && !self.parity.early.contains(&head.stream);
+        if fresh && head.start == 0 {
+            self.parity.early.insert(head.stream);
+            self.flows.insert(head.stream, Flow::new(FlowId(u64::MAX), id, true, None));
+        }
+        fresh && head.start == 0
+    }
+}
