@@ -272,8 +272,10 @@ impl Decoder {
     pub fn finish_until(&mut self, end: u64, drop_bytes: bool) {
         self.done = self.done.max(end);
         self.blocks.retain(|start, _| *start >= end);
-        while drop_bytes {
-            let Some(first) = self.received.first_entry() else { break };
+        if !drop_bytes {
+            return;
+        }
+        while let Some(first) = self.received.first_entry() {
             if first.key() + first.get().len() as u64 > end {
                 break;
             }

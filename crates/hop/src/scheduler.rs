@@ -1,6 +1,6 @@
 //! Which flow sends next: deficit round robin (M. Shreedhar and G. Varghese, SIGCOMM 1995) in two classes. Flows that have sent
-//! little since they were idle are *young*; they get three turns of four while both classes have something to send, so that a
-//! small answer does not wait for transfers.
+//! little since they were idle are *young*; they get three turns of four at least while both classes have something to send, so
+//! that a small answer does not wait for transfers.
 
 use longhaul_units::{Duration, Instant};
 use std::collections::VecDeque;
@@ -45,7 +45,8 @@ impl Turn {
 pub struct Scheduler {
     young: VecDeque<u64>,
     old: VecDeque<u64>,
-    turns: u8,
+    /// Turns that old flows have earned, in 1/1024.
+    earned: u64,
 }
 
 impl Scheduler {
@@ -72,9 +73,15 @@ impl Scheduler {
 
     /// The flow whose turn it is; it has to be put back or put to rest.
     pub fn next(&mut self) -> Option<u64> {
-        self.turns = (self.turns + 1) % 4;
-        let (first, second) =
-            if self.turns == 0 { (&mut self.old, &mut self.young) } else { (&mut self.young, &mut self.old) };
+        // No more than a quarter, and no more than as many turns as they are among all.
+        let old = self.old.len() as u64;
+        self.earned += (1024 * old / self.len().max(1) as u64).min(256);
+        let (first, second) = if self.earned >= 1024 {
+            self.earned -= 1024;
+            (&mut self.old, &mut self.young)
+        } else {
+            (&mut self.young, &mut self.old)
+        };
         first.pop_front().or_else(|| second.pop_front())
     }
 

@@ -163,7 +163,9 @@ impl World {
     /// Runs until the terminal can open flows.
     pub fn connect(&mut self) {
         let limit = self.now + Duration::from_secs(60);
-        while self.peers[0].is_none() && self.step(limit) {}
+        while self.peers[0].is_none() && self.step(limit) {
+            self.serve();
+        }
         assert!(self.peers[0].is_some(), "the hop is not connected");
     }
 
