@@ -16,7 +16,7 @@ class Example:
 
     #: The file's name without `.toml`.
     name: str
-    #: What it shows: the scenario's own `name`.
+    #: What it shows: the scenario's `name`, or its `description` where the name is the file's.
     title: str
     text: str
 
@@ -30,6 +30,8 @@ def examples() -> list[Example]:
 
     >>> [example.title for example in examples() if example.name == "geo-one-flow"]
     ['One download over a geostationary satellite']
+    >>> [example.name for example in examples() if example.title == example.name]
+    []
     """
     folder = resources.files(__package__) / "examples"
     files = sorted(item.name for item in folder.iterdir() if item.name.endswith(".toml"))
@@ -80,4 +82,8 @@ def copy(name: str, folder: str | Path = ".", *, force: bool = False) -> Path:
 
 
 def _read(name: str, text: str) -> Example:
-    return Example(name, str(tomllib.loads(text).get("name", name)), text)
+    scenario = tomllib.loads(text)
+    title = str(scenario.get("name", name))
+    if title == name:
+        title = str(scenario.get("description", name))
+    return Example(name, title, text)
