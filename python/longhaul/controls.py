@@ -50,7 +50,7 @@ def _registered(control: type) -> dict[str, str]:
 
 
 def digest(control: type) -> str:
-    """What tells a class from another version of itself: a digest of the source of it and its bases, or of their byte code."""
+    """What distinguishes a class from another version of itself: a digest of the source of it and its bases, or of their byte code."""
     parts = []
     for part in control.__mro__[:-1]:
         try:

@@ -173,7 +173,7 @@ def _parameter(key: str, paths: Sequence[str], one: Expectation) -> str:
 
 
 def _same(value: object, text: str) -> bool:
-    """Whether a parameter's value is what a condition says, as text or as a quantity."""
+    """Whether a parameter's value is that of a condition, as text or as a quantity."""
     if str(value) == text:
         return True
     ours, theirs = read_quantity(value), read_quantity(text)

@@ -31,7 +31,7 @@ def catalogue(kind: str) -> list[dict[str, Any]]: ...
 def catalogue(kind: str | None = None) -> dict[str, list[dict[str, Any]]] | list[dict[str, Any]]:
     """What a scenario can be made of, as `longhaul list` shows it: entries by kind, or those of one kind.
 
-    An entry has `name`, `summary`, `parameters` and `source`; a metric what the core says of it. Raises `LonghaulError` if
+    An entry has `name`, `summary`, `parameters` and `source`; a metric the fields that the core gives it. Raises `LonghaulError` if
     there is no such kind.
 
     >>> [algorithm["name"] for algorithm in catalogue("slow_start")][:2]

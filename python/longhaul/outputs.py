@@ -29,7 +29,7 @@ def is_longhaul_result(directory: Path) -> bool:
 def damage_of(directory: Path) -> str | None:
     """What is wrong with a run or a sweep that cannot be read; `None` if nothing is, or it is neither.
 
-    It counts as one by what stands beside the damaged file: a `runs` directory of a sweep, tables of a run.
+    It counts as one by the files next to the damaged one: a `runs` directory of a sweep, tables of a run.
     """
     if _holds_runs(directory / "runs"):
         return _fault(directory / "manifest.json")

@@ -74,7 +74,7 @@ def run_table(result: Result) -> Table:
     return Table([("Metric", ""), ("Value", ""), ("Definition", "")], rows)
 
 
-#: The fewer metrics that fit on a terminal, beside those that applications feel.
+#: The fewer metrics that fit on a terminal, in addition to those that applications feel.
 _SHORT = (
     "loss_rate",
     "timeouts",
@@ -266,7 +266,7 @@ def _felt_in(sweep: SweepResult) -> list[str]:
 
 
 def _of_unfinished(sweep: SweepResult) -> list[str]:
-    """What a table has to show beside completion times where not every run finished the same number of transfers."""
+    """What a table shows in addition to completion times where not every run finished the same number of transfers."""
     if "completed_flows" not in sweep.runs.columns:
         return []
     done = sweep.runs["completed_flows"].drop_nulls()
@@ -298,7 +298,7 @@ def chosen_flows(result: Result) -> list[dict[str, Any]]:
 
 
 def groups_differ_from_flows(result: Result) -> bool:
-    """Whether a table of groups says more than one of the run or of the flows: several groups, not all of one flow."""
+    """Whether a table of groups adds something to those of the run and of the flows: several groups, not all of one flow."""
     groups = result.summary["groups"]
     return len(groups) > 1 and any(group["count"] > 1 for group in groups)
 

@@ -58,11 +58,11 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
         scale, name = scaled_unit(value, "s")
         return f"{significant(value / scale, digits)} {name}"
     if unit in _SCALED:
-        if _SCALED[unit] == "B" and 1000 <= abs(value) < 10_000:  # sizes of packets, which people know to the byte
+        if _SCALED[unit] == "B" and 1000 <= abs(value) < 10_000:  # sizes of packets, which are given to the byte
             return f"{value:.0f} B"
         scale, name = scaled_unit(value, unit)
         return f"{significant(value / scale, digits)} {name}"
-    if unit == "packets" and abs(value) < 0.01:  # a hundredth of a packet says nothing
+    if unit == "packets" and abs(value) < 0.01:  # a hundredth of a packet means nothing
         value = 0.0
     number = significant(value, digits)
     return f"{number} {unit.removesuffix('s') if number == '1' else unit}"

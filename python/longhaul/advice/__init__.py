@@ -126,7 +126,7 @@ def _search(
 ) -> Advice:
     singles, untried = _chosen(race, found, can)
     race.run((trial, 0) for trial in singles)
-    # What seems to help is tried twice before the best are told apart: the budget may end with that.
+    # What seems to help is tried twice before the best are distinguished: the budget may end with that.
     race.run([(base, 1)], always=True)
     promising = sorted(singles, key=lambda trial: -interval(trial.gains(base, served)).mean)
     race.run((trial, 1) for trial in promising if trial.felt and interval(trial.gains(base, served)).mean > SAME)
@@ -137,7 +137,7 @@ def _search(
     told = race.tell_apart(base, trials, served, _SEEDS) and told
     if goal is not None:
         _settle_goal(race, base, trials, served, goal)
-    # What was far from the best has one seed yet: with three it can be said whether it does anything.
+    # What was far from the best has one seed yet: with three its effect can be evaluated.
     race.run((trial, seed) for trial in trials if trial.felt for seed in range(min(3, len(base.felt))))
     tried = [trial for trial in trials if trial.felt]
     rows = [_row(trial, base, found, served) for trial in _ranked(base, tried, served)]
@@ -206,7 +206,7 @@ def _pairs(race: Race, base: Trial, singles: Sequence[Trial], served: Sequence[s
 
 
 def _ranked(base: Trial, trials: Sequence[Trial], served: Sequence[str]) -> list[Trial]:
-    """The best first; of what cannot be told apart the smaller change. Pairs that are no better than one of both are left out."""
+    """The best first; of what cannot be distinguished the smaller change. Pairs that are no better than one of both are left out."""
     order = sorted(trials, key=lambda trial: -interval(trial.gains(base, served)).mean)
     singles = {trial.remedy.title: trial for trial in order if trial.remedy and "; " not in trial.remedy.title}
     kept = []

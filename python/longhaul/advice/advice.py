@@ -131,7 +131,7 @@ class Advice:
     findings: Mapping[str, str]
     runs: int
     seeds: int
-    #: False if the budget ended before the first row could be told from the next.
+    #: False if the budget ended before the first row could be distinguished from the next.
     told_apart: bool
     goal: Goal | None = None
     goal_row: Row | None = None

@@ -21,7 +21,7 @@ _BEST = 5.0
 
 @dataclass(frozen=True)
 class Limit:
-    """A group's bound beside what it feels."""
+    """A group's bound next to what it feels."""
 
     group: str
     felt: Feeling

@@ -1,4 +1,4 @@
-"""Trying remedies: each with the seeds of the others, and more seeds for those that cannot be told from the best yet.
+"""Trying remedies: each with the seeds of the others, and more seeds for those that cannot be distinguished from the best yet.
 
 The differences are paired: a seed draws the same losses and start times for every remedy, so the logarithm of the ratio of what
 applications feel, with and without, varies far less between seeds than what they feel.
@@ -90,7 +90,7 @@ def _step(felt: Feeling, base: Feeling) -> float:
 
 
 class Race:
-    """Makes runs on an engine until the best are told apart or the budget is used up."""
+    """Makes runs on an engine until the best are distinguished or the budget is used up."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class Race:
         return None
 
     def tell_apart(self, base: Trial, trials: Sequence[Trial], groups: Sequence[str], most: int) -> bool:
-        """Seeds for what cannot be told from the best, up to `most` each; whether it can be at the end."""
+        """Seeds for what cannot be distinguished from the best, up to `most` each; whether it can be at the end."""
         while True:
             going = _undecided(base, trials, groups, most)
             if not going:
@@ -195,7 +195,7 @@ def leader(base: Trial, trials: Sequence[Trial], groups: Sequence[str]) -> Trial
 
 
 def same_as(one: Trial, other: Trial, groups: Sequence[str]) -> bool:
-    """Whether no difference can be told: the paired interval has zero or nothing beyond `SAME` in it."""
+    """Whether no difference is significant: the paired interval has zero or nothing beyond `SAME` in it."""
     if one is other:
         return True
     found = interval(one.gains(other, groups))

@@ -21,7 +21,7 @@ from ..units import counted
 messages = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-#: Columns of a table that goes to a file or a pipe, whose width nobody knows.
+#: Columns of a table that goes to a file or a pipe, whose width is not known.
 _WIDE = 160
 
 

@@ -66,7 +66,7 @@ def print_explanation(
     goodput = quantity(flow["metrics"].get("goodput_bps"), "bit/s")
     head = f"{flow['name']} ({f'{called}, ' if called else ''}{goodput})"
     warned = any(w["code"] == "receive_buffer" and w["object"] == flow["group"] for w in warnings)
-    # The warning speaks of the path as it is when empty: of a longer round trip it does not tell all.
+    # The warning is about the path when empty: it does not cover a longer round trip.
     text = explain(flow, summary, ("receiver_window",) if warned and not _queued(flow) else (), content)
     console.print(f"[bold]{escape(head)}[/bold]: {escape(text)}", highlight=False)
 
@@ -92,7 +92,7 @@ def print_sweep(console: Console, sweep: SweepResult, metrics: Sequence[str] | N
 
 
 def short_paths(paths: Sequence[str]) -> list[str]:
-    """The ends of settings' paths by which they can be told apart: two names, or more where it takes more.
+    """The ends of settings' paths by which they can be distinguished: two names, or more where it takes more.
 
     >>> short_paths(["link.a.queue.limit", "link.b.queue.limit", "flow.0.tcp.variant", "run.duration"])
     ['a.queue.limit', 'b.queue.limit', 'tcp.variant', 'run.duration']

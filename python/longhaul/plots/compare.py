@@ -15,7 +15,7 @@ from . import margins, style
 
 #: Column of `flows.parquet`, its unit, and what it is called.
 _PANELS = (("goodput_bps", "bit/s", "Goodput"), ("cwnd_bytes", "B", "cwnd"), ("srtt_s", "s", "SRTT"))
-#: More flows than this cannot be told apart.
+#: More flows than this cannot be distinguished.
 _MOST = 4
 
 

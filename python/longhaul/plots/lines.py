@@ -220,7 +220,7 @@ class Limit:
 def distinct_limits(
     result: Result, ids: list[int], of: Callable[[dict[str, Any]], Steps | None], *, ends: bool = False
 ) -> list[Limit]:
-    """What a closed form says of some flows, values within 2 % taken as one.
+    """The prediction of a closed form for some flows, values within 2 % taken as one.
 
     Of more than three values only the middle one is left, or the least and the largest (`ends`).
     """

@@ -27,7 +27,7 @@ _NAMED = 2
 
 @dataclass(frozen=True)
 class Steps:
-    """A value that changes in steps: from each time (s) on it has the value beside it."""
+    """A value that changes in steps: from each time (s) on it has the value next to it."""
 
     times: tuple[float, ...]
     values: tuple[float, ...]

@@ -16,7 +16,7 @@ from ..units import scaled_unit, significant
 
 #: Okabe and Ito's palette (Color Universal Design, 2008), dark colours first; yellow is left out: it fades on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
-#: One line style per colour, so that lines can be told apart without colour.
+#: One line style per colour, so that lines can be distinguished without colour.
 DASHES: tuple[Any, ...] = (
     "-",
     (0, (6, 2)),
@@ -124,7 +124,7 @@ def limit_line(axes: Axes, value: float, label: str, number: int = 0) -> None:
 
 
 def limit_steps(axes: Axes, times: Sequence[float], values: Sequence[float], label: str, number: int = 0) -> None:
-    """A closed-form limit that changes in steps; from each time (s) on it has the value beside it."""
+    """A closed-form limit that changes in steps; from each time (s) on it has the value next to it."""
     above = min(values) > axes.get_ylim()[1]
     constant = len(values) == 1
     data: Any = ([], []) if above else ([0, 1], [*values] * 2) if constant else ([*times, 1e18], [*values, values[-1]])

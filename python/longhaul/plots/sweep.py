@@ -38,7 +38,7 @@ def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
     lines = list(frame.group_by(others, maintain_order=True)) if others else [((), frame)]
     largest = 0.0
     for number, (key, part) in enumerate(lines[:_LINES]):
-        # Between categories there is nothing: no line, and the points of each group beside one another.
+        # Between categories there is nothing: no line, and the points of each group next to one another.
         aside = 0.0 if ticks is None else _ASIDE * (number - (min(len(lines), _LINES) - 1) / 2)
         x = np.array([places[value] + aside for value in part[parameter].to_list()], dtype=float)
         order = np.argsort(x, kind="stable")

@@ -30,7 +30,7 @@ Values = NDArray[np.float64]
 
 #: Points of a line, and of all lines of a figure together.
 _POINTS, _ALL = 1200, 150_000
-#: With more flows than this, medians and spreads are drawn and a few flows beside them; the others can be switched on.
+#: With more flows than this, medians and spreads are drawn and a few single flows; the others can be switched on.
 FEW = 8
 #: So many flows of each kind (slowest, around the median, fastest) are drawn at first among many.
 _SAMPLES = 1
@@ -179,7 +179,7 @@ def first_flows(flows: list[dict[str, Any]]) -> list[int]:
     return [*order[:_SAMPLES], *order[middle : middle + _SAMPLES], *order[-_SAMPLES:]]
 
 
-#: The order of figures: the queue beside the window that fills it.
+#: The order of figures: the queue next to the window that fills it.
 _ORDER = ("goodput_bps", "cwnd_bytes", "queue", "srtt_s", "drops", "utilisation", "throughput_bps", "middleboxes")
 #: Figures of flows: column, title, unit, whether they are averaged over a round trip, and what the caption has.
 _OF_FLOWS = (
@@ -203,7 +203,7 @@ def _flow_figures(columns: Columns, result: Result) -> None:
     points = int(min(_POINTS, max(100, _ALL / len(flows))))
     for column, title, unit, mean, caption in _OF_FLOWS:
         if len(flows) > 100 and column == "throughput_bps":
-            continue  # beside goodput it adds little, and much to the size
+            continue  # it adds little to goodput, and much to the size
         rows = _pivoted(frame, column, times, len(flows), pl)
         if not mean:
             _end_with_flows(rows, times, flows)

@@ -74,7 +74,7 @@ class Guest:
         self._over = False
 
     def __enter__(self) -> Guest:
-        # What the kernel does not know is in the environment of its first process.
+        # Parameters that the kernel does not use are in the environment of its first process.
         environment = [f"{JOBS}={self.jobs}"] if self.jobs else []
         kernel = [
             PROGRAM, f"mem={MEMORY}M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
@@ -122,10 +122,10 @@ class Guest:
     def do(self, what: str, seconds: float = 60, **settings: Any) -> dict[str, Any]:
         """Has it do a job, see `guest.py`, within so many seconds.
 
-        Raises `KernelError` if it says that it cannot, if it dies, or if it takes longer.
+        Raises `KernelError` if it reports a failure, ends, or takes longer.
         """
         assert self.process.stdin is not None
-        # If it has died, what it said is more than that.
+        # If it has ended, its output has more than that.
         with contextlib.suppress(OSError):
             self.process.stdin.write((json.dumps({"do": what} | settings) + "\n").encode())
             self.process.stdin.flush()
@@ -157,7 +157,7 @@ class Guest:
 
 
 def with_parameters(module: str, parameters: Mapping[str, object]) -> str:
-    """A module as `Guest` is told of it.
+    """A module in the form that `Guest` takes.
 
     >>> with_parameters("tcp_vegas", {"alpha": 1, "beta": 3})
     'tcp_vegas alpha=1 beta=3'

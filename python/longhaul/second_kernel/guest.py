@@ -32,7 +32,7 @@ def call(command: str) -> None:
 
 
 def load(modules: list[str]) -> None:
-    """Loads modules, each with its parameters behind it, and before them those that they want."""
+    """Loads modules, each with its parameters behind it, and before them those that they depend on."""
     folder = f"/usr/lib/uml/modules/{os.uname().release}"
     with open(f"{folder}/modules.dep") as file:
         wants = [line.replace(":", "").split() for line in file]
@@ -89,7 +89,7 @@ JOBS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"start": do_start
 
 
 def main() -> None:
-    """Does what the console says."""
+    """Executes the commands of the console."""
     os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
     for kind, where in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run")):
         call(f"mount -t {kind} {kind} {where}")

@@ -49,7 +49,7 @@ def sweep(
     The scenario's own `[sweep]` is used where `grid`, `points` and `replications` are not given. `resume=True` goes on
     with a sweep that was interrupted, or has more points or seeds now; only what is missing is run. `engine` makes the runs:
     "local" on this machine's cores, "ray" on a Ray cluster; the results are the same. `jobs` is the number of runs at once (all cores).
-    `changed` says what to do with runs from another build of the simulator: "refuse", "rerun", or "check" (make a few again, and
+    `changed` sets what to do with runs from another build of the simulator: "refuse", "rerun", or "check" (make a few again, and
     keep all if every byte is the same). Runs whose result would take more than 500 MB are made only with `large=True`.
     """
     document = as_document(scenario)

@@ -184,7 +184,7 @@ def _connected() -> tuple[Any, bool]:
         ) from None
     if ray.is_initialized():
         return ray, False
-    # A Ray that is started here would report its use to its makers unless told not to: that is for the user to decide.
+    # A Ray that is started here would report its use to its makers unless switched off: that is for the user to decide.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray.init(log_to_driver=False, include_dashboard=False, logging_level="ERROR")

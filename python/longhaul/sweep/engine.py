@@ -14,7 +14,7 @@ from typing import Self
 from ..errors import LonghaulError
 from .plan import PlannedRun
 
-#: The engines that `make_engine` knows by name.
+#: The engines that `make_engine` makes by name.
 ENGINES = ("local", "ray")
 
 

@@ -34,7 +34,7 @@ class PlannedRun:
     overrides: tuple[tuple[str, str], ...]
     #: Whether its time series are kept, even if those of others are not.
     tables: bool = False
-    #: How long it takes beside others, for the time left; the unit does not matter.
+    #: How long it takes relative to others, for the time left; the unit does not matter.
     weight: float = 1.0
 
 
@@ -160,7 +160,7 @@ def _settings(
 def _with_axes(
     source: str, table: Mapping[str, Any], cells: list[tuple[dict[str, Any], dict[str, Any]]]
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The cells of a grid, each with every value of the axes beside it: zipped settings, and points with names."""
+    """The cells of a grid, each with every value of the other axes: zipped settings, and points with names."""
     axes: list[list[tuple[dict[str, Any], dict[str, Any]]]] = []
     zipped = table.get("zip", [])
     for number, axis in enumerate([zipped] if isinstance(zipped, Mapping) else zipped):

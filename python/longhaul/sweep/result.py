@@ -38,7 +38,7 @@ class SweepResult:
             raise ResultError(f"{path / 'manifest.json'} is not the manifest of a sweep")
 
     def check(self) -> None:
-        """Raises `ResultError` unless the tables are whole and hold the runs that the manifest says are done."""
+        """Raises `ResultError` unless the tables are whole and hold the runs that are done by the manifest."""
         done = sum(run["status"] == "done" for run in self.manifest["runs"])
         try:
             held = self.runs.height

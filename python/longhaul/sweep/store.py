@@ -48,7 +48,7 @@ class Store:
         self.write_manifest({})
 
     def continues(self, *, resume: bool, join: bool, force: bool) -> bool:
-        """Whether the directory's runs are kept and gone on with; raises where that was wanted and cannot be.
+        """Whether the directory's runs are kept and continued; raises if that was requested and is impossible.
 
         A sweep that has grown since (more seeds, more points) goes on: a run is the same run if its `run_id` is.
         """
@@ -187,7 +187,7 @@ class Store:
         return [(run, read[run.run_id]) for run in self.plan.runs if run.run_id in read]
 
     def write_tables(self, cells: bool = True) -> None:
-        """Writes `runs.parquet` and, unless told not to, `cells.parquet` over all runs that are done."""
+        """Writes `runs.parquet` and, unless switched off, `cells.parquet` over all runs that are done."""
         units: dict[str, Any] = {}
         rows = self.rows(units)
         frame = runs_frame(self.plan, rows)
