@@ -462,6 +462,7 @@ impl Connection {
     }
     fn stop_timers(&mut self) {
         self.sender.rto_deadline = Instant::FAR_FUTURE;
+        self.sender.recovery_deadline = Instant::FAR_FUTURE;
         self.sender.persist_deadline = Instant::FAR_FUTURE;
         self.sender.pacing_deadline = Instant::FAR_FUTURE;
         self.receiver.ack_deadline = Instant::FAR_FUTURE;

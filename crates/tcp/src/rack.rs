@@ -64,8 +64,6 @@ pub(crate) struct Rack {
     echo_age: Option<Duration>,
     timestamp_tick: Duration,
 
-    /// The retransmission timeout, while the sender's timer may be set to something earlier (section 8).
-    pub rto_deadline: Instant,
     /// The reordering timer.
     pub reordering_deadline: Instant,
     /// The probe timeout (PTO).
@@ -97,7 +95,6 @@ impl Rack {
             dsack_round: None,
             order: VecDeque::new(),
             departures: 0,
-            rto_deadline: Instant::FAR_FUTURE,
             reordering_deadline: Instant::FAR_FUTURE,
             probe_deadline: Instant::FAR_FUTURE,
             probing,
@@ -198,19 +195,25 @@ impl Rack {
         sent_at + self.rtt + reordering_window
     }
 
-    /// TLP_calc_PTO(), section 7.2: `max_ack_delay` if only one segment is in flight, at most until the RTO.
-    pub fn plan_probe(&mut self, now: Instant, srtt: Duration, max_ack_delay: Option<Duration>) {
+    /// TLP_calc_PTO(), section 7.2: `max_ack_delay` if only one segment is in flight, at most until the RTO, which expires at `rto`.
+    pub fn plan_probe(
+        &mut self,
+        now: Instant,
+        srtt: Duration,
+        max_ack_delay: Option<Duration>,
+        rto: Instant,
+    ) {
         let timeout = if srtt.is_zero() {
             Duration::from_secs(1)
         } else {
             srtt.saturating_mul(2) + max_ack_delay.unwrap_or(Duration::ZERO)
         };
-        self.probe_deadline = (now + timeout).min(self.rto_deadline);
+        self.probe_deadline = (now + timeout).min(rto);
     }
 
-    /// Section 8: one timer for all.
+    /// Section 8: what comes first but for the retransmission timeout.
     pub fn next_deadline(&self) -> Instant {
-        self.rto_deadline.min(self.reordering_deadline).min(self.probe_deadline)
+        self.reordering_deadline.min(self.probe_deadline)
     }
 }
 
@@ -331,8 +334,7 @@ mod tests {
     fn the_probe_timeout() {
         let mut rack = rack();
         let mut planned = |srtt, delay, rto| {
-            rack.rto_deadline = at(rto);
-            rack.plan_probe(at(1000), srtt, delay);
+            rack.plan_probe(at(1000), srtt, delay, at(rto));
             rack.probe_deadline
         };
         assert_eq!(planned(ms(100), None, 9000), at(1200));

@@ -2,6 +2,7 @@
 //! sent next (RFC 9293 section 3.8, RFC 5681, RFC 6298, RFC 6582, RFC 6675).
 
 mod acknowledgment;
+mod loss_recovery;
 mod rack_tlp;
 mod reduction;
 mod timers;
@@ -16,10 +17,11 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::send_log::SendLog;
 use crate::undo::Undo;
-use crate::{Config, CongestionState, Recovery, ReductionBound, RttSampling};
+use crate::{Config, CongestionState, ReductionBound, RttSampling};
 use longhaul_cc::{CongestionControl, InitialWindow, Probed};
 use longhaul_segment::{Options, SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant, Rate};
+use loss_recovery::LossRecovery;
 use rack_tlp::Measured;
 use std::collections::VecDeque;
 use std::num::NonZeroU8;
@@ -103,6 +105,8 @@ pub(crate) struct Sender {
     window_edge: u64,
     /// The retransmission timer.
     pub rto_deadline: Instant,
+    /// The timer of loss recovery: RACK's for reordering, or the probe at the tail, whichever is first.
+    pub recovery_deadline: Instant,
     /// The persist timer.
     pub persist_deadline: Instant,
     /// When pacing lets the next segment go.
@@ -111,7 +115,7 @@ pub(crate) struct Sender {
     max_burst: u32,
     unanswered_probes: u32,
     pub phase: Phase,
-    recovery: Recovery,
+    recovery: LossRecovery,
     fin_queued: bool,
     probe_due: bool,
     /// A probe with the byte at `max` is out.
@@ -232,8 +236,8 @@ impl Sender {
         let rate_based = cc.sets_rate();
         let samples = cc.needs_delivery_rate();
         let holds_tokens = cc.holds_tokens();
-        let rack = (config.recovery == Recovery::Rack)
-            .then(|| Rack::new(config.tail_loss_probe, config.timestamp_tick));
+        let recovery = LossRecovery::of(config.recovery);
+        let rack = recovery.goes_by_time().then(|| Rack::new(config.tail_loss_probe, config.timestamp_tick));
         let ways = config.spurious_detection;
         let undo = ways.any().then(|| Undo::new(ways, config.timestamp_tick));
         Sender {
@@ -247,7 +251,7 @@ impl Sender {
             window_edge: 0,
             max_window: 0,
             phase: Phase::Open,
-            recovery: config.recovery,
+            recovery,
             duplicate_acks: 0,
             inflation: 0,
             recovery_point: 0,
@@ -263,6 +267,7 @@ impl Sender {
             log: SendLog::default(),
             retransmitted_below: 0,
             rto_deadline: Instant::FAR_FUTURE,
+            recovery_deadline: Instant::FAR_FUTURE,
             timeouts_in_a_row: 0,
             last_progress: Instant::ZERO,
             last_sent: Instant::ZERO,
@@ -328,8 +333,8 @@ impl Sender {
         self.una = 1;
         self.max = self.max.max(1);
         self.agree_on_mss(mss);
-        if !sack && self.recovery.uses_sack() {
-            self.recovery = Recovery::NewReno;
+        if !sack {
+            self.recovery = self.recovery.without_sack();
             if let Some(measured) = &mut self.measured {
                 measured.rack = None;
             }
@@ -358,7 +363,7 @@ impl Sender {
     #[inline]
     pub fn ack_ratio_len(&self) -> u64 {
         let wanted = self.ack_congestion.as_ref().is_some_and(|acks| {
-            let may_repeat = self.phase != Phase::Open || self.recovery == Recovery::Rack;
+            let may_repeat = self.phase != Phase::Open || self.recovery.goes_by_time();
             acks.due().is_some() || (may_repeat && acks.is_under_way())
         });
         if wanted { u64::from(Options::ACK_RATIO_LEN) } else { 0 }
@@ -531,7 +536,7 @@ impl Sender {
     /// The first data that are lost and have not been sent again.
     #[inline]
     fn next_lost(&self) -> Option<(u64, u64)> {
-        if self.recovery == Recovery::Rack { self.board.first_awaiting() } else { self.board.next_lost() }
+        self.recovery.next_lost(&self.board)
     }
 
     // How much is in flight.
@@ -556,12 +561,8 @@ impl Sender {
         if self.recovery.uses_sack() {
             if self.phase == Phase::Open && !self.limited_transmit {
                 self.flight_size()
-            } else if self.recovery == Recovery::Rack {
-                self.board.pipe_of_rack(self.max)
-            } else if self.recovery == Recovery::Fack {
-                self.board.fack_pipe(self.max)
             } else {
-                self.board.pipe(self.max)
+                self.recovery.pipe(&self.board, self.max)
             }
         } else {
             match self.phase {
@@ -572,7 +573,7 @@ impl Sender {
                 Phase::Open => self.flight_size(),
                 // RFC 6582: cwnd + inflation >= FlightSize is the same as cwnd >= FlightSize - inflation.
                 Phase::FastRecovery => self.flight_size().saturating_add_signed(-self.inflation),
-                Phase::AfterTimeout => self.board.pipe(self.max),
+                Phase::AfterTimeout => self.recovery.pipe(&self.board, self.max),
             }
         }
     }

@@ -11,6 +11,7 @@ impl Connection {
         let earliest = self
             .sender
             .rto_deadline
+            .min(self.sender.recovery_deadline)
             .min(self.receiver.ack_deadline)
             .min(self.sender.pacing_deadline)
             .min(self.sender.persist_deadline)
@@ -27,6 +28,9 @@ impl Connection {
         self.sender.allow_burst();
         if self.receiver.ack_deadline.min(self.receiver.read_deadline) <= now {
             self.receiver.on_timeout(now);
+        }
+        if self.sender.recovery_deadline <= now {
+            self.sender.on_recovery_timer(now, &mut self.stats, &mut self.events);
         }
         if self.sender.rto_deadline <= now {
             self.on_retransmission_timeout(now);

@@ -5,7 +5,7 @@ use super::{Acknowledgment, Phase, Sender};
 use crate::ack_congestion::{INITIAL_RATIO, Seen};
 use crate::event::Events;
 use crate::undo::ForwardRto;
-use crate::{Event, Recovery, Stats};
+use crate::{Event, Stats};
 use longhaul_cc::{Ack, Congestion, CongestionKind, Delivery, Pacing};
 use longhaul_segment::SeqNumber;
 use longhaul_units::{Duration, Instant};
@@ -274,14 +274,7 @@ impl Sender {
         }
         self.board.set_last_blocks(*a.sack);
         if news > 0 {
-            if self.recovery == Recovery::Rack {
-                // By time, once the ACK is taken up.
-            } else if self.recovery == Recovery::Fack {
-                let tolerated = u64::from(self.duplicate_threshold) * self.mss;
-                self.board.mark_lost_below(self.board.highest_sacked().saturating_sub(tolerated));
-            } else {
-                self.board.detect_losses(self.duplicate_threshold, self.mss);
-            }
+            self.recovery.on_sacked(&mut self.board, self.duplicate_threshold, self.mss);
         }
         (news, duplicate)
     }
@@ -342,7 +335,7 @@ impl Sender {
         let mut restart_timer = true;
         if self.phase != Phase::Open {
             if self.una >= self.recovery_point
-                || (self.phase == Phase::FastRecovery && self.recovery == Recovery::Reno)
+                || (self.phase == Phase::FastRecovery && self.recovery.ends_with_first_ack())
             {
                 self.leave_recovery(events);
             } else if self.phase == Phase::FastRecovery && !self.recovery.uses_sack() {
@@ -391,7 +384,7 @@ impl Sender {
         stats: &mut Stats,
         events: &mut Events,
     ) {
-        let enough = self.duplicate_acks >= self.duplicate_threshold && self.recovery != Recovery::Rack;
+        let enough = self.recovery.is_loss(self.duplicate_acks, self.duplicate_threshold);
         let sack = self.recovery.uses_sack();
         let lost = enough || (sack && self.board.lost_edge() > self.una);
         // Without SACK duplicate ACKs may come from data sent twice: wait until new data is acknowledged.
@@ -410,7 +403,7 @@ impl Sender {
         events: &mut Events,
     ) {
         let flight_size = self.flight_size() - self.limited_transmitted.min(self.flight_size());
-        let tahoe = self.recovery == Recovery::Tahoe;
+        let tahoe = self.recovery.restarts();
         stats.fast_retransmits += 1;
         events.push(Event::FastRetransmit { lost: self.una - 1, flight_size });
         // One reduction per window, be it for loss or for an ECN echo (RFC 3168 section 6.1.2).
@@ -421,7 +414,7 @@ impl Sender {
                 self.reduction_may_be_spurious(ForwardRto::Off);
             }
         }
-        if self.recovery != Recovery::Reno {
+        if !self.recovery.ends_with_first_ack() {
             self.recovery_point = self.max;
         }
         self.retransmit_now = true;
@@ -435,9 +428,7 @@ impl Sender {
         } else {
             self.phase = Phase::FastRecovery;
             self.inflation = i64::from(self.duplicate_acks) * self.mss as i64;
-            if self.recovery != Recovery::Rack {
-                self.board.mark_lost_below((self.una + self.mss).min(self.max));
-            }
+            self.recovery.on_recovery(&mut self.board, (self.una + self.mss).min(self.max));
         }
         self.duplicate_acks = 0;
         self.rack_recovery_begins();

@@ -53,7 +53,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn remember(&mut self, now: Instant, chunk: &Chunk, end: u64, in_flight: u64) {
         let idle = !chunk.retransmission && chunk.start == self.una;
-        let (delivered, lost, rto_deadline) = (self.delivered, self.board.lost(), self.rto_deadline);
+        let (delivered, lost) = (self.delivered, self.board.lost());
         let Some(measured) = &mut self.measured else { return };
         let then = measured.rate.snapshot(now, delivered, lost, in_flight, idle);
         let order = measured.rack.as_mut().map_or(0, |rack| rack.sent(now, chunk.start, end));
@@ -67,9 +67,6 @@ impl Sender {
             undo.retransmitted(now, chunk.start, chunk.payload);
         }
         let Some(rack) = &mut measured.rack else { return };
-        if rack.rto_deadline == Instant::FAR_FUTURE {
-            rack.rto_deadline = rto_deadline;
-        }
         if !chunk.retransmission {
             rack.last_start = chunk.start;
             rack.probe_due = false;
@@ -98,7 +95,6 @@ impl Sender {
         let min_rtt = self.rtt.min;
         let Some(rack) = self.rack() else { return };
         rack.begin_ack(a.now, min_rtt, a.timestamp_rtt);
-        self.rto_deadline = rack.rto_deadline;
     }
 
     /// Data were delivered. Their round trip is one for the RTO as well where the cumulative ACK gave none: SACKed data that
@@ -164,10 +160,10 @@ impl Sender {
         duplicate: Option<(u64, u64)>,
     ) {
         self.hear_of_probe(a, prior_una, duplicate);
-        let rto_deadline = self.rto_deadline;
+        if !self.recovery.goes_by_time() {
+            return;
+        }
         let calm = self.phase == Phase::Open && self.board.is_empty();
-        let Some(rack) = self.rack() else { return };
-        rack.rto_deadline = rto_deadline;
         if a.ack > prior_una || !calm {
             self.plan_probe(a.now);
         }
@@ -269,11 +265,11 @@ impl Sender {
     /// Sections 7.2 and 7.4: data are in flight, none of them SACKed, nothing is being repaired, and no probe is out.
     fn plan_probe(&mut self, now: Instant) {
         let quiet = self.phase == Phase::Open && self.max > self.una && self.board.is_empty();
-        let (srtt, single) = (self.rtt.srtt, self.flight_size() <= self.mss);
+        let (srtt, single, rto) = (self.rtt.srtt, self.flight_size() <= self.mss, self.rto_deadline);
         let max_ack_delay = self.max_ack_delay.filter(|_| single);
         let Some(rack) = self.rack() else { return };
         if quiet && rack.probing && rack.probe.is_none() {
-            rack.plan_probe(now, srtt, max_ack_delay);
+            rack.plan_probe(now, srtt, max_ack_delay, rto);
         } else {
             rack.probe_deadline = Instant::FAR_FUTURE;
         }
@@ -326,53 +322,49 @@ impl Sender {
         }
     }
 
-    // Timers (section 8): one for all, set to the earliest.
+    // Timers (section 8): reordering and probe beside the retransmission timer.
 
+    /// The timer of loss recovery is set to what comes first.
     pub(super) fn set_timer(&mut self) {
         if let Some(deadline) = self.rack().map(|rack| rack.next_deadline()) {
-            self.rto_deadline = deadline;
+            self.recovery_deadline = deadline;
         }
     }
 
-    /// The timer has expired. True if it was not for a retransmission timeout.
+    /// The timer of loss recovery has expired.
     #[cold]
     #[inline(never)]
-    pub(super) fn on_rack_timer(&mut self, now: Instant, stats: &mut Stats, events: &mut Events) -> bool {
-        let rto = self.rtt.rto();
-        let Some(rack) = self.rack() else { return false };
+    pub fn on_recovery_timer(&mut self, now: Instant, stats: &mut Stats, events: &mut Events) {
+        let (rto, rto_deadline) = (self.rtt.rto(), self.rto_deadline);
+        let Some(rack) = self.rack() else { return };
+        let reorders = rack.reordering_deadline <= now;
         if rack.probe_deadline <= now {
             rack.probe_deadline = Instant::FAR_FUTURE;
             rack.probe_due = true;
-            rack.rto_deadline = now + rto;
-        } else if rack.rto_deadline <= now {
-            return false;
+            self.rto_deadline = now + rto;
+        } else if rto_deadline <= now {
+            // The retransmission timeout says more.
+            return;
         }
-        if rack.reordering_deadline <= now {
-            self.rto_deadline = rack.rto_deadline;
-            let prior_lost = self.board.lost();
-            self.detect_losses_with_rack(now);
-            if self.phase == Phase::Open {
-                self.enter_recovery_if_lost(now, 0, stats, events);
-            }
-            if self.reducing && self.board.lost() != prior_lost {
-                self.reduce_in_proportion(0, false, stats);
-            }
-            self.tell_of_losses(now);
-            let rto_deadline = self.rto_deadline;
-            if let Some(rack) = self.rack() {
-                rack.rto_deadline = rto_deadline;
-            }
+        if !reorders {
+            return self.set_timer();
         }
+        let prior_lost = self.board.lost();
+        self.detect_losses_with_rack(now);
+        if self.phase == Phase::Open {
+            self.enter_recovery_if_lost(now, 0, stats, events);
+        }
+        if self.reducing && self.board.lost() != prior_lost {
+            self.reduce_in_proportion(0, false, stats);
+        }
+        self.tell_of_losses(now);
         self.set_timer();
-        true
     }
 
-    /// A retransmission timeout has set the retransmission timer anew.
+    /// There has been a retransmission timeout.
     pub(super) fn rack_after_timeout(&mut self, now: Instant) {
-        let rto_deadline = self.rto_deadline;
         self.tell_of_losses(now);
         if let Some(rack) = self.rack() {
-            rack.rto_deadline = rto_deadline;
             rack.probe_deadline = Instant::FAR_FUTURE;
             (rack.probe, rack.probe_due) = (None, false);
         }

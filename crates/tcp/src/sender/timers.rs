@@ -2,7 +2,7 @@
 
 use super::{Phase, Sender};
 use crate::event::Events;
-use crate::{Event, Recovery, Stats};
+use crate::{Event, Stats};
 use longhaul_cc::CongestionKind;
 use longhaul_units::Instant;
 
@@ -15,9 +15,6 @@ impl Sender {
         stats: &mut Stats,
         events: &mut Events,
     ) -> bool {
-        if self.measured.is_some() && self.on_rack_timer(now, stats, events) {
-            return true;
-        }
         self.rto_deadline = Instant::FAR_FUTURE;
         if self.max == self.una {
             self.rack_after_timeout(now);
@@ -75,11 +72,10 @@ impl Sender {
 
     /// What a timeout says to be lost: by time, what is overdue; else all that is not SACKed.
     pub(super) fn mark_all_lost_on_timeout(&mut self, now: Instant) {
-        if self.recovery == Recovery::Rack {
+        if self.recovery.goes_by_time() {
             self.mark_losses_on_timeout(now);
         } else {
-            self.board.restart_retransmission();
-            self.board.mark_lost_below(self.recovery_point);
+            self.recovery.on_timeout(&mut self.board, self.recovery_point);
         }
     }
 

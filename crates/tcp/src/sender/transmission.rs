@@ -2,7 +2,7 @@
 //! (RFC 9293 sections 3.7.4 and 3.8.6.2.1), restart after idle (RFC 5681 section 4.1).
 
 use super::{Chunk, Phase, Sender};
-use crate::{Limit, Recovery, Stats};
+use crate::{Limit, Stats};
 use longhaul_cc::Sent;
 use longhaul_units::{Instant, Rate};
 
@@ -91,8 +91,7 @@ impl Sender {
             Err(Limit::Cwnd) => return Err(Limit::Recovery),
             Err(_) => {}
         }
-        let holes_too = self.recovery.uses_sack() && self.recovery != Recovery::Rack;
-        if self.phase == Phase::FastRecovery && holes_too {
+        if self.phase == Phase::FastRecovery && self.recovery.fills_holes() {
             // Rule 3.
             if let Some(hole) = self.board.next_hole() {
                 let chunk = self.piece(hole.0, hole.1.min(hole.0 + segment_size));
@@ -306,10 +305,8 @@ impl Sender {
             self.retransmitted_below = self.retransmitted_below.max(end);
             if chunk.rescue {
                 self.rescue_rxt = self.recovery_point;
-            } else if self.recovery == Recovery::Rack {
-                self.board.resent(chunk.start, end);
             } else {
-                self.board.retransmitted_up_to(end);
+                self.recovery.on_sent_again(&mut self.board, chunk.start, end);
                 if self.rescue_rxt == u64::MAX {
                     self.rescue_rxt = end;
                 }

@@ -49,12 +49,7 @@ impl Sender {
         self.reduction_may_be_spurious(if waits { ForwardRto::FirstAck } else { ForwardRto::Off });
         if waits {
             let first = (self.una + self.mss).min(self.max);
-            if self.recovery == crate::Recovery::Rack {
-                self.board.mark_lost(self.una, first);
-            } else {
-                self.board.restart_retransmission();
-                self.board.mark_lost_below(first);
-            }
+            self.recovery.on_doubtful_timeout(&mut self.board, self.una, first);
         }
         waits
     }
