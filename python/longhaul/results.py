@@ -110,6 +110,20 @@ class Result:
         return self._table("long_hops.parquet")
 
     @cached_property
+    def cc(self) -> pl.DataFrame:
+        """The inside of each flow's congestion control per sample: name, unit, value (`run.inspect = true`)."""
+        if not self.has_cc:
+            raise ResultError(
+                f"{self.path or self.name}: the inside of congestion control was not recorded; set `inspect = true` in [run], or --set run.inspect=true"
+            )
+        return self._table("cc.parquet")
+
+    @property
+    def has_cc(self) -> bool:
+        """Whether the inside of congestion control was recorded."""
+        return self.path is not None and (self.path / "cc.parquet").exists()
+
+    @cached_property
     def events(self) -> pl.DataFrame:
         """What happened when: starts, recoveries, timeouts, drops, changes of a link."""
         return self._table("events.parquet")

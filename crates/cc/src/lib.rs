@@ -23,6 +23,7 @@ pub mod closed_form;
 mod counting;
 mod draws;
 mod events;
+mod inspection;
 mod max_filter;
 mod params;
 mod policy;
@@ -39,6 +40,7 @@ mod window;
 pub use algorithms::external::{Maker, register};
 pub use counting::Counting;
 pub use events::{Ack, Congestion, CongestionKind, Delivery, Lost, Sent};
+pub use inspection::{Inspection, Reading};
 pub use params::{Conditions, Formula, Parameter};
 pub use policy::{Avoidance, Cut, Growth, SlowStart};
 pub use probe::{Probe, ProbeFilter, ProbeSide, Probed};
@@ -137,6 +139,8 @@ pub trait CongestionControl: Send {
     fn on_lost(&mut self, _lost: &Lost) {}
     /// Loss recovery, fast or after a timeout, is complete; the ACK that completes it follows.
     fn on_recovery_end(&mut self) {}
+    /// What goes on inside, beside window and threshold: W_max, the model's bandwidth, the state.
+    fn inspect(&self, _inspection: &mut Inspection) {}
     /// True if [`Ack::delivery`] is wanted; the connection does not measure it otherwise.
     fn needs_delivery_rate(&self) -> bool {
         false

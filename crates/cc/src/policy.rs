@@ -1,7 +1,7 @@
 //! The two halves of a window policy: what happens above ssthresh, and what happens below it.
 //! [`crate::WindowBased`] puts any pair of them together.
 
-use crate::{Ack, Bytes, Congestion, Probe, Probed, Window};
+use crate::{Ack, Bytes, Congestion, Inspection, Probe, Probed, Window};
 
 /// What a congestion event leaves: both in bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -58,6 +58,8 @@ pub trait Avoidance: Clone + Send + 'static {
     fn idle(&mut self) {}
     /// The MSS has changed: what is kept in segments becomes `by` times as many.
     fn rescale(&mut self, _by: f64) {}
+    /// What goes on inside.
+    fn inspect(&self, _window: &Window, _inspection: &mut Inspection) {}
 }
 
 /// A slow start policy: how the window grows below ssthresh, and when that ends.

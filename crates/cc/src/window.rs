@@ -3,8 +3,8 @@
 
 use crate::setup::in_bytes;
 use crate::{
-    Ack, Avoidance, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Pacing, Probe,
-    Probed, Reduces, Setup, SlowStart,
+    Ack, Avoidance, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Inspection, Pacing,
+    Probe, Probed, Reduces, Setup, SlowStart,
 };
 use longhaul_units::{Duration, Instant, Limit, Rate};
 
@@ -175,6 +175,9 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
 }
 
 impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
+    fn inspect(&self, inspection: &mut Inspection) {
+        self.avoidance.inspect(&self.window, inspection);
+    }
     fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.srtt;
         self.backed_off = false;

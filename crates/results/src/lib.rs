@@ -1,7 +1,7 @@
 //! The result directory: what a run writes, whatever world it ran in.
 //!
 //! `scenario.toml` (resolved), `summary.json` (written last: a directory without it is no result), the time series
-//! `flows.parquet`, `links.parquet`, `events.parquet`, with monitors `monitors.parquet`, with middleboxes `middleboxes.parquet` and `long_hops.parquet`, and on request `segments.parquet` and `packets.pcapng`.
+//! `flows.parquet`, `links.parquet`, `events.parquet`, with monitors `monitors.parquet`, with middleboxes `middleboxes.parquet` and `long_hops.parquet`, and on request `cc.parquet`, `segments.parquet` and `packets.pcapng`.
 //!
 //! Worlds fill in what they know ([`RunFacts`]); [`summarise`] makes metrics, groups, warnings and predictions of it.
 
@@ -33,6 +33,6 @@ pub use summary::{
     MonitoredFlow, NodeSummary, Summary, Warning, Work,
 };
 pub use tables::{
-    EventRow, FlowRow, LinkRow, LongHopRow, MiddleboxRow, MonitorRow, SegmentKind, SegmentRow, Table, Tables,
-    Values,
+    CcRow, EventRow, FlowRow, LinkRow, LongHopRow, MiddleboxRow, MonitorRow, SegmentKind, SegmentRow, Table,
+    Tables, Values,
 };

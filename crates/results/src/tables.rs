@@ -56,6 +56,21 @@ pub struct LinkRow {
     pub marks: u32,
 }
 
+/// A number inside a flow's congestion control at a sampling time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CcRow {
+    /// Time in seconds.
+    pub time_s: f64,
+    /// Number of the flow.
+    pub flow: u32,
+    /// What, as the policy's source calls it.
+    pub name: &'static str,
+    /// Its unit; empty for a ratio or the number of a state.
+    pub unit: &'static str,
+    /// Its value.
+    pub value: f64,
+}
+
 /// What a flow offered to a monitored link in the interval before a sampling time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MonitorRow {
@@ -168,6 +183,8 @@ pub struct Tables {
     pub flows: Vec<FlowRow>,
     /// Links.
     pub links: Vec<LinkRow>,
+    /// The inside of congestion control.
+    pub cc: Vec<CcRow>,
     /// Flows at monitored links.
     pub monitors: Vec<MonitorRow>,
     /// Middleboxes.
@@ -224,8 +241,13 @@ impl Tables {
     /// The tables that a result directory has: flows, links and events always, the others if they have rows.
     pub fn present(&self) -> Vec<Table> {
         let mut tables = vec![self.flows_table(), self.links_table(), self.events_table()];
-        let others =
-            [self.monitors_table(), self.middleboxes_table(), self.long_hops_table(), self.segments_table()];
+        let others = [
+            self.cc_table(),
+            self.monitors_table(),
+            self.middleboxes_table(),
+            self.long_hops_table(),
+            self.segments_table(),
+        ];
         tables.extend(others.into_iter().filter(|table| table.rows() > 0));
         tables
     }
@@ -243,6 +265,10 @@ impl Tables {
             queue_average_packets: Optional, utilisation: F64, throughput_bps: F64, arrivals: U32, drops_queue: U32,
             drops_loss: U32, marks: U32,
         })
+    }
+
+    fn cc_table(&self) -> Table {
+        table!("cc", self.cc, { time_s: F64, flow: U32, name: Text, unit: Text, value: F64 })
     }
 
     fn monitors_table(&self) -> Table {

@@ -60,6 +60,10 @@ pub struct RunSpec {
     /// Whether the largest goodput of one sampling interval is looked for in each flow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub peak_goodput: bool,
+    /// Whether the inside of each flow's congestion control (W_max, BBR's state, a bandwidth estimate ...) is written to
+    /// `cc.parquet` at each sample.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inspect: bool,
     /// Links whose packets are captured to `packets.pcapng` as they enter the queue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capture: Vec<String>,

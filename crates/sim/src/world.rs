@@ -10,8 +10,9 @@ use crate::recorder::{Capture, Recorder};
 use crate::streams::{NO_GOAL, Reused};
 use crate::timeline::Timeline;
 use crate::totals::{Totals, note_reduction};
+use longhaul_cc::Inspection;
 use longhaul_path::Random;
-use longhaul_results::{FlowRow, LinkSnapshot, ReductionTimes};
+use longhaul_results::{CcRow, FlowRow, LinkSnapshot, ReductionTimes};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_segment::LineStats;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
@@ -644,6 +645,9 @@ impl<'a> World<'a> {
         if !self.recorder.recording {
             return;
         }
+        if self.scenario.run.inspect && !ended {
+            self.inspect(flow);
+        }
         let row = FlowRow {
             time_s: self.now.as_secs_f64(),
             flow: flow as u32,
@@ -653,6 +657,24 @@ impl<'a> World<'a> {
             ..state
         };
         self.recorder.tables.flows.push(row);
+    }
+
+    /// Records what goes on inside the congestion control of a flow that is one TCP connection.
+    fn inspect(&mut self, flow: usize) {
+        if self.quic[flow].is_some() || self.reused[flow].is_some() {
+            return;
+        }
+        let mut inspection = Inspection::default();
+        self.data_sender(flow).connection.congestion_control().inspect(&mut inspection);
+        let (time_s, flow) = (self.now.as_secs_f64(), flow as u32);
+        let rows = inspection.readings().iter().map(|reading| CcRow {
+            time_s,
+            flow,
+            name: reading.name,
+            unit: reading.unit,
+            value: reading.value,
+        });
+        self.recorder.tables.cc.extend(rows);
     }
 
     /// Counters and state of a flow that is one connection.

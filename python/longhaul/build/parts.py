@@ -519,6 +519,7 @@ def run(
     *,
     duration: str,
     capture: Sequence[str] | None = None,
+    inspect: bool | None = None,
     monitor: Sequence[str] | None = None,
     peak_goodput: bool | None = None,
     sample: str | None = None,
@@ -529,6 +530,7 @@ def run(
 
     * `duration`: Simulated time, more than 0 and at most 10 years.
     * `capture`: Links whose packets are captured to `packets.pcapng` as they enter the queue.
+    * `inspect`: Whether the inside of each flow's congestion control (W_max, BBR's state, a bandwidth estimate ...) is written to `cc.parquet` at each sample.
     * `monitor`: Links at whose entrance packets and bytes of each flow are counted, those offered and those that the queue dropped.
     * `peak_goodput`: Whether the largest goodput of one sampling interval is looked for in each flow.
     * `sample`: Interval of the time series.
@@ -539,6 +541,7 @@ def run(
         {
             "duration": duration,
             "capture": capture,
+            "inspect": inspect,
             "monitor": monitor,
             "peak_goodput": peak_goodput,
             "sample": sample,

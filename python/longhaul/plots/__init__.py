@@ -26,6 +26,7 @@ KINDS = {
     "utilisation": ("links", "draw_utilisation"),
     "queue": ("links", "draw_queue"),
     "rtt": ("rtt", "draw"),
+    "cc": ("cc", "draw"),
     "limits": ("limits", "draw"),
     "fairness": ("fairness", "draw"),
     "timeseq": ("timeseq", "draw"),
@@ -53,6 +54,8 @@ def kinds_for(result: Result) -> list[str]:
         kinds.remove("fairness")
     if "timeseq" in kinds and not result.has_segments:
         kinds.remove("timeseq")
+    if "cc" in kinds and not result.has_cc:
+        kinds.remove("cc")
     return kinds
 
 

@@ -6,7 +6,8 @@ use crate::draws::Draws;
 use crate::max_filter::MaxFilter;
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::{
-    Ack, Bytes, Congestion, CongestionControl, CongestionKind, Delivery, InitialWindow, Sent, Setup,
+    Ack, Bytes, Congestion, CongestionControl, CongestionKind, Delivery, InitialWindow, Inspection, Sent,
+    Setup,
 };
 use longhaul_units::{Duration, Instant, Rate};
 use schemars::JsonSchema;
@@ -409,6 +410,19 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
+    /// `state`: 0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT.
+    fn inspect(&self, inspection: &mut Inspection) {
+        let state = match self.state {
+            State::Startup => 0.0,
+            State::Drain => 1.0,
+            State::ProbeBw { .. } => 2.0,
+            State::ProbeRtt { .. } => 3.0,
+        };
+        inspection.number("state", state);
+        inspection.byte_rate("BtlBw", self.bandwidth.max());
+        inspection.time("RTprop", self.min_rtt);
+        inspection.byte_rate("pacing_rate", self.pacing_rate);
+    }
     /// Only the initial window follows it at once: the model is in bytes.
     fn on_mss(&mut self, mss: Bytes) {
         self.mss = mss.max(1) as f64;

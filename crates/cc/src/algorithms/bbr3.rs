@@ -10,7 +10,9 @@
 use crate::draws::Draws;
 use crate::max_filter::MaxFilter;
 use crate::params::{AlgorithmSpec, Compose, Spec};
-use crate::{Ack, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Lost, Sent, Setup};
+use crate::{
+    Ack, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Inspection, Lost, Sent, Setup,
+};
 use longhaul_units::{Duration, Instant, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -817,6 +819,26 @@ impl Bbr3 {
 }
 
 impl CongestionControl for Bbr3 {
+    /// `state`: 0 Startup, 1 Drain, 2 ProbeBW_DOWN, 3 ProbeBW_CRUISE, 4 ProbeBW_REFILL, 5 ProbeBW_UP, 6 ProbeRTT.
+    fn inspect(&self, inspection: &mut Inspection) {
+        let state = match self.state {
+            State::Startup => 0.0,
+            State::Drain => 1.0,
+            State::Down => 2.0,
+            State::Cruise => 3.0,
+            State::Refill => 4.0,
+            State::Up => 5.0,
+            State::ProbeRtt => 6.0,
+        };
+        inspection.number("state", state);
+        inspection.byte_rate("max_bw", self.max_bw_filter.max());
+        inspection.byte_rate("bw", self.bw);
+        inspection.byte_rate("bw_shortterm", self.bw_shortterm);
+        inspection.bytes("inflight_shortterm", self.inflight_shortterm);
+        inspection.bytes("inflight_longterm", self.inflight_longterm);
+        inspection.time("min_rtt", self.min_rtt);
+        inspection.byte_rate("pacing_rate", self.pacing_rate);
+    }
     /// Only the initial window follows it at once: the model is in bytes.
     fn on_mss(&mut self, mss: Bytes) {
         self.mss = mss.max(1) as f64;

@@ -4,7 +4,7 @@
 
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::{half_flight, keep};
-use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
+use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +103,12 @@ impl Bic {
 }
 
 impl Avoidance for Bic {
+    fn inspect(&self, window: &Window, inspection: &mut Inspection) {
+        if let Some(last_max) = self.last_max {
+            inspection.segments("W_max", last_max, window.mss);
+        }
+    }
+
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64 {
         self.params.counting.additive_increase(self.step(window.segments()), window, ack)
     }

@@ -5,7 +5,7 @@
 use crate::closed_form;
 use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
 use crate::round_rtt::{RoundRtt, RttOfRound, queued_segments};
-use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
+use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};
 use longhaul_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,11 @@ impl Compound {
 }
 
 impl Avoidance for Compound {
+    fn inspect(&self, window: &Window, inspection: &mut Inspection) {
+        inspection.segments("dwnd", self.dwnd, window.mss);
+        inspection.time("BaseRTT", Some(self.rounds.base()));
+    }
+
     fn observe(&mut self, window: &Window, ack: &Ack) {
         self.rtt = self.rounds.observe(ack).and_then(|round| round.rtt(self.params.rtt));
         if window.in_slow_start() {

@@ -3,7 +3,9 @@
 
 use crate::closed_form;
 use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
-use crate::{Ack, Avoidance, Congestion, CongestionControl, CongestionKind, Counting, Cut, Setup, Window};
+use crate::{
+    Ack, Avoidance, Congestion, CongestionControl, CongestionKind, Counting, Cut, Inspection, Setup, Window,
+};
 use longhaul_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -291,6 +293,16 @@ impl Cubic {
 }
 
 impl Avoidance for Cubic {
+    fn inspect(&self, window: &Window, inspection: &mut Inspection) {
+        if let Some(w_max) = self.stage.as_ref().map(|stage| stage.w_max).or(self.w_max) {
+            inspection.segments("W_max", w_max, window.mss);
+        }
+        if let Some(stage) = &self.stage {
+            inspection.segments("W_est", stage.w_est, window.mss);
+            inspection.seconds("K", stage.k);
+        }
+    }
+
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64 {
         if self.params.growth == Growth::Count {
             return self.increase_by_count(window, ack);

@@ -4,7 +4,7 @@
 
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::{half_flight, keep};
-use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
+use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};
 use longhaul_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -197,6 +197,13 @@ impl Htcp {
 }
 
 impl Avoidance for Htcp {
+    fn inspect(&self, _: &Window, inspection: &mut Inspection) {
+        inspection.number("beta", self.beta);
+        inspection.time("RTT_min", Some(self.rtt_min));
+        inspection.time("RTT_max", Some(self.rtt_max));
+        inspection.byte_rate("throughput", self.throughput.smoothed);
+    }
+
     fn observe(&mut self, window: &Window, ack: &Ack) {
         self.event.get_or_insert(window.time_in_use(ack.now));
         self.throughput.observe(window.time_in_flight(ack.now), ack);

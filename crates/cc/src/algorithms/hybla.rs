@@ -5,7 +5,9 @@
 use crate::closed_form;
 use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
 use crate::policy::keep;
-use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Growth, Setup, Window};
+use crate::{
+    Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Growth, Inspection, Setup, Window,
+};
 use longhaul_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +68,10 @@ pub struct Hybla {
 }
 
 impl Avoidance for Hybla {
+    fn inspect(&self, _: &Window, inspection: &mut Inspection) {
+        inspection.number("rho", self.rho);
+    }
+
     fn observe(&mut self, _: &Window, ack: &Ack) {
         self.rho = (ack.min_rtt.as_secs_f64() / self.params.rtt0.as_secs_f64()).max(1.0);
     }

@@ -5,7 +5,7 @@
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::{half_flight, keep};
 use crate::round_rtt::{RoundRtt, RttOfRound};
-use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
+use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};
 use longhaul_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -169,6 +169,12 @@ impl Illinois {
 }
 
 impl Avoidance for Illinois {
+    fn inspect(&self, _: &Window, inspection: &mut Inspection) {
+        inspection.number("alpha", self.alpha);
+        inspection.number("beta", self.beta);
+        inspection.time("RTT_max", Some(self.largest_rtt));
+    }
+
     fn observe(&mut self, _: &Window, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.largest_rtt = self.largest_rtt.max(rtt);

@@ -4,7 +4,7 @@
 
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::round_rtt::{RoundRtt, RttOfRound, queued_segments};
-use crate::{Ack, Avoidance, Congestion, CongestionControl, Cut, Growth, Setup, Window};
+use crate::{Ack, Avoidance, Congestion, CongestionControl, Cut, Growth, Inspection, Setup, Window};
 use longhaul_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -172,6 +172,11 @@ impl Vegas {
 }
 
 impl Avoidance for Vegas {
+    fn inspect(&self, _: &Window, inspection: &mut Inspection) {
+        inspection.number("change", self.change);
+        inspection.time("BaseRTT", Some(self.rounds.base()));
+    }
+
     fn observe(&mut self, _: &Window, ack: &Ack) {
         self.rtt = self.rounds.observe(ack).and_then(|round| round.rtt(self.params.rtt));
         self.receiver_limit = if ack.receiver_limited { ack.prior_in_flight as f64 } else { f64::INFINITY };

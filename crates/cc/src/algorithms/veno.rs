@@ -4,7 +4,7 @@
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::keep;
 use crate::round_rtt::queued_segments;
-use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
+use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};
 use longhaul_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,11 @@ impl Veno {
 }
 
 impl Avoidance for Veno {
+    fn inspect(&self, window: &Window, inspection: &mut Inspection) {
+        inspection.segments("N", self.backlog, window.mss);
+        inspection.time("BaseRTT", Some(self.base_rtt));
+    }
+
     /// Section III: N = Actual * (RTT - BaseRTT), where Actual = cwnd / RTT with the smoothed RTT. Retransmissions disturb it, so
     /// that it stands still in recovery.
     fn observe(&mut self, window: &Window, ack: &Ack) {

@@ -4,7 +4,9 @@
 
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::{half_flight, keep};
-use crate::{Ack, Avoidance, Congestion, CongestionControl, CongestionKind, Counting, Cut, Setup, Window};
+use crate::{
+    Ack, Avoidance, Congestion, CongestionControl, CongestionKind, Counting, Cut, Inspection, Setup, Window,
+};
 use longhaul_units::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,6 +124,13 @@ impl Westwood {
 }
 
 impl Avoidance for Westwood {
+    fn inspect(&self, _: &Window, inspection: &mut Inspection) {
+        if let Some(stages) = self.bandwidth.stages {
+            inspection.byte_rate("BWE", stages[1]);
+        }
+        inspection.time("RTT_min", Some(self.rtt_min));
+    }
+
     /// Time with nothing in flight is in no sample.
     fn observe(&mut self, window: &Window, ack: &Ack) {
         if let Some(rtt) = ack.rtt {

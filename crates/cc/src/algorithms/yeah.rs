@@ -4,7 +4,7 @@
 
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::round_rtt::{RoundRtt, RttOfRound, queued_segments};
-use crate::{Ack, Avoidance, Congestion, CongestionControl, Cut, Growth, Setup, Window};
+use crate::{Ack, Avoidance, Congestion, CongestionControl, Cut, Growth, Inspection, Setup, Window};
 use longhaul_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,6 +132,13 @@ impl Yeah {
 }
 
 impl Avoidance for Yeah {
+    fn inspect(&self, window: &Window, inspection: &mut Inspection) {
+        inspection.segments("queue", self.queued, window.mss);
+        inspection.segments("cwnd_reno", self.cwnd_reno, window.mss);
+        inspection.number("slow_rounds", f64::from(self.slow_rounds));
+        inspection.time("BaseRTT", Some(self.rounds.base()));
+    }
+
     fn observe(&mut self, _: &Window, ack: &Ack) {
         self.rtt = self.rounds.observe(ack).and_then(|round| round.rtt(RttOfRound::Least));
     }

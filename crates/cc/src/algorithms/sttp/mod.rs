@@ -18,7 +18,9 @@ use crate::max_filter::MaxFilter;
 use crate::probe::{Probe, Probed};
 use crate::slow_start::packet_pair::PacketPairParams;
 use crate::token_bucket::TokenBucket;
-use crate::{Ack, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Sent, Setup};
+use crate::{
+    Ack, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Inspection, Sent, Setup,
+};
 use contest::Level;
 use gradient::Gradient;
 use longhaul_units::{Duration, Instant, Rate};
@@ -204,6 +206,14 @@ fn full_bucket(params: &SttpParams, sigma: f64, rho: f64, now: Instant) -> Token
 }
 
 impl CongestionControl for Sttp {
+    fn inspect(&self, inspection: &mut Inspection) {
+        inspection.segments("sigma", self.bucket.sigma(), self.mss);
+        inspection.byte_rate("rho", self.bucket.rho() * self.mss);
+        inspection.byte_rate("delivery_rate", self.delivery.max() * self.mss);
+        if let Some(capacity) = self.capacity {
+            inspection.byte_rate("capacity", capacity * self.mss);
+        }
+    }
     /// A token is a packet of this length. Rates and depths that are known already go on as so many bits.
     fn on_mss(&mut self, mss: Bytes) {
         let mss = mss.max(1);
