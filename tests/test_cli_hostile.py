@@ -398,6 +398,12 @@ def test_ctrl_c_while_another_program_imports_the_package_is_its_own_affair(tmp_
     assert done.stdout == "True\n", done.stderr
 
 
+def test_the_module_is_the_command_too():
+    done = subprocess.run([sys.executable, "-m", "longhaul", "examples"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "geo-one-flow" in done.stdout
+
+
 def test_the_name_of_an_example_is_recognised(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     clear(command("run", "geo-one-flow"), "No such file", "`longhaul examples geo-one-flow` copies")
