@@ -170,7 +170,8 @@ def _print(console: Console, found: object, show_all: bool) -> None:
         console.print(escape(best.remedy.section.rstrip()), soft_wrap=True, highlight=False)
     hidden = len(found.better) - len(rows)
     if hidden:
-        typer.echo(f"and {counted(hidden, 'more remedy').replace('remedys', 'remedies')} that help; --all shows them")
+        more = "1 more remedy that helps" if hidden == 1 else f"{hidden} more remedies that help"
+        typer.echo(f"and {more}; --all shows them")
     _print_idle(console, found, show_all)
     typer.echo(
         f"{counted(found.runs, 'run')}, up to {counted(found.seeds, 'seed')}; factors with 95 % intervals of paired seeds"

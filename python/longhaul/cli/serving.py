@@ -18,7 +18,7 @@ def serve(
     ),
     show: bool = typer.Option(False, "--open", help="Open the page in the browser."),
 ) -> None:
-    """Serve a page of results on this machine: lists runs and sweeps, follows running sweeps, compares two runs."""
+    """Serve a page of results on this machine: lists runs and sweeps, follows those under way, compares any two."""
     from ..serving import Server
 
     require_directory(folder)
