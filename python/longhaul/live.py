@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .outputs import write_atomically
+from .units import read_quantity
 
 #: Name of the file, and how often it is written in s.
 FILE, _EVERY_S = "live.json", 0.5
-#: More points than this are thinned to every other one.
-_POINTS = 400
+#: Points of a whole run, and the samples that one of them spans at least: receivers are counted at samples.
+_POINTS, _SAMPLES = 200, 10
 
 
 class Recorder:
@@ -31,16 +32,15 @@ class Recorder:
         self._groups = [str(flow["name"]) for flow in content.get("flow", ())]
         self._times: list[float] = [0.0]
         self._delivered: list[list[int]] = [[0] * len(self._groups)]
+        read = read_quantity(content.get("run", {}).get("sample"))
+        self._least = _SAMPLES * read[0] if read and read[1] == "s" else 0.0
         self._written = time.monotonic()
 
     def __call__(self, now: float, duration: float, delivered: list[int]) -> None:
         """Takes note of where the run is: simulated seconds, and bytes for each group."""
-        if now <= self._times[-1]:
-            return
-        self._times.append(now)
-        self._delivered.append(delivered)
-        if len(self._times) > _POINTS:
-            self._times, self._delivered = self._times[::2], self._delivered[::2]
+        if now - self._times[-1] >= max(self._least, duration / _POINTS):
+            self._times.append(now)
+            self._delivered.append(delivered)
         if time.monotonic() - self._written >= _EVERY_S:
             self._written = time.monotonic()
             content = {"pid": os.getpid(), "name": self._name, "now_s": now, "duration_s": duration, "groups": self._groups,
