@@ -167,3 +167,19 @@ fn the_fin_leaves_with_the_last_record() {
     assert_eq!(sent(&world), [(1, 700)]);
     assert!(world.log[0].has(Flags::FIN));
 }
+
+/// RFC 9293 section 3.9.1.2: what the application has written last is pushed; a FIN goes with the last data.
+#[test]
+fn the_last_segment_of_what_was_written_is_pushed_and_carries_the_fin() {
+    let mut world = world(with_nagle(false));
+    world.a.write(2500);
+    world.a.close();
+    world.run_until(at_ms(10));
+    let flags: Vec<_> = world
+        .log
+        .iter()
+        .filter(|sent| sent.from == End::A && sent.len() > 0)
+        .map(|sent| sent.transmit.segment.flags)
+        .collect();
+    assert_eq!(flags, [Flags::ACK, Flags::ACK, Flags::ACK | Flags::PSH | Flags::FIN]);
+}

@@ -248,3 +248,17 @@ fn acks_ride_on_data() {
     assert_eq!((answer.payload_len, answer.ack), (500, SeqNumber(1001)));
     assert_eq!(ack_at(&mut b, at_ms(500)), None);
 }
+
+/// A segment of data has room for every SACK block that it carries (RFC 2018 section 3; RFC 6691 section 3: options count).
+#[test]
+fn data_that_carries_sack_blocks_is_shorter_by_them() {
+    let mut b = receiver_at(5000);
+    for start in [6000, 7000, 8000] {
+        arrives(&mut b, start, start + 500);
+    }
+    b.handle_segment(at_ms(2), &data(9000, 9500), Ecn::NotEct);
+    b.write(5000);
+    let answer = b.poll_transmit(at_ms(2)).unwrap().segment;
+    assert_eq!(answer.options.sack.as_slice().len(), 4);
+    assert_eq!(answer.payload_len, MSS - 4 - 4 * 8);
+}
