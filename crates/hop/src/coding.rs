@@ -12,7 +12,7 @@ const PER_PACKET: u64 = 4;
 /// Parities exceed the expected loss by so many standard deviations.
 const MARGIN: f64 = 3.0;
 /// Bytes that a receiver keeps of a flow for blocks whose parities are still to come.
-const HISTORY: u64 = MOST_BLOCK / 2;
+const HISTORY: u64 = MOST_BLOCK;
 
 /// What of a flow was sent and is not yet covered by parities.
 #[derive(Debug, Default)]
@@ -205,14 +205,7 @@ impl Decoder {
         }
         self.bytes += length;
         self.received.insert(offset, bytes);
-        while self.bytes > HISTORY {
-            let Some(first) = self.received.first_entry() else { break };
-            let end = first.key() + first.get().len() as u64;
-            self.bytes -= first.get().len() as u64;
-            first.remove();
-            // Blocks that need it can only wait for retransmissions.
-            self.finish_until(end, false);
-        }
+        while self.bytes > HISTORY && self.evict() {}
         let concerned: Vec<u64> = self
             .blocks
             .iter_mut()
@@ -225,11 +218,26 @@ impl Decoder {
         concerned.into_iter().flat_map(|start| self.try_block(start)).collect()
     }
 
+    /// Drops the oldest piece that no block with parities waits for, else the oldest of all. A block that needs it can only wait
+    /// for retransmissions.
+    fn evict(&mut self) -> bool {
+        let covered = self.blocks.values().map(Block::end).max().unwrap_or(0);
+        let oldest = self.received.range(covered..).next().or_else(|| self.received.iter().next());
+        let Some((offset, end)) = oldest.map(|(offset, bytes)| (*offset, offset + bytes.len() as u64)) else {
+            return false;
+        };
+        self.bytes -= end - offset;
+        self.received.remove(&offset);
+        self.done = self.done.max(end);
+        self.blocks.retain(|start, block| *start >= end || block.end() <= offset);
+        true
+    }
+
     /// Parities have come; returns the pieces that can be restored now. `next` is the end of what is in order.
     pub fn parities(&mut self, head: ParityHead, symbols: &Bytes, next: u64) -> Vec<Piece> {
         let end = head.start + head.length;
         if end <= next {
-            self.finish_until(end, true);
+            self.finish_until(end);
             return vec![];
         }
         if head.start < self.done || (self.blocks.len() >= 64 && !self.blocks.contains_key(&head.start)) {
@@ -264,17 +272,24 @@ impl Decoder {
         }
         let restored =
             if block.missing == 0 { vec![] } else { block.restore(&self.received).unwrap_or_default() };
+        let end = block.end();
         self.blocks.remove(&start);
+        let inside: Vec<u64> = self
+            .received
+            .range(start..end)
+            .filter(|(begin, bytes)| *begin + bytes.len() as u64 <= end)
+            .map(|(begin, _)| *begin)
+            .collect();
+        for begin in inside {
+            self.bytes -= self.received.remove(&begin).map_or(0, |bytes| bytes.len() as u64);
+        }
         restored
     }
 
     /// All before `end` was received: what is kept of it is of no more use.
-    pub fn finish_until(&mut self, end: u64, drop_bytes: bool) {
+    pub fn finish_until(&mut self, end: u64) {
         self.done = self.done.max(end);
         self.blocks.retain(|start, _| *start >= end);
-        if !drop_bytes {
-            return;
-        }
         while let Some(first) = self.received.first_entry() {
             if first.key() + first.get().len() as u64 > end {
                 break;

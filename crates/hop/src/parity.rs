@@ -133,7 +133,7 @@ impl Parity {
     pub fn forget(&mut self, flow: &mut Flow) {
         self.history -= flow.into.decoder.bytes();
         let end = flow.into.reassembly.highest();
-        flow.into.decoder.finish_until(end, true);
+        flow.into.decoder.finish_until(end);
         self.history += flow.into.decoder.bytes();
         if let Some(at) = flow.out.flush_at.take() {
             self.flushes.retain(|flush| flush.0 != at || flush.1 != number(flow.stream));

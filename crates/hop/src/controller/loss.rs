@@ -74,7 +74,17 @@ impl LossMeter {
 
     /// Share of packets lost without overload.
     pub fn random(&self) -> f64 {
-        self.lost / self.packets
+        let (acked, lost) = (self.round_acked as f64, self.round_lost as f64);
+        let present = lost / (acked + lost).max(1.0);
+        if self.test.is_some() || present > self.suspicious() {
+            return self.lost / self.packets;
+        }
+        (self.lost + lost) / (self.packets + acked + lost)
+    }
+
+    /// Loss that asks for a test.
+    fn suspicious(&self) -> f64 {
+        2.0 * (self.lost / self.packets).max(self.tolerated) + SUSPICION
     }
 
     /// Mean number of packets lost in a row, about: what is lost together, beyond what is lost among as many packets by chance.
@@ -97,7 +107,7 @@ impl LossMeter {
 
     /// Whether a share is more than what is known to be random.
     pub fn is_above_random(&self, share: f64) -> bool {
-        share > 2.0 * self.random().max(self.tolerated) + SUSPICION
+        share > self.suspicious()
     }
 
     /// Forgets the present round: after overload or an outage it shows nothing.
