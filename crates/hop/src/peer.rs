@@ -1,29 +1,27 @@
 //! A connection to another node: quinn-proto's, with the flows on it.
 
 use crate::config::{Config, Session};
-use crate::controller::Allowance;
 use crate::credit::{Budget, FLOOR};
 use crate::flow::{Flow, Phase};
 use crate::gate::Shared;
 use crate::parity::Parity;
 use crate::scheduler::Scheduler;
-use crate::types::{Event, FlowId, Ledger, Open, PeerId, PeerStats, Piece, Refusal, ResetCode, Transmit};
+use crate::types::{Event, FlowId, Ledger, PeerId, PeerStats, Piece, ResetCode};
 use crate::wire::{self, Hello, Record};
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use longhaul_quic::Clock;
 use longhaul_units::{Duration, Instant, Rate};
 use quinn_proto::{Connection, Dir, ReadError, StreamEvent, StreamId, VarInt};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+mod owner;
+mod sending;
+
 /// Codes of resets from here on are refusals.
 const REFUSED: u32 = 1 << 16;
-/// Bytes of a packet that are neither data nor headers of IP and UDP: QUIC's header, tag and the head of a frame.
-const OVERHEAD: u64 = 36;
 /// PINGs in an outage are so far apart.
 const PROBES: Duration = Duration::from_millis(250);
-/// What was read is reported at the latest after this time.
-const REPORTS: Duration = Duration::from_millis(50);
 /// A handshake without an answer is given up after this time.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
@@ -529,265 +527,6 @@ impl Peer {
         let _ = self.connection.send_stream(id).reset(VarInt::from_u32(code));
         let _ = self.connection.recv_stream(id).stop(VarInt::from_u32(code));
         self.dirty = true;
-    }
-
-    /// Opens a flow.
-    pub fn open(&mut self, open: Open, context: &mut Context<'_>) -> Result<FlowId, Refusal> {
-        if !wire::is_possible(&open) {
-            return Err(Refusal::Malformed);
-        }
-        if !matches!(self.state, State::Up | State::Connected) {
-            return Err(Refusal::Down);
-        }
-        let id = self.connection.streams().open(Dir::Bi).ok_or(Refusal::TooMany)?;
-        let key = number(id);
-        let mut flow = Flow::new(context.new_flow(key), id, false, Some(open));
-        let mut head = vec![];
-        wire::write_open(&open, &mut head);
-        flow.out.head = head.len() as u64;
-        flow.out.queued = head.len() as u64;
-        self.budget.add(flow.out.head);
-        flow.out.queue.push_back(Bytes::from(head));
-        let id = flow.id;
-        self.scheduler.wake(context.now, key, &mut flow.out.turn);
-        self.flows.insert(key, flow);
-        self.dirty = true;
-        Ok(id)
-    }
-
-    /// Answers a flow that the peer has opened.
-    pub fn accept(&mut self, key: u64) {
-        let confirms = self
-            .flows
-            .get(&key)
-            .is_some_and(|flow| flow.remote && flow.open.is_some_and(|open| open.confirm));
-        if confirms {
-            Record::Accepted { stream: key }.write(&mut self.records);
-            self.dirty = true;
-        }
-    }
-
-    /// Gives up a flow at the wish of the owner.
-    pub fn reset(&mut self, key: u64, code: ResetCode, refused: bool, context: &mut Context<'_>) {
-        let Some(flow) = self.remove(key, context) else { return };
-        let code = code.number().min(REFUSED - 1) + if refused { REFUSED } else { 0 };
-        self.abort(flow.stream, code);
-        self.wake_blocked(context);
-    }
-
-    /// Bytes that a flow takes now.
-    pub fn writable(&self, key: u64) -> usize {
-        self.flows
-            .get(&key)
-            .filter(|flow| flow.out.phase == Phase::Open)
-            .map_or(0, |flow| usize::try_from(self.budget.room(flow.out.outstanding())).unwrap_or(usize::MAX))
-    }
-
-    /// Takes as many bytes as there is room for, and leaves the rest.
-    pub fn write(&mut self, now: Instant, key: u64, bytes: &mut Bytes) -> usize {
-        let room = self.writable(key).min(bytes.len());
-        let Some(flow) = self.flows.get_mut(&key) else { return 0 };
-        if room < bytes.len() && flow.out.phase == Phase::Open && !flow.out.blocked {
-            flow.out.blocked = true;
-            self.blocked.push_back(key);
-        }
-        if room == 0 {
-            return 0;
-        }
-        flow.out.queue.push_back(bytes.split_to(room));
-        flow.out.queued += room as u64;
-        self.budget.add(room as u64);
-        self.ledger.written += room as u64;
-        self.scheduler.wake(now, key, &mut flow.out.turn);
-        self.dirty = true;
-        room
-    }
-
-    /// Nothing more follows.
-    pub fn finish(&mut self, now: Instant, key: u64) {
-        let Some(flow) = self.flows.get_mut(&key) else { return };
-        if flow.out.phase == Phase::Open {
-            flow.out.phase = Phase::Ending;
-            self.scheduler.wake(now, key, &mut flow.out.turn);
-            self.dirty = true;
-        }
-    }
-
-    /// Gives out bytes in order.
-    pub fn read(&mut self, key: u64, most: usize, context: &mut Context<'_>) -> Option<Bytes> {
-        let flow = self.flows.get_mut(&key)?;
-        let Some(bytes) = flow.into.reassembly.take(most) else {
-            flow.into.told = false;
-            return None;
-        };
-        let length = bytes.len() as u64;
-        self.held -= length;
-        self.ledger.read += length;
-        self.unreported_bytes += length;
-        if self.unreported.insert(key) {
-            // The head was not counted when it was taken.
-            self.unreported_bytes += flow.into.reassembly.taken() - length - flow.into.reported;
-        }
-        if flow.into.reassembly.taken() - flow.into.reported >= self.config.credit / 16 {
-            self.report(key);
-        } else if self.unreported_bytes >= self.config.memory / 16 {
-            self.report_all();
-        } else if flow.into.reassembly.taken() - flow.into.reported >= FLOOR / 2 {
-            // A peer that is short of memory waits for it.
-            self.report_at = self.report_at.or(Some(context.now + REPORTS));
-        }
-        self.tell_reader(key, context);
-        Some(bytes)
-    }
-
-    /// Tells the peer how much of a flow was read.
-    fn report(&mut self, key: u64) {
-        let Some(flow) = self.flows.get_mut(&key) else { return };
-        let offset = flow.into.reassembly.taken();
-        if self.unreported.remove(&key) {
-            self.unreported_bytes -= offset - flow.into.reported;
-        }
-        flow.into.reported = offset;
-        Record::Consumed { stream: key, offset }.write(&mut self.records);
-        self.dirty = true;
-    }
-
-    fn report_all(&mut self) {
-        for key in std::mem::take(&mut self.unreported) {
-            self.unreported.insert(key);
-            self.report(key);
-        }
-    }
-
-    /// Tells flows that wait for room that there is some, each in its turn.
-    fn wake_blocked(&mut self, context: &mut Context<'_>) {
-        for _ in 0..self.blocked.len() {
-            let Some(key) = self.blocked.pop_front() else { return };
-            let Some(flow) = self.flows.get_mut(&key) else { continue };
-            if self.budget.room(flow.out.outstanding()) >= self.budget.worth_waking() {
-                flow.out.blocked = false;
-                context.events.push_back(Event::Writable { flow: flow.id });
-            } else {
-                self.blocked.push_back(key);
-            }
-        }
-    }
-
-    /// The next batch to send. `buffer` is empty.
-    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        let at = self.clock.to_std(now);
-        self.flush_records();
-        let allowance = {
-            let mut core = self.shared.lock();
-            self.unsent += std::mem::take(&mut core.lost);
-            let allowance = core.controller.allowance(now, self.config.batch);
-            core.open = matches!(allowance, Allowance::Packets(_));
-            core.asked = false;
-            allowance
-        };
-        let packets = match allowance {
-            Allowance::Packets(packets) => packets,
-            Allowance::Until(_) => 1,
-        };
-        let open = matches!(allowance, Allowance::Packets(_));
-        let full = packets as u64 * u64::from(self.config.mtu);
-        for _ in 0..2 {
-            if open {
-                self.feed(now, full);
-            }
-            if let Some(transmit) = self.connection.poll_transmit(at, packets, buffer) {
-                return Some(self.sent(now, &transmit, packets));
-            }
-            if !open {
-                let asked = self.shared.lock().asked || !self.scheduler.is_empty() || !self.parity.is_empty();
-                if let (Allowance::Until(release), true) = (allowance, asked) {
-                    self.release = Some(release);
-                }
-                return None;
-            }
-            self.unsent = 0;
-            if self.scheduler.is_empty() && self.parity.is_empty() {
-                self.shared.lock().controller.on_app_limited(now);
-                return None;
-            }
-        }
-        None
-    }
-
-    fn sent(&mut self, now: Instant, transmit: &quinn_proto::Transmit, packets: usize) -> Transmit {
-        let length = transmit.size as u64;
-        let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
-        let count = transmit.size.div_ceil(segment);
-        let last = transmit.size - (count - 1) * segment;
-        let acks = self.connection.stats().frame_tx.acks;
-        // What has nothing but an ACK is not in flight: nobody acknowledges it.
-        let bare = acks > std::mem::replace(&mut self.acks, acks) && count == 1 && length < 90;
-        self.shared.lock().controller.on_sent(now, length, count as u64, !bare);
-        self.unsent = if count <= packets && last + 32 < usize::from(self.config.mtu) {
-            0 // The last packet had room: nothing is left.
-        } else {
-            self.unsent.saturating_sub(length.saturating_sub(OVERHEAD * count as u64))
-        };
-        Transmit {
-            to: transmit.destination,
-            from: transmit.src_ip,
-            len: transmit.size,
-            segment_size: transmit.segment_size,
-            ecn: if transmit.ecn.is_some() { 2 } else { 0 },
-        }
-    }
-
-    fn flush_records(&mut self) {
-        let Some(control) = self.control_out.filter(|_| !self.records.is_empty()) else { return };
-        match self.connection.send_stream(control).write(&self.records) {
-            Ok(written) => {
-                self.records.drain(..written);
-                self.unsent += written as u64;
-            }
-            Err(_) => self.records.clear(),
-        }
-    }
-
-    /// Hands quinn-proto what leaves next, so that it has `want` bytes.
-    fn feed(&mut self, now: Instant, want: u64) {
-        let plan = self.coding_plan();
-        while self.unsent < want {
-            if let Some(length) = self.parity.send(&mut self.connection) {
-                self.unsent += length;
-                continue;
-            }
-            let Some(key) = self.scheduler.next() else { return };
-            let Some(flow) = self.flows.get_mut(&key) else { continue };
-            let quantum =
-                u64::from(self.config.mtu) * (1 + flow.open.map_or(0, |open| u64::from(open.priority)));
-            let out = &mut flow.out;
-            let codes = plan.codes(out, self.scheduler.len());
-            let mut stream = self.connection.send_stream(flow.stream);
-            let mut fed = 0;
-            while fed < quantum {
-                let Some(bytes) = out.take(quantum - fed) else { break };
-                let length = bytes.len() as u64;
-                if codes {
-                    out.encoder.push(out.fed - length, bytes.clone());
-                }
-                fed += length;
-                // Windows are without end: all is taken, unless the stream was stopped, which is reported elsewhere.
-                let mut chunks = [bytes];
-                while chunks[0].has_remaining() && stream.write_chunks(&mut chunks).is_ok() {}
-            }
-            if out.queued == 0 && out.phase == Phase::Ending && !out.ended {
-                out.ended = true;
-                let _ = stream.finish();
-            }
-            self.unsent += fed;
-            out.turn.sent(fed);
-            self.parity.after_feed(now, key, out, codes, &plan);
-            if out.has_work() {
-                self.scheduler.put_back(key, &mut out.turn);
-            } else {
-                self.scheduler.rest(now, &mut out.turn);
-            }
-        }
     }
 
     /// Closes the connection; the peer's flows are reset.

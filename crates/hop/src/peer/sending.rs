@@ -1,0 +1,131 @@
+//! What leaves when: quinn-proto is given just as much as may leave now, so that this node decides whose turn it is until the
+//! last moment.
+
+use super::Peer;
+use crate::controller::Allowance;
+use crate::flow::Phase;
+use crate::types::Transmit;
+use bytes::Buf;
+use longhaul_units::Instant;
+
+/// Bytes of a packet that are neither data nor headers of IP and UDP: QUIC's header, tag and the head of a frame.
+const OVERHEAD: u64 = 36;
+
+impl Peer {
+    /// The next batch to send. `buffer` is empty.
+    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        let at = self.clock.to_std(now);
+        self.flush_records();
+        let allowance = {
+            let mut core = self.shared.lock();
+            self.unsent += std::mem::take(&mut core.lost);
+            let allowance = core.controller.allowance(now, self.config.batch);
+            core.open = matches!(allowance, Allowance::Packets(_));
+            core.asked = false;
+            allowance
+        };
+        let packets = match allowance {
+            Allowance::Packets(packets) => packets,
+            Allowance::Until(_) => 1,
+        };
+        let open = matches!(allowance, Allowance::Packets(_));
+        let full = packets as u64 * u64::from(self.config.mtu);
+        for _ in 0..2 {
+            if open {
+                self.feed(now, full);
+            }
+            if let Some(transmit) = self.connection.poll_transmit(at, packets, buffer) {
+                return Some(self.sent(now, &transmit, packets));
+            }
+            if !open {
+                let asked = self.shared.lock().asked || !self.scheduler.is_empty() || !self.parity.is_empty();
+                if let (Allowance::Until(release), true) = (allowance, asked) {
+                    self.release = Some(release);
+                }
+                return None;
+            }
+            self.unsent = 0;
+            if self.scheduler.is_empty() && self.parity.is_empty() {
+                self.shared.lock().controller.on_app_limited(now);
+                return None;
+            }
+        }
+        None
+    }
+
+    fn sent(&mut self, now: Instant, transmit: &quinn_proto::Transmit, packets: usize) -> Transmit {
+        let length = transmit.size as u64;
+        let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
+        let count = transmit.size.div_ceil(segment);
+        let last = transmit.size - (count - 1) * segment;
+        let acks = self.connection.stats().frame_tx.acks;
+        // What has nothing but an ACK is not in flight: nobody acknowledges it.
+        let bare = acks > std::mem::replace(&mut self.acks, acks) && count == 1 && length < 90;
+        self.shared.lock().controller.on_sent(now, length, count as u64, !bare);
+        self.unsent = if count <= packets && last + 32 < usize::from(self.config.mtu) {
+            0 // The last packet had room: nothing is left.
+        } else {
+            self.unsent.saturating_sub(length.saturating_sub(OVERHEAD * count as u64))
+        };
+        Transmit {
+            to: transmit.destination,
+            from: transmit.src_ip,
+            len: transmit.size,
+            segment_size: transmit.segment_size,
+            ecn: if transmit.ecn.is_some() { 2 } else { 0 },
+        }
+    }
+
+    fn flush_records(&mut self) {
+        let Some(control) = self.control_out.filter(|_| !self.records.is_empty()) else { return };
+        match self.connection.send_stream(control).write(&self.records) {
+            Ok(written) => {
+                self.records.drain(..written);
+                self.unsent += written as u64;
+            }
+            Err(_) => self.records.clear(),
+        }
+    }
+
+    /// Hands quinn-proto what leaves next, so that it has `want` bytes.
+    fn feed(&mut self, now: Instant, want: u64) {
+        let plan = self.coding_plan();
+        while self.unsent < want {
+            if let Some(length) = self.parity.send(&mut self.connection) {
+                self.unsent += length;
+                continue;
+            }
+            let Some(key) = self.scheduler.next() else { return };
+            let Some(flow) = self.flows.get_mut(&key) else { continue };
+            let quantum =
+                u64::from(self.config.mtu) * (1 + flow.open.map_or(0, |open| u64::from(open.priority)));
+            let out = &mut flow.out;
+            let codes = plan.codes(out, self.scheduler.len());
+            let mut stream = self.connection.send_stream(flow.stream);
+            let mut fed = 0;
+            while fed < quantum {
+                let Some(bytes) = out.take(quantum - fed) else { break };
+                let length = bytes.len() as u64;
+                if codes {
+                    out.encoder.push(out.fed - length, bytes.clone());
+                }
+                fed += length;
+                // Windows are without end: all is taken, unless the stream was stopped, which is reported elsewhere.
+                let mut chunks = [bytes];
+                while chunks[0].has_remaining() && stream.write_chunks(&mut chunks).is_ok() {}
+            }
+            if out.queued == 0 && out.phase == Phase::Ending && !out.ended {
+                out.ended = true;
+                let _ = stream.finish();
+            }
+            self.unsent += fed;
+            out.turn.sent(fed);
+            self.parity.after_feed(now, key, out, codes, &plan);
+            if out.has_work() {
+                self.scheduler.put_back(key, &mut out.turn);
+            } else {
+                self.scheduler.rest(now, &mut out.turn);
+            }
+        }
+    }
+}
