@@ -32,10 +32,10 @@ impl Cell {
         let [mut terminal, mut hub] = configs();
         terminal.rates = Rates { send: Some(mbit(self.up)), ..Rates::default() };
         hub.rates = Rates { send: Some(mbit(self.down * self.wrong)), ..Rates::default() };
-        // Three bandwidth-delay products, as docs/hop.md recommends.
+        // Five bandwidth-delay products, as docs/hop.md recommends.
         let product = mbit(self.down).bytes_in(RTT).as_bytes();
         for config in [&mut terminal, &mut hub] {
-            config.credit = config.credit.max(3 * product);
+            config.credit = config.credit.max(5 * product);
             config.memory = config.memory.max(9 * config.credit);
         }
         let down = LinkConfig {

@@ -4,7 +4,7 @@ use crate::config::Remembered;
 use longhaul_units::{Duration, Instant, Rate};
 
 /// Loss that is assumed before enough packets were sent, and for how many packets this counts.
-const PRIOR: (f64, f64) = (0.008, 400.0);
+const PRIOR: (f64, f64) = (0.008, 150.0);
 /// Measurements fade out over so many packets.
 const MEMORY: f64 = 20_000.0;
 /// Loss beyond twice the random one and this share asks for a test.
@@ -55,7 +55,7 @@ pub struct LossMeter {
 impl LossMeter {
     pub fn new(remembered: Option<Remembered>) -> Self {
         let (loss, weight) =
-            remembered.map_or(PRIOR, |remembered| (f64::from(remembered.loss_ppm) / 1e6, 10.0 * PRIOR.1));
+            remembered.map_or(PRIOR, |remembered| (f64::from(remembered.loss_ppm) / 1e6, 25.0 * PRIOR.1));
         let burst = remembered.map_or(1.0, |remembered| f64::from(remembered.burst_permille) / 1e3).max(1.0);
         LossMeter {
             packets: weight,
