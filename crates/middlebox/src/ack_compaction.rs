@@ -704,7 +704,7 @@ mod tests {
             offer(&mut middlebox, at(0), ack(1000 * (round + 1)), 0, 0);
             middlebox.handle_timeout(at(50));
             for (_, mut segment, body) in departing(&mut middlebox, at(50), 0) {
-                // A second copy says nothing.
+                // A second copy has no effect.
                 for _copy in 0..if round == 1 { 0 } else { 2 } {
                     cross_with(&mut middlebox, at(50), &mut segment, &body, 1, TUNNEL);
                 }

@@ -6,10 +6,10 @@
 //! round in which it had not. What the line has to send is reckoned from its rate and the packets that went there: RFC 5690's
 //! signals between the ends (its options, lost or marked ACKs seen by the sender) are not needed, nor modelled.
 //!
-//! **Keeps:** every ACK that says something new besides its number goes on: duplicates, window updates, SACK blocks, ECN echoes; so
-//! does everything that is no pure ACK. An ACK that was left out is sent after a while, unless one that says more has gone on.
+//! **Keeps:** every ACK with news besides its number is forwarded: duplicates, window updates, SACK blocks, ECN echoes; so
+//! does everything that is no pure ACK. An ACK that was left out is sent after a while, unless one with more was forwarded.
 //!
-//! **Breaks:** the ACK clock: the sender sees one ACK where there were k. RTT samples grow by what ACKs wait.
+//! **Breaks:** the ACK clock: the sender receives one ACK where there were k. RTT samples grow by what ACKs wait.
 //!
 //! After [`fail`](Middlebox::fail) it is a plain router.
 
@@ -24,7 +24,7 @@ use longhaul_units::{Duration, Instant, Rate, Size};
 pub struct Settings {
     /// k: one of so many pure ACKs goes on; 1 lets all pass.
     pub every: u32,
-    /// An ACK that was left out waits so long for one that says more.
+    /// An ACK that was left out waits so long for one with more information.
     pub hold: Duration,
     /// Congestion control; without it k stays `every`.
     pub adapt: Option<Adapt>,
@@ -137,7 +137,7 @@ impl<B: Body> AckFilter<B> {
     }
 }
 
-/// True if an ACK says no more than one before it would, but for a larger number.
+/// True if an ACK has no information beyond that of one before it, except a larger number.
 fn only_advances(segment: &Segment, before: &Segment) -> bool {
     segment.flags == Flags::ACK
         && segment.payload_len == 0
@@ -167,7 +167,7 @@ impl<B: Body> Middlebox<B> for AckFilter<B> {
             return Verdict::Taken;
         }
         flow.left_out = 0;
-        // An ACK that was left out is told by this one, if this one has a number at all.
+        // An ACK that was left out is covered by this one, if this one has a number at all.
         if packet.segment.flags.contains(Flags::ACK) && !packet.segment.flags.contains(Flags::RST) {
             self.counts.suppressed_acks += u64::from(flow.held.take().is_some());
         }

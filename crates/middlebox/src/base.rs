@@ -16,7 +16,7 @@ pub struct Base<B> {
     pub(crate) outbox: Outbox<B>,
     /// When to look after which connection, or whatever has timers.
     pub(crate) timers: Timers,
-    /// What has happened and was not asked for yet.
+    /// What has happened and was not polled yet.
     pub(crate) events: VecDeque<Event>,
     /// How full it is.
     pub(crate) levels: Levels,

@@ -85,7 +85,7 @@ pub(crate) struct Copy<B> {
     reported: bool,
     sent_at: Instant,
     /// It was sent more than once, by the sender or from here: no round trip is measured with it (Karn's rule), unless
-    /// timestamps tell the transmissions apart.
+    /// timestamps distinguish the transmissions.
     resent: bool,
     /// The last transmission has a later timestamp than those before it.
     distinct: bool,
@@ -118,7 +118,7 @@ impl<B> Copy<B> {
     fn send_again(&mut self, now: Instant, timestamp: Option<u32>) {
         if let (Some(own), Some(latest)) = (&mut self.segment.options.timestamps, timestamp) {
             let newer = (latest.wrapping_sub(own.value) as i32) > 0;
-            // A transmission of unknown time, or one with the same timestamp, cannot be told apart.
+            // A transmission of unknown time, or one with the same timestamp, cannot be distinguished.
             self.distinct = newer;
             own.value = later(Some(own.value), latest);
         }
@@ -129,11 +129,11 @@ impl<B> Copy<B> {
         u64::from(self.segment.payload_len)
     }
 
-    /// What an ACK that covers it says of its last transmission. `soonest` is the smallest round trip known.
+    /// What an ACK that covers it shows about its last transmission. `soonest` is the smallest round trip known.
     ///
     /// An ACK that comes sooner after a retransmission than `soonest` may be for an earlier transmission (RFC 8985 section 6.2
     /// takes it for that). But a measured round trip bounds the smallest one from above only: one that was measured while
-    /// a queue stood is too large for an ACK that comes when the queue has gone. Only timestamps tell for sure.
+    /// a queue stood is too large for an ACK that comes when the queue has gone. Only timestamps are certain.
     fn arrival(&self, now: Instant, soonest: Duration, echo: Option<u32>) -> Arrival {
         if !self.resent {
             return Arrival::Certain;
@@ -153,7 +153,7 @@ impl<B> Copy<B> {
 enum Arrival {
     /// It has.
     Certain,
-    /// Nothing speaks against it.
+    /// Nothing contradicts it.
     Likely,
     /// Either it has, or an earlier one; the ACK came sooner than any before.
     InDoubt,
@@ -171,7 +171,7 @@ struct Doubt {
     took: Duration,
 }
 
-/// What an ACK says of the copies that it covers, noted one after the other.
+/// What an ACK shows about the copies that it covers, noted one after the other.
 struct Acknowledged {
     /// Some of them may have waited above a hole.
     hole: bool,
@@ -236,14 +236,14 @@ pub(crate) struct Cache<B> {
     /// End of the highest data seen.
     pub highest: u64,
     duplicates: u32,
-    /// While below it, an ACK of new data that does not reach it may tell of more losses (RFC 6582).
+    /// While below it, an ACK of new data that does not reach it may report more losses (RFC 6582).
     recovery_point: u64,
     /// While below it, all that was sent before the last timeout is taken to be lost.
     timeout_point: u64,
     /// When the latest sent of the copies that have arrived was sent. Whatever was sent before is lost, or waits above a hole
     /// (RFC 8985 section 5).
     arrived: Instant,
-    /// The receiver's window in bytes, where the sender may be told of more.
+    /// The receiver's window in bytes, where the sender may be offered more.
     pub window: Option<u64>,
     rtt: RttEstimator,
     deadline: Instant,
@@ -377,7 +377,7 @@ impl<B> Cache<B> {
             self.note_round_trip(rtt);
         } else if seen.any_sent_once || (ack < self.timeout_point && !self.copies.is_empty()) {
             // Data that was not sent again has arrived (RFC 8961 section 4), or part of what was under way at a timeout: the
-            // ACKs of the rest will give a round trip, or tell of losses that must not wait for a timeout that grows and grows.
+            // ACKs of the rest will give a round trip, or report losses that must not wait for a timeout that grows and grows.
             self.rtt.forget_back_off();
         }
         if self.settings.enabled {
@@ -459,7 +459,7 @@ impl<B> Cache<B> {
         }
     }
 
-    /// A duplicate ACK has come. True if the loss that it tells of is repaired from here.
+    /// A duplicate ACK has come. True if the loss that it reports is repaired from here.
     pub fn on_duplicate_ack(&mut self, now: Instant) -> bool {
         if !self.settings.enabled || !self.holds_missing() {
             return false;

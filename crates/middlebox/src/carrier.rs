@@ -5,7 +5,7 @@
 //! Bytes are not copied on their way: what is kept are pieces of the packets that brought them, and what leaves are pieces of those. Only
 //! where a packet that leaves takes bytes of several that came are they put together.
 //!
-//! What is kept of what comes in is what the connection takes, byte for byte: bounded by its window. Of two packets that say different
+//! What is kept of what comes in is what the connection takes, byte for byte: bounded by its window. Of two packets with different
 //! things of the same byte the first counts, as with any receiver that keeps what it has.
 
 use crate::Body;

@@ -24,7 +24,7 @@ pub trait Data: Clone + std::fmt::Debug + PartialEq + Send + 'static {
     }
     /// What is behind the first `header` bytes.
     fn without(self, header: u32) -> Self;
-    /// What the field before the first byte says, if there is one.
+    /// The value of the field before the first byte, if there is one.
     fn field(&self) -> &[u8] {
         &[]
     }

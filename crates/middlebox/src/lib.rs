@@ -1,8 +1,8 @@
 //! What the network does to TCP: performance enhancing proxies (RFC 3135) and their like, as state machines without clock
 //! and sockets (sans-IO). The same object is a node of a simulation and a stage for real packets.
 //!
-//! A [`Middlebox`] sees the packets that pass its node in both directions. The world around it turns addresses into numbers
-//! of connections, hands it packets and the time, and sends what it wants to send.
+//! A [`Middlebox`] receives the packets that pass its node in both directions. The world around it turns addresses into numbers
+//! of connections, hands it packets and the time, and sends the packets that it returns.
 
 pub mod ack_compaction;
 pub mod ack_filter;

@@ -1,5 +1,5 @@
-//! What a middlebox is: something at a node that sees packets in both directions and forwards, drops, holds, changes or
-//! originates them. It knows neither clock nor network (sans-IO).
+//! What a middlebox is: something at a node that receives packets in both directions and forwards, drops, holds, changes or
+//! originates them. It has neither clock nor network (sans-IO).
 
 use crate::base::Base;
 use crate::levels::Levels;
@@ -93,9 +93,9 @@ pub enum Event {
 }
 
 /// A middlebox. After each input its owner takes what [`Middlebox::transmit_into`] gives until it gives nothing, then
-/// asks for the next timeout.
+/// polls the next timeout.
 ///
-/// One that is made new says what it does with a packet, with a timer of its own, and with what it holds when it breaks down;
+/// A new one defines what it does with a packet, with a timer of its own, and with what it holds when it breaks down;
 /// the rest follows from its [`Base`].
 pub trait Middlebox<B: Body>: Send {
     /// What it has in common with all others.
@@ -113,14 +113,14 @@ pub trait Middlebox<B: Body>: Send {
     /// Gives up all that it holds, since it breaks down.
     fn lose_all(&mut self, _now: Instant) {}
 
-    /// True if it wants [`Middlebox::handle_queue`] before each time that it is asked for packets.
+    /// True if it needs [`Middlebox::handle_queue`] before each time that it is polled for packets.
     fn watches_queue(&self) -> bool {
         false
     }
     /// What waits for the link that leads from its first node to its second.
     fn handle_queue(&mut self, _now: Instant, _state: QueueState) {}
 
-    /// Time has come to what [`Middlebox::poll_timeout`] said.
+    /// The time that [`Middlebox::poll_timeout`] returned has come.
     fn handle_timeout(&mut self, now: Instant) {
         while let Some(owner) = self.base_mut().timers.expired(now) {
             self.on_timer(now, owner);
@@ -138,7 +138,7 @@ pub trait Middlebox<B: Body>: Send {
     fn poll_event(&mut self) -> Option<Event> {
         self.base_mut().events.pop_front()
     }
-    /// It breaks down: all that it holds is lost. From then on it does what its documentation says.
+    /// It breaks down: all that it holds is lost. From then on it behaves as documented for its kind.
     fn fail(&mut self, now: Instant) {
         self.lose_all(now);
         self.base_mut().break_down();

@@ -1,6 +1,6 @@
-//! Middleboxes that stand at two nodes. Each [`Node`] is a value of its own, which sees the packets on its side and those that the
+//! Middleboxes that stand at two nodes. Each [`Node`] is a value of its own, which gets the packets on its side and those that the
 //! other has sent it; nothing else crosses between them. [`TwoNodes`] puts both into one simulation or one emulation and adds up what
-//! only an observer of both can tell: what was acknowledged to one host and has not reached the other.
+//! only an observer of both can count: what was acknowledged to one host and has not reached the other.
 
 use crate::levels::Levels;
 use crate::split::hosts::{self, Undelivered};
@@ -19,7 +19,7 @@ pub trait Node<B: Body>: Middlebox<B> {
     fn account(&self, _connection: u32) -> Option<Account> {
         None
     }
-    /// What an observer of both nodes is to know, one by one.
+    /// Events for an observer of both nodes, one by one.
     fn poll_note(&mut self) -> Option<Note> {
         None
     }
@@ -142,7 +142,7 @@ impl Directory for ByNumber {
     }
 }
 
-/// What only an observer of both nodes can tell.
+/// What only an observer of both nodes can count.
 #[derive(Debug, Default)]
 struct Ledger {
     undelivered: Undelivered,

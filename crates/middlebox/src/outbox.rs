@@ -1,4 +1,4 @@
-//! Packets that a middlebox wants to send, until they are asked for.
+//! Packets that a middlebox is about to send, until they are polled.
 
 use crate::{Body, Departure, Direction};
 use longhaul_segment::{Ecn, Segment};

@@ -1,11 +1,11 @@
 //! Snoop: "Improving TCP/IP Performance over Wireless Networks" (Balakrishnan, Seshan, Amir, Katz 1995). An agent in front of a
 //! lossy last hop keeps copies of the data that goes there, sends again from here what is lost there, and keeps the
-//! duplicate ACKs that tell of it from the sender, which would take them for congestion.
+//! the duplicate ACKs that report it from the sender, which would take them for congestion.
 //!
-//! **Keeps:** everything. ACKs are the receiver's own and are passed on unchanged, but for SACK blocks that tell of a hole
+//! **Keeps:** everything. ACKs are the receiver's own and are passed on unchanged, but for SACK blocks that report a hole
 //! which is being filled from here. If the agent breaks down, the ends go on as if it had never been there.
 //!
-//! **Breaks:** nothing that TCP promises. The sender sees losses of the last hop late or not at all, so that its congestion
+//! **Breaks:** nothing that TCP promises. Losses of the last hop reach the sender late or not at all, so that its congestion
 //! control does not answer to them: that is the purpose.
 //!
 //! After [`fail`](Middlebox::fail) it is a plain router.
@@ -33,7 +33,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The paper's: the first duplicate ACK tells of a loss, since a last hop does not reorder.
+    /// The paper's: the first duplicate ACK reports a loss, since a last hop does not reorder.
     pub fn recovery() -> LocalRecovery {
         LocalRecovery { duplicate_threshold: 1, ..LocalRecovery::default() }
     }

@@ -1,5 +1,5 @@
 //! A throttle for a client: a token bucket over all packets that go its way, and a queue of its own for those that come too early
-//! (RFC 2698's and RFC 3290's token bucket; the asymmetric satellite thesis, sections 8.2 and 9.2, wants one for each client).
+//! (RFC 2698's and RFC 3290's token bucket; the asymmetric satellite thesis, sections 8.2 and 9.2, has one for each client).
 //!
 //! A bucket holds at most `burst` bytes and fills at `rate`; a packet leaves when its IP length is there, and takes it. What comes
 //! while others wait, waits behind them. Packets the other way pass.

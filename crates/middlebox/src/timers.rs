@@ -14,7 +14,7 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// `owner` wants to be woken at `due` or before.
+    /// Sets a timer: `owner` is woken at `due` or before.
     #[inline]
     pub fn set(&mut self, owner: usize, due: Option<Instant>) {
         let Some(due) = due else { return };
@@ -58,7 +58,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Each owner is woken no later than it asked for, and everything set is woken.
+        /// Each owner is woken no later than its timer was set for, and everything set is woken.
         #[test]
         fn nobody_oversleeps(steps in proptest::collection::vec((0usize..5, 0u64..40), 1..200)) {
             let mut timers = Timers::default();

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, said so that a person can mend it: file, line, the line itself, what is right.
+//! What is wrong with a scenario, with all that is needed to correct it: file, line, the line itself, what is right.
 
 use std::fmt;
 

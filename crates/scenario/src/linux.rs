@@ -1,5 +1,5 @@
 //! `variant = "linux"`: what Linux 6.18 does by default, as far as RFCs describe it or the options here do it. It only sets the
-//! defaults of other keys; docs/differences.md says what is left.
+//! defaults of other keys; docs/differences.md lists what is left.
 
 use crate::{
     AutotuningSpec, BufferSpec, DelayedAck, RateReduction, RtoSpec, Scenario, SpuriousDetectionSpec, TcpSpec,
@@ -69,7 +69,7 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
     }
 }
 
-/// True if a flow asks for it.
+/// True if a flow has the variant.
 pub(crate) fn is_wanted(scenario: &Scenario) -> bool {
     scenario.flow.iter().any(|flow| flow.tcp.variant == Variant::Linux)
 }

@@ -228,7 +228,7 @@ fn in_plain_words(message: &str) -> String {
     format!("{found}, expected {plain}")
 }
 
-/// What is wrong inside a `[[middlebox]]`. Tables that are told apart by their `kind` lose the places of what is in them when
+/// What is wrong inside a `[[middlebox]]`. Tables that are distinguished by their `kind` lose the places of what is in them when
 /// they are read as one of several; read as what they are, they do not.
 fn error_in_middlebox(text: &str) -> Option<toml::de::Error> {
     let mut document = DeTable::parse(text).ok()?.into_inner();

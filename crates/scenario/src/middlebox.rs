@@ -378,7 +378,7 @@ impl SplitSpec {
 
 /// Settings of a proxy's connection to a host of a flow with these settings.
 fn host_tcp(changes: &TcpChanges, flow: &TcpSpec, receive_buffer: BufferSpec) -> TcpSpec {
-    // A proxy has no more to say at once than what has come: waiting for more would add a round trip to it.
+    // A proxy sends at once what has arrived: waiting for more would add a round trip.
     let own = TcpSpec {
         receive_buffer,
         receive_autotuning: None,

@@ -368,7 +368,7 @@ impl Network {
         dumbbell.chain(scenario.link.iter().map(|link| link.name.clone())).collect()
     }
 
-    /// Where a flow starts and ends: as it says, else at the routers of the dumbbell.
+    /// Where a flow starts and ends: at its own nodes if given, else at the routers of the dumbbell.
     pub(crate) fn ends_of(scenario: &Scenario, flow: &FlowSpec) -> [Option<String>; 2] {
         let default = |name: &str| scenario.dumbbell.as_ref().map(|_| name.to_string());
         [

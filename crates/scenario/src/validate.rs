@@ -1,4 +1,4 @@
-//! What the types cannot say: values that make no sense, names that do not resolve, networks that do not connect.
+//! Checks beyond the types: values that make no sense, names that do not resolve, networks that do not connect.
 
 use crate::error::nearest;
 use crate::{
@@ -424,7 +424,7 @@ impl Checker {
                 self.problem(&["stop"], format!("a flow would stop before it starts (up to {latest})"));
             }
             if flow.duration.is_some() {
-                self.problem(&["duration"], "`stop` is given too; one of them says when the flow stops");
+                self.problem(&["duration"], "`stop` is given too; give only one of the two");
             }
         }
         if flow.duration.is_some_and(Duration::is_zero) {

@@ -17,7 +17,7 @@ pub(crate) struct Seen {
     pub ack: u64,
     /// Bytes that it newly acknowledges, without a FIN.
     pub advanced: u64,
-    /// A pure ACK, with no loss of data before it or after: what it acknowledges tells how many ACKs there were.
+    /// A pure ACK, with no loss of data before it or after: the number of ACKs sent follows from what it acknowledges.
     pub regular: bool,
     /// A pure ACK that arrived with congestion experienced (RFC 3168).
     pub marked: bool,
@@ -46,7 +46,7 @@ struct Missing {
 
 #[derive(Clone, Debug)]
 pub(crate) struct AckCongestion {
-    /// R that the peer uses, as far as its ACKs tell.
+    /// R of the peer, as far as its ACKs show.
     ratio: u32,
     change: Option<Change>,
     missing: Option<Missing>,

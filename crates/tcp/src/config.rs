@@ -137,8 +137,8 @@ pub struct Config {
     pub ack_every: u32,
     /// Longest delay of an ACK, at most 500 ms by RFC 9293; `None` acknowledges every segment at once.
     pub delayed_ack: Option<Duration>,
-    /// Offer ACK congestion control (RFC 5690): where both ends do, the sender of data tells the other how many segments it is to
-    /// acknowledge with one ACK, `ack_every` does not count, and more than two are paced. Needs `delayed_ack`.
+    /// Offer ACK congestion control (RFC 5690): where both ends do, the sender of data sets how many segments the other
+    /// acknowledges with one ACK, `ack_every` does not count, and more than two are paced. Needs `delayed_ack`.
     pub ack_congestion_control: bool,
     /// So many segments are acknowledged at once when data begin to arrive, so that the sender's slow start is not slowed.
     pub quick_acks: u32,

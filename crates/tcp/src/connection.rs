@@ -34,7 +34,7 @@ pub struct Connection {
     ecn: bool,
     /// As receiver: congestion was experienced, echo it until CWR comes.
     ecn_echo: bool,
-    all_acked_told: bool,
+    all_acked_reported: bool,
     /// This end has sent the first SYN, or both ends have at once.
     active: bool,
     /// A SYN or SYN-ACK is to be sent.
@@ -104,7 +104,7 @@ impl Connection {
             ecn: false,
             ecn_echo: false,
             active: state == State::SynSent,
-            all_acked_told: true,
+            all_acked_reported: true,
             window_seq: 0,
             window_ack: 0,
             stats: Stats::default(),
@@ -382,8 +382,8 @@ impl Connection {
     }
 
     fn on_nothing_in_flight(&mut self, now: Instant) {
-        if !self.all_acked_told && self.sender.all_acked() {
-            self.all_acked_told = true;
+        if !self.all_acked_reported && self.sender.all_acked() {
+            self.all_acked_reported = true;
             self.events.push(Event::AllAcked);
         }
         if self.sender.fin_acked() {
@@ -399,7 +399,7 @@ impl Connection {
     #[inline]
     fn on_payload(&mut self, now: Instant, segment: &Segment, ecn: Ecn, seq: u64, end: u64, fin: bool) {
         if self.ecn {
-            // RFC 3168 section 6.1.3: echo until the sender says that it has reduced its window.
+            // RFC 3168 section 6.1.3: echo until the sender reports (CWR) that it has reduced its window.
             if segment.flags.contains(Flags::CWR) {
                 self.ecn_echo = false;
             }
@@ -526,7 +526,7 @@ impl Connection {
     pub fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
         self.sender.allow_burst();
-        self.all_acked_told = self.sender.all_acked();
+        self.all_acked_reported = self.sender.all_acked();
     }
     /// The same; with `more`, the application is about to write on, and what does not fill a segment waits for it, for an ACK, or
     /// for the retransmission timeout where nothing is in flight (Linux: `MSG_MORE`).
@@ -560,7 +560,7 @@ impl Connection {
     pub fn write_unlimited(&mut self) {
         self.sender.write_unlimited();
         self.sender.allow_burst();
-        self.all_acked_told = false;
+        self.all_acked_reported = false;
     }
     /// What was sent so far is all there is: ends an unlimited source, or throws away what was not sent yet.
     pub fn stop_writing(&mut self) {
@@ -573,7 +573,7 @@ impl Connection {
         }
         self.sender.close();
         self.sender.allow_burst();
-        self.all_acked_told = self.sender.all_acked();
+        self.all_acked_reported = self.sender.all_acked();
     }
     /// Closes for reading too: data that have not been read, or that arrive from now on, are lost, and a RST is sent for it
     /// (RFC 9293 section 3.6.1, SHLD-3), as when a socket is closed.

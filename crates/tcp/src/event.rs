@@ -1,4 +1,4 @@
-//! What a connection tells its owner, all of it rare: see `Connection::poll_event`.
+//! Events that a connection reports to its owner, all of them rare: see `Connection::poll_event`.
 
 use longhaul_segment::{Ecn, Segment};
 use longhaul_units::Rate;
@@ -87,7 +87,7 @@ impl Ports {
     }
 }
 
-/// Events wait here until the owner asks. Notices of congestion are dropped when nobody does.
+/// Events wait here until the owner polls. Notices of congestion are dropped if it does not.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
     queue: std::collections::VecDeque<Event>,

@@ -4,7 +4,7 @@
 use crate::Config;
 use longhaul_segment::{Options, Segment, Timestamps};
 
-/// MSS of a peer that does not tell (RFC 9293 section 3.7.1).
+/// MSS of a peer whose SYN has no MSS option (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
 /// The timestamps option with its padding.
 pub(crate) const TIMESTAMPS_LEN: u32 = 12;
@@ -39,7 +39,7 @@ impl Offer {
             ack_congestion_control: syn.options.ack_congestion_control_permitted,
         }
     }
-    /// That of a peer of our configuration, whatever its SYN says, but for the clock.
+    /// Assumes a peer of our configuration; of its SYN only the timestamp counts.
     pub fn assumed(config: &Config, syn: &Segment) -> Self {
         let timestamps = syn.options.timestamps.map(|timestamps| timestamps.value);
         Offer { timestamps, ..Offer::of_config(config) }

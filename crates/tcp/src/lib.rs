@@ -1,4 +1,4 @@
-//! A TCP connection as a state machine that knows neither clock nor network (sans-IO).
+//! A TCP connection as a state machine without clock and network (sans-IO).
 //!
 //! The owner calls [`Connection::handle_segment`] for what arrives and [`Connection::handle_timeout`] when
 //! [`Connection::poll_timeout`] is due, and after each of them (and after `write`, `read`, `close`) sends what

@@ -1,11 +1,11 @@
 //! A start by probes (packet pair): the connection request is several SYNs back to back, each of which the peer answers at
-//! once, as any TCP does. What the gaps between the answers mean is for congestion control to say.
+//! once, as any TCP does. Congestion control interprets the gaps between the answers.
 
 use longhaul_cc::{Probe, ProbeSide, Probed};
 use longhaul_segment::Segment;
 use longhaul_units::{Duration, Instant};
 
-/// Probes under way, at the end that sends them; at the other what it knows of them.
+/// Probes under way, at the end that sends them; at the other end, what has arrived of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Probing {
     probe: Probe,
@@ -13,8 +13,8 @@ pub(crate) struct Probing {
     unsent: u32,
     /// All probes that have left, the last attempt last.
     attempts: Vec<Attempt>,
-    /// Echoes tell by their timestamps which probes they answer.
-    told: bool,
+    /// The timestamps of echoes identify the probes that they answer.
+    identified: bool,
     /// The window that the last echo offered.
     pub window: u64,
 }
@@ -34,28 +34,28 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn echo(&mut self, now: Instant, told: Option<u32>, tick: Duration) {
+    fn echo(&mut self, now: Instant, stamp: Option<u32>, tick: Duration) {
         self.rtt.get_or_insert(now.since(self.sent_at));
-        if let Some((before, told_before)) = self.last.replace((now, told)) {
-            let ticks = told.zip(told_before).map(|(new, old)| new.wrapping_sub(old));
-            let heard = now.since(before);
-            self.gaps.push(ticks.map_or(heard, |ticks| gap_at_receiver(heard, ticks, tick)));
+        if let Some((before, stamp_before)) = self.last.replace((now, stamp)) {
+            let ticks = stamp.zip(stamp_before).map(|(new, old)| new.wrapping_sub(old));
+            let gap = now.since(before);
+            self.gaps.push(ticks.map_or(gap, |ticks| gap_at_receiver(gap, ticks, tick)));
         }
     }
 }
 
 /// Between two arrivals that the receiver's clock puts so many ticks apart lies a tick more or less. Where the gap between the
 /// echoes is possible it is the better measure; where it is not, the way back has changed it.
-fn gap_at_receiver(heard: Duration, ticks: u32, tick: Duration) -> Duration {
+fn gap_at_receiver(gap: Duration, ticks: u32, tick: Duration) -> Duration {
     let of = |ticks: u32| tick.saturating_mul(u64::from(ticks));
     let possible = of(ticks.saturating_sub(1))..=of(ticks.saturating_add(1));
-    if possible.contains(&heard) { heard } else { of(ticks.max(1)) }
+    if possible.contains(&gap) { gap } else { of(ticks.max(1)) }
 }
 
 impl Probing {
     pub fn new(probe: Probe) -> Self {
         let probe = Probe { count: probe.count.max(1), ..probe };
-        Probing { unsent: probe.count, probe, attempts: vec![], told: false, window: 0 }
+        Probing { unsent: probe.count, probe, attempts: vec![], identified: false, window: 0 }
     }
 
     /// A probe leaves now, with this timestamp if it has one. Returns when its echo is overdue: no later than after `longest`,
@@ -91,32 +91,32 @@ impl Probing {
     pub fn echo(&mut self, now: Instant, segment: &Segment, tick: Duration) -> bool {
         self.window = u64::from(segment.window);
         let timestamps = segment.options.timestamps;
-        let told = timestamps.map(|timestamps| timestamps.value);
-        let told = told.filter(|_| self.probe.side == ProbeSide::Receiver);
+        let stamp = timestamps.map(|timestamps| timestamps.value);
+        let stamp = stamp.filter(|_| self.probe.side == ProbeSide::Receiver);
         let enough = self.probe.count as usize;
         let Some(attempt) = self.attempt_of(timestamps.map(|timestamps| timestamps.echo)) else {
             return false;
         };
-        attempt.echo(now, told, tick);
+        attempt.echo(now, stamp, tick);
         attempt.gaps.len() + 1 >= enough
     }
     /// Which attempt an echo answers: the last that is no younger than the timestamp that it returns. Without timestamps the
-    /// last of all, and a late echo cannot be told from those of the probes that were sent since.
+    /// last of all, and a late echo cannot be distinguished from those of the probes that were sent since.
     fn attempt_of(&mut self, echoed: Option<u32>) -> Option<&mut Attempt> {
         let is_no_younger = |attempt: &Attempt| {
             attempt.stamp.zip(echoed).is_some_and(|(stamp, echo)| (echo.wrapping_sub(stamp) as i32) >= 0)
         };
         let found = self.attempts.iter().rposition(is_no_younger);
-        self.told = found.is_some();
+        self.identified = found.is_some();
         let last = self.failed();
         self.attempts.get_mut(found.unwrap_or(last))
     }
-    /// The attempt that has told most, of equals the last.
+    /// The attempt with the most gaps, of equals the last.
     fn best(&self) -> Option<&Attempt> {
         self.attempts.iter().filter(|attempt| attempt.last.is_some()).max_by_key(|attempt| attempt.gaps.len())
     }
     /// Some echo has come.
-    pub fn heard(&self) -> bool {
+    pub fn answered(&self) -> bool {
         self.best().is_some()
     }
     /// Echoes are missing of a train, but there are gaps to go by, and the mode is not strict.
@@ -144,9 +144,9 @@ impl Probing {
 
     /// The round trip of the first probe, if it is known which probe was answered (Karn's rule).
     pub fn rtt_sample(&self) -> Option<Duration> {
-        self.best().filter(|_| self.told || self.failed() == 0)?.rtt
+        self.best().filter(|_| self.identified || self.failed() == 0)?.rtt
     }
-    /// What there is to tell.
+    /// The measurements, for congestion control.
     pub fn report(&self, now: Instant) -> Probed<'_> {
         let best = self.best();
         Probed {

@@ -1,5 +1,5 @@
 //! Loss detection by time, and the probe for losses at the tail: RACK-TLP (RFC 8985), whose sections are named below.
-//! What is asked of the scoreboard and done about it is in `sender/rack_tlp.rs`.
+//! The calls of the scoreboard, and the reactions, are in `sender/rack_tlp.rs`.
 
 use crate::transmissions::Run;
 use longhaul_units::{Duration, Instant};
@@ -15,7 +15,7 @@ pub(crate) struct Transmission {
     pub end: u64,
 }
 
-/// What the reordering window hangs on.
+/// What the reordering window depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances {
     pub in_recovery: bool,
@@ -42,7 +42,7 @@ const REO_WND_PERSIST: u32 = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
     /// The most recently sent segment that was delivered: the order of its transmission, and RACK.end_seq. RACK.xmit_ts alone
-    /// would not tell a retransmission from new data that left in the same nanosecond.
+    /// would not distinguish a retransmission from new data that left in the same nanosecond.
     newest: (u64, u64),
     /// RACK.rtt.
     rtt: Duration,
@@ -167,7 +167,7 @@ impl Rack {
         (min_rtt / 4).saturating_mul(u64::from(self.reo_wnd_mult)).min(srtt)
     }
 
-    /// The earliest transmission that has not been judged yet.
+    /// The earliest transmission that has not been evaluated yet.
     pub fn earliest(&self) -> Option<Transmission> {
         self.order.front().copied()
     }
@@ -287,7 +287,7 @@ mod tests {
         rack.begin_ack(at(102), ms(100), None);
         rack.delivered(5001, 6001, &run(0, 6001, false));
         assert_eq!(rack.reordering_extent, 6000);
-        // A retransmission tells nothing of the path's order.
+        // A retransmission is no evidence of the path's order.
         rack.begin_ack(at(200), ms(100), None);
         rack.delivered(1001, 2001, &run(100, 2001, true));
         assert_eq!(rack.reordering_extent, 6000);

@@ -174,7 +174,7 @@ impl Receiver {
         }
     }
 
-    /// True if the receive buffer is autotuned, which wants to know the round trip.
+    /// True if the receive buffer is autotuned, which needs the round trip.
     #[inline]
     pub fn wants_round_trip(&self) -> bool {
         self.right_sizing.is_some()

@@ -1,5 +1,5 @@
-//! What the sender knows about the data in flight (RFC 6675 section 4), as sums over SACKed intervals.
-//! Since IsLost() is monotone, one offset, `lost_edge`, tells the lost from the rest; an ACK costs O(log holes).
+//! The state of the data in flight (RFC 6675 section 4), as sums over SACKed intervals.
+//! Since IsLost() is monotone, one offset, `lost_edge`, separates the lost from the rest; an ACK costs O(log holes).
 
 use crate::intervals::IntervalSet;
 use longhaul_segment::SackBlocks;
@@ -24,7 +24,7 @@ pub(crate) struct Scoreboard {
     /// Where losses are found by time, any data may be lost, a retransmission too: what is, and has not been sent again.
     awaiting: IntervalSet,
     awaiting_total: u64,
-    /// What has been marked lost since it was last asked for, if anyone asks.
+    /// What has been marked lost since the last `take_journal`, once `keep_journal` was called.
     journal: Option<Vec<(u64, u64)>>,
 }
 
@@ -156,7 +156,7 @@ impl Scoreboard {
             }
         }
     }
-    /// From now on `take_journal` tells what was marked lost.
+    /// From now on `take_journal` returns what was marked lost.
     pub fn keep_journal(&mut self) {
         self.journal = Some(vec![]);
     }

@@ -75,7 +75,7 @@ pub(crate) struct Chunk {
     rescue: bool,
 }
 
-/// What an arriving ACK says, mapped onto 64-bit stream offsets.
+/// The fields of an arriving ACK, mapped onto 64-bit stream offsets.
 pub(crate) struct Acknowledgment<'a> {
     pub now: Instant,
     pub ack: u64,
@@ -122,7 +122,7 @@ pub(crate) struct Sender {
     probe_outstanding: bool,
     /// The persist timer overrides silly window avoidance.
     send_small: bool,
-    /// The next retransmission goes out whatever the window says.
+    /// The next retransmission is sent even if the window is full.
     retransmit_now: bool,
     in_slow_start: bool,
     /// `prr` is there, and bounds cwnd.
@@ -172,7 +172,7 @@ pub(crate) struct Sender {
     /// Where one segment at a time is timed: its first byte.
     timed: u64,
     delivered: u64,
-    /// SACKed bytes that cc has not been told of.
+    /// SACKed bytes not yet reported to cc.
     sacked_unreported: u64,
     /// End of the highest retransmission ever: no round trip is measured below (Karn's rule).
     retransmitted_below: u64,
@@ -195,7 +195,7 @@ pub(crate) struct Sender {
     board: Scoreboard,
 
     // What losses and timers touch.
-    /// Without SACK: bytes that duplicate ACKs say have left the network (RFC 6582's window inflation).
+    /// Without SACK: bytes that have left the network, by the count of duplicate ACKs (RFC 6582's window inflation).
     inflation: i64,
     /// End of the data in flight when recovery began (RecoveryPoint; RFC 6582's `recover`).
     recovery_point: u64,
@@ -390,11 +390,11 @@ impl Sender {
         }
         self.cc.on_mss(self.mss);
     }
-    /// Congestion control hears of the probes. False: it cannot begin.
+    /// Passes the probes to congestion control. False: it cannot begin.
     pub fn probed(&mut self, probed: &Probed<'_>) -> bool {
         self.cc.on_probed(probed)
     }
-    /// Congestion control hears of the handshake.
+    /// Passes the round trip of the handshake to congestion control.
     pub fn after_handshake(&mut self, now: Instant, rtt: Option<Duration>) {
         self.cc.on_established(now, rtt);
         self.refresh();

@@ -3,7 +3,7 @@
 use longhaul_units::{Duration, counters};
 
 counters! {
-    /// What a connection has done so far. Bytes are payload bytes unless said otherwise.
+    /// What a connection has done so far. Bytes are payload bytes unless stated otherwise.
     #[repr(C)] // what every segment touches comes first
     pub struct Stats {
         /// Segments received, of any kind.

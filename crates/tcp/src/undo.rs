@@ -1,4 +1,4 @@
-//! Was the last reduction of the window for nothing? Three ways to tell: the timestamp of the original transmission comes
+//! Detects that the last reduction of the window was spurious, in three ways: the timestamp of the original transmission comes
 //! back (Eifel, RFC 3522), new data are acknowledged although only one segment was sent again (F-RTO, RFC 5682), or the
 //! receiver reports all retransmissions as duplicates (D-SACK, RFC 3708).
 
@@ -49,7 +49,7 @@ pub(crate) struct Episode {
     pub forward: ForwardRto,
 }
 
-/// What an ACK says about it.
+/// The evidence in one ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
     pub now: Instant,
@@ -131,8 +131,8 @@ impl Undo {
         older && evidence.duplicate.is_none() && (self.dsack_seen || !evidence.acknowledges_all)
     }
 
-    /// RFC 3708 section 2: each retransmission has been reported as received twice. Where the network makes copies, a report says
-    /// nothing of a retransmission (Linux leaves it out too: `tcp_dsack_seen`), and that of a copy is none of one.
+    /// RFC 3708 section 2: each retransmission has been reported as received twice. Where the network duplicates packets, a report
+    /// is no evidence about a retransmission (Linux ignores it too: `tcp_dsack_seen`).
     fn all_were_duplicates(&mut self, evidence: &Evidence) -> bool {
         let Some((start, end)) = evidence.duplicate.filter(|_| self.ways.dsack) else { return false };
         let Some(episode) = &mut self.episode else { return false };

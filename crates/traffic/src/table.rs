@@ -28,7 +28,9 @@ impl Columns {
         let known = || names.clone().collect::<Vec<_>>().join(", ");
         let (time, times) = match (find("gap_s"), find("time_s")) {
             (Some(_), Some(_)) => {
-                return Err(TraceError::whole("there are both `gap_s` and `time_s`; one of them says when"));
+                return Err(TraceError::whole(
+                    "there are both `gap_s` and `time_s`; give only one of the two",
+                ));
             }
             (Some(gap), None) => (gap, Times::Gaps),
             (None, Some(time)) => (time, Times::Moments),

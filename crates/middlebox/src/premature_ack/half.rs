@@ -25,8 +25,8 @@ struct Destination {
     timestamp: Option<u32>,
     /// It echoes congestion (RFC 3168).
     ecn_echo: bool,
-    /// Last window field that the source has been told.
-    told: u16,
+    /// Last window field sent to the source.
+    offered: u16,
     /// End of what the source may send.
     edge: u64,
 }
@@ -45,7 +45,7 @@ pub(super) struct Half<B> {
     pub cache: Cache<B>,
     /// Packets that were forwarded without a copy, and are not acknowledged.
     through: VecDeque<(u64, u64)>,
-    /// The source has been told that all below has arrived.
+    /// All below was acknowledged to the source.
     promised: u64,
     /// Copies at the beginning of the buffer for which an ACK was sent from here.
     acknowledged: usize,
@@ -76,11 +76,11 @@ impl<B: Body> Half<B> {
         self.cache.begin(start);
         self.promised = start;
     }
-    /// What the handshake said of the destination: its window field and the scale of its later windows.
+    /// What the handshake set for the destination: its window field and the scale of its later windows.
     pub fn set_window(&mut self, field: u16, shift: u8) {
         self.destination.shift = shift;
         self.destination.window = Some(field);
-        self.destination.told = field;
+        self.destination.offered = field;
     }
     /// Payload that was acknowledged from here and not by the destination.
     pub fn undelivered(&self) -> u64 {
@@ -107,7 +107,7 @@ impl<B: Body> Half<B> {
         let next = position(segment.ack, self.destination.next);
         self.destination.next = self.destination.next.max(Some(next));
         if self.cache.acked.is_some() && end <= self.promised {
-            // The source has not heard of the ACK.
+            // The ACK has not reached the source.
             if let Some(ack) = self.ack_for(segment, settings) {
                 send(self.direction.opposite(), ack, Ecn::NotEct, B::default());
             }
@@ -176,7 +176,7 @@ impl<B: Body> Half<B> {
 
     /// The source may send a window beyond `ack`.
     fn permit(&mut self, now: Instant, ack: u64) {
-        let edge = ack + (u64::from(self.destination.told) << self.destination.shift);
+        let edge = ack + (u64::from(self.destination.offered) << self.destination.shift);
         if self.destination.edge > 0 {
             self.control.on_permission(now, self.destination.edge);
         }
@@ -204,7 +204,7 @@ impl<B: Body> Half<B> {
     fn ack_for(&mut self, data: &Segment, settings: &Settings) -> Option<Segment> {
         let destination = &mut self.destination;
         let window = settings.window_field(destination.window?, destination.shift);
-        destination.told = window;
+        destination.offered = window;
         let timestamps = data
             .options
             .timestamps
@@ -249,10 +249,10 @@ impl<B: Body> Half<B> {
         }
         self.resend(now, counts, send);
         if pure && self.cache.holds_missing() && settings.recovery.enabled {
-            // The hole is being filled from here: the source need not hear of it.
+            // The hole is being filled from here: the source need not receive the ACK.
             segment.options.sack = Default::default();
         }
-        let reopened = segment.window > self.destination.told && self.promised > ack && pure;
+        let reopened = segment.window > self.destination.offered && self.promised > ack && pure;
         let verdict = if news || !pure {
             Verdict::Forward
         } else if reopened {
@@ -265,7 +265,7 @@ impl<B: Body> Half<B> {
         };
         if verdict == Verdict::Forward {
             segment.window = settings.window_field(segment.window, self.destination.shift);
-            self.destination.told = segment.window;
+            self.destination.offered = segment.window;
             self.permit(now, ack.max(self.promised));
         }
         // B-5: premature ACKs for the packets that have come below w.
@@ -286,7 +286,7 @@ impl<B: Body> Half<B> {
         destination.window.replace(segment.window)
     }
 
-    /// The destination acknowledges more than before. True if the source must hear of it.
+    /// The destination acknowledges more than before. True if the ACK must reach the source.
     fn on_new_ack(&mut self, now: Instant, ack: u64, echo: Option<u32>, settings: &Settings) -> bool {
         let first = self.cache.acked.is_none();
         let mut news = ack > self.promised;
@@ -322,7 +322,7 @@ impl<B: Body> Half<B> {
         }
     }
 
-    /// An ACK that acknowledges nothing new. True if the source must hear of it.
+    /// An ACK that acknowledges nothing new. True if it must reach the source.
     fn on_same_ack(
         &mut self,
         now: Instant,

@@ -5,9 +5,9 @@
 //! **Keeps:** addresses, ports, sequence numbers and ordering end to end; the destination gets every byte once, since what
 //! was acknowledged here is sent again from here until the destination has it; FIN and RST are the ends' own.
 //!
-//! **Breaks:** an ACK no longer says that data has arrived. What was acknowledged here and not delivered is lost if the PEP
+//! **Breaks:** an ACK no longer means that data have arrived. What was acknowledged here and not delivered is lost if the PEP
 //! breaks down, if the destination resets the connection, or if it can no longer be reached (counted as
-//! `lost_acknowledged_bytes`). The source no longer sees losses beyond the PEP, so its congestion control does not answer
+//! `lost_acknowledged_bytes`). Losses beyond the PEP no longer reach the source, so its congestion control does not answer
 //! to congestion on D-Net. With a window of its own ([`Settings::window`]) the PEP may let the source send more than the
 //! destination has room for; what the destination then refuses is sent again from here.
 //!
@@ -15,7 +15,7 @@
 //!
 //! Beside the paper's steps, which are for data in order without loss:
 //! * A premature ACK never covers a packet that has not been seen here, was not copied, or carries a FIN ([`Guard::Strict`]).
-//! * A packet that was acknowledged already is not forwarded again: the source is told once more.
+//! * A packet that was acknowledged already is not forwarded again: the PEP repeats its ACK to the source.
 //! * Losses on D-Net are repaired from here on three duplicate ACKs, on SACK, on partial ACKs, and on a timeout; duplicate
 //!   ACKs for what is repaired here do not reach the source, nor do their SACK blocks.
 //! * A window that opens again is passed on although its ACK acknowledges nothing new.
@@ -65,7 +65,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The window field that the source is to see where the destination's says `field`.
+    /// The window field sent to the source for the destination's `field`.
     fn window_field(&self, field: u16, shift: u8) -> u16 {
         let own = self.window.map_or(0, |bytes| (bytes >> shift).min(u64::from(u16::MAX)) as u16);
         field.max(own)
@@ -95,7 +95,7 @@ pub struct PrematureAck<B> {
 /// Both directions of a connection; each is listed under the way of its data.
 struct Connection<B> {
     halves: [Half<B>; 2],
-    /// What each direction's sender said in its SYN.
+    /// The SYN of each direction's sender.
     offers: [Option<Offer>; 2],
 }
 
@@ -123,14 +123,14 @@ impl<B: Body> Connection<B> {
         [sum(&|half| half.cache.len() as u64), sum(&|half| half.cache.payload()), self.undelivered()]
     }
     /// True if this SYN, or one of the same number, was here before.
-    fn knows(&self, direction: Direction, syn: &Segment) -> bool {
+    fn is_repeated(&self, direction: Direction, syn: &Segment) -> bool {
         self.offers[direction as usize].is_some_and(|offer| offer.isn == syn.seq)
     }
 
     fn on_syn(&mut self, direction: Direction, segment: &mut Segment, settings: &Settings) {
         // The window of a SYN is not scaled (RFC 7323 section 2.2).
         segment.window = settings.window_field(segment.window, 0);
-        if self.knows(direction, segment) {
+        if self.is_repeated(direction, segment) {
             return;
         }
         self.halves[direction as usize].begin(position(segment.seq, None) + 1);
@@ -146,7 +146,7 @@ impl<B: Body> Connection<B> {
 }
 
 impl<B: Body> PrematureAck<B> {
-    /// A PEP. `established` tells of connections whose handshake is not seen.
+    /// A PEP. `established` describes connections whose handshake is not seen.
     pub fn new(settings: Settings, established: Established) -> Self {
         PrematureAck {
             settings,
@@ -222,7 +222,7 @@ impl<B: Body> Middlebox<B> for PrematureAck<B> {
         if flags.contains(Flags::SYN) {
             let settings = self.settings;
             if !flags.contains(Flags::ACK)
-                && !self.connection(packet.connection).knows(packet.direction, packet.segment)
+                && !self.connection(packet.connection).is_repeated(packet.direction, packet.segment)
             {
                 self.forget(now, packet.connection);
             }

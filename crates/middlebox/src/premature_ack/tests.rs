@@ -225,7 +225,7 @@ fn sack_shows_every_hole() {
     bench.ack(10);
     let (outcome, _) = bench.ack_with(10, &[(14, 16), (12, 12)]);
     assert_eq!(outcome, Did { resent: vec![11, 13], ..did(false, &[]) });
-    // An ACK that the source must see does not tell it of a hole that is filled from here.
+    // An ACK that the source must receive reports no hole that is filled from here.
     let (outcome, segment) = bench.ack_with(17, &[(19, 20)]);
     assert!(outcome.forwarded, "15 to 17 were only stored");
     assert!(segment.options.sack.is_empty());

@@ -22,7 +22,7 @@ pub enum Watermark {
     Automatic,
 }
 
-/// Round trips of D-Net that are so much longer than the shortest, as a share of it, tell of a queue.
+/// Round trips of D-Net that are so much longer than the shortest, as a share of it, indicate a queue.
 const QUEUE_SHOWS: f64 = 1.0 / 16.0;
 /// Loops for which an overflow is remembered.
 const MEMORY: u32 = 100;
@@ -68,7 +68,7 @@ impl WatermarkControl {
         self.watermark
     }
 
-    /// The first data packet tells how many packets the source's window is. True if W was set.
+    /// The first data packet's size gives how many packets the source's window is. True if W was set.
     pub fn begin(&mut self, window_bytes: u64, payload_len: u32) -> bool {
         let Some(automatic) = self.automatic.as_deref_mut().filter(|automatic| !automatic.begun) else {
             return false;

@@ -117,7 +117,7 @@ impl Connection {
 
     /// The round trip of the SYN, or of the SYN-ACK of a passive open, if it is known which segment `answer` answers (Karn's rule:
     /// RFC 6298 section 3). In a simultaneous open this end's SYN goes out again within its SYN-ACK: only the peer's SYN-ACK
-    /// tells that it is the SYN which has arrived.
+    /// shows that the SYN has arrived.
     fn handshake_rtt(&self, now: Instant, answer: &Segment) -> Option<Duration> {
         let crossed = self.active && self.state == State::SynReceived;
         let ambiguous = self.syn_repeated || (crossed && !answer.flags.contains(Flags::SYN));
@@ -133,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// Opens the connection with what the probes have told, if congestion control can begin with that.
+    /// Opens the connection with what the probes have measured, if congestion control can begin with that.
     fn establish_as_probed(&mut self, now: Instant) {
         let Some(probing) = self.probing.take() else { return };
         self.sender.agree_on_mss(self.agreed.mss);
@@ -141,7 +141,7 @@ impl Connection {
             return self.fail(Event::StartFailed);
         }
         self.open(now, probing.window);
-        // The RTO estimator does not hear of this round trip: that of a packet of full length may be ten times as long.
+        // The RTO estimator does not receive this round trip: that of a packet of full length may be ten times as long.
         if self.syn_repeated {
             self.sender.after_syn_loss();
         }
@@ -164,7 +164,7 @@ impl Connection {
             self.stats.syn_retransmissions += 1;
             self.sender.rto_deadline = Instant::FAR_FUTURE;
             self.syn_due = true;
-        } else if probing.heard() && !probing.is_strict() {
+        } else if probing.answered() && !probing.is_strict() {
             self.establish_as_probed(now);
         } else {
             self.fail(Event::StartFailed);

@@ -1,6 +1,6 @@
-//! Header prediction (Jacobson, "4BSD header prediction", 1990): in the middle of a bulk transfer it is known what the next
-//! segment looks like. A few compares tell that it is the one, and spare it the steps of RFC 9293 section 3.10.7.4 that
-//! would find nothing. What it does then is what the long way would have done.
+//! Header prediction (Jacobson, "4BSD header prediction", 1990): in the middle of a bulk transfer the next segment can be
+//! predicted. A few compares recognise it, and the steps of RFC 9293 section 3.10.7.4 that would find nothing are left out.
+//! The effect is the same as that of the full procedure.
 
 use super::Connection;
 use crate::State;
@@ -10,8 +10,7 @@ use longhaul_units::Instant;
 
 impl Connection {
     /// Handles the segment if it is as expected: the next in order on an established connection, without options, and
-    /// either data that acknowledges nothing new or an ACK of new data, and nobody speaks of congestion. False: nothing was
-    /// done.
+    /// either data that acknowledges nothing new or an ACK of new data, without signs of congestion. False: nothing was done.
     #[inline]
     pub(super) fn handle_expected(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> bool {
         let usual = self.state == State::Established

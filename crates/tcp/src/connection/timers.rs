@@ -1,4 +1,4 @@
-//! When the connection wants to be woken, and what it does then (RFC 9293 section 3.8.3 and 3.8.4).
+//! The timers of a connection, and what their expiry does (RFC 9293 section 3.8.3 and 3.8.4).
 
 use super::Connection;
 use crate::{Event, State};

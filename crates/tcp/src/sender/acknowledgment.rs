@@ -10,7 +10,7 @@ use longhaul_cc::{Ack, Congestion, CongestionKind, Delivery, Pacing};
 use longhaul_segment::SeqNumber;
 use longhaul_units::{Duration, Instant};
 
-/// What has become of an ACK before congestion control hears of it.
+/// The outcome of an ACK, as congestion control receives it.
 struct Report {
     now: Instant,
     prior_una: u64,
@@ -37,7 +37,7 @@ impl Sender {
             && self.expects_nothing(a.window_edge.unwrap_or(self.window_edge))
             && !a.ecn_echo
     }
-    /// An ACK of nothing new that leaves the window where it is says nothing.
+    /// An ACK of nothing new that leaves the window where it is has no effect.
     #[inline]
     pub fn expects_nothing(&self, window_edge: u64) -> bool {
         window_edge == self.window_edge && !self.probe_outstanding && self.unanswered_probes == 0
@@ -116,8 +116,8 @@ impl Sender {
         self.sacked_unreported += newly_sacked;
         self.delivered += newly_acked + newly_sacked;
         let delivery = if measures { self.sample_delivery(a.now, prior_lost) } else { None };
-        let tells = |sender: &Self| prior_phase == Phase::FastRecovery || sender.samples_rate();
-        if a.ack > prior_una || (newly_sacked > 0 && tells(self)) {
+        let reports = |sender: &Self| prior_phase == Phase::FastRecovery || sender.samples_rate();
+        if a.ack > prior_una || (newly_sacked > 0 && reports(self)) {
             let newly_acked = self.credited(newly_acked, prior_duplicates, prior_phase);
             let report =
                 Report { now: a.now, prior_una, prior_in_flight, prior_phase, newly_acked, rtt, delivery };
@@ -151,7 +151,7 @@ impl Sender {
         newly_acked.saturating_sub(u64::from(duplicates) * self.mss).max(newly_acked.min(self.mss))
     }
 
-    /// No data are missing, as far as ACKs tell.
+    /// No data are missing, as far as ACKs show.
     #[inline]
     fn is_orderly(&self) -> bool {
         self.phase == Phase::Open && self.duplicate_acks == 0 && self.board.is_empty()

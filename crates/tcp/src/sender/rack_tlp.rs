@@ -15,7 +15,7 @@ use longhaul_units::{Duration, Instant};
 pub(crate) struct Measured {
     pub transmissions: Transmissions,
     pub rate: DeliveryRate,
-    /// Congestion control asks for rate samples.
+    /// Congestion control uses rate samples.
     pub samples: bool,
     /// Losses are found by time.
     pub rack: Option<Rack>,
@@ -42,7 +42,7 @@ impl Sender {
     fn rack(&mut self) -> Option<&mut Rack> {
         self.measured.as_mut()?.rack.as_mut()
     }
-    /// True if congestion control asks for rate samples.
+    /// True if congestion control uses rate samples.
     pub(super) fn samples_rate(&self) -> bool {
         self.measured.as_ref().is_some_and(|measured| measured.samples)
     }
@@ -112,7 +112,7 @@ impl Sender {
     /// The rate sample of this ACK.
     #[inline(never)]
     pub(super) fn sample_delivery(&mut self, now: Instant, prior_lost: u64) -> Option<Delivery> {
-        self.tell_of_losses(now);
+        self.report_losses(now);
         let lost = self.board.lost();
         let (delivered, min_rtt) = (self.delivered, self.rtt.min);
         let measured = self.measured.as_mut()?;
@@ -120,8 +120,8 @@ impl Sender {
         sample.filter(|_| measured.samples)
     }
 
-    /// Congestion control hears of each loss, if it asks for rate samples.
-    pub(super) fn tell_of_losses(&mut self, now: Instant) {
+    /// Reports each loss to congestion control, if it uses rate samples.
+    pub(super) fn report_losses(&mut self, now: Instant) {
         let Some(measured) = self.measured.as_ref().filter(|measured| measured.samples) else { return };
         let marked = self.board.take_journal();
         if marked.is_empty() {
@@ -159,7 +159,7 @@ impl Sender {
         prior_una: u64,
         duplicate: Option<(u64, u64)>,
     ) {
-        self.hear_of_probe(a, prior_una, duplicate);
+        self.on_ack_of_probe(a, prior_una, duplicate);
         if !self.recovery.goes_by_time() {
             return;
         }
@@ -189,8 +189,8 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 section 6.2 step 5, RACK_detect_loss(). What was sent first is judged first; the timer is for the first
-    /// that cannot be judged yet.
+    /// RFC 8985 section 6.2 step 5, RACK_detect_loss(). What was sent first is evaluated first; the timer is for the first
+    /// that cannot be evaluated yet.
     pub(super) fn detect_losses_with_rack(&mut self, now: Instant) {
         if self.mark_losses_with_rack(now) && self.phase != Phase::Open && self.rate_reduction.is_none() {
             // RFC 5681 section 4.3: the loss of a retransmission is another indication of congestion. Without it a window too
@@ -209,7 +209,7 @@ impl Sender {
             min_rtt: self.rtt.min,
             srtt: self.rtt.srtt,
         };
-        // Until it is known whether the timeout was right, its retransmission says nothing of what left before it.
+        // Until it is known whether the timeout was right, its retransmission is no evidence about what left before it.
         let undecided = self.forward_rto_is_undecided();
         let Some(Measured { transmissions, rack: Some(rack), .. }) = self.measured.as_deref_mut() else {
             return false;
@@ -304,8 +304,8 @@ impl Sender {
         Some(chunk)
     }
 
-    /// Section 7.4.2, TLP_process_ack(): what an ACK says of the probe that is out.
-    fn hear_of_probe(&mut self, a: &Acknowledgment<'_>, prior_una: u64, duplicate: Option<(u64, u64)>) {
+    /// Section 7.4.2, TLP_process_ack(): evaluates an ACK for the outstanding probe.
+    fn on_ack_of_probe(&mut self, a: &Acknowledgment<'_>, prior_una: u64, duplicate: Option<(u64, u64)>) {
         let fresh = self.una >= self.reduction_point;
         let Some(rack) = self.rack() else { return };
         let Some(probe) = rack.probe.filter(|probe| a.ack >= probe.end) else { return };
@@ -343,7 +343,7 @@ impl Sender {
             rack.probe_due = true;
             self.rto_deadline = now + rto;
         } else if rto_deadline <= now {
-            // The retransmission timeout says more.
+            // The retransmission timeout covers this too.
             return;
         }
         if !reorders {
@@ -357,13 +357,13 @@ impl Sender {
         if self.reducing && self.board.lost() != prior_lost {
             self.reduce_in_proportion(0, false, stats);
         }
-        self.tell_of_losses(now);
+        self.report_losses(now);
         self.set_timer();
     }
 
     /// There has been a retransmission timeout.
     pub(super) fn rack_after_timeout(&mut self, now: Instant) {
-        self.tell_of_losses(now);
+        self.report_losses(now);
         if let Some(rack) = self.rack() {
             rack.probe_deadline = Instant::FAR_FUTURE;
             (rack.probe, rack.probe_due) = (None, false);

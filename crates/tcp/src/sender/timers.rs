@@ -70,7 +70,7 @@ impl Sender {
         true
     }
 
-    /// What a timeout says to be lost: by time, what is overdue; else all that is not SACKed.
+    /// Marks what a timeout declares lost: by time, what is overdue; else all that is not SACKed.
     pub(super) fn mark_all_lost_on_timeout(&mut self, now: Instant) {
         if self.recovery.goes_by_time() {
             self.mark_losses_on_timeout(now);

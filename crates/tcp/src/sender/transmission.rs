@@ -149,7 +149,7 @@ impl Sender {
         Ok(chunk)
     }
 
-    /// When a segment of so much payload may leave, if that is still to come: as the policy's tokens say, or its rate.
+    /// When a segment of so much payload may leave by the policy's tokens or its rate, if not now.
     #[inline]
     fn held_until(&mut self, now: Instant, payload: u64) -> Option<Instant> {
         if self.holds_tokens {
@@ -340,7 +340,7 @@ impl Sender {
         if self.measured.is_some() {
             self.remember(now, chunk, end, in_flight);
             if in_flight <= chunk.payload {
-                // A policy that knows the path's rate may pace a restart otherwise.
+                // A policy with an estimate of the path's rate may pace a restart otherwise.
                 self.refresh();
             }
         }

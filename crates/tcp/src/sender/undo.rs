@@ -69,7 +69,7 @@ impl Sender {
         Some(self.new_chunk(payload))
     }
 
-    /// What an ACK says of the last reduction, once it has been taken up.
+    /// Evaluates an ACK for evidence about the last reduction, after its data were accounted for.
     pub(super) fn reconsider_reduction(
         &mut self,
         a: &Acknowledgment<'_>,
@@ -101,7 +101,7 @@ impl Sender {
             return false;
         }
         if self.phase != Phase::AfterTimeout {
-            // All that was in flight is acknowledged: nothing can be told.
+            // All that was in flight is acknowledged: no evidence is left.
             self.set_forward_rto(ForwardRto::Off);
             return false;
         }
