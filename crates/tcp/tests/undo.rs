@@ -1,4 +1,4 @@
-//! Reductions of the window that were for nothing are taken back: Eifel (RFC 3522), F-RTO (RFC 5682), D-SACK (RFC 3708).
+//! Undo of spurious reductions of the window: Eifel (RFC 3522), F-RTO (RFC 5682), D-SACK (RFC 3708).
 
 mod common;
 use common::*;
