@@ -90,6 +90,10 @@ pub trait CongestionControl: Send {
     fn on_congestion(&mut self, event: &Congestion);
     /// A segment left.
     fn on_sent(&mut self, _sent: &Sent) {}
+    /// False if [`CongestionControl::on_sent`] does nothing: it is not called then.
+    fn hears_of_sending(&self) -> bool {
+        true
+    }
     /// The retransmission timer expires again, and nothing was acknowledged since the [`CongestionKind::Timeout`]. True if that
     /// changes what is allowed.
     fn on_back_off(&mut self, _now: Instant) -> bool {
@@ -134,6 +138,11 @@ pub trait CongestionControl: Send {
             in_slow_start: self.in_slow_start(),
             pacing_rate: self.pacing_rate(),
         }
+    }
+    /// [`CongestionControl::on_ack`] and [`CongestionControl::allowance`] in one call, which is what a connection makes for each ACK.
+    fn take_ack(&mut self, ack: &Ack) -> Allowance {
+        self.on_ack(ack);
+        self.allowance()
     }
     /// Data were found lost; comes before the ACK that told of it. Only if [`CongestionControl::needs_delivery_rate`].
     fn on_lost(&mut self, _lost: &Lost) {}

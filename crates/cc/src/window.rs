@@ -175,6 +175,9 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
 }
 
 impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
+    fn hears_of_sending(&self) -> bool {
+        false
+    }
     fn inspect(&self, inspection: &mut Inspection) {
         self.avoidance.inspect(&self.window, inspection);
     }

@@ -44,6 +44,8 @@ pub struct Link<P> {
     plain: bool,
     /// A plain DropTail link whose waiting times are not measured.
     express: bool,
+    /// The backlog is the packet that was transmitted last, and not written down: most have left before anyone asks.
+    implied: bool,
     /// The propagation delay at the start.
     delay: Duration,
     discipline: Discipline<P>,
@@ -106,6 +108,7 @@ impl<P: Packet + Send + 'static> Link<P> {
                 && config.duplication.get() == 0.0,
             plain,
             express: plain && matches!(discipline, Discipline::DropTail(_)),
+            implied: false,
             discipline,
             backlog: Backlog::default(),
             flight: VecDeque::new(),
@@ -145,7 +148,7 @@ impl<P: Packet + Send + 'static> Link<P> {
                 self.transmitter.free_at = departure;
                 self.accepted.add(len);
                 self.peak = self.peak.max(1);
-                self.backlog.begin(departure, time, len);
+                self.implied = true;
                 return Fate::Arrives(departure + self.delay);
             }
         }
@@ -306,6 +309,10 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     #[inline]
     fn clear_backlog(&mut self, now: Instant) {
+        if std::mem::take(&mut self.implied) {
+            let Transmitter { free_at, last_time, last_len } = self.transmitter;
+            self.backlog.begin(free_at, last_time, last_len);
+        }
         if self.transmitter.free_at <= now {
             self.backlog.clear();
         } else {

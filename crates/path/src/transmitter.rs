@@ -22,9 +22,9 @@ pub(crate) struct Transmitter {
     /// packet under way.
     pub free_at: Instant,
     /// Transmission time of a packet of `last_len` bytes: most have the same length.
-    last_time: Duration,
+    pub last_time: Duration,
     /// No length where the rate changes.
-    last_len: u32,
+    pub last_len: u32,
 }
 
 /// How fast it is.

@@ -145,6 +145,8 @@ pub(crate) struct Sender {
     record_ends: VecDeque<u64>,
     /// cc.sets_rate().
     rate_based: bool,
+    /// cc.hears_of_sending().
+    tells_of_sending: bool,
 
     // What an ACK of new data touches, and the data that it lets go.
     duplicate_acks: u32,
@@ -283,6 +285,7 @@ impl Sender {
             delivered: 0,
             sacked_unreported: 0,
             rate_based,
+            tells_of_sending: cc.hears_of_sending(),
             measured: (samples || rack.is_some() || undo.is_some())
                 .then(|| Box::new(Measured::new(samples, rack, undo))),
             max_ack_delay: config.peer_ack_delay.or(config.delayed_ack),

@@ -6,7 +6,7 @@ use crate::ack_congestion::{INITIAL_RATIO, Seen};
 use crate::event::Events;
 use crate::undo::ForwardRto;
 use crate::{Event, Stats};
-use longhaul_cc::{Ack, Congestion, CongestionKind, Delivery, Pacing};
+use longhaul_cc::{Ack, Allowance, Congestion, CongestionKind, Delivery, Pacing};
 use longhaul_segment::SeqNumber;
 use longhaul_units::{Duration, Instant};
 
@@ -194,7 +194,7 @@ impl Sender {
         }
         let acked = report.newly_acked + std::mem::take(&mut self.sacked_unreported);
         let doubles = self.in_slow_start && self.usage.is_some_and(|usage| self.cwnd < 2 * usage.most);
-        self.cc.on_ack(&Ack {
+        let ack = Ack {
             now: report.now,
             acked,
             rtt: report.rtt,
@@ -213,8 +213,9 @@ impl Sender {
             in_recovery: report.prior_phase == Phase::FastRecovery
                 || self.phase == Phase::FastRecovery
                 || self.reducing,
-        });
-        self.refresh();
+        };
+        let allowance = self.cc.take_ack(&ack);
+        self.adopt(allowance);
     }
 
     /// SND.WND of RFC 9293; true if it changed.
@@ -484,6 +485,10 @@ impl Sender {
     #[inline]
     pub(super) fn refresh(&mut self) {
         let allowance = self.cc.allowance();
+        self.adopt(allowance);
+    }
+    #[inline]
+    fn adopt(&mut self, allowance: Allowance) {
         self.cwnd = if self.reducing { self.reduced_window(allowance.window) } else { allowance.window };
         self.in_slow_start = allowance.in_slow_start;
         // The first ACK of what was sent after idleness is the new ACK clock.

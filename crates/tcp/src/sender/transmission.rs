@@ -335,6 +335,12 @@ impl Sender {
         self.last_sent = now;
         self.burst_left = self.burst_left.saturating_sub(1);
         self.pacer.sent(now, chunk.payload);
+        if self.tells_of_sending || self.measured.is_some() {
+            self.tell_of_sending(now, chunk, end);
+        }
+    }
+    #[inline(never)]
+    fn tell_of_sending(&mut self, now: Instant, chunk: &Chunk, end: u64) {
         let in_flight = self.pipe();
         self.cc.on_sent(&Sent { now, bytes: chunk.payload, in_flight, retransmission: chunk.retransmission });
         if self.measured.is_some() {
