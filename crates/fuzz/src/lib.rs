@@ -7,6 +7,7 @@ mod seeds;
 
 pub use mutate::Mutator;
 
+use longhaul_hop::wire as hop;
 use longhaul_middlebox::Length;
 use longhaul_middlebox::paced::datagram::{Datagram, Item};
 use longhaul_middlebox::paced::message::Inbox;
@@ -34,6 +35,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "paced_message", run: paced_message, seeds: seeds::paced_messages },
     Target { name: "paced_datagram", run: paced_datagram, seeds: seeds::paced_datagrams },
     Target { name: "split_record", run: split_record, seeds: seeds::nothing },
+    Target { name: "hop_record", run: hop_record, seeds: seeds::hop_records },
+    Target { name: "hop_open", run: hop_open, seeds: seeds::hop_opens },
+    Target { name: "hop_parity", run: hop_parity, seeds: seeds::nothing },
     Target { name: "trace_ns", run: trace_ns, seeds: seeds::ns_traces },
     Target { name: "trace_csv", run: trace_csv, seeds: seeds::csv_traces },
     Target { name: "access_log", run: access_log, seeds: seeds::access_logs },
@@ -128,6 +132,38 @@ pub fn split_record(input: &[u8]) {
     for bytes in input.chunks_exact(8) {
         let _ = Record::decode(bytes.try_into().expect("chunks are exact"));
     }
+}
+
+/// The control stream of a hop: what is read is written and read again as the same.
+pub fn hop_record(mut input: &[u8]) {
+    while let Ok(Some((record, length))) = hop::Record::read(input) {
+        assert!((1..=input.len()).contains(&length));
+        input = &input[length..];
+        let mut again = vec![];
+        record.write(&mut again);
+        if record != hop::Record::Unknown {
+            assert_eq!(hop::Record::read(&again), Ok(Some((record, again.len()))));
+        }
+    }
+}
+
+/// The head of a flow of a hop: what is read is written as the same bytes.
+pub fn hop_open(input: &[u8]) {
+    let Ok(Some((open, length))) = hop::read_open(input) else { return };
+    let mut again = vec![];
+    hop::write_open(&open, &mut again);
+    assert_eq!(again, input[..length]);
+}
+
+/// The head of a hop's parities.
+pub fn hop_parity(input: &[u8]) {
+    let Some((head, symbols)) = hop::ParityHead::read(input) else { return };
+    assert!(!symbols.is_empty() && symbols.len() % usize::from(head.symbol) == 0);
+    assert!(head.symbols() as u64 * u64::from(head.symbol) >= head.length);
+    let mut again = vec![];
+    head.write(&mut again);
+    again.extend_from_slice(symbols);
+    assert_eq!(hop::ParityHead::read(&again).map(|(head, _)| head), Some(head));
 }
 
 fn read_trace(input: &[u8], format: Format) {

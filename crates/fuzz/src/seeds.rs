@@ -177,3 +177,33 @@ pub fn scenarios() -> Vec<Vec<u8>> {
         "paced-protocol"
     )
 }
+
+/// A control stream of a hop.
+pub fn hop_records() -> Vec<Vec<u8>> {
+    use longhaul_hop::wire::{Hello, Record, VERSIONS};
+    let hello =
+        Hello { versions: VERSIONS, credit: 1 << 24, memory: 1 << 28, max_flows: 4096, receive: 50_000_000 };
+    let mut stream = vec![];
+    Record::Hello(hello).write(&mut stream);
+    Record::Accepted { stream: 4 }.write(&mut stream);
+    Record::Consumed { stream: 4, offset: 70_000 }.write(&mut stream);
+    vec![stream]
+}
+
+/// Heads of flows of a hop.
+pub fn hop_opens() -> Vec<Vec<u8>> {
+    let of = |address: &str| {
+        let address = address.parse().expect("an address");
+        let open = longhaul_hop::Open {
+            source: address,
+            destination: address,
+            dscp: 46,
+            priority: 1,
+            confirm: true,
+        };
+        let mut head = vec![];
+        longhaul_hop::wire::write_open(&open, &mut head);
+        head
+    };
+    vec![of("192.0.2.1:80"), of("[2001:db8::1]:80")]
+}

@@ -26,13 +26,11 @@ mod gate;
 mod node;
 mod parity;
 mod peer;
-#[allow(dead_code)]
 mod reassembly;
-#[allow(dead_code)]
 mod scheduler;
 mod types;
-#[allow(dead_code)]
-mod wire;
+#[doc(hidden)]
+pub mod wire;
 
 pub use config::{Coding, Config, ConfigError, Rates, Remembered, Role, Session, Share};
 pub use credit::FLOOR;

@@ -22,7 +22,7 @@ mod sending;
 const REFUSED: u32 = 1 << 16;
 /// PINGs in an outage are so far apart.
 const PROBES: Duration = Duration::from_millis(250);
-/// A handshake without an answer is given up after this time.
+/// A handshake without an answer is given up after this time, or four round trips.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// How far a connection is.
@@ -148,7 +148,7 @@ impl Peer {
     /// When [`Peer::handle_timeout`] is to be called.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
         let timer = self.connection.poll_timeout().map(|due| self.clock.from_std(due));
-        let handshake = (self.state == State::Handshake).then(|| self.began + HANDSHAKE);
+        let handshake = (self.state == State::Handshake).then(|| self.handshake_ends());
         let silent = self.shared.lock().controller.silent_from();
         self.probe_at = silent.map(|from| self.probe_at.map_or(from, |at| at.max(from)));
         [timer, self.release, handshake, self.report_at, self.probe_at, self.parity.next_flush()]
@@ -177,7 +177,7 @@ impl Peer {
             }
         }
         let at = self.clock.to_std(now);
-        if self.state == State::Handshake && self.began + HANDSHAKE <= now {
+        if self.state == State::Handshake && self.handshake_ends() <= now {
             self.fail(now, "no answer to the handshake");
             return true;
         }
@@ -186,6 +186,11 @@ impl Peer {
             self.connection.handle_timeout(at);
         }
         due
+    }
+
+    /// When a handshake without an answer is given up.
+    fn handshake_ends(&self) -> Instant {
+        self.began + HANDSHAKE.max(self.config.initial_rtt.saturating_mul(4))
     }
 
     /// A datagram was handed to quinn-proto.

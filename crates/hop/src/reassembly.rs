@@ -147,12 +147,6 @@ impl Reassembly {
         }
     }
 
-    /// The bytes from `start` to `end` that are above `next`, with their offsets.
-    pub fn pieces_above(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, &Bytes)> {
-        let from = self.above.range(..start).next_back().map_or(start, |(begin, _)| *begin);
-        self.above.range(from..end).map(|(begin, bytes)| (*begin, bytes))
-    }
-
     /// Forgets all; returns the bytes that were held.
     pub fn clear(&mut self) -> u64 {
         let held = self.held();

@@ -19,11 +19,6 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// The flow is among those that wait for their turn.
-    pub fn waits(&self) -> bool {
-        self.waits
-    }
-
     /// The flow has sent little since it was idle.
     pub fn is_young(&self) -> bool {
         self.attained < YOUNG

@@ -13,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Versions of the protocol that this code has.
 pub const VERSIONS: (u16, u16) = (1, 1);
 /// ALPN of the hop (RFC 7301).
+#[cfg(feature = "tls")]
 pub const ALPN: &[u8] = b"longhaul-hop";
 /// First bytes of a hello's body.
 const MAGIC: [u8; 4] = *b"LHHP";
