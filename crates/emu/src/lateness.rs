@@ -1,9 +1,8 @@
 //! How late packets are: the time between when a packet was due at its host and when it was handed to the kernel there. What
 //! the emulator adds to the path by itself, and by what it is judged.
 
-use longhaul_path::Histogram;
 use longhaul_results::{Metric, metric};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Histogram, Instant};
 
 /// Lateness of all packets of a run, and how regularly the loop turned that moves them.
 #[derive(Clone, Debug, Default)]

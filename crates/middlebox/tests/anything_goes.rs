@@ -16,10 +16,10 @@ use longhaul_middlebox::throttle::{self, Throttle};
 use longhaul_middlebox::{
     Base, Departure, Direction, Established, LocalRecovery, Middlebox, Passing, TwoNodes, Verdict,
 };
-use longhaul_path::{QueueSpec, Random};
+use longhaul_path::QueueSpec;
 use longhaul_segment::Segment;
 use longhaul_tcp::{Config, Reading, Recovery, State};
-use longhaul_units::{Instant, Limit, Rate};
+use longhaul_units::{Instant, Limit, Random, Rate};
 use proptest::prelude::*;
 
 const FLOWS: u32 = 3;

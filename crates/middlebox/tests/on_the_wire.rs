@@ -10,10 +10,10 @@ use longhaul_middlebox::paced::{self, Control, paced_hop};
 use longhaul_middlebox::split::record::{Framing, HEADER, HELLO, Record, RecordKind};
 use longhaul_middlebox::split::{FlowControl, LongHop, distributed_split};
 use longhaul_middlebox::{ByNumber, Direction, Directory, Ends, Middlebox};
-use longhaul_path::Random;
 use longhaul_segment::compaction::ExactBatch;
 use longhaul_segment::{Flags, wire};
 use longhaul_tcp::{Config, Reading};
+use longhaul_units::Random;
 use std::collections::BTreeMap;
 
 /// Two flows over a middlebox at two nodes, one packet in twenty lost between them; what each client writes and each server.

@@ -8,10 +8,9 @@ use longhaul_middlebox::paced::{self, Control, PseudoProxy, Surrogate};
 use longhaul_middlebox::split::record::Framing;
 use longhaul_middlebox::split::{FlowControl, LongHop, SplitNode};
 use longhaul_middlebox::{Carrier, Direction, Directory, Ends, Node, Passing};
-use longhaul_path::Random;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber, ip, wire};
 use longhaul_tcp::{Config, Connection, Event, Reading, State};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Random};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 

@@ -4,8 +4,8 @@
 use longhaul_path::link::Fate;
 use longhaul_path::queue::red::{Measure, RedForm};
 use longhaul_path::queue::{Admission, Found, Occupancy, Red, RedSpec, Verdict};
-use longhaul_path::{DropCause, Link, LinkConfig, Packet, QueueSpec, Random};
-use longhaul_units::{Duration, Instant, Limit, Probability, Rate, Size};
+use longhaul_path::{DropCause, Link, LinkConfig, Packet, QueueSpec};
+use longhaul_units::{Duration, Instant, Limit, Probability, Random, Rate, Size};
 use std::process::Command;
 
 const RATE: Rate = Rate::from_bps(1_000_000);

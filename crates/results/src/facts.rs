@@ -4,11 +4,10 @@
 //! Counters and times are those of the measured time (after the warm-up), smallest and largest values of the whole run.
 
 use crate::{LinkFacts, MiddleboxFacts, Warning};
-use longhaul_path::Histogram;
 use longhaul_scenario::{Network, Scenario};
 use longhaul_tcp::{LimitedTime, Stats};
 use longhaul_traffic::Felt;
-use longhaul_units::{Duration, Instant, counters};
+use longhaul_units::{Duration, Histogram, Instant, counters};
 
 /// A run.
 pub struct RunFacts<'a> {

@@ -6,10 +6,9 @@ use crate::metric::*;
 use crate::opinion::{self, Call};
 use crate::predictions::predictions;
 use crate::{FlowFacts, FlowSummary, Metrics, ReductionTimes, SenderFacts};
-use longhaul_path::Histogram;
 use longhaul_tcp::{Limit, LimitedTime};
 use longhaul_traffic::{Felt, Viewing};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Histogram, Instant};
 
 pub(crate) fn flow_summary(context: &Context<'_>, flow: usize) -> FlowSummary {
     let (scenario, network) = (context.run.scenario, context.run.network);

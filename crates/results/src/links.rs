@@ -4,10 +4,10 @@
 use crate::context::Context;
 use crate::metric::*;
 use crate::{LinkRow, LinkSummary, Metrics, MonitoredFlow};
-use longhaul_path::{DropCause, Histogram, Link, LinkStats, Packet};
+use longhaul_path::{DropCause, Link, LinkStats, Packet};
 use longhaul_scenario::FlowInstance;
 use longhaul_segment::LineStats;
-use longhaul_units::{Duration, Instant, counters};
+use longhaul_units::{Duration, Histogram, Instant, counters};
 
 /// A link's counters at one time, for differences.
 #[derive(Clone, Copy, Default, Debug)]

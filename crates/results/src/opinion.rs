@@ -75,8 +75,8 @@ fn mos_of_rating(r: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_path::Histogram;
     use longhaul_units::Duration;
+    use longhaul_units::Histogram;
 
     fn close(found: f64, expected: f64) {
         assert!((found - expected).abs() < 0.005, "{found} is not {expected}");

@@ -1,14 +1,14 @@
 //! From facts to a summary, with facts made by hand: what a kernel does not tell stays unknown, everything else is computed as
 //! for any other world.
 
-use longhaul_path::{Histogram, LinkStats};
+use longhaul_path::LinkStats;
 use longhaul_results::{
     AppFacts, Arrived, FlowFacts, FlowFailure, LinkFacts, ReductionTimes, RunFacts, SenderFacts, Summary,
     metric, summarise,
 };
 use longhaul_scenario::{Network, Scenario, load};
 use longhaul_tcp::{Limit, LimitedTime};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Histogram, Instant};
 
 const SCENARIO: &str = r#"
 name = "two transfers"

@@ -8,9 +8,8 @@ use longhaul_middlebox::{
     AckFilter, Established, Middlebox, MssClamp, Payload, PrematureAck, SingleSplit, Snoop, Throttle,
     TwoNodes,
 };
-use longhaul_path::Random;
 use longhaul_tcp::{Config, Reading};
-use longhaul_units::{Rate, Size};
+use longhaul_units::{Random, Rate, Size};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A middlebox that passes packets on as hosts have made them; `None` for a proxy, which makes its own. `own` is the number of its

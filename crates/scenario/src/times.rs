@@ -1,8 +1,7 @@
 //! Times of a group's flows: the same for all, drawn, or one after the other. Random ones come from the run's seed, a
 //! stream for each flow.
 
-use longhaul_path::Random;
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Random};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

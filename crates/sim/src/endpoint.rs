@@ -1,11 +1,10 @@
 //! One end of a flow: a connection, the link where its packets leave, and how it is watched.
 
-use longhaul_path::Random;
 use longhaul_scenario::TcpSpec;
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Connection, Ports};
 use longhaul_traffic::Side;
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Random};
 
 /// What every packet touches stands together, here and in the connection: there may be thousands of endpoints.
 #[repr(C, align(64))]

@@ -9,14 +9,13 @@ use crate::streams::NO_GOAL;
 use crate::totals::Totals;
 use crate::world::World;
 use bytes::BytesMut;
-use longhaul_path::Random;
 use longhaul_quic::{ConnectionKey, Datagram, Ecn as QuicEcn, Endpoint, Event, StreamId, Ticket, number};
 use longhaul_results::{Arrived, FlowRow};
 use longhaul_scenario::{HandshakeSpec, QuicSpec};
 use longhaul_segment::{Ecn, EncodeError, IPV4_HEADER, Segment, ip};
 use longhaul_tcp::{Event as TcpEvent, LimitedTime, Stats};
 use longhaul_traffic::{ENDLESS, End, Side, Stream, Streams};
-use longhaul_units::{Instant, counters};
+use longhaul_units::{Instant, Random, counters};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
 

@@ -3,12 +3,11 @@
 use crate::endpoint::{self, Endpoint};
 use crate::totals::Totals;
 use crate::world::World;
-use longhaul_path::Random;
 use longhaul_scenario::TcpSpec;
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Event, Ports, State};
 use longhaul_traffic::{App, ENDLESS, End, Side, Stream, Streams};
-use longhaul_units::Instant;
+use longhaul_units::{Instant, Random};
 
 /// Never reached: the application does not wait for data.
 pub(crate) const NO_GOAL: u64 = u64::MAX;

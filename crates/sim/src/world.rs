@@ -11,14 +11,13 @@ use crate::streams::{NO_GOAL, Reused};
 use crate::timeline::Timeline;
 use crate::totals::{Totals, note_reduction};
 use longhaul_cc::Inspection;
-use longhaul_path::Random;
 use longhaul_results::{CcRow, FlowRow, LinkSnapshot, ReductionTimes};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_segment::LineStats;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Connection, Event, Ports, State, reset_for};
 use longhaul_traffic::{App, Side, Timing};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Random};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Sums over samples while measured.

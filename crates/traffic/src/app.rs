@@ -5,8 +5,7 @@
 //! when connections open and end. It acts on [`Streams`] and says in its [`Base`] when it wants to act again.
 
 use crate::Felt;
-use longhaul_path::{Histogram, Random};
-use longhaul_units::{Duration, Instant, Size};
+use longhaul_units::{Duration, Histogram, Instant, Random, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

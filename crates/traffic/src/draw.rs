@@ -1,7 +1,6 @@
 //! Quantities that are drawn anew each time they are needed: think times, sizes of objects, lengths of bursts.
 
-use longhaul_path::Random;
-use longhaul_units::{Duration, Limit, Size};
+use longhaul_units::{Duration, Limit, Random, Size};
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error, IntoDeserializer};
 use serde::{Deserialize, Serialize};

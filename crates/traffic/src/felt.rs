@@ -1,7 +1,6 @@
 //! What people at the receiving end notice beside times of answers: how a film plays, and how late a call's messages come.
 
-use longhaul_path::Histogram;
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Histogram, Instant};
 use std::collections::VecDeque;
 
 /// What the people of an application have noticed while measured.

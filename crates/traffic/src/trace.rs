@@ -3,8 +3,7 @@
 
 use crate::table::{self, NumberTable};
 use crate::{access_log, ns};
-use longhaul_path::Random;
-use longhaul_units::Duration;
+use longhaul_units::{Duration, Random};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

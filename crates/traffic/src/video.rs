@@ -2,8 +2,7 @@
 //! each kind, and scenes whose level is lognormal too (after M. Krunz and H. Hughes, A traffic model for MPEG-coded VBR streams,
 //! SIGMETRICS 1995: fixed pattern, lognormal sizes for each kind; scenes modulate them). No frame is above a peak.
 
-use longhaul_path::Random;
-use longhaul_units::{Duration, Rate, Size};
+use longhaul_units::{Duration, Random, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

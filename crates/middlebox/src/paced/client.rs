@@ -9,9 +9,8 @@ use super::{Counts, Settings};
 use crate::nodes::{Account, Directory, Node, Note};
 use crate::split::Plans;
 use crate::{Base, Data, Departure, Middlebox, OwnConnection, Passing, Payload, Verdict};
-use longhaul_path::Random;
 use longhaul_segment::Segment;
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Random};
 
 /// Bytes of a data message before the data.
 const DATA_HEADER: u32 = 7;

@@ -10,10 +10,9 @@ use crate::split::local::Local;
 use crate::split::record::{self, ESTABLISHED, REVERSE};
 use crate::split::{Plans, Side};
 use crate::{Base, Carrier, Data, Departure, Direction, OwnConnection, Passing, Payload};
-use longhaul_path::Random;
 use longhaul_segment::Segment;
 use longhaul_tcp::{Connection, Ports};
-use longhaul_units::Instant;
+use longhaul_units::{Instant, Random};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The connection over the thin link.

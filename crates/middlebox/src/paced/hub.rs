@@ -11,9 +11,8 @@ use crate::split::Plans;
 use crate::{
     Base, Data, Departure, Direction, Middlebox, OwnConnection, Passing, Payload, QueueState, Verdict,
 };
-use longhaul_path::Random;
 use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Random};
 
 /// The stream that a new session begins with, to be heard of: it is none.
 const NO_STREAM: u32 = u32::MAX;

@@ -40,8 +40,7 @@ use crate::Payload;
 use crate::base::counters;
 use crate::nodes::{ByNumber, TwoNodes};
 use crate::split::Plans;
-use longhaul_path::Random;
-use longhaul_units::Duration;
+use longhaul_units::{Duration, Random};
 
 /// Everything that can be set.
 #[derive(Clone)]

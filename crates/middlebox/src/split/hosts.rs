@@ -7,10 +7,9 @@ use crate::base::counters;
 use crate::levels::Levels;
 use crate::nodes::Account;
 use crate::{Direction, Payload};
-use longhaul_path::Random;
 use longhaul_segment::{Flags, Segment, SeqNumber};
 use longhaul_tcp::Ports;
-use longhaul_units::Instant;
+use longhaul_units::{Instant, Random};
 
 /// Makes the connections to hosts, and remembers what those have counted that are gone.
 pub(crate) struct Hosts {

@@ -23,10 +23,9 @@ use crate::waiting::Waiting;
 use crate::{
     Base, Carrier, Data, Departure, Direction, Middlebox, OwnConnection, Passing, Payload, Sparse, Verdict,
 };
-use longhaul_path::Random;
 use longhaul_segment::{Flags, Segment};
 use longhaul_tcp::{Connection, Ports};
-use longhaul_units::Instant;
+use longhaul_units::{Instant, Random};
 use std::collections::{BTreeMap, VecDeque};
 
 /// One of the two nodes.

@@ -9,9 +9,8 @@ use super::{Plans, READY_SEGMENTS};
 use crate::base::Table;
 use crate::levels::Levels;
 use crate::{Base, Data, Departure, Direction, Middlebox, Passing, Payload, Verdict};
-use longhaul_path::Random;
 use longhaul_segment::Segment;
-use longhaul_units::Instant;
+use longhaul_units::{Instant, Random};
 use std::collections::VecDeque;
 
 /// A split connection proxy at one node.

@@ -1,8 +1,7 @@
 //! A person who types into a remote shell.
 
 use crate::{Application, Base, Draw, End, Parameters, Setup, Side, Streams, Timing};
-use longhaul_path::Random;
-use longhaul_units::{Duration, Instant, Size};
+use longhaul_units::{Duration, Instant, Random, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -2,8 +2,7 @@
 
 use crate::app::filled;
 use crate::{Application, Base, Draw, End, Parameters, Setup, Streams, Volume};
-use longhaul_path::Random;
-use longhaul_units::{Duration, Instant, Size};
+use longhaul_units::{Duration, Instant, Random, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,7 @@
 
 use super::cbr::one_kilobyte;
 use crate::{Application, Base, Draw, End, Parameters, Setup, Streams};
-use longhaul_path::Random;
-use longhaul_units::{Duration, Instant, Rate, Size};
+use longhaul_units::{Duration, Instant, Random, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

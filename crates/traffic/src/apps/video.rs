@@ -3,8 +3,7 @@
 use crate::app::{Parts, end_client, filled};
 use crate::felt::Player;
 use crate::{Application, Base, End, Felt, Film, Parameters, Setup, Streams, VideoModel};
-use longhaul_path::Random;
-use longhaul_units::{Duration, Instant, Size};
+use longhaul_units::{Duration, Instant, Random, Size};
 
 impl Parameters for VideoModel {
     fn build(&self, setup: &Setup<'_>) -> Box<dyn Application> {

@@ -5,8 +5,7 @@
 
 use super::request::small_request;
 use crate::{Application, Base, Count, Draw, End, Ending, Parameters, Setup, Side, Streams, Timing, Volume};
-use longhaul_path::Random;
-use longhaul_units::{Duration, Instant, Size};
+use longhaul_units::{Duration, Instant, Random, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

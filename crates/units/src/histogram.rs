@@ -1,6 +1,6 @@
 //! A histogram of durations with 32 steps to each power of two: percentiles to within 3 %, in constant memory.
 
-use longhaul_units::Duration;
+use crate::Duration;
 
 const STEPS: u64 = 32;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
