@@ -7,6 +7,7 @@
 pub mod config;
 pub mod control;
 pub mod daemon;
+pub mod demo;
 mod error;
 mod far;
 pub mod flow;
@@ -24,6 +25,7 @@ pub mod pool;
 pub mod prefix;
 mod relay;
 mod report;
+pub mod rig;
 pub mod socks;
 mod start;
 mod sys;

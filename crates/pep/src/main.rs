@@ -3,10 +3,14 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use longhaul_pep::config::Log;
 use longhaul_pep::control::{self, Command};
-use longhaul_pep::{Error, daemon, keys, load, plan};
+use longhaul_pep::rig::Link;
+use longhaul_pep::{Error, daemon, demo, keys, load, plan};
+use longhaul_units::{Duration, Rate, Size};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Accelerates TCP connections over satellite links and other long, fat or lossy paths.
 #[derive(Parser)]
@@ -59,6 +63,8 @@ enum Action {
         #[arg(value_enum)]
         state: OnOff,
     },
+    /// See it in one minute: a page and a download over an emulated satellite link, without and with the accelerator (needs root)
+    Demo(Demo),
     /// Make a key pair in a file and print the public key, which goes into the other node's file
     Keygen {
         /// The file
@@ -70,6 +76,40 @@ enum Action {
     },
     /// Remove what a killed accelerator has left behind
     Clean,
+}
+
+#[derive(clap::Args)]
+struct Demo {
+    /// Rate from hub to terminal
+    #[arg(long, default_value = "50 Mbit/s")]
+    down: Rate,
+    /// Rate from terminal to hub
+    #[arg(long, default_value = "10 Mbit/s")]
+    up: Rate,
+    /// Round trip time
+    #[arg(long, default_value = "650 ms")]
+    rtt: Duration,
+    /// Packets lost in each direction, in percent
+    #[arg(long, value_delimiter = ',', default_value = "0,1")]
+    loss: Vec<f64>,
+    /// Sizes of downloads
+    #[arg(long, value_delimiter = ',', default_value = "10 MB")]
+    size: Vec<Size>,
+    /// Repeats of each
+    #[arg(long, default_value_t = 1)]
+    repeat: usize,
+    /// The longest that a transfer is waited for
+    #[arg(long, default_value = "25 s")]
+    patience: Duration,
+    /// Only downloads
+    #[arg(long)]
+    no_page: bool,
+    /// Only with the accelerator
+    #[arg(long)]
+    no_control: bool,
+    /// Results as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -142,6 +182,7 @@ fn act(cli: &Cli) -> Result<(), Error> {
         },
         Action::Drain => tell(path, Command::Drain),
         Action::Bypass { state } => tell(path, Command::Bypass { on: matches!(state, OnOff::On) }),
+        Action::Demo(options) => demonstrate(options),
         Action::Keygen { file, show: false } => say(&format!("{}\n", keys::generate(file)?)),
         Action::Keygen { file, show: true } => {
             say(&format!("{}\n", longhaul_pep::config::Key(keys::load(file)?.public_key().0)))
@@ -153,6 +194,36 @@ fn act(cli: &Cli) -> Result<(), Error> {
             Ok(())
         }
     }
+}
+
+fn demonstrate(options: &Demo) -> Result<(), Error> {
+    if options.loss.iter().any(|loss| !(0.0..=50.0).contains(loss)) || options.repeat == 0 {
+        return Err(Error::Config("--loss is from 0 to 50 (percent), --repeat at least 1".into()));
+    }
+    let plan = demo::Plan {
+        link: Link { down: options.down, up: options.up, rtt: options.rtt, loss: 0.0 },
+        losses: options.loss.iter().map(|loss| loss / 100.0).collect(),
+        sizes: options.size.clone(),
+        repeat: options.repeat,
+        patience: options.patience,
+        page: !options.no_page,
+        control: !options.no_control,
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|why| Error::system("listen to signals", why))?;
+    }
+    let program = std::env::current_exe().map_err(|why| Error::system("find this program", why))?;
+    let (samples, doubts) = demo::measure(&plan, program, &stop, &|step| eprintln!("{step} ..."))?;
+    if options.json {
+        return say(&format!("{}\n", serde_json::json!({ "samples": samples, "doubts": doubts })));
+    }
+    say(&format!("\n{}", demo::table(&plan, &samples)))?;
+    for doubt in doubts {
+        eprintln!("warning: the emulator was late, {doubt}");
+    }
+    Ok(())
 }
 
 /// The control socket of the daemon with this file.
