@@ -38,7 +38,7 @@ help:
 	@echo "make reference docs/reference/ and the man page, from the program itself"
 	@echo "make doc       documentation of the crates, in target/doc"
 	@echo "make site      the documentation as a site, in out/site; make gallery: its reports"
-	@echo "make wheel     a wheel for this machine, in out/dist; make sdist: the sources; make deb: the emulator as a Debian package"
+	@echo "make wheel     a wheel for this machine, in out/dist; make sdist: the sources; make deb: emulator and accelerator as Debian packages"
 	@echo "make clean     remove what was built"
 
 demo: install
@@ -64,7 +64,7 @@ test-python: install $(STAMPS)/dev $(STAMPS)/ray
 	$(BIN)/pytest $(PYTEST_OPTIONS)
 
 test-real: check-tools
-	@if missing=$$(scripts/can-send-packets); then cargo test -p longhaul-emu --locked -- --ignored; else \
+	@if missing=$$(scripts/can-send-packets); then cargo test -p longhaul-emu -p longhaul-pep --locked -- --ignored; else \
 	  echo "skipped: tests with real packets:" $$missing; fi
 
 test-ns2: check-tools
@@ -136,11 +136,12 @@ wheel: $(STAMPS)/packages
 sdist: $(STAMPS)/packages
 	$(BIN)/maturin sdist --out out/dist
 
-# The emulator as a Debian package, in out/deb (needs cargo-deb: cargo install --locked cargo-deb).
+# The emulator and the accelerator as Debian packages, in out/deb (needs cargo-deb: cargo install --locked cargo-deb).
 deb: check-tools
 	@cargo deb --version >/dev/null 2>&1 || { echo "error: cargo-deb is missing: cargo install --locked cargo-deb" >&2; exit 1; }
 	@mkdir -p out/deb
 	cargo deb -p longhaul-emu --locked --output out/deb
+	cargo deb -p longhaul-pep --locked --output out/deb
 
 bench-emu: emu
 	$(PYTHON) benches/bench_emu.py --emulator target/$(EMU_PROFILE)/longhaul-emu

@@ -42,6 +42,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "trace_csv", run: trace_csv, seeds: seeds::csv_traces },
     Target { name: "access_log", run: access_log, seeds: seeds::access_logs },
     Target { name: "scenario", run: scenario, seeds: seeds::scenarios },
+    Target { name: "socks", run: socks, seeds: seeds::socks },
+    Target { name: "http_connect", run: http_connect, seeds: seeds::http_connects },
+    Target { name: "pep_config", run: pep_config, seeds: seeds::pep_configs },
 ];
 
 /// The target of this name.
@@ -200,5 +203,32 @@ pub fn scenario(input: &[u8]) {
         let again =
             longhaul_scenario::load(&resolved, "resolved", &[]).expect("a resolved scenario is a scenario");
         assert_eq!(resolved, longhaul_scenario::resolved_toml(&again));
+    }
+}
+
+/// A SOCKS5 greeting and request: what is understood used no more bytes than there are, and all that it needs.
+pub fn socks(input: &[u8]) {
+    use longhaul_pep::socks::{Step, greeting, request};
+    if let Step::Done((), used) = greeting(input) {
+        assert_eq!(greeting(&input[..used]), Step::Done((), used));
+    }
+    if let Step::Done(found, used) = request(input) {
+        assert_eq!(request(&input[..used]), Step::Done(found, used));
+    }
+}
+
+/// The head of an HTTP CONNECT: the same.
+pub fn http_connect(input: &[u8]) {
+    use longhaul_pep::{http::request, socks::Step};
+    if let Step::Done(found, used) = request(input) {
+        assert_eq!(request(&input[..used]), Step::Done(found, used));
+    }
+}
+
+/// A configuration of the accelerator: what is read can be written as commands.
+pub fn pep_config(input: &[u8]) {
+    let Ok(config) = longhaul_pep::load::parse(&String::from_utf8_lossy(input), "fuzz") else { return };
+    if let Some(intercept) = &config.intercept {
+        let _ = longhaul_pep::plan::printed(intercept, &config.limits);
     }
 }

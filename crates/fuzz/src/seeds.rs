@@ -207,3 +207,30 @@ pub fn hop_opens() -> Vec<Vec<u8>> {
     };
     vec![of("192.0.2.1:80"), of("[2001:db8::1]:80")]
 }
+
+/// Greetings and requests of RFC 1928: an IPv4 address, a name, an IPv6 address.
+pub fn socks() -> Vec<Vec<u8>> {
+    vec![
+        vec![5, 1, 0],
+        vec![5, 1, 0, 1, 192, 0, 2, 1, 0, 80],
+        [&[5, 1, 0, 3, 11][..], b"example.com", &[1, 187]].concat(),
+        [&[5, 1, 0, 4][..], &[0; 15], &[1, 0, 80]].concat(),
+    ]
+}
+
+/// Openings of tunnels through an HTTP proxy.
+pub fn http_connects() -> Vec<Vec<u8>> {
+    vec![
+        b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n".to_vec(),
+        b"CONNECT [2001:db8::1]:22 HTTP/1.0\r\n\r\n".to_vec(),
+    ]
+}
+
+/// The examples of the accelerator.
+pub fn pep_configs() -> Vec<Vec<u8>> {
+    vec![
+        include_bytes!("../../pep/packaging/split.toml").to_vec(),
+        include_bytes!("../../pep/packaging/terminal.toml").to_vec(),
+        include_bytes!("../../pep/packaging/hub.toml").to_vec(),
+    ]
+}

@@ -8,6 +8,7 @@ pub mod config;
 pub mod control;
 pub mod daemon;
 pub mod demo;
+pub mod doctor;
 mod error;
 mod far;
 pub mod flow;

@@ -200,6 +200,18 @@ mod tests {
     }
 
     #[test]
+    fn the_examples_are_correct() {
+        let examples = [
+            ("split", include_str!("../packaging/split.toml")),
+            ("terminal", include_str!("../packaging/terminal.toml")),
+            ("hub", include_str!("../packaging/hub.toml")),
+        ];
+        for (name, text) in examples {
+            parse(text, name).unwrap();
+        }
+    }
+
+    #[test]
     fn the_smallest_file_is_complete() {
         let config = parse("mode = \"split\"\n[intercept]\n", "pep.toml").unwrap();
         assert_eq!(config.limits.flows, 10_000);

@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use longhaul_pep::config::Log;
 use longhaul_pep::control::{self, Command};
+use longhaul_pep::doctor::{self, Verdict};
 use longhaul_pep::rig::Link;
 use longhaul_pep::{Error, daemon, demo, keys, load, plan};
 use longhaul_units::{Duration, Rate, Size};
@@ -65,6 +66,12 @@ enum Action {
     },
     /// See it in one minute: a page and a download over an emulated satellite link, without and with the accelerator (needs root)
     Demo(Demo),
+    /// Look for settings of this machine that keep the accelerator from working well
+    Doctor {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Make a key pair in a file and print the public key, which goes into the other node's file
     Keygen {
         /// The file
@@ -182,6 +189,21 @@ fn act(cli: &Cli) -> Result<(), Error> {
         },
         Action::Drain => tell(path, Command::Drain),
         Action::Bypass { state } => tell(path, Command::Bypass { on: matches!(state, OnOff::On) }),
+        Action::Doctor { json } => {
+            let findings = doctor::examine(&load::load(path)?);
+            if *json {
+                return say(&format!("{}\n", serde_json::json!(findings)));
+            }
+            for finding in &findings {
+                let word = match finding.verdict {
+                    Verdict::Good => "good",
+                    Verdict::Poor => "poor",
+                    Verdict::Bad => "BAD",
+                };
+                say(&format!("{word:<5} {:<20} {}\n", finding.what, finding.text))?;
+            }
+            Ok(())
+        }
         Action::Demo(options) => demonstrate(options),
         Action::Keygen { file, show: false } => say(&format!("{}\n", keys::generate(file)?)),
         Action::Keygen { file, show: true } => {

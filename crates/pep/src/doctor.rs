@@ -1,0 +1,186 @@
+//! `longhaul-pep doctor`: what in this machine's settings keeps the accelerator from working well, and what helps.
+
+use crate::config::{Config, LegConfig, Mode};
+use crate::control::{self, Command};
+use crate::plan::{self, Gate};
+use crate::system;
+use serde::Serialize;
+use std::path::Path;
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub what: &'static str,
+    /// How bad it is.
+    pub verdict: Verdict,
+    /// What was found, and what helps.
+    pub text: String,
+}
+
+/// How bad something is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// As it should be.
+    Good,
+    /// It works, but not as well as it could.
+    Poor,
+    /// It does not work.
+    Bad,
+}
+
+fn finding(what: &'static str, problem: Option<(Verdict, String)>, good: &str) -> Finding {
+    let (verdict, text) = problem.unwrap_or((Verdict::Good, good.to_string()));
+    Finding { what, verdict, text }
+}
+
+/// Looks at everything that the configuration makes use of.
+pub fn examine(config: &Config) -> Vec<Finding> {
+    let mut all = vec![];
+    let intercept = config.intercept.clone().filter(|_| config.mode != Mode::Hub);
+    let binds = config.terminal.iter().any(|terminal| !terminal.sources.is_empty());
+    if intercept.is_some() || binds {
+        let intercept = config.intercept.clone().unwrap_or_default();
+        let rules = system::tool(
+            "nft",
+            "nftables",
+            &["-c", "-f", "-"],
+            &plan::install(Gate::Open, &intercept, &config.limits),
+        );
+        let problem = rules.err().map(|why| (Verdict::Bad, why.to_string()));
+        all.push(finding("rules", problem, "nftables takes the rules"));
+        all.push(forwarding());
+        all.extend(reverse_paths(&intercept.interfaces));
+        all.push(marks(intercept.divert_mark | intercept.own_mark | intercept.client_mark, intercept.table));
+        all.push(tracking(intercept.untracked));
+    }
+    all.extend(buffers("client_leg", &config.client_leg));
+    all.extend(buffers("server_leg", &config.server_leg));
+    all.push(daemon(config));
+    all
+}
+
+fn setting(path: &str) -> Option<String> {
+    std::fs::read_to_string(Path::new("/proc/sys").join(path)).ok().map(|text| text.trim().to_string())
+}
+
+fn forwarding() -> Finding {
+    let off = setting("net/ipv4/ip_forward").is_none_or(|value| value == "0");
+    let text = "this machine does not route (net.ipv4.ip_forward = 0): nothing passes when the accelerator does not \
+                take it; sysctl -w net.ipv4.ip_forward=1";
+    finding("forwarding", off.then(|| (Verdict::Bad, text.to_string())), "this machine routes")
+}
+
+/// Strict reverse-path filters drop packets of the way that this machine would not take itself.
+fn reverse_paths(interfaces: &[String]) -> Vec<Finding> {
+    let all = setting("net/ipv4/conf/all/rp_filter");
+    let strict = |name: &String| {
+        let own = setting(&format!("net/ipv4/conf/{name}/rp_filter"));
+        own.max(all.clone()).is_some_and(|value| value == "1")
+    };
+    let problem = interfaces.iter().find(|name| strict(name)).map(|name| {
+        let text = format!(
+            "{name} filters reverse paths strictly (rp_filter = 1): with asymmetric routes packets are dropped; \
+             sysctl -w net.ipv4.conf.{name}.rp_filter=2"
+        );
+        (Verdict::Poor, text)
+    });
+    let missing = interfaces.iter().find(|name| !Path::new("/sys/class/net").join(name).exists());
+    let absent = missing.map(|name| (Verdict::Bad, format!("there is no interface {name} (ip link)")));
+    vec![
+        finding("reverse paths", problem, "no strict filter"),
+        finding("interfaces", absent, "all are there"),
+    ]
+}
+
+/// Rules of others that use the same bits.
+fn marks(bits: u32, table: u32) -> Finding {
+    let rules = ["-4", "-6"].map(|family| system::ip(&format!("{family} rule")).unwrap_or_default()).concat();
+    let others = others_with(&rules, bits, table);
+    let problem = others.map(|rule| {
+        let text = format!(
+            "another routing rule uses the same bits of the packet mark: `{rule}`; choose other marks"
+        );
+        (Verdict::Bad, text)
+    });
+    finding("marks", problem, "no other rule uses them")
+}
+
+/// A line of `ip rule` with one of these bits that is not for this table.
+fn others_with(rules: &str, bits: u32, table: u32) -> Option<String> {
+    let number = |text: &str| u32::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+    let uses = |line: &&str| {
+        let mark =
+            line.split("fwmark ").nth(1).and_then(|rest| rest.split(['/', ' ']).next()).and_then(number);
+        mark.is_some_and(|mark| mark & bits != 0) && !line.contains(&format!("lookup {table}"))
+    };
+    rules.lines().find(uses).map(|line| line.trim().to_string())
+}
+
+fn tracking(untracked: bool) -> Finding {
+    let liberal = setting("net/netfilter/nf_conntrack_tcp_be_liberal");
+    let problem = (!untracked && liberal.as_deref() == Some("0")).then(|| {
+        let text = "both sides of a connection are one entry of connection tracking, and packets may count as invalid; \
+                    set intercept.untracked = true, or net.netfilter.nf_conntrack_tcp_be_liberal=1";
+        (Verdict::Poor, text.to_string())
+    });
+    finding("connection tracking", problem, "it does not see the clients' side twice")
+}
+
+/// Without a fixed buffer the kernel's own grows up to its limit, which may be less than the path holds.
+fn buffers(name: &'static str, leg: &LegConfig) -> Vec<Finding> {
+    let largest = |path| setting(path).and_then(|text| text.split_whitespace().nth(2)?.parse::<u64>().ok());
+    let (send, receive) = (largest("net/ipv4/tcp_wmem"), largest("net/ipv4/tcp_rmem"));
+    let Some(rate) = leg.pacing_rate else { return vec![] };
+    // Two round trips of a geostationary satellite.
+    let needed = rate.as_bps() / 8 * 13 / 10;
+    let small = |fixed: Option<longhaul_units::Size>, kernel: Option<u64>| {
+        fixed.map(|size| size.as_bytes()).or(kernel).is_some_and(|most| most < needed)
+    };
+    let problem = (small(leg.send_buffer, send) || small(leg.receive_buffer, receive)).then(|| {
+        let text = format!(
+            "at {rate} a geostationary path needs buffers of {} kB; set {name}.send_buffer and receive_buffer, \
+             or raise net.ipv4.tcp_wmem and tcp_rmem",
+            needed / 1000
+        );
+        (Verdict::Poor, text)
+    });
+    vec![finding("buffers", problem, "they hold two round trips of a geostationary path")]
+}
+
+/// What the running daemon reports.
+fn daemon(config: &Config) -> Finding {
+    let problem = match control::ask(&config.control, Command::Status) {
+        Err(why) => Some((Verdict::Poor, why.to_string())),
+        Ok(status) if status["no_tunnel"] == true => Some((
+            Verdict::Bad,
+            "the tunnel is down: compare the keys of both nodes, the hub's address, and whether UDP passes \
+             (the log names the reason)"
+                .to_string(),
+        )),
+        Ok(status) if status["ledger_balances"] == false => {
+            Some((Verdict::Bad, "bytes are missing in the ledger: please report it".to_string()))
+        }
+        Ok(status) if status["passing"] == true && config.mode != Mode::Hub => Some((
+            Verdict::Poor,
+            "new connections pass untouched (bypass, full or draining: see `status`)".to_string(),
+        )),
+        Ok(_) => None,
+    };
+    finding("daemon", problem, "it runs and takes connections")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_of_others_with_the_same_bits_are_found() {
+        let rules = "0:\tfrom all lookup local\n7713:\tfrom all fwmark 0x10000/0x10000 lookup 7713\n\
+                     100:\tfrom all fwmark 0x30000/0xff0000 lookup vpn\n32766:\tfrom all lookup main\n";
+        let found = others_with(rules, 0x7_0000, 7713).unwrap();
+        assert!(found.starts_with("100:"), "{found}");
+        assert_eq!(others_with(rules, 0x40_0000, 7713), None);
+    }
+}
