@@ -37,7 +37,9 @@ fn parity_packets(packets: f64, link: LinkLoss) -> u64 {
     // Losses in bursts: the variance of a two-state chain's sum.
     let deviation = (lost * (2.0 * link.burst - 1.0)).sqrt();
     let symbols = 1.0 + 1.0 / PER_PACKET as f64;
-    ((lost + MARGIN * deviation) * symbols / (1.0 - link.loss.min(0.5))).ceil() as u64
+    // One lost packet of several costs more symbols than a packet of parities has.
+    let least = if packets > 1.0 && lost > 0.0 { 1.0 } else { 0.0 };
+    ((lost + MARGIN * deviation).max(least) * symbols / (1.0 - link.loss.min(0.5))).ceil() as u64
 }
 
 impl Encoder {

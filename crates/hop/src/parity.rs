@@ -52,7 +52,7 @@ impl Plan {
     /// Whether what a flow sends now is coded, while so many others wait.
     pub fn codes(&self, out: &Outgoing, others: usize) -> bool {
         let beginning = out.turn.attained() < 3 * self.product;
-        let end = out.phase == Phase::Ending && out.queued < self.product + self.product / 2;
+        let end = out.phase == Phase::Ending && out.queued < 2 * self.product + self.product / 2;
         self.on && (out.turn.is_young() || (others <= FEW && (beginning || end)))
     }
 
