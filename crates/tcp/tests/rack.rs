@@ -2,6 +2,7 @@
 
 mod common;
 use common::*;
+use longhaul_segment::Flags;
 use longhaul_tcp::{Config, Event, Recovery, ReductionBound};
 
 fn rack() -> Config {
@@ -219,4 +220,16 @@ fn a_recovery_that_the_reordering_timer_starts_calls_the_probe_off() {
     assert_eq!(world.a.stats().fast_retransmits, 2);
     assert_eq!(world.retransmissions().last(), Some(&(2_225, 27_001)));
     assert_eq!(world.a.stats().tail_loss_probes, 0);
+}
+
+/// Section 7.3: a probe that carries the last new data carries their PSH and FIN too.
+#[test]
+fn a_probe_with_the_last_data_is_pushed_and_carries_the_fin() {
+    let mut world = World::established(rack(), Reno::avoiding(4), ms(50))
+        .dropping(|sent| sent.from == End::A && sent.at == at_ms(0));
+    world.a.write(4_500);
+    world.a.close();
+    world.run_until(at_ms(2_000));
+    let probe = world.log.iter().find(|sent| sent.from == End::A && sent.seq() == 4001).unwrap();
+    assert_eq!(probe.transmit.segment.flags, Flags::ACK | Flags::PSH | Flags::FIN);
 }
