@@ -309,7 +309,8 @@ proptest! {
             let until = world.now + ms(pause);
             world.run_until(until);
         }
-        let until = world.now + ms(600_000);
+        // At most 1,620 segments, one in each round trip and delay of its ACK: a second.
+        let until = world.now + ms(2_000_000);
         world.run_until(until);
         prop_assert_eq!(world.b.received_bytes(), total);
         prop_assert_eq!(ratios(&world), NONE);
