@@ -53,6 +53,9 @@ pub struct Config {
     /// The terminals that a hub serves.
     #[serde(default)]
     pub terminal: Vec<Terminal>,
+    /// The class of a client's packets (DSCP, of its first one) is given to those to the server, and to the answers.
+    #[serde(default = "yes")]
+    pub dscp: bool,
     /// Control socket.
     #[serde(default = "control_path")]
     pub control: PathBuf,
@@ -61,6 +64,28 @@ pub struct Config {
     /// Form of the log.
     #[serde(default)]
     pub log: Log,
+    /// What the daemon gives up after its start.
+    #[serde(default)]
+    pub sandbox: Sandbox,
+}
+
+/// What the daemon gives up after its start, so that whoever takes it over gains little. All is on; switch a part off if it
+/// gets in the way, and please report that.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sandbox {
+    /// All capabilities but those for addresses of others, low ports and the settings of the legs.
+    pub capabilities: bool,
+    /// All system calls but those for connections, memory, threads and time (seccomp).
+    pub calls: bool,
+    /// All files but its own (landlock, where the kernel has it).
+    pub files: bool,
+}
+
+impl Default for Sandbox {
+    fn default() -> Sandbox {
+        Sandbox { capabilities: true, calls: true, files: true }
+    }
 }
 
 fn control_path() -> PathBuf {

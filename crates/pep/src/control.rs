@@ -7,7 +7,7 @@ use crate::report;
 use nix::sys::stat::{Mode, umask};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::os::unix::net::UnixStream as Plain;
+use std::os::unix::net::{UnixListener as Plainly, UnixStream as Plain};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
@@ -28,12 +28,17 @@ pub enum Command {
         /// They do.
         on: bool,
     },
+    /// Measures the link to the hub.
+    Bench {
+        /// Time for each direction.
+        seconds: u32,
+    },
 }
 
 /// The daemon's end. Dropped, it removes the socket.
 pub(crate) struct Socket {
     path: PathBuf,
-    listener: UnixListener,
+    listener: Plainly,
 }
 
 impl Drop for Socket {
@@ -44,7 +49,7 @@ impl Drop for Socket {
 
 impl Socket {
     /// Opens the socket. One that a killed daemon has left behind is replaced; one of a running daemon is an error.
-    pub fn open(path: &Path) -> Result<Socket, Error> {
+    pub fn bind(path: &Path) -> Result<Socket, Error> {
         if Plain::connect(path).is_ok() {
             let why = "a daemon answers there already; stop it, or choose another `control`";
             return Err(Error::system(format!("open the control socket {}", path.display()), why));
@@ -62,21 +67,27 @@ impl Socket {
         }
         let _ = std::fs::remove_file(path);
         let before = umask(Mode::S_IRWXG | Mode::S_IRWXO | Mode::S_IXUSR);
-        let listener = UnixListener::bind(path);
+        let listener = Plainly::bind(path);
         umask(before);
         Ok(Socket { path: path.to_path_buf(), listener: listener.map_err(failed)? })
     }
 
     /// Answers, for ever.
-    pub async fn serve(self, node: Arc<Node>) {
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, _)) => {
-                    tokio::spawn(answer(node.clone(), stream));
+    pub fn serve(self, node: Arc<Node>) -> Result<impl Future<Output = ()> + Send, Error> {
+        let failed = |why| Error::system("listen for commands", why);
+        self.listener.set_nonblocking(true).map_err(failed)?;
+        let listener = UnixListener::from_std(self.listener.try_clone().map_err(failed)?).map_err(failed)?;
+        Ok(async move {
+            let _own = self;
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        tokio::spawn(answer(node.clone(), stream));
+                    }
+                    Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
                 }
-                Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
             }
-        }
+        })
     }
 }
 
@@ -100,6 +111,10 @@ async fn obey(node: &Arc<Node>, command: Command) -> serde_json::Value {
     match command {
         Command::Status => serde_json::json!(report::status(node)),
         Command::Flows => serde_json::json!(report::flows(node)),
+        Command::Bench { seconds } => match crate::bench::measure(node, seconds).await {
+            Ok(measured) => serde_json::json!(measured),
+            Err(why) => serde_json::json!({ "error": why }),
+        },
         Command::Drain => {
             let node = node.clone();
             tokio::spawn(async move {

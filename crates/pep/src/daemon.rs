@@ -1,12 +1,12 @@
 //! `longhaul-pep run`: starts a node, keeps it in order each second, and stops it.
 
 use crate::config::{Config, Intercept, Limits, Mode};
+use crate::helper::Interception;
 use crate::leg::prepare;
 use crate::listen::listen;
 use crate::node::Node;
-use crate::system::Interception;
 use crate::table::Entrance;
-use crate::{Error, control, hub, load, metrics, start};
+use crate::{Error, control, hub, load, metrics, sandbox, start};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use socket2::{Domain, SockRef, Socket, Type};
@@ -32,14 +32,27 @@ pub fn run(path: &Path) -> Result<(), Error> {
     let mut config = load::load(path)?;
     enough_descriptors(&mut config)?;
     check_legs(&config)?;
+    // What needs more rights than the node has afterwards.
+    let helper = intercepted(&config).map(|_| Interception::start()).transpose()?;
+    let udp = start::socket(&config)?;
+    let control = control::Socket::bind(&config.control)?;
+    sandbox::enter(&config, path)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|why| Error::system("start threads", why))?;
-    runtime.block_on(serve(config, path.to_path_buf()))
+    runtime.block_on(serve(config, path.to_path_buf(), Privileged { helper, udp, control }))
 }
 
-async fn serve(config: Config, path: PathBuf) -> Result<(), Error> {
+/// What was opened before the node gave up its rights.
+struct Privileged {
+    helper: Option<Interception>,
+    udp: Option<Socket>,
+    control: control::Socket,
+}
+
+async fn serve(config: Config, path: PathBuf, privileged: Privileged) -> Result<(), Error> {
+    let Privileged { helper, udp, control } = privileged;
     let mut listeners: Vec<(TcpListener, Entrance, Option<SocketAddr>)> = vec![];
     if let (Some(intercept), false) = (&config.intercept, config.mode == Mode::Hub) {
         listeners.extend(transparent(intercept)?.into_iter().map(|open| (open, Entrance::Intercepted, None)));
@@ -53,9 +66,8 @@ async fn serve(config: Config, path: PathBuf) -> Result<(), Error> {
         listeners.push((listen(forward.listen, false, 0)?, Entrance::Forward, Some(forward.to)));
     }
     let measured = config.metrics.map(|at| listen(at, false, 0)).transpose()?;
-    let tunnel = start::tunnel(&config)?.map(|tunnel| (tunnel, mpsc::unbounded_channel()));
+    let tunnel = start::tunnel(&config, udp)?.map(|tunnel| (tunnel, mpsc::unbounded_channel()));
     let node = Arc::new(Node::new(config));
-    let control = control::Socket::open(&node.config(|config| config.control.clone()))?;
     if let Some((tunnel, (sender, receiver))) = tunnel {
         let changed = Arc::new(Notify::new());
         let _ = node.tunnel.set(tunnel.clone());
@@ -67,11 +79,11 @@ async fn serve(config: Config, path: PathBuf) -> Result<(), Error> {
             }
         });
     }
-    if let Some((intercept, limits)) = node.config(intercepted) {
+    if let (Some((intercept, limits)), Some(helper)) = (node.config(intercepted), helper) {
         // Held, so that the gate does not change between what is installed and who may change it.
         let shut = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let installed = Interception::install(shut.gate(), &intercept, &limits)?;
-        *node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(installed);
+        helper.install(shut.gate(), &intercept, &limits)?;
+        *node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(helper);
     }
     for (listener, entrance, to) in listeners {
         tokio::spawn(node.clone().accept(listener, entrance, to));
@@ -79,11 +91,11 @@ async fn serve(config: Config, path: PathBuf) -> Result<(), Error> {
     if let Some(listener) = measured {
         tokio::spawn(metrics::serve(node.clone(), listener));
     }
-    tokio::spawn(control.serve(node.clone()));
+    tokio::spawn(control.serve(node.clone())?);
     tokio::spawn(watch(node.clone()));
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tracing::info!("ready");
-    until_stopped(&node, &path).await?;
+    let ended = until_stopped(&node, &path).await;
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     drain(&node).await;
     node.stop.send_replace(true);
@@ -96,7 +108,7 @@ async fn serve(config: Config, path: PathBuf) -> Result<(), Error> {
         tunnel.close().await;
     }
     drop(node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
-    Ok(())
+    ended
 }
 
 /// What is to be installed. A hub takes nothing in, but finds what servers send to its clients' addresses.
@@ -141,9 +153,12 @@ async fn until_stopped(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
     let on = |kind| signal(kind).map_err(|why| Error::system("listen to signals", why));
     let (mut terminate, mut interrupt, mut hangup) =
         (on(SignalKind::terminate())?, on(SignalKind::interrupt())?, on(SignalKind::hangup())?);
-    let mut stop = node.stop.subscribe();
+    let (mut stop, mut deaf) = (node.stop.subscribe(), node.deaf.subscribe());
     loop {
         tokio::select! {
+            _ = deaf.wait_for(|deaf| *deaf) => {
+                return Err(Error::system("go on", "the helper process for nftables has ended"));
+            }
             _ = terminate.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
             _ = stop.wait_for(|stop| *stop) => return Ok(()),
@@ -185,6 +200,7 @@ fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
     config.client_leg = new.client_leg;
     config.server_leg = new.server_leg;
     config.destinations = new.destinations;
+    config.dscp = new.dscp;
     node.shared.table.set_limits(config.limits);
     node.shared.set_timeouts(config.timeouts);
     let (Some(now), Some(wanted)) = (&mut config.intercept, new.intercept) else { return Ok(()) };
@@ -193,8 +209,8 @@ fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
     let (intercept, limits) = (now.clone(), config.limits);
     drop(config);
     let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
-    let mut interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    match interception.as_mut() {
+    let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    match interception.as_ref() {
         Some(interception) => interception.replace(gate, &intercept, &limits),
         None => Ok(()),
     }
@@ -253,6 +269,15 @@ async fn watch(node: Arc<Node>) {
         });
         if let Ok(Err(why)) = changed.await {
             tracing::warn!("{why}");
+        }
+        let helpless = {
+            let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            interception.as_ref().is_some_and(|helper| !helper.is_alive())
+        };
+        if helpless && !node.deaf.send_replace(true) {
+            tracing::error!(
+                "the helper process for nftables has ended: new connections pass, this node stops"
+            );
         }
         let left_out = node.new_second();
         if left_out > 0 {

@@ -1,5 +1,6 @@
 //! The part of a node that opens connections for a terminal: who may go where, and from which address.
 
+use crate::bench;
 use crate::config::{Config, Key, Terminal};
 use crate::flow::End;
 use crate::node::Node;
@@ -49,12 +50,20 @@ pub(crate) async fn serve(node: Arc<Node>, mut incoming: mpsc::UnboundedReceiver
 }
 
 async fn carry(node: Arc<Node>, incoming: Incoming) {
-    let Incoming { leg, open, key } = incoming;
+    let Incoming { leg, open, key, peer } = incoming;
+    if bench::is_for(&open) {
+        return bench::serve(&node, leg, &open, Some(peer)).await;
+    }
     let ends = Ends { entrance: Entrance::Tunnel, client: open.source, server: open.destination };
     let Ok(entry) = node.shared.table.enter(ends) else { return leg.refuse(ResetCode::NoResources) };
     let (verdict, outward) = node.config(|config| {
         let mark = config.intercept.clone().unwrap_or_default().own_mark;
-        let outward = Outward { leg: config.server_leg.clone(), timeouts: config.timeouts, mark };
+        let outward = Outward {
+            leg: config.server_leg.clone(),
+            timeouts: config.timeouts,
+            mark,
+            dscp: if config.dscp { open.dscp } else { 0 },
+        };
         (judge(config, key, open.source, open.destination), outward)
     });
     let own = || crate::node::is_own(open.destination.ip());

@@ -4,14 +4,18 @@
 //! ([`socks`], [`http`]), the state of a connection ([`flow`]). The rest is IO around them: `node` takes connections in,
 //! `relay` carries their bytes between two legs, `daemon` starts and stops.
 
+pub mod bench;
+mod calls;
 pub mod config;
 pub mod control;
 pub mod daemon;
 pub mod demo;
 pub mod doctor;
+pub mod dscp;
 mod error;
 mod far;
 pub mod flow;
+pub mod helper;
 pub mod http;
 mod hub;
 pub mod keys;
@@ -27,6 +31,7 @@ pub mod prefix;
 mod relay;
 mod report;
 pub mod rig;
+mod sandbox;
 pub mod socks;
 mod start;
 mod sys;

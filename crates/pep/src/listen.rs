@@ -1,9 +1,11 @@
 //! Listening sockets.
 
 use crate::Error;
+use crate::sys;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
 use tokio::net::TcpListener;
 
 /// Connections that wait to be taken; the kernel's limit (`net.core.somaxconn`) may be less.
@@ -27,6 +29,8 @@ pub(crate) fn listen(at: SocketAddr, transparent: bool, mark: u32) -> Result<Tcp
         if mark != 0 {
             socket.set_mark(mark)?;
         }
+        // For the class of the client's packets; where it cannot be had, there is none.
+        let _ = sys::set_option(socket.as_fd(), libc::IPPROTO_TCP, sys::TCP_SAVE_SYN, 1);
         socket.bind(&at.into())?;
         socket.listen(BACKLOG)?;
         TcpListener::from_std(socket.into())

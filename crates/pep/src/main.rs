@@ -5,7 +5,7 @@ use longhaul_pep::config::Log;
 use longhaul_pep::control::{self, Command};
 use longhaul_pep::doctor::{self, Verdict};
 use longhaul_pep::rig::Link;
-use longhaul_pep::{Error, daemon, demo, keys, load, plan};
+use longhaul_pep::{Error, bench, daemon, demo, keys, load, plan};
 use longhaul_units::{Duration, Rate, Size};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -72,6 +72,18 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// Measure rate, loss and round trip of the link to the hub, through the running accelerator (at a terminal)
+    Bench {
+        /// Seconds for each direction, 1 to 600
+        #[arg(long, default_value_t = 10)]
+        seconds: u32,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// Write the link as a scenario for `longhaul run`
+        #[arg(long)]
+        scenario: Option<PathBuf>,
+    },
     /// Make a key pair in a file and print the public key, which goes into the other node's file
     Keygen {
         /// The file
@@ -83,6 +95,9 @@ enum Action {
     },
     /// Remove what a killed accelerator has left behind
     Clean,
+    /// The part of `run` that changes the network; not for people
+    #[command(hide = true)]
+    Helper,
 }
 
 #[derive(clap::Args)]
@@ -205,6 +220,8 @@ fn act(cli: &Cli) -> Result<(), Error> {
             Ok(())
         }
         Action::Demo(options) => demonstrate(options),
+        Action::Bench { seconds, json, scenario } => measure(path, *seconds, *json, scenario.as_deref()),
+        Action::Helper => longhaul_pep::helper::serve(),
         Action::Keygen { file, show: false } => say(&format!("{}\n", keys::generate(file)?)),
         Action::Keygen { file, show: true } => {
             say(&format!("{}\n", longhaul_pep::config::Key(keys::load(file)?.public_key().0)))
@@ -246,6 +263,16 @@ fn demonstrate(options: &Demo) -> Result<(), Error> {
         eprintln!("warning: the emulator was late, {doubt}");
     }
     Ok(())
+}
+
+fn measure(path: &Path, seconds: u32, json: bool, scenario: Option<&Path>) -> Result<(), Error> {
+    let answer = control::ask(&socket(path)?, Command::Bench { seconds })?;
+    let measured: bench::Measured = serde_json::from_value(answer.clone())
+        .map_err(|why| Error::Control(format!("the daemon is of another version: {why}")))?;
+    say(&if json { format!("{answer}\n") } else { bench::table(&measured) })?;
+    let Some(file) = scenario else { return Ok(()) };
+    std::fs::write(file, bench::scenario(&measured))
+        .map_err(|why| Error::system(format!("write {}", file.display()), why))
 }
 
 /// The control socket of the daemon with this file.

@@ -3,20 +3,21 @@
 use crate::config::{Config, Mode};
 use crate::far::Far;
 use crate::flow::End;
+use crate::helper::Interception;
 use crate::leg::{TcpLeg, prepare};
-use crate::outward::Outward;
+use crate::outward::{Outward, set_class};
 use crate::plan::Gate;
 use crate::relay::{Relay, Shared, end_of};
 use crate::socks::{Host, Reply, Request, Step};
-use crate::system::Interception;
 use crate::table::{Ends, Entrance, Entry, Refusal};
 use crate::tunnel::Tunnel;
-use crate::{http, socks};
+use crate::{dscp, http, socks, sys};
 use longhaul_hop::Open;
 use socket2::SockRef;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::{Duration, Instant};
@@ -58,6 +59,8 @@ pub(crate) struct Node {
     pub interception: Mutex<Option<Interception>>,
     pub shut: Mutex<Shut>,
     pub stop: watch::Sender<bool>,
+    /// Turns true when the gate cannot be shut any more: the listeners close, without which everything passes.
+    pub deaf: watch::Sender<bool>,
     /// To the other node, of two.
     pub tunnel: OnceLock<Arc<Tunnel>>,
     pub since: Instant,
@@ -89,6 +92,7 @@ impl Node {
             interception: Mutex::new(None),
             shut: Mutex::new(shut),
             stop: watch::Sender::new(false),
+            deaf: watch::Sender::new(false),
             tunnel: OnceLock::new(),
             since: Instant::now(),
             starved: AtomicBool::new(false),
@@ -119,8 +123,13 @@ impl Node {
 
     /// Takes connections of a listener, for ever. Lack of descriptors and memory is waited out.
     pub async fn accept(self: Arc<Self>, listener: TcpListener, entrance: Entrance, to: Option<SocketAddr>) {
+        let mut deaf = self.deaf.subscribe();
         loop {
-            match listener.accept().await {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = deaf.wait_for(|deaf| *deaf) => return,
+            };
+            match accepted {
                 Ok((stream, client)) => {
                     let node = self.clone();
                     tokio::spawn(async move { node.serve(stream, client, entrance, to).await });
@@ -192,9 +201,10 @@ impl Node {
         answer: Answer,
     ) -> End {
         let Ends { entrance, client, server } = entry.ends;
+        let dscp = self.class_of(&stream, server);
         let opened = match self.may_go(server, entrance) {
             false => Err((End::Forbidden, io::ErrorKind::PermissionDenied.into())),
-            true => self.open(client, server, entrance).await,
+            true => self.open(client, server, entrance, dscp).await,
         };
         let leg = match opened {
             Ok(leg) => leg,
@@ -233,6 +243,17 @@ impl Node {
         relay.run(self.stop.subscribe()).await
     }
 
+    /// The class of the client's opening packet, which the answers to the client get too.
+    fn class_of(&self, stream: &TcpStream, server: SocketAddr) -> u8 {
+        if !self.config(|config| config.dscp) {
+            return 0;
+        }
+        let opening = sys::saved_syn(stream.as_fd()).unwrap_or_default();
+        let dscp = dscp::of_packet(&opening).unwrap_or(0);
+        set_class(&SockRef::from(stream), stream.local_addr().unwrap_or(server).is_ipv4(), dscp);
+        dscp
+    }
+
     /// Opens the way to the server. Through the tunnel an intercepted client's bytes travel with the opening; a proxy's
     /// client waits for the answer.
     async fn open(
@@ -240,12 +261,13 @@ impl Node {
         client: SocketAddr,
         server: SocketAddr,
         entrance: Entrance,
+        dscp: u8,
     ) -> Result<Far, (End, io::Error)> {
         let (outward, keep) = self.config(|config| {
             let intercept = config.intercept.as_ref();
             let mark = intercept.map_or(0, |intercept| intercept.own_mark);
             let keep = intercept.is_some_and(|intercept| intercept.keep_source);
-            (Outward { leg: config.server_leg.clone(), timeouts: config.timeouts, mark }, keep)
+            (Outward { leg: config.server_leg.clone(), timeouts: config.timeouts, mark, dscp }, keep)
         });
         let keep = keep && entrance == Entrance::Intercepted;
         let Some(tunnel) = self.tunnel.get() else {
@@ -259,7 +281,7 @@ impl Node {
         };
         let confirm = matches!(entrance, Entrance::Socks | Entrance::HttpConnect);
         let source = if keep { SocketAddr::new(client.ip().to_canonical(), client.port()) } else { any };
-        let open = Open { source, destination: server, dscp: 0, priority: 0, confirm };
+        let open = Open { source, destination: server, dscp, priority: 0, confirm };
         let leg = tunnel.open(peer.id, open).map_err(|why| (End::Tunnel, io::Error::other(why)))?;
         if confirm {
             let limit = Duration::from_nanos(outward.timeouts.connect.as_nanos());

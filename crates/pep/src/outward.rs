@@ -1,6 +1,7 @@
 //! Connections to servers: from the client's own address and port where that is asked for, with the settings of the leg.
 
 use crate::config::{LegConfig, Timeouts};
+use crate::dscp::traffic_class;
 use crate::flow::End;
 use crate::leg::{TcpLeg, prepare};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
@@ -16,6 +17,8 @@ pub(crate) struct Outward {
     pub timeouts: Timeouts,
     /// Mark of its packets; 0 for none.
     pub mark: u32,
+    /// Their class (DSCP).
+    pub dscp: u8,
 }
 
 impl Outward {
@@ -62,6 +65,7 @@ impl Outward {
         if self.mark != 0 {
             socket.set_mark(self.mark)?;
         }
+        set_class(&SockRef::from(&socket), server.is_ipv4(), self.dscp);
         if let Some(source) = source {
             match source.ip() {
                 IpAddr::V4(_) => socket.set_ip_transparent_v4(true)?,
@@ -71,6 +75,18 @@ impl Outward {
             socket.bind(&source.into())?;
         }
         TcpSocket::from_std_stream(socket.into()).connect(server).await
+    }
+}
+
+/// Gives a socket's packets a class. A kernel that refuses it leaves them without.
+pub(crate) fn set_class(socket: &SockRef, is_v4: bool, dscp: u8) {
+    if dscp == 0 {
+        return;
+    }
+    let class = traffic_class(dscp);
+    let set = if is_v4 { socket.set_tos_v4(class) } else { socket.set_tclass_v6(class) };
+    if let Err(why) = set {
+        tracing::debug!("class {dscp} is not carried over: {why}");
     }
 }
 

@@ -7,6 +7,7 @@
 
 use crate::config::{Intercept, Limits};
 use crate::prefix::{Ports, Prefix};
+use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 
 /// Name of the table; no other is ever touched.
@@ -18,7 +19,8 @@ const BEFORE_TRACKING: i32 = -310;
 const BEHIND_NAT: i32 = -90;
 
 /// Which new connections are taken in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Gate {
     /// Those of the configuration.
     Open,

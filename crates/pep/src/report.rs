@@ -3,7 +3,8 @@
 use crate::flow::Ledger;
 use crate::node::Node;
 use crate::table::{BUCKETS, Histogram, State, Totals};
-use serde::Serialize;
+use longhaul_hop::PeerId;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -47,28 +48,45 @@ pub(crate) struct TunnelStatus {
 }
 
 /// Another node, and what was measured on the way to it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PeerStatus {
     name: String,
     address: String,
     flows: u32,
-    rtt_ms: f64,
-    base_rtt_ms: f64,
+    pub rtt_ms: f64,
+    pub base_rtt_ms: f64,
     rate_mbps: f64,
     loss_percent: f64,
     queued: u64,
     in_flight: u64,
-    sent_bytes: u64,
+    pub sent_bytes: u64,
     received_bytes: u64,
-    lost_packets: u64,
+    pub lost_packets: u64,
     parity_bytes: u64,
     restored_bytes: u64,
     overloads: u64,
+    /// The sender's own bound.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub most_mbps: Option<f64>,
+    /// UDP payload of a full packet in bytes.
+    pub mtu: u16,
 }
 
 fn tunnel(node: &Node) -> Option<TunnelStatus> {
     let tunnel = node.tunnel.get()?;
     let ledger = tunnel.ledger();
+    Some(TunnelStatus {
+        peers: peers(node).into_iter().map(|(_, status)| status).collect(),
+        written: ledger.written,
+        delivered: ledger.delivered,
+        under_way: ledger.held,
+        given_up: ledger.lost,
+    })
+}
+
+/// All nodes to which the tunnel is up.
+pub(crate) fn peers(node: &Node) -> Vec<(PeerId, PeerStatus)> {
+    let Some(tunnel) = node.tunnel.get() else { return vec![] };
     let name = |info: &crate::tunnel::PeerInfo| {
         let key = crate::config::Key(info.key.unwrap_or_default());
         node.config(|config| {
@@ -77,6 +95,8 @@ fn tunnel(node: &Node) -> Option<TunnelStatus> {
         })
     };
     let ms = |time: longhaul_units::Duration| time.as_nanos() as f64 / 1e6;
+    let (most, mtu) =
+        node.config(|config| config.hop.as_ref().map_or((None, 0), |hop| (hop.most_rate, hop.mtu)));
     let peer = |(info, stats): &(crate::tunnel::PeerInfo, longhaul_hop::PeerStats)| PeerStatus {
         name: name(info),
         address: info.address.to_string(),
@@ -93,14 +113,10 @@ fn tunnel(node: &Node) -> Option<TunnelStatus> {
         parity_bytes: stats.parity_bytes,
         restored_bytes: stats.restored_bytes,
         overloads: stats.overloads,
+        most_mbps: most.map(|rate| rate.as_bps() as f64 / 1e6),
+        mtu,
     };
-    Some(TunnelStatus {
-        peers: tunnel.peers().iter().map(peer).collect(),
-        written: ledger.written,
-        delivered: ledger.delivered,
-        under_way: ledger.held,
-        given_up: ledger.lost,
-    })
+    tunnel.peers().iter().map(|both| (both.0.id, peer(both))).collect()
 }
 
 /// One connection.

@@ -7,6 +7,7 @@ use crate::{Error, keys};
 use longhaul_hop::tls::PublicKey;
 use longhaul_hop::{Coding, Rates, Role, Session, Share};
 use sha2::{Digest, Sha256};
+use socket2::Socket;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -35,8 +36,19 @@ pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
     })
 }
 
-/// Opens the socket and starts the hop, if there is to be one.
-pub(crate) fn tunnel(config: &Config) -> Result<Option<Arc<Tunnel>>, Error> {
+/// Opens the tunnel's socket, if there is to be a tunnel.
+pub(crate) fn socket(config: &Config) -> Result<Option<Socket>, Error> {
+    let Some(hop) = &config.hop else { return Ok(None) };
+    let any = match hop.hub {
+        Some(SocketAddr::V6(_)) => SocketAddr::from(([0; 16], 0)),
+        _ => SocketAddr::from(([0; 4], 0)),
+    };
+    let mark = config.intercept.as_ref().map_or(0, |intercept| intercept.own_mark);
+    Udp::bind(hop.listen.unwrap_or(any), mark).map(Some)
+}
+
+/// Starts the hop on its socket, if there is to be one.
+pub(crate) fn tunnel(config: &Config, socket: Option<Socket>) -> Result<Option<Arc<Tunnel>>, Error> {
     let (Some(hop), Some(mut settings)) = (&config.hop, hop_settings(config)) else { return Ok(None) };
     let identity = keys::load(&hop.key)?;
     // A peer recognises by this key that a restarted node has forgotten it; it must survive the restart.
@@ -55,13 +67,6 @@ pub(crate) fn tunnel(config: &Config) -> Result<Option<Arc<Tunnel>>, Error> {
     }
     settings.session =
         Session::Tls { identity: Arc::new(identity), peers: peers.into_iter().map(PublicKey).collect() };
-    let any = match hop.hub {
-        Some(SocketAddr::V6(_)) => SocketAddr::from(([0; 16], 0)),
-        _ => SocketAddr::from(([0; 4], 0)),
-    };
-    let mark = config.intercept.clone().unwrap_or_default().own_mark;
-    let can_mark = config.intercept.is_some();
-    let udp = Udp::open(hop.listen.unwrap_or(any), if can_mark { mark } else { 0 })?;
     let mut seed = [0; 32];
     std::fs::File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut seed))
@@ -69,5 +74,6 @@ pub(crate) fn tunnel(config: &Config) -> Result<Option<Arc<Tunnel>>, Error> {
     let epoch = std::time::Instant::now();
     let hop = longhaul_hop::Node::new(settings, seed, longhaul_units::Instant::ZERO)
         .map_err(|why| Error::Config(format!("[hop]: {why}")))?;
-    Ok(Some(Tunnel::new(hop, udp, epoch)))
+    let Some(socket) = socket else { return Ok(None) };
+    Ok(Some(Tunnel::new(hop, Udp::new(socket)?, epoch)))
 }

@@ -10,6 +10,12 @@ use tokio::io::unix::AsyncFd;
 /// Bytes of `struct tcp_info` up to `tcpi_min_rtt` and what follows it in Linux 4.9 and newer.
 const TCP_INFO_LEN: usize = 232;
 
+/// Numbers of the kernel's `tcp.h` (Linux 4.2 and newer).
+pub(crate) const TCP_SAVE_SYN: i32 = 27;
+const TCP_SAVED_SYN: i32 = 28;
+/// The largest opening: headers of 60 bytes each, with room for extension headers of IPv6.
+const SYN_LEN: usize = 512;
+
 fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -59,6 +65,24 @@ pub(crate) fn unacknowledged(socket: BorrowedFd) -> io::Result<usize> {
     // SAFETY: SIOCOUTQ (the number of TIOCOUTQ) writes one integer, which lives throughout the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ as _, &raw mut value) })?;
     Ok(usize::try_from(value).unwrap_or(0))
+}
+
+/// The packet that opened an accepted connection, from its IP header on; empty unless its listener had `TCP_SAVE_SYN` set.
+pub(crate) fn saved_syn(socket: BorrowedFd) -> io::Result<Vec<u8>> {
+    let mut buffer = vec![0u8; SYN_LEN];
+    let mut len = buffer.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes, which is the buffer's length.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            TCP_SAVED_SYN,
+            buffer.as_mut_ptr().cast(),
+            &mut len,
+        )
+    })?;
+    buffer.truncate(len as usize);
+    Ok(buffer)
 }
 
 /// Lets the runtime wait for a timer.

@@ -1,4 +1,5 @@
-//! Runs the commands of [`crate::plan`]: `nft` and `ip`, each with a message that helps if it fails.
+//! Runs the commands of [`crate::plan`]: `nft` and `ip`, each with a message that helps if it fails. In the daemon this is the
+//! work of [`crate::helper`].
 
 use crate::Error;
 use crate::config::{Intercept, Limits};
@@ -8,20 +9,20 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 /// Installs table, rules and routes; dropped, it removes them.
-pub(crate) struct Interception {
+pub(crate) struct Rules {
     intercept: Intercept,
     limits: Limits,
     families: Vec<&'static str>,
 }
 
-impl Interception {
+impl Rules {
     /// Installs everything, in the place of what a killed daemon has left behind.
-    pub fn install(gate: Gate, intercept: &Intercept, limits: &Limits) -> Result<Interception, Error> {
+    pub fn install(gate: Gate, intercept: &Intercept, limits: &Limits) -> Result<Rules, Error> {
         let mut families = vec!["-4"];
         if std::path::Path::new("/proc/sys/net/ipv6").exists() {
             families.push("-6");
         }
-        let installed = Interception { intercept: intercept.clone(), limits: *limits, families };
+        let installed = Rules { intercept: intercept.clone(), limits: *limits, families };
         for family in &installed.families {
             for command in plan::unroutes(intercept, family) {
                 let _ = ip(&command);
@@ -50,9 +51,14 @@ impl Interception {
     pub fn leave_alone(&self, client: std::net::IpAddr, seconds: u64) -> Result<(), Error> {
         nft(&plan::leave_alone(client, seconds))
     }
+
+    /// Goes without removing anything.
+    pub fn leave(self) {
+        std::mem::forget(self);
+    }
 }
 
-impl Drop for Interception {
+impl Drop for Rules {
     fn drop(&mut self) {
         if let Err(why) = nft(&plan::remove()) {
             tracing::warn!("{why}");

@@ -28,6 +28,7 @@ pub(crate) struct Incoming {
     pub open: Open,
     /// The terminal's public key.
     pub key: Option<[u8; 32]>,
+    pub peer: PeerId,
 }
 
 /// Another node to which the tunnel is up.
@@ -50,7 +51,7 @@ struct Inside {
     hop: Hop,
     slots: HashMap<FlowId, Slot>,
     peers: Vec<PeerInfo>,
-    incoming: VecDeque<(FlowId, Open, Option<[u8; 32]>)>,
+    incoming: VecDeque<(FlowId, Open, Option<[u8; 32]>, PeerId)>,
 }
 
 /// What is remembered of a flow between two looks at it.
@@ -218,7 +219,7 @@ impl Tunnel {
         let mut inside = self.lock();
         let news = std::mem::take(&mut inside.incoming);
         let leg = |flow| HopLeg { tunnel: self.clone(), flow, over: false };
-        news.into_iter().map(|(flow, open, key)| Incoming { leg: leg(flow), open, key }).collect()
+        news.into_iter().map(|(flow, open, key, peer)| Incoming { leg: leg(flow), open, key, peer }).collect()
     }
 }
 
@@ -239,7 +240,7 @@ impl Inside {
                 Event::Opened { flow, peer, open } => {
                     let key = self.peers.iter().find(|other| other.id == peer).and_then(|other| other.key);
                     self.slots.insert(flow, Slot::default());
-                    self.incoming.push_back((flow, open, key));
+                    self.incoming.push_back((flow, open, key, peer));
                 }
                 Event::Accepted { flow } => self.with(flow, |slot| slot.accepted = true),
                 Event::Readable { flow } | Event::Writable { flow } => self.with(flow, |_| {}),

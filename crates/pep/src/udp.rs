@@ -32,9 +32,9 @@ pub(crate) struct Udp {
 }
 
 impl Udp {
-    /// Opens a socket; `mark` is put on its packets.
-    pub fn open(at: SocketAddr, mark: u32) -> Result<Udp, Error> {
-        let open = || -> io::Result<Udp> {
+    /// Opens a socket, for [`Udp::new`]; `mark` is put on its packets. Its buffers take a capability.
+    pub fn bind(at: SocketAddr, mark: u32) -> Result<Socket, Error> {
+        let open = || -> io::Result<Socket> {
             let socket = Socket::new(
                 Domain::for_address(at),
                 Type::DGRAM.nonblocking().cloexec(),
@@ -58,9 +58,7 @@ impl Udp {
                 };
                 let _ = set(force).or_else(|_| set(plain));
             }
-            let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-            let space = Mutex::new((0..BATCH_SIZE).map(|_| vec![0; JOINED]).collect());
-            Ok(Udp { socket: UdpSocket::from_std(socket.into())?, state, space })
+            Ok(socket)
         };
         open().map_err(|why| {
             let hint = if why.kind() == ErrorKind::AddrInUse {
@@ -70,6 +68,16 @@ impl Udp {
             };
             Error::system(format!("open UDP {at}"), format!("{why}{hint}"))
         })
+    }
+
+    /// Takes an open socket into the runtime.
+    pub fn new(socket: Socket) -> Result<Udp, Error> {
+        let open = || -> io::Result<Udp> {
+            let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+            let space = Mutex::new((0..BATCH_SIZE).map(|_| vec![0; JOINED]).collect());
+            Ok(Udp { socket: UdpSocket::from_std(socket.into())?, state, space })
+        };
+        open().map_err(|why| Error::system("use UDP", why))
     }
 
     /// Sends datagrams; waits while the socket is full. What the network refuses is lost, as on any link.

@@ -3,77 +3,14 @@
 
 mod bed;
 
-use bed::{Bed, Daemon, PEP, SERVER, SERVER_V6, address, can_run, enter, text, wait_for};
+use bed::two::Two;
+use bed::{SERVER, SERVER_V6, address, can_run, enter, text, wait_for};
 use nix::sys::signal::Signal;
 use sha2::{Digest, Sha256};
 use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::process::Command;
 use std::time::Duration;
-
-/// The terminal is the bed's node, the hub a fourth namespace behind it at 10.83.0.2, before the server.
-struct Two {
-    bed: Bed,
-    terminal_key: String,
-    hub_key: String,
-}
-
-fn key(bed: &Bed, name: &str) -> String {
-    let file = bed.folder.join(name);
-    let output = Command::new(PEP).arg("keygen").arg(&file).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    text(&output.stdout).trim().to_string()
-}
-
-impl Two {
-    fn new() -> Two {
-        let bed = Bed::with_hub();
-        let (terminal_key, hub_key) = (key(&bed, "terminal.key"), key(&bed, "hub.key"));
-        Two { bed, terminal_key, hub_key }
-    }
-
-    fn hub(&self, more: &str) -> Daemon {
-        let folder = self.bed.folder.display();
-        let config = format!(
-            "mode = \"hub\"\ntimeouts = {{ drain = \"1 s\" }}\ncontrol = \"{folder}/hub.sock\"\n\
-             [hop]\nlisten = \"10.83.0.2:7714\"\nkey = \"{folder}/hub.key\"\nsend_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\n\
-             [[terminal]]\nname = \"ship\"\nkey = \"{}\"\nsources = [\"10.81.0.0/24\", \"fd81::/64\"]\n{more}\n",
-            self.terminal_key
-        );
-        self.bed.start("h", "hub", &config)
-    }
-
-    fn terminal(&self, hub_key: &str) -> Daemon {
-        let folder = self.bed.folder.display();
-        let config = format!(
-            "mode = \"terminal\"\ncontrol = \"{folder}/terminal.sock\"\nsocks = \"10.81.0.1:1080\"\n\
-             [hop]\nhub = \"10.83.0.2:7714\"\nkey = \"{folder}/terminal.key\"\nhub_key = \"{hub_key}\"\n\
-             send_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\n[intercept]\ninterfaces = [\"lan\"]\n"
-        );
-        self.bed.start("p", "terminal", &config)
-    }
-
-    /// Both, with the tunnel up.
-    fn up(&self) -> (Daemon, Daemon) {
-        let hub = self.hub("");
-        let terminal = self.terminal(&self.hub_key);
-        wait_for("the tunnel is up", 10, || terminal.status()["passing"] == false);
-        (terminal, hub)
-    }
-
-    fn connect(&self, host: &str, port: u16) -> TcpStream {
-        self.bed.within("c", || {
-            let stream = TcpStream::connect_timeout(&address(host, port), Duration::from_secs(10)).unwrap();
-            stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-            stream
-        })
-    }
-
-    fn listener(&self, host: &str) -> TcpListener {
-        self.bed.within("s", || TcpListener::bind(address(host, 8000)).unwrap())
-    }
-}
 
 fn accept(listener: &TcpListener) -> TcpStream {
     let (stream, _) = listener.accept().unwrap();

@@ -1,6 +1,8 @@
 //! A client, an accelerator and a server, each a network namespace; removed at the end.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub mod two;
+
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;

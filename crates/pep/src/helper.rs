@@ -1,0 +1,174 @@
+//! A second process for the commands to nftables and `ip`, so that the daemon, which meets the network, can give up the
+//! right to change it and to start programs. It is started first, keeps CAP_NET_ADMIN alone, and takes five kinds of tasks,
+//! from which it makes the commands itself: a line of JSON each, and a line for the answer.
+
+use crate::Error;
+use crate::config::{Intercept, Limits};
+use crate::plan::Gate;
+use crate::system::Rules;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Write};
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+
+/// The name of the command that runs it.
+pub const COMMAND: &str = "helper";
+
+/// What it does.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "task")]
+enum Task {
+    Install { gate: Gate, intercept: Intercept, limits: Limits },
+    Replace { gate: Gate, intercept: Intercept, limits: Limits },
+    Gate { gate: Gate },
+    LeaveAlone { client: IpAddr, seconds: u64 },
+    Remove,
+}
+
+/// The daemon's end: what is installed in the network. Dropped, it removes that.
+pub(crate) struct Interception {
+    inside: Mutex<Inside>,
+}
+
+struct Inside {
+    stream: BufReader<UnixStream>,
+    child: Child,
+}
+
+impl Interception {
+    /// Starts the helper. It installs nothing yet.
+    pub fn start() -> Result<Interception, Error> {
+        let failed = |why: std::io::Error| Error::system("start the helper for nftables", why);
+        let (own, other) = UnixStream::pair().map_err(failed)?;
+        let child = Command::new(std::env::current_exe().map_err(failed)?)
+            .arg(COMMAND)
+            // Ctrl-C is for the daemon, which then has its rules removed.
+            .process_group(0)
+            .stdin(Stdio::from(OwnedFd::from(other)))
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(failed)?;
+        Ok(Interception { inside: Mutex::new(Inside { stream: BufReader::new(own), child }) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Installs table, rules and routes, in the place of what a killed daemon has left behind.
+    pub fn install(&self, gate: Gate, intercept: &Intercept, limits: &Limits) -> Result<(), Error> {
+        self.lock().ask(&Task::Install { gate, intercept: intercept.clone(), limits: *limits })
+    }
+
+    /// Installs the table of a changed configuration in the place of the present one.
+    pub fn replace(&self, gate: Gate, intercept: &Intercept, limits: &Limits) -> Result<(), Error> {
+        self.lock().ask(&Task::Replace { gate, intercept: intercept.clone(), limits: *limits })
+    }
+
+    /// Lets new connections come in, or pass untouched.
+    pub fn set_gate(&self, gate: Gate) -> Result<(), Error> {
+        self.lock().ask(&Task::Gate { gate })
+    }
+
+    /// Lets new connections of one client pass untouched for some seconds.
+    pub fn leave_alone(&self, client: IpAddr, seconds: u64) -> Result<(), Error> {
+        self.lock().ask(&Task::LeaveAlone { client, seconds })
+    }
+
+    /// True while the helper lives.
+    pub fn is_alive(&self) -> bool {
+        matches!(self.lock().child.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Interception {
+    fn drop(&mut self) {
+        let mut inside = self.lock();
+        if let Err(why) = inside.ask(&Task::Remove) {
+            tracing::warn!("{why}; `longhaul-pep clean` removes the rules");
+        }
+        let _ = inside.stream.get_ref().shutdown(std::net::Shutdown::Both);
+        let _ = inside.child.wait();
+    }
+}
+
+impl Inside {
+    fn ask(&mut self, task: &Task) -> Result<(), Error> {
+        let gone = || Error::system("change the rules", "the helper process for nftables has ended");
+        let mut line = serde_json::to_string(task).map_err(|why| Error::system("ask the helper", why))?;
+        line.push('\n');
+        self.stream.get_mut().write_all(line.as_bytes()).map_err(|_| gone())?;
+        let mut answer = String::new();
+        match self.stream.read_line(&mut answer) {
+            Ok(n) if n > 0 => {}
+            _ => return Err(gone()),
+        }
+        match serde_json::from_str::<Result<(), Failure>>(&answer) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(Failure { command, why })) => Err(Error::Command { command, why }),
+            Err(why) => Err(Error::system("understand the helper", why)),
+        }
+    }
+}
+
+/// A command that failed.
+#[derive(Serialize, Deserialize)]
+struct Failure {
+    command: String,
+    why: String,
+}
+
+/// The helper's end: does tasks until the daemon is gone. What is installed then stays: without a listener it lets everything
+/// pass, and the next start replaces it.
+///
+/// # Errors
+/// If standard input is no daemon's.
+pub fn serve() -> Result<(), Error> {
+    crate::sandbox::keep_for_helper();
+    let failed = |why: std::io::Error| Error::system("talk to the daemon (`run` starts this command)", why);
+    let own = std::os::fd::AsFd::as_fd(&std::io::stdin()).try_clone_to_owned().map_err(failed)?;
+    let stream = UnixStream::from(own);
+    stream.peer_addr().map_err(failed)?;
+    let mut write = stream.try_clone().map_err(failed)?;
+    let mut rules: Option<Rules> = None;
+    for line in BufReader::new(stream).lines() {
+        let done = line.map_err(|_| ()).and_then(|line| serde_json::from_str(&line).map_err(|_| ()));
+        let Ok(task) = done else { break };
+        let answer = act(&mut rules, task).map_err(|error| match error {
+            Error::Command { command, why } => Failure { command, why },
+            other => Failure { command: "helper".into(), why: other.to_string() },
+        });
+        let text = serde_json::to_string(&answer).unwrap_or_default();
+        if writeln!(write, "{text}").is_err() {
+            break;
+        }
+    }
+    // A daemon that was killed has removed nothing, and a new one may have installed its own already.
+    rules.into_iter().for_each(Rules::leave);
+    Ok(())
+}
+
+fn act(rules: &mut Option<Rules>, task: Task) -> Result<(), Error> {
+    let missing = || Error::system("change the rules", "none are installed");
+    match task {
+        Task::Install { gate, intercept, limits } => {
+            *rules = Some(Rules::install(gate, &intercept, &limits)?);
+            Ok(())
+        }
+        Task::Replace { gate, intercept, limits } => {
+            rules.as_mut().ok_or_else(missing)?.replace(gate, &intercept, &limits)
+        }
+        Task::Gate { gate } => rules.as_ref().ok_or_else(missing)?.set_gate(gate),
+        Task::LeaveAlone { client, seconds } => {
+            rules.as_ref().ok_or_else(missing)?.leave_alone(client, seconds)
+        }
+        Task::Remove => {
+            drop(rules.take());
+            Ok(())
+        }
+    }
+}
