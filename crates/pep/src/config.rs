@@ -110,16 +110,22 @@ pub struct Intercept {
     pub destinations: Vec<Prefix>,
     /// Servers to leave alone.
     pub except_destinations: Vec<Prefix>,
+    /// Ports at which a client is answered after the server has answered, one round trip later: refusals are then true.
+    pub confirm: Vec<Ports>,
     /// Connect to servers from the client's own address and port.
     pub keep_source: bool,
     /// Port of the transparent listener, on loopback.
     pub port: u16,
+    /// Port of the listener that takes openings at those ports, on loopback.
+    pub confirm_port: u16,
     /// Bit of the packet mark for packets that belong to sockets of this machine.
     pub divert_mark: u32,
     /// Bit of the packet mark on what this node sends to servers.
     pub own_mark: u32,
     /// Bit of the packet mark on what this node sends to intercepted clients.
     pub client_mark: u32,
+    /// Bit of the packet mark on openings at ports to confirm.
+    pub confirm_mark: u32,
     /// Number of the routing table and priority of the rule that delivers marked packets locally.
     pub table: u32,
     /// Packets of intercepted clients bypass connection tracking on their side, so that NAT on the other side works.
@@ -136,11 +142,14 @@ impl Default for Intercept {
             except_sources: vec![],
             destinations: vec![],
             except_destinations: vec![],
+            confirm: vec![],
             keep_source: true,
             port: 7713,
+            confirm_port: 7715,
             divert_mark: 0x1_0000,
             own_mark: 0x2_0000,
             client_mark: 0x4_0000,
+            confirm_mark: 0x8_0000,
             table: 7713,
             untracked: true,
         }

@@ -1,12 +1,13 @@
 //! `longhaul-pep run`: starts a node, keeps it in order each second, and stops it.
 
 use crate::config::{Config, Intercept, Limits, Mode};
+use crate::confirm::Confirm;
 use crate::helper::Interception;
 use crate::leg::prepare;
 use crate::listen::listen;
 use crate::node::Node;
 use crate::table::Entrance;
-use crate::{Error, control, hub, load, metrics, sandbox, start};
+use crate::{Error, confirm, control, hub, load, metrics, sandbox, start};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use socket2::{Domain, SockRef, Socket, Type};
@@ -35,24 +36,27 @@ pub fn run(path: &Path) -> Result<(), Error> {
     // What needs more rights than the node has afterwards.
     let helper = intercepted(&config).map(|_| Interception::start()).transpose()?;
     let udp = start::socket(&config)?;
+    let confirming = config.intercept.as_ref().filter(|_| config.mode != Mode::Hub);
+    let confirm = confirming.map(Confirm::open).transpose()?.flatten();
     let control = control::Socket::bind(&config.control)?;
     sandbox::enter(&config, path)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|why| Error::system("start threads", why))?;
-    runtime.block_on(serve(config, path.to_path_buf(), Privileged { helper, udp, control }))
+    runtime.block_on(serve(config, path.to_path_buf(), Privileged { helper, udp, confirm, control }))
 }
 
 /// What was opened before the node gave up its rights.
 struct Privileged {
     helper: Option<Interception>,
     udp: Option<Socket>,
+    confirm: Option<Confirm>,
     control: control::Socket,
 }
 
 async fn serve(config: Config, path: PathBuf, privileged: Privileged) -> Result<(), Error> {
-    let Privileged { helper, udp, control } = privileged;
+    let Privileged { helper, udp, confirm, control } = privileged;
     let mut listeners: Vec<(TcpListener, Entrance, Option<SocketAddr>)> = vec![];
     if let (Some(intercept), false) = (&config.intercept, config.mode == Mode::Hub) {
         listeners.extend(transparent(intercept)?.into_iter().map(|open| (open, Entrance::Intercepted, None)));
@@ -67,7 +71,7 @@ async fn serve(config: Config, path: PathBuf, privileged: Privileged) -> Result<
     }
     let measured = config.metrics.map(|at| listen(at, false, 0)).transpose()?;
     let tunnel = start::tunnel(&config, udp)?.map(|tunnel| (tunnel, mpsc::unbounded_channel()));
-    let node = Arc::new(Node::new(config));
+    let node = Arc::new(Node::new(config, confirm));
     if let Some((tunnel, (sender, receiver))) = tunnel {
         let changed = Arc::new(Notify::new());
         let _ = node.tunnel.set(tunnel.clone());
@@ -84,6 +88,14 @@ async fn serve(config: Config, path: PathBuf, privileged: Privileged) -> Result<
         let shut = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         helper.install(shut.gate(), &intercept, &limits)?;
         *node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(helper);
+    }
+    for index in [0, 1] {
+        let node = node.clone();
+        tokio::spawn(async move {
+            if let Err(why) = confirm::serve(node, index).await {
+                tracing::error!("openings are not confirmed any more: {why}");
+            }
+        });
     }
     for (listener, entrance, to) in listeners {
         tokio::spawn(node.clone().accept(listener, entrance, to));
@@ -204,8 +216,12 @@ fn reload(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
     node.shared.table.set_limits(config.limits);
     node.shared.set_timeouts(config.timeouts);
     let (Some(now), Some(wanted)) = (&mut config.intercept, new.intercept) else { return Ok(()) };
-    let Intercept { port, divert_mark, own_mark, client_mark, table, .. } = *now;
-    *now = Intercept { port, divert_mark, own_mark, client_mark, table, ..wanted };
+    let Intercept { port, confirm_port, divert_mark, own_mark, client_mark, confirm_mark, table, .. } = *now;
+    let own =
+        Intercept { port, confirm_port, divert_mark, own_mark, client_mark, confirm_mark, table, ..wanted };
+    // Without the sockets of the start, nobody would answer.
+    let confirm = if node.confirm.is_some() { own.confirm.clone() } else { vec![] };
+    *now = Intercept { confirm, ..own };
     let (intercept, limits) = (now.clone(), config.limits);
     drop(config);
     let gate = node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).gate();
@@ -231,10 +247,17 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
     ];
     names.extend(pairs.into_iter().filter(|(_, a, b)| shown(*a) != shown(*b)).map(|(name, ..)| name));
     let own = |config: &Config| {
-        config.intercept.as_ref().map(|i| (i.port, i.divert_mark, i.own_mark, i.client_mark, i.table))
+        config.intercept.as_ref().map(|i| {
+            (i.port, i.confirm_port, i.divert_mark, i.own_mark, i.client_mark, i.confirm_mark, i.table)
+        })
     };
     if own(old) != own(new) {
-        names.push("intercept: port, marks and table");
+        names.push("intercept: ports of listeners, marks and table");
+    }
+    let confirms =
+        |config: &Config| config.intercept.as_ref().is_some_and(|intercept| !intercept.confirm.is_empty());
+    if confirms(new) && !confirms(old) {
+        names.push("intercept.confirm");
     }
     names
 }

@@ -7,6 +7,7 @@
 pub mod bench;
 mod calls;
 pub mod config;
+mod confirm;
 pub mod control;
 pub mod daemon;
 pub mod demo;
@@ -24,6 +25,7 @@ mod listen;
 pub mod load;
 mod metrics;
 mod node;
+pub mod opening;
 mod outward;
 pub mod plan;
 pub mod pool;

@@ -11,9 +11,15 @@ use tokio::net::TcpListener;
 /// Connections that wait to be taken; the kernel's limit (`net.core.somaxconn`) may be less.
 const BACKLOG: i32 = 4096;
 
-/// Opens a listener. A transparent one takes connections to any address; `mark` is put on its packets.
+/// Opens a listener in the runtime, as [`bind`].
 pub(crate) fn listen(at: SocketAddr, transparent: bool, mark: u32) -> Result<TcpListener, Error> {
-    let open = || -> std::io::Result<TcpListener> {
+    let socket = bind(at, transparent, mark)?;
+    TcpListener::from_std(socket.into()).map_err(|why| Error::system(format!("listen at {at}"), why))
+}
+
+/// Opens a listener. A transparent one takes connections to any address; `mark` is put on its packets.
+pub(crate) fn bind(at: SocketAddr, transparent: bool, mark: u32) -> Result<Socket, Error> {
+    let open = || -> std::io::Result<Socket> {
         let socket =
             Socket::new(Domain::for_address(at), Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
@@ -33,7 +39,7 @@ pub(crate) fn listen(at: SocketAddr, transparent: bool, mark: u32) -> Result<Tcp
         let _ = sys::set_option(socket.as_fd(), libc::IPPROTO_TCP, sys::TCP_SAVE_SYN, 1);
         socket.bind(&at.into())?;
         socket.listen(BACKLOG)?;
-        TcpListener::from_std(socket.into())
+        Ok(socket)
     };
     open().map_err(|why| {
         let hint = match why.kind() {

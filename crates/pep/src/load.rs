@@ -124,21 +124,23 @@ fn two_nodes(config: &Config) -> Complaint {
 
 fn interception(config: &Config) -> Complaint {
     let intercept = config.intercept.as_ref()?;
-    let marks = [intercept.divert_mark, intercept.own_mark, intercept.client_mark];
+    let marks = [intercept.divert_mark, intercept.own_mark, intercept.client_mark, intercept.confirm_mark];
     if marks.iter().any(|mark| mark.count_ones() != 1)
-        || marks.iter().fold(0, |all, mark| all | mark).count_ones() != 3
+        || marks.iter().fold(0, |all, mark| all | mark).count_ones() != 4
     {
-        let [divert, own, client] = marks;
+        let [divert, own, client, confirm] = marks;
         let what = format!(
-            "{divert:#x}, own_mark {own:#x} and client_mark {client:#x}: each is one bit, and no two are the same"
+            "{divert:#x}, own_mark {own:#x}, client_mark {client:#x} and confirm_mark {confirm:#x}: each is one bit, and \
+             no two are the same"
         );
         return Some(("intercept.divert_mark", what));
     }
     if intercept.ports.is_empty() {
         return Some(("intercept.ports", "empty; \"1-65535\" is every port".into()));
     }
-    if intercept.port == 0 {
-        return Some(("intercept.port", "0 is no port; the default is 7713".into()));
+    if intercept.port == 0 || intercept.confirm_port == 0 || intercept.port == intercept.confirm_port {
+        let what = "port and confirm_port are two ports of their own; the defaults are 7713 and 7715";
+        return Some(("intercept.port", what.into()));
     }
     // 253 to 255 are the kernel's tables.
     if intercept.table == 0 || (253..=255).contains(&intercept.table) {

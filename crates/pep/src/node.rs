@@ -1,6 +1,7 @@
 //! A node at work: takes connections in by every entrance, opens the other side, and carries them.
 
 use crate::config::{Config, Mode};
+use crate::confirm::Confirm;
 use crate::far::Far;
 use crate::flow::End;
 use crate::helper::Interception;
@@ -61,6 +62,8 @@ pub(crate) struct Node {
     pub stop: watch::Sender<bool>,
     /// Turns true when the gate cannot be shut any more: the listeners close, without which everything passes.
     pub deaf: watch::Sender<bool>,
+    /// Openings that wait for the server's answer.
+    pub confirm: Option<Confirm>,
     /// To the other node, of two.
     pub tunnel: OnceLock<Arc<Tunnel>>,
     pub since: Instant,
@@ -80,7 +83,7 @@ enum Answer {
 }
 
 impl Node {
-    pub fn new(config: Config) -> Node {
+    pub fn new(config: Config, confirm: Option<Confirm>) -> Node {
         let shut = Shut {
             no_tunnel: config.mode == Mode::Terminal,
             hub: config.mode == Mode::Hub,
@@ -93,6 +96,7 @@ impl Node {
             shut: Mutex::new(shut),
             stop: watch::Sender::new(false),
             deaf: watch::Sender::new(false),
+            confirm,
             tunnel: OnceLock::new(),
             since: Instant::now(),
             starved: AtomicBool::new(false),
@@ -174,6 +178,10 @@ impl Node {
             Err(refusal) => return refuse(stream, refusal.unwrap_or_default()).await,
         };
         let server = SocketAddr::new(server.ip().to_canonical(), server.port());
+        if let Some((entry, far)) = self.confirm.as_ref().and_then(|confirm| confirm.claim(client, server)) {
+            let end = self.clone().carry(stream, far, &entry, &[]).await;
+            return self.ended(&entry, end);
+        }
         let entry = match self.shared.table.enter(Ends { entrance, client, server }) {
             Ok(entry) => entry,
             Err(refusal) => return self.turn_away(client, entrance, refusal),
@@ -204,7 +212,10 @@ impl Node {
         let dscp = self.class_of(&stream, server);
         let opened = match self.may_go(server, entrance) {
             false => Err((End::Forbidden, io::ErrorKind::PermissionDenied.into())),
-            true => self.open(client, server, entrance, dscp).await,
+            true => {
+                let confirm = matches!(entrance, Entrance::Socks | Entrance::HttpConnect);
+                self.open(client, server, entrance, dscp, confirm).await
+            }
         };
         let leg = match opened {
             Ok(leg) => leg,
@@ -233,13 +244,18 @@ impl Node {
         if stream.write_all(&reply).await.is_err() {
             return End::ClientReset;
         }
+        self.carry(stream, leg, entry, &bytes).await
+    }
+
+    /// Carries a connection whose both sides are open; `bytes` of the client have come already.
+    async fn carry(self: Arc<Self>, stream: TcpStream, leg: Far, entry: &Arc<Entry>, bytes: &[u8]) -> End {
         let timeouts = self.shared.timeouts();
         let settings = self.config(|config| config.client_leg.clone());
         if let Err(why) = prepare(&SockRef::from(&stream), &settings) {
             tracing::warn!("client_leg: {why}");
         }
         let Ok(near) = TcpLeg::new(stream, &timeouts) else { return End::ClientReset };
-        let relay = Relay::new(near, leg, entry.clone(), self.shared.clone()).with_bytes(&bytes);
+        let relay = Relay::new(near, leg, entry.clone(), self.shared.clone()).with_bytes(bytes);
         relay.run(self.stop.subscribe()).await
     }
 
@@ -254,14 +270,15 @@ impl Node {
         dscp
     }
 
-    /// Opens the way to the server. Through the tunnel an intercepted client's bytes travel with the opening; a proxy's
-    /// client waits for the answer.
-    async fn open(
+    /// Opens the way to the server. Through the tunnel an intercepted client's bytes travel with the opening; with
+    /// `confirm` the answer is waited for.
+    pub async fn open(
         &self,
         client: SocketAddr,
         server: SocketAddr,
         entrance: Entrance,
         dscp: u8,
+        confirm: bool,
     ) -> Result<Far, (End, io::Error)> {
         let (outward, keep) = self.config(|config| {
             let intercept = config.intercept.as_ref();
@@ -279,7 +296,6 @@ impl Node {
             SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
             SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
         };
-        let confirm = matches!(entrance, Entrance::Socks | Entrance::HttpConnect);
         let source = if keep { SocketAddr::new(client.ip().to_canonical(), client.port()) } else { any };
         let open = Open { source, destination: server, dscp, priority: 0, confirm };
         let leg = tunnel.open(peer.id, open).map_err(|why| (End::Tunnel, io::Error::other(why)))?;
@@ -293,7 +309,7 @@ impl Node {
     }
 
     /// Whether a connection may go there: the rules, and for proxies no address of this machine unless it is listed.
-    fn may_go(&self, server: SocketAddr, entrance: Entrance) -> bool {
+    pub fn may_go(&self, server: SocketAddr, entrance: Entrance) -> bool {
         let (permitted, listed) =
             (self.config(|config| config.destinations.permit(server)), self.lists_destinations());
         let proxied = matches!(entrance, Entrance::Socks | Entrance::HttpConnect);
@@ -301,7 +317,7 @@ impl Node {
     }
 
     /// The stream is dropped, which resets it; the next ones of that client pass untouched.
-    fn turn_away(self: Arc<Self>, client: SocketAddr, entrance: Entrance, refusal: Refusal) {
+    pub fn turn_away(self: &Arc<Self>, client: SocketAddr, entrance: Entrance, refusal: Refusal) {
         let client = client.ip().to_canonical();
         if entrance != Entrance::Intercepted || refusal != Refusal::SourceFull {
             return;
@@ -314,8 +330,9 @@ impl Node {
                 return;
             }
         }
+        let node = self.clone();
         tokio::task::spawn_blocking(move || {
-            let interception = self.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let interception = node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             let done = interception
                 .as_ref()
                 .map(|interception| interception.leave_alone(client, LEFT_ALONE.as_secs()));

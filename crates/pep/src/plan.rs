@@ -53,6 +53,13 @@ pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
         text +=
             &format!("\t\tmeta l4proto tcp socket transparent 1 socket mark & {client:#x} != 0 notrack\n");
     }
+    if !intercept.confirm.is_empty() {
+        // What the daemon sends again once the server has accepted.
+        let again = format!("meta iif lo meta mark & {client:#x} != 0 tcp flags & (syn | ack) == syn ");
+        for rule in to_listener(intercept, &again, intercept.port, *divert) {
+            text += &format!("\t\t{rule}\n");
+        }
+    }
     text += &format!(
         "\t\tmeta l4proto tcp tcp flags & (fin | syn | rst | ack) == syn jump admit\n\
          \t}}\n\
@@ -183,6 +190,17 @@ fn sets(intercept: &Intercept) -> Vec<(String, &'static str, String)> {
     sets
 }
 
+/// A rule for each family that takes what matches to a listener on loopback, with these bits in the mark.
+fn to_listener(intercept: &Intercept, what: &str, port: u16, mark: u32) -> [String; 2] {
+    let untracked = if intercept.untracked { "notrack " } else { "" };
+    [("ipv4", "ip", "127.0.0.1"), ("ipv6", "ip6", "[::1]")].map(|(family, proto, address)| {
+        format!(
+            "meta nfproto {family} {what}tproxy {proto} to {address}:{port} {untracked}\
+             meta mark set meta mark | {mark:#x} counter accept"
+        )
+    })
+}
+
 /// Rules for the opening of a connection, each after `begin`.
 fn admission(intercept: &Intercept, limits: &Limits, begin: &str) -> String {
     let mut rules = vec!["fib daddr type { local, broadcast, multicast } return".to_string()];
@@ -216,14 +234,12 @@ fn admission(intercept: &Intercept, limits: &Limits, begin: &str) -> String {
     rules.push("ip6 saddr @full6 return".into());
     let rate = limits.new_per_second;
     rules.push(format!("limit rate over {rate}/second burst {} packets return", rate.max(5)));
-    let Intercept { divert_mark: mark, port, .. } = intercept;
-    let untracked = if intercept.untracked { "notrack " } else { "" };
-    for (family, proto, address) in [("ipv4", "ip", "127.0.0.1"), ("ipv6", "ip6", "[::1]")] {
-        rules.push(format!(
-            "meta nfproto {family} meta l4proto tcp tproxy {proto} to {address}:{port} {untracked}\
-             meta mark set meta mark | {mark:#x} counter accept"
-        ));
+    if !intercept.confirm.is_empty() {
+        let ports = format!("tcp dport {{ {} }} ", list(merged(&intercept.confirm)));
+        let mark = intercept.divert_mark | intercept.confirm_mark;
+        rules.extend(to_listener(intercept, &ports, intercept.confirm_port, mark));
     }
+    rules.extend(to_listener(intercept, "meta l4proto tcp ", intercept.port, intercept.divert_mark));
     rules.iter().map(|rule| format!("{begin}{rule}\n")).collect()
 }
 

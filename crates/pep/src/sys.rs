@@ -85,10 +85,52 @@ pub(crate) fn saved_syn(socket: BorrowedFd) -> io::Result<Vec<u8>> {
     Ok(buffer)
 }
 
+fn filter(socket: BorrowedFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
+    let len = u16::try_from(program.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len, filter: program.as_mut_ptr() };
+    // SAFETY: the kernel copies the program, whose length is stated, and checks it.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const program).cast(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    })
+}
+
+fn step(code: u32, k: u32, jump_if_true: u8) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt: jump_if_true, jf: 0, k }
+}
+
+/// Lets no packet come to a socket.
+pub(crate) fn drop_all(socket: BorrowedFd) -> io::Result<()> {
+    filter(socket, &mut [step(libc::BPF_RET | libc::BPF_K, 0, 0)])
+}
+
+/// Lets packets come to a socket whose mark has one of these bits.
+pub(crate) fn only_marked(socket: BorrowedFd, bits: u32) -> io::Result<()> {
+    let mark = (libc::SKF_AD_OFF + libc::SKF_AD_MARK) as u32;
+    let mut program = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, mark, 0),
+        step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, bits, 1),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0),
+        step(libc::BPF_RET | libc::BPF_K, u32::MAX, 0),
+    ];
+    filter(socket, &mut program)
+}
+
 /// Lets the runtime wait for a timer.
 pub(crate) fn watched(timer: Timer) -> io::Result<AsyncFd<Timer>> {
     // SAFETY: the timer owns its descriptor and returns the same one as long as it lives.
     unsafe { AsyncFd::register(timer) }.map_err(io::Error::from)
+}
+
+/// The same for a socket that the runtime has no form of.
+pub(crate) fn watched_socket(socket: socket2::Socket) -> io::Result<AsyncFd<socket2::Socket>> {
+    // SAFETY: the socket owns its descriptor and returns the same one as long as it lives.
+    unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)
 }
 
 /// What TCP_INFO says of a socket, as far as it is used here.

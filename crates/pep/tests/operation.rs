@@ -206,3 +206,50 @@ fn the_link_is_measured_through_the_tunnel() {
         .unwrap();
     assert!(text(&refused.stderr).contains("only a terminal measures"), "{}", text(&refused.stderr));
 }
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_port_to_confirm_is_refused_before_it_is_open() {
+    if !can_run() {
+        return;
+    }
+    let two = Two::new();
+    let (hub, terminal) = (two.hub(""), two.terminal(&two.hub_key));
+    let config = std::fs::read_to_string(&terminal.config).unwrap();
+    let config = format!(
+        "{config}confirm = [\"8000-8001\"]\n[destinations]\ndeny = [\"10.82.0.77/32\", \"fd82::77/128\"]\n"
+    );
+    terminal.stop();
+    let terminal = two.bed.start("p", "terminal", &config);
+    wait_for("the tunnel is up", 10, || terminal.status()["passing"] == false);
+    for (family, host) in [("-4", "10.82.0.9/32"), ("-6", "fd82::9/128")] {
+        let output = two.bed.at("h", &format!("ip {family} route add unreachable {host}"));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let connect = |host: &str| {
+        two.bed.within("c", || TcpStream::connect_timeout(&address(host, 8000), Duration::from_secs(10)))
+    };
+    for (server, missing, denied) in [(SERVER, "10.82.0.9", "10.82.0.77"), (SERVER_V6, "fd82::9", "fd82::77")]
+    {
+        let refused = connect(server).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused, "{server}: {refused}");
+        let refused = connect(missing).unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::HostUnreachable, "{missing}: {refused}");
+        assert!(connect(denied).is_err(), "{denied}");
+        let listener = two.bed.within("s", || TcpListener::bind(address(server, 8000)).unwrap());
+        let begin = std::time::Instant::now();
+        let mut stream = connect(server).unwrap();
+        assert!(begin.elapsed() < Duration::from_millis(900), "no copy of the opening was needed");
+        let own = stream.local_addr().unwrap();
+        stream.write_all(b"hello").unwrap();
+        let (mut served, peer) = listener.accept().unwrap();
+        assert_eq!(peer, own, "the server sees the client");
+        served.read_exact(&mut [0; 5]).unwrap();
+        served.write_all(b"world").unwrap();
+        stream.read_exact(&mut [0; 5]).unwrap();
+    }
+    let status = terminal.status();
+    assert_eq!([&status["ended"]["refused"], &status["ended"]["unreachable"]], [2, 2], "{status}");
+    assert_eq!(status["ledger_balances"], true);
+    drop(hub);
+}
