@@ -20,6 +20,7 @@ from . import (
     advising,
     checking,
     comparing,
+    deploying,
     designing,
     inspecting,
     reproducing,
@@ -61,6 +62,7 @@ app.command("run")(running.run)
 app.command("sweep")(running.sweep)
 app.command("reproduce")(reproducing.reproduce)
 app.command("design")(designing.design)
+app.command("pep-config")(deploying.pep_config)
 app.command("plot")(showing.plot)
 app.command("report")(showing.report)
 app.command("serve")(serving.serve)

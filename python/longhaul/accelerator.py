@@ -1,0 +1,230 @@
+"""From a scenario to the files of a deployed accelerator (`longhaul-pep`): the link that it crosses, and both nodes' settings."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from . import core
+from .core import Overrides
+from .document import Document
+from .errors import ScenarioError
+from .units import counted, read_quantity
+
+#: A sender keeps this part of its link's rate, so that the link's queue stays empty.
+PACED = 0.997
+#: Where the other node's public key belongs.
+NO_KEY = "0" * 64
+#: Kinds of middleboxes with a node at each end of a long hop.
+_TWO_NODES = ("split", "paced")
+
+
+@dataclass(frozen=True)
+class LongHop:
+    """What two nodes have between them: rates in bit/s, the round trip in seconds, parts of packets lost."""
+
+    name: str
+    terminal: str
+    hub: str
+    down: float
+    up: float
+    rtt: float
+    loss_down: float
+    loss_up: float
+
+    @property
+    def bdp(self) -> int:
+        """Bytes under way in the faster direction."""
+        return int(max(self.down, self.up) * self.rtt / 8)
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a scenario does not hold: addresses, interfaces and keys."""
+
+    hub_address: str = "198.51.100.10:7714"
+    interfaces: tuple[str, ...] = ("eth1",)
+    sources: tuple[str, ...] = ("192.168.1.0/24",)
+    terminal_key: str = NO_KEY
+    hub_key: str = NO_KEY
+
+
+def long_hop(
+    document: Document, overrides: Overrides = (), *, link: str | None = None, terminal: str | None = None
+) -> LongHop:
+    """The long hop of a scenario: the links between both nodes of its proxy, or `link`, or the link with the longest delay."""
+    content = tomllib.loads(core.resolve(document, overrides)[0])
+    links = content.get("link", [])
+    if not links:
+        raise ScenarioError(f"{document.source}: it has no [[link]] that an accelerator could cross")
+    ends, path = _ends_and_path(content, link, document.source)
+    near = terminal or _terminal(content, ends)
+    if near not in ends:
+        raise ScenarioError(f"{document.source}: --terminal {near}: the hop is between {ends[0]} and {ends[1]}")
+    hub = ends[1] if near == ends[0] else ends[0]
+    down = _along(path, hub, document.source)
+    up = _along(path, near, document.source)
+    return LongHop(
+        name=", ".join(each["name"] for each in path),
+        terminal=near,
+        hub=hub,
+        down=down.rate,
+        up=up.rate,
+        rtt=down.delay + up.delay,
+        loss_down=down.loss,
+        loss_up=up.loss,
+    )
+
+
+def files(hop: LongHop, site: Site) -> dict[str, str]:
+    """The text of `terminal.toml` and `hub.toml`."""
+    credit = max(2 * hop.bdp, 1 << 20)
+    memory = max(4 * hop.bdp, 256 << 20)
+    common = (
+        f'key = "/etc/longhaul/pep.key"            # longhaul-pep keygen\n'
+        f'initial_rtt = "{hop.rtt * 1000:g} ms"\n'
+        f'credit = "{credit} B"                    # two bandwidth-delay products\n'
+        f'memory = "{memory} B"\n'
+    )
+    loss = max(hop.loss_down, hop.loss_up)
+    about = (
+        f"# From the link {hop.name}: {_mbit(hop.down)} down, {_mbit(hop.up)} up, round trip {hop.rtt * 1000:g} ms"
+        + (f", {loss:.3g} of the packets lost" if loss else "")
+        + ".\n"
+    )
+    port = site.hub_address.rpartition(":")[2]
+    terminal = (
+        f"{about}# The terminal, at {hop.terminal}.\n"
+        f'mode = "terminal"\nmetrics = "127.0.0.1:9713"\n\n'
+        f'[hop]\nhub = "{site.hub_address}"\nhub_key = "{site.hub_key}"{_to_fill(site.hub_key, "hub")}\n'
+        f"{_rates(hop.up)}{common}\n"
+        f"[intercept]\ninterfaces = {_list(site.interfaces)}                    # where the clients are\n"
+    )
+    any_address = "[::]" if site.hub_address.startswith("[") else "0.0.0.0"
+    hub = (
+        f"{about}# The hub, at {hop.hub}.\n"
+        f'mode = "hub"\nmetrics = "127.0.0.1:9713"\n\n'
+        f'[hop]\nlisten = "{any_address}:{port}"\n{_rates(hop.down)}{common}\n'
+        f"[[terminal]]\n"
+        f'name = "{hop.terminal}"\nkey = "{site.terminal_key}"{_to_fill(site.terminal_key, "terminal")}\n'
+        f"sources = {_list(site.sources)}          # servers see these clients' own addresses\n"
+    )
+    return {"terminal.toml": terminal, "hub.toml": hub}
+
+
+@dataclass(frozen=True)
+class _Direction:
+    rate: float
+    delay: float
+    loss: float
+
+
+def _ends_and_path(
+    content: dict[str, Any], wanted: str | None, source: str
+) -> tuple[tuple[str, str], list[dict[str, Any]]]:
+    links = content["link"]
+    if wanted is not None:
+        found = [each for each in links if each["name"] == wanted]
+        if not found:
+            names = ", ".join(each["name"] for each in links)
+            raise ScenarioError(f"{source}: there is no link {wanted}; there are {names}")
+        return tuple(found[0]["ends"]), found
+    nodes = [box for box in content.get("middlebox", []) if box["kind"] in _TWO_NODES and "peer" in box]
+    if len(nodes) > 1:
+        names = ", ".join(box["name"] for box in nodes)
+        raise ScenarioError(
+            f"{source}: {counted(len(nodes), 'proxy')} at two nodes ({names}): choose a link with --link"
+        )
+    if nodes:
+        at, peer = nodes[0]["at"], nodes[0]["peer"]
+        return (at, peer), _path(links, at, peer)
+    longest = max(links, key=lambda each: _delay(each, "forward") + _delay(each, "reverse"))
+    return tuple(longest["ends"]), [longest]
+
+
+def _path(links: list[dict[str, Any]], start: str, goal: str) -> list[dict[str, Any]]:
+    """The links of the shortest way."""
+    ways: dict[str, list[dict[str, Any]]] = {start: []}
+    waiting = deque([start])
+    while waiting:
+        here = waiting.popleft()
+        for each in links:
+            for there in each["ends"]:
+                if here in each["ends"] and there not in ways:
+                    ways[there] = [*ways[here], each]
+                    waiting.append(there)
+    return ways[goal]
+
+
+def _terminal(content: dict[str, Any], ends: tuple[str, str]) -> str:
+    """The end where the clients are: the one nearer to where the first flow ends."""
+    for flow in content.get("flow", []):
+        ways = [
+            len(_path(content["link"], end, flow["to"])) if end != flow["to"] else 0
+            for end in ends
+            if _is_reached(content["link"], end, flow["to"])
+        ]
+        if len(ways) == 2:
+            return ends[0] if ways[0] < ways[1] else ends[1]
+    return ends[1]
+
+
+def _is_reached(links: list[dict[str, Any]], start: str, goal: str) -> bool:
+    try:
+        _path(links, start, goal)
+    except KeyError:
+        return False
+    return True
+
+
+def _setting(link: dict[str, Any], direction: str, name: str) -> Any:
+    return link.get(direction, {}).get(name, link.get(name))
+
+
+def _delay(link: dict[str, Any], direction: str) -> float:
+    return _number(_setting(link, direction, "delay")) or 0.0
+
+
+def _number(text: Any) -> float | None:
+    found = read_quantity(text)
+    return None if found is None else found[0]
+
+
+def _along(path: list[dict[str, Any]], start: str, source: str) -> _Direction:
+    """Rate, delay and loss of the links of a path (in either order) from the node where it begins."""
+    kept, rate, delay = 1.0, float("inf"), 0.0
+    left, here = list(path), start
+    while left:
+        link = next(each for each in left if here in each["ends"])
+        left.remove(link)
+        direction = "forward" if link["ends"][0] == here else "reverse"
+        own = _number(_setting(link, direction, "rate"))
+        if own is None:
+            raise ScenarioError(
+                f"{source}: link {link['name']} has no constant rate from {here}; give it one with --set, as in "
+                f'--set link.{link["name"]}.{direction}.rate="50 Mbit/s"'
+            )
+        loss = _setting(link, direction, "loss") or {}
+        rate, delay = min(rate, own), delay + _delay(link, direction)
+        kept *= 1.0 - float(loss.get("probability", 0.0) if loss.get("kind") == "random" else 0.0)
+        here = link["ends"][1] if link["ends"][0] == here else link["ends"][0]
+    return _Direction(rate, delay, 1.0 - kept)
+
+
+def _rates(rate: float) -> str:
+    paced = int(rate * PACED)
+    return f'send_rate = "{paced} bit/s"             # a little less than the link\'s {_mbit(rate)}\nmost_rate = "{paced} bit/s"\n'
+
+
+def _mbit(rate: float) -> str:
+    return f"{rate / 1e6:g} Mbit/s"
+
+
+def _list(values: tuple[str, ...]) -> str:
+    return "[" + ", ".join(f'"{value}"' for value in values) + "]"
+
+
+def _to_fill(key: str, node: str) -> str:
+    return f"   # FILL IN: what `longhaul-pep keygen` prints at the {node}" if key == NO_KEY else ""
