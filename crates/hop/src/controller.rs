@@ -49,8 +49,10 @@ pub enum Allowance {
     Until(Instant),
 }
 
-/// Time that passed unused counts for that much: a timer that is late must not cost rate.
+/// Time that passed unused counts for that much.
 const LATE: Duration = Duration::from_millis(2);
+/// And for that much while there was something to send all the time: a process that the machine serves late must not lose rate.
+const CATCH_UP: Duration = Duration::from_millis(10);
 /// Packets leave together that would leave within this time.
 const TOGETHER: Duration = Duration::from_micros(1000);
 /// Waiting time in the link's queue that means overload.
@@ -95,6 +97,8 @@ pub struct RateController {
     rate: Rate,
     next: Instant,
     last_sent: Instant,
+    /// Since the last packet left there was a time with nothing to send, or with too much in flight.
+    paused: bool,
     /// The last ACK, or later the first packet in flight.
     waits_since: Instant,
     in_flight: u64,
@@ -119,6 +123,7 @@ impl RateController {
             rate: clamp(settings.start, settings.most),
             next: Instant::ZERO,
             last_sent: Instant::ZERO,
+            paused: true,
             waits_since: Instant::ZERO,
             in_flight: 0,
             history: History::default(),
@@ -209,6 +214,7 @@ impl RateController {
         }
         let free = self.cap().saturating_sub(self.in_flight) / self.packet();
         if free == 0 && self.history.base_rtt().is_some() {
+            self.paused = true;
             let slow = Rate::from_bps(self.rate.as_bps() * TRICKLE / 100);
             let pause = slow.transmission_time(Size::from_bytes(self.packet()));
             let pause = if self.is_silent(now) { OUTAGE_PROBE } else { pause.min(OUTAGE_PROBE) };
@@ -222,7 +228,8 @@ impl RateController {
     /// Packets left, with so much UDP payload in all; packets that have nothing but ACKs are not in flight.
     pub fn on_sent(&mut self, now: Instant, bytes: u64, packets: u64, in_flight: bool) {
         let wire = bytes + packets * u64::from(self.settings.headers);
-        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(LATE.as_nanos()));
+        let late = if std::mem::replace(&mut self.paused, false) { LATE } else { CATCH_UP };
+        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(late.as_nanos()));
         let pace = self.pace(now);
         self.next = self.next.max(earliest) + pace.transmission_time(Size::from_bytes(wire));
         self.last_sent = now;
@@ -253,6 +260,7 @@ impl RateController {
 
     /// Nothing is left to send although more may leave.
     pub fn on_app_limited(&mut self, _now: Instant) {
+        self.paused = true;
         if let Train::Leaving(_) = self.train {
             // It is not one.
             self.train = Train::Next(self.last_sent + self.base_rtt());

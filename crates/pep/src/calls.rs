@@ -87,6 +87,7 @@ const PLAIN: &[c_long] = &[
     libc::SYS_sendmsg,
     libc::SYS_sendto,
     libc::SYS_set_robust_list,
+    libc::SYS_setpriority,
     libc::SYS_setsockopt,
     libc::SYS_shutdown,
     libc::SYS_sigaltstack,

@@ -7,7 +7,7 @@ use crate::leg::prepare;
 use crate::listen::listen;
 use crate::node::Node;
 use crate::table::Entrance;
-use crate::{Error, confirm, control, hub, load, metrics, sandbox, start};
+use crate::{Error, confirm, control, hub, load, metrics, sandbox, start, sys};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use socket2::{Domain, SockRef, Socket, Type};
@@ -17,11 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 
 /// Descriptors besides those of connections.
 const OWN_DESCRIPTORS: u64 = 128;
+/// Niceness by which the tunnel's thread is ahead of the others: it keeps the pace, and wakes up for each millisecond of packets.
+const AHEAD: i32 = 10;
 /// A full node takes connections in again below this part of its bound.
 const ROOM_AGAIN: f64 = 0.9;
 
@@ -33,18 +36,27 @@ pub fn run(path: &Path) -> Result<(), Error> {
     let mut config = load::load(path)?;
     enough_descriptors(&mut config)?;
     check_legs(&config)?;
+    let failed = |why| Error::system("start threads", why);
     // What needs more rights than the node has afterwards.
     let helper = intercepted(&config).map(|_| Interception::start()).transpose()?;
     let udp = start::socket(&config)?;
     let confirming = config.intercept.as_ref().filter(|_| config.mode != Mode::Hub);
     let confirm = confirming.map(Confirm::open).transpose()?.flatten();
     let control = control::Socket::bind(&config.control)?;
+    // The thread of the tunnel, which is a child of this one, is served before those that move bytes of connections.
+    let usual = sys::nice();
+    if config.hop.is_some() && sys::set_nice(usual - AHEAD).is_err() {
+        tracing::info!("the tunnel's thread has no priority (CAP_SYS_NICE or LimitNICE)");
+    }
     sandbox::enter(&config, path)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .on_thread_start(move || drop(sys::set_nice(usual)))
         .build()
-        .map_err(|why| Error::system("start threads", why))?;
-    runtime.block_on(serve(config, path.to_path_buf(), Privileged { helper, udp, confirm, control }))
+        .map_err(failed)?;
+    let hop = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?);
+    let privileged = Privileged { helper, udp, confirm, control };
+    runtime.block_on(serve(config, path.to_path_buf(), privileged, hop.clone()))
 }
 
 /// What was opened before the node gave up its rights.
@@ -55,7 +67,12 @@ struct Privileged {
     control: control::Socket,
 }
 
-async fn serve(config: Config, path: PathBuf, privileged: Privileged) -> Result<(), Error> {
+async fn serve(
+    config: Config,
+    path: PathBuf,
+    privileged: Privileged,
+    hop: Arc<Runtime>,
+) -> Result<(), Error> {
     let Privileged { helper, udp, confirm, control } = privileged;
     let mut listeners: Vec<(TcpListener, Entrance, Option<SocketAddr>)> = vec![];
     if let (Some(intercept), false) = (&config.intercept, config.mode == Mode::Hub) {
@@ -70,18 +87,25 @@ async fn serve(config: Config, path: PathBuf, privileged: Privileged) -> Result<
         listeners.push((listen(forward.listen, false, 0)?, Entrance::Forward, Some(forward.to)));
     }
     let measured = config.metrics.map(|at| listen(at, false, 0)).transpose()?;
-    let tunnel = start::tunnel(&config, udp)?.map(|tunnel| (tunnel, mpsc::unbounded_channel()));
+    let tunnel = {
+        // Its sockets are waited for there.
+        let _inside = hop.enter();
+        start::tunnel(&config, udp)?.map(|tunnel| (tunnel, mpsc::unbounded_channel()))
+    };
     let node = Arc::new(Node::new(config, confirm));
     if let Some((tunnel, (sender, receiver))) = tunnel {
         let changed = Arc::new(Notify::new());
         let _ = node.tunnel.set(tunnel.clone());
         tokio::spawn(hub::serve(node.clone(), receiver));
         tokio::spawn(follow(node.clone(), changed.clone()));
-        tokio::spawn(async move {
-            if let Err(why) = tunnel.drive(sender, changed).await {
-                tracing::error!("{why}");
-            }
-        });
+        let drive = move || match hop.block_on(tunnel.drive(sender, changed)) {
+            Ok(()) => {}
+            Err(why) => tracing::error!("{why}"),
+        };
+        std::thread::Builder::new()
+            .name("tunnel".into())
+            .spawn(drive)
+            .map_err(|why| Error::system("start a thread", why))?;
     }
     if let (Some((intercept, limits)), Some(helper)) = (node.config(intercepted), helper) {
         // Held, so that the gate does not change between what is installed and who may change it.

@@ -59,6 +59,18 @@ pub(crate) fn set_option(socket: BorrowedFd, level: i32, option: i32, value: i32
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), len) })
 }
 
+/// The niceness of the calling thread, which is what threads and processes that it starts begin with.
+pub(crate) fn nice() -> i32 {
+    // SAFETY: no memory is passed; 0 is the calling thread. What fails reads as -1, which is a value like others.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+}
+
+/// Sets it; less than before takes CAP_SYS_NICE or RLIMIT_NICE.
+pub(crate) fn set_nice(value: i32) -> io::Result<()> {
+    // SAFETY: no memory is passed; 0 is the calling thread.
+    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, value) })
+}
+
 /// Bytes in the send buffer of a TCP socket that the receiver has not acknowledged (`SIOCOUTQ`), the FIN not counted.
 pub(crate) fn unacknowledged(socket: BorrowedFd) -> io::Result<usize> {
     let mut value: libc::c_int = 0;

@@ -152,7 +152,8 @@ impl Tunnel {
                 let _ = incoming.send(leg);
             }
             if sent {
-                // There may be more; the socket is read in between.
+                // There may be more; the socket is read in between, for which the runtime has to look at it.
+                tokio::task::yield_now().await;
                 self.receive_now();
                 continue;
             }
