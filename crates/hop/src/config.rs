@@ -1,6 +1,7 @@
 //! What can be set at a node, and what is refused.
 
 use longhaul_units::{Duration, Rate};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 #[cfg(feature = "tls")]
 use std::sync::Arc;
@@ -100,6 +101,8 @@ pub struct Config {
     pub rates: Rates,
     /// What is known from an earlier connection.
     pub remembered: Option<Remembered>,
+    /// The same of peers with these public keys, which a hub sees only after it has begun to send.
+    pub remembered_of: BTreeMap<[u8; 32], Remembered>,
     /// Parities.
     pub coding: Coding,
     /// Bytes of one flow and direction that may be under way or unread, 16 KiB to 1 GiB. Less than a bandwidth-delay product
@@ -137,6 +140,7 @@ impl Config {
             share: Share::Exclusive,
             rates: Rates::default(),
             remembered: None,
+            remembered_of: BTreeMap::new(),
             coding: Coding::Adaptive,
             credit: 16 << 20,
             memory: 256 << 20,

@@ -142,6 +142,14 @@ impl RateController {
         self.rate = clamp(start, self.settings.most);
     }
 
+    /// Takes up what an earlier connection has measured; its rate only if `begins`.
+    pub fn resume(&mut self, remembered: Remembered, begins: bool) {
+        self.loss = LossMeter::new(Some(remembered));
+        if begins {
+            self.restart(remembered.rate);
+        }
+    }
+
     /// Present rate.
     pub fn rate(&self) -> Rate {
         self.rate

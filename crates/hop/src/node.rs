@@ -265,9 +265,40 @@ impl Node {
         }
     }
 
+    /// An ICMP error states that nobody listens at a peer's port (RFC 792, RFC 4443). `quoted` is what it quotes of the datagram's
+    /// payload; an error that quotes nothing this node has sent lately is ignored. After a second one, a second later and with
+    /// no datagram of the peer in between, the peer is gone.
+    pub fn port_is_closed(&mut self, now: Instant, address: SocketAddr, quoted: &[u8]) {
+        for index in 0..self.peers.len() {
+            let concerns = |peer: &Peer| peer.connection.remote_address() == address;
+            if self.peers[index].as_deref().is_some_and(concerns) {
+                self.with_peer(now, index, |peer, context| peer.port_is_closed(now, quoted, context));
+                self.after_input(now, index);
+            }
+        }
+    }
+
+    /// A node that comes back has forgotten its old connection.
+    fn end_older(&mut self, now: Instant, index: usize) {
+        let Some((id, key)) = self.peers[index].as_deref().and_then(|peer| Some((peer.id, peer.key()?))) else {
+            return;
+        };
+        for other in 0..self.peers.len() {
+            let older = |peer: &Peer| peer.id < id && peer.state == State::Up && peer.key() == Some(key);
+            if self.peers[other].as_deref().is_some_and(older) {
+                self.with_peer(now, other, |peer, context| peer.replaced(now, context));
+                self.after_input(now, other);
+            }
+        }
+    }
+
     /// Takes up what an input to a connection has led to.
     fn after_input(&mut self, now: Instant, index: usize) {
+        let was_up = self.is_up(index);
         self.with_peer(now, index, |peer, context| peer.take_events(context));
+        if !was_up && self.is_up(index) {
+            self.end_older(now, index);
+        }
         let Some(peer) = self.peers[index].as_deref_mut() else { return };
         while let Some(event) = peer.connection.poll_endpoint_events() {
             if let Some(answer) = self.endpoint.handle_event(ConnectionHandle(index), event) {

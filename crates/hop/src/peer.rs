@@ -25,6 +25,14 @@ const PROBES: Duration = Duration::from_millis(250);
 /// A handshake without an answer is given up after this time, or four round trips.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
+/// Bytes of a datagram that an ICMP error must quote: behind flags and connection ID some are encrypted, which only those on the
+/// path can have seen.
+const MARK: usize = 20;
+/// Datagrams whose first bytes are kept.
+const MARKS: usize = 64;
+/// A peer whose port is closed is over if for so long nothing came from it, and the port is closed still.
+const VERDICT: Duration = Duration::from_secs(1);
+
 /// How far a connection is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
@@ -73,6 +81,10 @@ pub struct Peer {
     /// When the peer is told next.
     report_at: Option<Instant>,
     received: (u64, u64),
+    /// The first bytes of the last datagrams sent, by which an ICMP error shows that it is about one of them.
+    marks: VecDeque<[u8; MARK]>,
+    /// When such an error came first since a datagram of the peer.
+    suspected: Option<Instant>,
     /// ACK frames sent.
     acks: u64,
     pub(crate) parity: Parity,
@@ -139,6 +151,8 @@ impl Peer {
             probe_at: None,
             report_at: None,
             received: (0, 0),
+            marks: VecDeque::new(),
+            suspected: None,
             acks: 0,
             parity: Parity::default(),
             accepted: 0,
@@ -195,6 +209,7 @@ impl Peer {
 
     /// A datagram was handed to quinn-proto.
     pub fn count_received(&mut self, bytes: u64) {
+        self.suspected = None;
         self.received.0 += 1;
         self.received.1 += bytes;
     }
@@ -252,6 +267,36 @@ impl Peer {
         records.append(&mut self.records);
         self.records = records;
         self.dirty = true;
+    }
+
+    /// Remembers a datagram that was sent.
+    fn mark(&mut self, datagram: &[u8]) {
+        let Some(mark) = datagram.first_chunk::<MARK>() else { return };
+        self.marks.truncate(MARKS - 1);
+        self.marks.push_front(*mark);
+    }
+
+    /// An ICMP error states that nobody listens at the peer's port, and quotes a datagram. Errors can be forged, so one only
+    /// leads to a question; the peer is over if a second error comes in the place of an answer.
+    pub fn port_is_closed(&mut self, now: Instant, quoted: &[u8], context: &mut Context<'_>) {
+        let known = quoted.first_chunk::<MARK>().is_some_and(|quoted| self.marks.contains(quoted));
+        if !known || matches!(self.state, State::Lost | State::Handshake) {
+            return;
+        }
+        let since = *self.suspected.get_or_insert(now);
+        if now.since(since) < VERDICT {
+            self.connection.ping();
+            self.dirty = true;
+            return;
+        }
+        self.lost("its program has ended: the port is closed", context);
+        self.fail(now, "the port is closed");
+    }
+
+    /// The same node has begun a new connection.
+    pub fn replaced(&mut self, now: Instant, context: &mut Context<'_>) {
+        self.lost("it has begun a new connection", context);
+        self.fail(now, "there is a newer connection");
     }
 
     fn lost(&mut self, reason: &str, context: &mut Context<'_>) {
@@ -366,9 +411,14 @@ impl Peer {
         if self.config.rates.send.is_none() && self.config.remembered.is_none() && hello.receive > 0 {
             self.shared.lock().controller.restart(Rate::from_bps(hello.receive));
         }
+        let key = self.key();
+        if let Some(remembered) = key.and_then(|key| self.config.remembered_of.get(&key)) {
+            let begins = self.config.rates.send.is_none();
+            self.shared.lock().controller.resume(*remembered, begins);
+        }
         context.events.push_back(Event::Up {
             peer: self.id,
-            key: self.key(),
+            key,
             version,
             address: self.connection.remote_address(),
         });
@@ -379,7 +429,7 @@ impl Peer {
     }
 
     /// The peer's public key.
-    fn key(&self) -> Option<[u8; 32]> {
+    pub fn key(&self) -> Option<[u8; 32]> {
         match &self.config.session {
             Session::Null => None,
             #[cfg(feature = "tls")]

@@ -295,12 +295,16 @@ pub struct Hop {
     /// The least pause after which a packet keeps the tunnel alive.
     #[serde(default = "keep_alive")]
     pub keep_alive: Duration,
-    /// Bytes of one connection and direction under way in the tunnel; two bandwidth-delay products fill the link.
-    #[serde(default = "credit")]
-    pub credit: Size,
-    /// The same of all connections with one node.
-    #[serde(default = "tunnel_memory")]
-    pub memory: Size,
+    /// Bytes of one connection and direction under way in the tunnel or unread. By default five bandwidth-delay products of the
+    /// larger of the two rates above, 16 MiB at least; the other node's value counts too, the smaller one holds.
+    pub credit: Option<Size>,
+    /// The same of all connections with one node, at least nine times `credit`, by default sixteen times.
+    pub memory: Option<Size>,
+    /// Directory in which measured rates are kept over a restart; by default systemd's `STATE_DIRECTORY`, and without that none.
+    pub state: Option<PathBuf>,
+    /// They are forgotten after this time.
+    #[serde(default = "a_day")]
+    pub remember: Duration,
 }
 
 fn yes() -> bool {
@@ -316,13 +320,24 @@ fn patience() -> Duration {
     Duration::from_secs(180)
 }
 fn keep_alive() -> Duration {
-    Duration::from_secs(5)
+    Duration::from_secs(2)
 }
-fn credit() -> Size {
-    Size::from_bytes(16 << 20)
+fn a_day() -> Duration {
+    Duration::from_secs(86_400)
 }
-fn tunnel_memory() -> Size {
-    Size::from_bytes(256 << 20)
+
+impl Hop {
+    /// See [`Hop::credit`].
+    pub fn credit(&self) -> u64 {
+        let fastest = self.send_rate.max(self.receive_rate).map_or(0, Rate::as_bps);
+        let product = (fastest as f64 / 8.0 * self.initial_rtt.as_secs_f64()) as u64;
+        self.credit.map_or((5 * product).clamp(16 << 20, 1 << 30), Size::as_bytes)
+    }
+
+    /// See [`Hop::memory`].
+    pub fn memory(&self) -> u64 {
+        self.memory.map_or(16 * self.credit(), Size::as_bytes)
+    }
 }
 
 /// A terminal, as a hub sees it.

@@ -6,6 +6,7 @@ use crate::helper::Interception;
 use crate::leg::prepare;
 use crate::listen::listen;
 use crate::node::Node;
+use crate::state::{self, State};
 use crate::table::Entrance;
 use crate::{Error, confirm, control, hub, load, metrics, sandbox, start, sys};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -25,6 +26,8 @@ use tokio::sync::{Notify, mpsc};
 const OWN_DESCRIPTORS: u64 = 128;
 /// Niceness by which the tunnel's thread is ahead of the others: it keeps the pace, and wakes up for each millisecond of packets.
 const AHEAD: i32 = 10;
+/// How often measured rates are written to the state directory.
+const KEEP: Duration = Duration::from_secs(60);
 /// A full node takes connections in again below this part of its bound.
 const ROOM_AGAIN: f64 = 0.9;
 
@@ -87,10 +90,14 @@ async fn serve(
         listeners.push((listen(forward.listen, false, 0)?, Entrance::Forward, Some(forward.to)));
     }
     let measured = config.metrics.map(|at| listen(at, false, 0)).transpose()?;
+    let mut state = config
+        .hop
+        .as_ref()
+        .map_or_else(State::default, |hop| State::load(state::directory(hop), hop.remember));
     let tunnel = {
         // Its sockets are waited for there.
         let _inside = hop.enter();
-        start::tunnel(&config, udp)?.map(|tunnel| (tunnel, mpsc::unbounded_channel()))
+        start::tunnel(&config, udp, &state)?.map(|tunnel| (tunnel, mpsc::unbounded_channel()))
     };
     let node = Arc::new(Node::new(config, confirm));
     if let Some((tunnel, (sender, receiver))) = tunnel {
@@ -129,6 +136,7 @@ async fn serve(
     }
     tokio::spawn(control.serve(node.clone())?);
     tokio::spawn(watch(node.clone()));
+    tokio::spawn(remember(node.clone(), state.clone()));
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tracing::info!("ready");
     let ended = until_stopped(&node, &path).await;
@@ -141,6 +149,9 @@ async fn serve(
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     if let Some(tunnel) = node.tunnel.get() {
+        if let Err(why) = state.save(&tunnel.remembered()) {
+            tracing::warn!("the rates are not kept: {why}");
+        }
         tunnel.close().await;
     }
     drop(node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
@@ -338,6 +349,21 @@ async fn watch(node: Arc<Node>) {
         ledger_was_wrong = wrong;
         if watchdog {
             let _ = sd_notify::notify(&[NotifyState::Watchdog]);
+        }
+    }
+}
+
+/// Keeps what was measured, for the case that this process is killed.
+async fn remember(node: Arc<Node>, mut state: State) {
+    let mut failed = false;
+    loop {
+        tokio::time::sleep(KEEP).await;
+        let Some(tunnel) = node.tunnel.get() else { return };
+        match state.save(&tunnel.remembered()) {
+            Err(why) if !std::mem::replace(&mut failed, true) => {
+                tracing::warn!("the rates are not kept: {why}");
+            }
+            _ => {}
         }
     }
 }

@@ -266,8 +266,9 @@ impl Rig {
         let terminal = format!(
             "mode = \"terminal\"\ncontrol = \"{at}/terminal.sock\"\n[timeouts]\ndrain = \"1 s\"\n[hop]\nhub = \"10.74.2.2:7714\"\n\
              key = \"{at}/terminal.key\"\nhub_key = \"{hub_key}\"\nsend_rate = \"{rate}\"\nmost_rate = \"{rate}\"\n\
-             initial_rtt = \"{rtt}\"\n[intercept]\ninterfaces = [\"lan\"]\n",
-            rate = paced(link.up)
+             receive_rate = \"{down}\"\ninitial_rtt = \"{rtt}\"\n[intercept]\ninterfaces = [\"lan\"]\n",
+            rate = paced(link.up),
+            down = paced(link.down)
         );
         let mut nodes = Nodes { children: vec![] };
         for (place, name, config) in [(3, "hub", hub), (1, "terminal", terminal)] {

@@ -117,7 +117,8 @@ fn restrict_files(config: &Config, path: &Path) -> Result<String, Error> {
         })
         .and_then(|rules| {
             let own = AccessFs::from_all(abi) & !AccessFs::Execute;
-            rules.add_rules(path_beneath_rules([folder(&config.control)], own))
+            let state = config.hop.as_ref().and_then(crate::state::directory);
+            rules.add_rules(path_beneath_rules(state.into_iter().chain([folder(&config.control)]), own))
         })
         .and_then(landlock::RulesetCreated::restrict_self)
         .map_err(failed)?;

@@ -1,6 +1,7 @@
 //! From the configuration to a tunnel.
 
 use crate::config::{Config, Mode};
+use crate::state::State;
 use crate::tunnel::Tunnel;
 use crate::udp::Udp;
 use crate::{Error, keys};
@@ -25,8 +26,8 @@ pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
         share: if hop.shared { Share::Fair } else { Share::Exclusive },
         rates: Rates { send: hop.send_rate, receive: hop.receive_rate, most: hop.most_rate },
         coding: if hop.coding { Coding::Adaptive } else { Coding::Off },
-        credit: hop.credit.as_bytes(),
-        memory: hop.memory.as_bytes(),
+        credit: hop.credit(),
+        memory: hop.memory(),
         keep_alive: hop.keep_alive,
         idle_timeout: hop.idle_timeout,
         initial_rtt: hop.initial_rtt,
@@ -48,7 +49,11 @@ pub(crate) fn socket(config: &Config) -> Result<Option<Socket>, Error> {
 }
 
 /// Starts the hop on its socket, if there is to be one.
-pub(crate) fn tunnel(config: &Config, socket: Option<Socket>) -> Result<Option<Arc<Tunnel>>, Error> {
+pub(crate) fn tunnel(
+    config: &Config,
+    socket: Option<Socket>,
+    state: &State,
+) -> Result<Option<Arc<Tunnel>>, Error> {
     let (Some(hop), Some(mut settings)) = (&config.hop, hop_settings(config)) else { return Ok(None) };
     let identity = keys::load(&hop.key)?;
     // A peer recognises by this key that a restarted node has forgotten it; it must survive the restart.
@@ -65,6 +70,8 @@ pub(crate) fn tunnel(config: &Config, socket: Option<Socket>) -> Result<Option<A
         );
         return Err(Error::Config(what));
     }
+    settings.remembered_of = state.remembered();
+    settings.remembered = hop.hub_key.and_then(|key| settings.remembered_of.get(&key.0).copied());
     settings.session =
         Session::Tls { identity: Arc::new(identity), peers: peers.into_iter().map(PublicKey).collect() };
     let mut seed = [0; 32];

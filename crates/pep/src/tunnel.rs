@@ -10,7 +10,7 @@ use crate::sys;
 use crate::timer::Timer;
 use crate::udp::Udp;
 use bytes::{Bytes, BytesMut};
-use longhaul_hop::{Event, FlowId, Node as Hop, Open, PeerId, PeerStats, Refusal, ResetCode};
+use longhaul_hop::{Event, FlowId, Node as Hop, Open, PeerId, PeerStats, Refusal, Remembered, ResetCode};
 use longhaul_units::Instant;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -97,6 +97,13 @@ impl Tunnel {
         inside.peers.iter().filter_map(|peer| Some((*peer, inside.hop.stats(peer.id)?))).collect()
     }
 
+    /// What to keep of the ways to other nodes for the next start.
+    pub fn remembered(&self) -> Vec<([u8; 32], Remembered)> {
+        let inside = self.lock();
+        let one = |peer: &PeerInfo| Some((peer.key?, inside.hop.remembered(peer.id)?));
+        inside.peers.iter().filter_map(one).collect()
+    }
+
     /// Bytes of all flows.
     pub fn ledger(&self) -> longhaul_hop::Ledger {
         self.lock().hop.ledger()
@@ -170,6 +177,10 @@ impl Tunnel {
             let mut inside = self.lock();
             if inside.hop.poll_timeout().is_some_and(|timeout| timeout <= now) {
                 inside.hop.handle_timeout(now);
+            }
+            for closed in self.udp.take_closed() {
+                tracing::debug!(address = %closed.address, "the port is closed");
+                inside.hop.port_is_closed(now, closed.address, &closed.quoted);
             }
             inside.take_events();
         }

@@ -1,9 +1,10 @@
 //! The UDP socket of the tunnel: many datagrams in one call where the kernel can do that (GSO, GRO).
 
 use crate::Error;
+use crate::icmp::{self, PortClosed};
 use longhaul_hop::Transmit;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
@@ -29,6 +30,8 @@ pub(crate) struct Udp {
     socket: UdpSocket,
     state: UdpSocketState,
     space: Mutex<Vec<Vec<u8>>>,
+    /// What ICMP has reported.
+    closed: Mutex<Vec<PortClosed>>,
 }
 
 impl Udp {
@@ -44,6 +47,7 @@ impl Udp {
                 socket.set_mark(mark)?;
             }
             socket.bind(&at.into())?;
+            icmp::ask_for(&SockRef::from(&socket));
             // FORCE needs CAP_NET_ADMIN; without it the system's limit holds.
             for (force, plain) in
                 [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
@@ -75,7 +79,7 @@ impl Udp {
         let open = || -> io::Result<Udp> {
             let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
             let space = Mutex::new((0..BATCH_SIZE).map(|_| vec![0; JOINED]).collect());
-            Ok(Udp { socket: UdpSocket::from_std(socket.into())?, state, space })
+            Ok(Udp { socket: UdpSocket::from_std(socket.into())?, state, space, closed: Mutex::default() })
         };
         open().map_err(|why| Error::system("use UDP", why))
     }
@@ -90,6 +94,7 @@ impl Udp {
             src_ip: transmit.from,
         };
         let send = || self.state.try_send(UdpSockRef::from(&self.socket), &message);
+        let mut again = true;
         loop {
             match self.socket.try_io(Interest::WRITABLE, send) {
                 Err(why) if why.kind() == ErrorKind::WouldBlock => {
@@ -97,6 +102,8 @@ impl Udp {
                         return;
                     }
                 }
+                // It was an error of an earlier datagram, maybe to another node, and this one was not sent for it.
+                Err(_) if std::mem::take(&mut again) => self.look_for_errors(),
                 Err(why) => {
                     tracing::debug!("not sent: {why}");
                     return;
@@ -104,6 +111,16 @@ impl Udp {
                 Ok(()) => return,
             }
         }
+    }
+
+    fn look_for_errors(&self) {
+        let found = icmp::closed_ports(&self.socket);
+        self.closed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(found);
+    }
+
+    /// Ports of other nodes that were reported closed since the last call.
+    pub fn take_closed(&self) -> Vec<PortClosed> {
+        std::mem::take(&mut *self.closed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
     /// Waits for datagrams.
@@ -124,8 +141,17 @@ impl Udp {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<IoSliceMut> = space.iter_mut().map(|bytes| IoSliceMut::new(bytes)).collect();
         let read = || self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut metas);
-        let count = self.socket.try_io(Interest::READABLE, read).ok()?;
+        let received = self.socket.try_io(Interest::READABLE, read);
         drop(slices);
+        let count = match received {
+            Ok(count) => count,
+            Err(why) => {
+                if why.kind() != ErrorKind::WouldBlock {
+                    self.look_for_errors();
+                }
+                return None;
+            }
+        };
         let one = |(meta, bytes): (&RecvMeta, &Vec<u8>)| Received {
             from: SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port()),
             to: meta.dst_ip,

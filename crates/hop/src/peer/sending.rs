@@ -35,6 +35,7 @@ impl Peer {
                 self.feed(now, full);
             }
             if let Some(transmit) = self.connection.poll_transmit(at, packets, buffer) {
+                self.mark(buffer);
                 return Some(self.sent(now, &transmit, packets));
             }
             if !open {
