@@ -17,6 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod carrier;
 mod coding;
 mod config;
 pub mod controller;
@@ -26,15 +27,19 @@ mod gate;
 mod node;
 mod parity;
 mod peer;
+#[doc(hidden)]
+pub mod pool;
 mod reassembly;
 mod scheduler;
 mod types;
 #[doc(hidden)]
 pub mod wire;
 
+pub use carrier::Carrier;
 pub use config::{Coding, Config, ConfigError, Rates, Remembered, Role, Session, Share};
 pub use credit::FLOOR;
 #[cfg(feature = "tls")]
 pub use longhaul_quic::tls;
 pub use node::Node;
+pub use pool::{LaneId, Pool, PoolConfig};
 pub use types::{Event, FlowId, Ledger, Open, PeerId, PeerStats, Refusal, ResetCode, Transmit};

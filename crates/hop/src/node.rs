@@ -280,7 +280,8 @@ impl Node {
 
     /// A node that comes back has forgotten its old connection.
     fn end_older(&mut self, now: Instant, index: usize) {
-        let Some((id, key)) = self.peers[index].as_deref().and_then(|peer| Some((peer.id, peer.key()?))) else {
+        let Some((id, key)) = self.peers[index].as_deref().and_then(|peer| Some((peer.id, peer.key()?)))
+        else {
             return;
         };
         for other in 0..self.peers.len() {

@@ -23,9 +23,7 @@ pub(crate) struct PortClosed {
 /// Asks the kernel to queue errors for this socket (`IP_RECVERR`).
 pub(crate) fn ask_for(socket: &SockRef) {
     // Of a socket for both families either may come.
-    for (level, option) in
-        [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)]
-    {
+    for (level, option) in [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)] {
         let _ = crate::sys::set_option(socket.as_fd(), level, option, 1);
     }
 }
@@ -38,16 +36,12 @@ pub(crate) fn closed_ports(socket: &impl AsRawFd) -> Vec<PortClosed> {
         let mut control = nix::cmsg_space!([u8; 128]);
         let mut slices = [IoSliceMut::new(&mut payload)];
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
-        let message = match recvmsg::<SockaddrStorage>(
-            socket.as_raw_fd(),
-            &mut slices,
-            Some(&mut control),
-            flags,
-        ) {
-            Ok(message) => message,
-            Err(Errno::EINTR) => continue,
-            Err(_) => break,
-        };
+        let message =
+            match recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut slices, Some(&mut control), flags) {
+                Ok(message) => message,
+                Err(Errno::EINTR) => continue,
+                Err(_) => break,
+            };
         let closed = message.cmsgs().is_ok_and(|mut all| all.any(|one| says_closed(&one)));
         let (address, length) = (message.address.as_ref().and_then(socket_address), message.bytes);
         if let (true, Some(address)) = (closed, address) {

@@ -1,0 +1,178 @@
+//! One connection of a pool and its flows.
+
+use super::frame::{Frame, MOST_DATA};
+use crate::flow::Phase;
+use crate::scheduler::{Scheduler, Turn};
+use crate::types::{FlowId, Open, PeerId};
+use bytes::Bytes;
+use longhaul_units::Instant;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bytes of a turn: a fourth of a TLS record, so that small answers do not wait for large ones.
+const TURN: u64 = 4096;
+
+/// Bytes towards the peer.
+#[derive(Debug)]
+pub struct Out {
+    pub queue: VecDeque<Bytes>,
+    pub queued: u64,
+    /// Given to the connection.
+    pub sent: u64,
+    /// Read by the peer's owner.
+    pub consumed: u64,
+    pub phase: Phase,
+    /// The end was given to the connection.
+    pub ended: bool,
+    /// The owner waits for room.
+    pub blocked: bool,
+    pub turn: Turn,
+}
+
+impl Out {
+    /// Bytes under way or unread.
+    pub fn outstanding(&self) -> u64 {
+        self.queued + self.in_flight()
+    }
+
+    /// The same without those that wait here.
+    pub fn in_flight(&self) -> u64 {
+        self.sent - self.consumed
+    }
+
+    fn has_work(&self) -> bool {
+        self.queued > 0 || (self.phase == Phase::Ending && !self.ended)
+    }
+}
+
+/// Bytes from the peer.
+#[derive(Debug, Default)]
+pub struct Into {
+    pub queue: VecDeque<Bytes>,
+    pub received: u64,
+    pub taken: u64,
+    /// The peer was told that so much was read.
+    pub reported: u64,
+    /// The end has come.
+    pub ended: bool,
+    /// The owner was told of the end.
+    pub over: bool,
+    /// The owner knows that there is something to read.
+    pub told: bool,
+}
+
+impl Into {
+    /// The next bytes.
+    pub fn take(&mut self, most: usize) -> Option<Bytes> {
+        let first = self.queue.front_mut()?;
+        let bytes = if first.len() <= most { self.queue.pop_front()? } else { first.split_to(most) };
+        self.taken += bytes.len() as u64;
+        Some(bytes)
+    }
+}
+
+/// A flow.
+#[derive(Debug)]
+pub struct Stream {
+    pub id: FlowId,
+    pub open: Open,
+    /// The other node opened it.
+    pub remote: bool,
+    pub accepted: bool,
+    pub out: Out,
+    pub into: Into,
+}
+
+impl Stream {
+    pub fn new(id: FlowId, open: Open, remote: bool) -> Self {
+        let out = Out {
+            queue: VecDeque::new(),
+            queued: 0,
+            sent: 0,
+            consumed: 0,
+            phase: Phase::Open,
+            ended: false,
+            blocked: false,
+            turn: Turn::default(),
+        };
+        Stream { id, open, remote, accepted: remote, out, into: Into::default() }
+    }
+}
+
+/// A connection.
+pub struct Lane {
+    pub peer: PeerId,
+    /// Its hello has come.
+    pub up: bool,
+    pub streams: BTreeMap<u64, Stream>,
+    pub scheduler: Scheduler,
+    /// Frames that go before all data.
+    pub control: Vec<u8>,
+    /// What came of a frame that is incomplete.
+    pub partial: Vec<u8>,
+    /// Number of this node's next flow, and the least that the peer's next may have.
+    pub next_own: u64,
+    pub next_peer: u64,
+    /// Flows that the peer bears.
+    pub max_flows: u64,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+}
+
+impl Lane {
+    pub fn new(peer: PeerId, opener: bool) -> Self {
+        Lane {
+            peer,
+            up: false,
+            streams: BTreeMap::new(),
+            scheduler: Scheduler::default(),
+            control: vec![],
+            partial: vec![],
+            next_own: u64::from(!opener),
+            next_peer: u64::from(opener),
+            max_flows: 0,
+            sent_bytes: 0,
+            received_bytes: 0,
+        }
+    }
+
+    /// Bytes of all flows, here and on the way.
+    pub fn under_way(&self) -> u64 {
+        self.streams
+            .values()
+            .map(|stream| stream.out.outstanding() + stream.into.received - stream.into.taken)
+            .sum()
+    }
+
+    /// Appends what leaves next.
+    pub fn fill(&mut self, now: Instant, most: usize, out: &mut Vec<u8>) {
+        out.append(&mut self.control);
+        while out.len() < most {
+            let Some(number) = self.scheduler.next() else { return };
+            let Some(stream) = self.streams.get_mut(&number) else { continue };
+            let mut left = TURN * (1 + u64::from(stream.open.priority));
+            let to = &mut stream.out;
+            while left > 0 {
+                let Some(first) = to.queue.front_mut() else { break };
+                let length = left.min(MOST_DATA).min(first.len() as u64);
+                let bytes = first.split_to(length as usize);
+                if first.is_empty() {
+                    to.queue.pop_front();
+                }
+                Frame::Data { flow: number, bytes: &bytes }.write(out);
+                to.queued -= length;
+                to.sent += length;
+                to.turn.sent(length);
+                left -= length;
+            }
+            if to.queued == 0 && to.phase == Phase::Ending && !to.ended {
+                to.ended = true;
+                Frame::End { flow: number }.write(out);
+            }
+            if to.has_work() {
+                self.scheduler.put_back(number, &mut to.turn);
+            } else {
+                self.scheduler.rest(now, &mut to.turn);
+            }
+        }
+    }
+}

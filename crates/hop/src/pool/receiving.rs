@@ -1,0 +1,246 @@
+//! What becomes of bytes that a connection of a pool receives.
+
+use super::frame::Frame;
+use super::lane::Stream;
+use super::{LaneId, Pool};
+use crate::credit::FLOOR;
+use crate::flow::Phase;
+use crate::types::{Event, FlowId, Open, ResetCode};
+use crate::wire::{self, Hello, Malformed, Record};
+use bytes::Bytes;
+
+impl Pool {
+    /// Bytes of a connection, in their order, cut anywhere.
+    ///
+    /// # Errors
+    /// What cannot be understood: the connection is to be closed, and [`Pool::disconnected`] to be called.
+    pub fn received(&mut self, id: LaneId, bytes: &[u8]) -> Result<(), &'static str> {
+        let Some(lane) = self.lanes.get_mut(&id) else { return Ok(()) };
+        lane.received_bytes += bytes.len() as u64;
+        let mut all = std::mem::take(&mut lane.partial);
+        all.extend_from_slice(bytes);
+        let mut at = 0;
+        while let Some((frame, length)) = Frame::read(&all[at..]).map_err(|Malformed(why)| why)? {
+            at += length;
+            self.take_frame(id, frame)?;
+        }
+        all.drain(..at);
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.partial = all;
+        }
+        Ok(())
+    }
+
+    fn take_frame(&mut self, id: LaneId, frame: Frame) -> Result<(), &'static str> {
+        let up = self.lanes.get(&id).is_some_and(|lane| lane.up);
+        match (up, frame) {
+            (false, Frame::Record(Record::Hello(hello))) => self.up(id, &hello),
+            (false, _) => Err("a frame before the hello"),
+            (true, Frame::Record(Record::Hello(_))) => Err("a second hello"),
+            (true, Frame::Record(Record::Unknown)) => Ok(()),
+            (true, Frame::Record(Record::Consumed { stream, offset })) => self.consumed(id, stream, offset),
+            (true, Frame::Record(Record::Accepted { stream })) => {
+                self.accepted(id, stream);
+                Ok(())
+            }
+            (true, Frame::Open { flow, open }) => self.opened(id, flow, open),
+            (true, Frame::Data { flow, bytes }) => self.data(id, flow, bytes),
+            (true, Frame::End { flow }) => {
+                self.with(id, flow, |stream| stream.into.ended = true);
+                self.tell_reader(id, flow);
+                Ok(())
+            }
+            (true, Frame::Read { flow }) => {
+                let sent =
+                    self.lanes.get(&id).and_then(|lane| lane.streams.get(&flow)).map(|stream| &stream.out);
+                match sent {
+                    None => Ok(()),
+                    Some(out) if !out.ended => Err("an end was read that was not sent"),
+                    Some(out) => {
+                        let sent = out.sent;
+                        self.consumed(id, flow, sent)?;
+                        self.with(id, flow, |stream| stream.out.phase = Phase::Over);
+                        self.delivered(id, flow);
+                        Ok(())
+                    }
+                }
+            }
+            (true, Frame::Reset { flow, code }) => {
+                if let Some(stream) = self.remove(id, flow) {
+                    let code = ResetCode::from_number(code);
+                    self.events.push_back(Event::Reset { flow: stream.id, code });
+                }
+                Ok(())
+            }
+            (true, Frame::Refused { flow, code }) => {
+                if let Some(stream) = self.remove(id, flow) {
+                    let reason = ResetCode::from_number(code);
+                    self.events.push_back(Event::Refused { flow: stream.id, reason });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn with(&mut self, id: LaneId, number: u64, change: impl FnOnce(&mut Stream)) {
+        if let Some(stream) = self.lanes.get_mut(&id).and_then(|lane| lane.streams.get_mut(&number)) {
+            change(stream);
+        }
+    }
+
+    fn up(&mut self, id: LaneId, hello: &Hello) -> Result<(), &'static str> {
+        let version = wire::agreed(wire::VERSIONS, hello.versions).ok_or("no common version of the hop")?;
+        let Some(lane) = self.lanes.get_mut(&id) else { return Ok(()) };
+        (lane.up, lane.max_flows) = (true, hello.max_flows);
+        let peer = lane.peer;
+        let Some(group) = self.groups.get_mut(&peer) else { return Ok(()) };
+        group.budget.set(self.config.credit.min(hello.credit), self.config.memory.min(hello.memory));
+        group.lanes.push(id);
+        if group.lanes.len() == 1 {
+            let (key, address) = (group.key, group.address);
+            self.events.push_back(Event::Up { peer, key, version, address });
+        }
+        Ok(())
+    }
+
+    fn opened(&mut self, id: LaneId, number: u64, open: Open) -> Result<(), &'static str> {
+        let flow = FlowId(self.number());
+        let Some(lane) = self.lanes.get_mut(&id) else { return Ok(()) };
+        if number < lane.next_peer || (number ^ lane.next_peer) & 1 != 0 {
+            return Err("a flow was opened twice");
+        }
+        lane.next_peer = number + 2;
+        if lane.streams.len() >= self.config.max_flows as usize {
+            let code = u64::from(ResetCode::NoResources.number());
+            Frame::Refused { flow: number, code }.write(&mut lane.control);
+            return Ok(());
+        }
+        lane.streams.insert(number, Stream::new(flow, open, true));
+        self.flows.insert(flow, (id, number));
+        self.events.push_back(Event::Opened { flow, peer: lane.peer, open });
+        Ok(())
+    }
+
+    fn data(&mut self, id: LaneId, number: u64, bytes: &[u8]) -> Result<(), &'static str> {
+        let Some(lane) = self.lanes.get_mut(&id) else { return Ok(()) };
+        let length = bytes.len() as u64;
+        let (next, peer) = (lane.next_peer.max(lane.next_own), lane.peer);
+        let Some(stream) = lane.streams.get_mut(&number) else {
+            // Of a flow that this node has reset.
+            return if number < next { Ok(()) } else { Err("data of a flow that was not opened") };
+        };
+        let into = &mut stream.into;
+        into.received += length;
+        let Some(group) = self.groups.get_mut(&peer) else { return Ok(()) };
+        group.held += length;
+        let most = self.config.memory
+            + 2 * (u64::from(self.config.max_flows) + 1) * FLOOR * group.lanes.len() as u64;
+        if into.received - into.reported > self.config.credit.max(4 * FLOOR) || group.held > most {
+            return Err("more was sent than the credit allows");
+        }
+        if into.ended {
+            return Err("data behind the end of a flow");
+        }
+        if length > 0 {
+            into.queue.push_back(Bytes::copy_from_slice(bytes));
+        }
+        self.accepted(id, number);
+        self.tell_reader(id, number);
+        Ok(())
+    }
+
+    fn consumed(&mut self, id: LaneId, number: u64, offset: u64) -> Result<(), &'static str> {
+        let Some(lane) = self.lanes.get_mut(&id) else { return Ok(()) };
+        let Some(stream) = lane.streams.get_mut(&number) else { return Ok(()) };
+        if offset > stream.out.sent {
+            return Err("more was read than was sent");
+        }
+        let more = offset.saturating_sub(stream.out.consumed);
+        stream.out.consumed += more;
+        self.ledger.delivered += more;
+        let peer = lane.peer;
+        if let Some(group) = self.groups.get_mut(&peer) {
+            group.budget.give_back(more);
+        }
+        self.wake_blocked(peer);
+        Ok(())
+    }
+
+    fn accepted(&mut self, id: LaneId, number: u64) {
+        let Some(stream) = self.lanes.get_mut(&id).and_then(|lane| lane.streams.get_mut(&number)) else {
+            return;
+        };
+        if !std::mem::replace(&mut stream.accepted, true) && stream.open.confirm {
+            self.events.push_back(Event::Accepted { flow: stream.id });
+        }
+    }
+
+    /// Tells the owner that there is something to read, or that nothing more will be.
+    pub(super) fn tell_reader(&mut self, id: LaneId, number: u64) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let Some(stream) = lane.streams.get_mut(&number) else { return };
+        let into = &mut stream.into;
+        if !into.queue.is_empty() && !into.told {
+            into.told = true;
+            self.events.push_back(Event::Readable { flow: stream.id });
+        }
+        if into.ended && into.queue.is_empty() && !into.over {
+            into.over = true;
+            Frame::Read { flow: number }.write(&mut lane.control);
+            self.events.push_back(Event::Finished { flow: stream.id });
+            self.settle(id, number);
+        }
+    }
+
+    fn delivered(&mut self, id: LaneId, number: u64) {
+        let Some(stream) = self.lanes.get(&id).and_then(|lane| lane.streams.get(&number)) else { return };
+        self.events.push_back(Event::Delivered { flow: stream.id });
+        self.settle(id, number);
+    }
+
+    /// Removes a flow that is over in both directions.
+    fn settle(&mut self, id: LaneId, number: u64) {
+        let Some(stream) = self.lanes.get(&id).and_then(|lane| lane.streams.get(&number)) else { return };
+        if stream.out.phase == Phase::Over && stream.into.over {
+            self.remove(id, number);
+        }
+    }
+
+    /// Takes a flow out of all lists. What was not delivered is lost.
+    pub(super) fn remove(&mut self, id: LaneId, number: u64) -> Option<Stream> {
+        let lane = self.lanes.get_mut(&id)?;
+        let stream = lane.streams.remove(&number)?;
+        lane.scheduler.remove(number);
+        self.flows.remove(&stream.id);
+        let lost = stream.out.outstanding();
+        self.ledger.lost += lost;
+        let discarded = stream.into.received - stream.into.taken;
+        self.ledger.discarded += discarded;
+        let peer = lane.peer;
+        if let Some(group) = self.groups.get_mut(&peer) {
+            group.held -= discarded;
+            group.budget.give_back(lost);
+            group.blocked.retain(|other| *other != stream.id);
+        }
+        self.wake_blocked(peer);
+        Some(stream)
+    }
+
+    /// Tells flows that wait for room that there is some, each in its turn.
+    fn wake_blocked(&mut self, peer: crate::types::PeerId) {
+        let Some(group) = self.groups.get_mut(&peer) else { return };
+        for _ in 0..group.blocked.len() {
+            let Some(flow) = group.blocked.pop_front() else { return };
+            let Some((lane, number)) = self.flows.get(&flow) else { continue };
+            let Some(stream) = self.lanes.get_mut(lane).and_then(|lane| lane.streams.get_mut(number)) else {
+                continue;
+            };
+            if group.budget.room(stream.out.outstanding()) >= group.budget.worth_waking() {
+                stream.out.blocked = false;
+                self.events.push_back(Event::Writable { flow });
+            } else {
+                group.blocked.push_back(flow);
+            }
+        }
+    }
+}
