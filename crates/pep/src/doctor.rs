@@ -3,9 +3,13 @@
 use crate::config::{Config, LegConfig, Mode};
 use crate::control::{self, Command};
 use crate::plan::{self, Gate};
-use crate::system;
+use crate::{Error, probe, sys, system};
 use serde::Serialize;
+use std::net::SocketAddr;
 use std::path::Path;
+
+/// Clients whose way back is asked for.
+const CLIENTS_ASKED: usize = 20;
 
 /// One thing that was looked at.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -30,7 +34,7 @@ pub enum Verdict {
     Bad,
 }
 
-fn finding(what: &'static str, problem: Option<(Verdict, String)>, good: &str) -> Finding {
+pub(crate) fn finding(what: &'static str, problem: Option<(Verdict, String)>, good: &str) -> Finding {
     let (verdict, text) = problem.unwrap_or((Verdict::Good, good.to_string()));
     Finding { what, verdict, text }
 }
@@ -57,8 +61,74 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     }
     all.extend(buffers("client_leg", &config.client_leg));
     all.extend(buffers("server_leg", &config.server_leg));
-    all.push(daemon(config));
+    all.push(clock());
+    all.extend(probe::way(config));
+    let status = control::ask(&config.control, Command::Status);
+    all.extend(ways_back(config, status.as_ref().ok()));
+    all.push(daemon(config, status));
     all
+}
+
+/// The clock of the logs, and the one that packets are sent by.
+fn clock() -> Finding {
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let source = std::fs::read_to_string(source).unwrap_or_default();
+    let slow = ["hpet", "acpi_pm", "jiffies", "refined-jiffies"].contains(&source.trim());
+    let problem = if slow {
+        let text = "reading the time is slow, which costs throughput and makes packets uneven; boot with another clocksource";
+        Some((Verdict::Poor, format!("clocksource {}: {text}", source.trim())))
+    } else if !sys::clock_is_kept() {
+        let text = "nothing keeps this machine's clock (NTP): the logs of both nodes cannot be compared; connections do not \
+                    depend on it";
+        Some((Verdict::Poor, text.to_string()))
+    } else {
+        None
+    };
+    finding("clocks", problem, "kept, and fast to read")
+}
+
+/// Answers must come back through this node: to the clients, and from the servers where these see the clients' addresses.
+fn ways_back(config: &Config, status: Option<&serde_json::Value>) -> Vec<Finding> {
+    let mut all = vec![];
+    let interfaces = config.intercept.as_ref().map_or(&[][..], |intercept| &intercept.interfaces);
+    let flows = control::ask(&config.control, Command::Flows).unwrap_or_default();
+    if !interfaces.is_empty() && config.mode != Mode::Hub {
+        let astray = flows.as_array().into_iter().flatten().take(CLIENTS_ASKED).find_map(|flow| {
+            let client: SocketAddr = flow["client"].as_str()?.parse().ok()?;
+            let route = system::ip(&format!("route get {}", client.ip())).ok()?;
+            let device = route.split_whitespace().skip_while(|word| *word != "dev").nth(1)?.to_string();
+            (flow["entrance"] == "intercepted" && !interfaces.contains(&device))
+                .then_some((client.ip(), device))
+        });
+        let problem = astray.map(|(client, device)| {
+            let text = format!(
+                "answers to {client} leave by {device}, which is not in intercept.interfaces: packets of a connection take \
+                 two ways, and a filter for reverse paths may drop them"
+            );
+            (Verdict::Poor, text)
+        });
+        all.push(finding("way to clients", problem, "answers leave where the clients come in"));
+    }
+    let keeps = config.intercept.as_ref().is_some_and(|intercept| intercept.keep_source)
+        || config.terminal.iter().any(|terminal| !terminal.sources.is_empty());
+    if let (true, Some(status), true) = (keeps, status, config.mode != Mode::Terminal) {
+        all.push(finding("way from servers", unanswered(status), "servers answer through this machine"));
+    }
+    all
+}
+
+/// Most connections to servers that found no answer: their answers to the clients' addresses go elsewhere.
+fn unanswered(status: &serde_json::Value) -> Option<(Verdict, String)> {
+    let count = |value: &serde_json::Value| value.as_u64().unwrap_or(0);
+    let (missed, accepted) = (count(&status["ended"]["unreachable"]), count(&status["accepted"]));
+    (missed >= 5 && missed * 2 > accepted).then(|| {
+        let text = format!(
+            "{missed} of {accepted} connections found no answer: servers see the clients' addresses, so the way back to \
+             those must lead through this machine (asymmetric routing); else set intercept.keep_source = false, or leave \
+             `sources` of [[terminal]] out"
+        );
+        (Verdict::Bad, text)
+    })
 }
 
 fn setting(path: &str) -> Option<String> {
@@ -150,8 +220,8 @@ fn buffers(name: &'static str, leg: &LegConfig) -> Vec<Finding> {
 }
 
 /// What the running daemon reports.
-fn daemon(config: &Config) -> Finding {
-    let problem = match control::ask(&config.control, Command::Status) {
+fn daemon(config: &Config, status: Result<serde_json::Value, Error>) -> Finding {
+    let problem = match status {
         Err(why) => Some((Verdict::Poor, why.to_string())),
         Ok(status) if status["no_tunnel"] == true => Some((
             Verdict::Bad,
@@ -174,6 +244,14 @@ fn daemon(config: &Config) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_that_do_not_answer_are_a_finding() {
+        let status = |missed: u64| serde_json::json!({ "accepted": 10, "ended": { "unreachable": missed } });
+        assert_eq!(unanswered(&status(5)), None);
+        let (verdict, text) = unanswered(&status(6)).unwrap();
+        assert!(verdict == Verdict::Bad && text.contains("6 of 10"), "{text}");
+    }
 
     #[test]
     fn rules_of_others_with_the_same_bits_are_found() {

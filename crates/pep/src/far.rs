@@ -40,6 +40,9 @@ impl Leg for Far {
     fn unacknowledged(&self) -> usize {
         self.leg().unacknowledged()
     }
+    fn unread(&self) -> usize {
+        self.leg().unread()
+    }
     fn is_flushed(&self) -> bool {
         self.leg().is_flushed()
     }

@@ -78,6 +78,7 @@ async fn carry(node: Arc<Node>, incoming: Incoming) {
         Ok(server) => {
             node.shared.table.connected(entry.since.elapsed());
             leg.accept();
+            server.local().map(|own| entry.outward.set(own));
             let relay = Relay::new(leg, server, entry.clone(), node.shared.clone());
             relay.run(node.stop.subscribe()).await
         }

@@ -25,6 +25,8 @@ pub(crate) trait Leg {
     fn finish(&mut self) -> io::Result<()>;
     /// Bytes handed on that this side has not acknowledged.
     fn unacknowledged(&self) -> usize;
+    /// Bytes that this side has sent, which its kernel has been told are here, and which nobody has read.
+    fn unread(&self) -> usize;
     /// True once everything handed on, and the end, is acknowledged.
     fn is_flushed(&self) -> bool;
     /// An error that neither reading nor writing has shown yet.
@@ -62,6 +64,11 @@ impl TcpLeg {
         Ok(TcpLeg(stream))
     }
 
+    /// This node's address and port of it.
+    pub fn local(&self) -> Option<std::net::SocketAddr> {
+        self.0.local_addr().ok()
+    }
+
     /// What the kernel reports of it.
     fn info(&self) -> sys::TcpInfo {
         sys::tcp_info(self.0.as_fd()).unwrap_or_default()
@@ -84,6 +91,10 @@ impl Leg for TcpLeg {
 
     fn unacknowledged(&self) -> usize {
         sys::unacknowledged(self.0.as_fd()).unwrap_or(0)
+    }
+
+    fn unread(&self) -> usize {
+        sys::unread(self.0.as_fd()).unwrap_or(0)
     }
 
     fn is_flushed(&self) -> bool {

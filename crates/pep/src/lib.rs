@@ -6,6 +6,7 @@
 
 pub mod bench;
 mod calls;
+pub mod capture;
 pub mod config;
 mod confirm;
 pub mod control;
@@ -20,6 +21,7 @@ pub mod helper;
 pub mod http;
 mod hub;
 mod icmp;
+pub mod journal;
 pub mod keys;
 mod leg;
 mod listen;
@@ -31,6 +33,7 @@ mod outward;
 pub mod plan;
 pub mod pool;
 pub mod prefix;
+mod probe;
 mod relay;
 mod report;
 pub mod rig;

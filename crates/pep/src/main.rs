@@ -4,8 +4,9 @@ use clap::{Parser, Subcommand, ValueEnum};
 use longhaul_pep::config::Log;
 use longhaul_pep::control::{self, Command};
 use longhaul_pep::doctor::{self, Verdict};
+use longhaul_pep::journal;
 use longhaul_pep::rig::Link;
-use longhaul_pep::{Error, bench, daemon, demo, keys, load, plan};
+use longhaul_pep::{Error, bench, capture, daemon, demo, keys, load, plan};
 use longhaul_units::{Duration, Rate, Size};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -66,6 +67,17 @@ enum Action {
     },
     /// See it in one minute: a page and a download over an emulated satellite link, without and with the accelerator (needs root)
     Demo(Demo),
+    /// Write the packets of one connection, at both of its sides, into a pcapng file (needs root)
+    Capture {
+        /// Its id, as `flows` shows it
+        flow: u64,
+        /// The file
+        #[arg(long, short, default_value = "flow.pcapng")]
+        out: PathBuf,
+        /// Seconds; Ctrl-C ends it earlier
+        #[arg(long, default_value_t = 10)]
+        seconds: u64,
+    },
     /// Look for settings of this machine that keep the accelerator from working well
     Doctor {
         /// As JSON
@@ -221,6 +233,11 @@ fn act(cli: &Cli) -> Result<(), Error> {
         }
         Action::Demo(options) => demonstrate(options),
         Action::Bench { seconds, json, scenario } => measure(path, *seconds, *json, scenario.as_deref()),
+        Action::Capture { flow, out, seconds } => {
+            let time = std::time::Duration::from_secs(*seconds);
+            let done = capture::capture(&socket(path)?, *flow, out, time, &*interrupted()?)?;
+            say(&format!("{} packets of {} in {}\n", done.packets, done.what, out.display()))
+        }
         Action::Helper => longhaul_pep::helper::serve(),
         Action::Keygen { file, show: false } => say(&format!("{}\n", keys::generate(file)?)),
         Action::Keygen { file, show: true } => {
@@ -233,6 +250,16 @@ fn act(cli: &Cli) -> Result<(), Error> {
             Ok(())
         }
     }
+}
+
+/// Turns true at Ctrl-C and the like.
+fn interrupted() -> Result<Arc<AtomicBool>, Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|why| Error::system("listen to signals", why))?;
+    }
+    Ok(stop)
 }
 
 fn demonstrate(options: &Demo) -> Result<(), Error> {
@@ -248,11 +275,7 @@ fn demonstrate(options: &Demo) -> Result<(), Error> {
         page: !options.no_page,
         control: !options.no_control,
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|why| Error::system("listen to signals", why))?;
-    }
+    let stop = interrupted()?;
     let program = std::env::current_exe().map_err(|why| Error::system("find this program", why))?;
     let (samples, doubts) = demo::measure(&plan, program, &stop, &|step| eprintln!("{step} ..."))?;
     if options.json {
@@ -354,13 +377,17 @@ fn say(text: &str) -> Result<(), Error> {
 fn log_as(form: Log) {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter);
     match form {
-        Log::Json => builder.json().init(),
-        // The journal has the time already.
-        Log::Text if std::env::var_os("JOURNAL_STREAM").is_some() => {
-            builder.without_time().with_ansi(false).init()
+        // The journal has the time and, by the prefix, the priority.
+        _ if journal::is_there() => {
+            let plain =
+                builder.with_writer(journal::Prefixed).without_time().with_level(false).with_ansi(false);
+            if form == Log::Json { plain.json().init() } else { plain.init() }
         }
-        Log::Text => builder.with_ansi(std::io::stderr().is_terminal()).init(),
+        Log::Json => builder.json().with_writer(std::io::stderr).init(),
+        Log::Text => {
+            builder.with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).init();
+        }
     }
 }

@@ -249,6 +249,12 @@ impl Node {
 
     /// Carries a connection whose both sides are open; `bytes` of the client have come already.
     async fn carry(self: Arc<Self>, stream: TcpStream, leg: Far, entry: &Arc<Entry>, bytes: &[u8]) -> End {
+        if let Far::Tcp(leg) = &leg {
+            leg.local().map(|own| entry.outward.set(own));
+        }
+        if entry.ends.entrance != Entrance::Intercepted {
+            stream.local_addr().map(|own| entry.proxy.set(own)).ok();
+        }
         let timeouts = self.shared.timeouts();
         let settings = self.config(|config| config.client_leg.clone());
         if let Err(why) = prepare(&SockRef::from(&stream), &settings) {

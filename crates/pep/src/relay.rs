@@ -7,6 +7,7 @@ use crate::pool::{Chunk, Pool};
 use crate::table::{Entry, State, Table};
 use std::future::poll_fn;
 use std::io::ErrorKind;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -108,7 +109,15 @@ impl<C: Leg, S: Leg> Relay<C, S> {
             }
             let flow = *self.entry.flow();
             let ledger = flow.ledger();
-            if ledger.received + ledger.sent != seen {
+            let moved = ledger.received + ledger.sent != seen;
+            if moved || self.entry.in_kernel.load(Ordering::Relaxed) > 0 {
+                let bytes = self.client.unread()
+                    + self.client.unacknowledged()
+                    + self.server.unread()
+                    + self.server.unacknowledged();
+                self.entry.in_kernel.store(bytes as u64, Ordering::Relaxed);
+            }
+            if moved {
                 (seen, active) = (ledger.received + ledger.sent, Instant::now());
             }
             let half = flow.waiting() == Waiting::HalfClosed;

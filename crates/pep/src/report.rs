@@ -7,6 +7,7 @@ use longhaul_hop::PeerId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::net::SocketAddr;
 
 /// Numbers of a node.
 #[derive(Debug, Serialize)]
@@ -29,6 +30,9 @@ pub(crate) struct Status {
     up: Ledger,
     down: Ledger,
     ledger_balances: bool,
+    /// Bytes that senders take for delivered and receivers have not acknowledged: here, in the kernel's buffers (every two
+    /// seconds), and under way in the tunnel. They are lost if this node dies now.
+    at_risk: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tunnel: Option<TunnelStatus>,
     buffers: usize,
@@ -126,6 +130,10 @@ pub(crate) struct FlowLine {
     entrance: crate::table::Entrance,
     client: String,
     server: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outward: Option<String>,
     state: State,
     seconds: f64,
     up: Ledger,
@@ -151,6 +159,10 @@ pub(crate) fn status(node: &Node) -> Status {
         starved: shut.starved,
         no_tunnel: shut.no_tunnel,
         flows: node.shared.table.len(),
+        at_risk: totals.up.held
+            + totals.down.held
+            + totals.in_kernel
+            + node.tunnel.get().map_or(0, |tunnel| tunnel.ledger().held),
         ledger_balances: totals.up.balances() && totals.down.balances(),
         states: named(totals.states),
         accepted: totals.accepted,
@@ -173,6 +185,8 @@ pub(crate) fn flows(node: &Node) -> Vec<FlowLine> {
             entrance: entry.ends.entrance,
             client: entry.ends.client.to_string(),
             server: entry.ends.server.to_string(),
+            proxy: entry.proxy.get().map(SocketAddr::to_string),
+            outward: entry.outward.get().map(SocketAddr::to_string),
             state: entry.state(),
             seconds: entry.since.elapsed().as_secs_f64(),
             up: flow.up.ledger(),
@@ -234,6 +248,13 @@ pub(crate) fn metrics(node: &Node) -> String {
         "",
         &one(u64::from(status.passing)),
     );
+    gauge(
+        &mut text,
+        "at_risk_bytes",
+        "Bytes that senders take for delivered and receivers have not acknowledged.",
+        "",
+        &one(status.at_risk),
+    );
     gauge(&mut text, "buffer_bytes", "Bytes of buffers in use.", "", &one(status.buffers as u64));
     gauge(&mut text, "resident_bytes", "Resident memory.", "", &one(status.memory));
     gauge(&mut text, "descriptors", "Open files.", "", &one(status.descriptors as u64));
@@ -252,7 +273,7 @@ pub(crate) fn metrics(node: &Node) -> String {
 
 fn tunnel_metrics(text: &mut String, tunnel: &TunnelStatus) {
     let one = |value: u64| BTreeMap::from([(String::new(), value)]);
-    gauge(text, "at_risk_bytes", "Bytes under way in the tunnel.", "", &one(tunnel.under_way));
+    gauge(text, "tunnel_under_way_bytes", "Bytes under way in the tunnel.", "", &one(tunnel.under_way));
     counter(text, "tunnel_given_up_bytes_total", "Bytes given up in the tunnel.", "", &one(tunnel.given_up));
     type Value = fn(&PeerStatus) -> f64;
     let each = |value: Value| -> BTreeMap<String, u64> {

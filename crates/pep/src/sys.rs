@@ -121,6 +121,35 @@ pub(crate) fn drop_all(socket: BorrowedFd) -> io::Result<()> {
     filter(socket, &mut [step(libc::BPF_RET | libc::BPF_K, 0, 0)])
 }
 
+/// Lets TCP packets, from their IP header on, come to a socket if one of their ports is among these.
+pub(crate) fn only_ports(socket: BorrowedFd, ports: &[u16]) -> io::Result<()> {
+    use libc::{
+        BPF_ABS, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IMM, BPF_IND, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_LDX,
+    };
+    use libc::{BPF_MSH, BPF_RET, BPF_W};
+    // Index register: where the TCP header begins. IPv4's length is in its first byte.
+    let mut program = vec![
+        step(BPF_LD | BPF_B | BPF_ABS, 0, 0),
+        step(BPF_ALU | BPF_AND | BPF_K, 0xf0, 0),
+        step(BPF_LDX | BPF_B | BPF_MSH, 0, 0),
+        libc::sock_filter { jf: 1, ..step(BPF_JMP | BPF_JEQ | BPF_K, 0x60, 0) },
+        step(BPF_LDX | BPF_W | BPF_IMM, 40, 0),
+    ];
+    let tests = ports.len() * 2 + 2;
+    for (index, offset) in [(0, 0), (1, 2)] {
+        program.push(step(BPF_LD | BPF_H | BPF_IND, offset, 0));
+        for (number, port) in ports.iter().enumerate() {
+            // Over the tests that follow, the rest of the loads and the refusal.
+            let done = index * (ports.len() + 1) + 1 + number;
+            let over = u8::try_from(tests - done).map_err(io::Error::other)?;
+            program.push(step(BPF_JMP | BPF_JEQ | BPF_K, u32::from(*port), over));
+        }
+    }
+    program.push(step(BPF_RET | BPF_K, 0, 0));
+    program.push(step(BPF_RET | BPF_K, u32::MAX, 0));
+    filter(socket, &mut program)
+}
+
 /// Lets packets come to a socket whose mark has one of these bits.
 pub(crate) fn only_marked(socket: BorrowedFd, bits: u32) -> io::Result<()> {
     let mark = (libc::SKF_AD_OFF + libc::SKF_AD_MARK) as u32;
@@ -131,6 +160,31 @@ pub(crate) fn only_marked(socket: BorrowedFd, bits: u32) -> io::Result<()> {
         step(libc::BPF_RET | libc::BPF_K, u32::MAX, 0),
     ];
     filter(socket, &mut program)
+}
+
+/// Bytes that have come to a socket, are acknowledged, and were not read (`SIOCINQ`).
+pub(crate) fn unread(socket: BorrowedFd) -> io::Result<usize> {
+    let mut value: libc::c_int = 0;
+    // SAFETY: SIOCINQ (the number of FIONREAD) writes one integer, which lives throughout the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::FIONREAD as _, &raw mut value) })?;
+    Ok(usize::try_from(value).unwrap_or(0))
+}
+
+/// Reads an integer option.
+pub(crate) fn option(socket: BorrowedFd, level: i32, option: i32) -> io::Result<i32> {
+    let (mut value, mut len) = (0i32, size_of::<i32>() as libc::socklen_t);
+    // SAFETY: the kernel writes at most `len` bytes into an integer of that length.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut value).cast(), &mut len) })?;
+    Ok(value)
+}
+
+/// True if something keeps this machine's clock with the world's (adjtimex(2)).
+pub(crate) fn clock_is_kept() -> bool {
+    // SAFETY: all of its fields are integers, for which zero is a value; `modes` 0 asks and changes nothing.
+    let mut state: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure lives throughout the call.
+    let answer = unsafe { libc::adjtimex(&raw mut state) };
+    answer >= 0 && answer != libc::TIME_ERROR && state.status & libc::STA_UNSYNC == 0
 }
 
 /// Lets the runtime wait for a timer.

@@ -5,8 +5,8 @@ use crate::flow::{End, Flow, Ledger};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How a connection came in.
@@ -46,6 +46,12 @@ pub(crate) struct Entry {
     pub id: u64,
     pub ends: Ends,
     pub since: Instant,
+    /// This node's address of the connection to the server, if it has one of its own.
+    pub outward: OnceLock<SocketAddr>,
+    /// This node's address that the client connected to, if it is not the server's.
+    pub proxy: OnceLock<SocketAddr>,
+    /// Bytes in the kernel's buffers that senders take for delivered, at the last look.
+    pub in_kernel: AtomicU64,
     state: AtomicU8,
     flow: Mutex<Flow>,
 }
@@ -89,6 +95,8 @@ pub(crate) struct Totals {
     pub ended: HashMap<End, u64>,
     pub refused: HashMap<Refusal, u64>,
     pub accepted: u64,
+    /// Bytes in the kernel's buffers that senders take for delivered.
+    pub in_kernel: u64,
     /// Connections alive, by state.
     pub states: HashMap<State, u64>,
     /// Times to connect to servers, and to their first byte, in buckets.
@@ -169,6 +177,9 @@ impl Table {
             id,
             ends,
             since: Instant::now(),
+            outward: OnceLock::new(),
+            proxy: OnceLock::new(),
+            in_kernel: AtomicU64::new(0),
             state: AtomicU8::new(State::Opening as u8),
             flow: Mutex::default(),
         });
@@ -226,6 +237,7 @@ impl Table {
             let flow = *entry.flow();
             totals.up.add(&flow.up.ledger());
             totals.down.add(&flow.down.ledger());
+            totals.in_kernel += entry.in_kernel.load(Ordering::Relaxed);
             *totals.states.entry(entry.state()).or_default() += 1;
         }
         totals

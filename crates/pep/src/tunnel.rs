@@ -422,6 +422,11 @@ impl Leg for HopLeg {
         0
     }
 
+    /// The other node counts it as under way until it is read.
+    fn unread(&self) -> usize {
+        0
+    }
+
     fn is_flushed(&self) -> bool {
         self.slot(|slot| slot.delivered).unwrap_or(true)
     }

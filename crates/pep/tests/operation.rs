@@ -253,3 +253,74 @@ fn a_port_to_confirm_is_refused_before_it_is_open() {
     assert_eq!(status["ledger_balances"], true);
     drop(hub);
 }
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_connection_is_captured_and_what_is_at_risk_is_shown() {
+    if !can_run() {
+        return;
+    }
+    let bed = Bed::new();
+    let daemon = bed.daemon("");
+    let listener = bed.within("s", || TcpListener::bind(address(SERVER, 8000)).unwrap());
+    let mut stream = bed.within("c", || TcpStream::connect(address(SERVER, 8000)).unwrap());
+    let (mut served, _) = listener.accept().unwrap();
+    wait_for("it is listed", 5, || daemon.command(&["flows"]).contains("open"));
+    let flows: serde_json::Value = serde_json::from_str(&daemon.command(&["flows", "--json"])).unwrap();
+    let (id, file) = (flows[0]["id"].to_string(), bed.folder.join("flow.pcapng"));
+    let mut capturing = std::process::Command::new("ip")
+        .args(["netns", "exec", &bed.name("p"), bed::PEP, "capture", &id, "--seconds", "2", "--out"])
+        .arg(&file)
+        .arg("--config")
+        .arg(&daemon.config)
+        .spawn()
+        .unwrap();
+    wait_for("it has begun", 5, || file.exists());
+    std::thread::sleep(Duration::from_millis(200));
+    stream.write_all(b"a request that is found again").unwrap();
+    served.read_exact(&mut [0; 29]).unwrap();
+    assert!(capturing.wait().unwrap().success());
+    let bytes = std::fs::read(&file).unwrap();
+    let found = bytes.windows(29).filter(|part| part == b"a request that is found again").count();
+    assert_eq!(found, 2, "once at each side");
+    // The server reads nothing: what the client sends is in the buffers between them.
+    stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    while stream.write(&[0; 65536]).is_ok() {}
+    let at_risk = || daemon.status()["at_risk"].as_u64().unwrap();
+    wait_for("the bytes are counted", 10, || at_risk() > 100_000);
+    served.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    while served.read(&mut [0; 65536]).is_ok_and(|n| n > 0) {}
+    wait_for("they have arrived", 10, || at_risk() == 0);
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn the_doctor_tells_what_keeps_the_tunnel_down() {
+    if !can_run() {
+        return;
+    }
+    let two = Two::new();
+    let terminal = two.terminal(&two.hub_key);
+    let found = |what: &str| {
+        let output = std::process::Command::new("ip")
+            .args(["netns", "exec", &two.bed.name("p"), bed::PEP, "doctor", "--json", "--config"])
+            .arg(&terminal.config)
+            .output()
+            .unwrap();
+        let all: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let one = all.as_array().unwrap().iter().find(|one| one["what"] == what).cloned();
+        one.unwrap_or_else(|| panic!("no {what} in {all}"))["text"].as_str().unwrap().to_string()
+    };
+    assert!(found("UDP to the hub").contains("is the hub running?"));
+    let _hub = two.hub("");
+    assert_eq!(found("UDP to the hub"), "the hub answers");
+    assert_eq!(found("packet size"), "full packets of the tunnel fit");
+    two.bed.at(
+        "h",
+        "nft 'add table inet wall; add chain inet wall in { type filter hook input priority 0; }; \
+                     add rule inet wall in udp dport 7714 drop'",
+    );
+    two.bed.at("p", "ip link set sat mtu 1400");
+    assert!(found("UDP to the hub").contains("a firewall blocks UDP"));
+    assert!(found("packet size").contains("set hop.mtu = 1372"));
+}
