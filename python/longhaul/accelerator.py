@@ -34,11 +34,6 @@ class LongHop:
     loss_down: float
     loss_up: float
 
-    @property
-    def bdp(self) -> int:
-        """Bytes under way in the faster direction."""
-        return int(max(self.down, self.up) * self.rtt / 8)
-
 
 @dataclass(frozen=True)
 class Site:
@@ -80,14 +75,7 @@ def long_hop(
 
 def files(hop: LongHop, site: Site) -> dict[str, str]:
     """The text of `terminal.toml` and `hub.toml`."""
-    credit = max(2 * hop.bdp, 1 << 20)
-    memory = max(4 * hop.bdp, 256 << 20)
-    common = (
-        f'key = "/etc/longhaul/pep.key"            # longhaul-pep keygen\n'
-        f'initial_rtt = "{hop.rtt * 1000:g} ms"\n'
-        f'credit = "{credit} B"                    # two bandwidth-delay products\n'
-        f'memory = "{memory} B"\n'
-    )
+    common = f'key = "/etc/longhaul/pep.key"            # longhaul-pep keygen\ninitial_rtt = "{hop.rtt * 1000:g} ms"\n'
     loss = max(hop.loss_down, hop.loss_up)
     about = (
         f"# From the link {hop.name}: {_mbit(hop.down)} down, {_mbit(hop.up)} up, round trip {hop.rtt * 1000:g} ms"
@@ -99,14 +87,14 @@ def files(hop: LongHop, site: Site) -> dict[str, str]:
         f"{about}# The terminal, at {hop.terminal}.\n"
         f'mode = "terminal"\nmetrics = "127.0.0.1:9713"\n\n'
         f'[hop]\nhub = "{site.hub_address}"\nhub_key = "{site.hub_key}"{_to_fill(site.hub_key, "hub")}\n'
-        f"{_rates(hop.up)}{common}\n"
+        f"{_rates(hop.up, hop.down)}{common}\n"
         f"[intercept]\ninterfaces = {_list(site.interfaces)}                    # where the clients are\n"
     )
     any_address = "[::]" if site.hub_address.startswith("[") else "0.0.0.0"
     hub = (
         f"{about}# The hub, at {hop.hub}.\n"
         f'mode = "hub"\nmetrics = "127.0.0.1:9713"\n\n'
-        f'[hop]\nlisten = "{any_address}:{port}"\n{_rates(hop.down)}{common}\n'
+        f'[hop]\nlisten = "{any_address}:{port}"\n{_rates(hop.down, hop.up)}{common}\n'
         f"[[terminal]]\n"
         f'name = "{hop.terminal}"\nkey = "{site.terminal_key}"{_to_fill(site.terminal_key, "terminal")}\n'
         f"sources = {_list(site.sources)}          # servers see these clients' own addresses\n"
@@ -213,9 +201,13 @@ def _along(path: list[dict[str, Any]], start: str, source: str) -> _Direction:
     return _Direction(rate, delay, 1.0 - kept)
 
 
-def _rates(rate: float) -> str:
-    paced = int(rate * PACED)
-    return f'send_rate = "{paced} bit/s"             # a little less than the link\'s {_mbit(rate)}\nmost_rate = "{paced} bit/s"\n'
+def _rates(own: float, other: float) -> str:
+    paced = int(own * PACED)
+    return (
+        f'send_rate = "{paced} bit/s"             # a little less than the link\'s {_mbit(own)}\n'
+        f'most_rate = "{paced} bit/s"\n'
+        f'receive_rate = "{int(other * PACED)} bit/s"          # of the other node; buffers follow the faster one\n'
+    )
 
 
 def _mbit(rate: float) -> str:
