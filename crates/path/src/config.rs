@@ -13,6 +13,7 @@ pub struct Reordering {
     /// Probability that a packet takes longer.
     pub probability: Probability,
     /// How much longer.
+    #[schemars(extend("x-maximum" = "1 h"))]
     pub delay: Duration,
 }
 

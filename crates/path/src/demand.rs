@@ -11,37 +11,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DemandSpec {
-    /// Length of a frame, above 0 and at most 10 s: requests go out and assignments begin at its boundaries.
+    /// Length of a frame: requests go out and assignments begin at its boundaries.
     #[serde(default = "superframe")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 s", "x-maximum" = "10 s"))]
     pub frame: Duration,
     /// Time from a request to the earliest beginning of what was assigned for it: a round trip to the hub, and its scheduling.
+    #[schemars(extend("x-maximum" = "1 h"))]
     pub delay: Duration,
     /// Capacity that the terminal has without asking, evenly over time; none if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 bit/s"))]
     pub constant: Option<Rate>,
 }
 
 fn superframe() -> Duration {
     Duration::from_micros(26_500)
-}
-
-impl DemandSpec {
-    /// What is wrong with it.
-    ///
-    /// # Errors
-    /// The setting, and what would be right.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
-        if self.frame.is_zero() || self.frame > Duration::from_secs(10) {
-            return Err(("frame", "a frame is longer than 0 s and at most 10 s long"));
-        }
-        if self.delay > Duration::from_secs(3600) {
-            return Err(("delay", "the delay of an assignment is at most 1 h"));
-        }
-        if self.constant.is_some_and(Rate::is_zero) {
-            return Err(("constant", "capacity without asking is at least 1 bit/s; leave it out for none"));
-        }
-        Ok(())
-    }
 }
 
 /// A terminal that asks for capacity.
@@ -80,6 +64,7 @@ impl Grants for Demand {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_units::ranges::{Key, out_of_range};
 
     fn ms(ms: u64) -> Instant {
         Instant::from_nanos(ms * 1_000_000)
@@ -110,10 +95,10 @@ mod tests {
     #[test]
     fn settings_that_make_no_sense_are_named() {
         let good = DemandSpec { frame: superframe(), delay: Duration::from_millis(500), constant: None };
-        assert_eq!(good.check(), Ok(()));
-        let field = |spec: DemandSpec| spec.check().unwrap_err().0;
-        assert_eq!(field(DemandSpec { frame: Duration::ZERO, ..good }), "frame");
-        assert_eq!(field(DemandSpec { delay: Duration::from_secs(3601), ..good }), "delay");
-        assert_eq!(field(DemandSpec { constant: Some(Rate::ZERO), ..good }), "constant");
+        assert_eq!(out_of_range(&good), []);
+        let outside = |spec: DemandSpec| out_of_range(&spec).remove(0).place;
+        assert_eq!(outside(DemandSpec { frame: Duration::ZERO, ..good }), [Key::Field("frame")]);
+        assert_eq!(outside(DemandSpec { delay: Duration::from_secs(3601), ..good }), [Key::Field("delay")]);
+        assert_eq!(outside(DemandSpec { constant: Some(Rate::ZERO), ..good }), [Key::Field("constant")]);
     }
 }

@@ -31,10 +31,12 @@ pub enum LossSpec {
     },
     /// Every n-th packet is lost, as closed forms suppose it.
     Periodic {
-        /// Distance between two losses in packets, at least 1.
+        /// Distance between two losses in packets.
+        #[schemars(range(min = 1))]
         every: u64,
         /// Number of the first packet that is lost, counted from 1; if not given `every`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 1))]
         first: Option<u64>,
         /// Most packets that are lost; without it there is no end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,20 +83,6 @@ impl LossSpec {
             | LossSpec::Periodic { place, .. }
             | LossSpec::BitError { place, .. }
             | LossSpec::GilbertElliott { place, .. } => *place,
-        }
-    }
-
-    /// What is wrong with the parameters, and the parameter's name.
-    ///
-    /// # Errors
-    /// If a distance or a position is 0.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
-        match self {
-            LossSpec::Periodic { every: 0, .. } => {
-                Err(("every", "the distance between two losses is at least 1 packet"))
-            }
-            LossSpec::Periodic { first: Some(0), .. } => Err(("first", "packets are counted from 1")),
-            _ => Ok(()),
         }
     }
 
@@ -228,6 +216,7 @@ fn distance(random: &mut Random, p: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_units::ranges::{Key, out_of_range};
 
     fn probability(value: f64) -> Probability {
         Probability::new(value).unwrap()
@@ -298,9 +287,9 @@ mod tests {
         assert_eq!(lost(1, Some(7), Some(1)), [7], "a single loss");
         let spec = LossSpec::Periodic { every: 8, first: None, count: None, place: LossPlace::Wire };
         assert_eq!(spec.mean_loss(1500), 0.125);
-        assert_eq!(spec.check(), Ok(()));
+        assert_eq!(out_of_range(&spec), []);
         let bad = LossSpec::Periodic { every: 0, first: None, count: None, place: LossPlace::Wire };
-        assert_eq!(bad.check().unwrap_err().0, "every");
+        assert_eq!(out_of_range(&bad)[0].place, [Key::Field("every")]);
     }
 
     #[test]

@@ -13,9 +13,11 @@ pub struct Change {
     pub at: Duration,
     /// The new rate, if it changes. `"0 bit/s"` stops the transmitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-maximum" = "1000 Tbit/s"))]
     pub rate: Option<Rate>,
     /// The new propagation delay, if it changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-maximum" = "1 h"))]
     pub delay: Option<Duration>,
 }
 
@@ -37,6 +39,7 @@ pub struct Outage {
     /// When it begins, counted from the start of the run.
     pub start: Duration,
     /// How long it lasts.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub duration: Duration,
     /// Whether packets are lost or held.
     #[serde(default)]

@@ -46,10 +46,12 @@ impl Framing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VjSpec {
-    /// Connections that both ends remember, 3 to 254.
+    /// Connections that both ends remember.
+    #[schemars(range(min = 3, max = 254))]
     pub slots: u8,
     /// A compressed header counts as so long, as closed formulas have it; without it, as long as it is: 3 to 19 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "3 B", "x-maximum" = "40 B"))]
     pub header: Option<Size>,
 }
 
@@ -63,11 +65,14 @@ impl Default for VjSpec {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RohcSpec {
-    /// Connections that both ends remember, 1 to 16.
+    /// Connections that both ends remember.
+    #[schemars(range(min = 1, max = 16))]
     pub contexts: u8,
-    /// A header can be made out from any of so many before it, 1 to 14: one less may be lost in a row without harm.
+    /// A header can be made out from any of so many before it: one less may be lost in a row without harm.
+    #[schemars(range(min = 1, max = 14))]
     pub window: u32,
-    /// Headers in full with which a connection begins, 1 to `window`.
+    /// Headers in full with which a connection begins, at most `window`.
+    #[schemars(range(min = 1))]
     pub repeat: u32,
     /// A header in full is sent unasked after so many packets of a connection, 2 or more; 0 for never.
     pub refresh: u32,
@@ -85,15 +90,9 @@ impl Default for RohcSpec {
 
 impl RohcSpec {
     fn check(&self) -> Result<(), String> {
-        if !(1..=16).contains(&self.contexts) {
-            return Err(format!("{} contexts: from 1 to 16", self.contexts));
-        }
-        if !(1..=14).contains(&self.window) {
-            return Err(format!("a window of {} headers: from 1 to 14", self.window));
-        }
-        if !(1..=self.window).contains(&self.repeat) {
+        if self.repeat > self.window {
             return Err(format!(
-                "{} headers in full to begin with: from 1 to the window, {}",
+                "{} headers in full to begin with: at most the window, {}",
                 self.repeat, self.window
             ));
         }
@@ -111,11 +110,14 @@ pub struct SerialSpec {
     /// What a packet is wrapped in.
     pub framing: Framing,
     /// Bits that a byte takes: 10 with a start and a stop bit (8N1), 8 on a synchronous line.
+    #[schemars(range(min = 8, max = 16))]
     pub bits_per_byte: u32,
     /// Share of the line that can be used; over 1 where modems compress.
+    #[schemars(extend("minimum" = 0.01, "maximum" = 100))]
     pub efficiency: f64,
     /// Longest packet, IP header included; a longer one crosses in fragments and is put together at the far end.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "68 B", "x-maximum" = "65535 B"))]
     pub mtu: Option<Size>,
     /// Van Jacobson header compression; without it, none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,34 +151,13 @@ const ROBUST: u32 = 5;
 impl SerialSpec {
     /// What is wrong with it, if anything, and in which field.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        if !(8..=16).contains(&self.bits_per_byte) {
-            return Err(("bits_per_byte", format!("{} bits to a byte: from 8 to 16", self.bits_per_byte)));
-        }
-        if !(0.01..=100.0).contains(&self.efficiency) {
-            return Err((
-                "efficiency",
-                format!("{} is no share of a line: from 0.01 to 100", self.efficiency),
-            ));
-        }
-        if let Some(mtu) = self.mtu.filter(|mtu| !(68..=65_535).contains(&mtu.as_bytes())) {
-            return Err(("mtu", format!("{mtu} is no maximum transmission unit of IP: from 68 to 65535 B")));
-        }
         if let Some(rohc) = self.rohc {
             if self.vj.is_some() {
                 return Err(("rohc", "a line compresses headers in one way: `vj` or `rohc`".into()));
             }
             rohc.check().map_err(|message| ("rohc", message))?;
         }
-        let Some(vj) = self.vj else { return Ok(()) };
-        if !(3..=254).contains(&vj.slots) {
-            return Err(("vj", format!("{} slots: from 3 to 254", vj.slots)));
-        }
-        match vj.header {
-            Some(header) if !(3..=40).contains(&header.as_bytes()) => {
-                Err(("vj", format!("a compressed header of {header}: from 3 to 40 B")))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// The rate at which a line of this speed carries bytes, at 8 bits each: `eta baud 8 / D`, at least 1 bit/s.
@@ -252,6 +233,7 @@ impl<P: crate::Packet> LineCoder<P> for Plain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_units::ranges::{Key, out_of_range};
 
     /// The thesis, section 5.3: an ACK of 40 bytes takes 43.75 ms at 9600 baud with 2 bytes of framing, 42.71 ms with 1;
     /// a ping of 84 bytes 89.58 and 88.54 ms (its text rounds to 43 and 89).
@@ -285,8 +267,12 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         let good = SerialSpec::default();
-        let bad = |spec: SerialSpec| spec.check().unwrap_err().0;
-        assert_eq!(good.check(), Ok(()));
+        // The key that is out of its range, or else what does not go together.
+        let bad = |spec: SerialSpec| match out_of_range(&spec).first().map(|found| found.place[0]) {
+            Some(Key::Field(field)) => field,
+            _ => spec.check().unwrap_err().0,
+        };
+        assert_eq!((out_of_range(&good), good.check()), (vec![], Ok(())));
         assert_eq!(bad(SerialSpec { bits_per_byte: 7, ..good }), "bits_per_byte");
         assert_eq!(bad(SerialSpec { efficiency: 0.0, ..good }), "efficiency");
         assert_eq!(bad(SerialSpec { mtu: Some(Size::from_bytes(60)), ..good }), "mtu");
@@ -295,7 +281,7 @@ mod tests {
             vj: Some(VjSpec { header: Some(Size::from_bytes(bytes)), ..VjSpec::default() }),
             ..good
         };
-        assert_eq!([3, 40].map(|bytes| header(bytes).check()), [Ok(()), Ok(())]);
+        assert_eq!([3, 40].map(|bytes| out_of_range(&header(bytes))), [vec![], vec![]]);
         assert_eq!([2, 41].map(|bytes| bad(header(bytes))), ["vj", "vj"]);
         let rohc = |rohc| SerialSpec { rohc: Some(rohc), ..good };
         assert_eq!(rohc(RohcSpec::default()).check(), Ok(()));

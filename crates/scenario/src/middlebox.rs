@@ -181,6 +181,7 @@ middlebox! {
         pub watermark: WatermarkSpec,
         /// The window that the source is offered, where it is larger than the destination's. Without it, the destination's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
         pub window: Option<Size>,
         /// What keeps a premature ACK from covering packets of which there is no copy.
         #[serde(default)]
@@ -281,10 +282,13 @@ pub struct LocalRecoverySpec {
     /// Whether lost packets are sent again from here.
     pub enabled: bool,
     /// Duplicate ACKs, or SACKed packets above a hole, that mean a loss.
+    #[schemars(range(min = 1))]
     pub duplicate_threshold: u32,
     /// Retransmission timeout before the first round trip was measured.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub initial_rto: Duration,
     /// Smallest timeout.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub min_rto: Duration,
     /// Largest timeout.
     pub max_rto: Duration,
@@ -465,13 +469,16 @@ pub struct LocalQueueSpec {
     pub buffer_start: Size,
     /// Headers of each segment's worth of data that counts against it.
     #[serde(default = "forty_bytes")]
+    #[schemars(extend("x-maximum" = "1000 B"))]
     pub header_size: Size,
     /// How often is looked whether a packet can be let in; without it, whenever something has changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub send_check_interval: Option<Duration>,
     /// The rate for which automatic parameters of the discipline are made; without it, that of the slowest link between the
     /// two nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 bit/s"))]
     pub rate: Option<Rate>,
 }
 
@@ -567,12 +574,14 @@ middlebox! {
         pub form: CompactionFormSpec,
         /// How long ACKs gather after the first.
         #[serde(default = "compaction_wait")]
+        #[schemars(extend("x-maximum" = "10 s"))]
         pub wait: Duration,
         /// Gather at least until the thin link has sent what was sent last.
         #[serde(default = "yes")]
         pub pace: bool,
         /// Most ACKs of a packet.
         #[serde(default = "sixty")]
+        #[schemars(range(min = 1, max = 1000))]
         pub most: u64,
         /// Traditional form: so many ACKs of a connection cross each by itself.
         #[serde(default = "four")]
@@ -719,9 +728,11 @@ middlebox! {
     AckFilterSpec {
         /// One of so many pure ACKs that only advance goes on; 1 lets all pass.
         #[serde(default = "two")]
+        #[schemars(range(min = 1, max = 1000))]
         pub every: u32,
         /// How long an omitted ACK waits for one that acknowledges more before it is forwarded itself.
         #[serde(default = "filter_hold")]
+        #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
         pub hold: Duration,
         /// ACK congestion control: the number doubles after a round in which the thin line had too much to send, and
         /// falls by one, not below `every`, after a round in which it had not (in the spirit of RFC 5690). Without it,
@@ -736,9 +747,11 @@ middlebox! {
 #[serde(deny_unknown_fields)]
 pub struct AckRatioSpec {
     /// Rate of the line at 8 bits a byte: 7680 bit/s at 9600 baud with start and stop bits.
+    #[schemars(extend("x-exclusiveMinimum" = "0 bit/s", "x-maximum" = "1000 Tbit/s"))]
     pub rate: Rate,
     /// Bytes that the line adds to each packet.
     #[serde(default = "two_bytes")]
+    #[schemars(extend("x-maximum" = "1000 B"))]
     pub framing: Size,
     /// Which way packets go there: to the flows' `to` or to their `from`, where the ACKs of what `from` sends go.
     #[serde(default = "from")]
@@ -748,9 +761,11 @@ pub struct AckRatioSpec {
     pub backlog: Duration,
     /// Length of a round.
     #[serde(default = "ratio_interval")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub interval: Duration,
     /// The most ACKs of which one passes.
     #[serde(default = "sixteen")]
+    #[schemars(range(min = 1, max = 1000))]
     pub most: u32,
 }
 
@@ -802,6 +817,7 @@ middlebox! {
     /// Rewrites the MSS option of SYNs, both ways.
     MssClampSpec {
         /// A larger MSS is lowered to this one.
+        #[schemars(extend("x-minimum" = "1 B", "x-maximum" = "65495 B"))]
         pub mss: Size,
         /// A smaller one is raised to it, too: where it was announced for the wrong interface.
         #[serde(default)]
@@ -821,9 +837,11 @@ middlebox! {
     /// A throttle: a token bucket, and a queue for what comes too early.
     ThrottleSpec {
         /// How fast the bucket fills, counted in IP packets.
+        #[schemars(extend("x-exclusiveMinimum" = "0 bit/s", "x-maximum" = "1000 Tbit/s"))]
         pub rate: Rate,
         /// Bytes that it holds: what may pass at once after a pause.
         #[serde(default = "two_packets")]
+        #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
         pub burst: Size,
         /// The queue for what must wait.
         #[serde(default = "fifty_packets_droptail")]
@@ -860,36 +878,45 @@ middlebox! {
         pub peer: String,
         /// What the client is allotted of the satellite, headers included. Without it, all that the link has.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-exclusiveMinimum" = "0 bit/s"))]
         pub rate: Option<Rate>,
         /// Nothing is sent while more waits for the satellite link than it sends in this time.
         #[serde(default = "paced_queue")]
         pub queue: Duration,
         /// The longest IP packet over the satellite.
         #[serde(default = "ethernet_mtu")]
+        #[schemars(extend("x-minimum" = "128 B", "x-maximum" = "65535 B"))]
         pub mtu: Size,
         /// Round trips that datagrams spend in the delay loop, before they are sent again without having been reported.
         #[serde(default = "two_rounds")]
+        #[schemars(extend("minimum" = 1, "maximum" = 100))]
         pub loop_rtts: f64,
         /// The round trip time as long as none was measured.
         #[serde(default = "one_second")]
+        #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
         pub initial_rtt: Duration,
         /// Most data in the delay loop; nothing new is sent beyond.
         #[serde(default = "thirty_two_megabytes")]
+        #[schemars(extend("x-maximum" = "64 MB"))]
         pub loop_buffer: Size,
         /// Datagrams that may overtake one before it counts as lost.
         #[serde(default = "three")]
+        #[schemars(range(min = 1, max = 1000))]
         pub reordering: u64,
         /// Longest time between two reports while data arrive.
         #[serde(default = "paced_report_interval")]
+        #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
         pub report_interval: Duration,
-        /// Share of the line back that reports may take, over 0 and up to 1.
+        /// Share of the line back that reports may take.
         #[serde(default = "quarter")]
+        #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
         pub report_share: f64,
         /// Receive buffer of each connection to a host: its window closes as it fills.
         #[serde(default = "one_megabyte")]
         pub buffer: Size,
         /// Data of each connection that may be beyond the other node and not with their host yet.
         #[serde(default = "thirty_two_megabytes")]
+        #[schemars(extend("x-maximum" = "1 GB"))]
         pub credit: Size,
         /// An erasure code across datagrams. Without it, none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -914,9 +941,11 @@ middlebox! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErasureSpec {
-    /// Datagrams with data in a block, from 1 to 255.
+    /// Datagrams with data in a block.
+    #[schemars(range(min = 1))]
     pub items: u8,
-    /// Datagrams with parities in a block, from 1 to 255.
+    /// Datagrams with parities in a block.
+    #[schemars(range(min = 1))]
     pub parities: u8,
 }
 

@@ -46,7 +46,8 @@ fn unnamed() -> String {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
-    /// Simulated time, more than 0 and at most 10 years.
+    /// Simulated time.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s", "x-maximum" = "87600 h"))]
     pub duration: Duration,
     /// Time at the beginning that is left out of averages, percentiles and rates.
     #[serde(default)]
@@ -56,6 +57,7 @@ pub struct RunSpec {
     pub seed: u64,
     /// Interval of the time series.
     #[serde(default = "one_second")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub sample: Duration,
     /// Whether the largest goodput of one sampling interval is looked for in each flow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -97,8 +99,10 @@ macro_rules! with_link_settings {
     ($macro:ident! { $($given:tt)* }) => {
         $macro! { { $($given)* }
             /// Rate of the transmitter.
+            #[schemars(extend("x-minimum" = "1 bit/s", "x-maximum" = "1000 Tbit/s"))]
             rate: Rate,
-            /// Propagation delay, one way, at most 1 h.
+            /// Propagation delay, one way.
+            #[schemars(extend("x-maximum" = "1 h"))]
             delay: Duration,
             /// Queue in front of the transmitter; DropTail with 1000 packets if not given.
             /// A text is such a queue's limit.
@@ -110,6 +114,7 @@ macro_rules! with_link_settings {
             #[schemars(schema_with = "crate::shorthand::loss_schema")]
             loss: LossSpec,
             /// Extra delay, uniform between zero and this; packets keep their order.
+            #[schemars(extend("x-maximum" = "1 h"))]
             jitter: Duration,
             /// Random overtaking.
             reordering: Reordering,

@@ -306,12 +306,15 @@ fn in_bytes(limit: Limit, mss: Size) -> u64 {
 #[serde(deny_unknown_fields, default)]
 pub struct RtoSpec {
     /// RTO before the first round trip was measured.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub initial: Duration,
     /// Smallest RTO.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub min: Duration,
     /// Largest RTO.
     pub max: Duration,
     /// Granularity of the clock.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub granularity: Duration,
     /// Take at most one sample in a round trip, as implementations with one timed segment do.
     pub one_sample_per_round: bool,
@@ -335,10 +338,13 @@ impl Default for RtoSpec {
 #[serde(deny_unknown_fields)]
 pub struct KeepaliveSpec {
     /// Silence after which the first probe goes out.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub idle: Duration,
     /// Time between probes.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub interval: Duration,
     /// Probes without an answer after which the connection is given up.
+    #[schemars(range(min = 1))]
     pub probes: u32,
 }
 
@@ -348,9 +354,11 @@ pub struct KeepaliveSpec {
 pub struct TcpSpec {
     /// Loss recovery.
     pub variant: Variant,
-    /// Payload of a full segment without options, 1 to 65,495 bytes.
+    /// Payload of a full segment without options. Options may take 40 bytes of it.
+    #[schemars(extend("x-minimum" = "48 B", "x-maximum" = "65495 B"))]
     pub mss: Size,
     /// Initial window.
+    #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub initial_window: InitialWindowSpec,
     /// Slow start threshold at the start; none means arbitrarily high.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -366,13 +374,17 @@ pub struct TcpSpec {
     /// How far above the first missing byte the receiver keeps and SACKs data, in packets of one MSS or in bytes; what
     /// is beyond it is discarded although the window was offered. `"unlimited"` means up to the window. `"1023
     /// packets"` is the fault of ns-2 before 2.1b9a: losses in larger windows end in a timeout, a second cut.
+    #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub reassembly_limit: BufferSpec,
     /// Rate at which the application reads; without it, at once.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 bit/s"))]
     pub reading_rate: Option<Rate>,
     /// Longest delay of an ACK.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s", "x-maximum" = "10 s"))]
     pub delayed_ack: DelayedAck,
     /// Acknowledge at least every so many full-sized segments.
+    #[schemars(range(min = 1))]
     pub ack_every: u32,
     /// ACK congestion control (RFC 5690): the sender finds out that ACKs are lost or marked, asks the receiver to
     /// acknowledge one of R segments, R being 2 at first, and paces segments while R is above 2.
@@ -393,6 +405,7 @@ pub struct TcpSpec {
     /// Send new data on the first duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     /// Duplicate ACKs that mean a loss.
+    #[schemars(range(min = 1))]
     pub duplicate_threshold: u32,
     /// Proportional rate reduction in fast recovery (RFC 9937). Needs SACK; congestion controls that set a rate (BBR) do without.
     pub rate_reduction: RateReduction,
@@ -438,16 +451,20 @@ pub struct TcpSpec {
     pub reduction_from: Reduces,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
     pub restart_after_idle: bool,
-    /// After an idle RTO keep this share of the window, over 0 to 1, and pace it over a round trip until the first ACK comes back
+    /// After an idle RTO keep this share of the window, and pace it over a round trip until the first ACK comes back
     /// (rate-based pacing, Visweswaraiah and Heidemann 1997). Goes before `restart_after_idle`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub pace_after_idle: Option<f64>,
     /// At most so many segments leave in answer to one arriving segment.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_burst: Option<u32>,
     /// When segments are paced: how many may leave back to back.
+    #[schemars(range(min = 1))]
     pub pacing_burst: u32,
     /// Give up after so many retransmissions of one segment.
+    #[schemars(range(min = 1))]
     pub max_retransmissions: u32,
     /// Give up when data stays unacknowledged for longer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -458,6 +475,7 @@ pub struct TcpSpec {
     /// Time in TIME-WAIT, 2 MSL.
     pub time_wait: Duration,
     /// Tick of the timestamps option's clock.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s", "x-maximum" = "1 s"))]
     pub timestamp_tick: Duration,
     /// NewReno restarts its retransmission timer on every partial ACK, not only on the first (RFC 6582 section 4).
     pub slow_but_steady: bool,

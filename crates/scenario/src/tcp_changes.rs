@@ -23,6 +23,7 @@ macro_rules! changes {
             pub initial_ssthresh: Option<Limit>,
             /// At most so many segments leave in answer to one arriving segment.
             #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(range(min = 1))]
             pub max_burst: Option<u32>,
         }
 
@@ -58,7 +59,8 @@ macro_rules! changes {
 changes! {
     /// Loss recovery.
     variant: Variant,
-    /// Payload of a full segment without options, 1 to 65,495 bytes.
+    /// Payload of a full segment without options.
+    #[schemars(extend("x-minimum" = "48 B", "x-maximum" = "65495 B"))]
     mss: Size,
     /// Congestion control.
     congestion: Algorithm,
@@ -67,12 +69,15 @@ changes! {
     /// Pacing for congestion controls that set only a window.
     pacing: Pacing,
     /// Initial window.
+    #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     initial_window: InitialWindowSpec,
     /// Receive buffer.
     receive_buffer: BufferSpec,
     /// Longest delay of an ACK.
+    #[schemars(extend("x-exclusiveMinimum" = "0 s", "x-maximum" = "10 s"))]
     delayed_ack: DelayedAck,
     /// Acknowledge at least every so many full-sized segments.
+    #[schemars(range(min = 1))]
     ack_every: u32,
     /// ACK congestion control (RFC 5690).
     ack_congestion_control: bool,
@@ -87,8 +92,10 @@ changes! {
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
     restart_after_idle: bool,
     /// When segments are paced: how many may leave back to back.
+    #[schemars(range(min = 1))]
     pacing_burst: u32,
     /// Give up after so many retransmissions of one segment.
+    #[schemars(range(min = 1))]
     max_retransmissions: u32,
     /// Retransmission timer.
     rto: RtoSpec,

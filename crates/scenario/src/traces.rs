@@ -1,9 +1,10 @@
 //! Reads the traces that a scenario names. A relative path begins at the scenario file, or, where there is none, at the working
 //! directory. What was read is identified by its digest, so that neither its place nor its format is part of a run's identity.
 
-use crate::validate::{Key, Problem};
+use crate::validate::Problem;
 use crate::{AppSpec, Scenario};
 use longhaul_traffic::{Format, NumberTable, Trace, TraceError};
+use longhaul_units::ranges::Key;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -13,8 +13,9 @@ pub struct FlowSpec {
     /// Name of the flow or group: letters, digits, `-` and `_`. A group's members are `name[0]`, `name[1]`, ...
     #[serde(default = "flow_name")]
     pub name: String,
-    /// How many such flows, 1 to 1,000,000.
+    /// How many such flows.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub count: u32,
     /// Node of the active opener; `left` on a dumbbell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,6 +34,7 @@ pub struct FlowSpec {
     pub stop: Option<TimesSpec>,
     /// How long after its start the application stops; not together with `stop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub duration: Option<Duration>,
     /// What becomes of the connection when the application stops.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -40,9 +42,11 @@ pub struct FlowSpec {
     /// Parallel connections that each flow's transfer is split over; they start together and share its hosts. Results
     /// are for each connection, `name.stream[2]`, and for the group.
     #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub streams: u32,
-    /// Its share in queues that serve flows by weight (`drr`, `wfq`), 1 to 255.
+    /// Its share in queues that serve flows by weight (`drr`, `wfq`).
     #[serde(default = "unit_weight", skip_serializing_if = "is_unit_weight")]
+    #[schemars(range(min = 1, max = 255))]
     pub weight: u8,
     /// Each transmission of the sending host is delayed by a random time, uniform between zero and this: breaks the
     /// phase effects of deterministic traffic (ns-2's `overhead_`).

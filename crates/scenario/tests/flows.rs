@@ -68,12 +68,12 @@ fn stops_are_drawn_apart_from_starts() {
 fn lives_that_make_no_sense_are_refused() {
     for (flow, part) in [
         ("stop = \"5 s\"\nduration = \"1 s\"", "`stop` is given too"),
-        ("duration = \"0 s\"", "longer than 0 s"),
+        ("duration = \"0 s\"", "above 0 s"),
         ("start = \"5 s\"\nstop = \"5 s\"", "would stop before it starts"),
         ("count = 2\nduration = \"1 s\"\nstop = { at = [\"1 s\"] }", "1 times for 2 flows"),
         ("ending = \"reset\"", "nothing stops the flow"),
-        ("streams = 0", "at least 1 stream"),
-        ("count = 1000\nstreams = 1001", "at most 1,000,000 in all"),
+        ("streams = 0", "streams: must be at least 1 and at most 1000000, not 0"),
+        ("count = 1000\nstreams = 1001", "at most 1,000,000 streams in all"),
         ("streams = 5\napp = { kind = \"bulk\", size = \"4 B\" }", "4 B cannot be split over 5 streams"),
         ("streams = 2\napp = { kind = \"cbr\", rate = \"1 Mbit/s\" }", "only a bulk transfer"),
     ] {

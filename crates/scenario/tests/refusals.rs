@@ -61,11 +61,17 @@ fn negative_values_are_refused() {
 
 #[test]
 fn absurd_values_are_refused() {
-    says(&refusal("\"50 Mbit/s\"", "\"0 bit/s\""), &["geo.toml:6", "not a link's rate"]);
+    says(
+        &refusal("\"50 Mbit/s\"", "\"0 bit/s\""),
+        &["geo.toml:6", "at least 1 bit/s and at most 1000 Tbit/s, not 0 bit/s"],
+    );
     says(&refusal("\"250 ms\"", "\"20000 h\""), &["geo.toml:7", "at most 1 h"]);
-    says(&refusal("\"10 s\"", "\"0 s\""), &["geo.toml:2", "more than 0 s"]);
+    says(&refusal("\"10 s\"", "\"0 s\""), &["geo.toml:2", "above 0 s"]);
     let empty_queue = "delay = \"250 ms\"\nqueue = { kind = \"droptail\", limit = \"0 packets\" }";
-    says(&refusal("delay = \"250 ms\"", empty_queue), &["geo.toml:8", "a queue of 0 lets nothing through"]);
+    says(
+        &refusal("delay = \"250 ms\"", empty_queue),
+        &["geo.toml:8", "queue.limit: must be above 0 packets"],
+    );
     let red = |settings| {
         format!("delay = \"250 ms\"\nqueue = {{ kind = \"red\", limit = \"100 packets\", {settings} }}")
     };
@@ -77,18 +83,21 @@ fn absurd_values_are_refused() {
     says(&refusal("delay = \"250 ms\"", &unknown), &["geo.toml:8", "min_treshold", "min_threshold"]);
     for (queue, part) in [
         ("\"codel\", limit = \"9 packets\", interval = \"1 ms\"", "not shorter than the target"),
-        ("\"pie\", limit = \"9 packets\", alpha = 0", "alpha is above 0"),
-        ("\"drr\", limit = \"9 packets\", quantum = \"0 B\"", "a quantum has from 1 B"),
-        ("\"wfq\", limit = \"9 packets\", queues = 0", "1 to 65,536 queues"),
-        ("\"fq_codel\", limit = \"9 packets\", drop_batch = 0", "at least 1 packet"),
+        ("\"pie\", limit = \"9 packets\", alpha = 0", "queue.alpha: must be above 0 and at most 1000"),
+        (
+            "\"drr\", limit = \"9 packets\", quantum = \"0 B\"",
+            "queue.quantum: must be above 0 B and at most 1 GB",
+        ),
+        ("\"wfq\", limit = \"9 packets\", queues = 0", "queue.queues: must be at least 1 and at most 65536"),
+        ("\"fq_codel\", limit = \"9 packets\", drop_batch = 0", "queue.drop_batch: must be at least 1"),
     ] {
         let text = format!("delay = \"250 ms\"\nqueue = {{ kind = {queue} }}");
         says(&refusal("delay = \"250 ms\"", &text), &["geo.toml:8", part]);
     }
     let never = "delay = \"250 ms\"\nloss = { kind = \"periodic\", every = 0 }";
-    says(&refusal("delay = \"250 ms\"", never), &["geo.toml:8", "at least 1 packet"]);
-    says(&with_override("flow.download.weight", "0"), &["weight", "from 1 to 255"]);
-    says(&with_override("flow.download.tcp.initial_window", "0"), &["initial_window", "at least 1 packet"]);
+    says(&refusal("delay = \"250 ms\"", never), &["geo.toml:8", "loss.every: must be at least 1, not 0"]);
+    says(&with_override("flow.download.weight", "0"), &["weight", "at least 1 and at most 255"]);
+    says(&with_override("flow.download.tcp.initial_window", "0"), &["initial_window", "above 0 packets"]);
     let never = "to = \"remote\"\nstart = \"11 s\"";
     says(&refusal("to = \"remote\"", never), &["geo.toml:12", "after the end of the run"]);
 }
@@ -431,17 +440,13 @@ mod first_steps {
         let zero = with_override("link.satellite.forward.rate", "0 bit/s");
         says(
             &zero,
-            &[
-                "--set link.satellite.forward.rate=0 bit/s",
-                "link.satellite.forward.rate",
-                "not a link's rate",
-            ],
+            &["--set link.satellite.forward.rate=0 bit/s", "link.satellite.forward.rate", "at least 1 bit/s"],
         );
         let queue = "{ kind = \"droptail\", limit = \"0 packets\" }";
         let message = with_override("link.satellite.reverse.queue", queue);
         says(
             &message,
-            &["--set link.satellite.reverse.queue=", "link.satellite.reverse.queue", "lets nothing through"],
+            &["--set link.satellite.reverse.queue=", "link.satellite.reverse.queue", "above 0 packets"],
         );
     }
 
@@ -469,7 +474,7 @@ mod first_steps {
     #[test]
     fn a_segment_has_room_for_options_and_data() {
         let flow = |mss: &str| format!("to = \"remote\"\ntcp = {{ mss = \"{mss}\" }}");
-        says(&refusal("to = \"remote\"", &flow("1 B")), &["geo.toml:12", "an MSS is from 48 B"]);
+        says(&refusal("to = \"remote\"", &flow("1 B")), &["geo.toml:12", "must be at least 48 B"]);
         load(&super::GOOD.replace("to = \"remote\"", &flow("48 B")), "geo.toml", &[]).unwrap();
     }
 

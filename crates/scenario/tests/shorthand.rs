@@ -66,7 +66,7 @@ fn what_is_neither_form_is_refused_with_both_and_its_line() {
     for (link, parts) in [
         ("queue = 30", &["geo.toml:8", "\"1000 packets\"", "kind = \"droptail\""][..]),
         ("queue = \"30\"", &["geo.toml:8", "has no unit", "1000 packets"]),
-        ("queue = \"0 packets\"", &["geo.toml:8", "a queue of 0 lets nothing through"]),
+        ("queue = \"0 packets\"", &["geo.toml:8", "queue.limit: must be above 0 packets"]),
         ("queue = { kind = \"rde\", limit = \"9 packets\" }", &["geo.toml:8", "did you mean \"red\"?"]),
         ("loss = \"often\"", &["geo.toml:8", "is not a probability"]),
         ("loss = 2", &["geo.toml:8", "between 0 and 1"]),

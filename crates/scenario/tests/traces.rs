@@ -117,14 +117,11 @@ fn what_is_wrong_is_said_with_the_place_in_both_files() {
 #[test]
 fn films_keystrokes_and_documents_are_checked() {
     for (app, message) in [
-        (
-            "kind = \"video\", frame_rate = 0.0",
-            "flow.flow.app.frame_rate: frames a second: above 0, at most 1000",
-        ),
+        ("kind = \"video\", frame_rate = 0.0", "flow.flow.app.frame_rate: must be above 0 and at most 1000"),
         ("kind = \"video\", pattern = \"IBX\"", "flow.flow.app.pattern: a group of pictures is written"),
-        ("kind = \"keystrokes\", count = 0", "flow.flow.app.count: at least 1 keystroke"),
-        ("kind = \"keystrokes\", echo = \"0 B\"", "flow.flow.app.echo: an echo has at least 1 B"),
-        ("kind = \"keystrokes\", gap = \"0 s\"", "flow.flow.app.gap: some time passes"),
+        ("kind = \"keystrokes\", count = 0", "flow.flow.app.count: must be at least 1"),
+        ("kind = \"keystrokes\", echo = \"0 B\"", "flow.flow.app.echo: must be above 0 B"),
+        ("kind = \"keystrokes\", gap = \"0 s\"", "flow.flow.app.gap: must be above 0 s"),
         (
             "kind = \"web\", think = \"1 s\", objects = 1, object = \"1 B\", document = \"0 B\"",
             "flow.flow.app.document: a document has at least 1 B",

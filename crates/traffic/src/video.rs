@@ -11,10 +11,13 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct FrameSizes {
     /// Frames coded for themselves.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub i: f64,
     /// Frames predicted from the one before.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub p: f64,
     /// Frames predicted from both sides.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub b: f64,
 }
 
@@ -23,9 +26,11 @@ pub struct FrameSizes {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VideoModel {
-    /// Frames a second, above 0 and at most 1000.
+    /// Frames a second.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1000))]
     pub frame_rate: f64,
     /// Mean rate before frames are cut at the peak, which takes about 1 % with the defaults.
+    #[schemars(extend("x-exclusiveMinimum" = "0 bit/s", "x-maximum" = "1 Tbit/s"))]
     pub rate: Rate,
     /// The largest frame.
     pub peak_frame: Size,
@@ -34,8 +39,10 @@ pub struct VideoModel {
     /// Mean sizes of the kinds of frames in proportion to each other; their common factor does not matter.
     pub sizes: FrameSizes,
     /// Coefficient of variation of a frame's size within its scene.
+    #[schemars(extend("minimum" = 0, "maximum" = 10))]
     pub frame_variation: f64,
     /// Coefficient of variation of the scenes' levels.
+    #[schemars(extend("minimum" = 0, "maximum" = 10))]
     pub scene_variation: f64,
     /// Mean length of a scene; lengths are exponential, in whole groups of pictures.
     pub scene: Duration,
@@ -70,28 +77,11 @@ impl VideoModel {
     /// # Errors
     /// The setting, and what would be right.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
-        if !(self.frame_rate > 0.0 && self.frame_rate <= 1000.0) {
-            return Err(("frame_rate", "frames a second: above 0, at most 1000"));
-        }
-        if self.rate.is_zero() || self.rate > Rate::from_bps(1_000_000_000_000) {
-            return Err(("rate", "a film has from 1 bit/s to 1 Tbit/s"));
-        }
         if self.pattern.is_empty() || !self.pattern.chars().all(|kind| matches!(kind, 'I' | 'P' | 'B')) {
             return Err((
                 "pattern",
                 "a group of pictures is written with I, P and B, as in \"IBBPBBPBBPBB\"",
             ));
-        }
-        let FrameSizes { i, p, b } = self.sizes;
-        if ![i, p, b].iter().all(|size| size.is_finite() && *size > 0.0) {
-            return Err(("sizes", "sizes are above 0, as in { i = 5, p = 3, b = 1 }"));
-        }
-        for (field, variation) in
-            [("frame_variation", self.frame_variation), ("scene_variation", self.scene_variation)]
-        {
-            if !(0.0..=10.0).contains(&variation) {
-                return Err((field, "a coefficient of variation is from 0 to 10"));
-            }
         }
         if (self.peak_frame.as_bytes() as f64) < self.mean_frame() {
             return Err(("peak_frame", "the largest frame is not below the mean, rate over frame_rate"));
@@ -177,6 +167,7 @@ impl Film {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_units::ranges::{Key, out_of_range};
 
     fn films(model: &VideoModel, frames: usize) -> Vec<Vec<u64>> {
         let film = |number| {
@@ -243,8 +234,12 @@ mod tests {
         let refused = |change: fn(&mut VideoModel)| {
             let mut model = VideoModel::default();
             change(&mut model);
-            model.check().unwrap_err().0
+            match out_of_range(&model).first().map(|found| found.place[0]) {
+                Some(Key::Field(field)) => field,
+                _ => model.check().unwrap_err().0,
+            }
         };
+        assert_eq!(out_of_range(&VideoModel::default()), []);
         assert!(VideoModel::default().check().is_ok());
         assert_eq!(refused(|m| m.frame_rate = 0.0), "frame_rate");
         assert_eq!(refused(|m| m.frame_rate = f64::NAN), "frame_rate");

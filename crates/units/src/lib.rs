@@ -11,6 +11,7 @@ mod histogram;
 mod limit;
 mod probability;
 mod random;
+pub mod ranges;
 mod rate;
 mod size;
 mod text;

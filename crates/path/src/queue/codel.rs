@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct CodelSpec {
     /// Most packets or bytes in the system.
+    #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub limit: Limit,
     /// Queueing delay that may stand; RFC 8289 recommends 5 % to 10 % of `interval`.
     #[serde(default = "five_ms")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub target: Duration,
     /// How long the delay must stay above `target` before the first packet is dropped: about the largest RTT of the
     /// connections that matter.
@@ -48,9 +50,6 @@ pub(crate) struct CodelSettings {
 
 impl CodelSettings {
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        if self.target.is_zero() {
-            return Err(("target", "the target is more than 0 s".to_string()));
-        }
         if self.interval < self.target {
             let message =
                 format!("the interval ({}) is not shorter than the target ({})", self.interval, self.target);

@@ -14,33 +14,20 @@ use std::collections::VecDeque;
 #[serde(deny_unknown_fields)]
 pub struct DrrSpec {
     /// Most packets or bytes in the system. When it is exceeded, the longest queue loses its newest packet.
+    #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub limit: Limit,
-    /// What a flow of weight 1 may send at each turn, 1 B to 1 GB.
+    /// What a flow of weight 1 may send at each turn.
     #[serde(default = "full_packet")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 B", "x-maximum" = "1 GB"))]
     pub quantum: Size,
-    /// Spread flows by a hash over so many queues, 1 to 65,536; without it each flow has a queue of its own.
+    /// Spread flows by a hash over so many queues; without it each flow has a queue of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65536))]
     pub queues: Option<u32>,
 }
 
 fn full_packet() -> Size {
     Size::from_bytes(1500)
-}
-
-/// What is wrong with the size of a quantum.
-pub(crate) fn check_quantum(quantum: Size) -> Result<(), (&'static str, String)> {
-    if quantum.as_bytes() == 0 || quantum.as_bytes() > 1_000_000_000 {
-        return Err(("quantum", "a quantum has from 1 B to 1 GB".to_string()));
-    }
-    Ok(())
-}
-
-/// What is wrong with a number of queues.
-pub(crate) fn check_queues(queues: Option<u32>) -> Result<(), (&'static str, String)> {
-    if queues.is_some_and(|queues| queues == 0 || queues > 65_536) {
-        return Err(("queues", "flows are spread over 1 to 65,536 queues".to_string()));
-    }
-    Ok(())
 }
 
 /// A flow's turn.

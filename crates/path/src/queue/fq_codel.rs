@@ -2,7 +2,6 @@
 //! or send little, come first.
 
 use super::codel::{Codel, CodelSettings, five_ms, hundred_ms};
-use super::drr::{check_quantum, check_queues};
 use super::flows::FlowQueues;
 use super::{Occupancy, Queue, Report};
 use crate::{DropCause, Packet, Random};
@@ -17,21 +16,26 @@ use std::collections::VecDeque;
 pub struct FqCodelSpec {
     /// Most packets or bytes in the system. When it is exceeded, the longest queue loses its oldest packets. RFC 8290
     /// recommends 10240 packets.
+    #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub limit: Limit,
     /// Queueing delay that may stand in a flow's queue.
     #[serde(default = "five_ms")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub target: Duration,
     /// How long the delay must stay above `target` before the first packet is dropped.
     #[serde(default = "hundred_ms")]
     pub interval: Duration,
-    /// What a flow may send at each turn, 1 B to 1 GB.
+    /// What a flow may send at each turn.
     #[serde(default = "ethernet_frame")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 B", "x-maximum" = "1 GB"))]
     pub quantum: Size,
-    /// Queues over which flows are spread by a hash, 1 to 65,536.
+    /// Queues over which flows are spread by a hash.
     #[serde(default = "thousand_queues")]
+    #[schemars(range(min = 1, max = 65536))]
     pub queues: u32,
     /// Most packets that the longest queue loses at a time, but not more than half of it.
     #[serde(default = "sixty_four")]
+    #[schemars(range(min = 1))]
     pub drop_batch: u32,
     /// Mark ECN-capable packets instead of dropping them.
     #[serde(default = "super::yes")]
@@ -55,18 +59,6 @@ impl From<&FqCodelSpec> for CodelSettings {
     fn from(spec: &FqCodelSpec) -> Self {
         let FqCodelSpec { target, interval, ecn, ce_threshold, .. } = *spec;
         CodelSettings { target, interval, ecn, ce_threshold }
-    }
-}
-
-impl FqCodelSpec {
-    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
-        CodelSettings::from(self).check()?;
-        check_quantum(self.quantum)?;
-        check_queues(Some(self.queues))?;
-        if self.drop_batch == 0 {
-            return Err(("drop_batch", "at least 1 packet is dropped at a time".to_string()));
-        }
-        Ok(())
     }
 }
 

@@ -12,18 +12,23 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct PieSpec {
     /// Most packets or bytes in the system.
+    #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub limit: Limit,
     /// QDELAY_REF: the queueing delay to keep.
     #[serde(default = "fifteen_ms")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub target: Duration,
     /// T_UPDATE: time between two adjustments of the probability.
     #[serde(default = "fifteen_ms")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub update: Duration,
-    /// Weight of the delay's distance from `target`, per second, above 0 and at most 1000.
+    /// Weight of the delay's distance from `target`, per second.
     #[serde(default = "one_eighth")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1000))]
     pub alpha: f64,
-    /// Weight of the delay's growth since the last adjustment, per second, above 0 and at most 1000.
+    /// Weight of the delay's growth since the last adjustment, per second.
     #[serde(default = "five_quarters")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1000))]
     pub beta: f64,
     /// MAX_BURST: so much time after a quiet one nothing is dropped.
     #[serde(default = "burst")]
@@ -85,20 +90,6 @@ impl PieSpec {
             ecn: true,
             mark_limit: one_tenth(),
         }
-    }
-
-    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
-        for (field, time) in [("target", self.target), ("update", self.update)] {
-            if time.is_zero() {
-                return Err((field, format!("{field} is more than 0 s")));
-            }
-        }
-        for (field, value) in [("alpha", self.alpha), ("beta", self.beta)] {
-            if !(value > 0.0 && value <= 1000.0) {
-                return Err((field, format!("{field} is above 0 and at most 1000 per second")));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 //! that of the packet in service, so that nothing needs to be simulated beside it.
 
 use super::flows::FlowQueues;
-use super::{Occupancy, Queue, Report, drr};
+use super::{Occupancy, Queue, Report};
 use crate::{DropCause, Packet, Random};
 use longhaul_units::{Instant, Limit};
 use schemars::JsonSchema;
@@ -16,16 +16,12 @@ use std::collections::{BinaryHeap, VecDeque};
 #[serde(deny_unknown_fields)]
 pub struct WfqSpec {
     /// Most packets or bytes in the system. When it is exceeded, the longest queue loses its newest packet.
+    #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub limit: Limit,
-    /// Spread flows by a hash over so many queues, 1 to 65,536; without it each flow has a queue of its own.
+    /// Spread flows by a hash over so many queues; without it each flow has a queue of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65536))]
     pub queues: Option<u32>,
-}
-
-impl WfqSpec {
-    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
-        drr::check_queues(self.queues)
-    }
 }
 
 /// Virtual time in 2^-32 bytes at weight 1.

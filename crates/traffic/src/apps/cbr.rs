@@ -1,6 +1,5 @@
 //! Messages at a constant rate.
 
-use super::on_off::check_messages;
 use crate::app::Parts;
 use crate::felt::Listener;
 use crate::{Application, Base, End, Felt, Parameters, Setup, Streams};
@@ -13,9 +12,11 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Cbr {
     /// Mean rate of the application's data.
+    #[schemars(extend("x-exclusiveMinimum" = "0 bit/s", "x-maximum" = "1000 Tbit/s"))]
     pub rate: Rate,
     /// Bytes written at a time.
     #[serde(default = "one_kilobyte")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
     pub message: Size,
     /// The messages are speech: how late each comes is measured, and `mos` has what a listener thinks of the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -31,9 +32,6 @@ impl Parameters for Cbr {
         let interval = self.rate.transmission_time(self.message);
         let call = self.voice.then(|| (Parts::default(), Listener::new(interval)));
         Box::new(Writer { message: self.message, interval, next: setup.start, call })
-    }
-    fn check(&self) -> Vec<(&'static str, &'static str)> {
-        check_messages(self.rate, self.message)
     }
 }
 

@@ -12,15 +12,19 @@ use std::collections::VecDeque;
 pub struct Keystrokes {
     /// Time between two keystrokes; the mean of 238 ms is that of 136 million keystrokes (Dhakal et al., CHI 2018).
     #[serde(default = "typing")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub gap: Draw<Duration>,
     /// Bytes of a keystroke.
     #[serde(default = "one_byte")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
     pub keystroke: Size,
     /// Bytes of an echo.
     #[serde(default = "one_byte")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
     pub echo: Size,
     /// Number of keystrokes, then the connection closes; without it there is no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub count: Option<u64>,
 }
 
@@ -43,19 +47,6 @@ impl Parameters for Keystrokes {
             received: 0,
             echoed: 0,
         })
-    }
-    fn check(&self) -> Vec<(&'static str, &'static str)> {
-        if self.count == Some(0) {
-            vec![("count", "at least 1 keystroke; leave it out to go on without end")]
-        } else if self.gap == Draw::Constant(Duration::ZERO) {
-            vec![("gap", "some time passes between two keystrokes")]
-        } else if self.keystroke.as_bytes() == 0 {
-            vec![("keystroke", "a keystroke has at least 1 B")]
-        } else if self.echo.as_bytes() == 0 {
-            vec![("echo", "an echo has at least 1 B")]
-        } else {
-            vec![]
-        }
     }
     fn has_end(&self) -> bool {
         self.count.is_some()

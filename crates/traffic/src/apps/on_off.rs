@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct OnOff {
     /// Rate of the application's data within a burst.
+    #[schemars(extend("x-exclusiveMinimum" = "0 bit/s", "x-maximum" = "1000 Tbit/s"))]
     pub rate: Rate,
     /// Bytes written at a time.
     #[serde(default = "one_kilobyte")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
     pub message: Size,
     /// Length of a burst.
     pub on: Draw<Duration>,
@@ -21,27 +23,10 @@ pub struct OnOff {
     pub off: Draw<Duration>,
 }
 
-/// The fastest application.
-const FASTEST: Rate = Rate::from_bps(1_000_000_000_000_000);
-
-/// What is wrong with messages at a rate.
-pub(super) fn check_messages(rate: Rate, message: Size) -> Vec<(&'static str, &'static str)> {
-    if rate.is_zero() || rate > FASTEST {
-        vec![("rate", "the rate is from 1 bit/s to 1000 Tbit/s")]
-    } else if message.as_bytes() == 0 {
-        vec![("message", "a message has at least 1 B")]
-    } else {
-        vec![]
-    }
-}
-
 impl Parameters for OnOff {
     fn build(&self, setup: &Setup<'_>) -> Box<dyn Application> {
         let random = setup.random("bursts");
         Box::new(Bursts { parameters: self.clone(), random, started: false, next: setup.start, left: 0 })
-    }
-    fn check(&self) -> Vec<(&'static str, &'static str)> {
-        check_messages(self.rate, self.message)
     }
 }
 

@@ -11,14 +11,17 @@ use serde::{Deserialize, Serialize};
 pub struct Request {
     /// Bytes of a request.
     #[serde(default = "small_request")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
     pub request: Size,
     /// Bytes of an answer.
+    #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
     pub response: Size,
     /// Time between an answer's end and the next request.
     #[serde(default)]
     pub think: Duration,
     /// Number of requests, then the connection closes; without it there is no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub requests: Option<u64>,
 }
 
@@ -29,17 +32,6 @@ pub(super) fn small_request() -> Size {
 impl Parameters for Request {
     fn build(&self, setup: &Setup<'_>) -> Box<dyn Application> {
         Box::new(Dialogue { parameters: self.clone(), asked_at: setup.start, answered: 0 })
-    }
-    fn check(&self) -> Vec<(&'static str, &'static str)> {
-        if self.request.as_bytes() == 0 {
-            vec![("request", "a request has at least 1 B")]
-        } else if self.response.as_bytes() == 0 {
-            vec![("response", "an answer has at least 1 B")]
-        } else if self.requests == Some(0) {
-            vec![("requests", "at least 1 request; leave it out to go on without end")]
-        } else {
-            vec![]
-        }
     }
     fn data_sender(&self) -> Side {
         Side::Server

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 pub struct Web {
     /// Number of pages; without it there is no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub pages: Option<u64>,
     /// Time from the end of a page to the beginning of the next.
     pub think: Draw<Duration>,
@@ -31,9 +32,11 @@ pub struct Web {
     pub object: Draw<Volume>,
     /// Bytes of a request.
     #[serde(default = "small_request")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
     pub request: Size,
-    /// Most connections at a time, 1 to 1000; what has to wait is asked for as soon as one is free.
+    /// Most connections at a time; what has to wait is asked for as soon as one is free.
     #[serde(default = "six")]
+    #[schemars(range(min = 1, max = 1000))]
     pub parallel: u32,
     /// Connections stay open and fetch one object after the other (HTTP/1.1); without it each object has its own (HTTP/1.0).
     #[serde(default)]
@@ -62,15 +65,12 @@ impl Parameters for Web {
     }
     fn check(&self) -> Vec<(&'static str, &'static str)> {
         let wrong = [
-            (self.pages == Some(0), ("pages", "at least 1 page; leave it out to go on without end")),
             (self.objects.is_zero(), ("objects", "a page has at least 1 object")),
             (
                 self.document.is_some_and(|document| document.is_zero()),
                 ("document", "a document has at least 1 B"),
             ),
             (self.object.is_zero(), ("object", "an object has at least 1 B")),
-            (self.request.as_bytes() == 0, ("request", "a request has at least 1 B")),
-            (!(1..=1000).contains(&self.parallel), ("parallel", "between 1 and 1000 connections at a time")),
             (
                 self.pages.is_none() && self.think == Draw::Constant(Duration::ZERO),
                 ("think", "pages without end need some time between them"),

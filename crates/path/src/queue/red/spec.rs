@@ -47,6 +47,7 @@ pub enum RedForm {
 #[serde(deny_unknown_fields)]
 pub struct RedSpec {
     /// Most packets or bytes in the system.
+    #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub limit: Limit,
     /// Average queue from which packets are marked or dropped; if not given half of what drains in `target_delay`, at
     /// least 5 packets of the mean size.
@@ -55,18 +56,22 @@ pub struct RedSpec {
     /// Average queue at which the probability has risen to max_p; if not given three times `min_threshold`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_threshold: Option<Limit>,
-    /// Weight of an arriving packet's queue in the moving average, above 0 and at most 1; if not given 1 - exp(-1/C), where
+    /// Weight of an arriving packet's queue in the moving average; if not given 1 - exp(-1/C), where
     /// C is the link's rate in packets of the mean size per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub queue_weight: Option<f64>,
     /// Queueing delay that automatic thresholds aim at.
     #[serde(default = "five_ms")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub target_delay: Duration,
     /// Mean size of packets: for automatic values, for idle times, and to convert between packets and bytes.
     #[serde(default = "mean_packet")]
+    #[schemars(extend("x-exclusiveMinimum" = "0 B", "x-maximum" = "65535 B"))]
     pub mean_packet: Size,
     /// Probability at the maximum threshold; with `adaptive` only at the start.
     #[serde(default = "one_tenth")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_p: Probability,
     /// Above the maximum threshold the probability rises from max_p to 1 at twice that threshold; otherwise it is 1.
     #[serde(default = "crate::queue::yes")]
@@ -211,21 +216,8 @@ impl RedSpec {
     /// What is wrong with the parameters, and the field's name, on a link of this rate.
     ///
     /// # Errors
-    /// If a value is outside of its range, or two of them do not go together.
+    /// If two of them do not go together.
     pub fn check(&self, rate: Rate) -> Result<(), (&'static str, String)> {
-        let size = self.mean_packet.as_bytes();
-        if size == 0 || size > 65_535 {
-            return Err(("mean_packet", "packets have from 1 B to 65,535 B".to_string()));
-        }
-        if self.queue_weight.is_some_and(|weight| !(weight > 0.0 && weight <= 1.0)) {
-            return Err(("queue_weight", "the weight of the average is above 0 and at most 1".to_string()));
-        }
-        if self.max_p.get() == 0.0 {
-            return Err(("max_p", "max_p is above 0".to_string()));
-        }
-        if self.target_delay.is_zero() {
-            return Err(("target_delay", "the target delay is more than 0 s".to_string()));
-        }
         let RedSettings { min_threshold, max_threshold, bottom, .. } = self.settings(rate);
         if min_threshold == 0.0 || min_threshold >= max_threshold {
             let message = format!(
@@ -268,6 +260,7 @@ impl RedSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_units::ranges::{Key, out_of_range};
 
     fn automatic() -> RedSpec {
         RedSpec::automatic(Limit::Packets(8333))
@@ -316,8 +309,12 @@ mod tests {
     #[test]
     fn values_out_of_range_are_named() {
         let rate = Rate::from_bps(10_000_000);
-        let field = |spec: RedSpec| spec.check(rate).unwrap_err().0;
-        assert_eq!(automatic().check(rate), Ok(()));
+        // The key that is out of its range, or else what does not go together.
+        let field = |spec: RedSpec| match out_of_range(&spec).first().map(|found| found.place[0]) {
+            Some(Key::Field(field)) => field,
+            _ => spec.check(rate).unwrap_err().0,
+        };
+        assert_eq!((out_of_range(&automatic()), automatic().check(rate)), (vec![], Ok(())));
         assert_eq!(field(RedSpec { queue_weight: Some(0.0), ..automatic() }), "queue_weight");
         assert_eq!(field(RedSpec { queue_weight: Some(f64::NAN), ..automatic() }), "queue_weight");
         assert_eq!(field(RedSpec { max_p: Probability::ZERO, ..automatic() }), "max_p");
