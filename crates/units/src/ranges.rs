@@ -110,7 +110,9 @@ fn quantity(text: &str) -> Option<(Unit, u64)> {
 
 /// The range of a setting with this schema in words, as in "above 0 and at most 1"; `None` if it has none.
 pub fn range(schema: &Value) -> Option<String> {
-    let words = |bound: &Bound| Some(format!("{} {}", bound.words, shown(bound.of(schema)?)));
+    // Without decimals where there are none.
+    let text = |bound: &Value| bound.as_f64().map_or_else(|| shown(bound), |number| number.to_string());
+    let words = |bound: &Bound| Some(format!("{} {}", bound.words, text(bound.of(schema)?)));
     let parts: Vec<String> = BOUNDS.iter().filter_map(words).collect();
     (!parts.is_empty()).then(|| parts.join(" and "))
 }

@@ -61,7 +61,7 @@ def web(
     * `object`: Size of an object: `"packets"` are full-sized segments.
     * `document`: The page's text, which lists the objects: they are asked for once it has come.
     * `pages`: Number of pages; without it there is no end.
-    * `parallel`: Most connections at a time, 1 to 1000; what has to wait is asked for as soon as one is free.
+    * `parallel`: Most connections at a time; what has to wait is asked for as soon as one is free.
     * `persistent`: Connections stay open and fetch one object after the other (HTTP/1.1); without it each object has its own (HTTP/1.0).
     * `request`: Bytes of a request.
     * `spacing`: Time between the requests for two objects of a page.
@@ -168,7 +168,7 @@ def video(
     """A synthetic film: frames of random sizes at a constant frame rate, from a random frame on.
 
     * `buffer`: Film that has arrived before the player shows it, at the beginning and after it stood still.
-    * `frame_rate`: Frames a second, above 0 and at most 1000.
+    * `frame_rate`: Frames a second.
     * `frame_variation`: Coefficient of variation of a frame's size within its scene.
     * `pattern`: The group of pictures: letters I, P and B.
     * `peak_frame`: The largest frame.

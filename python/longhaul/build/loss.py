@@ -28,7 +28,7 @@ def periodic(
 ) -> Section:
     """Every n-th packet is lost, as closed forms suppose it.
 
-    * `every`: Distance between two losses in packets, at least 1.
+    * `every`: Distance between two losses in packets.
     * `count`: Most packets that are lost; without it there is no end.
     * `first`: Number of the first packet that is lost, counted from 1; if not given `every`.
     * `place`: Where on the link.

@@ -109,9 +109,9 @@ def tcp(
     * `max_burst`: At most so many segments leave in answer to one arriving segment.
     * `max_retransmissions`: Give up after so many retransmissions of one segment.
     * `minshall`: Nagle's algorithm in Minshall's form: a small segment waits only for an earlier small one, so the end of a long message leaves at once (draft-minshall-nagle-01; Linux).
-    * `mss`: Payload of a full segment without options, 1 to 65,495 bytes.
+    * `mss`: Payload of a full segment without options.
     * `nagle`: Nagle's algorithm.
-    * `pace_after_idle`: After an idle RTO keep this share of the window, over 0 to 1, and pace it over a round trip until the first ACK comes back (rate-based pacing, Visweswaraiah and Heidemann 1997).
+    * `pace_after_idle`: After an idle RTO keep this share of the window, and pace it over a round trip until the first ACK comes back (rate-based pacing, Visweswaraiah and Heidemann 1997).
     * `pacing`: Pacing for congestion controls that set only a window.
     * `pacing_burst`: When segments are paced: how many may leave back to back.
     * `peer_ack_delay`: The longest time for which the peer may hold back an ACK; a tail loss probe for a single segment waits for it besides (RFC 8985 section 7.2).
@@ -254,22 +254,22 @@ def quic(
 
     * `ack_delay`: Longest delay of an ACK; other than 25 ms takes the same extension.
     * `ack_every`: Acknowledge at least every so many packets; other than 2 takes the ACK frequency extension, by which the sender asks the receiver for it.
-    * `certificates`: Bytes of the server's certificates, which a full handshake carries, 100 B to 64 kB; a server sends at most three times what it has received before it has seen that the client's address is real (RFC 9000 section 8.1).
+    * `certificates`: Bytes of the server's certificates, which a full handshake carries; a server sends at most three times what it has received before it has seen that the client's address is real (RFC 9000 section 8.1).
     * `congestion`: Congestion control: as for TCP, but for those that open a connection with probes, or quinn-proto's own (`quinn_cubic`, `quinn_bbr`, `quinn_new_reno`), which slow start, initial window and pacing do not concern.
-    * `connection_id`: Bytes of the connection IDs, 0 to 20.
+    * `connection_id`: Bytes of the connection IDs.
     * `connection_window`: Bytes that may arrive on all streams of a connection before they are read.
     * `ecn`: Packets are ECN-capable (RFC 9000 section 13.4).
     * `handshake`: What the client knows of the server.
     * `idle_timeout`: A connection on which nothing arrives for so long is given up.
-    * `initial_rtt`: Round trip that is assumed before one is measured, 1 ms to 60 s: the first probe leaves after three of them (RFC 9002 section 6.2.2).
+    * `initial_rtt`: Round trip that is assumed before one is measured: the first probe leaves after three of them (RFC 9002 section 6.2.2).
     * `initial_ssthresh`: Slow start threshold at the start; none means arbitrarily high.
     * `initial_window`: Initial window, in datagrams of `mtu` or in bytes.
     * `keep_alive`: A silent connection is kept alive by a packet after so long.
-    * `mtu`: UDP payload of the first datagrams, 1200 to 65,507 bytes.
+    * `mtu`: UDP payload of the first datagrams.
     * `mtu_discovery`: Largest UDP payload that is looked for by probes (RFC 8899); `mtu` itself for none.
     * `pacing`: Pacing for congestion controls that set only a window; RFC 9002 section 7.7 asks for it.
     * `pacing_burst`: Datagrams that may leave back to back after a pause when datagrams are paced.
-    * `packet_threshold`: Packets sent later that must be acknowledged before one is lost, at least 3 (RFC 9002 section 6.1.1).
+    * `packet_threshold`: Packets sent later that must be acknowledged before one is lost (RFC 9002 section 6.1.1).
     * `send_buffer`: Bytes of all streams that a sender keeps until they are acknowledged. quinn's default is 10 MB.
     * `slow_start`: Slow start.
     * `stream_window`: Bytes that may arrive on a stream before they are read; packets are of one `mtu`. quinn's default is 1.25 MB.
@@ -349,7 +349,7 @@ def direction(
 
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
-    * `delay`: Propagation delay, one way, at most 1 h.
+    * `delay`: Propagation delay, one way.
     * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was asked for them is assigned, then they are sent at `rate`.
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `jitter`: Extra delay, uniform between zero and this; packets keep their order.
@@ -428,7 +428,7 @@ def bottleneck(
 
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
-    * `delay`: Propagation delay, one way, at most 1 h.
+    * `delay`: Propagation delay, one way.
     * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was asked for them is assigned, then they are sent at `rate`.
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `forward`: What differs from left to right.
@@ -482,7 +482,7 @@ def access(
 
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
-    * `delay`: Propagation delay, one way, at most 1 h.
+    * `delay`: Propagation delay, one way.
     * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was asked for them is assigned, then they are sent at `rate`.
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `from_`: What differs for the links of the sending side, both directions.
@@ -528,7 +528,7 @@ def run(
 ) -> Section:
     """How long to run and what to record.
 
-    * `duration`: Simulated time, more than 0 and at most 10 years.
+    * `duration`: Simulated time.
     * `capture`: Links whose packets are captured to `packets.pcapng` as they enter the queue.
     * `inspect`: Whether the inside of each flow's congestion control (W_max, BBR's state, a bandwidth estimate ...) is written to `cc.parquet` at each sample.
     * `monitor`: Links at whose entrance packets and bytes of each flow are counted, those offered and those that the queue dropped.

@@ -68,7 +68,7 @@ def red(
     * `measure`: In what the average queue is measured.
     * `min_threshold`: Average queue from which packets are marked or dropped; if not given half of what drains in `target_delay`, at least 5 packets of the mean size.
     * `overflow`: Which packet goes when one arrives at a full queue.
-    * `queue_weight`: Weight of an arriving packet's queue in the moving average, above 0 and at most 1; if not given 1 - exp(-1/C), where C is the link's rate in packets of the mean size per second.
+    * `queue_weight`: Weight of an arriving packet's queue in the moving average; if not given 1 - exp(-1/C), where C is the link's rate in packets of the mean size per second.
     * `size_dependent`: Make a packet's probability proportional to its size (byte mode; RFC 7141 advises against it).
     * `target_delay`: Queueing delay that automatic thresholds aim at.
     * `top`: Max_p is not made larger above this.
@@ -148,8 +148,8 @@ def fq_codel(
     * `drop_batch`: Most packets that the longest queue loses at a time, but not more than half of it.
     * `ecn`: Mark ECN-capable packets instead of dropping them.
     * `interval`: How long the delay must stay above `target` before the first packet is dropped.
-    * `quantum`: What a flow may send at each turn, 1 B to 1 GB.
-    * `queues`: Queues over which flows are spread by a hash, 1 to 65,536.
+    * `quantum`: What a flow may send at each turn.
+    * `queues`: Queues over which flows are spread by a hash.
     * `target`: Queueing delay that may stand in a flow's queue.
     """
     return given(
@@ -186,8 +186,8 @@ def pie(
 
     * `limit`: Most packets or bytes in the system.
     * `activation`: Be inactive until the queue reaches this length, and after it has been empty for long (section 5, optional, which suggests a third of the limit); without it PIE is always active.
-    * `alpha`: Weight of the delay's distance from `target`, per second, above 0 and at most 1000.
-    * `beta`: Weight of the delay's growth since the last adjustment, per second, above 0 and at most 1000.
+    * `alpha`: Weight of the delay's distance from `target`, per second.
+    * `beta`: Weight of the delay's growth since the last adjustment, per second.
     * `cap_adjustment`: From a probability of 10 % on, raise it by at most 2 points at a time (section 5, optional).
     * `derandomise`: Keep drops from being too close to each other or too far apart (section 5, optional).
     * `ecn`: Mark ECN-capable packets instead of dropping them.
@@ -220,8 +220,8 @@ def drr(*, limit: str, quantum: str | None = None, queues: int | None = None) ->
     """Deficit round robin: flows take turns, each with the same number of bytes (Shreedhar and Varghese 1995).
 
     * `limit`: Most packets or bytes in the system.
-    * `quantum`: What a flow of weight 1 may send at each turn, 1 B to 1 GB.
-    * `queues`: Spread flows by a hash over so many queues, 1 to 65,536; without it each flow has a queue of its own.
+    * `quantum`: What a flow of weight 1 may send at each turn.
+    * `queues`: Spread flows by a hash over so many queues; without it each flow has a queue of its own.
     """
     return given({"kind": "drr", "limit": limit, "quantum": quantum, "queues": queues})
 
@@ -230,6 +230,6 @@ def wfq(*, limit: str, queues: int | None = None) -> Section:
     """Weighted fair queueing, self-clocked (Golestani 1994).
 
     * `limit`: Most packets or bytes in the system.
-    * `queues`: Spread flows by a hash over so many queues, 1 to 65,536; without it each flow has a queue of its own.
+    * `queues`: Spread flows by a hash over so many queues; without it each flow has a queue of its own.
     """
     return given({"kind": "wfq", "limit": limit, "queues": queues})
