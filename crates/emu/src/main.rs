@@ -384,6 +384,7 @@ fn run_scenario(arguments: &RunArguments, stop: &AtomicBool) -> Result<ExitCode,
         until_done: arguments.until_done,
         taps: arguments.taps.clone(),
         progress: live.then_some(tell as fn(&run::Status)),
+        write_table: longhaul_parquet::write,
     };
     let summary = run::run(&scenario, &options, stop)?;
     if live {

@@ -13,7 +13,7 @@ use crate::start::Start;
 use crate::tcp_info::TcpInfo;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::{Counters, FIRST_PORT, World};
-use longhaul_results::{FlowRow, ResultFiles, Summary};
+use longhaul_results::{FlowRow, ResultFiles, Summary, Table};
 use longhaul_scenario::{FlowInstance, FlowSpec, Network, Scenario, resolved_toml, run_id};
 use longhaul_units::{Duration, Instant};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -43,6 +43,8 @@ pub struct Options {
     pub taps: Vec<String>,
     /// Called about once a second.
     pub progress: Option<fn(&Status)>,
+    /// Makes the content of a table's file: Parquet, in a program that has it.
+    pub write_table: fn(&Table) -> std::io::Result<Vec<u8>>,
 }
 
 /// How far a run is.
@@ -197,7 +199,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         scenario_toml: &resolved_toml(scenario),
         summary: &summary,
         tables: Some(&finished.driven.watcher.tables),
-        write_table: &longhaul_parquet::write,
+        write_table: &options.write_table,
         packets: None,
         timing_json: &format!("{timing:#}\n"),
     };

@@ -116,6 +116,7 @@ fn nothing_is_left_however_often_it_runs() {
             until_done: true,
             taps: vec!["all".to_string()],
             progress: None,
+            write_table: longhaul_parquet::write,
         };
         drop(run::run(&scenario, &options, &AtomicBool::new(false)).unwrap());
         std::fs::remove_dir_all(out).unwrap();

@@ -4,9 +4,15 @@ use crate::Error;
 use crate::rig::{Link, Rig};
 use longhaul_units::{Duration, Size};
 use serde::Serialize;
+use std::io::Read;
 use std::path::PathBuf;
+use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Until a program at the server listens.
+const SETTLING: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Objects of a page, and bytes of each.
 const PAGE: (usize, u64) = (24, 40_000);
@@ -28,6 +34,17 @@ pub struct Plan {
     pub page: bool,
     /// Also without the accelerator.
     pub control: bool,
+    /// Programs of the user's own in the place of downloads and page.
+    pub own: Option<Own>,
+}
+
+/// Programs of the user's own, as shell commands.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// At the server, for the whole time.
+    pub serve: Option<String>,
+    /// At the client. If its output ends with a number, that is its time in seconds, else the time that it ran.
+    pub run: String,
 }
 
 /// One transfer.
@@ -105,6 +122,10 @@ fn both(
         let how = if accelerated { "with the accelerator" } else { "without" };
         told(&format!("{} % loss, {how}", link.loss * 100.0));
         let nodes = if accelerated { Some(rig.accelerate(link, stop)?) } else { None };
+        if let Some(own) = &plan.own {
+            samples.push(programs(rig, plan, own, link, accelerated, stop)?);
+            continue;
+        }
         let mut what: Vec<(String, usize, u64)> =
             plan.sizes.iter().map(|size| (size.to_string(), 0, size.as_bytes())).collect();
         if plan.page {
@@ -134,6 +155,65 @@ fn both(
         drop(nodes);
     }
     Ok(samples)
+}
+
+/// Runs the user's own programs.
+fn programs(
+    rig: &Rig,
+    plan: &Plan,
+    own: &Own,
+    link: &Link,
+    accelerated: bool,
+    stop: &AtomicBool,
+) -> Result<Sample, Error> {
+    let _server =
+        own.serve.as_ref().map(|command| rig.start(true, command, accelerated).map(Group)).transpose()?;
+    std::thread::sleep(SETTLING);
+    let mut sample = Sample {
+        loss: link.loss,
+        what: "own".to_string(),
+        bytes: 0,
+        accelerated,
+        seconds: vec![],
+        came: 0,
+        ideal: 0.0,
+    };
+    for _ in 0..plan.repeat {
+        let (begin, mut client) = (Instant::now(), Group(rig.start(false, &own.run, accelerated)?));
+        let patience = std::time::Duration::from_nanos(plan.patience.as_nanos());
+        let ended = loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::system("finish", "interrupted"));
+            }
+            match client.0.try_wait().map_err(|why| Error::system("wait for a program", why))? {
+                Some(status) => break Some(status),
+                None if begin.elapsed() > patience => break None,
+                None => std::thread::sleep(std::time::Duration::from_millis(5)),
+            }
+        };
+        let took = begin.elapsed().as_secs_f64();
+        let mut output = String::new();
+        if let (Some(status), Some(mut pipe)) = (ended, client.0.stdout.take()) {
+            let _ = pipe.read_to_string(&mut output);
+            if !status.success() {
+                return Err(Error::Command { command: own.run.clone(), why: format!("{status}\n{output}") });
+            }
+        }
+        let stated = output.split_whitespace().last().and_then(|word| word.parse().ok());
+        sample.seconds.push(ended.map(|_| stated.unwrap_or(took)));
+    }
+    Ok(sample)
+}
+
+/// A shell and what it started. Dropped, all are ended.
+struct Group(Child);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let group = nix::unistd::Pid::from_raw(self.0.id() as i32);
+        let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGTERM);
+        let _ = self.0.wait();
+    }
 }
 
 /// The results as a table.
@@ -170,10 +250,10 @@ pub fn table(plan: &Plan, samples: &[Sample]) -> String {
             |other: &&Sample| !other.accelerated && other.what == sample.what && other.loss == sample.loss;
         let without = shown(samples.iter().find(same));
         text += &format!(
-            "{:>4} %  {:<8} {:>7.2} {without:>18} {:>10}\n",
+            "{:>4} %  {:<8} {:>7} {without:>18} {:>10}\n",
             sample.loss * 100.0,
             sample.what,
-            sample.ideal,
+            if sample.ideal > 0.0 { format!("{:.2}", sample.ideal) } else { "-".to_string() },
             shown(Some(sample))
         );
     }

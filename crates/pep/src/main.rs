@@ -141,6 +141,12 @@ struct Demo {
     /// Only with the accelerator
     #[arg(long)]
     no_control: bool,
+    /// A shell command of your own at the client, in the place of downloads and page; the server is $LONGHAUL_SERVER
+    #[arg(long)]
+    run: Option<String>,
+    /// A shell command of your own at the server
+    #[arg(long, requires = "run")]
+    serve: Option<String>,
     /// Results as JSON
     #[arg(long)]
     json: bool,
@@ -274,6 +280,7 @@ fn demonstrate(options: &Demo) -> Result<(), Error> {
         patience: options.patience,
         page: !options.no_page,
         control: !options.no_control,
+        own: options.run.clone().map(|run| demo::Own { serve: options.serve.clone(), run }),
     };
     let stop = interrupted()?;
     let program = std::env::current_exe().map_err(|why| Error::system("find this program", why))?;

@@ -164,6 +164,26 @@ impl Rig {
         Ok(moved.map_or(vec![], |moved| moved.invalid))
     }
 
+    /// Starts a shell command at the server or the client, which finds the server's address in `LONGHAUL_SERVER`, and in
+    /// `LONGHAUL_WAY` whether the accelerator is there (`with` or `without`).
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn start(&self, at_server: bool, command: &str, accelerated: bool) -> Result<Child, Error> {
+        let server = SERVER.split(':').next().unwrap_or(SERVER);
+        self.within(&self.names[if at_server { 4 } else { 0 }], || {
+            Command::new("sh")
+                .args(["-c", command])
+                .env("LONGHAUL_SERVER", server)
+                .env("LONGHAUL_WAY", if accelerated { "with" } else { "without" })
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .process_group(0)
+                .spawn()
+                .map_err(|why| Error::system(format!("start `{command}`"), why))
+        })
+    }
+
     /// Answers requests at the server until `stop` is set: a line with a number of bytes gets as many.
     ///
     /// # Errors
