@@ -141,14 +141,15 @@ pub fn schema<T: JsonSchema + 'static>() -> &'static Value {
         .or_insert_with(|| Box::leak(Box::new(schemars::schema_for!(T).to_value())))
 }
 
-/// All values in `settings` that are outside of the ranges in their schema, nested ones too. Settings that are not given are
+/// All values in `settings` that are outside of the ranges in their schema, nested ones too; one that several members of a list
+/// have in a row only once. Settings that are not given are
 /// not written (`skip_serializing_if`).
 pub fn out_of_range<T: Serialize + JsonSchema + 'static>(settings: &T) -> Vec<OutOfRange> {
     let root = schema::<T>();
     // What cannot be written as JSON is written by no scenario either.
     let value = serde_json::to_value(settings).unwrap_or(Value::Null);
     let mut walk = Walk { definitions: root.get("$defs"), place: vec![], found: vec![] };
-    walk.visit(root, &value);
+    walk.visit(root, &value, None);
     walk.found
 }
 
@@ -159,46 +160,52 @@ struct Walk {
 }
 
 impl Walk {
-    fn visit(&mut self, schema: &'static Value, value: &Value) {
+    /// `before` is the member of the same list before this one: what is the same there has been checked.
+    fn visit(&mut self, schema: &'static Value, value: &Value, before: Option<&Value>) {
         // serde_json writes NaN and infinities as null; what is not given is left out.
         let no_number = value.is_null() && is_float(schema);
-        if let Some(range) = range(schema).filter(|_| no_number || !holds(schema, value)) {
-            let message = format!("must be {range}, not {}", shown(value));
-            self.found.push(OutOfRange { place: self.place.clone(), message });
+        if no_number || !holds(schema, value) {
+            if let Some(range) = range(schema) {
+                let message = format!("must be {range}, not {}", shown(value));
+                self.found.push(OutOfRange { place: self.place.clone(), message });
+            }
         }
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
             let name = name.rsplit('/').next().unwrap_or_default();
             if let Some(definition) = self.definitions.and_then(|all| all.get(name)) {
-                self.visit(definition, value);
+                self.visit(definition, value, before);
             }
         }
         for choices in ["anyOf", "oneOf"].iter().filter_map(|key| schema.get(key)?.as_array()) {
             for choice in choices.iter().filter(|choice| is_meant(choice, value)) {
-                self.visit(choice, value);
+                self.visit(choice, value, before);
             }
         }
         match value {
             Value::Object(entries) => {
                 let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
                 for (name, property) in properties {
-                    if let Some(value) = entries.get(name) {
-                        self.within(Key::Field(name), property, value);
+                    let known = before.and_then(|before| before.get(name));
+                    if let Some(value) = entries.get(name).filter(|value| Some(*value) != known) {
+                        self.within(Key::Field(name), property, value, None);
                     }
                 }
             }
             Value::Array(list) => {
                 let Some(items) = schema.get("items") else { return };
-                list.iter()
-                    .enumerate()
-                    .for_each(|(index, value)| self.within(Key::Index(index), items, value));
+                for (index, value) in list.iter().enumerate() {
+                    let before = index.checked_sub(1).map(|before| &list[before]);
+                    let before = before.filter(|before| before.get("kind") == value.get("kind"));
+                    self.within(Key::Index(index), items, value, before);
+                }
             }
             _ => {}
         }
     }
 
-    fn within(&mut self, key: Key, schema: &'static Value, value: &Value) {
+    fn within(&mut self, key: Key, schema: &'static Value, value: &Value, before: Option<&Value>) {
         self.place.push(key);
-        self.visit(schema, value);
+        self.visit(schema, value, before);
         self.place.pop();
     }
 }
@@ -283,6 +290,16 @@ mod tests {
                 (vec![Key::Field("share")], "must be above 0 and at most 1, not 0.0".to_string()),
             ]
         );
+    }
+
+    #[test]
+    fn a_value_of_several_members_in_a_row_is_found_once() {
+        let second = |every| Kinds::Second(Inner { every, hold: None });
+        let first = || Kinds::First { limit: Limit::Packets(0) };
+        let places = |kinds| wrong(1.0, kinds).into_iter().map(|(place, _)| place[1]).collect::<Vec<_>>();
+        assert_eq!(places(vec![second(0), second(0)]), [Key::Index(0)]);
+        assert_eq!(places(vec![second(0), second(1), second(0)]), [Key::Index(0), Key::Index(2)]);
+        assert_eq!(places(vec![second(0), first(), second(0)]), [0, 1, 2].map(Key::Index));
     }
 
     #[test]
