@@ -5,7 +5,7 @@ import math
 import re
 
 import pytest
-from longhaul.explain import explain
+from longhaul.explain import explain, limit_title
 
 PATH = """
 name = "known limit"
@@ -154,3 +154,17 @@ def test_random_loss_is_blamed_only_for_most_of_the_losses():
     assert "longer queues change nothing" not in explain(*_flow_and_run(0.011, 10, 0.2))
     assert "Random loss" not in explain(*_flow_and_run(0.05, 400, 0.2))
     assert "Random loss" not in explain(*_flow_and_run(0.01, 0, 0.95))
+
+
+def test_limits_of_sttp_are_called_what_they_are_there():
+    def section(name, kind):
+        return {"name": name, "tcp": {"congestion": {"kind": kind}}}
+
+    content = {"flow": [section("old", "reno"), section("new", "sttp_practical")]}
+    old, new = {"group": "old"}, {"group": "new"}
+    assert limit_title("pacing", [new], content) == "STTP's bucket"
+    assert limit_title("cwnd", [new], content) == "STTP's peer_window"
+    assert limit_title("pacing", [old], content) == "pacing"
+    assert limit_title("pacing", [old, new], content) == "pacing, or STTP's bucket"
+    assert limit_title("recovery", [new], content) == "recovery"
+    assert limit_title("cwnd", [new], {}) == "cwnd"

@@ -51,6 +51,16 @@ window.addEventListener("load", () => setTimeout(() => {
       const term = document.querySelector("button.def");
       term.focus();
       out.definition = document.querySelector(".definition").textContent;
+      report.setRange(...report.whole);
+      const touch = (kind, ...places) => plot.over.dispatchEvent(new TouchEvent(kind, { bubbles: true, cancelable: true,
+        touches: places.map((x, identifier) => new Touch({ identifier, target: plot.over, clientX: box.left + x, clientY: box.top + 60 })) }));
+      const under = (x) => report.range()[0] + ((report.range()[1] - report.range()[0]) * x) / plot.over.clientWidth;
+      out.touched = [under(100), under(200)];
+      touch("touchstart", 100, 200);
+      touch("touchmove", 60, 260);
+      touch("touchend");
+      out.pinched = [under(60), under(260)];
+      report.setRange(...report.whole);
       const width = (report.range()[1] - report.range()[0]) / 1000;
       report.setRange(5, 5 + width);
       out.deep = charts.at(-1).plot.scales.y.max - charts.at(-1).plot.scales.y.min;
@@ -100,6 +110,8 @@ def test_a_report_can_be_explored(tmp_path, flows):
     assert 1 in outcome["filtered"]
     assert len(outcome["filtered"]) < flows
     assert len(outcome["definition"]) > 10
+    # What was under two fingers is under them still after they went apart.
+    assert outcome["pinched"] == pytest.approx(outcome["touched"], abs=0.2)
     # A thousandth of the run: the sequence axis follows down to a few segments.
     assert 0 < outcome["deep"] < 1e6
 

@@ -45,6 +45,25 @@ def limit_names(flows: list[dict[str, Any]]) -> list[str]:
     return [key for key in NAMES if key in present] + [key for key in present if key not in NAMES]
 
 
+#: STTP has no congestion window and is paced by a bucket: what the two limits are there.
+_STTP_NAMES = {"cwnd": "STTP's peer_window", "pacing": "STTP's bucket"}
+
+
+def _is_sttp(section: Mapping[str, Any]) -> bool:
+    control = (section.get("tcp") or {}).get("congestion") or {}
+    return str(control.get("kind")).startswith("sttp")
+
+
+def limit_title(name: str, flows: Sequence[Mapping[str, Any]], content: Mapping[str, Any]) -> str:
+    """How a limit of these flows is called; `content` is the resolved scenario."""
+    usual, special = NAMES.get(name, name), _STTP_NAMES.get(name, "")
+    sttp = {section.get("name") for section in content.get("flow", ()) if special and _is_sttp(section)}
+    kinds = {flow.get("group") in sttp for flow in flows}
+    if kinds == {True}:
+        return special
+    return f"{usual}, or {special}" if True in kinds else usual
+
+
 def main_limit(flow: dict[str, Any]) -> tuple[str, float]:
     """The limit that took most of the flow's time, and its share; an empty name if no time was measured."""
     limited = flow.get("limited") or {}
@@ -121,7 +140,7 @@ def _by_settings(flow: dict[str, Any], name: str, share: float, content: Mapping
         return _by_quic(flow, name, share, section.get("quic") or {})
     tcp = section.get("tcp") or {}
     control = tcp.get("congestion") or {}
-    if name in ("cwnd", "pacing") and str(control.get("kind")).startswith("sttp"):
+    if name in _STTP_NAMES and _is_sttp(section):
         return _bucket(flow, name, share, control)
     rtt, goodput = _value(flow, "metrics", "rtt_mean_s"), _value(flow, "metrics", "goodput_bps")
     if name == "receiver_window":

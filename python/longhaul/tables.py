@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import felt
 from .bottleneck import link_name
-from .explain import NAMES, main_limit
+from .explain import content_of, limit_title, main_limit
 from .results import Result, unit_of
 from .units import counted, plus_minus, quantity
 
@@ -110,12 +110,12 @@ def object_table(result: Result, kind: str, short: bool = False) -> Table:
     ]
     if kind == "flows":
         headings.append(("Limited mostly by", "the largest share of its time"))
-    rows = []
+    rows, content = [], content_of(result) if kind == "flows" else {}
     for item in items:
         row = [_name(item, kind)] + [show(result, n, item["metrics"].get(n)) for n in names]
         if kind == "flows":
             limit, share = main_limit(item)
-            row.append(f"{NAMES.get(limit, limit)} ({quantity(share, 'share', 2)})" if limit else "–")
+            row.append(f"{limit_title(limit, [item], content)} ({quantity(share, 'share', 2)})" if limit else "–")
         rows.append(row)
     return Table(headings, rows)
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from ..errors import PlotError
-from ..explain import NAMES, limit_names
+from ..explain import NAMES, content_of, limit_names, limit_title
 from ..results import Result
 from . import lines, style
 from .view import View
@@ -29,10 +29,11 @@ def draw(result: Result, view: View) -> Figure:
 def _bars(result: Result, flows: list[dict[str, Any]]) -> Figure:
     figure, (axes,) = style.new(height=max(1.8, 1.1 + 0.32 * len(flows)))
     left = np.zeros(len(flows))
+    content = content_of(result)
     rows = np.arange(len(flows))
     for name in limit_names(flows):
         shares = np.array([float(flow["limited"].get(name) or 0) for flow in flows])
-        axes.barh(rows, shares, left=left, height=0.72, label=NAMES.get(name, name), **_fill(name))
+        axes.barh(rows, shares, left=left, height=0.72, label=limit_title(name, flows, content), **_fill(name))
         for row, (share, start) in enumerate(zip(shares, left, strict=True)):
             if share >= 0.07:
                 axes.text(
@@ -53,7 +54,7 @@ def _bars(result: Result, flows: list[dict[str, Any]]) -> Figure:
 
 def _areas(result: Result, flows: list[dict[str, Any]]) -> Figure:
     figure, (axes,) = style.new()
-    names = limit_names(flows)
+    names, content = limit_names(flows), content_of(result)
     mean = {name: np.mean([float(flow["limited"].get(name) or 0) for flow in flows]) for name in names}
     main = max(names, key=lambda name: mean[name])
     flows = sorted(flows, key=lambda flow: float(flow["limited"].get(main) or 0))
@@ -67,7 +68,7 @@ def _areas(result: Result, flows: list[dict[str, Any]]) -> Figure:
             base,
             top,
             step="post",
-            label=f"{NAMES.get(name, name)}: {shares.mean():.0%} on average",
+            label=f"{limit_title(name, flows, content)}: {shares.mean():.0%} on average",
             linewidth=0,
             **_fill(name, hatched=len(flows) <= 100),
         )
@@ -76,7 +77,7 @@ def _areas(result: Result, flows: list[dict[str, Any]]) -> Figure:
     axes.set_ylim(0, 1)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_ylabel("share of the flow's time")
-    axes.set_xlabel(f"{len(flows)} flows, by the share of {NAMES.get(main, main)}")
+    axes.set_xlabel(f"{len(flows)} flows, by the share of {limit_title(main, flows, content)}")
     style.title(axes, "What limited each flow", result.name)
     style.legend_outside(axes)
     return figure

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import jinja2
 
 from .. import tables
-from ..explain import NAMES, content_of, explain, explain_groups, limit_names
+from ..explain import NAMES, content_of, explain, explain_groups, limit_names, limit_title
 from ..outputs import errors_as_output_error, write_atomically
 from ..results import Result
 from ..sweep.result import SweepResult
@@ -49,7 +49,7 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
         "predictions": tables.predictions(result),
         "limits": [_limit_row(flow, result.summary, scenario) for flow in flows],
         "groups_explained": explain_groups(result.summary["flows"], result.summary, scenario),
-        "legend": [_legend(name) for name in limit_names(flows)],
+        "legend": [_legend(name, flows, scenario) for name in limit_names(flows)],
         "warnings": [tables.warning_text(w) for w in result.warnings],
         "scenario": result.scenario if result.path else "",
         "quantity": quantity,
@@ -169,7 +169,7 @@ def _write(template: str, path: Path, content: dict[str, Any]) -> Path:
 def _limit_row(flow: dict[str, Any], summary: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:
     shares = [
         {
-            **_legend(name),
+            **_legend(name, [flow], scenario),
             "share": float(flow["limited"][name]),
             "text": quantity(float(flow["limited"][name]), "share", 2),
         }
@@ -183,9 +183,9 @@ def _limit_row(flow: dict[str, Any], summary: dict[str, Any], scenario: dict[str
     }
 
 
-def _legend(name: str) -> dict[str, str]:
+def _legend(name: str, flows: list[dict[str, Any]], scenario: dict[str, Any]) -> dict[str, str]:
     number = list(NAMES).index(name) if name in NAMES else len(NAMES) - 1
-    return {"name": NAMES.get(name, name), "colour": f"var(--c{number % 8})"}
+    return {"name": limit_title(name, flows, scenario), "colour": f"var(--c{number % 8})"}
 
 
 def _sweep_warnings(sweep: SweepResult) -> list[tuple[str, int]]:

@@ -70,6 +70,37 @@
     if (note) note.textContent = `${shown(range[0], "s", 5)} to ${shown(range[1], "s", 5)}`;
   };
 
+  // --- two fingers: apart to zoom in, along to move. What was under each stays under it, on every axis that `set` takes.
+  const stretched = (from, to, places, length, log) => {
+    const into = log ? Math.log10 : (value) => value, back = log ? (value) => 10 ** value : (value) => value;
+    const [low, high] = from.map(into), at = (place) => low + ((high - low) * place) / length;
+    const [first, second] = places.map(at), apart = to[1] - to[0];
+    // Fingers that are level with each other only move.
+    const step = Math.abs(places[1] - places[0]) < 24 || Math.abs(apart) < 24 ? (high - low) / length : (second - first) / apart;
+    const start = (first + second) / 2 - (step * (to[0] + to[1])) / 2;
+    return step > 0 ? [back(start), back(start + step * length)] : from;
+  };
+  const pinch = (plot, get, set) => {
+    const { over } = plot;
+    let begun = null;
+    const fingers = (event) => {
+      const box = over.getBoundingClientRect();
+      return [...event.touches].slice(0, 2).map((touch) => [touch.clientX - box.left, box.bottom - touch.clientY]);
+    };
+    over.style.touchAction = "pan-y";
+    over.addEventListener("touchstart", (event) => {
+      begun = event.touches.length === 2 ? { ...get(), at: fingers(event) } : null;
+    }, { passive: true });
+    over.addEventListener("touchmove", (event) => {
+      if (!begun || event.touches.length !== 2) return;
+      event.preventDefault();
+      const now = fingers(event), along = (list, number) => list.map((finger) => finger[number]);
+      const on = (axis, number, length) => stretched(axis.range, along(now, number), along(begun.at, number), length, axis.log);
+      set(on(begun.x, 0, over.clientWidth), begun.y && on(begun.y, 1, over.clientHeight));
+    }, { passive: false });
+    over.addEventListener("touchend", () => { begun = null; });
+  };
+
   const marks = {
     hooks: {
       drawClear: [(plot) => {
@@ -257,6 +288,7 @@
     options.cursor.drag.setScale = false;
     const plot = new uPlot(options, columns, place);
     plot.over.addEventListener("dblclick", () => setRange(...whole));
+    pinch(plot, () => ({ x: { range: [...range] } }), (x) => setRange(...x));
     place.append(box);
     charts.push({ plot, figure, place });
     if (special) key(place, special.keys.map(([label, name]) => ({ label, paint: () => style(name) })));
@@ -348,7 +380,7 @@
   }
 
   const panels = data.figures.filter((figure) => figure.kind === "xy");
-  const helpers = { style, colour, dashes, digits, key, charts };
+  const helpers = { style, colour, dashes, digits, key, charts, pinch };
   panels.forEach((panel) => window.longhaulPanel(panel, helpers));
   data.figures.filter((figure) => figure.kind !== "xy").forEach(build);
   refresh();
@@ -374,7 +406,7 @@
     refresh();
   });
   // For scripts that test the page.
-  window.longhaulReport = { charts, setRange, range: () => range, shown: colours };
+  window.longhaulReport = { charts, setRange, whole, range: () => range, shown: colours };
 })();
 
 // Definitions: by pointer, keyboard and touch.

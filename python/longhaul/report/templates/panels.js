@@ -1,6 +1,6 @@
 "use strict";
 // Draws panels that were read off a drawn figure: lines over any axis, points, intervals; each with a zoom of its own.
-window.longhaulPanel = (panel, { style, colour, dashes, digits, key, charts }) => {
+window.longhaulPanel = (panel, { style, colour, dashes, digits, key, charts, pinch }) => {
   const place = document.getElementById(`plot-${panel.id}`);
   if (!place) return;
   place.closest("figure").classList.add("live");
@@ -154,6 +154,7 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, key, charts }) =
   };
   plot = new uPlot(options, panel.columns, place);
   plot.over.addEventListener("dblclick", () => show(whole.x, whole.y));
+  pinch(plot, () => ({ x: { range: span.x, log: panel.x.log }, y: { range: span.y, log: panel.y.log } }), show);
   const tools = document.createElement("div");
   tools.className = "panel-tools";
   for (const [words, act] of [["zoom in", () => zoom(0.5)], ["zoom out", () => zoom(2)], ["all", () => show(whole.x, whole.y)]]) {
