@@ -1,6 +1,6 @@
 """Transfers by a real kernel beside the simulator's: the points of a grid, their times, the table and the figure of the errors.
 
-What `validate_kernel.py` and `validate_second_kernel.py` share.
+What `validate_kernel.py`, `validate_quic.py` and `validate_second_kernel.py` share.
 """
 
 from __future__ import annotations
@@ -42,14 +42,15 @@ class Point:
     loss: float
     queue: float
     control: str
-    size: int
+    size: float
+    transport: str = "tcp"
 
     def tcp(self, settings: str = LINUX) -> str:
         """The `tcp` of its flow, with settings beside the congestion control."""
         return f'congestion = "{self.control}"{settings}'
 
     def scenario(self, seed: int, tcp: str) -> str:
-        """As a scenario whose flow has this `tcp`; the way back is fast and never lossy."""
+        """As a scenario whose flow has this `tcp` (or `quic`); the way back is fast and never lossy."""
         packets = max(4, round(self.queue * self.rate * 1e6 * self.rtt / 1e3 / 8 / PACKET))
         loss = f'loss = {{ kind = "random", probability = "{self.loss} %" }}\n' if self.loss else ""
         return (
@@ -58,7 +59,7 @@ class Point:
             f'[link.forward]\nqueue = {{ kind = "droptail", limit = "{packets} packets" }}\n{loss}'
             f'[link.reverse]\nrate = "1 Gbit/s"\n'
             f'[[flow]]\nname = "get"\nfrom = "server"\nto = "client"\napp = {{ kind = "bulk", size = "{self.size} MB" }}\n'
-            f"tcp = {{ {tcp} }}\n"
+            f'transport = "{self.transport}"\n{self.transport} = {{ {tcp} }}\n'
         )
 
 

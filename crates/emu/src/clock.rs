@@ -13,6 +13,11 @@ impl Clock {
         Clock(time::Instant::now())
     }
 
+    /// The system's instant at the start.
+    pub fn base(&self) -> time::Instant {
+        self.0
+    }
+
     /// Time since the start.
     #[inline]
     pub fn now(&self) -> Instant {

@@ -40,6 +40,7 @@ fn flow_facts(run: &Finished<'_>, number: usize) -> FlowFacts {
         (false, true) => "Established",
         (false, false) => "SynSent",
     };
+    let quic = shared.quic.map(|quic| quic.done.since(&measured.quic_before.unwrap_or_default()));
     let instance = &run.network.flows[number];
     let app = &run.scenario.flow[instance.group].app;
     let warmup = Instant::ZERO + run.scenario.run.warmup;
@@ -54,15 +55,21 @@ fn flow_facts(run: &Finished<'_>, number: usize) -> FlowFacts {
             felt: shared.felt.clone(),
         },
         server_sends: app.data_sender() == Side::Server,
-        stack: Some("linux"),
-        state: state.to_string(),
+        stack: shared.quic.is_none().then_some("linux"),
+        state: shared.quic.map_or(state, |quic| quic.state).to_string(),
         failure: shared.error.is_some().then_some(FlowFailure::Other),
-        sender: sender_facts(measured, &shared.last),
+        sender: match quic {
+            Some(done) => SenderFacts::from(&done.sender),
+            None => sender_facts(measured, &shared.last),
+        },
         delivered: progress.delivered.load(Ordering::Relaxed) - measured.delivered_before,
         arrived: counted.arrived,
         lost: counted.lost,
         made: counted.made,
-        limited: limited(&measured.info_before, &shared.last, until.since(instance.start.max(warmup))),
+        limited: match quic {
+            Some(done) => done.limited,
+            None => limited(&measured.info_before, &shared.last, until.since(instance.start.max(warmup))),
+        },
         cwnd: measured.cwnd,
         goodput_max_bps: None,
         reductions: ReductionTimes::default(),
@@ -130,6 +137,9 @@ fn warnings(run: &Finished<'_>, emulation: &Emulation) -> Vec<Warning> {
         .collect();
     warnings.extend(run.warnings.iter().map(|text| about("emulator", "emulator", text.clone())));
     for (progress, instance) in run.progress.iter().zip(&run.network.flows) {
+        for (code, text) in progress.shared().incidents.warnings(&instance.name) {
+            warnings.push(about(code, &instance.name, text));
+        }
         if let Some(why) = &progress.shared().error {
             warnings.push(about("flow_failed", &instance.name, format!("{}: {why}", instance.name)));
         }

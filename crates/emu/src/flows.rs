@@ -3,10 +3,12 @@
 //! kernels do the rest.
 
 use crate::clock::Clock;
+use crate::quic::QuicInfo;
 use crate::sockets::{News, Sockets};
 use crate::tcp_info::TcpInfo;
 use crate::world::FIRST_PORT;
 use crate::{Error, kernel, namespace, sys};
+use longhaul_quic::Incidents;
 use longhaul_scenario::{BufferSpec, Ending, FlowInstance, FlowSpec};
 use longhaul_traffic::{App, End, Felt, Streams};
 use longhaul_units::{Duration, Histogram, Instant};
@@ -59,6 +61,12 @@ pub struct Shared {
     pub felt: Option<Felt>,
     /// The senders' last words.
     pub last: TcpInfo,
+    /// What is known of a QUIC flow.
+    pub quic: Option<QuicInfo>,
+    /// Limits of quinn-proto that its QUIC connection has met.
+    pub incidents: Incidents,
+    /// Logs of its QUIC connection: name of the file, content.
+    pub logs: Vec<(String, Vec<u8>)>,
     /// What went wrong.
     pub error: Option<String>,
 }
@@ -72,6 +80,9 @@ impl Progress {
     /// The data's senders as their kernel sees them; `None` before one is connected.
     pub fn sample(&self) -> Option<TcpInfo> {
         let mut shared = self.shared();
+        if let Some(quic) = &shared.quic {
+            return shared.connected.then(|| quic.as_tcp());
+        }
         let mut now = shared.ended;
         let open = shared.senders.values().filter_map(|socket| TcpInfo::of(socket).ok());
         open.for_each(|info| now.merge(&info));
@@ -127,13 +138,13 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }
 
 impl Flow<'_> {
-    fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         FIRST_PORT + self.number as u16
     }
 
@@ -303,7 +314,7 @@ impl Flow<'_> {
     }
 
     /// Says how far the application is.
-    fn note(&self, app: &App, now: Instant) {
+    pub(crate) fn note(&self, app: &App, now: Instant) {
         let mut shared = self.progress.shared();
         shared.finished = app.finished();
         if self.spec.app.asks() && app.responses().count() != shared.responses.count() {
@@ -320,7 +331,7 @@ impl Flow<'_> {
 /// # Errors
 /// The first that it has not.
 pub fn check_congestion<'a>(flows: impl IntoIterator<Item = &'a FlowSpec>) -> Result<(), Error> {
-    for flow in flows {
+    for flow in flows.into_iter().filter(|flow| flow.quic().is_none()) {
         if kernel::congestion(&flow.tcp).is_none() {
             return Err(Error::Unsupported(format!(
                 "flow \"{}\": this kernel ({}) has no congestion control \"{}\"; it has {}: try \

@@ -24,7 +24,7 @@ pub struct Shape {
     pub protocol: u8,
     /// Source and destination port, where it is TCP or UDP, not a fragment, and long enough.
     pub ports: Option<(u16, u16)>,
-    /// TCP payload in bytes: 0 for everything else.
+    /// TCP or UDP payload in bytes: 0 for everything else.
     pub payload: u32,
     /// TCP flags: 0 for everything else.
     pub tcp_flags: u8,
@@ -89,6 +89,8 @@ impl Shape {
             let header_len = usize::from(inside[12] >> 4) * 4;
             shape.payload = inside.len().saturating_sub(header_len.max(20)) as u32;
             shape.tcp_flags = inside[13];
+        } else {
+            shape.payload = (inside.len() - least) as u32;
         }
         shape
     }

@@ -24,6 +24,7 @@ mod output;
 mod own;
 pub mod print;
 pub mod priority;
+pub mod quic;
 pub mod recorder;
 pub mod registry;
 mod rewrite;

@@ -7,12 +7,14 @@ use crate::facts;
 use crate::flows::{self, Flow, Progress, Run};
 use crate::lateness::{Bounds, Figures};
 use crate::output::Output;
+use crate::quic::QuicFlows;
 use crate::recorder::Recorder;
 use crate::shell::ports;
 use crate::start::Start;
 use crate::tcp_info::TcpInfo;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::{Counters, FIRST_PORT, World};
+use longhaul_quic::Done;
 use longhaul_results::{FlowRow, ResultFiles, Summary, Table};
 use longhaul_scenario::{FlowInstance, FlowSpec, Network, Scenario, resolved_toml, run_id};
 use longhaul_units::{Duration, Instant};
@@ -118,6 +120,7 @@ pub(crate) struct Measured {
     /// At the end of the warm-up.
     pub info_before: TcpInfo,
     pub delivered_before: u64,
+    pub quic_before: Option<Done>,
     /// Sum of the samples of cwnd while measured in bytes, and how many there were.
     pub cwnd: (f64, u64),
     /// Samples of the smoothed RTT while measured, their sum, and the largest.
@@ -195,12 +198,15 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         "wall_s": wall_s,
         "data_packets_per_wall_s": summary.work.data_packets_delivered as f64 / wall_s,
     });
+    let logs: Vec<_> =
+        progress.iter().flat_map(|progress| std::mem::take(&mut progress.shared().logs)).collect();
     let files = ResultFiles {
         scenario_toml: &resolved_toml(scenario),
         summary: &summary,
         tables: Some(&finished.driven.watcher.tables),
         write_table: &options.write_table,
         packets: None,
+        logs: &logs,
         timing_json: &format!("{timing:#}\n"),
     };
     files.write(output.directory())?;
@@ -257,12 +263,6 @@ fn refuse_what_cannot_run(scenario: &Scenario, network: &Network) -> Result<(), 
             flow.name
         )));
     }
-    if let Some(flow) = scenario.flow.iter().find(|flow| flow.quic().is_some()) {
-        return Err(Error::Unsupported(format!(
-            "flow \"{}\": the emulator plays TCP flows only; simulate this one, or leave out transport = \"quic\"",
-            flow.name
-        )));
-    }
     if !scenario.run.monitor.is_empty() {
         return Err(Error::Unsupported("the emulator has no flow monitors; leave out `run.monitor`".into()));
     }
@@ -306,14 +306,17 @@ fn play(
     options: &Options,
     stop: &AtomicBool,
 ) -> Result<(Driven<Recorder>, Vec<Measured>), Error> {
-    let listeners = flows.iter().map(Flow::listen).collect::<Result<Vec<_>, Error>>()?;
+    let over_tcp: Vec<&Flow<'_>> = flows.iter().filter(|flow| flow.spec.quic().is_none()).collect();
+    let listeners = over_tcp.iter().map(|flow| flow.listen()).collect::<Result<Vec<_>, Error>>()?;
+    let over_quic = QuicFlows::of(flows, &network.quic_connections(scenario), scenario.run.qlog);
+    let wires = over_quic.iter().map(QuicFlows::open).collect::<Result<Vec<_>, Error>>()?;
     let world = World::new(scenario, network, &testbed.addresses())?;
     let recorder = Recorder::new(scenario, network, taps);
     let mut ports = ports(testbed)?;
     let (over, driven_enough) = (AtomicBool::new(false), AtomicBool::new(false));
     let live = Live::default();
-    // Whoever moves packets, a thread for each flow, and this one.
-    let start = Start::of(2 + flows.len());
+    // Whoever moves packets, a thread for each TCP flow and each QUIC connection, and this one.
+    let start = Start::of(2 + over_tcp.len() + over_quic.len());
     std::thread::scope(|scope| {
         // Whatever happens here, the others end.
         let _end = AtEnd(&[&over, &driven_enough], &start);
@@ -322,7 +325,15 @@ fn play(
         });
         let (start, over) = (&start, &over);
         let mut workers = vec![];
-        for (flow, listener) in flows.iter().zip(&listeners) {
+        for (connection, wires) in over_quic.iter().zip(wires) {
+            let play = move || {
+                // Its sockets are where they belong; this thread makes none.
+                let Some(clock) = start.ready() else { return };
+                connection.play(wires, Run { clock, stop: over });
+            };
+            workers.push(thread::Builder::new().spawn_scoped(scope, play).map_err(no_thread)?);
+        }
+        for (flow, listener) in over_tcp.iter().zip(&listeners) {
             // A socket belongs to the namespace in which it was made; the thread makes those of the client.
             let play = move || {
                 let entered = namespace_of(flow);
@@ -384,6 +395,7 @@ impl<'a> Watch<'a> {
         let measured = |_: &Flow<'_>| Measured {
             info_before: TcpInfo::default(),
             delivered_before: 0,
+            quic_before: None,
             cwnd: (0.0, 0),
             rtt_samples: 0,
             rtt_sum: Duration::ZERO,
@@ -449,6 +461,7 @@ impl<'a> Watch<'a> {
     fn begin_measuring(&mut self) {
         self.measuring = true;
         for (flow, measured) in self.flows.iter().zip(&mut self.measured) {
+            measured.quic_before = flow.progress.shared().quic.map(|quic| quic.done);
             measured.info_before = flow.progress.sample().unwrap_or_default();
             flow.progress.begin_measuring.store(true, Ordering::Relaxed);
             measured.delivered_before = flow.progress.delivered.load(Ordering::Relaxed);

@@ -128,12 +128,16 @@ impl<O: Observer> Observer for Option<O> {
 
 /// Server ports of the scenario's flows begin here: the port tells the flow.
 pub const FIRST_PORT: u16 = 10_000;
+/// A QUIC packet of so many bytes has data in it.
+const LEAST_QUIC_DATA: u32 = 150;
 
 /// What is known of a flow beforehand.
 struct Known {
     weight: u8,
     /// Its data comes from the passive opener.
     server_sends: bool,
+    /// It is carried by this protocol.
+    protocol: u8,
 }
 
 /// Links, and packets in them.
@@ -315,14 +319,20 @@ impl World {
     fn flow_of(&self, shape: &Shape) -> (u32, bool) {
         let flow = |port: u16| {
             let number = port.checked_sub(FIRST_PORT)?;
-            self.known.get(usize::from(number)).map(|known| (u32::from(number), known))
+            let known =
+                self.known.get(usize::from(number)).filter(|known| known.protocol == shape.protocol)?;
+            Some((u32::from(number), known))
         };
-        let Some((src, dst)) = shape.ports.filter(|_| shape.protocol == frame::PROTOCOL_TCP) else {
-            return (Frame::NO_FLOW, false);
+        // ACKs of QUIC cannot be told from data but by their length.
+        let least = match shape.protocol {
+            frame::PROTOCOL_TCP => 1,
+            frame::PROTOCOL_UDP => LEAST_QUIC_DATA,
+            _ => return (Frame::NO_FLOW, false),
         };
+        let Some((src, dst)) = shape.ports else { return (Frame::NO_FLOW, false) };
         match (flow(dst), flow(src)) {
-            (Some((number, known)), _) => (number, !known.server_sends && shape.payload > 0),
-            (_, Some((number, known))) => (number, known.server_sends && shape.payload > 0),
+            (Some((number, known)), _) => (number, !known.server_sends && shape.payload >= least),
+            (_, Some((number, known))) => (number, known.server_sends && shape.payload >= least),
             _ => (Frame::NO_FLOW, false),
         }
     }
@@ -624,7 +634,8 @@ fn way(scenario: &Scenario, network: &Network, from: usize, to: usize) -> Vec<St
 impl Known {
     fn new(spec: &FlowSpec) -> Known {
         let server_sends = spec.app.data_sender() == Side::Server;
-        Known { weight: spec.weight, server_sends }
+        let protocol = if spec.quic().is_some() { frame::PROTOCOL_UDP } else { frame::PROTOCOL_TCP };
+        Known { weight: spec.weight, server_sends, protocol }
     }
 }
 

@@ -9,8 +9,9 @@
 //! retransmitted packets, so each ACK measures the round trip and the rate; an ACK is taken up after the losses that it
 //! reveals; nothing is undone, since a packet that was declared lost is forgotten.
 
+use crate::careful_resume::{Phase, READING};
 use crate::clock::Clock;
-use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind, Delivery, Lost, Sent};
+use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind, Delivery, Inspection, Lost, Sent};
 use longhaul_units::{Duration, Instant, Rate, Size};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory};
@@ -76,6 +77,8 @@ pub(crate) struct Core {
     clock: Clock,
     decider: Decider,
     samples_delivery: bool,
+    /// The policy resumes carefully, and tells its phase.
+    resumes: bool,
     holds_tokens: bool,
     /// The gate is open: a datagram may leave.
     open: bool,
@@ -123,10 +126,11 @@ impl Core {
             Decider::Ours(policy) => (policy.needs_delivery_rate(), policy.holds_tokens()),
             Decider::Quinn(_) => (false, false),
         };
-        Core {
+        let mut core = Core {
             clock,
             decider,
             samples_delivery,
+            resumes: true,
             holds_tokens,
             open: true,
             asked: false,
@@ -160,7 +164,27 @@ impl Core {
                 persistent_congestion: 0,
                 in_flight: 0,
             },
+        };
+        core.resumes = core.phase().is_some();
+        core
+    }
+
+    /// What goes on inside a policy of ours.
+    pub fn inspect(&self, inspection: &mut Inspection) {
+        if let Decider::Ours(policy) = &self.decider {
+            policy.inspect(inspection);
         }
+    }
+
+    /// The phase of careful resume, where there is one.
+    pub fn phase(&self) -> Option<Phase> {
+        if !self.resumes {
+            return None;
+        }
+        let mut inspection = Inspection::default();
+        self.inspect(&mut inspection);
+        let reading = inspection.readings().iter().find(|reading| reading.name == READING)?;
+        Phase::ALL.get(reading.value as usize).copied()
     }
 
     pub fn window(&self) -> u64 {

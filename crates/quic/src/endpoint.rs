@@ -4,14 +4,19 @@
 //! timer. After each input, [`Endpoint::poll_transmit`] is called until it gives nothing more, then
 //! [`Endpoint::poll_event`], then [`Endpoint::poll_timeout`].
 
+use crate::careful_resume::Phase;
 use crate::clock::Clock;
 use crate::congestion::{Factory, Hold, Measured, Shared};
 use crate::frames::{self, Content};
 use crate::null::Ticket;
+use crate::observe::{Eyes, Kind, Observer};
+use crate::qlog::Log;
 use crate::settings::{Session, Settings, SettingsError};
+use crate::warnings::Incidents;
 use bytes::{Bytes, BytesMut};
+use longhaul_cc::Inspection;
 use longhaul_tcp::{Limit, LimitClock, LimitedTime, Stats};
-use longhaul_units::Instant;
+use longhaul_units::{Instant, counters};
 use quinn_proto::{
     ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, ReadError, StreamEvent, StreamId, TransportConfig,
     VarInt, WriteError,
@@ -49,6 +54,20 @@ pub struct Datagram {
 /// A connection of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnectionKey(usize);
+
+counters! {
+    /// What was sent on a stream.
+    pub struct StreamCounts {
+        /// Packets with its data.
+        sum pub packets: u64,
+        /// Bytes of it.
+        sum pub bytes: u64,
+        /// Packets with data that had been sent before.
+        sum pub repeated_packets: u64,
+        /// Those data.
+        sum pub repeated_bytes: u64,
+    }
+}
 
 /// What an endpoint reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,6 +116,8 @@ pub enum Event {
     PersistentCongestion,
     /// The round trip of a reduction is over.
     RecoveryEnd,
+    /// Careful resume has come to this phase.
+    Resume(Phase),
     /// The connection is over; the text has the reason.
     Lost {
         /// Why, in quinn-proto's words.
@@ -157,10 +178,19 @@ struct Connection {
     /// When rate or tokens let the next datagram go.
     release: Option<Instant>,
     seen: Measured,
+    /// Sees packets that are sealed.
+    eyes: Option<Eyes>,
+    log: Option<Box<Log>>,
+    phase: Option<Phase>,
+    /// The largest packet number that has come, and how many came so far behind it that they count as duplicates.
+    newest: u64,
+    late_packets: u64,
     /// Packets cannot be read: how far a stream was sent is not known, and quinn-proto takes all that its send window allows.
     opaque: bool,
     /// ACK frames sent, where packets cannot be read.
     acks: u64,
+    /// What was sent on each stream, where that is counted.
+    streams: Option<BTreeMap<u64, StreamCounts>>,
     connected: bool,
     over: bool,
     dirty: bool,
@@ -182,9 +212,14 @@ pub struct Endpoint {
     events: VecDeque<(ConnectionKey, Event)>,
     zeros: Bytes,
     by_owner: bool,
+    counts_streams: bool,
+    /// Logs of connections that are no more.
+    logs: Vec<Vec<u8>>,
     buffer: Vec<u8>,
 }
 
+/// quinn-proto remembers so many packet numbers below the newest; what is below them counts as a duplicate.
+const DUPLICATES: u64 = 128;
 /// Content of data without content: written again and again without being copied.
 const ZEROS: usize = 1 << 20;
 /// Bytes without content that are at least written ahead of what is sent: more than leave at one time.
@@ -222,6 +257,9 @@ impl Endpoint {
         server: bool,
     ) -> Result<Self, SettingsError> {
         settings.check()?;
+        // Each endpoint sees its own connections only.
+        let observed = settings.qlog || settings.observer.is_some();
+        let settings = Settings { observer: observed.then(Observer::default), ..settings };
         let clock = Clock::new(base);
         let policy_seed = seed.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let factory = settings.factory(clock, policy_seed);
@@ -242,8 +280,15 @@ impl Endpoint {
             events: VecDeque::new(),
             zeros: Bytes::from(vec![0; ZEROS]),
             by_owner: false,
+            counts_streams: false,
+            logs: vec![],
             buffer: vec![],
         })
+    }
+
+    /// Counts what is sent on each stream of the connections to come ([`Endpoint::sent_on`]).
+    pub fn count_streams(&mut self) {
+        self.counts_streams = true;
     }
 
     /// The owner reads streams itself, with [`Endpoint::read`]; else data are read and thrown away as they come.
@@ -279,12 +324,17 @@ impl Endpoint {
     ) -> ConnectionKey {
         let shared =
             self.factory.take().expect("a connection has just been made, and with it its controller");
+        let eyes = self.settings.observer.as_ref().and_then(Observer::take);
         let mut limits = LimitClock::new();
         limits.set(now, Limit::Handshake);
+        let client = inner.side().is_client();
         let seen = shared.lock().measured;
         if self.connections.len() <= handle.0 {
             self.connections.resize_with(handle.0 + 1, || None);
         }
+        // The number of a connection that is no more is given again.
+        let before = self.connections[handle.0].take();
+        self.logs.extend(before.and_then(|mut before| before.log.as_mut().map(|log| log.take())));
         self.connections[handle.0] = Some(Box::new(Connection {
             inner,
             shared,
@@ -296,8 +346,14 @@ impl Endpoint {
             limits,
             release: None,
             seen,
-            opaque: matches!(self.settings.session, Session::Real { .. }),
+            opaque: eyes.is_none() && matches!(self.settings.session, Session::Real { .. }),
+            eyes,
+            phase: None,
+            newest: 0,
+            late_packets: 0,
+            log: self.settings.qlog.then(|| Box::new(Log::new(now, client))),
             acks: 0,
+            streams: self.counts_streams.then(BTreeMap::new),
             connected: false,
             over: false,
             dirty: true,
@@ -328,11 +384,15 @@ impl Endpoint {
             Ecn::Ce => Some(EcnCodepoint::Ce),
         };
         self.buffer.clear();
+        let head: [u8; 32] = std::array::from_fn(|index| bytes.get(index).copied().unwrap_or(0));
         match self.inner.handle(at, from, None, ecn, bytes, &mut self.buffer) {
             None => {}
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                let cid_length = usize::from(self.settings.cid_length);
                 if let Some(connection) = self.connection_mut(ConnectionKey(handle.0)) {
                     connection.inner.handle_event(event);
+                    connection.look_at_number(&head, cid_length);
+                    connection.look_at_received(now);
                     connection.stats.segments_received += 1;
                     connection.stats.ce_received += u64::from(ecn == Some(EcnCodepoint::Ce));
                     self.after_input(now, handle.0);
@@ -423,6 +483,7 @@ impl Endpoint {
         let Some(connection) = self.connections[index].as_deref_mut() else { return };
         connection.dirty = true;
         connection.report_congestion(now, &mut |event| self.events.push_back((key, event)));
+        connection.log_recovery(now);
         while let Some(event) = connection.inner.poll() {
             connection.take(now, event, self.by_owner, &self.zeros, &mut |event| {
                 self.events.push_back((key, event));
@@ -567,6 +628,20 @@ impl Endpoint {
         self.connection(key).map_or(0, |connection| connection.received)
     }
 
+    /// The logs of all connections in the format qlog, each from its beginning; empty unless logs are kept.
+    pub fn take_logs(&mut self) -> Vec<Vec<u8>> {
+        let mut logs = std::mem::take(&mut self.logs);
+        let connections = self.connections.iter_mut().flatten();
+        logs.extend(connections.filter_map(|connection| connection.log.as_mut().map(|log| log.take())));
+        logs
+    }
+
+    /// What was sent on a stream; zeros unless streams are counted.
+    pub fn sent_on(&self, key: ConnectionKey, stream: StreamId) -> StreamCounts {
+        let streams = self.connection(key).and_then(|connection| connection.streams.as_ref());
+        streams.and_then(|streams| streams.get(&number(stream))).copied().unwrap_or_default()
+    }
+
     /// Counters of a connection, as far as they have a meaning in QUIC: `fast_retransmits` are loss events, `timeouts` those of
     /// persistent congestion.
     pub fn stats(&self, key: ConnectionKey) -> Stats {
@@ -590,6 +665,14 @@ impl Endpoint {
         Some(self.connection(key)?.inner.stats())
     }
 
+    /// Limits of quinn-proto that a connection has met.
+    pub fn incidents(&self, key: ConnectionKey) -> Incidents {
+        self.connection(key).map_or_else(Incidents::default, |connection| Incidents {
+            late_packets: connection.late_packets,
+            connection_blocked: connection.inner.stats().frame_tx.data_blocked,
+        })
+    }
+
     /// What the sender has measured.
     pub fn measured(&self, key: ConnectionKey) -> Option<Measured> {
         Some(self.connection(key)?.shared.lock().measured)
@@ -598,6 +681,13 @@ impl Endpoint {
     /// Congestion window in bytes.
     pub fn window(&self, key: ConnectionKey) -> u64 {
         self.connection(key).map_or(0, |connection| connection.shared.lock().window())
+    }
+
+    /// What goes on inside a policy of ours.
+    pub fn inspect(&self, key: ConnectionKey, inspection: &mut Inspection) {
+        if let Some(connection) = self.connection(key) {
+            connection.shared.lock().inspect(inspection);
+        }
     }
 
     /// Slow start threshold in bytes; `None` while there is none.
@@ -635,7 +725,7 @@ impl Connection {
             self.nothing_to_send(now, hold);
             return None;
         };
-        let content = self.content(&bytes, settings);
+        let content = self.content(now, &bytes, settings);
         self.count(&content);
         if content.in_flight {
             self.shared.lock().sent(now, bytes.len() as u64, content.repeated_bytes > 0);
@@ -645,23 +735,85 @@ impl Connection {
     }
 
     /// What is in a datagram that was just made.
-    fn content(&mut self, bytes: &[u8], settings: &Settings) -> Content {
-        if let Session::Real { .. } = settings.session {
+    fn content(&mut self, now: Instant, bytes: &[u8], settings: &Settings) -> Content {
+        if self.opaque {
             // Nothing can be read. It counts as in flight unless it has nothing but ACKs, which fit into a small packet.
             let acks = self.inner.stats().frame_tx.acks;
             let bare = acks > std::mem::replace(&mut self.acks, acks) && bytes.len() < 100;
             return Content { in_flight: !bare, ..Content::default() };
         }
         let mut repeated = 0;
-        let outgoing = &mut self.outgoing;
-        // The peer chose the length of the IDs; both ends have the same settings.
-        let mut content = frames::read(bytes, usize::from(settings.cid_length), |stream, offset, length| {
+        let (outgoing, streams) = (&mut self.outgoing, &mut self.streams);
+        let mut sent_on = |stream: u64, offset: u64, length: u64| {
             let sent = &mut outgoing.entry(stream).or_default().sent;
-            repeated += sent.saturating_sub(offset).min(length);
+            let again = sent.saturating_sub(offset).min(length);
+            repeated += again;
             *sent = (*sent).max(offset + length);
-        });
+            if let Some(streams) = streams {
+                streams.entry(stream).or_default().merge(&StreamCounts {
+                    packets: 1,
+                    bytes: length,
+                    repeated_packets: u64::from(again > 0),
+                    repeated_bytes: again,
+                });
+            }
+        };
+        let mut content = match &self.eyes {
+            Some(eyes) => {
+                let (mut content, log) = (Content::default(), &mut self.log);
+                eyes.sent().take(|packet, frames| {
+                    frames::read_seen(&packet, frames, &mut content, &mut sent_on);
+                    if let Some(log) = log {
+                        log.sent(now, &packet, frames);
+                    }
+                });
+                content
+            }
+            // The peer chose the length of the IDs; both ends have the same settings.
+            None => frames::read(bytes, usize::from(settings.cid_length), sent_on),
+        };
         content.repeated_bytes = repeated as u32;
         content
+    }
+
+    /// A datagram begins with this: did it come so late that it counts as a duplicate?
+    fn look_at_number(&mut self, head: &[u8], cid_length: usize) {
+        // Numbers of encrypted packets are seen when they are opened.
+        if self.opaque || self.eyes.is_some() {
+            return;
+        }
+        if let Some(number) = frames::number_of(head, cid_length, self.newest) {
+            self.came(number);
+        }
+    }
+
+    fn came(&mut self, number: u64) {
+        self.late_packets += u64::from(number + DUPLICATES < self.newest);
+        self.newest = self.newest.max(number);
+    }
+
+    /// Packets that were opened are for the log, and for their numbers.
+    fn look_at_received(&mut self, now: Instant) {
+        let Some(eyes) = &self.eyes else { return };
+        let (log, mut numbers) = (&mut self.log, vec![]);
+        eyes.received().take(|packet, frames| {
+            if packet.kind == Kind::OneRtt {
+                numbers.push(packet.number);
+            }
+            if let Some(log) = log {
+                log.received(now, &packet, frames);
+            }
+        });
+        numbers.into_iter().for_each(|number| self.came(number));
+    }
+
+    /// Takes down losses and measurements.
+    fn log_recovery(&mut self, now: Instant) {
+        let Some(log) = &mut self.log else { return };
+        let path = self.inner.stats().path;
+        log.lost(now, path.lost_packets, usize::from(path.current_mtu));
+        let core = self.shared.lock();
+        log.measured(now, &core.measured, core.window(), core.ssthresh());
     }
 
     fn count(&mut self, content: &Content) {
@@ -713,9 +865,17 @@ impl Connection {
         let mut core = self.shared.lock();
         let in_flight = core.measured.in_flight;
         let ended = core.report_acks(now);
+        let phase = core.phase();
         let (measured, seen) = (core.measured, self.seen);
         self.seen = measured;
         drop(core);
+        if let Some(phase) = phase.filter(|_| phase != self.phase) {
+            self.phase = Some(phase);
+            if let Some(log) = &mut self.log {
+                log.resumed(now, phase.name().trim_start_matches("resume_"));
+            }
+            tell(Event::Resume(phase));
+        }
         if ended {
             tell(Event::RecoveryEnd);
         }
@@ -747,6 +907,9 @@ impl Connection {
             quinn_proto::Event::ConnectionLost { reason } => {
                 use quinn_proto::ConnectionError::{ApplicationClosed, LocallyClosed};
                 self.limits.set(now, Limit::Closed);
+                if let Some(log) = &mut self.log {
+                    log.closed(now, &reason.to_string());
+                }
                 let closed = matches!(reason, LocallyClosed | ApplicationClosed(_));
                 tell(Event::Lost { reason: reason.to_string(), closed });
             }

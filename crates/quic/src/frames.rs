@@ -1,5 +1,7 @@
 //! What a packet of the null session carries: it is not encrypted, so its frames can be read (RFC 9000 section 19).
 
+use crate::observe::{Kind, Packet};
+
 /// What counts of a datagram, for results and for congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Content {
@@ -15,6 +17,44 @@ pub struct Content {
     pub one_rtt: bool,
     /// Its packet number as far as it is written, of the last packet in the datagram; 1-RTT packets only.
     pub packet_number: u32,
+}
+
+/// Takes up a packet that was seen before it was sealed, as [`read`] does those of a datagram.
+pub(crate) fn read_seen(
+    packet: &Packet,
+    frames: &[u8],
+    content: &mut Content,
+    stream: &mut impl FnMut(u64, u64, u64),
+) {
+    if packet.kind == Kind::OneRtt {
+        content.one_rtt = true;
+        content.packet_number = packet.number as u32;
+        read_frames(frames, content, stream);
+        return;
+    }
+    let mut handshake = Content::default();
+    read_frames(frames, &mut handshake, &mut |_, _, _| {});
+    content.in_flight |= handshake.in_flight;
+}
+
+/// The packet number of a 1-RTT packet that is not encrypted, by the largest so far (RFC 9000 appendix A.3).
+pub(crate) fn number_of(datagram: &[u8], cid_length: usize, largest: u64) -> Option<u64> {
+    let first = *datagram.first()?;
+    if first & 0x80 != 0 {
+        return None;
+    }
+    let length = usize::from(first & 3) + 1;
+    let written = datagram.get(1 + cid_length..1 + cid_length + length)?;
+    let written = written.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+    let (window, expected) = (1u64 << (8 * length), largest + 1);
+    let candidate = expected & !(window - 1) | written;
+    Some(if candidate + window / 2 <= expected {
+        candidate + window
+    } else if candidate > expected + window / 2 && candidate >= window {
+        candidate - window
+    } else {
+        candidate
+    })
 }
 
 /// Reads a datagram of one's own. `stream` is called with number, offset and length for each STREAM frame.
@@ -71,10 +111,79 @@ fn long_packet(packet: &[u8]) -> Option<(bool, &[u8])> {
 fn read_frames(payload: &[u8], content: &mut Content, stream: &mut impl FnMut(u64, u64, u64)) {
     let mut reader = Reader { bytes: payload };
     while !reader.bytes.is_empty() {
-        if reader.frame(content, stream).is_none() {
+        let Some(frame) = reader.frame() else {
             // An unknown frame: whatever it is, it asks for an acknowledgment.
             content.in_flight = true;
             return;
+        };
+        // PADDING too counts as in flight (RFC 9002 section 2).
+        content.in_flight |= !matches!(frame, Frame::Ack(_) | Frame::ConnectionClose { .. });
+        if let Frame::Stream { stream: number, offset, length, .. } = frame {
+            content.stream_bytes += length as u32;
+            content.stream = Some((number, offset + length));
+            stream(number, offset, length);
+        }
+    }
+}
+
+/// All frames of a packet up to the first that is not known.
+pub(crate) fn each(payload: &[u8], mut take: impl FnMut(Frame<'_>)) {
+    let mut reader = Reader { bytes: payload };
+    while !reader.bytes.is_empty() {
+        let Some(frame) = reader.frame() else { return };
+        take(frame);
+    }
+}
+
+/// A frame (RFC 9000 section 19; RFC 9221; draft-ietf-quic-ack-frequency).
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Frame<'a> {
+    Padding(usize),
+    Ping,
+    Ack(Acked<'a>),
+    ResetStream { stream: u64, code: u64, size: u64 },
+    StopSending { stream: u64, code: u64 },
+    Crypto { offset: u64, length: u64 },
+    NewToken,
+    Stream { stream: u64, offset: u64, length: u64, fin: bool },
+    MaxData(u64),
+    MaxStreamData { stream: u64, limit: u64 },
+    MaxStreams { bidirectional: bool, limit: u64 },
+    DataBlocked(u64),
+    StreamDataBlocked { stream: u64, limit: u64 },
+    StreamsBlocked { bidirectional: bool, limit: u64 },
+    NewConnectionId(u64),
+    RetireConnectionId(u64),
+    PathChallenge,
+    PathResponse,
+    ConnectionClose { application: bool, code: u64 },
+    HandshakeDone,
+    Datagram(u64),
+    AckFrequency,
+    ImmediateAck,
+}
+
+/// What an ACK frame acknowledges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acked<'a> {
+    /// Delay as it is written: in units of 2^3 us, unless the peer has said otherwise.
+    pub delay: u64,
+    largest: u64,
+    first: u64,
+    rest: &'a [u8],
+}
+
+impl Acked<'_> {
+    /// Ranges of packet numbers, first and last, from the largest down (RFC 9000 section 19.3.1).
+    pub fn ranges(&self, mut take: impl FnMut(u64, u64)) {
+        let mut last = self.largest;
+        let mut first = last.saturating_sub(self.first);
+        take(first, last);
+        let mut reader = Reader { bytes: self.rest };
+        while let (Some(gap), Some(length)) = (reader.varint(), reader.varint()) {
+            last = first.saturating_sub(gap + 2);
+            first = last.saturating_sub(length);
+            take(first, last);
         }
     }
 }
@@ -83,7 +192,7 @@ struct Reader<'a> {
     bytes: &'a [u8],
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.bytes.split_first()?;
         self.bytes = rest;
@@ -109,61 +218,78 @@ impl Reader<'_> {
         (0..count).try_for_each(|_| self.varint().map(drop))
     }
 
-    /// Reads one frame (RFC 9000 section 19; RFC 9221; draft-ietf-quic-ack-frequency, where IMMEDIATE_ACK is 0xac at first and
-    /// 0x1f later).
-    fn frame(&mut self, content: &mut Content, stream: &mut impl FnMut(u64, u64, u64)) -> Option<()> {
+    /// Reads one frame. IMMEDIATE_ACK is 0xac in the first drafts and 0x1f in later ones.
+    fn frame(&mut self) -> Option<Frame<'a>> {
         let kind = self.varint()?;
-        let elicits = !matches!(kind, 0x02 | 0x03 | 0x1c | 0x1d);
-        content.in_flight |= elicits; // PADDING too counts as in flight (RFC 9002 section 2).
-        match kind {
+        Some(match kind {
             0x00 => {
                 let padding = self.bytes.iter().take_while(|byte| **byte == 0).count();
-                self.skip(padding)
+                self.skip(padding)?;
+                Frame::Padding(padding + 1)
             }
-            0x01 | 0x1e | 0x1f | 0xac => Some(()),
-            0x02 | 0x03 => {
-                self.varints(2)?;
-                let ranges = self.varint()?;
-                self.varints(1 + 2 * ranges + if kind == 0x03 { 3 } else { 0 })
-            }
-            0x04 => self.varints(3),
-            0x05 | 0x11 | 0x15 => self.varints(2),
-            0x06 => {
-                self.varint()?;
-                self.prefixed()
-            }
-            0x07 => self.prefixed(),
+            0x01 => Frame::Ping,
+            0x02 | 0x03 => self.ack(kind == 0x03)?,
+            0x04 => Frame::ResetStream { stream: self.varint()?, code: self.varint()?, size: self.varint()? },
+            0x05 => Frame::StopSending { stream: self.varint()?, code: self.varint()? },
+            0x06 => Frame::Crypto { offset: self.varint()?, length: self.prefixed()? },
+            0x07 => self.prefixed().map(|_| Frame::NewToken)?,
             0x08..=0x0f => {
-                let number = self.varint()?;
+                let stream = self.varint()?;
                 let offset = if kind & 4 != 0 { self.varint()? } else { 0 };
                 let length = if kind & 2 != 0 { self.varint()? } else { self.bytes.len() as u64 };
                 self.skip(usize::try_from(length).ok()?)?;
-                content.stream_bytes += length as u32;
-                content.stream = Some((number, offset + length));
-                stream(number, offset, length);
-                Some(())
+                Frame::Stream { stream, offset, length, fin: kind & 1 != 0 }
             }
-            0x10 | 0x12 | 0x13 | 0x14 | 0x16 | 0x17 | 0x19 => self.varints(1),
+            0x10 => Frame::MaxData(self.varint()?),
+            0x11 => Frame::MaxStreamData { stream: self.varint()?, limit: self.varint()? },
+            0x12 | 0x13 => Frame::MaxStreams { bidirectional: kind == 0x12, limit: self.varint()? },
+            0x14 => Frame::DataBlocked(self.varint()?),
+            0x15 => Frame::StreamDataBlocked { stream: self.varint()?, limit: self.varint()? },
+            0x16 | 0x17 => Frame::StreamsBlocked { bidirectional: kind == 0x16, limit: self.varint()? },
             0x18 => {
-                self.varints(2)?;
+                let sequence = self.varint()?;
+                self.varint()?;
                 let length = self.byte()?;
-                self.skip(usize::from(length) + 16)
+                self.skip(usize::from(length) + 16)?;
+                Frame::NewConnectionId(sequence)
             }
-            0x1a | 0x1b => self.skip(8),
+            0x19 => Frame::RetireConnectionId(self.varint()?),
+            0x1a => self.skip(8).map(|()| Frame::PathChallenge)?,
+            0x1b => self.skip(8).map(|()| Frame::PathResponse)?,
             0x1c | 0x1d => {
-                self.varints(if kind == 0x1c { 2 } else { 1 })?;
-                self.prefixed()
+                let code = self.varint()?;
+                self.varints(if kind == 0x1c { 1 } else { 0 })?;
+                self.prefixed()?;
+                Frame::ConnectionClose { application: kind == 0x1d, code }
             }
-            0x30 => self.skip(self.bytes.len()),
-            0x31 => self.prefixed(),
-            0xaf => self.varints(4),
-            _ => None,
-        }
+            0x1e => Frame::HandshakeDone,
+            0x1f | 0xac => Frame::ImmediateAck,
+            0x30 => {
+                let length = self.bytes.len();
+                self.skip(length)?;
+                Frame::Datagram(length as u64)
+            }
+            0x31 => Frame::Datagram(self.prefixed()?),
+            0xaf => self.varints(4).map(|()| Frame::AckFrequency)?,
+            _ => return None,
+        })
     }
 
-    fn prefixed(&mut self) -> Option<()> {
+    fn ack(&mut self, ecn: bool) -> Option<Frame<'a>> {
+        let (largest, delay, ranges, first) =
+            (self.varint()?, self.varint()?, self.varint()?, self.varint()?);
+        let before = self.bytes;
+        self.varints(2 * ranges)?;
+        let rest = &before[..before.len() - self.bytes.len()];
+        self.varints(if ecn { 3 } else { 0 })?;
+        Some(Frame::Ack(Acked { delay, largest, first, rest }))
+    }
+
+    /// What has its length before it.
+    fn prefixed(&mut self) -> Option<u64> {
         let length = self.varint()?;
-        self.skip(usize::try_from(length).ok()?)
+        self.skip(usize::try_from(length).ok()?)?;
+        Some(length)
     }
 }
 
@@ -198,6 +324,27 @@ mod tests {
         );
         let padded: Vec<u8> = ack.into_iter().chain([0, 0, 0]).collect();
         assert!(content(&padded).0.in_flight);
+    }
+
+    /// The example of RFC 9000 appendix A.3, and numbers on both sides of it.
+    #[test]
+    fn packet_numbers_are_completed() {
+        let packet = |bytes: [u8; 2]| [0x41, bytes[0], bytes[1]];
+        assert_eq!(number_of(&packet([0x9b, 0x32]), 0, 0xa82f_30ea), Some(0xa82f_9b32));
+        assert_eq!(number_of(&packet([0xff, 0xff]), 0, 0x2_0000), Some(0x1_ffff));
+        assert_eq!(number_of(&[0x40, 1], 0, 255), Some(257));
+        assert_eq!(number_of(&[0xc0, 1], 0, 255), None);
+    }
+
+    /// RFC 9000 section 19.3.1: largest 300 with 3 before it, then a gap of 0 (one packet) and a range of 8.
+    #[test]
+    fn ranges_of_an_ack_are_read() {
+        let mut ranges = vec![];
+        each(&[0x02, 0x41, 0x2c, 5, 1, 3, 0, 7], |frame| match frame {
+            Frame::Ack(acked) => acked.ranges(|first, last| ranges.push((first, last))),
+            _ => panic!("{frame:?}"),
+        });
+        assert_eq!(ranges, [(297, 300), (288, 295)]);
     }
 
     #[test]

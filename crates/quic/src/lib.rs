@@ -24,19 +24,30 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bundle;
+mod careful_resume;
 mod clock;
 mod congestion;
 mod endpoint;
 mod frames;
 mod null;
+mod observe;
+mod qlog;
 mod settings;
 #[cfg(feature = "tls")]
 pub mod tls;
+#[cfg(feature = "tls")]
+pub mod tls_lab;
+mod warnings;
 
+pub use bundle::{Bundle, Done, FlowStreams, Known, Member, SERVER_NAME, Sample, Told, rehearse, seed_of};
+pub use careful_resume::{CarefulResume, Phase, Rebuild, Remembered};
 pub use clock::Clock;
 pub use congestion::Measured;
-pub use endpoint::{ConnectionKey, Datagram, Ecn, Endpoint, Event, number};
+pub use endpoint::{ConnectionKey, Datagram, Ecn, Endpoint, Event, StreamCounts, number};
 pub use frames::Content;
 pub use null::{Credentials, Ticket, reset_key};
+pub use observe::Observer;
 pub use quinn_proto::{Dir, Side, StreamId};
 pub use settings::{AckFrequency, CongestionChoice, MakePolicy, Session, Settings, SettingsError};
+pub use warnings::{Incidents, explained};

@@ -3,6 +3,7 @@
 use crate::clock::{Clock, to_std};
 use crate::congestion::{Factory, Maker};
 use crate::null::{Credentials, NullClient, NullServer, NullSigner, Ticket};
+use crate::observe::Observer;
 use longhaul_cc::CongestionControl;
 use longhaul_units::Duration;
 use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
@@ -101,6 +102,10 @@ pub struct Settings {
     pub credentials: Credentials,
     /// Whether a server of the null session takes 0-RTT data of clients that it knows.
     pub early_data: bool,
+    /// Sees packets before they are sealed and after they were opened: for the counters of sessions with TLS, and for logs.
+    pub observer: Option<Observer>,
+    /// Each connection keeps a log (qlog) for [`crate::Endpoint::take_logs`].
+    pub qlog: bool,
 }
 
 impl Default for Settings {
@@ -126,6 +131,8 @@ impl Default for Settings {
             session: Session::Null,
             credentials: Credentials::default(),
             early_data: false,
+            observer: None,
+            qlog: false,
         }
     }
 }
@@ -231,7 +238,8 @@ impl Settings {
         // Checked before: it is at most some 580 years, far below 2^62 ms.
         let idle = self.idle_timeout.and_then(|timeout| IdleTimeout::try_from(to_std(timeout)).ok());
         // What is without end must not be written at once.
-        let unlimited = if matches!(self.session, Session::Null) { u64::MAX } else { REAL_SEND_WINDOW };
+        let known = self.observer.is_some() || matches!(self.session, Session::Null);
+        let unlimited = if known { u64::MAX } else { REAL_SEND_WINDOW };
         let mut config = TransportConfig::default();
         config
             .max_concurrent_bidi_streams(VarInt::from_u32(self.max_streams))
@@ -272,9 +280,13 @@ impl Settings {
         number: u64,
         ticket: Option<Ticket>,
     ) -> ClientConfig {
-        let mut config = ClientConfig::new(match &self.session {
+        let crypto: Arc<dyn crypto::ClientConfig> = match &self.session {
             Session::Real { client: Some(client), .. } => Arc::clone(client),
             _ => Arc::new(NullClient { ticket }),
+        };
+        let mut config = ClientConfig::new(match &self.observer {
+            Some(observer) => observer.client(crypto),
+            None => crypto,
         });
         // As long as quinn's: the first destination is 20 bytes of noise.
         let mut numbers = Numbered::new(seed, 20);
@@ -295,6 +307,10 @@ impl Settings {
         let crypto: Arc<dyn crypto::ServerConfig> = match &self.session {
             Session::Real { server: Some(server), .. } => Arc::clone(server),
             _ => Arc::new(null()),
+        };
+        let crypto = match &self.observer {
+            Some(observer) => observer.server(crypto),
+            None => crypto,
         };
         let mut config = ServerConfig::new(crypto, Arc::new(NullSigner { key: half(seed) }));
         config.transport_config(transport).time_source(Arc::new(Epoch)).migration(false);

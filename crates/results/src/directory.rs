@@ -31,6 +31,8 @@ pub struct ResultFiles<'a> {
     pub write_table: WriteTable<'a>,
     /// Captured packets as a finished pcapng file, if there are any.
     pub packets: Option<&'a [u8]>,
+    /// Logs of QUIC connections: name of the file, content.
+    pub logs: &'a [(String, Vec<u8>)],
     /// What is not deterministic (times, memory), as JSON.
     pub timing_json: &'a str,
 }
@@ -57,6 +59,13 @@ impl ResultFiles<'_> {
         }
         if let Some(packets) = self.packets {
             put(&directory.join("packets.pcapng"), |file| file.write_all(packets))?;
+        }
+        if !self.logs.is_empty() {
+            let logs = directory.join("qlog");
+            fs::create_dir_all(&logs).map_err(|why| error(&logs, why))?;
+            for (name, content) in self.logs {
+                put(&logs.join(name), |file| file.write_all(content))?;
+            }
         }
         let partial = directory.join(".summary.json.partial");
         put(&partial, |file| {

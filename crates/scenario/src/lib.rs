@@ -30,7 +30,9 @@ pub use middlebox::{
     PrematureAckSpec, SnoopSpec, SpacingSpec, SplitSpec, ThrottleSpec, TowardsSpec, WatermarkSpec,
 };
 pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, Way};
-pub use quic::{HandshakeSpec, QuicCongestion, QuicSpec, QuinnCongestion, TimeLimit, Transport};
+pub use quic::{
+    CarefulResumeSpec, HandshakeSpec, QuicCongestion, QuicSpec, QuinnCongestion, TimeLimit, Transport,
+};
 pub use spec::{
     AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario,
 };

@@ -196,6 +196,28 @@ impl Network {
         });
     }
 
+    /// The flows of each QUIC connection, in the order of the document: flows between the same hosts whose settings give
+    /// connections the same name share one.
+    pub fn quic_connections(&self, scenario: &Scenario) -> Vec<Vec<usize>> {
+        let mut connections: Vec<Vec<usize>> = vec![];
+        let mut shared = BTreeMap::new();
+        for (number, flow) in self.flows.iter().enumerate() {
+            let Some(quic) = scenario.flow[flow.group].quic() else { continue };
+            let name = quic.connection.as_ref().map(|name| (flow.from, flow.to, name.clone()));
+            match name.as_ref().and_then(|name| shared.get(name)) {
+                Some(connection) => {
+                    let flows: &mut Vec<usize> = &mut connections[*connection];
+                    flows.push(number);
+                }
+                None => {
+                    shared.extend(name.map(|name| (name, connections.len())));
+                    connections.push(vec![number]);
+                }
+            }
+        }
+        connections
+    }
+
     /// True if packets of a flow pass a node, both ways, which is not one of its ends.
     pub(crate) fn passes(&self, flow: &FlowInstance, node: usize) -> bool {
         [&flow.forward, &flow.reverse].iter().all(|path| {

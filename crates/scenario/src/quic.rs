@@ -2,8 +2,10 @@
 
 use crate::tcp::text_setting;
 use crate::{BufferSpec, InitialWindowSpec};
-use longhaul_cc::{Algorithm, Pacing, Setup, SlowStartKind, build, build_checked};
-use longhaul_quic::{AckFrequency, CongestionChoice, Credentials, Settings};
+use longhaul_cc::{
+    Algorithm, CongestionControl, InitialWindow, Pacing, Setup, SlowStartKind, build, build_checked,
+};
+use longhaul_quic::{AckFrequency, CarefulResume, CongestionChoice, Credentials, Remembered, Settings};
 use longhaul_units::{Duration, Limit, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,6 +113,18 @@ pub enum HandshakeSpec {
     Resumed,
     /// The same, and what it has to say travels with its first flight (0-RTT, RFC 9001 section 4.6).
     EarlyData,
+}
+
+/// What is remembered of an earlier connection.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CarefulResumeSpec {
+    /// Its congestion window. RFC 9959 jumps to half of it.
+    #[schemars(extend("x-minimum" = "1 B", "x-maximum" = "4 GB"))]
+    pub window: Size,
+    /// Its smallest RTT. A path whose RTT is below half of it, or ten times it or more, is taken for another one.
+    #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "60 s"))]
+    pub rtt: Duration,
 }
 
 /// A time, or never.
@@ -221,6 +235,23 @@ pub struct QuicSpec {
     /// it has received before it has seen that the client's address is real (RFC 9000 section 8.1).
     #[schemars(extend("x-minimum" = "100 B", "x-maximum" = "64 kB"))]
     pub certificates: Size,
+    /// What both ends remember of an earlier connection over the same path, with which they resume carefully (RFC 9959): once the
+    /// initial window is acknowledged, the window jumps to half of the remembered one, and back if that leads to losses. The phases
+    /// are events, `resume_unvalidated` for instance. Without it a connection begins as all do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub careful_resume: Option<CarefulResumeSpec>,
+    /// Flows between the same two hosts whose settings have the same name here share one connection, `"shared"` for instance; then
+    /// all other settings but `priority` must be equal. Without a name each flow has a connection of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
+    /// Data of the flow are sent before those of flows with a lower priority on the same connection; flows of equal priority take
+    /// turns.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub priority: i32,
+}
+
+fn is_zero(priority: &i32) -> bool {
+    *priority == 0
 }
 
 impl Default for QuicSpec {
@@ -250,6 +281,9 @@ impl Default for QuicSpec {
             connection_id: settings.cid_length,
             handshake: HandshakeSpec::Full,
             certificates: Size::from_bytes(certificates),
+            careful_resume: None,
+            connection: None,
+            priority: 0,
         }
     }
 }
@@ -270,9 +304,11 @@ impl QuicSpec {
             QuicCongestion::Ours(algorithm) => {
                 let (algorithm, slow_start) = (Algorithm::clone(algorithm), self.slow_start.clone());
                 let setup = self.setup();
-                CongestionChoice::Policy(Arc::new(move |seed| {
-                    build_checked(&algorithm, &slow_start, &Setup { seed, ..setup })
-                }))
+                let build = move |setup: &Setup| build_checked(&algorithm, &slow_start, setup);
+                match &self.careful_resume {
+                    None => CongestionChoice::Policy(Arc::new(move |seed| build(&Setup { seed, ..setup }))),
+                    Some(resume) => resume.choice(setup, build),
+                }
             }
             QuicCongestion::Quinns(QuinnCongestion::QuinnCubic) => CongestionChoice::QuinnCubic,
             QuicCongestion::Quinns(QuinnCongestion::QuinnBbr) => CongestionChoice::QuinnBbr,
@@ -333,6 +369,18 @@ impl QuicSpec {
                 return Err((key, "a window or buffer holds at least one datagram of mtu".to_string()));
             }
         }
+        if let (Some(_), QuicCongestion::Quinns(own)) = (&self.careful_resume, &self.congestion) {
+            let message =
+                format!("quinn-proto's {} does not resume; take a congestion control of ours", own.name());
+            return Err(("careful_resume", message));
+        }
+        if self.connection.as_deref() == Some("") {
+            return Err(("connection", "give a name, \"shared\" for instance".to_string()));
+        }
+        if self.connection.is_none() && self.priority != 0 {
+            let message = "a priority is one among the flows of a connection: add connection = \"shared\"";
+            return Err(("priority", message.to_string()));
+        }
         if let QuicCongestion::Ours(algorithm) = &self.congestion {
             algorithm.check().map_err(|message| ("congestion", message))?;
             self.slow_start.check().map_err(|message| ("slow_start", message))?;
@@ -350,6 +398,32 @@ impl QuicSpec {
             }
         }
         self.settings().check().map_err(|error| ("", error.to_string()))
+    }
+}
+
+impl CarefulResumeSpec {
+    /// A policy around which careful resume stands.
+    fn choice(
+        &self,
+        setup: Setup,
+        build: impl Fn(&Setup) -> Box<dyn CongestionControl> + Clone + Send + Sync + 'static,
+    ) -> CongestionChoice {
+        let remembered = Remembered { window: self.window.as_bytes(), rtt: self.rtt };
+        let initial = setup.initial_window.bytes(setup.mss);
+        CongestionChoice::Policy(Arc::new(move |seed| {
+            let build = build.clone();
+            let rebuild = move |window, ssthresh: Option<u64>| {
+                let limit = ssthresh.map(|bytes| Limit::Bytes(Size::from_bytes(bytes)));
+                let initial_window = InitialWindow::Bytes(window);
+                build(&Setup {
+                    seed,
+                    initial_window,
+                    initial_ssthresh: limit.or(setup.initial_ssthresh),
+                    ..setup
+                })
+            };
+            Box::new(CarefulResume::new(remembered, initial, Box::new(rebuild)))
+        }))
     }
 }
 

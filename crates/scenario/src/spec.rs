@@ -69,6 +69,10 @@ pub struct RunSpec {
     /// Links whose packets are captured to `packets.pcapng` as they enter the queue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capture: Vec<String>,
+    /// Whether each end of each QUIC connection is logged, to `qlog/FLOW-client.sqlog` and `qlog/FLOW-server.sqlog` in the format
+    /// that qvis reads: packets with their frames, losses, windows. Some 400 B a packet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub qlog: bool,
     /// Links at whose entrance packets and bytes of each flow are counted, those offered and those that the queue dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub monitor: Vec<String>,

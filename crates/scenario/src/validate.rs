@@ -4,8 +4,9 @@ use crate::error::nearest;
 use crate::{
     AccessSpec, AckCompactionSpec, AckRatioSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck,
     DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec, FramingSpec, LocalRecoverySpec, MiddleboxInstance,
-    MiddleboxSpec, Network, PacedSpec, PrematureAckSpec, RateReduction, RunSpec, Scenario, SnoopSpec,
-    SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Variant, Volume, WatermarkSpec,
+    MiddleboxSpec, Network, PacedSpec, PrematureAckSpec, QuicSpec, RateReduction, RunSpec, Scenario,
+    SnoopSpec, SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Variant, Volume,
+    WatermarkSpec,
 };
 use longhaul_path::SerialSpec;
 use longhaul_traffic::Bulk;
@@ -109,6 +110,12 @@ impl Checker {
             let message =
                 format!("the sampling interval ({}) is longer than the run ({})", run.sample, run.duration);
             self.problem(&["run", "sample"], message);
+        }
+        if run.qlog && scenario.flow.iter().all(|flow| flow.quic().is_none()) {
+            self.problem(
+                &["run", "qlog"],
+                "has no effect: no flow uses QUIC; add transport = \"quic\" to one",
+            );
         }
         let links = Network::declared_links(scenario);
         for (field, names) in [("capture", &run.capture), ("monitor", &run.monitor)] {
@@ -325,6 +332,7 @@ impl Checker {
             let place: &[&'static str] = if key.is_empty() { &[] } else { &[key] };
             self.within("quic", None, |check| check.problem(place, message));
         }
+        self.quic_connection(scenario, flow, quic);
         if flow.trace {
             self.problem(&["trace"], "a trace is of TCP segments; a QUIC flow has none");
         }
@@ -345,6 +353,36 @@ impl Checker {
             let message =
                 format!("link \"{}\" compresses TCP headers, and has no form for QUIC packets", link.name);
             self.problem(&["transport"], message);
+        }
+    }
+
+    /// A connection that several flows share.
+    fn quic_connection(&mut self, scenario: &Scenario, flow: &FlowSpec, quic: &QuicSpec) {
+        let Some(name) = &quic.connection else { return };
+        if flow.access.is_some()
+            || scenario.dumbbell.as_ref().is_some_and(|dumbbell| dumbbell.access.is_some())
+        {
+            let message = "flows with access links have hosts of their own, and cannot share a connection; leave out `access`";
+            self.within("quic", None, |check| check.problem(&["connection"], message));
+        }
+        if !flow.send_overhead.is_zero() {
+            self.problem(
+                &["send_overhead"],
+                "packets of a shared connection are not one flow's; leave it out",
+            );
+        }
+        let shares = |other: &&FlowSpec| {
+            let same_name = other.quic().is_some_and(|quic| quic.connection.as_ref() == Some(name));
+            same_name && (&other.from, &other.to) == (&flow.from, &flow.to)
+        };
+        let settings = |quic: &QuicSpec| QuicSpec { priority: 0, ..quic.clone() };
+        let first = scenario.flow.iter().find(shares).filter(|first| first.name != flow.name);
+        if let Some(first) = first.filter(|first| first.quic().map(settings) != Some(settings(quic))) {
+            let message = format!(
+                "flow \"{}\" uses the same connection with other settings: a connection has one set of them, `priority` excepted",
+                first.name
+            );
+            self.within("quic", None, |check| check.problem(&["connection"], message));
         }
     }
 

@@ -1,10 +1,10 @@
 //! What the world knows at the end of its run; `longhaul_results` makes a summary of it.
 
 use crate::monitor::FlowMonitor;
-use crate::quic::QuicFlow;
 use crate::recorder::Capture;
 use crate::totals::Totals;
 use crate::world::World;
+use longhaul_quic::explained;
 use longhaul_results::{AppFacts, FlowFacts, FlowFailure, LinkFacts, RunFacts, SenderFacts, Warning};
 use longhaul_tcp::State;
 use longhaul_traffic::Side;
@@ -30,9 +30,9 @@ fn flow_facts(world: &World<'_>, flow: usize) -> FlowFacts {
     let first = &world.endpoints[2 * world.first_connection(flow)];
     let (state, cwnd) = (flow_state(world, flow), world.cwnd_mean[flow]);
     let several = spec.connections() > 1;
-    let quic = world.quic[flow].as_deref();
+    let quic = world.quic.of(flow);
     let gave_up = !several && unfinished(world, flow) && state == State::Closed;
-    let failure = quic.and_then(QuicFlow::failure).filter(|_| unfinished(world, flow));
+    let failure = quic.and_then(|(quic, place)| quic.failure(place)).filter(|_| unfinished(world, flow));
     FlowFacts {
         app: AppFacts {
             kind: spec.name(),
@@ -44,7 +44,7 @@ fn flow_facts(world: &World<'_>, flow: usize) -> FlowFacts {
         },
         server_sends: spec.data_sender() == Side::Server,
         stack: None,
-        state: quic.map_or_else(|| format!("{state:?}"), |quic| quic.state().to_string()),
+        state: quic.map_or_else(|| format!("{state:?}"), |(quic, place)| quic.state(place).to_string()),
         failure: match failure {
             Some(_) => Some(FlowFailure::Other),
             None => gave_up.then_some(FlowFailure::GaveUp),
@@ -63,15 +63,28 @@ fn flow_facts(world: &World<'_>, flow: usize) -> FlowFacts {
     }
 }
 
-/// QUIC connections that ended otherwise than their applications wanted.
+/// QUIC connections that met a limit of quinn-proto, or ended otherwise than their applications wanted.
 fn quic_warnings(world: &World<'_>) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = vec![];
-    for (flow, quic) in world.quic.iter().enumerate() {
-        let failure = quic.as_ref().and_then(|quic| quic.failure()).filter(|_| unfinished(world, flow));
+    for (flow, incidents) in world.quic.incidents() {
+        let instance = &world.network.flows[flow];
+        let group = &world.scenario.flow[instance.group].name;
+        for (code, message) in incidents.warnings(&instance.name) {
+            if !warnings.iter().any(|warning| (warning.code, &warning.object) == (code, group)) {
+                warnings.push(Warning { code, object: group.clone(), message });
+            }
+        }
+    }
+    for flow in 0..world.apps.len() {
+        let failure = world
+            .quic
+            .of(flow)
+            .and_then(|(quic, place)| quic.failure(place))
+            .filter(|_| unfinished(world, flow));
         let Some(reason) = failure else { continue };
         let instance = &world.network.flows[flow];
         let group = &world.scenario.flow[instance.group].name;
-        if warnings.iter().any(|warning| warning.object == *group) {
+        if warnings.iter().any(|warning| warning.code == "quic_ended" && warning.object == *group) {
             continue;
         }
         warnings.push(Warning {
@@ -85,19 +98,6 @@ fn quic_warnings(world: &World<'_>) -> Vec<Warning> {
         });
     }
     warnings
-}
-
-/// What lies behind a reason that quinn-proto gives.
-fn explained(reason: &str) -> &'static str {
-    if reason.contains("gaps") {
-        "; quinn-proto gives up a connection with more than 1024 pieces of a stream that wait for what is missing between them, \
-         which slow start's overshoot over a long fat path does; unordered = true avoids that, and so may a smaller queue or \
-         congestion control bbr3"
-    } else if reason.contains("timed out") {
-        "; nothing arrived for its idle_timeout"
-    } else {
-        ""
-    }
 }
 
 fn unfinished(world: &World<'_>, flow: usize) -> bool {
@@ -129,8 +129,7 @@ fn data_packets_delivered(world: &World<'_>) -> u64 {
     let counted = (0..world.apps.len()).flat_map(|flow| open_endpoints(world, flow));
     let received =
         counted.map(|endpoint| world.endpoints[endpoint].connection.stats().data_segments_received);
-    let over_quic = world.quic.iter().flatten().map(|quic| quic.data_packets());
-    received.sum::<u64>() + ended.sum::<u64>() + over_quic.sum::<u64>()
+    received.sum::<u64>() + ended.sum::<u64>() + world.quic.data_packets()
 }
 
 /// The endpoints of a flow that have a connection.

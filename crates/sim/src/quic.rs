@@ -1,22 +1,17 @@
 //! QUIC flows: endpoints of crate `quic` in the place of TCP connections. Their datagrams travel as packets like all others; the
 //! bytes wait beside the packet's slot.
-//!
-//! A flow has one QUIC connection. What is a connection of its own to an application (one of a web session's pairs of ends) is a
-//! stream here, and closing it is that stream's end; the connection closes when a flow's only stream is complete.
 
 use crate::packet::Packet;
-use crate::streams::NO_GOAL;
 use crate::totals::Totals;
 use crate::world::World;
 use bytes::BytesMut;
-use longhaul_quic::{ConnectionKey, Datagram, Ecn as QuicEcn, Endpoint, Event, StreamId, Ticket, number};
+use longhaul_cc::Inspection;
+use longhaul_quic::{Bundle, Datagram, Ecn as QuicEcn, Incidents, Member, Settings, Told, rehearse, seed_of};
 use longhaul_results::{Arrived, FlowRow};
-use longhaul_scenario::{HandshakeSpec, QuicSpec};
+use longhaul_scenario::{HandshakeSpec, Network, QuicSpec, Scenario};
 use longhaul_segment::{Ecn, EncodeError, IPV4_HEADER, Segment, ip};
-use longhaul_tcp::{Event as TcpEvent, LimitedTime, Stats};
-use longhaul_traffic::{ENDLESS, End, Side, Stream, Streams};
-use longhaul_units::{Instant, Random, counters};
-use std::collections::{BTreeMap, VecDeque};
+use longhaul_traffic::{End, Side, Streams};
+use longhaul_units::Instant;
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// Bytes of an IPv4 and a UDP header (RFC 768).
@@ -26,361 +21,150 @@ const PROTOCOL_UDP: u8 = 17;
 /// Ports of clients and servers; hosts differ by their address.
 const PORTS: [u16; 2] = [40_000, 443];
 
-/// What an application wants of a stream.
-#[derive(Clone, Copy)]
-enum Order {
-    Write(u64),
-    Close,
-    Abort,
+/// A QUIC connection and the flows that it carries.
+pub(crate) struct Carried {
+    bundle: Bundle,
+    /// The flows, by their number in the run.
+    flows: Vec<usize>,
+    /// What has reached client and server of each.
+    arrived: Vec<[Arrived; 2]>,
 }
 
-/// One end of a stream.
+/// The connections of a run, and the place of each flow on them.
 #[derive(Default)]
-struct Lane {
-    stream: Option<StreamId>,
-    orders: VecDeque<Order>,
-    received: u64,
-    /// Received bytes at which the application wants to be told.
-    goal: Option<u64>,
-    /// Nothing more is written.
-    closed: bool,
-    /// All that was written is acknowledged, and the end too.
-    acknowledged: bool,
-    /// The peer's end was read, or the peer has given up.
-    complete: bool,
+pub(crate) struct Connections {
+    carried: Vec<Option<Box<Carried>>>,
+    place: Vec<Option<(usize, usize)>>,
 }
 
-impl Lane {
-    fn is_done(&self) -> bool {
-        self.acknowledged && self.complete
-    }
-}
-
-impl Stream for Lane {
-    fn write(&mut self, bytes: u64) {
-        self.orders.push_back(Order::Write(bytes));
-    }
-    fn close(&mut self) {
-        self.orders.push_back(Order::Close);
-    }
-    fn abort(&mut self) {
-        self.orders.push_back(Order::Abort);
-    }
-    fn received(&self) -> u64 {
-        self.received
-    }
-}
-
-counters! {
-    /// What the connections of an end did that are no more.
-    struct Past {
-        sum sender: Stats,
-        /// Bytes of streams that it has read.
-        sum received: u64,
-        sum limited: LimitedTime,
-    }
-}
-
-/// One end of a flow's connection.
-struct QuicEnd {
-    endpoint: Endpoint,
-    key: Option<ConnectionKey>,
-    lanes: Vec<Lane>,
-    arrived: Arrived,
-    past: Past,
-}
-
-/// The connection of a flow.
-pub(crate) struct QuicFlow {
-    /// Client and server.
-    ends: [QuicEnd; 2],
-    ticket: Option<Ticket>,
-    /// Which of the flow's pairs each stream belongs to.
-    pair_of: BTreeMap<u64, usize>,
-    /// The flow has several streams, which come and go.
-    several: bool,
-    /// The client is to close the connection.
-    closing: bool,
-    /// Why the last connection ended, unless it was closed.
-    failure: Option<String>,
-    /// No connection is left.
-    over: bool,
-    now: Instant,
-}
-
-/// What an event of a connection means for the rest of the simulation.
-#[derive(Default)]
-struct Told {
-    /// The same in TCP's words, for the list of events.
-    note: Option<TcpEvent>,
-    connected: bool,
-    /// A pair of which something came or ended.
-    pair: Option<usize>,
-    /// The connection is no more.
-    lost: bool,
-}
-
-impl QuicFlow {
-    /// The connection of a flow with so many pairs. The run's seed and the flow's name give its random numbers.
-    pub fn new(spec: &QuicSpec, pairs: usize, seed: u64, name: &str, base: std::time::Instant) -> Self {
-        let key = |what: &str| {
-            let mut random = Random::stream(seed, &format!("{name} quic {what}"));
-            let words: [[u8; 8]; 4] = std::array::from_fn(|_| random.bits().to_le_bytes());
-            let mut key = [0; 32];
-            key.chunks_exact_mut(8).zip(words).for_each(|(part, word)| part.copy_from_slice(&word));
-            key
-        };
-        let ticket = match spec.handshake {
-            HandshakeSpec::Full => None,
-            HandshakeSpec::Resumed => ticket(spec, key("earlier"), base, false),
-            HandshakeSpec::EarlyData => ticket(spec, key("earlier"), base, true),
-        };
-        let client =
-            Endpoint::client(spec.settings(), key("Client"), base).expect("the scenario was checked");
-        let server =
-            Endpoint::server(spec.settings(), key("Server"), base).expect("the scenario was checked");
-        QuicFlow {
-            ends: [client, server].map(|endpoint| QuicEnd {
-                endpoint,
-                key: None,
-                lanes: (0..pairs).map(|_| Lane::default()).collect(),
-                arrived: Arrived::default(),
-                past: Past::default(),
-            }),
-            ticket,
-            pair_of: BTreeMap::new(),
-            several: pairs > 1,
-            closing: false,
-            failure: None,
-            over: false,
-            now: Instant::ZERO,
+impl Connections {
+    /// Those of a scenario. The run's seed and the name of its first flow give a connection's random numbers.
+    pub fn new(scenario: &Scenario, network: &Network, base: std::time::Instant) -> Self {
+        let mut connections = Connections { carried: vec![], place: vec![None; network.flows.len()] };
+        for flows in network.quic_connections(scenario) {
+            let specs = flows.iter().map(|flow| &scenario.flow[network.flows[*flow].group]);
+            let member = |spec: &longhaul_scenario::FlowSpec| Member {
+                pairs: spec.app.connections(),
+                priority: spec.quic().map_or(0, |quic| quic.priority),
+            };
+            let members: Vec<Member> = specs.clone().map(member).collect();
+            let Some(quic) = specs.clone().find_map(|spec| spec.quic()) else { continue };
+            let name = &network.flows[flows[0]].name;
+            for (place, flow) in flows.iter().enumerate() {
+                connections.place[*flow] = Some((connections.carried.len(), place));
+            }
+            connections.carried.push(Some(Box::new(Carried {
+                bundle: bundle(quic, &members, scenario, name, base),
+                arrived: vec![<[Arrived; 2]>::default(); flows.len()],
+                flows,
+            })));
         }
+        connections
     }
 
-    /// Its state, in the words of RFC 9000 section 10.
-    pub fn state(&self) -> &'static str {
-        let client = &self.ends[0];
-        match client.key {
-            _ if self.over => "Closed",
-            Some(key) if client.endpoint.is_over(key) => "Closed",
-            Some(key) if client.endpoint.is_connected(key) => "Established",
-            Some(_) => "Handshake",
-            None => "Idle",
-        }
+    /// A flow's connection, and its place there; `None` if it uses TCP.
+    #[inline]
+    pub fn of(&self, flow: usize) -> Option<(&Carried, usize)> {
+        let (connection, place) = (*self.place.get(flow)?)?;
+        Some((self.carried[connection].as_deref()?, place))
     }
 
-    /// Why its connection ended, unless it was closed.
-    pub fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+    fn of_mut(&mut self, flow: usize) -> Option<(&mut Carried, usize)> {
+        let (connection, place) = (*self.place.get(flow)?)?;
+        Some((self.carried[connection].as_deref_mut()?, place))
+    }
+
+    /// Whether a flow uses QUIC.
+    #[inline]
+    pub fn has(&self, flow: usize) -> bool {
+        self.place.get(flow).is_some_and(Option::is_some)
+    }
+
+    /// Logs of the connections, each by the name of its first flow.
+    pub fn take_logs(&mut self, network: &Network) -> Vec<(String, Vec<u8>)> {
+        let carried = self.carried.iter_mut().flatten();
+        carried.flat_map(|carried| carried.bundle.take_logs(&network.flows[carried.flows[0]].name)).collect()
+    }
+
+    /// Limits of quinn-proto that each connection has met, by its first flow.
+    pub fn incidents(&self) -> impl Iterator<Item = (usize, Incidents)> + '_ {
+        self.carried.iter().flatten().map(|carried| (carried.flows[0], carried.bundle.incidents()))
     }
 
     /// Packets with stream data that have reached a host.
     pub fn data_packets(&self) -> u64 {
-        self.ends.iter().map(|end| end.arrived.packets).sum()
+        let arrived = self.carried.iter().flatten().flat_map(|carried| &carried.arrived);
+        arrived.flatten().map(|arrived| arrived.packets).sum()
+    }
+}
+
+fn bundle(
+    spec: &QuicSpec,
+    members: &[Member],
+    scenario: &Scenario,
+    name: &str,
+    base: std::time::Instant,
+) -> Bundle {
+    let seed = scenario.run.seed;
+    // The earlier connection is not one of the run.
+    let settings = || [spec.settings(), spec.settings()];
+    let logged = || Settings { qlog: scenario.run.qlog, ..spec.settings() };
+    let addresses = [address(Side::Client), address(Side::Server)];
+    let earlier = |early| rehearse(settings(), seed_of(seed, name, "earlier"), base, addresses, early);
+    let known = match spec.handshake {
+        HandshakeSpec::Full => None,
+        HandshakeSpec::Resumed => earlier(false),
+        HandshakeSpec::EarlyData => earlier(true),
+    };
+    let seeds = ["Client", "Server"].map(|what| seed_of(seed, name, what));
+    Bundle::new([logged(), logged()], seeds, base, addresses, known.unwrap_or_default(), members)
+        .expect("the scenario was checked")
+}
+
+impl Carried {
+    /// A flow's state, in the words of RFC 9000 section 10.
+    pub fn state(&self, place: usize) -> &'static str {
+        self.bundle.state(place)
+    }
+
+    /// Why a flow's last connection ended, unless it was closed.
+    pub fn failure(&self, place: usize) -> Option<&str> {
+        self.bundle.failure(place)
     }
 
     /// Congestion window of one end, in bytes.
     pub fn window(&self, side: Side) -> u64 {
-        let end = &self.ends[side as usize];
-        end.key.map_or(0, |key| end.endpoint.window(key))
+        self.bundle.sample(side).window
     }
 
-    /// Counters from the start to now; the data come from `side`.
-    pub fn totals(&self, now: Instant, side: Side) -> Totals {
-        let (sender, receiver) = (&self.ends[side as usize], &self.ends[1 - side as usize]);
-        let mut past = sender.past;
-        let mut delivered = receiver.past.received;
-        if let Some(key) = sender.key {
-            past.merge(&Past {
-                sender: sender.endpoint.stats(key),
-                received: 0,
-                limited: sender.endpoint.limited_time(now, key),
-            });
-        }
-        if let Some(key) = receiver.key {
-            delivered += receiver.endpoint.received_bytes(key);
-        }
+    /// Counters of a flow from the start to now; the data come from `side`.
+    pub fn totals(&self, now: Instant, place: usize, side: Side) -> Totals {
+        let done = self.bundle.done(now, place, side);
         Totals {
-            sender: past.sender,
-            delivered,
-            arrived: receiver.arrived,
+            sender: done.sender,
+            delivered: done.received,
+            arrived: self.arrived[place][other(side) as usize],
             lost: 0,
             made: 0,
-            limited: past.limited,
+            limited: done.limited,
         }
+    }
+
+    /// What goes on inside the congestion control of one end.
+    pub fn inspect(&self, side: Side, inspection: &mut Inspection) {
+        self.bundle.inspect(side, inspection);
     }
 
     /// State of the sender of the flow's data, for the time series.
     pub fn row(&self, side: Side) -> FlowRow {
-        let end = &self.ends[side as usize];
-        let Some(key) = end.key else { return FlowRow::default() };
-        let measured = end.endpoint.measured(key);
-        let sampled = measured.filter(|measured| measured.rtt_samples > 0);
+        let sample = self.bundle.sample(side);
         FlowRow {
-            cwnd_bytes: end.endpoint.window(key) as f64,
-            ssthresh_bytes: end.endpoint.ssthresh(key).map(|bytes| bytes as f64),
-            flight_bytes: measured.map_or(0.0, |measured| measured.in_flight as f64),
-            srtt_s: sampled.map(|measured| measured.srtt.as_secs_f64()),
+            cwnd_bytes: sample.window as f64,
+            ssthresh_bytes: sample.ssthresh.map(|bytes| bytes as f64),
+            flight_bytes: sample.in_flight as f64,
+            srtt_s: sample.srtt.map(longhaul_units::Duration::as_secs_f64),
             ..FlowRow::default()
         }
-    }
-
-    /// Does what was asked for at both ends, as far as there is a connection for it.
-    fn carry_out(&mut self) {
-        for side in [Side::Client, Side::Server] {
-            for pair in 0..self.ends[side as usize].lanes.len() {
-                if !self.ends[side as usize].lanes[pair].orders.is_empty() {
-                    self.carry_out_on(side, pair);
-                }
-            }
-        }
-        if std::mem::take(&mut self.closing) {
-            if let Some(key) = self.ends[0].key {
-                self.ends[0].endpoint.close(self.now, key, 0);
-            }
-        }
-    }
-
-    /// The client's connection, which is opened if there is none.
-    fn connection(&mut self) -> Option<ConnectionKey> {
-        let client = &mut self.ends[0];
-        if client.key.is_none() && (self.several || !self.over) {
-            let (server, ticket) = (address(Side::Server), self.ticket.clone());
-            // The address is one of a server, and there is a connection ID: there is no other connection.
-            client.key = client.endpoint.connect(self.now, server, "server.example", ticket).ok();
-            self.over = false;
-        }
-        client.key
-    }
-
-    fn carry_out_on(&mut self, side: Side, pair: usize) {
-        let key = if side == Side::Client { self.connection() } else { self.ends[1].key };
-        let early = self.ticket.as_ref().is_some_and(|ticket| ticket.early_data);
-        let QuicEnd { endpoint, lanes, .. } = &mut self.ends[side as usize];
-        let lane = &mut lanes[pair];
-        let Some(key) = key else { return };
-        while let Some(order) = lane.orders.front().copied() {
-            if matches!(order, Order::Abort) && !self.several {
-                endpoint.close(self.now, key, 1);
-                lane.orders.clear();
-                return;
-            }
-            if lane.stream.is_none() && side == Side::Client && (early || endpoint.is_connected(key)) {
-                lane.stream = endpoint.open(key);
-                lane.stream.map(|stream| self.pair_of.insert(number(stream), pair));
-            }
-            // A server writes on its client's streams.
-            let Some(stream) = lane.stream else { return };
-            match order {
-                Order::Write(bytes) => {
-                    endpoint.write(key, stream, if bytes == ENDLESS { u64::MAX } else { bytes })
-                }
-                Order::Close if lane.closed => {}
-                Order::Close => {
-                    endpoint.finish(key, stream);
-                    lane.closed = true;
-                }
-                Order::Abort => {
-                    endpoint.reset(key, stream, 1);
-                    endpoint.stop(key, stream, 1);
-                    (lane.closed, lane.acknowledged, lane.complete) = (true, true, true);
-                }
-            }
-            lane.orders.pop_front();
-        }
-    }
-
-    /// Takes up an event of one end.
-    fn take(&mut self, side: Side, key: ConnectionKey, event: &Event) -> Told {
-        let pair_of = |stream: &StreamId| self.pair_of.get(&number(*stream)).copied();
-        let end = &mut self.ends[side as usize];
-        let note = |event| Told { note: Some(event), ..Told::default() };
-        match event {
-            Event::Connected => {
-                end.key = Some(key);
-                return Told { connected: true, ..note(TcpEvent::Connected) };
-            }
-            Event::Opened(stream) => {
-                // Early data come before the handshake is complete.
-                end.key = Some(key);
-                if let Some(pair) = pair_of(stream) {
-                    end.lanes[pair].stream = Some(*stream);
-                    return Told { pair: Some(pair), ..Told::default() };
-                }
-            }
-            Event::Received { stream, bytes, end: last } => {
-                if let Some(pair) = pair_of(stream).filter(|pair| end.lanes[*pair].stream == Some(*stream)) {
-                    let lane = &mut end.lanes[pair];
-                    lane.received += bytes;
-                    if *last {
-                        lane.complete = true;
-                        // Whoever has no more to come has no more to answer: as with TCP.
-                        lane.orders.push_back(Order::Close);
-                    }
-                    return Told { pair: Some(pair), ..Told::default() };
-                }
-            }
-            Event::Acknowledged(stream) | Event::Stopped { stream, .. } | Event::Reset { stream, .. } => {
-                if let Some(pair) = pair_of(stream).filter(|pair| end.lanes[*pair].stream == Some(*stream)) {
-                    let lane = &mut end.lanes[pair];
-                    lane.acknowledged = true;
-                    lane.complete |= !matches!(event, Event::Acknowledged(_));
-                    return Told { pair: Some(pair), ..Told::default() };
-                }
-            }
-            Event::LossEvent { in_flight } => {
-                return note(TcpEvent::FastRetransmit { lost: 0, flight_size: *in_flight });
-            }
-            Event::EcnEvent => return note(TcpEvent::EcnReduction),
-            Event::PersistentCongestion => {
-                return note(TcpEvent::Timeout { lost: 0, flight_size: 0, backoff: 1 });
-            }
-            Event::RecoveryEnd => return note(TcpEvent::RecoveryEnd),
-            Event::Lost { reason, closed } => {
-                if !closed {
-                    self.failure.get_or_insert_with(|| reason.clone());
-                }
-                return Told {
-                    lost: true,
-                    ..note(if *closed { TcpEvent::Closed } else { TcpEvent::TimedOut })
-                };
-            }
-            Event::Readable(_) | Event::Writable(_) => {}
-        }
-        Told::default()
-    }
-
-    /// A connection is no more at one end: its counters are kept.
-    fn end_connection(&mut self, side: Side) {
-        let (now, end) = (self.now, &mut self.ends[side as usize]);
-        let Some(key) = end.key.take() else { return };
-        let QuicEnd { endpoint, past, .. } = end;
-        past.merge(&Past {
-            sender: endpoint.stats(key),
-            received: endpoint.received_bytes(key),
-            limited: endpoint.limited_time(now, key),
-        });
-        self.over |= side == Side::Client;
-    }
-
-    /// Both ends of a pair's stream are done.
-    fn is_gone(&self, pair: usize) -> bool {
-        self.ends.iter().all(|end| end.lanes[pair].stream.is_some() && end.lanes[pair].is_done())
-    }
-}
-
-impl Streams for QuicFlow {
-    fn end(&mut self, end: End) -> &mut dyn Stream {
-        &mut self.ends[end.side as usize].lanes[end.pair]
-    }
-    fn look(&self, end: End) -> &dyn Stream {
-        &self.ends[end.side as usize].lanes[end.pair]
-    }
-    fn want(&mut self, end: End, total: u64) {
-        self.ends[end.side as usize].lanes[end.pair].goal = Some(total).filter(|total| *total != NO_GOAL);
-    }
-    fn open(&mut self, pair: usize) {
-        self.ends.iter_mut().for_each(|end| end.lanes[pair] = Lane::default());
     }
 }
 
@@ -388,31 +172,14 @@ fn address(side: Side) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, 1 + side as u8), PORTS[side as usize]))
 }
 
-/// A ticket from an earlier connection to the same server, over a path without delay.
-fn ticket(spec: &QuicSpec, key: [u8; 32], base: std::time::Instant, early_data: bool) -> Option<Ticket> {
-    let mut ends = [
-        Endpoint::client(spec.settings(), key, base).ok()?,
-        Endpoint::server(spec.settings(), key.map(|byte| !byte), base).ok()?,
-    ];
-    let connection = ends[0].connect(Instant::ZERO, address(Side::Server), "server.example", None).ok()?;
-    let sides = [Side::Client, Side::Server];
-    while !ends[0].is_connected(connection) {
-        let mut sent = false;
-        for from in 0..2 {
-            while let Some(datagram) = ends[from].poll_transmit(Instant::ZERO) {
-                sent = true;
-                let bytes = BytesMut::from(datagram.bytes.as_slice());
-                ends[1 - from].handle_datagram(Instant::ZERO, address(sides[from]), QuicEcn::NotEct, bytes);
-            }
-        }
-        if !sent {
-            return None;
-        }
-    }
-    ends[0].ticket(connection, early_data)
-}
-
 impl World<'_> {
+    /// The endpoint of the first flow on the connection of `index`, at the same end: it has the connection's timer.
+    fn leader(&self, index: usize) -> usize {
+        let flow = self.network.flow_of(index);
+        let first = self.quic.of(flow).map_or(flow, |(carried, _)| carried.flows[0]);
+        2 * self.first_connection(first) + side_of(index) as usize
+    }
+
     /// A datagram reaches its endpoint.
     #[inline(never)]
     pub fn receive_datagram(&mut self, packet: Packet, hand_over: bool) {
@@ -420,13 +187,12 @@ impl World<'_> {
         let datagram = self.fabric.segments.take_datagram(&packet);
         self.fabric.segments.release(packet);
         let (flow, side) = (self.network.flow_of(index), side_of(index));
-        let (Some(datagram), Some(quic)) = (datagram, &mut self.quic[flow]) else { return };
-        quic.now = self.now;
-        let end = &mut quic.ends[side as usize];
+        let (Some(datagram), Some((quic, place))) = (datagram, self.quic.of_mut(flow)) else { return };
         if datagram.content.stream_bytes > 0 {
-            end.arrived.packets += 1;
-            end.arrived.wire_bytes += u64::from(packet.wire_len);
-            end.arrived.marked += u64::from(packet.ecn == Ecn::Ce);
+            let arrived = &mut quic.arrived[place][side as usize];
+            arrived.packets += 1;
+            arrived.wire_bytes += u64::from(packet.wire_len);
+            arrived.marked += u64::from(packet.ecn == Ecn::Ce);
         }
         let ecn = match packet.ecn {
             Ecn::NotEct => QuicEcn::NotEct,
@@ -435,88 +201,96 @@ impl World<'_> {
             Ecn::Ce => QuicEcn::Ce,
         };
         let bytes = BytesMut::from(bytes::Bytes::from(datagram.bytes));
-        end.endpoint.handle_datagram(self.now, address(other(side)), ecn, bytes);
+        quic.bundle.set_time(self.now);
+        quic.bundle.endpoint(side).handle_datagram(self.now, address(other(side)), ecn, bytes);
         self.serve_quic(index, hand_over);
     }
 
     /// An endpoint's timer is due.
     pub fn quic_timeout(&mut self, index: usize) {
-        let flow = self.network.flow_of(index);
-        if let Some(quic) = &mut self.quic[flow] {
-            quic.now = self.now;
-            quic.ends[side_of(index) as usize].endpoint.handle_timeout(self.now);
+        let now = self.now;
+        if let Some((quic, _)) = self.quic.of_mut(self.network.flow_of(index)) {
+            quic.bundle.set_time(now);
+            quic.bundle.endpoint(side_of(index)).handle_timeout(now);
         }
     }
 
     /// Does all that an endpoint wants after an input.
     pub fn serve_quic(&mut self, index: usize, hand_over: bool) {
+        let (index, now) = (self.leader(index), self.now);
         let (flow, side) = (self.network.flow_of(index), side_of(index));
         loop {
             self.transmit_datagrams(index, hand_over);
-            let Some(quic) = &mut self.quic[flow] else { return };
-            quic.now = self.now;
-            let Some((key, event)) = quic.ends[side as usize].endpoint.poll_event() else { break };
-            let told = quic.take(side, key, &event);
-            if told.lost {
-                quic.end_connection(side);
-            }
-            quic.carry_out();
+            let Some((quic, _)) = self.quic.of_mut(flow) else { return };
+            quic.bundle.set_time(now);
+            let Some(told) = quic.bundle.poll_event(side) else { break };
             self.tell_of_quic(flow, index, told);
         }
-        let Some(quic) = &mut self.quic[flow] else { return };
-        let due = quic.ends[side as usize].endpoint.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        let Some((quic, _)) = self.quic.of_mut(flow) else { return };
+        let due = quic.bundle.endpoint(side).poll_timeout().unwrap_or(Instant::FAR_FUTURE);
         self.set_due(index, due);
     }
 
-    /// Tells the application and the list of events what an event of a connection means.
-    fn tell_of_quic(&mut self, flow: usize, index: usize, told: Told) {
+    /// Tells applications and the list of events what an event of a connection means. `first` is the connection's first flow.
+    fn tell_of_quic(&mut self, first: usize, index: usize, told: Told) {
         let (now, side) = (self.now, side_of(index));
-        let several = self.quic[flow].as_ref().is_some_and(|quic| quic.several);
         if let Some(event) = told.note {
-            self.note_event(flow, index, event, several);
+            let group = self.network.flows[first].group;
+            let several = self.scenario.flow[group].app.connections() > 1;
+            self.note_event(first, index, event, several);
         }
-        if told.connected && !several && side == Side::Client {
-            self.call(flow, None, Some(index), |app, streams| app.connected(streams));
+        if let Some(phase) = told.phase {
+            let sender = side == self.data_side(first);
+            let window = self.quic.of(first).map_or(0, |(quic, _)| quic.window(side));
+            if sender {
+                self.recorder.event(now, phase.name(), Some(first), None, window as f64);
+            }
         }
-        if let Some(pair) = told.pair {
-            self.reach_over_quic(flow, index, pair);
+        if side == Side::Client {
+            self.tell_connected(first, index);
         }
-        if told.lost && several && side == Side::Client {
+        if let Some((place, pair)) = told.stream {
+            self.reach_over_quic(first, index, place, pair);
+        }
+        if told.lost && side == Side::Client {
             // Streams that were open are no more.
-            for pair in 0..self.quic[flow].as_ref().map_or(0, |quic| quic.ends[0].lanes.len()) {
-                let Some(quic) = &mut self.quic[flow] else { return };
-                let open = quic.ends[0].lanes[pair].stream.is_some();
-                if open {
-                    quic.open(pair);
-                    self.call(flow, None, Some(index), |app, streams| app.gone(now, pair, streams));
-                }
+            while let Some((quic, _)) = self.quic.of_mut(first) {
+                let Some((place, pair)) = quic.bundle.take_broken() else { break };
+                let flow = quic.flows[place];
+                self.call(flow, None, Some(index), |app, streams| app.gone(now, pair, streams));
             }
         }
     }
 
-    fn reach_over_quic(&mut self, flow: usize, index: usize, pair: usize) {
+    /// Tells applications that their connection is established.
+    fn tell_connected(&mut self, first: usize, index: usize) {
+        while let Some((quic, _)) = self.quic.of_mut(first) {
+            let Some(place) = quic.bundle.take_connected() else { break };
+            let flow = quic.flows[place];
+            self.call(flow, None, Some(index), |app, streams| app.connected(streams));
+        }
+    }
+
+    fn reach_over_quic(&mut self, first: usize, index: usize, place: usize, pair: usize) {
         let (now, side) = (self.now, side_of(index));
         // What has come may be several messages.
         loop {
-            let Some(quic) = &mut self.quic[flow] else { return };
-            let lane = &mut quic.ends[side as usize].lanes[pair];
-            if lane.goal.is_none_or(|goal| lane.received < goal) {
+            let Some((quic, _)) = self.quic.of_mut(first) else { return };
+            if !quic.bundle.take_goal(side, place, pair) {
                 break;
             }
-            lane.goal = None;
+            let flow = quic.flows[place];
             self.call(flow, None, Some(index), |app, streams| app.reached(now, End { pair, side }, streams));
         }
-        let Some(quic) = &mut self.quic[flow] else { return };
-        if !quic.is_gone(pair) {
+        let Some((quic, _)) = self.quic.of_mut(first) else { return };
+        let flow = quic.flows[place];
+        if !quic.bundle.take_gone(place, pair) {
             return;
         }
-        if quic.several {
-            quic.open(pair);
+        if self.scenario.flow[self.network.flows[flow].group].app.connections() > 1 {
             self.call(flow, None, Some(index), |app, streams| app.gone(now, pair, streams));
         } else {
-            quic.closing = true;
-            quic.carry_out();
-            self.serve_other(flow, index);
+            self.serve_other(first, index);
         }
     }
 
@@ -526,35 +300,44 @@ impl World<'_> {
         self.serve_quic(first + (index + 1) % 2, true);
     }
 
-    /// Calls the application of a QUIC flow. False if the flow is none.
+    /// Calls the application of a QUIC flow. `serving` is an endpoint of its connection that is being served.
     pub fn call_over_quic(
         &mut self,
         flow: usize,
         serving: Option<usize>,
         action: impl FnOnce(&mut longhaul_traffic::App, &mut dyn Streams),
     ) {
-        let Some(mut quic) = self.quic[flow].take() else { return };
-        quic.now = self.now;
-        let before = [Side::Client, Side::Server].map(|side| quic.ends[side as usize].key);
-        action(&mut self.apps[flow], &mut *quic);
-        let waits = |end: &QuicEnd| end.lanes.iter().any(|lane| !lane.orders.is_empty());
-        let touched = [waits(&quic.ends[0]), waits(&quic.ends[1])];
-        quic.carry_out();
-        let opened = quic.ends[0].key != before[0];
-        self.quic[flow] = Some(quic);
-        let first = 2 * self.first_connection(flow);
+        let Some((connection, place)) = self.quic.place[flow] else { return };
+        let Some(mut quic) = self.quic.carried[connection].take() else { return };
+        let bundle = &mut quic.bundle;
+        bundle.set_time(self.now);
+        let before = bundle.client_connection();
+        action(&mut self.apps[flow], &mut bundle.streams(place));
+        let touched = bundle.waiting();
+        bundle.carry_out();
+        let opened = bundle.client_connection() != before;
+        let first = 2 * self.first_connection(quic.flows[0]);
+        self.quic.carried[connection] = Some(quic);
+        let serving = serving.map(|index| self.leader(index));
         for (side, touched) in touched.into_iter().enumerate() {
             if (touched || (side == 0 && opened)) && Some(first + side) != serving {
                 self.serve_quic(first + side, true);
+                if side == 0 {
+                    self.tell_connected(flow, first);
+                }
             }
         }
     }
 
     fn transmit_datagrams(&mut self, index: usize, hand_over: bool) {
         let (flow, side) = (self.network.flow_of(index), side_of(index));
-        let Some(quic) = &mut self.quic[flow] else { return };
-        while let Some(datagram) = quic.ends[side as usize].endpoint.poll_transmit(self.now) {
-            let endpoint = &mut self.endpoints[index];
+        while let Some((quic, _)) = self.quic.of_mut(flow) {
+            let Some(datagram) = quic.bundle.endpoint(side).poll_transmit(self.now) else { break };
+            // A packet is one of the flow whose data it carries.
+            let of = datagram.content.stream.filter(|_| quic.flows.len() > 1);
+            let place = of.and_then(|(stream, _)| quic.bundle.flow_of(stream)).unwrap_or(0);
+            let sender = 2 * self.first_connection(quic_flow(&self.quic, flow, place)) + side as usize;
+            let endpoint = &mut self.endpoints[sender];
             let departure = match &mut endpoint.overhead {
                 None => self.now,
                 Some(overhead) => overhead.departure(self.now),
@@ -565,6 +348,11 @@ impl World<'_> {
             }
         }
     }
+}
+
+/// The flow at this place of the connection of `first`.
+fn quic_flow(connections: &Connections, first: usize, place: usize) -> usize {
+    connections.of(first).map_or(first, |(carried, _)| carried.flows[place])
 }
 
 fn side_of(endpoint: usize) -> Side {

@@ -73,6 +73,8 @@ pub struct Outcome {
     pub summary: Summary,
     /// The time series; empty without [`RunOptions::tables`].
     pub tables: Tables,
+    /// Logs of QUIC connections, if they are asked for: name of the file, content.
+    pub logs: Vec<(String, Vec<u8>)>,
     /// Wall-clock time that setting up took, in seconds.
     pub set_up_s: f64,
     /// Events handled: a matter of how, not of what, was computed.
@@ -102,6 +104,7 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
     let wall_s = began.elapsed().as_secs_f64();
     let tables = world.recorder.finish(world.now);
     let capture = world.capture_file();
+    let logs = world.quic.take_logs(&network);
     summary.warnings.extend(capture.as_ref().and_then(facts::left_out_of_capture));
     if let Some(out) = options.out {
         let timing = serde_json::json!({
@@ -118,11 +121,12 @@ pub fn simulate(scenario: &Scenario, mut options: RunOptions<'_>) -> Result<Outc
             tables: options.tables.then_some(&tables),
             write_table: out.write_table,
             packets: capture.as_ref().map(|capture| capture.file.as_slice()),
+            logs: &logs,
             timing_json: &format!("{timing:#}\n"),
         };
         files.write(out.directory)?;
     }
-    Ok(Outcome { summary, tables, set_up_s: set_up.as_secs_f64(), events: world.events })
+    Ok(Outcome { summary, tables, logs, set_up_s: set_up.as_secs_f64(), events: world.events })
 }
 
 /// Takes the world to the end of the run, with a stop at each sample and at the end of the warm-up.

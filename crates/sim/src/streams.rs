@@ -118,7 +118,7 @@ impl World<'_> {
     ) {
         let instance = &self.network.flows[flow];
         let before = (self.apps[flow].finished().is_some(), self.apps[flow].stopped());
-        if self.quic[flow].is_some() {
+        if self.quic.has(flow) {
             self.call_over_quic(flow, serving, action);
             return self.take_note(flow, before);
         }

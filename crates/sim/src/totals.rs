@@ -29,7 +29,9 @@ impl Totals {
     pub fn of(world: &World<'_>, flow: usize) -> Totals {
         let first = 2 * world.first_connection(flow);
         let side = world.data_side(flow) as usize;
-        let over_quic = world.quic[flow].as_ref().map(|quic| quic.totals(world.now, world.data_side(flow)));
+        let side_of_data = world.data_side(flow);
+        let over_quic = world.quic.of(flow);
+        let over_quic = over_quic.map(|(quic, place)| quic.totals(world.now, place, side_of_data));
         let mut totals = match &world.reused[flow] {
             _ if over_quic.is_some() => over_quic.unwrap_or_default(),
             None => Totals::of_connection(world, first + side, first + 1 - side),

@@ -5,7 +5,7 @@ use crate::fabric::{Arrival, Delivery, Fabric};
 use crate::middleboxes::Node;
 use crate::monitor::FlowMonitor;
 use crate::packet::{Hosts, Packet};
-use crate::quic::QuicFlow;
+use crate::quic::Connections;
 use crate::recorder::{Capture, Recorder};
 use crate::streams::{NO_GOAL, Reused};
 use crate::timeline::Timeline;
@@ -48,8 +48,8 @@ pub(crate) struct World<'a> {
     pub network: &'a Network,
     pub fabric: Fabric,
     pub endpoints: Vec<Endpoint>,
-    /// The QUIC connection of each flow that has one.
-    pub quic: Vec<Option<Box<QuicFlow>>>,
+    /// The QUIC connections.
+    pub quic: Connections,
     pub apps: Vec<App>,
     /// Connections of flows that have one after the other.
     pub reused: Vec<Option<Box<Reused>>>,
@@ -78,8 +78,6 @@ pub(crate) struct World<'a> {
     pub goodput_max: Vec<Option<f64>>,
     link_samples: Vec<LinkSnapshot>,
     last_sample: Instant,
-    /// The standard library's instant for time zero, which QUIC counts from; which one it is changes nothing.
-    base: std::time::Instant,
 }
 
 /// Most packets that are gathered before they are handed to their endpoints.
@@ -112,8 +110,10 @@ impl<'a> World<'a> {
             let flow = &network.flows[network.flow_of(endpoint)];
             let spec = &scenario.flow[flow.group];
             let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
+            // What another flow on the same connection does is not seen from here.
+            let shared = spec.quic().is_some_and(|quic| quic.connection.is_some());
             match side {
-                _ if spec.app.timing() == Timing::Both => Delivery::OnTime,
+                _ if shared || spec.app.timing() == Timing::Both => Delivery::OnTime,
                 Side::Client if spec.app.timing() == Timing::Client || flow.stop.is_some() => {
                     Delivery::OnTime
                 }
@@ -125,12 +125,14 @@ impl<'a> World<'a> {
         let flows = network.flows.len();
         let others = 2 * network.connection_flows.len() + flows + network.middleboxes.len();
         let fabric = Fabric::new(network, seed, serve_ahead, &watched, bound, others);
+        // Time zero as QUIC counts; which instant it is changes nothing.
+        let base = std::time::Instant::now();
         let mut world = World {
             scenario,
             network,
             fabric,
             endpoints: Vec::with_capacity(2 * network.connection_flows.len()),
-            quic: vec![],
+            quic: Connections::new(scenario, network, base),
             apps: Vec::with_capacity(flows),
             reused: Vec::with_capacity(flows),
             touched: vec![],
@@ -150,7 +152,6 @@ impl<'a> World<'a> {
             link_samples: vec![LinkSnapshot::default(); declared.len()],
             declared,
             last_sample: Instant::ZERO,
-            base: std::time::Instant::now(),
         };
         for flow in 0..flows {
             world.add_flow(flow, seed);
@@ -207,8 +208,6 @@ impl<'a> World<'a> {
         let pairs = spec.app.connections();
         let quic = spec.quic();
         let reused = pairs > 1 && quic.is_none();
-        self.quic
-            .push(quic.map(|quic| Box::new(QuicFlow::new(quic, pairs, seed, &instance.name, self.base))));
         self.reused.push(reused.then(|| Box::new(Reused::new(pairs, &instance.name, seed))));
         for pair in 0..pairs {
             for side in [Side::Client, Side::Server] {
@@ -408,8 +407,8 @@ impl<'a> World<'a> {
         // The sample that ends the warm-up belongs to it.
         if at > Instant::ZERO + self.scenario.run.warmup {
             let flow = self.network.flow_of(index);
-            let cwnd = match &self.quic[flow] {
-                Some(quic) => quic.window(if index % 2 == 0 { Side::Client } else { Side::Server }),
+            let cwnd = match self.quic.of(flow) {
+                Some((quic, _)) => quic.window(if index % 2 == 0 { Side::Client } else { Side::Server }),
                 None => endpoint.connection.cwnd(),
             };
             self.cwnd_mean[flow].add(cwnd as f64);
@@ -658,13 +657,14 @@ impl<'a> World<'a> {
         self.recorder.tables.flows.push(row);
     }
 
-    /// Records what goes on inside the congestion control of a flow that is one TCP connection.
+    /// Records what goes on inside the congestion control of a flow that is one connection.
     fn inspect(&mut self, flow: usize) {
-        if self.quic[flow].is_some() || self.reused[flow].is_some() {
-            return;
-        }
         let mut inspection = Inspection::default();
-        self.data_sender(flow).connection.congestion_control().inspect(&mut inspection);
+        match self.quic.of(flow) {
+            Some((quic, _)) => quic.inspect(self.data_side(flow), &mut inspection),
+            None if self.reused[flow].is_some() => return,
+            None => self.data_sender(flow).connection.congestion_control().inspect(&mut inspection),
+        }
         let (time_s, flow) = (self.now.as_secs_f64(), flow as u32);
         let rows = inspection.readings().iter().map(|reading| CcRow {
             time_s,
@@ -678,7 +678,7 @@ impl<'a> World<'a> {
 
     /// Counters and state of a flow that is one connection.
     fn connection_sample(&self, flow: usize) -> (FlowSample, FlowRow) {
-        if let Some(quic) = &self.quic[flow] {
+        if let Some((quic, _)) = self.quic.of(flow) {
             let (totals, side) = (Totals::of(self, flow), self.data_side(flow));
             let sample = FlowSample {
                 sent_bytes: totals.sender.data_bytes_sent,

@@ -252,3 +252,273 @@ fn what_quic_cannot_do_is_refused_with_the_reason() {
     );
     assert!(refused(&throttled).contains("throttle"), "{}", refused(&throttled));
 }
+
+/// Two transfers of 2 MB on one connection take turns: one handshake, equal shares, results for each of them.
+#[test]
+fn flows_share_a_connection() {
+    let flows = |settings: &str| {
+        let flow = |name: &str| {
+            format!(
+                "[[flow]]\nname = \"{name}\"\napp = {{ kind = \"bulk\", size = \"2 MB\" }}\nquic = {{ {settings} }}\n"
+            )
+        };
+        scenario(LINK, &(flow("one") + &flow("two")))
+    };
+    let shared = run(&flows("connection = \"shared\""));
+    let took = |summary: &Summary, flow: usize| metric(&summary.flows[flow], "completion_time_s");
+    for flow in &shared.flows {
+        assert_eq!(metric(flow, "delivered_bytes"), 2e6);
+        assert_eq!(flow.state, "Closed");
+        let sent = metric(flow, "sent_packets");
+        assert!((0.95..1.3).contains(&(sent / (2e6 / 1415.0))), "{sent}");
+        assert!(metric(flow, "rtt_min_s") >= 0.1);
+    }
+    // They end together, at the time that 4 MB take on one connection.
+    let least = 0.1 + 4e6 * 8.0 / 10e6 * 1480.0 / 1420.0;
+    for flow in 0..2 {
+        assert!((least..least * 1.2).contains(&took(&shared, flow)), "{}", took(&shared, flow));
+    }
+    assert!((took(&shared, 0) - took(&shared, 1)).abs() < 0.1);
+    // They have one window, so that both report the same one.
+    assert_eq!(metric(&shared.flows[0], "cwnd_mean_bytes"), metric(&shared.flows[1], "cwnd_mean_bytes"));
+    let apart = run(&flows("congestion = \"cubic\""));
+    assert_ne!(metric(&apart.flows[0], "cwnd_mean_bytes"), metric(&apart.flows[1], "cwnd_mean_bytes"));
+}
+
+/// What has priority is sent first: it takes what it would take alone, and the other one waits for it.
+#[test]
+fn a_higher_priority_is_sent_first() {
+    let flow = |name: &str, priority: i32| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\napp = {{ kind = \"bulk\", size = \"3 MB\" }}\nquic = {{ connection = \"shared\", priority = {priority} }}\n"
+        )
+    };
+    let summary = run(&scenario(LINK, &(flow("low", 0) + &flow("high", 1))));
+    let [low, high] = [0, 1].map(|flow| metric(&summary.flows[flow], "completion_time_s"));
+    let alone = 0.15 + 3e6 * 8.0 / 10e6 * 1480.0 / 1420.0;
+    assert!((alone..alone * 1.2).contains(&high), "{high} s, {alone} s alone");
+    assert!((2.0 * alone - 0.2..2.0 * alone * 1.2).contains(&low), "{low} s");
+}
+
+/// A flow that begins later finds the connection established: no handshake. A web session is beside it.
+#[test]
+fn a_later_flow_needs_no_handshake() {
+    let request = |name: &str, start: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\nstart = \"{start}\"\napp = {{ kind = \"request\", response = \"1 kB\", requests = 1 }}\n\
+             quic = {{ connection = \"shared\" }}\n"
+        )
+    };
+    let web = "[[flow]]\nname = \"web\"\napp = { kind = \"web\", pages = 2, think = \"1 s\", document = \"5 kB\", objects = 4, object = \"2 kB\" }\n\
+               quic = { connection = \"shared\" }\n";
+    let summary = run(&scenario(LINK, &(request("first", "0 s") + &request("later", "5 s") + web)));
+    let took = |flow: usize| metric(&summary.flows[flow], "response_time_max_s");
+    assert!((0.2..0.215).contains(&took(0)), "{}", took(0));
+    assert!((0.1..0.11).contains(&took(1)), "{}", took(1));
+    assert_eq!(metric(&summary.flows[2], "pages"), 2.0);
+    assert_eq!(metric(&summary.flows[2], "delivered_bytes"), 2.0 * 13e3);
+}
+
+#[test]
+fn what_cannot_share_a_connection_is_refused_with_the_reason() {
+    let flow = |name: &str, quic: &str| format!("[[flow]]\nname = \"{name}\"\nquic = {{ {quic} }}\n");
+    let shared = "connection = \"shared\"";
+    let other =
+        refused(&scenario(LINK, &(flow("a", shared) + &flow("b", &format!("{shared}, ecn = false")))));
+    assert!(other.contains("flow \"a\" uses the same connection with other settings"), "{other}");
+    let alone = refused(&scenario(LINK, &flow("a", "priority = 1")));
+    assert!(alone.contains("add connection = \"shared\""), "{alone}");
+    let access = refused(&scenario(
+        LINK,
+        &format!("{}access = {{ rate = \"1 Gbit/s\", delay = \"1 ms\" }}\n", flow("a", shared)),
+    ));
+    assert!(access.contains("have hosts of their own"), "{access}");
+}
+
+/// The log has what qvis asks for: version, format and vantage point; each event its time, name and data, each packet its type,
+/// number and frames; and what it lists is what the run counted.
+#[test]
+fn a_log_has_what_its_schema_requires() {
+    let link = LINK.replace("200 packets", "40 packets");
+    let flows =
+        "[[flow]]\nname = \"get\"\napp = { kind = \"bulk\", size = \"2 MB\" }\nquic = { unordered = true }\n";
+    let text = scenario(&link, flows).replace("[run]", "[run]\nqlog = true");
+    let loaded = load(&text, "test", &[]).unwrap();
+    let outcome = simulate(&loaded, RunOptions::default()).unwrap();
+    let names: Vec<&str> = outcome.logs.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["get-client.sqlog", "get-server.sqlog"]);
+    for ((_, log), end) in outcome.logs.iter().zip(["client", "server"]) {
+        let log = std::str::from_utf8(log).unwrap();
+        // RFC 7464: each record begins with RS and ends with LF.
+        assert!(log.starts_with('\u{1e}') && log.ends_with('\n'));
+        let records: Vec<serde_json::Value> =
+            log.split('\u{1e}').skip(1).map(|record| serde_json::from_str(record).expect("JSON")).collect();
+        let (header, events) = records.split_first().unwrap();
+        assert_eq!((&header["qlog_version"], &header["qlog_format"]), (&"0.3".into(), &"JSON-SEQ".into()));
+        assert_eq!(header["trace"]["vantage_point"]["type"], end);
+        assert_eq!(header["trace"]["common_fields"]["time_format"], "relative");
+        let mut last = 0.0;
+        let (mut sent, mut lost, mut data, mut windows) = (vec![], 0, 0, 0);
+        for event in events {
+            let time = event["time"].as_f64().expect("a time");
+            assert!(time >= last, "{event}");
+            last = time;
+            let (name, data_of) = (event["name"].as_str().expect("a name"), &event["data"]);
+            assert!(data_of.is_object(), "{event}");
+            if name.starts_with("transport:packet_") {
+                let header = &data_of["header"];
+                let kind = header["packet_type"].as_str().expect("a type");
+                assert!(["initial", "handshake", "1RTT"].contains(&kind), "{event}");
+                let number = header["packet_number"].as_u64().expect("a number");
+                assert!(data_of["raw"]["length"].as_u64().is_some_and(|length| length >= 20), "{event}");
+                let frames = data_of["frames"].as_array().expect("frames");
+                assert!(!frames.is_empty(), "{event}");
+                for frame in frames {
+                    let kind = frame["frame_type"].as_str().expect("a type");
+                    assert_ne!(kind, "unknown", "{frame}");
+                    if kind == "stream" && name == "transport:packet_sent" {
+                        data += frame["length"].as_u64().unwrap();
+                    }
+                    if kind == "ack" {
+                        assert!(frame["acked_ranges"][0][1].as_u64() >= frame["acked_ranges"][0][0].as_u64());
+                    }
+                }
+                if name == "transport:packet_sent" && kind == "1RTT" {
+                    sent.push(number);
+                }
+            }
+            lost += u64::from(name == "recovery:packet_lost");
+            windows += u64::from(data_of["congestion_window"].is_number());
+        }
+        assert!(sent.windows(2).all(|pair| pair[0] < pair[1]), "packet numbers grow");
+        let names: Vec<_> = events.iter().map(|event| event["name"].as_str().unwrap()).collect();
+        assert!(names.contains(&"transport:packet_received") && names.contains(&"recovery:metrics_updated"));
+        if end == "client" {
+            let flow = &outcome.summary.flows[0];
+            let again = metric(flow, "retransmitted_packets") * 1452.0;
+            assert!(
+                (2e6..=2e6 + again).contains(&(data as f64)),
+                "{data} B of the stream, at most {again} B again"
+            );
+            // Drops on the link, but for the probes of MTU discovery; and the loss of the last ones may not have been noticed.
+            let dropped = metric(flow, "lost_packets");
+            assert!(
+                lost > 20 && (lost as f64 - dropped).abs() <= 2.0,
+                "{lost} in the log, {dropped} dropped"
+            );
+            assert!(windows > 100);
+        }
+    }
+}
+
+#[test]
+fn without_a_wish_there_is_no_log_and_with_it_nothing_else_changes() {
+    let flows = "[[flow]]\napp = { kind = \"bulk\", size = \"500 kB\" }\n";
+    let text = scenario(LINK, flows);
+    let outcome = |text: &str| simulate(&load(text, "test", &[]).unwrap(), RunOptions::default()).unwrap();
+    let (plain, logged) = (outcome(&text), outcome(&text.replace("[run]", "[run]\nqlog = true")));
+    assert!(plain.logs.is_empty());
+    let metrics = |summary: &Summary| serde_json::to_string(&summary.flows[0].metrics).unwrap();
+    assert_eq!(metrics(&plain.summary), metrics(&logged.summary));
+    let tcp = text.replace("[run]", "[run]\nqlog = true").replace("transport = \"quic\"", "");
+    assert!(refused(&tcp).contains("no flow uses QUIC"), "{}", refused(&tcp));
+}
+
+/// Careful resume on a geostationary path: with what the path holds remembered, 10 MB come seconds earlier; with ten times that,
+/// the jump leads to losses and is taken back. Phases are events, in order.
+#[test]
+fn careful_resume_jumps_and_retreats() {
+    let link = "delay = \"300 ms\"\nrate = \"20 Mbit/s\"\nqueue = \"1.5 MB\"";
+    let outcome = |quic: &str| {
+        let flow = "[[flow]]\napp = { kind = \"bulk\", size = \"10 MB\" }\nquic = { unordered = true, "
+            .to_string()
+            + quic
+            + " }\n";
+        simulate(&load(&scenario(link, &flow), "test", &[]).unwrap(), RunOptions::default()).unwrap()
+    };
+    let took = |quic: &str| metric(&outcome(quic).summary.flows[0], "completion_time_s");
+    let phases = |quic: &str| -> Vec<&str> {
+        let outcome = outcome(quic);
+        let kinds = outcome.tables.events.iter().map(|event| event.kind);
+        kinds.filter(|kind| kind.starts_with("resume_")).collect()
+    };
+    let remembered = |bytes: &str, rtt: &str| {
+        format!("congestion = \"cubic\", careful_resume = {{ window = \"{bytes}\", rtt = \"{rtt}\" }}")
+    };
+    // 20 Mbit/s times 600 ms are 1.5 MB.
+    let fitting = remembered("2.8 MB", "600 ms");
+    assert_eq!(
+        phases(&fitting),
+        ["resume_reconnaissance", "resume_unvalidated", "resume_validating", "resume_normal"]
+    );
+    let (with, without) = (took(&fitting), took("congestion = \"cubic\""));
+    // Handshake and initial window, then all at the rate of the link; without, slow start takes some ten round trips.
+    let least = 0.6 + 0.6 + 10e6 * 8.0 / 20e6;
+    assert!((least..least + 1.2).contains(&with), "{with} s");
+    assert!(with + 1.0 < without, "{with} s and {without} s");
+    let wrong = remembered("30 MB", "600 ms");
+    let phases_then = phases(&wrong);
+    assert!(phases_then.contains(&"resume_safe_retreat"), "{phases_then:?}");
+    assert_eq!(phases_then.last(), Some(&"resume_normal"));
+    assert!(took(&wrong) < 30.0);
+    // Another path: it begins as all do.
+    assert_eq!(phases(&remembered("2.8 MB", "20 ms")), ["resume_reconnaissance", "resume_normal"]);
+    let refused = refused(&scenario(
+        link,
+        "[[flow]]\nquic = { congestion = \"quinn_bbr\", careful_resume = { window = \"1 MB\", rtt = \"1 s\" } }\n",
+    ));
+    assert!(refused.contains("quinn_bbr does not resume"), "{refused}");
+}
+
+/// Packets that are overtaken by more than 128 others: quinn-proto drops them as duplicates, so that what was only late is lost. The
+/// run names it; with less reordering, nothing is.
+#[test]
+fn packets_that_come_too_late_are_named() {
+    let late = |delay: &str| {
+        let link = format!(
+            "delay = \"20 ms\"\nrate = \"100 Mbit/s\"\nqueue = \"1000 packets\"\nforward = {{ reordering = {{ probability = \"1 %\", delay = \"{delay}\" }} }}"
+        );
+        let flow = "[[flow]]\napp = { kind = \"bulk\", size = \"20 MB\" }\nquic = { congestion = \"bbr\", unordered = true, packet_threshold = 100 }\n";
+        run(&scenario(&link, flow))
+    };
+    let named = |summary: &Summary| {
+        let warning = summary.warnings.iter().find(|warning| warning.code == "quic_late_packets");
+        warning.map(|warning| warning.message.clone())
+    };
+    // A packet takes 0.12 ms: in 100 ms some 800 pass it, in 5 ms some 40.
+    let (far, near) = (late("100 ms"), late("5 ms"));
+    let message = named(&far).expect("a warning");
+    assert!(message.contains("more than 128 behind the newest"), "{message}");
+    assert_eq!(named(&near), None);
+    // Nothing was lost on the link, and yet it is sent again.
+    assert_eq!(metric(&far.flows[0], "lost_packets"), 0.0);
+    assert!(metric(&far.flows[0], "retransmitted_packets") > 20.0);
+}
+
+/// A window for the whole connection, of which data that wait for a lost packet hold a part: flows that share it wait for each other.
+/// The run names it, and what helps does.
+#[test]
+fn a_connection_window_that_is_used_up_is_named() {
+    let link = "delay = \"100 ms\"\nrate = \"20 Mbit/s\"\nqueue = \"1 MB\"\nloss = \"0.2 %\"";
+    let flows = |settings: &str| {
+        let flow = |name: &str| {
+            format!(
+                "[[flow]]\nname = \"{name}\"\napp = {{ kind = \"bulk\", size = \"4 MB\" }}\n\
+                 quic = {{ congestion = \"bbr3\", connection = \"shared\", {settings} }}\n"
+            )
+        };
+        run(&scenario(link, &(flow("one") + &flow("two"))))
+    };
+    let used_up = |summary: &Summary| {
+        summary.warnings.iter().any(|warning| {
+            warning.code == "quic_connection_window" && warning.message.contains("raise connection_window")
+        })
+    };
+    let narrow = flows("connection_window = \"600 kB\"");
+    let wide = flows("connection_window = \"6 MB\"");
+    assert!(used_up(&narrow) && !used_up(&wide), "{:?}", narrow.warnings);
+    let took = |summary: &Summary| {
+        metric(&summary.flows[0], "completion_time_s").max(metric(&summary.flows[1], "completion_time_s"))
+    };
+    assert!(took(&narrow) > took(&wide), "{} s and {} s", took(&narrow), took(&wide));
+}

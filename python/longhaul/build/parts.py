@@ -203,6 +203,7 @@ def quic(
     *,
     ack_delay: str | None = None,
     ack_every: int | None = None,
+    careful_resume: Mapping[str, Any] | None = None,
     certificates: str | None = None,
     congestion: Literal[
         "bbr",
@@ -231,6 +232,7 @@ def quic(
     | Mapping[str, Any]
     | type[Any]
     | None = None,
+    connection: str | None = None,
     connection_id: int | None = None,
     connection_window: int | str | None = None,
     ecn: bool | None = None,
@@ -245,6 +247,7 @@ def quic(
     pacing: Literal["off", "window"] | Mapping[str, Any] | None = None,
     pacing_burst: int | None = None,
     packet_threshold: int | None = None,
+    priority: int | None = None,
     send_buffer: int | str | None = None,
     slow_start: Literal["hystart", "hystart++", "limited", "packet_pair", "standard"] | Mapping[str, Any] | None = None,
     stream_window: int | str | None = None,
@@ -254,8 +257,10 @@ def quic(
 
     * `ack_delay`: Longest delay of an ACK; other than 25 ms takes the same extension.
     * `ack_every`: Acknowledge at least every so many packets; other than 2 takes the ACK frequency extension, by which the sender asks the receiver for it.
+    * `careful_resume`: What both ends remember of an earlier connection over the same path, with which they resume carefully (RFC 9959): once the initial window is acknowledged, the window jumps to half of the remembered one, and back if that leads to losses.
     * `certificates`: Bytes of the server's certificates, which a full handshake carries; a server sends at most three times what it has received before it has seen that the client's address is real (RFC 9000 section 8.1).
     * `congestion`: Congestion control: as for TCP, but for those that open a connection with probes, or quinn-proto's own (`quinn_cubic`, `quinn_bbr`, `quinn_new_reno`), which slow start, initial window and pacing do not concern.
+    * `connection`: Flows between the same two hosts whose settings have the same name here share one connection, `"shared"` for instance; then all other settings but `priority` must be equal.
     * `connection_id`: Bytes of the connection IDs.
     * `connection_window`: Bytes that may arrive on all streams of a connection before they are read.
     * `ecn`: Packets are ECN-capable (RFC 9000 section 13.4).
@@ -270,6 +275,7 @@ def quic(
     * `pacing`: Pacing for congestion controls that set only a window; RFC 9002 section 7.7 asks for it.
     * `pacing_burst`: Datagrams that may leave back to back after a pause when datagrams are paced.
     * `packet_threshold`: Packets sent later that must be acknowledged before one is lost (RFC 9002 section 6.1.1).
+    * `priority`: Data of the flow are sent before those of flows with a lower priority on the same connection; flows of equal priority take turns.
     * `send_buffer`: Bytes of all streams that a sender keeps until they are acknowledged. quinn's default is 10 MB.
     * `slow_start`: Slow start.
     * `stream_window`: Bytes that may arrive on a stream before they are read; packets are of one `mtu`. quinn's default is 1.25 MB.
@@ -279,8 +285,10 @@ def quic(
         {
             "ack_delay": ack_delay,
             "ack_every": ack_every,
+            "careful_resume": careful_resume,
             "certificates": certificates,
             "congestion": congestion,
+            "connection": connection,
             "connection_id": connection_id,
             "connection_window": connection_window,
             "ecn": ecn,
@@ -295,6 +303,7 @@ def quic(
             "pacing": pacing,
             "pacing_burst": pacing_burst,
             "packet_threshold": packet_threshold,
+            "priority": priority,
             "send_buffer": send_buffer,
             "slow_start": slow_start,
             "stream_window": stream_window,
@@ -522,6 +531,7 @@ def run(
     inspect: bool | None = None,
     monitor: Sequence[str] | None = None,
     peak_goodput: bool | None = None,
+    qlog: bool | None = None,
     sample: str | None = None,
     seed: int | None = None,
     warmup: str | None = None,
@@ -533,6 +543,7 @@ def run(
     * `inspect`: Whether the inside of each flow's congestion control (W_max, BBR's state, a bandwidth estimate ...) is written to `cc.parquet` at each sample.
     * `monitor`: Links at whose entrance packets and bytes of each flow are counted, those offered and those that the queue dropped.
     * `peak_goodput`: Whether the largest goodput of one sampling interval is looked for in each flow.
+    * `qlog`: Whether each end of each QUIC connection is logged, to `qlog/FLOW-client.sqlog` and `qlog/FLOW-server.sqlog` in the format that qvis reads: packets with their frames, losses, windows.
     * `sample`: Interval of the time series.
     * `seed`: Seed of all random streams.
     * `warmup`: Time at the beginning that is left out of averages, percentiles and rates.
@@ -544,6 +555,7 @@ def run(
             "inspect": inspect,
             "monitor": monitor,
             "peak_goodput": peak_goodput,
+            "qlog": qlog,
             "sample": sample,
             "seed": seed,
             "warmup": warmup,

@@ -1,0 +1,712 @@
+//! The QUIC connection of one flow, or of several that share it: what their applications want of streams, and what happens to
+//! these, for any world that moves datagrams between the two endpoints.
+//!
+//! What is a connection of its own to an application (one of a web session's pairs of ends) is a stream here, and closing it is
+//! that stream's end. The connection closes when each of its flows has one stream and that is complete.
+
+use crate::careful_resume::Phase;
+use crate::endpoint::{ConnectionKey, Endpoint, Event, StreamCounts, number};
+use crate::null::Ticket;
+use crate::settings::{Settings, SettingsError};
+use crate::warnings::Incidents;
+use longhaul_cc::Inspection;
+use longhaul_tcp::{Event as TcpEvent, LimitedTime, Stats};
+use longhaul_traffic::{ENDLESS, End, Side, Stream, Streams};
+use longhaul_units::{Instant, Random, counters};
+use quinn_proto::StreamId;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+/// The name that clients ask for.
+pub const SERVER_NAME: &str = "server.example";
+
+/// What an application wants of a stream.
+#[derive(Clone, Copy)]
+enum Order {
+    Write(u64),
+    Close,
+    Abort,
+}
+
+/// One end of a stream.
+#[derive(Default)]
+struct Lane {
+    stream: Option<StreamId>,
+    orders: VecDeque<Order>,
+    received: u64,
+    /// Received bytes at which the application wants to be told.
+    goal: Option<u64>,
+    /// Nothing more is written.
+    closed: bool,
+    /// All that was written is acknowledged, and the end too.
+    acknowledged: bool,
+    /// The peer's end was read, or the peer has given up.
+    complete: bool,
+}
+
+impl Lane {
+    fn is_done(&self) -> bool {
+        self.acknowledged && self.complete
+    }
+}
+
+impl Stream for Lane {
+    fn write(&mut self, bytes: u64) {
+        self.orders.push_back(Order::Write(bytes));
+    }
+    fn close(&mut self) {
+        self.orders.push_back(Order::Close);
+    }
+    fn abort(&mut self) {
+        self.orders.push_back(Order::Abort);
+    }
+    fn received(&self) -> u64 {
+        self.received
+    }
+}
+
+counters! {
+    /// What an end's connections, or a flow's streams, did up to now.
+    pub struct Done {
+        /// The sender's counters.
+        sum pub sender: Stats,
+        /// Bytes that the peer's application has received.
+        sum pub received: u64,
+        /// Times under each limit.
+        sum pub limited: LimitedTime,
+    }
+}
+
+/// One end of the connection.
+struct BundleEnd {
+    endpoint: Endpoint,
+    key: Option<ConnectionKey>,
+    lanes: Vec<Lane>,
+    /// Connections that are no more.
+    past: Done,
+    incidents: Incidents,
+}
+
+/// A flow on the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// Streams that its application has at a time.
+    pub pairs: usize,
+    /// Streams of a higher priority are sent first.
+    pub priority: i32,
+}
+
+/// The same with its state.
+struct Flow {
+    /// Its first lane.
+    first: usize,
+    member: Member,
+    /// It has wanted something.
+    asked: bool,
+    /// It was told that the connection is established.
+    told: bool,
+    /// Its one stream is complete.
+    gone: bool,
+    /// Its connection ended before it.
+    dead: bool,
+    failure: Option<String>,
+    /// Streams that are no more, by the end that sent.
+    past: [StreamCounts; 2],
+    /// What was received on them, by the end that received.
+    past_received: [u64; 2],
+}
+
+impl Flow {
+    /// It has several streams, which come and go.
+    fn several(&self) -> bool {
+        self.member.pairs > 1
+    }
+
+    fn lanes(&self) -> std::ops::Range<usize> {
+        self.first..self.first + self.member.pairs
+    }
+}
+
+/// The connection of one or several flows, with both of its ends.
+pub struct Bundle {
+    ends: [BundleEnd; 2],
+    flows: Vec<Flow>,
+    addresses: [SocketAddr; 2],
+    ticket: Option<Ticket>,
+    /// Early data may be sent.
+    early: bool,
+    /// Which lane each stream belongs to.
+    lane_of: BTreeMap<u64, usize>,
+    /// The client is to close the connection.
+    closing: bool,
+    now: Instant,
+}
+
+/// What an event of a connection means for its world.
+#[derive(Default)]
+pub struct Told {
+    /// The same in TCP's words, for a list of events.
+    pub note: Option<TcpEvent>,
+    /// Careful resume has come to this phase.
+    pub phase: Option<Phase>,
+    /// A flow and its pair of which something came or ended.
+    pub stream: Option<(usize, usize)>,
+    /// The connection is no more.
+    pub lost: bool,
+}
+
+/// What a world needs to know of the connection that an end has at present.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Sample {
+    /// Congestion window in bytes.
+    pub window: u64,
+    /// Slow start threshold in bytes; `None` while there is none.
+    pub ssthresh: Option<u64>,
+    /// Bytes in flight.
+    pub in_flight: u64,
+    /// Smoothed RTT; `None` before the first sample.
+    pub srtt: Option<longhaul_units::Duration>,
+}
+
+/// The seed of everything random at an end of a flow's connection.
+pub fn seed_of(seed: u64, name: &str, what: &str) -> [u8; 32] {
+    let mut random = Random::stream(seed, &format!("{name} quic {what}"));
+    let words: [[u8; 8]; 4] = std::array::from_fn(|_| random.bits().to_le_bytes());
+    let mut key = [0; 32];
+    key.chunks_exact_mut(8).zip(words).for_each(|(part, word)| part.copy_from_slice(&word));
+    key
+}
+
+/// What a client knows of its server when it opens the connection.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// A ticket of an earlier connection; sessions with TLS keep theirs themselves.
+    pub ticket: Option<Ticket>,
+    /// Early data may be sent.
+    pub early_data: bool,
+}
+
+impl Bundle {
+    /// The connection of these flows. `addresses` are those of client and server.
+    ///
+    /// # Errors
+    /// If there can be no endpoint with these settings.
+    pub fn new(
+        settings: [Settings; 2],
+        seeds: [[u8; 32]; 2],
+        base: std::time::Instant,
+        addresses: [SocketAddr; 2],
+        known: Known,
+        members: &[Member],
+    ) -> Result<Self, SettingsError> {
+        let [client, server] = settings;
+        let mut ends = [Endpoint::client(client, seeds[0], base)?, Endpoint::server(server, seeds[1], base)?];
+        if members.len() > 1 {
+            ends.iter_mut().for_each(Endpoint::count_streams);
+        }
+        let mut first = 0;
+        let mut flows = vec![];
+        for member in members {
+            flows.push(Flow {
+                first,
+                member: *member,
+                asked: false,
+                told: false,
+                gone: false,
+                dead: false,
+                failure: None,
+                past: [StreamCounts::default(); 2],
+                past_received: [0; 2],
+            });
+            first += member.pairs;
+        }
+        Ok(Bundle {
+            ends: ends.map(|endpoint| BundleEnd {
+                endpoint,
+                key: None,
+                lanes: (0..first).map(|_| Lane::default()).collect(),
+                past: Done::default(),
+                incidents: Incidents::default(),
+            }),
+            flows,
+            addresses,
+            ticket: known.ticket,
+            early: known.early_data,
+            lane_of: BTreeMap::new(),
+            closing: false,
+            now: Instant::ZERO,
+        })
+    }
+
+    /// It is that late now.
+    pub fn set_time(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    /// An endpoint.
+    pub fn endpoint(&mut self, side: Side) -> &mut Endpoint {
+        &mut self.ends[side as usize].endpoint
+    }
+
+    /// The address of an end.
+    pub fn address(&self, side: Side) -> SocketAddr {
+        self.addresses[side as usize]
+    }
+
+    /// How many flows there are.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Never: a connection has at least one flow.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.flows.len() > 1
+    }
+
+    /// A flow's state, in the words of RFC 9000 section 10.
+    pub fn state(&self, flow: usize) -> &'static str {
+        let (client, flow) = (&self.ends[0], &self.flows[flow]);
+        match client.key {
+            _ if flow.dead || (flow.gone && self.is_shared()) => "Closed",
+            Some(key) if client.endpoint.is_over(key) => "Closed",
+            Some(key) if client.endpoint.is_connected(key) => "Established",
+            Some(_) => "Handshake",
+            None if flow.asked => "Closed",
+            None => "Idle",
+        }
+    }
+
+    /// Why the last connection of a flow ended, unless it was closed.
+    pub fn failure(&self, flow: usize) -> Option<&str> {
+        self.flows[flow].failure.as_deref()
+    }
+
+    /// Both ends of a flow's only stream are done, or its connection is no more.
+    pub fn is_over(&self, flow: usize) -> bool {
+        let flow = &self.flows[flow];
+        flow.gone || flow.dead
+    }
+
+    /// The connection that an end has at present: zeros if there is none.
+    pub fn sample(&self, side: Side) -> Sample {
+        let end = &self.ends[side as usize];
+        let Some(key) = end.key else { return Sample::default() };
+        let measured = end.endpoint.measured(key);
+        let sampled = measured.filter(|measured| measured.rtt_samples > 0);
+        Sample {
+            window: end.endpoint.window(key),
+            ssthresh: end.endpoint.ssthresh(key),
+            in_flight: measured.map_or(0, |measured| measured.in_flight),
+            srtt: sampled.map(|measured| measured.srtt),
+        }
+    }
+
+    /// What goes on inside the congestion control of an end, if it is one of ours.
+    pub fn inspect(&self, side: Side, inspection: &mut Inspection) {
+        let end = &self.ends[side as usize];
+        if let Some(key) = end.key {
+            end.endpoint.inspect(key, inspection);
+        }
+    }
+
+    /// Counters of a flow from the start to now; its data come from `side`. Of several flows, bytes and packets are those of
+    /// its streams; RTT, losses and limits are those of their connection.
+    pub fn done(&self, now: Instant, flow: usize, side: Side) -> Done {
+        let (sender, receiver) = (&self.ends[side as usize], &self.ends[1 - side as usize]);
+        let mut done = sender.past;
+        done.received = receiver.past.received;
+        if let Some(key) = sender.key {
+            done.merge(&Done {
+                sender: sender.endpoint.stats(key),
+                received: 0,
+                limited: sender.endpoint.limited_time(now, key),
+            });
+        }
+        if let Some(key) = receiver.key {
+            done.received += receiver.endpoint.received_bytes(key);
+        }
+        if self.is_shared() {
+            let counts = self.streams_sent(flow, side);
+            done.sender.data_segments_sent = counts.packets;
+            done.sender.data_bytes_sent = counts.bytes;
+            done.sender.retransmitted_segments = counts.repeated_packets;
+            done.sender.retransmitted_bytes = counts.repeated_bytes;
+            let lanes = &receiver.lanes[self.flows[flow].lanes()];
+            let present: u64 = lanes.iter().map(|lane| lane.received).sum();
+            done.received = self.flows[flow].past_received[1 - side as usize] + present;
+        }
+        done
+    }
+
+    fn streams_sent(&self, flow: usize, side: Side) -> StreamCounts {
+        let (end, flow) = (&self.ends[side as usize], &self.flows[flow]);
+        let mut counts = flow.past[side as usize];
+        let streams = end.lanes[flow.lanes()].iter().filter_map(|lane| lane.stream);
+        for stream in streams {
+            counts
+                .merge(&end.key.map_or_else(StreamCounts::default, |key| end.endpoint.sent_on(key, stream)));
+        }
+        counts
+    }
+
+    /// Logs of both ends, and their names: those of `flow` with the end, and a number from the second connection on.
+    pub fn take_logs(&mut self, flow: &str) -> Vec<(String, Vec<u8>)> {
+        let mut named = vec![];
+        for (end, name) in self.ends.iter_mut().zip(["client", "server"]) {
+            for (number, log) in end.endpoint.take_logs().into_iter().enumerate() {
+                let number = if number == 0 { String::new() } else { format!("-{}", number + 1) };
+                named.push((format!("{flow}-{name}{number}.sqlog"), log));
+            }
+        }
+        named
+    }
+
+    /// Limits of quinn-proto that it has met, at both ends.
+    pub fn incidents(&self) -> Incidents {
+        let mut all = Incidents::default();
+        for end in &self.ends {
+            all.merge(&end.incidents);
+            all.merge(&end.key.map_or_else(Incidents::default, |key| end.endpoint.incidents(key)));
+        }
+        all
+    }
+
+    /// The flow of a stream of the present connection.
+    pub fn flow_of(&self, stream: u64) -> Option<usize> {
+        let lane = *self.lane_of.get(&stream)?;
+        self.flows.iter().position(|flow| flow.lanes().contains(&lane))
+    }
+
+    /// The streams of a flow, as its application has them.
+    pub fn streams(&mut self, flow: usize) -> FlowStreams<'_> {
+        FlowStreams { bundle: self, flow }
+    }
+
+    /// Which ends have something to do for their applications.
+    pub fn waiting(&self) -> [bool; 2] {
+        let waits = |end: &BundleEnd| end.lanes.iter().any(|lane| !lane.orders.is_empty());
+        [waits(&self.ends[0]), waits(&self.ends[1])]
+    }
+
+    /// The client's connection, if it has one.
+    pub fn client_connection(&self) -> Option<ConnectionKey> {
+        self.ends[0].key
+    }
+
+    /// Does what was asked for at both ends, as far as there is a connection for it.
+    pub fn carry_out(&mut self) {
+        for side in [Side::Client, Side::Server] {
+            for flow in 0..self.flows.len() {
+                for lane in self.flows[flow].lanes() {
+                    if !self.ends[side as usize].lanes[lane].orders.is_empty() {
+                        self.flows[flow].asked = true;
+                        self.carry_out_on(side, flow, lane);
+                    }
+                }
+            }
+        }
+        if std::mem::take(&mut self.closing) {
+            if let Some(key) = self.ends[0].key {
+                self.ends[0].endpoint.close(self.now, key, 0);
+            }
+        }
+    }
+
+    /// The client's connection, which is opened if there is none.
+    fn connection(&mut self, flow: usize) -> Option<ConnectionKey> {
+        let client = &mut self.ends[0];
+        if client.key.is_none() && !self.flows[flow].dead {
+            let (server, ticket) = (self.addresses[1], self.ticket.clone());
+            // The address is one of a server, and there is a connection ID: there is no other connection.
+            client.key = client.endpoint.connect(self.now, server, SERVER_NAME, ticket).ok();
+        }
+        client.key
+    }
+
+    fn carry_out_on(&mut self, side: Side, flow: usize, lane: usize) {
+        let key = if side == Side::Client { self.connection(flow) } else { self.ends[1].key };
+        let alone = !self.is_shared() && !self.flows[flow].several();
+        let priority = self.flows[flow].member.priority;
+        let number_of = lane;
+        let BundleEnd { endpoint, lanes, .. } = &mut self.ends[side as usize];
+        let lane = &mut lanes[lane];
+        let Some(key) = key else { return };
+        while let Some(order) = lane.orders.front().copied() {
+            if matches!(order, Order::Abort) && alone {
+                endpoint.close(self.now, key, 1);
+                lane.orders.clear();
+                return;
+            }
+            if lane.stream.is_none() && side == Side::Client && (self.early || endpoint.is_connected(key)) {
+                lane.stream = endpoint.open(key);
+                if let Some(stream) = lane.stream {
+                    self.lane_of.insert(number(stream), number_of);
+                    endpoint.set_priority(key, stream, priority);
+                }
+            }
+            // A server writes on its client's streams.
+            let Some(stream) = lane.stream else { return };
+            match order {
+                Order::Write(bytes) => {
+                    endpoint.write(key, stream, if bytes == ENDLESS { u64::MAX } else { bytes });
+                }
+                Order::Close if lane.closed => {}
+                Order::Close => {
+                    endpoint.finish(key, stream);
+                    lane.closed = true;
+                }
+                Order::Abort => {
+                    endpoint.reset(key, stream, 1);
+                    endpoint.stop(key, stream, 1);
+                    (lane.closed, lane.acknowledged, lane.complete) = (true, true, true);
+                }
+            }
+            lane.orders.pop_front();
+        }
+    }
+
+    /// The next event of an endpoint, taken up.
+    pub fn poll_event(&mut self, side: Side) -> Option<Told> {
+        let (key, event) = self.ends[side as usize].endpoint.poll_event()?;
+        let told = self.take(side, key, &event);
+        if told.lost {
+            self.end_connection(side);
+        }
+        self.carry_out();
+        Some(told)
+    }
+
+    /// A flow with one stream that does not know yet that the connection is established.
+    pub fn take_connected(&mut self) -> Option<usize> {
+        let client = &self.ends[0];
+        client.key.filter(|key| client.endpoint.is_connected(*key))?;
+        let next = self.flows.iter().position(|flow| flow.asked && !flow.told && !flow.several())?;
+        self.flows[next].told = true;
+        Some(next)
+    }
+
+    /// An end of a flow's stream that has received what its application waits for; it waits for nothing then.
+    pub fn take_goal(&mut self, side: Side, flow: usize, pair: usize) -> bool {
+        let lane = &mut self.ends[side as usize].lanes[self.flows[flow].first + pair];
+        let reached = lane.goal.is_some_and(|goal| lane.received >= goal);
+        if reached {
+            lane.goal = None;
+        }
+        reached
+    }
+
+    /// Whether both ends of a flow's stream are done. If it is the flow's only one, the flow is over, and with the last flow the
+    /// connection closes: true then too, but for flows with several streams only once.
+    pub fn take_gone(&mut self, flow: usize, pair: usize) -> bool {
+        let lane = self.flows[flow].first + pair;
+        if !self.ends.iter().all(|end| end.lanes[lane].stream.is_some() && end.lanes[lane].is_done()) {
+            return false;
+        }
+        if self.flows[flow].several() {
+            self.renew(flow, pair);
+        } else {
+            self.flows[flow].gone = true;
+            self.closing = self.flows.iter().all(|flow| flow.gone);
+            self.carry_out();
+        }
+        true
+    }
+
+    /// A pair of a flow with several streams that was open when the connection ended.
+    pub fn take_broken(&mut self) -> Option<(usize, usize)> {
+        for flow in 0..self.flows.len() {
+            let Flow { first, member, .. } = self.flows[flow];
+            if member.pairs == 1 {
+                continue;
+            }
+            let lanes = &self.ends[0].lanes[first..first + member.pairs];
+            if let Some(pair) = lanes.iter().position(|lane| lane.stream.is_some()) {
+                self.renew(flow, pair);
+                return Some((flow, pair));
+            }
+        }
+        None
+    }
+
+    /// A new stream in the place of one that is over.
+    fn renew(&mut self, flow: usize, pair: usize) {
+        let lane = self.flows[flow].first + pair;
+        for (side, end) in self.ends.iter_mut().enumerate() {
+            let old = std::mem::take(&mut end.lanes[lane]);
+            self.flows[flow].past_received[side] += old.received;
+            if let (Some(key), Some(stream)) = (end.key, old.stream) {
+                self.flows[flow].past[side].merge(&end.endpoint.sent_on(key, stream));
+            }
+        }
+    }
+
+    /// Takes up an event of one end.
+    fn take(&mut self, side: Side, key: ConnectionKey, event: &Event) -> Told {
+        let lane_of = |stream: &StreamId| self.lane_of.get(&number(*stream)).copied();
+        let place = |lane: usize| {
+            let flow = self.flows.iter().position(|flow| flow.lanes().contains(&lane));
+            flow.map(|flow| (flow, lane - self.flows[flow].first))
+        };
+        let end = &mut self.ends[side as usize];
+        let note = |event| Told { note: Some(event), ..Told::default() };
+        let about = |lane: usize| Told { stream: place(lane), ..Told::default() };
+        match event {
+            Event::Connected => {
+                end.key = Some(key);
+                return note(TcpEvent::Connected);
+            }
+            Event::Opened(stream) => {
+                // Early data come before the handshake is complete.
+                end.key = Some(key);
+                if let Some(lane) = lane_of(stream) {
+                    end.lanes[lane].stream = Some(*stream);
+                    let told = about(lane);
+                    if let Some((flow, _)) = told.stream {
+                        end.endpoint.set_priority(key, *stream, self.flows[flow].member.priority);
+                    }
+                    return told;
+                }
+            }
+            Event::Received { stream, bytes, end: last } => {
+                if let Some(at) = lane_of(stream).filter(|lane| end.lanes[*lane].stream == Some(*stream)) {
+                    let lane = &mut end.lanes[at];
+                    lane.received += bytes;
+                    if *last {
+                        lane.complete = true;
+                        // Whoever has no more to come has no more to answer: as with TCP.
+                        lane.orders.push_back(Order::Close);
+                    }
+                    return about(at);
+                }
+            }
+            Event::Acknowledged(stream) | Event::Stopped { stream, .. } | Event::Reset { stream, .. } => {
+                if let Some(at) = lane_of(stream).filter(|lane| end.lanes[*lane].stream == Some(*stream)) {
+                    let lane = &mut end.lanes[at];
+                    lane.acknowledged = true;
+                    lane.complete |= !matches!(event, Event::Acknowledged(_));
+                    return about(at);
+                }
+            }
+            Event::LossEvent { in_flight } => {
+                return note(TcpEvent::FastRetransmit { lost: 0, flight_size: *in_flight });
+            }
+            Event::EcnEvent => return note(TcpEvent::EcnReduction),
+            Event::PersistentCongestion => {
+                return note(TcpEvent::Timeout { lost: 0, flight_size: 0, backoff: 1 });
+            }
+            Event::RecoveryEnd => return note(TcpEvent::RecoveryEnd),
+            Event::Resume(phase) => return Told { phase: Some(*phase), ..Told::default() },
+            Event::Lost { reason, closed } => {
+                let alone = self.flows.len() == 1;
+                for flow in self.flows.iter_mut().filter(|flow| alone || (flow.asked && !flow.gone)) {
+                    if !closed {
+                        flow.failure.get_or_insert_with(|| reason.clone());
+                    }
+                }
+                let event = if *closed { TcpEvent::Closed } else { TcpEvent::TimedOut };
+                return Told { lost: true, ..note(event) };
+            }
+            Event::Readable(_) | Event::Writable(_) => {}
+        }
+        Told::default()
+    }
+
+    /// A connection is no more at one end: its counters are kept.
+    fn end_connection(&mut self, side: Side) {
+        let (now, end) = (self.now, &mut self.ends[side as usize]);
+        let Some(key) = end.key.take() else { return };
+        let BundleEnd { endpoint, past, incidents, .. } = end;
+        incidents.merge(&endpoint.incidents(key));
+        past.merge(&Done {
+            sender: endpoint.stats(key),
+            received: endpoint.received_bytes(key),
+            limited: endpoint.limited_time(now, key),
+        });
+        if self.flows.len() > 1 {
+            // The next connection uses the same numbers for other streams.
+            for flow in &mut self.flows {
+                for lane in flow.lanes() {
+                    if let Some(stream) = self.ends[side as usize].lanes[lane].stream {
+                        let end = &mut self.ends[side as usize];
+                        flow.past[side as usize].merge(&end.endpoint.sent_on(key, stream));
+                        if !flow.several() {
+                            end.lanes[lane].stream = None;
+                        }
+                    }
+                }
+            }
+        }
+        if side == Side::Client {
+            for flow in self.flows.iter_mut().filter(|flow| flow.asked && !flow.several()) {
+                flow.dead = true;
+            }
+        }
+    }
+}
+
+/// The streams of a flow.
+pub struct FlowStreams<'a> {
+    bundle: &'a mut Bundle,
+    flow: usize,
+}
+
+impl FlowStreams<'_> {
+    fn lane(&self, end: End) -> usize {
+        self.bundle.flows[self.flow].first + end.pair
+    }
+}
+
+impl Streams for FlowStreams<'_> {
+    fn end(&mut self, end: End) -> &mut dyn Stream {
+        let lane = self.lane(end);
+        &mut self.bundle.ends[end.side as usize].lanes[lane]
+    }
+    fn look(&self, end: End) -> &dyn Stream {
+        &self.bundle.ends[end.side as usize].lanes[self.lane(end)]
+    }
+    fn want(&mut self, end: End, total: u64) {
+        let lane = self.lane(end);
+        self.bundle.ends[end.side as usize].lanes[lane].goal = Some(total).filter(|total| *total != u64::MAX);
+    }
+    fn open(&mut self, pair: usize) {
+        self.bundle.renew(self.flow, pair);
+    }
+}
+
+/// What a client knows after an earlier connection to the same server, over a path without delay.
+pub fn rehearse(
+    settings: [Settings; 2],
+    seed: [u8; 32],
+    base: std::time::Instant,
+    addresses: [SocketAddr; 2],
+    early_data: bool,
+) -> Option<Known> {
+    let [client, server] = settings;
+    let mut ends = [
+        Endpoint::client(client, seed, base).ok()?,
+        Endpoint::server(server, seed.map(|byte| !byte), base).ok()?,
+    ];
+    let connection = ends[0].connect(Instant::ZERO, addresses[1], SERVER_NAME, None).ok()?;
+    // Tickets of TLS come after the handshake: until nobody has anything more to send.
+    loop {
+        let mut sent = false;
+        for from in 0..2 {
+            while let Some(datagram) = ends[from].poll_transmit(Instant::ZERO) {
+                sent = true;
+                let bytes = bytes::BytesMut::from(datagram.bytes.as_slice());
+                ends[1 - from].handle_datagram(Instant::ZERO, addresses[from], crate::Ecn::NotEct, bytes);
+            }
+        }
+        if !sent {
+            break;
+        }
+    }
+    if !ends[0].is_connected(connection) {
+        return None;
+    }
+    Some(Known { ticket: ends[0].ticket(connection, early_data), early_data })
+}
