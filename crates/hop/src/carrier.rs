@@ -6,7 +6,8 @@ use bytes::Bytes;
 use longhaul_units::Instant;
 
 /// Carries the bytes of flows to other nodes: [`Node`] over one QUIC connection, [`Pool`] over several TCP connections. How their
-/// packets and bytes come and go is each one's own matter. Numbers of flows and peers are unique within a carrier.
+/// packets and bytes come and go is each one's own matter. Numbers of flows and peers are unique
+/// over both.
 pub trait Carrier {
     /// Opens a flow.
     ///

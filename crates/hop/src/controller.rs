@@ -211,6 +211,11 @@ impl RateController {
         (self.in_flight > 0).then(|| self.waits_since + self.rtt() + SILENCE)
     }
 
+    /// For how long packets are in flight without an ACK.
+    pub fn unanswered(&self, now: Instant) -> Duration {
+        if self.in_flight > 0 { now.since(self.waits_since) } else { Duration::ZERO }
+    }
+
     fn is_silent(&self, now: Instant) -> bool {
         self.silent_from().is_some_and(|from| from <= now)
     }

@@ -188,7 +188,7 @@ impl Node {
             None => {}
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some(peer) = self.peers.get_mut(handle.0).and_then(Option::as_deref_mut) {
-                    peer.count_received(length);
+                    peer.count_received(now, length);
                     peer.connection.handle_event(event);
                     peer.dirty = true;
                     self.after_input(now, handle.0);
@@ -278,6 +278,21 @@ impl Node {
         }
     }
 
+    /// For how long nothing has come from a peer, or nothing that acknowledges what was sent; while the hop works, a peer is asked
+    /// each [`Config::keep_alive`] at least.
+    pub fn silence(&self, now: Instant, peer: PeerId) -> Option<Duration> {
+        let index = *self.by_id.get(&peer)?;
+        let peer = self.peers.get(index)?.as_deref()?;
+        Some(now.since(peer.heard).max(peer.shared.lock().controller.unanswered(now)))
+    }
+
+    /// Gives up the connection to a peer: its flows are reset. A terminal tries again by itself.
+    pub fn give_up(&mut self, now: Instant, peer: PeerId, reason: &str) {
+        let Some(index) = self.by_id.get(&peer).copied() else { return };
+        self.with_peer(now, index, |peer, context| peer.give_up(now, reason, context));
+        self.after_input(now, index);
+    }
+
     /// A node that comes back has forgotten its old connection.
     fn end_older(&mut self, now: Instant, index: usize) {
         let Some((id, key)) = self.peers[index].as_deref().and_then(|peer| Some((peer.id, peer.key()?)))
@@ -287,7 +302,9 @@ impl Node {
         for other in 0..self.peers.len() {
             let older = |peer: &Peer| peer.id < id && peer.state == State::Up && peer.key() == Some(key);
             if self.peers[other].as_deref().is_some_and(older) {
-                self.with_peer(now, other, |peer, context| peer.replaced(now, context));
+                self.with_peer(now, other, |peer, context| {
+                    peer.give_up(now, "it has begun a new connection", context)
+                });
                 self.after_input(now, other);
             }
         }
@@ -316,7 +333,7 @@ impl Node {
             }
         }
         if peer.connection.is_drained() {
-            self.past = sum(self.past, peer.ledger());
+            self.past = self.past + peer.ledger();
             self.peers[index] = None;
         }
     }
@@ -431,7 +448,7 @@ impl Node {
 
     /// Bytes of all flows since the beginning.
     pub fn ledger(&self) -> Ledger {
-        self.peers.iter().flatten().fold(self.past, |all, peer| sum(all, peer.ledger()))
+        self.peers.iter().flatten().fold(self.past, |all, peer| all + peer.ledger())
     }
 
     /// Measurements of the hop to a peer.
@@ -444,18 +461,6 @@ impl Node {
     pub fn remembered(&self, peer: PeerId) -> Option<Remembered> {
         let index = *self.by_id.get(&peer)?;
         self.peers.get(index)?.as_deref()?.shared.lock().controller.remembered()
-    }
-}
-
-fn sum(one: Ledger, other: Ledger) -> Ledger {
-    Ledger {
-        written: one.written + other.written,
-        delivered: one.delivered + other.delivered,
-        held: one.held + other.held,
-        lost: one.lost + other.lost,
-        read: one.read + other.read,
-        unread: one.unread + other.unread,
-        discarded: one.discarded + other.discarded,
     }
 }
 

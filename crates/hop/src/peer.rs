@@ -83,6 +83,8 @@ pub struct Peer {
     received: (u64, u64),
     /// The first bytes of the last datagrams sent, by which an ICMP error shows that it is about one of them.
     marks: VecDeque<[u8; MARK]>,
+    /// When the last datagram came.
+    pub heard: Instant,
     /// When such an error came first since a datagram of the peer.
     suspected: Option<Instant>,
     /// ACK frames sent.
@@ -152,6 +154,7 @@ impl Peer {
             report_at: None,
             received: (0, 0),
             marks: VecDeque::new(),
+            heard: now,
             suspected: None,
             acks: 0,
             parity: Parity::default(),
@@ -208,7 +211,8 @@ impl Peer {
     }
 
     /// A datagram was handed to quinn-proto.
-    pub fn count_received(&mut self, bytes: u64) {
+    pub fn count_received(&mut self, now: Instant, bytes: u64) {
+        self.heard = now;
         self.suspected = None;
         self.received.0 += 1;
         self.received.1 += bytes;
@@ -293,10 +297,12 @@ impl Peer {
         self.fail(now, "the port is closed");
     }
 
-    /// The same node has begun a new connection.
-    pub fn replaced(&mut self, now: Instant, context: &mut Context<'_>) {
-        self.lost("it has begun a new connection", context);
-        self.fail(now, "there is a newer connection");
+    /// Ends the connection at the wish of the owner.
+    pub fn give_up(&mut self, now: Instant, reason: &str, context: &mut Context<'_>) {
+        if self.state != State::Lost {
+            self.lost(reason, context);
+            self.fail(now, "given up");
+        }
     }
 
     fn lost(&mut self, reason: &str, context: &mut Context<'_>) {

@@ -9,7 +9,7 @@
 
 use crate::credit::{Budget, FLOOR};
 use crate::flow::Phase;
-use crate::types::{Event, FlowId, Ledger, Open, PeerId, PeerStats, Refusal, ResetCode};
+use crate::types::{Event, FlowId, Ledger, Open, POOLED, PeerId, PeerStats, Refusal, ResetCode};
 use crate::wire::{self, Hello, Record};
 use bytes::Bytes;
 use frame::Frame;
@@ -72,7 +72,7 @@ impl Pool {
             flows: BTreeMap::new(),
             events: VecDeque::new(),
             ledger: Ledger::default(),
-            next: 0,
+            next: POOLED,
         }
     }
 
@@ -127,6 +127,11 @@ impl Pool {
         if !self.lanes.values().any(|lane| lane.peer == peer) {
             self.groups.remove(&peer);
         }
+    }
+
+    /// Flows of a connection.
+    pub fn flows_of(&self, id: LaneId) -> usize {
+        self.lanes.get(&id).map_or(0, |lane| lane.streams.len())
     }
 
     /// Connections that exist to the node with this key.

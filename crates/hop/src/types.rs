@@ -12,7 +12,15 @@ pub struct PeerId(pub(crate) u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowId(pub(crate) u64);
 
+/// Numbers of a [`crate::Pool`] begin here, so that no flow or peer of the other carrier has the same.
+pub(crate) const POOLED: u64 = 1 << 62;
+
 impl PeerId {
+    /// True for one of a [`crate::Pool`].
+    pub fn is_pooled(self) -> bool {
+        self.0 >= POOLED
+    }
+
     /// Its number, from 0.
     pub fn number(self) -> u64 {
         self.0
@@ -20,6 +28,11 @@ impl PeerId {
 }
 
 impl FlowId {
+    /// True for one of a [`crate::Pool`].
+    pub fn is_pooled(self) -> bool {
+        self.0 >= POOLED
+    }
+
     /// Its number, from 0.
     pub fn number(self) -> u64 {
         self.0
@@ -218,6 +231,22 @@ pub struct Ledger {
     pub unread: u64,
     /// Received and thrown away because the flow was reset.
     pub discarded: u64,
+}
+
+impl std::ops::Add for Ledger {
+    type Output = Ledger;
+
+    fn add(self, other: Ledger) -> Ledger {
+        Ledger {
+            written: self.written + other.written,
+            delivered: self.delivered + other.delivered,
+            held: self.held + other.held,
+            lost: self.lost + other.lost,
+            read: self.read + other.read,
+            unread: self.unread + other.unread,
+            discarded: self.discarded + other.discarded,
+        }
+    }
 }
 
 /// Measurements of the hop to one peer.

@@ -259,6 +259,19 @@ impl Destinations {
     }
 }
 
+/// What carries the tunnel's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Carrier {
+    /// QUIC where UDP passes, else TCP connections to the same port.
+    #[default]
+    Auto,
+    /// QUIC over UDP only.
+    Quic,
+    /// TCP connections only.
+    Tcp,
+}
+
 /// The tunnel between two nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -280,6 +293,9 @@ pub struct Hop {
     /// Others use the link too: the tunnel takes no more than a TCP connection would.
     #[serde(default)]
     pub shared: bool,
+    /// What carries the tunnel's bytes.
+    #[serde(default)]
+    pub carrier: Carrier,
     /// Parities where packets are lost.
     #[serde(default = "yes")]
     pub coding: bool,

@@ -1,14 +1,16 @@
 //! `longhaul-pep run`: starts a node, keeps it in order each second, and stops it.
 
-use crate::config::{Config, Intercept, Limits, Mode};
+use crate::config::{Carrier, Config, Intercept, Limits, Mode};
 use crate::confirm::Confirm;
 use crate::helper::Interception;
+use crate::lanes::{self, Common};
 use crate::leg::prepare;
 use crate::listen::listen;
 use crate::node::Node;
 use crate::state::{self, State};
 use crate::table::Entrance;
-use crate::{Error, confirm, control, hub, load, metrics, sandbox, start, sys};
+use crate::tunnel::Tunnel;
+use crate::{Error, choice, confirm, control, hub, load, metrics, sandbox, start, sys};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use socket2::{Domain, SockRef, Socket, Type};
@@ -42,7 +44,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
     let failed = |why| Error::system("start threads", why);
     // What needs more rights than the node has afterwards.
     let helper = intercepted(&config).map(|_| Interception::start()).transpose()?;
-    let udp = start::socket(&config)?;
+    let (udp, lanes) = (start::socket(&config)?, start::lane_socket(&config)?);
     let confirming = config.intercept.as_ref().filter(|_| config.mode != Mode::Hub);
     let confirm = confirming.map(Confirm::open).transpose()?.flatten();
     let control = control::Socket::bind(&config.control)?;
@@ -58,7 +60,7 @@ pub fn run(path: &Path) -> Result<(), Error> {
         .build()
         .map_err(failed)?;
     let hop = Arc::new(tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?);
-    let privileged = Privileged { helper, udp, confirm, control };
+    let privileged = Privileged { helper, udp, lanes, confirm, control };
     runtime.block_on(serve(config, path.to_path_buf(), privileged, hop.clone()))
 }
 
@@ -66,6 +68,8 @@ pub fn run(path: &Path) -> Result<(), Error> {
 struct Privileged {
     helper: Option<Interception>,
     udp: Option<Socket>,
+    /// Where a hub takes TCP connections of terminals.
+    lanes: Option<Socket>,
     confirm: Option<Confirm>,
     control: control::Socket,
 }
@@ -76,7 +80,7 @@ async fn serve(
     privileged: Privileged,
     hop: Arc<Runtime>,
 ) -> Result<(), Error> {
-    let Privileged { helper, udp, confirm, control } = privileged;
+    let Privileged { helper, udp, lanes, confirm, control } = privileged;
     let mut listeners: Vec<(TcpListener, Entrance, Option<SocketAddr>)> = vec![];
     if let (Some(intercept), false) = (&config.intercept, config.mode == Mode::Hub) {
         listeners.extend(transparent(intercept)?.into_iter().map(|open| (open, Entrance::Intercepted, None)));
@@ -100,8 +104,9 @@ async fn serve(
         start::tunnel(&config, udp, &state)?.map(|tunnel| (tunnel, mpsc::unbounded_channel()))
     };
     let node = Arc::new(Node::new(config, confirm));
-    if let Some((tunnel, (sender, receiver))) = tunnel {
+    if let Some(((tunnel, common), (sender, receiver))) = tunnel {
         let changed = Arc::new(Notify::new());
+        carriers(&node, &tunnel, common, lanes, &changed)?;
         let _ = node.tunnel.set(tunnel.clone());
         tokio::spawn(hub::serve(node.clone(), receiver));
         tokio::spawn(follow(node.clone(), changed.clone()));
@@ -156,6 +161,30 @@ async fn serve(
     }
     drop(node.interception.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
     ended
+}
+
+/// Starts what belongs to the choice between the carriers.
+fn carriers(
+    node: &Node,
+    tunnel: &Arc<Tunnel>,
+    common: Common,
+    lanes: Option<Socket>,
+    changed: &Arc<Notify>,
+) -> Result<(), Error> {
+    let (carrier, hub) =
+        node.config(|config| config.hop.as_ref().map_or((Carrier::Quic, None), |hop| (hop.carrier, hop.hub)));
+    if let Some(socket) = lanes {
+        let listener =
+            TcpListener::from_std(socket.into()).map_err(|why| Error::system("listen for terminals", why))?;
+        tokio::spawn(lanes::accept(tunnel.clone(), common.clone(), listener));
+    }
+    if carrier != Carrier::Quic {
+        if let Some(hub) = hub {
+            tokio::spawn(choice::choose(tunnel.clone(), common, carrier, hub, changed.clone()));
+        }
+        tokio::spawn(choice::give_up_blocked(tunnel.clone()));
+    }
+    Ok(())
 }
 
 /// What is to be installed. A hub takes nothing in, but finds what servers send to its clients' addresses.

@@ -7,6 +7,7 @@
 pub mod bench;
 mod calls;
 pub mod capture;
+mod choice;
 pub mod config;
 mod confirm;
 pub mod control;
@@ -23,6 +24,7 @@ mod hub;
 mod icmp;
 pub mod journal;
 pub mod keys;
+mod lanes;
 mod leg;
 mod listen;
 pub mod load;

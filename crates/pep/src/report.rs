@@ -95,7 +95,8 @@ pub(crate) fn peers(node: &Node) -> Vec<(PeerId, PeerStatus)> {
         let key = crate::config::Key(info.key.unwrap_or_default());
         node.config(|config| {
             let known = config.terminal.iter().find(|terminal| terminal.key == key);
-            known.map_or("hub".to_string(), |terminal| terminal.name.clone())
+            let name = known.map_or("hub".to_string(), |terminal| terminal.name.clone());
+            if info.id.is_pooled() { format!("{name} over TCP") } else { name }
         })
     };
     let ms = |time: longhaul_units::Duration| time.as_nanos() as f64 / 1e6;

@@ -1,12 +1,13 @@
 //! From the configuration to a tunnel.
 
-use crate::config::{Config, Mode};
+use crate::config::{Carrier, Config, Mode};
+use crate::lanes::{self, Common};
 use crate::state::State;
 use crate::tunnel::Tunnel;
 use crate::udp::Udp;
 use crate::{Error, keys};
 use longhaul_hop::tls::PublicKey;
-use longhaul_hop::{Coding, Rates, Role, Session, Share};
+use longhaul_hop::{Coding, Pool, PoolConfig, Rates, Role, Session, Share};
 use sha2::{Digest, Sha256};
 use socket2::Socket;
 use std::io::Read;
@@ -48,12 +49,18 @@ pub(crate) fn socket(config: &Config) -> Result<Option<Socket>, Error> {
     Udp::bind(hop.listen.unwrap_or(any), mark).map(Some)
 }
 
+/// Opens a hub's socket for TCP connections of terminals, at the same address and port.
+pub(crate) fn lane_socket(config: &Config) -> Result<Option<Socket>, Error> {
+    let hop = config.hop.as_ref().filter(|hop| config.mode == Mode::Hub && hop.carrier != Carrier::Quic);
+    hop.and_then(|hop| hop.listen).map(lanes::listener).transpose()
+}
+
 /// Starts the hop on its socket, if there is to be one.
 pub(crate) fn tunnel(
     config: &Config,
     socket: Option<Socket>,
     state: &State,
-) -> Result<Option<Arc<Tunnel>>, Error> {
+) -> Result<Option<(Arc<Tunnel>, Common)>, Error> {
     let (Some(hop), Some(mut settings)) = (&config.hop, hop_settings(config)) else { return Ok(None) };
     let identity = keys::load(&hop.key)?;
     // A peer recognises by this key that a restarted node has forgotten it; it must survive the restart.
@@ -72,15 +79,26 @@ pub(crate) fn tunnel(
     }
     settings.remembered_of = state.remembered();
     settings.remembered = hop.hub_key.and_then(|key| settings.remembered_of.get(&key.0).copied());
-    settings.session =
-        Session::Tls { identity: Arc::new(identity), peers: peers.into_iter().map(PublicKey).collect() };
+    let peers: Arc<[PublicKey]> = peers.into_iter().map(PublicKey).collect();
+    let mark = config.intercept.as_ref().map_or(0, |intercept| intercept.own_mark);
+    let common = Common::new(&identity, &peers, hop, mark).map_err(|why| Error::system("set up TLS", why))?;
+    let pool = Pool::new(PoolConfig {
+        credit: settings.credit,
+        memory: settings.memory,
+        max_flows: settings.max_flows,
+    });
+    settings.session = Session::Tls { identity: Arc::new(identity), peers };
     let mut seed = [0; 32];
     std::fs::File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut seed))
         .map_err(|why| Error::system("read random numbers", why))?;
     let epoch = std::time::Instant::now();
-    let hop = longhaul_hop::Node::new(settings, seed, longhaul_units::Instant::ZERO)
+    let choice = (hop.carrier, hop.keep_alive);
+    let mut node = longhaul_hop::Node::new(settings, seed, longhaul_units::Instant::ZERO)
         .map_err(|why| Error::Config(format!("[hop]: {why}")))?;
+    if choice.0 == Carrier::Tcp {
+        node.close(longhaul_units::Instant::ZERO);
+    }
     let Some(socket) = socket else { return Ok(None) };
-    Ok(Some(Tunnel::new(hop, Udp::new(socket)?, epoch)))
+    Ok(Some((Tunnel::new(node, pool, choice, Udp::new(socket)?, epoch), common)))
 }

@@ -5,16 +5,21 @@
 //! gave the hop something wakes that task.
 
 use crate::Error;
+use crate::config::Carrier;
 use crate::leg::Leg;
 use crate::sys;
 use crate::timer::Timer;
 use crate::udp::Udp;
 use bytes::{Bytes, BytesMut};
-use longhaul_hop::{Event, FlowId, Node as Hop, Open, PeerId, PeerStats, Refusal, Remembered, ResetCode};
-use longhaul_units::Instant;
+use longhaul_hop::{
+    Carrier as Hauler, Event, FlowId, LaneId, Node as Hop, Open, PeerId, PeerStats, Pool, Refusal,
+    Remembered, ResetCode,
+};
+use longhaul_units::{Duration, Instant};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use tokio::sync::{Notify, mpsc};
@@ -45,13 +50,36 @@ pub(crate) struct Tunnel {
     wake: Notify,
     udp: Udp,
     epoch: std::time::Instant,
+    carrier: Carrier,
 }
 
 struct Inside {
+    /// Over QUIC.
     hop: Hop,
+    /// Over TCP.
+    pool: Pool,
+    lanes: HashMap<LaneId, Arc<LaneWake>>,
+    keep_alive: Duration,
+    /// Counts nodes that came and went.
+    changes: u64,
     slots: HashMap<FlowId, Slot>,
     peers: Vec<PeerInfo>,
     incoming: VecDeque<(FlowId, Open, Option<[u8; 32]>, PeerId)>,
+}
+
+/// Wakes the task of a TCP connection.
+#[derive(Default)]
+pub(crate) struct LaneWake {
+    notify: Notify,
+    stop: AtomicBool,
+}
+
+impl LaneWake {
+    /// Waits until there is something to do; true if the connection is to be closed.
+    pub async fn wait(&self) -> bool {
+        self.notify.notified().await;
+        self.stop.load(Ordering::Relaxed)
+    }
 }
 
 /// What is remembered of a flow between two looks at it.
@@ -73,9 +101,24 @@ impl Slot {
 
 impl Tunnel {
     /// A tunnel over a socket; `hop` began at time zero.
-    pub fn new(hop: Hop, udp: Udp, epoch: std::time::Instant) -> Arc<Tunnel> {
-        let inside = Inside { hop, slots: HashMap::new(), peers: vec![], incoming: VecDeque::new() };
-        Arc::new(Tunnel { inside: Mutex::new(inside), wake: Notify::new(), udp, epoch })
+    pub fn new(
+        hop: Hop,
+        pool: Pool,
+        (carrier, keep_alive): (Carrier, Duration),
+        udp: Udp,
+        epoch: std::time::Instant,
+    ) -> Arc<Tunnel> {
+        let inside = Inside {
+            hop,
+            pool,
+            lanes: HashMap::new(),
+            keep_alive,
+            changes: 0,
+            slots: HashMap::new(),
+            peers: vec![],
+            incoming: VecDeque::new(),
+        };
+        Arc::new(Tunnel { inside: Mutex::new(inside), wake: Notify::new(), udp, epoch, carrier })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {
@@ -86,15 +129,113 @@ impl Tunnel {
         Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
-    /// The first node to which the tunnel is up.
+    /// The node to which the tunnel is up, by the carrier that is to take new flows: QUIC, unless it is silent while TCP is not.
     pub fn peer(&self) -> Option<PeerInfo> {
-        self.lock().peers.first().copied()
+        let now = self.now();
+        let inside = self.lock();
+        let of = |pooled| inside.peers.iter().find(|peer| peer.id.is_pooled() == pooled).copied();
+        let (quic, pooled) = (of(false), of(true));
+        match self.carrier {
+            Carrier::Tcp => pooled,
+            Carrier::Quic => quic,
+            Carrier::Auto => quic.filter(|quic| inside.answers(now, quic.id)).or(pooled).or(quic),
+        }
+    }
+
+    /// True if the tunnel is up over QUIC and not silent.
+    pub fn quic_answers(&self) -> bool {
+        let now = self.now();
+        let inside = self.lock();
+        inside.peers.iter().any(|peer| !peer.id.is_pooled() && inside.answers(now, peer.id))
+    }
+
+    /// Gives up QUIC connections that are silent for so long while TCP passes.
+    pub fn give_up_blocked(&self, after: std::time::Duration) {
+        let now = self.now();
+        let mut inside = self.lock();
+        let pooled = |key| inside.peers.iter().any(|peer| peer.id.is_pooled() && peer.key == key);
+        let silent =
+            |id| inside.hop.silence(now, id).is_some_and(|time| time.as_nanos() > after.as_nanos() as u64);
+        let blocked: Vec<PeerId> = inside
+            .peers
+            .iter()
+            .filter(|peer| !peer.id.is_pooled() && pooled(peer.key) && silent(peer.id))
+            .map(|peer| peer.id)
+            .collect();
+        for id in &blocked {
+            inside.hop.give_up(now, *id, "UDP is blocked, TCP is not");
+        }
+        inside.take_events();
+        drop(inside);
+        if !blocked.is_empty() {
+            self.wake.notify_one();
+        }
+    }
+
+    /// A TCP connection to a node was made, by this one if `opener`.
+    pub fn add_lane(
+        &self,
+        key: Option<[u8; 32]>,
+        address: SocketAddr,
+        opener: bool,
+    ) -> (LaneId, Arc<LaneWake>) {
+        let mut inside = self.lock();
+        let id = inside.pool.connected(key, address, opener);
+        let wake = Arc::new(LaneWake::default());
+        inside.lanes.insert(id, wake.clone());
+        (id, wake)
+    }
+
+    /// It is over.
+    pub fn remove_lane(&self, id: LaneId, reason: &str) {
+        let mut inside = self.lock();
+        inside.lanes.remove(&id);
+        inside.pool.disconnected(id, reason);
+        inside.take_events();
+        drop(inside);
+        self.wake.notify_one();
+    }
+
+    /// It has received something.
+    pub fn lane_received(&self, id: LaneId, bytes: &[u8]) -> Result<(), &'static str> {
+        let mut inside = self.lock();
+        let result = inside.pool.received(id, bytes);
+        inside.take_events();
+        let news = !inside.incoming.is_empty();
+        drop(inside);
+        if news {
+            self.wake.notify_one();
+        }
+        result
+    }
+
+    /// Appends what it is to send.
+    pub fn lane_to_send(&self, id: LaneId, most: usize, out: &mut Vec<u8>) {
+        let now = self.now();
+        let mut inside = self.lock();
+        inside.pool.to_send(now, id, most, out);
+    }
+
+    /// TCP connections that are open.
+    pub fn lanes(&self) -> usize {
+        self.lock().lanes.len()
+    }
+
+    /// Closes TCP connections that carry nothing.
+    pub fn close_idle_lanes(&self) {
+        let inside = self.lock();
+        for (id, wake) in inside.lanes.iter().filter(|(id, _)| inside.pool.flows_of(**id) == 0) {
+            tracing::debug!(lane = ?id, "closed: QUIC carries all");
+            wake.stop.store(true, Ordering::Relaxed);
+            wake.notify.notify_one();
+        }
     }
 
     /// All nodes to which it is up, with measurements.
     pub fn peers(&self) -> Vec<(PeerInfo, PeerStats)> {
         let inside = self.lock();
-        inside.peers.iter().filter_map(|peer| Some((*peer, inside.hop.stats(peer.id)?))).collect()
+        let stats = |id: PeerId| if id.is_pooled() { inside.pool.stats(id) } else { inside.hop.stats(id) };
+        inside.peers.iter().filter_map(|peer| Some((*peer, stats(peer.id)?))).collect()
     }
 
     /// What to keep of the ways to other nodes for the next start.
@@ -106,14 +247,15 @@ impl Tunnel {
 
     /// Bytes of all flows.
     pub fn ledger(&self) -> longhaul_hop::Ledger {
-        self.lock().hop.ledger()
+        let inside = self.lock();
+        inside.hop.ledger() + inside.pool.ledger()
     }
 
     /// Opens a flow to a node.
     pub fn open(self: &Arc<Self>, peer: PeerId, open: Open) -> Result<HopLeg, Refusal> {
         let now = self.now();
         let mut inside = self.lock();
-        let flow = inside.hop.open(now, peer, open)?;
+        let flow = inside.carrier(peer.is_pooled()).open(now, peer, open)?;
         inside.slots.insert(flow, Slot::default());
         inside.take_events();
         drop(inside);
@@ -127,6 +269,7 @@ impl Tunnel {
         {
             let mut inside = self.lock();
             inside.hop.close(now);
+            inside.pool.close();
             inside.take_events();
         }
         self.wake.notify_one();
@@ -143,13 +286,13 @@ impl Tunnel {
         let timer = sys::watched(Timer::new().map_err(failed)?)
             .map_err(|why| Error::system("wait for a timer", why))?;
         let mut buffer = Vec::with_capacity(1 << 16);
-        let mut peers = 0;
+        let mut changes = 0;
         loop {
             let sent = self.send(&mut buffer).await;
             let (timeout, news) = {
                 let mut inside = self.lock();
-                let news = inside.peers.len() != peers;
-                peers = inside.peers.len();
+                let news = inside.changes != changes;
+                changes = inside.changes;
                 (inside.hop.poll_timeout(), news)
             };
             if news {
@@ -236,17 +379,44 @@ impl Tunnel {
 }
 
 impl Inside {
+    fn carrier(&mut self, pooled: bool) -> &mut dyn Hauler {
+        if pooled { &mut self.pool } else { &mut self.hop }
+    }
+
+    /// True if a QUIC connection is not silent for longer than it is in quiet times.
+    fn answers(&self, now: Instant, id: PeerId) -> bool {
+        let Some(stats) = self.hop.stats(id) else { return false };
+        let quiet = self.keep_alive + stats.rtt + stats.rtt + Duration::from_secs(1);
+        self.hop.silence(now, id).is_some_and(|silence| silence < quiet)
+    }
+
+    /// Takes up what the carriers report, and wakes those that have something to do.
     fn take_events(&mut self) {
-        while let Some(event) = self.hop.poll_event() {
+        while let Some(event) = self.hop.poll_event().or_else(|| self.pool.poll_event()) {
+            self.take_event(event);
+        }
+        for id in self.pool.with_output() {
+            if let Some(wake) = self.lanes.get(&id) {
+                wake.notify.notify_one();
+            }
+        }
+    }
+
+    fn take_event(&mut self, event: Event) {
+        {
             match event {
                 Event::Connected { .. } => {}
                 Event::Up { peer, key, version, address } => {
                     let name = key.map(|key| crate::keys::to_hex(&key[..4]));
-                    tracing::info!(%address, version, key = name.as_deref(), "tunnel is up");
+                    let over = if peer.is_pooled() { "TCP" } else { "QUIC" };
+                    tracing::info!(%address, version, over, key = name.as_deref(), "tunnel is up");
+                    self.changes += 1;
                     self.peers.push(PeerInfo { id: peer, key, address });
                 }
                 Event::Down { peer, reason } => {
-                    tracing::warn!("tunnel is down: {reason}");
+                    let over = if peer.is_pooled() { "TCP" } else { "QUIC" };
+                    tracing::warn!(over, "tunnel is down: {reason}");
+                    self.changes += 1;
                     self.peers.retain(|other| other.id != peer);
                 }
                 Event::Opened { flow, peer, open } => {
@@ -302,7 +472,7 @@ impl HopLeg {
     /// Lets the other node's flow begin.
     pub fn accept(&self) {
         let mut inside = self.tunnel.lock();
-        inside.hop.accept(self.flow);
+        inside.carrier(self.flow.is_pooled()).accept(self.flow);
         drop(inside);
         self.tunnel.wake.notify_one();
     }
@@ -311,7 +481,7 @@ impl HopLeg {
     pub fn refuse(mut self, code: ResetCode) {
         let now = self.tunnel.now();
         let mut inside = self.tunnel.lock();
-        inside.hop.refuse(now, self.flow, code);
+        inside.carrier(self.flow.is_pooled()).refuse(now, self.flow, code);
         inside.slots.remove(&self.flow);
         inside.take_events();
         drop(inside);
@@ -344,7 +514,7 @@ impl HopLeg {
         let mut inside = self.tunnel.lock();
         let slot = inside.slots.remove(&self.flow);
         if let (Some(code), Some(Slot { over: None, .. })) = (code, slot) {
-            inside.hop.reset(now, self.flow, code);
+            inside.carrier(self.flow.is_pooled()).reset(now, self.flow, code);
             inside.take_events();
         }
         drop(inside);
@@ -362,7 +532,10 @@ impl Leg for HopLeg {
         let mut inside = self.tunnel.lock();
         let mut filled = 0;
         while filled < room.len() {
-            let Some(bytes) = inside.hop.read(now, self.flow, room.len() - filled) else { break };
+            let Some(bytes) = inside.carrier(self.flow.is_pooled()).read(now, self.flow, room.len() - filled)
+            else {
+                break;
+            };
             room[filled..filled + bytes.len()].copy_from_slice(&bytes);
             filled += bytes.len();
         }
@@ -388,9 +561,9 @@ impl Leg for HopLeg {
     fn poll_write(&mut self, cx: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let now = self.tunnel.now();
         let mut inside = self.tunnel.lock();
-        let room = inside.hop.writable(self.flow).clamp(1, bytes.len());
+        let room = inside.carrier(self.flow.is_pooled()).writable(self.flow).clamp(1, bytes.len());
         let mut offered = Bytes::copy_from_slice(&bytes[..room]);
-        let n = inside.hop.write(now, self.flow, &mut offered);
+        let n = inside.carrier(self.flow.is_pooled()).write(now, self.flow, &mut offered);
         inside.take_events();
         let Some(slot) = inside.slots.get_mut(&self.flow) else {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
@@ -410,7 +583,7 @@ impl Leg for HopLeg {
     fn finish(&mut self) -> io::Result<()> {
         let now = self.tunnel.now();
         let mut inside = self.tunnel.lock();
-        inside.hop.finish(now, self.flow);
+        inside.carrier(self.flow.is_pooled()).finish(now, self.flow);
         inside.take_events();
         drop(inside);
         self.tunnel.wake.notify_one();

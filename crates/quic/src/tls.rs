@@ -79,14 +79,34 @@ impl Identity {
 /// # Errors
 /// If TLS cannot be set up.
 pub fn session(identity: &Identity, peers: &[PublicKey], alpn: &[u8]) -> Result<Session, Error> {
+    let streams = streams(identity, peers, alpn)?;
+    Ok(Session::Real {
+        client: Some(Arc::new(QuicClientConfig::try_from(streams.client).map_err(no_suite)?)),
+        server: Some(Arc::new(QuicServerConfig::try_from(streams.server).map_err(no_suite)?)),
+    })
+}
+
+/// TLS for both roles, for use over byte streams.
+pub struct Streams {
+    /// Of the end that opens the connection.
+    pub client: rustls::ClientConfig,
+    /// Of the other end.
+    pub server: rustls::ServerConfig,
+}
+
+/// As [`session`], for byte streams in place of QUIC.
+///
+/// # Errors
+/// If TLS cannot be set up.
+pub fn streams(identity: &Identity, peers: &[PublicKey], alpn: &[u8]) -> Result<Streams, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let pinned = Arc::new(Pinned {
         peers: peers.iter().map(PublicKey::spki).collect(),
         algorithms: provider.signature_verification_algorithms,
     });
-    Ok(Session::Real {
-        client: Some(Arc::new(client(identity, Arc::clone(&pinned), Arc::clone(&provider), alpn)?)),
-        server: Some(Arc::new(server(identity, pinned, provider, alpn)?)),
+    Ok(Streams {
+        client: client(identity, Arc::clone(&pinned), Arc::clone(&provider), alpn)?,
+        server: server(identity, pinned, provider, alpn)?,
     })
 }
 
@@ -99,7 +119,7 @@ fn client(
     pinned: Arc<Pinned>,
     provider: Arc<CryptoProvider>,
     alpn: &[u8],
-) -> Result<QuicClientConfig, Error> {
+) -> Result<rustls::ClientConfig, Error> {
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
@@ -110,7 +130,7 @@ fn client(
     config.alpn_protocols = vec![alpn.to_vec()];
     // Nothing is resumed: the connection stays, and each new one shows the keys again.
     config.resumption = rustls::client::Resumption::disabled();
-    QuicClientConfig::try_from(config).map_err(no_suite)
+    Ok(config)
 }
 
 fn server(
@@ -118,20 +138,25 @@ fn server(
     pinned: Arc<Pinned>,
     provider: Arc<CryptoProvider>,
     alpn: &[u8],
-) -> Result<QuicServerConfig, Error> {
+) -> Result<rustls::ServerConfig, Error> {
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(pinned)
         .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::clone(&identity.key))));
     config.alpn_protocols = vec![alpn.to_vec()];
     config.send_tls13_tickets = 0;
-    QuicServerConfig::try_from(config).map_err(no_suite)
+    Ok(config)
 }
 
 /// The public key that the peer of an established session has shown.
 pub fn peer_key(session: &dyn crypto::Session) -> Option<[u8; 32]> {
     let entries = session.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
-    PublicKey::of_spki(entries.first()?).map(|key| key.0)
+    key_of(Some(&entries))
+}
+
+/// The public key among what a peer has shown.
+pub fn key_of(shown: Option<&[CertificateDer<'static>]>) -> Option<[u8; 32]> {
+    PublicKey::of_spki(shown?.first()?).map(|key| key.0)
 }
 
 /// Lets in those whose keys are known.

@@ -1,0 +1,197 @@
+//! The tunnel where UDP does not pass: over TCP connections from the start, in mid-run, and back; and when either program is
+//! killed and nobody starts it again. Needs root and Linux; ignored unless asked for.
+
+mod bed;
+
+use bed::two::Two;
+use bed::{Daemon, SERVER, can_run, wait_for};
+use nix::sys::signal::Signal;
+use sha2::{Digest, Sha256};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Nothing of UDP passes between the nodes, and nobody is told.
+const BLOCK: &str = "nft 'add table inet block; add chain inet block in { type filter hook input priority -300; }; \
+                     add chain inet block out { type filter hook output priority -300; }; \
+                     add rule inet block in udp dport 7714 drop; add rule inet block out udp sport 7714 drop'";
+/// Only what the hub sends passes.
+const BLACKHOLE: &str = "nft 'add table inet block; add chain inet block in { type filter hook input priority -300; }; \
+                         add rule inet block in udp dport 7714 drop'";
+const UNBLOCK: &str = "nft delete table inet block";
+
+fn noise(len: usize) -> Vec<u8> {
+    (0..len as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
+}
+
+fn accept(listener: &TcpListener) -> TcpStream {
+    let (stream, _) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(90))).unwrap();
+    stream
+}
+
+/// Both directions of a connection, with an end in each.
+fn exchange(stream: &mut TcpStream, served: &mut TcpStream, bytes: &[u8]) {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(move || {
+            let mut all = vec![];
+            served.read_to_end(&mut all).unwrap();
+            served.write_all(&all).unwrap();
+            served.shutdown(Shutdown::Write).unwrap();
+        });
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut all = vec![];
+        stream.read_to_end(&mut all).unwrap();
+        other.join().unwrap();
+        assert_eq!(Sha256::digest(all), Sha256::digest(bytes));
+    });
+}
+
+fn over(terminal: &Daemon) -> Vec<String> {
+    let status = terminal.status();
+    let peers = status["tunnel"]["peers"].as_array().unwrap();
+    peers.iter().map(|peer| peer["name"].as_str().unwrap().to_string()).collect()
+}
+
+fn up_without_udp(two: &Two) -> (Daemon, Daemon) {
+    two.bed.at("h", BLOCK);
+    let hub = two.hub("");
+    let terminal = two.terminal(&two.hub_key);
+    wait_for("the tunnel is up over TCP", 12, || terminal.status()["passing"] == false);
+    assert_eq!(over(&terminal), ["hub over TCP"]);
+    (terminal, hub)
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn tcp_carries_where_udp_is_blocked_and_udp_returns() {
+    if !can_run() {
+        return;
+    }
+    let two = Two::new();
+    let (terminal, hub) = up_without_udp(&two);
+    let listener = two.listener(SERVER);
+    let bytes = noise(20_000_000);
+    let mut stream = two.connect(SERVER, 8000);
+    stream.write_all(b"first").unwrap();
+    let mut served = accept(&listener);
+    assert_eq!(served.peer_addr().unwrap(), stream.local_addr().unwrap());
+    served.read_exact(&mut [0; 5]).unwrap();
+    wait_for("all connections are open", 10, || hub.log().matches("tunnel is up").count() == 1);
+    // UDP passes again: new connections take it, the old one goes on.
+    two.bed.at("h", UNBLOCK);
+    wait_for("UDP is back", 30, || over(&terminal).contains(&"hub".to_string()));
+    let mut second = two.connect(SERVER, 8000);
+    second.write_all(b"x").unwrap();
+    let mut second_served = accept(&listener);
+    second_served.read_exact(&mut [0]).unwrap();
+    let flows = |name: &str| {
+        let status = terminal.status();
+        let peers = status["tunnel"]["peers"].as_array().unwrap().clone();
+        peers.iter().find(|peer| peer["name"] == name).map(|peer| peer["flows"].as_u64().unwrap())
+    };
+    assert_eq!((flows("hub"), flows("hub over TCP")), (Some(1), Some(1)));
+    exchange(&mut stream, &mut served, &bytes);
+    exchange(&mut second, &mut second_served, &bytes);
+    for node in [&terminal, &hub] {
+        wait_for("both are complete", 10, || node.status()["ended"]["complete"] == 2);
+        assert_eq!(node.status()["ledger_balances"], true);
+    }
+}
+
+/// Of datagrams towards the hub only, too: the terminal is heard no more, and hears.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_block_in_mid_run_costs_the_old_connections_only() {
+    if can_run() {
+        std::thread::scope(|scope| {
+            scope.spawn(|| block_in_mid_run(BLOCK));
+            scope.spawn(|| block_in_mid_run(BLACKHOLE));
+        });
+    }
+}
+
+fn block_in_mid_run(block: &str) {
+    let two = Two::new();
+    let (terminal, hub) = two.up();
+    let listener = two.listener(SERVER);
+    let mut stream = two.connect(SERVER, 8000);
+    stream.write_all(b"x").unwrap();
+    let mut served = accept(&listener);
+    served.read_exact(&mut [0]).unwrap();
+    two.bed.at("h", block);
+    let begin = Instant::now();
+    wait_for("TCP carries", 20, || over(&terminal).contains(&"hub over TCP".to_string()));
+    let mut second = two.connect(SERVER, 8000);
+    second.write_all(b"y").unwrap();
+    let mut second_served = accept(&listener);
+    second_served.read_exact(&mut [0]).unwrap();
+    exchange(&mut second, &mut second_served, &noise(1_000_000));
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    // The old connection is reset at both ends, and never ends as if it were complete.
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    assert_eq!(served.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    two.bed.at("h", UNBLOCK);
+    wait_for("UDP is back", 40, || over(&terminal).contains(&"hub".to_string()));
+    for node in [&terminal, &hub] {
+        assert_eq!(node.status()["ledger_balances"], true);
+    }
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_program_that_dies_is_noticed_within_seconds() {
+    if !can_run() {
+        return;
+    }
+    for blocked in [false, true] {
+        for dies in ["hub", "terminal"] {
+            let two = Two::new();
+            let (terminal, hub) = if blocked { up_without_udp(&two) } else { two.up() };
+            let listener = two.listener(SERVER);
+            let mut stream = two.connect(SERVER, 8000);
+            stream.write_all(b"x").unwrap();
+            let mut served = accept(&listener);
+            served.read_exact(&mut [0]).unwrap();
+            let (mut dead, left) = if dies == "hub" { (hub, &mut stream) } else { (terminal, &mut served) };
+            let begin = Instant::now();
+            dead.signal(Signal::SIGKILL);
+            dead.child.wait().unwrap();
+            left.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            let error = left.read(&mut [0]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{dies}, UDP blocked: {blocked}");
+            let time = begin.elapsed();
+            eprintln!("death of the {dies}, UDP blocked: {blocked}: noticed after {time:?}");
+            assert!(time < Duration::from_secs(10), "{dies}: {time:?}");
+        }
+    }
+}
+
+/// An outage of the link in which nobody answers is not taken for a death.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`; takes a minute and a half"]
+fn an_outage_of_75_seconds_loses_nothing() {
+    if !can_run() {
+        return;
+    }
+    let two = Two::new();
+    let (terminal, hub) = two.up();
+    let listener = two.listener(SERVER);
+    let mut stream = two.connect(SERVER, 8000);
+    stream.write_all(b"x").unwrap();
+    let mut served = accept(&listener);
+    served.read_exact(&mut [0]).unwrap();
+    two.bed.at("h", "ip link set sat down");
+    std::thread::sleep(Duration::from_secs(75));
+    two.bed.at("h", "ip link set sat up; ip route replace 10.81.0.0/24 via 10.83.0.1");
+    let begin = Instant::now();
+    exchange(&mut stream, &mut served, &noise(5_000_000));
+    assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+    for node in [&terminal, &hub] {
+        wait_for("it is complete", 10, || node.status()["ended"]["complete"] == 1);
+        assert_eq!(node.status()["ledger_balances"], true);
+    }
+    assert_eq!(terminal.log().matches("tunnel is down").count(), 0, "{}", terminal.log());
+}
