@@ -272,6 +272,29 @@ pub enum Carrier {
     Tcp,
 }
 
+impl std::str::FromStr for Carrier {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Carrier, String> {
+        match text {
+            "auto" => Ok(Carrier::Auto),
+            "quic" => Ok(Carrier::Quic),
+            "tcp" => Ok(Carrier::Tcp),
+            _ => Err("a carrier is auto, quic or tcp".into()),
+        }
+    }
+}
+
+impl std::fmt::Display for Carrier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Carrier::Auto => "auto",
+            Carrier::Quic => "quic",
+            Carrier::Tcp => "tcp",
+        })
+    }
+}
+
 /// The tunnel between two nodes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,7 @@
 //! `longhaul-pep demo`: a download and a page over an emulated satellite link, without and with the accelerator.
 
 use crate::Error;
+use crate::config::Carrier;
 use crate::rig::{Link, Rig};
 use longhaul_units::{Duration, Size};
 use serde::Serialize;
@@ -34,6 +35,8 @@ pub struct Plan {
     pub page: bool,
     /// Also without the accelerator.
     pub control: bool,
+    /// What carries the tunnel.
+    pub carrier: Carrier,
     /// Programs of the user's own in the place of downloads and page.
     pub own: Option<Own>,
 }
@@ -121,7 +124,7 @@ fn both(
         }
         let how = if accelerated { "with the accelerator" } else { "without" };
         told(&format!("{} % loss, {how}", link.loss * 100.0));
-        let nodes = if accelerated { Some(rig.accelerate(link, stop)?) } else { None };
+        let nodes = if accelerated { Some(rig.accelerate(link, plan.carrier, stop)?) } else { None };
         if let Some(own) = &plan.own {
             samples.push(programs(rig, plan, own, link, accelerated, stop)?);
             continue;

@@ -1,7 +1,7 @@
 //! The command line of `longhaul-pep`.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use longhaul_pep::config::Log;
+use longhaul_pep::config::{Carrier, Log};
 use longhaul_pep::control::{self, Command};
 use longhaul_pep::doctor::{self, Verdict};
 use longhaul_pep::journal;
@@ -147,6 +147,9 @@ struct Demo {
     /// A shell command of your own at the server
     #[arg(long, requires = "run")]
     serve: Option<String>,
+    /// What carries the tunnel: auto, quic, or tcp (then with buffers and a route made for the link)
+    #[arg(long, default_value_t = Carrier::Auto)]
+    carrier: Carrier,
     /// Results as JSON
     #[arg(long)]
     json: bool,
@@ -281,6 +284,7 @@ fn demonstrate(options: &Demo) -> Result<(), Error> {
         page: !options.no_page,
         control: !options.no_control,
         own: options.run.clone().map(|run| demo::Own { serve: options.serve.clone(), run }),
+        carrier: options.carrier,
     };
     let stop = interrupted()?;
     let program = std::env::current_exe().map_err(|why| Error::system("find this program", why))?;

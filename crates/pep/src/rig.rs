@@ -2,6 +2,7 @@
 //! emulator's link between terminal and hub. For `demo` and for measurements.
 
 use crate::Error;
+use crate::config::Carrier;
 use longhaul_emu::registry::{self, Registration};
 use longhaul_emu::{bridge, namespace};
 use longhaul_units::{Duration, Rate};
@@ -262,11 +263,41 @@ impl Rig {
         })
     }
 
+    /// What an administrator does for the tunnel over TCP: a first window of the link's bandwidth-delay product, and receivers that
+    /// are ready for it.
+    fn tune_tcp(&self, link: &Link) -> Result<(), Error> {
+        let [_, terminal, _, hub, _] = &self.names;
+        for (name, rate, other) in [(terminal, link.up, "10.74.2.2"), (hub, link.down, "10.74.2.1")] {
+            let product = rate.as_bps() as f64 / 8.0 * link.rtt.as_secs_f64();
+            let window = (product / 1448.0).ceil().max(10.0);
+            let route = format!("route replace {other}/32 dev sat initcwnd {window} initrwnd {window}\n");
+            namespace::configure(name, &route).map_err(of)?;
+        }
+        let largest = link.down.as_bps().max(link.up.as_bps()) as f64 / 8.0 * link.rtt.as_secs_f64();
+        let (middle, most) = ((2.0 * largest) as u64, (4.0 * largest) as u64);
+        for name in [terminal, hub] {
+            self.within(name, || {
+                for file in ["tcp_rmem", "tcp_wmem"] {
+                    std::fs::write(
+                        format!("/proc/sys/net/ipv4/{file}"),
+                        format!("4096 {middle} {}", most.max(33_554_432)),
+                    )
+                    .map_err(|why| Error::system("size TCP's buffers", why))?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
     /// Starts the accelerator at both ends, and waits until its tunnel is up.
     ///
     /// # Errors
     /// If one of them does not start.
-    pub fn accelerate(&self, link: &Link, stop: &AtomicBool) -> Result<Nodes, Error> {
+    pub fn accelerate(&self, link: &Link, carrier: Carrier, stop: &AtomicBool) -> Result<Nodes, Error> {
+        if carrier == Carrier::Tcp {
+            self.tune_tcp(link)?;
+        }
         let folder = &self.folder;
         let key = |name: &str| {
             let path = folder.join(name);
@@ -280,13 +311,13 @@ impl Rig {
         let hub = format!(
             "mode = \"hub\"\ncontrol = \"{at}/hub.sock\"\n[timeouts]\ndrain = \"1 s\"\n[hop]\nlisten = \"10.74.2.2:7714\"\n\
              key = \"{at}/hub.key\"\nsend_rate = \"{rate}\"\nmost_rate = \"{rate}\"\ninitial_rtt = \"{rtt}\"\n\
-             [[terminal]]\nname = \"demo\"\nkey = \"{terminal_key}\"\nsources = [\"10.74.1.0/24\"]\n",
+             carrier = \"{carrier}\"\n[[terminal]]\nname = \"demo\"\nkey = \"{terminal_key}\"\nsources = [\"10.74.1.0/24\"]\n",
             rate = paced(link.down)
         );
         let terminal = format!(
             "mode = \"terminal\"\ncontrol = \"{at}/terminal.sock\"\n[timeouts]\ndrain = \"1 s\"\n[hop]\nhub = \"10.74.2.2:7714\"\n\
              key = \"{at}/terminal.key\"\nhub_key = \"{hub_key}\"\nsend_rate = \"{rate}\"\nmost_rate = \"{rate}\"\n\
-             receive_rate = \"{down}\"\ninitial_rtt = \"{rtt}\"\n[intercept]\ninterfaces = [\"lan\"]\n",
+             receive_rate = \"{down}\"\ninitial_rtt = \"{rtt}\"\ncarrier = \"{carrier}\"\n[intercept]\ninterfaces = [\"lan\"]\n",
             rate = paced(link.up),
             down = paced(link.down)
         );
