@@ -87,8 +87,9 @@ pub struct Peer {
     pub heard: Instant,
     /// When such an error came first since a datagram of the peer.
     suspected: Option<Instant>,
-    /// ACK frames sent.
+    /// ACK and PING frames sent.
     acks: u64,
+    pings: u64,
     pub(crate) parity: Parity,
     /// Flows of the peer that quinn-proto has shown.
     pub(crate) accepted: u64,
@@ -157,6 +158,7 @@ impl Peer {
             heard: now,
             suspected: None,
             acks: 0,
+            pings: 0,
             parity: Parity::default(),
             accepted: 0,
         }

@@ -59,9 +59,11 @@ impl Peer {
         let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
         let count = transmit.size.div_ceil(segment);
         let last = transmit.size - (count - 1) * segment;
-        let acks = self.connection.stats().frame_tx.acks;
+        let frames = self.connection.stats().frame_tx;
         // What has nothing but an ACK is not in flight: nobody acknowledges it.
-        let bare = acks > std::mem::replace(&mut self.acks, acks) && count == 1 && length < 90;
+        let acks = frames.acks > std::mem::replace(&mut self.acks, frames.acks);
+        let asks = frames.ping > std::mem::replace(&mut self.pings, frames.ping);
+        let bare = acks && !asks && count == 1 && length < 90;
         self.shared.lock().controller.on_sent(now, length, count as u64, !bare);
         self.unsent = if count <= packets && last + 32 < usize::from(self.config.mtu) {
             0 // The last packet had room: nothing is left.
