@@ -209,37 +209,40 @@ proptest! {
         let mut pair = Pair::new(3);
         let hub = peer(&pair.events(0));
         let now = Instant::ZERO;
-        let mut own: Vec<(FlowId, u64, bool)> = vec![];
-        let mut remote: Vec<(FlowId, u64)> = vec![];
+        let mut own: Vec<(FlowId, u64)> = vec![];
+        let mut was_reset = [false; 20];
+        // Flows of different lanes arrive in any order: the opener's number is in the port.
+        let mut remote: Vec<(FlowId, usize, u64)> = vec![];
+        let steps = steps.into_iter().chain(std::iter::repeat_n((5, 0, 30_000), 2000));
         for (what, which, size) in steps {
             let at = which.min(own.len().saturating_sub(1));
             match what {
-                0 if own.len() < 20 => own.push((pair.pools[0].open(hub, open(false)).unwrap(), 0, false)),
+                0 if own.len() < 20 => {
+                    let source = ([10, 0, 0, 1], 1000 + own.len() as u16).into();
+                    own.push((pair.pools[0].open(hub, Open { source, ..open(false) }).unwrap(), 0));
+                }
                 1 | 2 if !own.is_empty() => {
-                    let (flow, written, _) = &mut own[at];
+                    let (flow, written) = &mut own[at];
                     let mut bytes: Bytes =
                         (0..size as u64).map(|n| ((*written + n) % 251) as u8).collect::<Vec<_>>().into();
                     *written += pair.pools[0].write(now, *flow, &mut bytes) as u64;
                 }
-                3 if !own.is_empty() => {
-                    pair.pools[0].finish(now, own[at].0);
-                    own[at].2 = true;
-                }
+                3 if !own.is_empty() => pair.pools[0].finish(now, own[at].0),
                 4 if !own.is_empty() && size % 5 == 0 => {
                     pair.pools[0].reset(own[at].0, ResetCode::Reset);
-                    own[at].2 = false;
+                    was_reset[at] = true;
                 }
                 _ => { pair.step(piece); }
             }
             let mut ended = vec![];
             for event in pair.events(1) {
                 match event {
-                    Event::Opened { flow, .. } => remote.push((flow, 0)),
+                    Event::Opened { flow, open, .. } => remote.push((flow, usize::from(open.source.port() - 1000), 0)),
                     Event::Finished { flow } => ended.push(flow),
                     _ => {}
                 }
             }
-            for (at, (flow, read)) in remote.iter_mut().enumerate() {
+            for (flow, at, read) in &mut remote {
                 while let Some(bytes) = pair.pools[1].read(*flow, size) {
                     for byte in bytes {
                         prop_assert_eq!(u64::from(byte), *read % 251);
@@ -247,10 +250,14 @@ proptest! {
                     }
                 }
                 if ended.contains(flow) {
-                    prop_assert_eq!(*read, own[at].1);
+                    prop_assert_eq!(*read, own[*at].1);
                 }
             }
             pair.check();
+        }
+        prop_assert_eq!(own.len(), remote.len());
+        for (_, at, read) in remote {
+            prop_assert!(was_reset[at] || read == own[at].1, "flow {at}: {read} of {} bytes", own[at].1);
         }
     }
 }
