@@ -277,7 +277,7 @@ pub fn table(measured: &Measured) -> String {
     text
 }
 
-/// The measured link as a scenario for `longhaul run`: a download of 10 MB over it, with the hop between the nodes.
+/// The measured link as a scenario for `longhaul run`: a download of 10 MB over it, with a split connection between the nodes.
 pub fn scenario(measured: &Measured) -> String {
     // A sender keeps a little below its link, so that the queue stays empty.
     let rate = |way: &Way| Rate::from_bps(way.bound_bps.map_or(way.link_bps, |bound| bound / 0.997) as u64);
@@ -300,7 +300,8 @@ pub fn scenario(measured: &Measured) -> String {
     let half = Duration::from_nanos((measured.rtt_ms * 1e6 / 2.0) as u64);
     format!(
         "# Measured by `longhaul-pep bench`: round trip, and for each direction what crossed the link with headers. The queues\n\
-         # are assumed: one bandwidth-delay product each.\n\
+         # are assumed: one bandwidth-delay product each. Between the nodes is TCP with BBR, which a scenario has in the place of\n\
+         # the accelerator's own tunnel.\n\
          name = \"A measured link\"\n\n\
          [run]\nduration = \"120 s\"\n\n\
          [[link]]\nname = \"internet\"\nends = [\"server\", \"hub\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\n\
@@ -309,7 +310,7 @@ pub fn scenario(measured: &Measured) -> String {
          [[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"client\"\n\
          app = {{ kind = \"bulk\", size = \"10 MB\" }}\ntcp = {{ congestion = \"cubic\" }}\n\n\
          [[middlebox]]\nname = \"accelerator\"\nkind = \"split\"\nat = \"hub\"\npeer = \"terminal\"\n\
-         long = {{ transport = \"hop\" }}\n",
+         long = {{ congestion = \"bbr\" }}\n",
         half.as_nanos(),
         side(&measured.down),
         side(&measured.up)
@@ -348,5 +349,6 @@ mod tests {
         );
         assert!(text.contains("rate = \"10000000 bit/s\""), "the bound is a little below its link: {text}");
         assert_eq!(text.matches("probability").count(), 1, "0.02 % is none");
+        longhaul_scenario::load(&text, "link.toml", &[]).unwrap();
     }
 }
