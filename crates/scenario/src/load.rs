@@ -215,15 +215,21 @@ fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> Scena
 
 /// What the parser calls by the names of Rust types, in the words of scenario files.
 fn in_plain_words(message: &str) -> String {
-    const WORDS: [(&str, &str); 6] = [
+    const WORDS: [(&str, &str); 11] = [
         ("internally tagged enum AppSpec", "a table, as in { kind = \"bulk\", size = \"1 MB\" }"),
         ("internally tagged enum", "a table with a `kind`"),
         ("struct", "a table"),
         ("u64", "a whole number from 0 to 9223372036854775807"),
         ("u32", "a whole number from 0 to 4294967295"),
+        ("u16", "a whole number from 0 to 65535"),
         ("u8", "a whole number from 0 to 255"),
+        ("i64", "a whole number"),
+        ("i32", "a whole number from -2147483648 to 2147483647"),
+        ("f64", "a number"),
+        ("bool", "true or false"),
     ];
-    let Some((found, expected)) = message.split_once(", expected ") else { return message.to_string() };
+    let message = message.replace(" as i128,", ",").replace(" as u128,", ",");
+    let Some((found, expected)) = message.split_once(", expected ") else { return message };
     let plain =
         WORDS.iter().find(|(rust, _)| expected.starts_with(rust)).map_or(expected, |(_, plain)| plain);
     format!("{found}, expected {plain}")

@@ -301,7 +301,7 @@ impl Checker {
         }
         match &flow.app {
             AppSpec::Bulk(Bulk { size: Some(Draw::Constant(Volume(Limit::Bytes(size)))) })
-                if size.as_bytes() < u64::from(flow.streams) =>
+                if (1..u64::from(flow.streams)).contains(&size.as_bytes()) =>
             {
                 self.problem(&["streams"], format!("{size} cannot be split over {} streams", flow.streams));
             }

@@ -75,6 +75,7 @@ fn lives_that_make_no_sense_are_refused() {
         ("streams = 0", "streams: must be at least 1 and at most 1000000, not 0"),
         ("count = 1000\nstreams = 1001", "at most 1,000,000 streams in all"),
         ("streams = 5\napp = { kind = \"bulk\", size = \"4 B\" }", "4 B cannot be split over 5 streams"),
+        ("app = { kind = \"bulk\", size = \"0 B\" }", "a transfer has at least 1 B"),
         ("streams = 2\napp = { kind = \"cbr\", rate = \"1 Mbit/s\" }", "only a bulk transfer"),
     ] {
         let message = refused(flow);

@@ -399,6 +399,15 @@ mod first_steps {
         let message = with_override("run.seed", "9223372036854775808");
         says(&message, &["--set run.seed=9223372036854775808", "from 0 to 9223372036854775807"]);
         assert!(!message.contains("u64"), "{message}");
+        let message = refusal(
+            "to = \"remote\"",
+            "to = \"remote\"\ntransport = \"quic\"\nquic = { priority = 99999999999999999999 }",
+        );
+        says(
+            &message,
+            &["geo.toml:13", "integer `99999999999999999999`, expected a whole number from -2147483648 to"],
+        );
+        assert!(!message.contains("i128"), "{message}");
     }
 
     #[test]
