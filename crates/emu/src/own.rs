@@ -5,11 +5,9 @@ use crate::frame::PROTOCOL_UDP;
 use crate::testbed::addresses_of;
 use longhaul_scenario::{Network, Step};
 use longhaul_segment::checksum::Checksum;
-use longhaul_segment::{Flags, Segment, ip, wire};
+use longhaul_segment::{Flags, Segment, UDP_HEADER, ip, wire};
 use std::net::IpAddr;
 
-/// Bytes of a UDP header.
-const UDP_HEADER: u32 = 8;
 /// Port of tunnels at both ends: below those of flows.
 const TUNNEL_PORT: u16 = 9_999;
 

@@ -199,8 +199,13 @@ impl RateController {
         u64::from(self.settings.mtu) + u64::from(self.settings.headers)
     }
 
+    /// Sum of the round trips of all ACKs, and how many there were.
+    pub fn rtts(&self) -> (Duration, u64) {
+        self.history.rtts()
+    }
+
     /// Most bytes in flight.
-    fn cap(&self) -> u64 {
+    pub fn window(&self) -> u64 {
         let slack = if self.draining { DRAIN_SLACK } else { SLACK };
         self.rate.bytes_in(self.base_rtt() + slack).as_bytes().max(4 * self.packet())
     }
@@ -225,7 +230,7 @@ impl RateController {
         if self.next > now {
             return Allowance::Until(self.next);
         }
-        let free = self.cap().saturating_sub(self.in_flight) / self.packet();
+        let free = self.window().saturating_sub(self.in_flight) / self.packet();
         if free == 0 && self.history.base_rtt().is_some() {
             self.paused = true;
             let slow = Rate::from_bps(self.rate.as_bps() * TRICKLE / 100);
@@ -297,7 +302,7 @@ impl RateController {
         self.waits_since = now;
         self.history.end_ack(now, newest);
         self.loss.end_ack();
-        if self.draining && self.in_flight <= self.cap() {
+        if self.draining && self.in_flight <= self.window() {
             self.draining = false;
             // What left before shows the queue that is gone.
             self.since = now;

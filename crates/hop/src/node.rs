@@ -49,6 +49,7 @@ pub struct Node {
     closing: bool,
     /// Of peers that are gone.
     past: Ledger,
+    past_stats: PeerStats,
     scratch: Vec<u8>,
 }
 
@@ -83,6 +84,7 @@ impl Node {
             pause: RETRY.0,
             closing: false,
             past: Ledger::default(),
+            past_stats: PeerStats::default(),
             scratch: vec![],
         };
         match node.config.role {
@@ -334,6 +336,7 @@ impl Node {
         }
         if peer.connection.is_drained() {
             self.past = self.past + peer.ledger();
+            self.past_stats = PeerStats::default().after(&peer.stats()).after(&self.past_stats);
             self.peers[index] = None;
         }
     }
@@ -455,6 +458,13 @@ impl Node {
     pub fn stats(&self, peer: PeerId) -> Option<PeerStats> {
         let index = *self.by_id.get(&peer)?;
         Some(self.peers.get(index)?.as_deref()?.stats())
+    }
+
+    /// Measurements of the newest peer; the counters are those of all peers since the beginning.
+    pub fn total_stats(&self) -> PeerStats {
+        let mut peers: Vec<&Peer> = self.peers.iter().flatten().map(Box::as_ref).collect();
+        peers.sort_by_key(|peer| peer.id);
+        peers.into_iter().fold(self.past_stats, |total, peer| peer.stats().after(&total))
     }
 
     /// What to keep for the next connection over the same path; `None` before something was measured.

@@ -266,6 +266,12 @@ pub struct PeerStats {
     pub queued: u64,
     /// Bytes of packets in flight.
     pub in_flight: u64,
+    /// Most bytes that the rate allows in flight.
+    pub window: u64,
+    /// Sum of the round trips of all ACKs, and how many there were.
+    pub rtt_sum: Duration,
+    /// See [`PeerStats::rtt_sum`].
+    pub rtt_samples: u64,
     /// UDP datagrams sent, and their payload in bytes.
     pub sent_packets: u64,
     /// See [`PeerStats::sent_packets`].
@@ -286,6 +292,27 @@ pub struct PeerStats {
     pub flows: u32,
     /// Times that the rate was cut for overload.
     pub overloads: u64,
+}
+
+impl PeerStats {
+    /// The same with the counters of an earlier peer added.
+    #[must_use]
+    pub(crate) fn after(self, past: &PeerStats) -> PeerStats {
+        PeerStats {
+            rtt_sum: self.rtt_sum + past.rtt_sum,
+            rtt_samples: self.rtt_samples + past.rtt_samples,
+            sent_packets: self.sent_packets + past.sent_packets,
+            sent_bytes: self.sent_bytes + past.sent_bytes,
+            received_packets: self.received_packets + past.received_packets,
+            received_bytes: self.received_bytes + past.received_bytes,
+            lost_packets: self.lost_packets + past.lost_packets,
+            parity_bytes: self.parity_bytes + past.parity_bytes,
+            restored_bytes: self.restored_bytes + past.restored_bytes,
+            acks: self.acks + past.acks,
+            overloads: self.overloads + past.overloads,
+            ..self
+        }
+    }
 }
 
 /// A chunk of a stream, with its place.

@@ -472,9 +472,9 @@ impl<B: Payload> Middlebox<B> for Compactor<B> {
         let (ecn, body) = self.stream.as_mut()?.transmit_into(now, segment)?;
         Some(Departure { port: 0, connection: self.tunnel, direction: Direction::Forward, ecn, body })
     }
-    fn own_connections(&self) -> Vec<OwnConnection<'_>> {
+    fn own_connections(&self) -> Vec<OwnConnection> {
         let end = self.stream.iter();
-        end.map(|connection| OwnConnection { index: 0, port: 0, connection }).collect()
+        end.map(|connection| OwnConnection::of(0, connection)).collect()
     }
     fn lose_all(&mut self, _now: Instant) {
         for Gathered { connection, direction, acks } in self.gathered.drain(..) {
@@ -531,9 +531,9 @@ impl<B: Payload> Middlebox<B> for Expander<B> {
         let (ecn, body) = self.stream.as_mut()?.transmit_into(now, segment)?;
         Some(Departure { port: 0, connection: self.tunnel, direction: Direction::Reverse, ecn, body })
     }
-    fn own_connections(&self) -> Vec<OwnConnection<'_>> {
+    fn own_connections(&self) -> Vec<OwnConnection> {
         let end = self.stream.iter();
-        end.map(|connection| OwnConnection { index: 0, port: 0, connection }).collect()
+        end.map(|connection| OwnConnection::of(0, connection)).collect()
     }
     fn lose_all(&mut self, _now: Instant) {
         let pending = self.pending.drain(..);

@@ -22,6 +22,20 @@ pub trait Data: Clone + std::fmt::Debug + PartialEq + Send + 'static {
         bytes.resize(self.len() as usize, 0);
         bytes
     }
+    /// The bytes of a host's stream as a piece of memory that is shared, not copied; zeros where only the length is known.
+    fn into_shared(self) -> Bytes {
+        const ZEROS: &[u8] = &[0; 1 << 16];
+        let len = self.len() as usize;
+        if self.bytes().is_empty() && len <= ZEROS.len() {
+            Bytes::from_static(&ZEROS[..len])
+        } else {
+            self.to_bytes().into()
+        }
+    }
+    /// The reverse of [`Data::into_shared`]: where hosts' data is only a length, only that is kept.
+    fn of_host(bytes: Bytes) -> Self {
+        Self::of(bytes.len() as u32, &[])
+    }
     /// What is behind the first `header` bytes.
     fn without(self, header: u32) -> Self;
     /// The value of the field before the first byte, if there is one.
@@ -63,6 +77,12 @@ impl Data for Bytes {
     }
     fn of(len: u32, bytes: &[u8]) -> Self {
         Bytes::copy_from_slice(&bytes[..bytes.len().min(len as usize)])
+    }
+    fn into_shared(self) -> Bytes {
+        self
+    }
+    fn of_host(bytes: Bytes) -> Self {
+        bytes
     }
     fn without(self, header: u32) -> Self {
         self.slice(self.len().min(header as usize)..)

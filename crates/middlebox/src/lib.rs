@@ -10,6 +10,7 @@ mod base;
 mod cache;
 mod carrier;
 mod data;
+pub mod hop;
 mod levels;
 mod middlebox;
 pub mod mss_clamp;
@@ -29,6 +30,7 @@ pub use base::Base;
 pub use cache::LocalRecovery;
 pub use carrier::{Buffers, Carrier, Payload, Streams};
 pub use data::{Data, Length};
+pub use hop::HopNode;
 pub use levels::{Gauge, Levels};
 pub use middlebox::{
     Body, Departure, Direction, Established, Event, KnownEnd, Middlebox, OwnConnection, Passing, QueueState,

@@ -4,8 +4,8 @@
 use crate::base::Base;
 use crate::levels::Levels;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
-use longhaul_tcp::Connection;
-use longhaul_units::{Instant, Rate};
+use longhaul_tcp::{Connection, Stats};
+use longhaul_units::{Duration, Instant, Rate};
 
 /// Which way a packet goes, seen from the end that opened its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -152,7 +152,7 @@ pub trait Middlebox<B: Body>: Send {
         self.base_mut().levels.restart(now);
     }
     /// Its connections between its own nodes.
-    fn own_connections(&self) -> Vec<OwnConnection<'_>> {
+    fn own_connections(&self) -> Vec<OwnConnection> {
         vec![]
     }
 }
@@ -166,15 +166,41 @@ pub struct QueueState {
     pub rate: Rate,
 }
 
-/// One end of a connection between the two nodes of a middlebox.
-#[derive(Clone, Copy)]
-pub struct OwnConnection<'a> {
+/// What one end of a connection between the two nodes of a middlebox has done.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnConnection {
     /// Which of its connections.
     pub index: usize,
     /// At which node.
     pub port: usize,
-    /// The connection.
-    pub connection: &'a Connection,
+    /// Its counters.
+    pub stats: Stats,
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow start threshold in bytes; `u64::MAX` where there is none.
+    pub ssthresh: u64,
+    /// Bytes in flight.
+    pub flight: u64,
+    /// Bytes that wait to be sent.
+    pub unsent: u64,
+    /// Smoothed round trip time; zero before one was measured.
+    pub srtt: Duration,
+}
+
+impl OwnConnection {
+    /// Of a TCP connection.
+    pub fn of(index: usize, connection: &Connection) -> Self {
+        OwnConnection {
+            index,
+            port: 0,
+            stats: *connection.stats(),
+            cwnd: connection.cwnd(),
+            ssthresh: connection.ssthresh(),
+            flight: connection.flight_size(),
+            unsent: connection.unsent(),
+            srtt: connection.srtt(),
+        }
+    }
 }
 
 /// One end of a connection whose handshake is not seen.

@@ -138,7 +138,10 @@ impl Directory for ByNumber {
         }
     }
     fn number(&mut self, ends: &Ends) -> Option<u32> {
-        Self::of(ends.active.ip(), ends.passive.ip())
+        let (active, passive) = (ends.active.ip(), ends.passive.ip());
+        let number = Self::of(active, passive)?;
+        // The other way round, they are of no connection.
+        (Self::addresses(number).map(IpAddr::from) == [active, passive]).then_some(number)
     }
 }
 
@@ -271,7 +274,7 @@ impl<B: Body> Middlebox<B> for TwoNodes<B> {
     fn base_mut(&mut self) -> &mut Base<B> {
         &mut self.base
     }
-    fn own_connections(&self) -> Vec<OwnConnection<'_>> {
+    fn own_connections(&self) -> Vec<OwnConnection> {
         let mut all = vec![];
         for (port, node) in self.nodes.iter().enumerate() {
             all.extend(node.own_connections().into_iter().map(|own| OwnConnection { port, ..own }));

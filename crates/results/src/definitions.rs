@@ -283,11 +283,21 @@ metrics! {
     LOCAL_QUEUE_DROPS: "local_queue_drops", "", "Local queue drops",
         "Data packets that the queue before a split connection dropped, while measured.";
     LONG_HOP_PACKETS: "long_hop_packets", "", "Long hop packets",
-        "Data segments that a split sent over its long hop.";
+        "Data segments that a split sent over its long hop; of the accelerator's transport, all its datagrams.";
     LONG_HOP_RETRANSMISSIONS: "long_hop_retransmissions", "", "Long hop retransmissions",
         "Data segments that a split sent again over its long hop.";
     LONG_HOP_TIMEOUTS: "long_hop_timeouts", "", "Long hop timeouts",
         "Expirations of the retransmission timers of connections over a long hop.";
+    HOP_LOST_PACKETS: "hop_lost_packets", "", "Hop: lost packets",
+        "Datagrams of the accelerator's transport that its senders declared lost, while measured.";
+    HOP_PARITY_BYTES: "hop_parity_bytes", "B", "Hop: parities",
+        "Bytes of parities that the accelerator's transport sent ahead, so that a loss costs no round trip, while measured.";
+    HOP_RESTORED_BYTES: "hop_restored_bytes", "B", "Hop: restored",
+        "Bytes that parities restored at the other node before they were sent again, while measured.";
+    HOP_ACKS: "hop_acks", "", "Hop: ACKs",
+        "ACK frames of the accelerator's transport, while measured.";
+    HOP_OVERLOADS: "hop_overloads", "", "Hop: overloads",
+        "How often the rate controller of the accelerator's transport cut its rate for an overloaded link, while measured.";
     THROUGH_PACKETS: "through_packets", "", "Through packets",
         "Data packets that a middlebox forwarded without a copy, since its buffer was full.";
     WINDOW_LIMIT_BPS: "window_limit_bps", "bit/s", "Window limit",

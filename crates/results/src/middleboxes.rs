@@ -55,7 +55,7 @@ impl MiddleboxWatch {
     }
 
     /// What was seen of an end. With real packets there may be more connections than the scenario's flows have.
-    fn end(&mut self, own: &OwnConnection<'_>) -> &mut LongHopEnd {
+    fn end(&mut self, own: &OwnConnection) -> &mut LongHopEnd {
         if own.index >= self.ends.len() {
             self.ends.resize_with(own.index + 1, Default::default);
         }
@@ -67,7 +67,7 @@ impl MiddleboxWatch {
         self.baseline = middlebox.counters();
         middlebox.begin_measuring(now);
         for own in middlebox.own_connections() {
-            self.end(&own).baseline = *own.connection.stats();
+            self.end(&own).baseline = own.stats;
         }
     }
 
@@ -102,11 +102,11 @@ impl MiddleboxWatch {
             |((name, now), (_, before)): ((&'static str, u64), &(&'static str, u64))| (name, now - before);
         let counted = middlebox.counters().into_iter().zip(&self.baseline).map(growth).collect();
         let mut own = middlebox.own_connections();
-        own.retain(|own| own.connection.stats().data_segments_sent > 0);
+        own.retain(|own| own.stats.data_segments_sent > 0);
         own.sort_by_key(|own| (own.index, own.port));
-        let end = |own: &OwnConnection<'_>| {
+        let end = |own: &OwnConnection| {
             let end = self.ends.get(own.index).map_or(LongHopEnd::default(), |ends| ends[own.port]);
-            let new = own.connection.stats().since(&end.baseline);
+            let new = own.stats.since(&end.baseline);
             LongHopFacts { connection: own.index, port: own.port, new, cwnd: end.cwnd }
         };
         MiddleboxFacts { levels: *middlebox.levels(), counted, long_hop: own.iter().map(end).collect() }
@@ -121,15 +121,14 @@ impl LongHopEnd {
         span: Duration,
         measuring: bool,
         middlebox: usize,
-        own: &OwnConnection<'_>,
+        own: &OwnConnection,
     ) -> Option<LongHopRow> {
-        let connection = own.connection;
-        let stats = connection.stats();
+        let stats = &own.stats;
         if stats.data_segments_sent == 0 {
             return None;
         }
         if measuring {
-            self.cwnd.0 += connection.cwnd() as f64;
+            self.cwnd.0 += own.cwnd as f64;
             self.cwnd.1 += 1;
         }
         let sampled = (stats.data_bytes_sent, stats.retransmitted_segments);
@@ -139,13 +138,11 @@ impl LongHopEnd {
             middlebox: middlebox as u32,
             connection: own.index as u32,
             port: own.port as u32,
-            cwnd_bytes: connection.cwnd() as f64,
-            ssthresh_bytes: Some(connection.ssthresh())
-                .filter(|bytes| *bytes < u64::MAX)
-                .map(|bytes| bytes as f64),
-            flight_bytes: connection.flight_size() as f64,
-            unsent_bytes: connection.unsent() as f64,
-            srtt_s: (stats.rtt_samples > 0).then(|| connection.srtt().as_secs_f64()),
+            cwnd_bytes: own.cwnd as f64,
+            ssthresh_bytes: Some(own.ssthresh).filter(|bytes| *bytes < u64::MAX).map(|bytes| bytes as f64),
+            flight_bytes: own.flight as f64,
+            unsent_bytes: own.unsent as f64,
+            srtt_s: (stats.rtt_samples > 0).then(|| own.srtt.as_secs_f64()),
             throughput_bps: (sampled.0 - before.0) as f64 * 8.0 / span.as_secs_f64(),
             retransmits: (sampled.1 - before.1) as u32,
         })

@@ -1,7 +1,11 @@
 //! Middleboxes as a scenario describes them, the same for every world; worlds differ in how they number connections.
 
-use crate::{BufferSpec, MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, Scenario, SplitSpec, TcpSpec};
+use crate::{
+    BufferSpec, HopSpec, LongSpec, MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, Scenario, SplitSpec,
+    TcpSpec,
+};
 use longhaul_middlebox::ack_compaction::ack_compaction;
+use longhaul_middlebox::hop;
 use longhaul_middlebox::paced::{self, Control};
 use longhaul_middlebox::split::{self, FlowControl, LongHop, MakeCongestionControl, Plan, Plans, Side};
 use longhaul_middlebox::{
@@ -115,7 +119,10 @@ pub fn distributed_split<P: Payload>(
 ) -> TwoNodes<P> {
     let mss = |flow: &usize| scenario.flow[network.flows[*flow].group].tcp.mss;
     let largest = instance.flows.iter().map(mss).max().unwrap_or(Size::from_bytes(1460));
-    let tcp = spec.long_tcp(largest);
+    let tcp = match &spec.long {
+        LongSpec::Tcp(long) => SplitSpec::long_tcp(long, largest),
+        LongSpec::Hop(long) => return hop(scenario, network, instance, long, spec.buffer, plans, own),
+    };
     let limit = match tcp.receive_buffer {
         BufferSpec::Limited(_) => Some(spec.buffer.as_bytes()),
         BufferSpec::Unlimited => None,
@@ -138,6 +145,25 @@ pub fn distributed_split<P: Payload>(
     };
     let name = format!("middlebox {}", instance.name);
     split::distributed_split(plans, &long_hop, control, scenario.run.seed, &name)
+}
+
+/// A split whose long hop is the accelerator's transport.
+fn hop<P: Payload>(
+    scenario: &Scenario,
+    network: &Network,
+    instance: &MiddleboxInstance,
+    long: &HopSpec,
+    buffer: Size,
+    plans: &Plans,
+    own: u32,
+) -> TwoNodes<P> {
+    let settings = hop::Settings {
+        nodes: long.nodes(network.between(instance)),
+        buffer: buffer.as_bytes(),
+        first_number: own,
+    };
+    let random = |node| Random::stream(scenario.run.seed, &format!("middlebox {} hop {node}", instance.name));
+    hop::hop(plans, &settings, [random(0), random(1)]).expect("settings were checked")
 }
 
 /// A paced hop. `own` is the number of its first own connection.

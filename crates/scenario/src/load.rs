@@ -6,7 +6,7 @@ use crate::meant::meant;
 use crate::shorthand;
 use crate::traces::{self, ReadTable};
 use crate::validate::{Problem, validate};
-use crate::{AppSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, Transport, VERSION};
+use crate::{AppSpec, LongSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, Transport, VERSION};
 use longhaul_units::ranges::Key;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -244,6 +244,12 @@ fn error_in_middlebox(text: &str) -> Option<toml::de::Error> {
     list.into_iter().find_map(|mut item| {
         let DeValue::Table(table) = item.get_mut() else { return None };
         let (_, kind) = table.remove_entry("kind")?;
+        if let Some((_, long)) = table.remove_entry("long") {
+            let is_tcp = !matches!(long.get_ref(), DeValue::Table(long) if long.contains_key("transport"));
+            if let Some(error) = LongSpec::error_in(ValueDeserializer::from(long), is_tcp) {
+                return Some(error);
+            }
+        }
         MiddleboxSpec::error_in_table(kind.get_ref().as_str()?, ValueDeserializer::from(item))
     })
 }

@@ -98,6 +98,7 @@ impl MiddleboxSpec {
     /// Connections of its own between its two nodes, where it acts on so many flows.
     pub(crate) fn own_connections(&self, connections: usize) -> u32 {
         match self {
+            MiddleboxSpec::Split(spec) if spec.hop().is_some() => 1,
             MiddleboxSpec::Split(spec) if spec.peer.is_some() => match spec.connections {
                 ConnectionsSpec::Shared(count) => u32::try_from(count).unwrap_or(u32::MAX),
                 ConnectionsSpec::PerFlow => connections as u32,
@@ -327,10 +328,11 @@ middlebox! {
         /// What differs from the flow's own settings in the connection to the passive opener.
         #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
         pub far: TcpChanges,
-        /// What differs from the default settings on the long hop. There, connections are `established` from the start and
-        /// without Nagle's algorithm unless set otherwise; their MSS is the largest of the flows.
-        #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
-        pub long: TcpChanges,
+        /// What crosses the long hop. TCP: what differs from its default settings; connections are `established` from the start
+        /// and without Nagle's algorithm unless set otherwise; their MSS is the largest of the flows. Or, with
+        /// `transport = "hop"`, the accelerator's own transport.
+        #[serde(default, skip_serializing_if = "LongSpec::is_default")]
+        pub long: LongSpec,
         /// Receive buffer of each connection to a host: its window closes as it fills. With a local queue it is not limited.
         #[serde(default = "one_megabyte")]
         pub buffer: Size,
@@ -351,6 +353,13 @@ fn one_megabyte() -> Size {
 }
 
 impl SplitSpec {
+    /// The accelerator's transport, if the long hop has it.
+    pub fn hop(&self) -> Option<&HopSpec> {
+        match &self.long {
+            LongSpec::Hop(spec) if self.peer.is_some() => Some(spec),
+            _ => None,
+        }
+    }
     /// Settings of the connections to the active opener of a flow with these settings.
     pub fn near_tcp(&self, flow: &TcpSpec) -> TcpSpec {
         self.host_tcp(&self.near, flow)
@@ -366,8 +375,8 @@ impl SplitSpec {
         };
         host_tcp(changes, flow, receive_buffer)
     }
-    /// Settings of the connections over the long hop, for flows of which the largest has this MSS.
-    pub fn long_tcp(&self, mss: Size) -> TcpSpec {
+    /// Settings of TCP connections over the long hop with these changes, for flows of which the largest has this MSS.
+    pub fn long_tcp(long: &TcpChanges, mss: Size) -> TcpSpec {
         let base = TcpSpec {
             mss,
             established: true,
@@ -376,7 +385,197 @@ impl SplitSpec {
             max_retransmissions: u32::MAX,
             ..TcpSpec::default()
         };
-        TcpSpec { receive_autotuning: None, ..self.long.over(&base) }
+        TcpSpec { receive_autotuning: None, ..long.over(&base) }
+    }
+}
+
+/// What crosses the long hop of a split at two nodes.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum LongSpec {
+    /// TCP connections, with these changes to the default settings.
+    Tcp(TcpChanges),
+    /// The accelerator's own transport.
+    Hop(HopSpec),
+}
+
+impl Default for LongSpec {
+    fn default() -> Self {
+        LongSpec::Tcp(TcpChanges::default())
+    }
+}
+
+impl LongSpec {
+    /// True for TCP with its default settings.
+    pub(crate) fn is_default(&self) -> bool {
+        *self == LongSpec::default()
+    }
+    /// What is wrong with such a table, if anything, with its place.
+    pub(crate) fn error_in(table: toml::de::ValueDeserializer<'_>, is_tcp: bool) -> Option<toml::de::Error> {
+        if is_tcp { TcpChanges::deserialize(table).err() } else { HopSpec::deserialize(table).err() }
+    }
+}
+
+impl<'de> Deserialize<'de> for LongSpec {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let table = toml::Table::deserialize(deserializer)?;
+        let read = if table.contains_key("transport") {
+            HopSpec::deserialize(table).map(LongSpec::Hop)
+        } else {
+            TcpChanges::deserialize(table).map(LongSpec::Tcp)
+        };
+        read.map_err(|error| serde::de::Error::custom(error.message()))
+    }
+}
+
+impl JsonSchema for LongSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "LongSpec".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let (tcp, hop) = (generator.subschema_for::<TcpChanges>(), generator.subschema_for::<HopSpec>());
+        schemars::json_schema!({ "anyOf": [tcp, hop] })
+    }
+}
+
+/// The accelerator's own transport between the two nodes of a split, as `longhaul-pep` deploys it: QUIC with a flow for each TCP connection,
+/// one rate controller for all, and parities. The first node opens it when the run begins.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HopSpec {
+    /// `"hop"`.
+    pub transport: TransportOfHop,
+    /// To whom the links between the nodes belong.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub share: ShareSpec,
+    /// Parities, which spare a round trip where packets are lost.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub coding: CodingSpec,
+    /// Rate at which the node `at` begins to send, IP headers included. Without it, that of the slowest link to `peer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "10 kbit/s", "x-maximum" = "100 Gbit/s"))]
+    pub forward_rate: Option<Rate>,
+    /// Rate at which the node `peer` begins to send. Without it, that of the slowest link to `at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "10 kbit/s", "x-maximum" = "100 Gbit/s"))]
+    pub reverse_rate: Option<Rate>,
+    /// Bytes of each flow and direction that may be under way or unread. Without it, five bandwidth-delay products of the
+    /// faster direction, at least 16 MiB, at most 1 GiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "16 KiB", "x-maximum" = "1 GiB"))]
+    pub credit: Option<Size>,
+    /// Bytes of all flows and each direction that may be under way or unread: at least nine times `credit`, which is the
+    /// default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "144 KiB", "x-maximum" = "64 GiB"))]
+    pub memory: Option<Size>,
+    /// The round trip that is assumed before one is measured. Without it, twice the delay of the links between the nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "1 ms", "x-maximum" = "60 s"))]
+    pub initial_rtt: Option<Duration>,
+    /// The least pause after which a PING keeps the hop alive; below half of `idle_timeout`.
+    #[serde(default = "five_seconds")]
+    #[schemars(extend("x-minimum" = "1 ms"))]
+    pub keep_alive: Duration,
+    /// The hop is over when nothing arrives for so long: all connections are reset, and it is opened again.
+    #[serde(default = "five_minutes")]
+    #[schemars(extend("x-minimum" = "1 s", "x-maximum" = "1 h"))]
+    pub idle_timeout: Duration,
+    /// UDP payload of a full packet.
+    #[serde(default = "ethernet_datagram")]
+    #[schemars(extend("x-minimum" = "1200 B", "x-maximum" = "16384 B"))]
+    pub mtu: Size,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+fn five_seconds() -> Duration {
+    Duration::from_secs(5)
+}
+fn five_minutes() -> Duration {
+    Duration::from_secs(300)
+}
+fn ethernet_datagram() -> Size {
+    Size::from_bytes(1472)
+}
+
+/// The name of the accelerator's transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TransportOfHop {
+    /// The accelerator's own.
+    #[default]
+    Hop,
+}
+
+/// To whom the links between the nodes belong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ShareSpec {
+    /// To the hop alone: it takes all that the link carries, and loss alone does not slow it down.
+    #[default]
+    Exclusive,
+    /// To others too: it takes no more than a TCP flow would.
+    Fair,
+}
+
+/// Parities on the hop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CodingSpec {
+    /// None.
+    Off,
+    /// As many as measured loss and bursts require, for the beginning and the end of transfers.
+    #[default]
+    Adaptive,
+}
+
+/// What a hop is made for: the slowest rate of each way between its nodes, and the delay there and back.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Between {
+    /// From the first node to the second, and back.
+    pub rates: [Rate; 2],
+    /// There and back.
+    pub rtt: Duration,
+}
+
+impl HopSpec {
+    /// Settings of the two nodes of the hop.
+    pub fn nodes(&self, between: Between) -> [longhaul_hop::Config; 2] {
+        let (least, most) = (Rate::from_bps(10_000), Rate::from_bps(100_000_000_000));
+        let rates =
+            [self.forward_rate.unwrap_or(between.rates[0]), self.reverse_rate.unwrap_or(between.rates[1])];
+        let rates = rates.map(|rate| rate.clamp(least, most));
+        let rtt = between.rtt.clamp(Duration::from_millis(1), Duration::from_secs(60));
+        let product = rates[0].max(rates[1]).bytes_in(rtt).as_bytes();
+        // A memory that was given holds nine of them.
+        let most = self.memory.map_or(1 << 30, |memory| memory.as_bytes() / 9);
+        let credit = (5 * product).clamp(16 << 20, 1 << 30).min(most);
+        let credit = self.credit.map_or(credit, Size::as_bytes);
+        let node = |side: usize, role| longhaul_hop::Config {
+            share: match self.share {
+                ShareSpec::Exclusive => longhaul_hop::Share::Exclusive,
+                ShareSpec::Fair => longhaul_hop::Share::Fair,
+            },
+            coding: match self.coding {
+                CodingSpec::Off => longhaul_hop::Coding::Off,
+                CodingSpec::Adaptive => longhaul_hop::Coding::Adaptive,
+            },
+            rates: longhaul_hop::Rates { send: Some(rates[side]), ..longhaul_hop::Rates::default() },
+            credit,
+            memory: self.memory.map_or(9 * credit, Size::as_bytes),
+            initial_rtt: self.initial_rtt.unwrap_or(rtt),
+            keep_alive: self.keep_alive,
+            idle_timeout: self.idle_timeout,
+            mtu: u16::try_from(self.mtu.as_bytes()).unwrap_or(u16::MAX),
+            max_flows: 65_536,
+            ..longhaul_hop::Config::new(role)
+        };
+        [node(0, longhaul_middlebox::hop::terminal()), node(1, longhaul_hop::Role::Hub)]
     }
 }
 

@@ -1,7 +1,7 @@
 //! The network that a scenario describes, with every shorthand expanded: nodes, directed links, single flows and their
 //! paths. Routing is static: least propagation delay, then fewest hops, then the order of the document.
 
-use crate::{AccessSpec, DumbbellSpec, FlowSpec, Scenario};
+use crate::{AccessSpec, Between, DumbbellSpec, FlowSpec, Scenario};
 use longhaul_path::LinkConfig;
 use longhaul_units::{Duration, Instant, Rate, Size};
 use std::collections::{BTreeMap, BTreeSet};
@@ -426,6 +426,14 @@ impl Network {
     pub fn rate_between(&self, middlebox: &MiddleboxInstance) -> Rate {
         let rates = middlebox.between.iter().filter_map(|path| self.bottleneck_rate(path));
         rates.min().unwrap_or(Rate::ZERO)
+    }
+
+    /// What lies between the two nodes of a middlebox: links of 1 Mbit/s if there are none.
+    pub fn between(&self, middlebox: &MiddleboxInstance) -> Between {
+        let rate = |path: &Vec<usize>| self.bottleneck_rate(path).unwrap_or(Rate::from_bps(1_000_000));
+        let links = middlebox.between.iter().flatten();
+        let rtt = links.fold(Duration::ZERO, |sum, link| sum + self.links[*link].config.delay);
+        Between { rates: [rate(&middlebox.between[0]), rate(&middlebox.between[1])], rtt }
     }
 
     /// Links from one node of the document to another; `None` if there is no way.

@@ -3,9 +3,9 @@
 use crate::error::nearest;
 use crate::{
     AccessSpec, AckCompactionSpec, AckRatioSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck,
-    DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec, FramingSpec, LocalRecoverySpec, MiddleboxInstance,
-    MiddleboxSpec, Network, PacedSpec, PrematureAckSpec, QuicSpec, RateReduction, RunSpec, Scenario,
-    SnoopSpec, SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Variant, Volume,
+    DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec, FramingSpec, HopSpec, LocalRecoverySpec, LongSpec,
+    MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, PrematureAckSpec, QuicSpec, RateReduction, RunSpec,
+    Scenario, SnoopSpec, SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Variant, Volume,
     WatermarkSpec,
 };
 use longhaul_path::SerialSpec;
@@ -629,7 +629,7 @@ impl Checker {
         }
         if spec.peer.is_none() {
             for (field, given) in [
-                ("long", !spec.long.is_empty()),
+                ("long", !spec.long.is_default()),
                 ("connections", spec.connections != ConnectionsSpec::default()),
                 ("framing", spec.framing != FramingSpec::default()),
                 ("local_queue", spec.local_queue.is_some()),
@@ -640,6 +640,9 @@ impl Checker {
                     self.problem_with_help(&[field], message, Some(help));
                 }
             }
+        }
+        if let Some(hop) = spec.hop() {
+            self.hop(spec, hop);
         }
         if let ConnectionsSpec::Shared(count) = spec.connections {
             if count == 0 || count > MOST_LONG_CONNECTIONS {
@@ -662,8 +665,34 @@ impl Checker {
             }
             self.within("near", None, |check| check.tcp(&spec.near_tcp(&flow.tcp)));
             self.within("far", None, |check| check.tcp(&spec.far_tcp(&flow.tcp)));
-            self.within("long", None, |check| check.tcp(&spec.long_tcp(flow.tcp.mss)));
+            if let LongSpec::Tcp(long) = &spec.long {
+                self.within("long", None, |check| check.tcp(&SplitSpec::long_tcp(long, flow.tcp.mss)));
+            }
         }
+    }
+
+    fn hop(&mut self, spec: &SplitSpec, hop: &HopSpec) {
+        for (field, given) in [
+            ("connections", spec.connections != ConnectionsSpec::default()),
+            ("framing", spec.framing != FramingSpec::default()),
+            ("local_queue", spec.local_queue.is_some()),
+        ] {
+            if given {
+                let message = "is for TCP on the long hop, not for `transport = \"hop\"`";
+                self.problem(&[field], message);
+            }
+        }
+        self.within("long", None, |check| {
+            if hop.keep_alive > hop.idle_timeout / 2 {
+                let message = format!("must be at most half of idle_timeout ({})", hop.idle_timeout);
+                check.problem(&["keep_alive"], message);
+            }
+            let least = hop.credit.map_or(0, |credit| 9 * credit.as_bytes());
+            if hop.memory.is_some_and(|memory| memory.as_bytes() < least) {
+                let message = format!("must be at least nine times `credit`, {}", Size::from_bytes(least));
+                check.problem(&["memory"], message);
+            }
+        });
     }
 
     /// Whether a flow can be ended by a proxy that has this receive buffer, if it is limited.

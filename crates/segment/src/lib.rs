@@ -26,6 +26,8 @@ pub use seq::SeqNumber;
 pub const IPV4_HEADER: u32 = 20;
 /// Bytes of a TCP header without options (RFC 9293).
 pub const TCP_HEADER: u32 = 20;
+/// Bytes of a UDP header (RFC 768).
+pub const UDP_HEADER: u32 = 8;
 
 /// One TCP segment (RFC 9293 section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -9,13 +9,13 @@ use longhaul_cc::Inspection;
 use longhaul_quic::{Bundle, Datagram, Ecn as QuicEcn, Incidents, Member, Settings, Told, rehearse, seed_of};
 use longhaul_results::{Arrived, FlowRow};
 use longhaul_scenario::{HandshakeSpec, Network, QuicSpec, Scenario};
-use longhaul_segment::{Ecn, EncodeError, IPV4_HEADER, Segment, ip};
+use longhaul_segment::{Ecn, EncodeError, IPV4_HEADER, Segment, UDP_HEADER, ip};
 use longhaul_traffic::{End, Side, Streams};
 use longhaul_units::Instant;
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// Bytes of an IPv4 and a UDP header (RFC 768).
-pub(crate) const UDP_HEADERS: u32 = IPV4_HEADER + 8;
+pub(crate) const UDP_HEADERS: u32 = IPV4_HEADER + UDP_HEADER;
 /// IP protocol number of UDP (RFC 768).
 const PROTOCOL_UDP: u8 = 17;
 /// Ports of clients and servers; hosts differ by their address.

@@ -33,6 +33,8 @@ pub struct History {
     /// The smallest round trips of the present and the previous half of the window, and when the present one began.
     base: [Option<Duration>; 2],
     half_began: Instant,
+    /// Of all ACKs: the sum of their round trips, and how many there were.
+    rtts: (Duration, u64),
 }
 
 fn rate(bytes: u64, time: Duration) -> Rate {
@@ -47,6 +49,10 @@ fn before(now: Instant, time: Duration) -> Instant {
 impl History {
     pub fn latest_rtt(&self) -> Option<Duration> {
         self.acks.back().map(Mark::rtt)
+    }
+
+    pub fn rtts(&self) -> (Duration, u64) {
+        self.rtts
     }
 
     pub fn base_rtt(&self) -> Option<Duration> {
@@ -80,6 +86,7 @@ impl History {
             self.half_began = now;
         }
         let rtt = now.since(sent);
+        self.rtts = (self.rtts.0 + rtt, self.rtts.1 + 1);
         self.base[0] = Some(self.base[0].map_or(rtt, |base| base.min(rtt)));
     }
 

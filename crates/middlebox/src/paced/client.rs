@@ -220,7 +220,7 @@ impl<P: Payload> Middlebox<P> for PseudoProxy<P> {
     fn base_mut(&mut self) -> &mut Base<P> {
         &mut self.half.base
     }
-    fn own_connections(&self) -> Vec<OwnConnection<'_>> {
+    fn own_connections(&self) -> Vec<OwnConnection> {
         self.half.own_connections()
     }
 }

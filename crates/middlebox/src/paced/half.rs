@@ -399,8 +399,8 @@ impl<P: Payload> Half<P> {
     pub fn account(&self, connection: u32) -> Option<Account> {
         self.ends.get(connection as usize).map(|end| end.local.account(end.stream))
     }
-    pub fn own_connections(&self) -> Vec<OwnConnection<'_>> {
-        vec![OwnConnection { index: 1, port: 0, connection: &self.control }]
+    pub fn own_connections(&self) -> Vec<OwnConnection> {
+        vec![OwnConnection::of(1, &self.control)]
     }
 }
 

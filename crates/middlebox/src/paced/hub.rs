@@ -256,7 +256,7 @@ impl<P: Payload> Middlebox<P> for Surrogate<P> {
     fn base_mut(&mut self) -> &mut Base<P> {
         &mut self.half.base
     }
-    fn own_connections(&self) -> Vec<OwnConnection<'_>> {
+    fn own_connections(&self) -> Vec<OwnConnection> {
         self.half.own_connections()
     }
 }

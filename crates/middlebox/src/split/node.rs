@@ -665,9 +665,9 @@ impl<P: Payload> Middlebox<P> for SplitNode<P> {
     fn base_mut(&mut self) -> &mut Base<P> {
         &mut self.base
     }
-    fn own_connections(&self) -> Vec<OwnConnection<'_>> {
+    fn own_connections(&self) -> Vec<OwnConnection> {
         let ends = self.longs.iter().enumerate().filter_map(|(index, end)| Some((index, end.as_ref()?)));
-        ends.map(|(index, end)| OwnConnection { index, port: 0, connection: &end.connection }).collect()
+        ends.map(|(index, end)| OwnConnection::of(index, &end.connection)).collect()
     }
 }
 
