@@ -41,6 +41,19 @@ def test_the_link_of_the_proxy_becomes_both_files(tmp_path: Path, capsys: pytest
     assert "FILL IN" in (tmp_path / "hub.toml").read_text()
 
 
+def test_the_hop_of_a_scenario_gives_its_settings(tmp_path: Path) -> None:
+    scenario = ROOT / "examples" / "accelerated-geo.toml"
+    long = '{ transport = "hop", share = "fair", coding = "off", reverse_rate = "8 Mbit/s", credit = "20 MB" }'
+    options = ["--set", f"middlebox.accelerator.long={long}"]
+    assert cli.run(["pep-config", str(scenario), "--out", str(tmp_path), *options]) == 0
+    terminal, hub = _read(tmp_path)
+    for node in (terminal, hub):
+        assert (node["hop"]["shared"], node["hop"]["coding"], node["hop"]["credit"]) == (True, False, "20 MB")
+        assert (node["hop"]["idle_timeout"], node["hop"]["mtu"]) == ("300 s", 1472)
+    assert terminal["hop"]["send_rate"] == hub["hop"]["receive_rate"] == "8000000 bit/s"
+    assert hub["hop"]["send_rate"] == "49850000 bit/s"
+
+
 def test_settings_a_link_and_an_end_can_be_chosen(tmp_path: Path) -> None:
     options = ["--link", "satellite-plain", "--terminal", "hub2", "--set", 'link.satellite-plain.delay="100 ms"']
     assert cli.run(["pep-config", str(EXAMPLE), "--out", str(tmp_path), *options]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,11 @@ class LongHop:
     rtt: float
     loss_down: float
     loss_up: float
+    #: Rates at which the two nodes send, bit/s.
+    hub_sends: float
+    terminal_sends: float
+    #: Lines of both files for the other settings that the scenario's hop has.
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,21 +67,28 @@ def long_hop(
     hub = ends[1] if near == ends[0] else ends[0]
     down = _along(path, hub, document.source)
     up = _along(path, near, document.source)
+    box = _hop_between(content, ends)
+    long = box.get("long", {})
+    sends = {box.get("at"): _number(long.get("forward_rate")), box.get("peer"): _number(long.get("reverse_rate"))}
     return LongHop(
         name=", ".join(each["name"] for each in path),
         terminal=near,
         hub=hub,
         down=down.rate,
         up=up.rate,
-        rtt=down.delay + up.delay,
+        rtt=_number(long.get("initial_rtt")) or down.delay + up.delay,
         loss_down=down.loss,
         loss_up=up.loss,
+        hub_sends=sends.get(hub) or PACED * down.rate,
+        terminal_sends=sends.get(near) or PACED * up.rate,
+        settings=tuple(_settings(long)),
     )
 
 
 def files(hop: LongHop, site: Site) -> dict[str, str]:
     """The text of `terminal.toml` and `hub.toml`."""
-    common = f'key = "/etc/longhaul/pep.key"            # longhaul-pep keygen\ninitial_rtt = "{hop.rtt * 1000:g} ms"\n'
+    settings = "".join(f"{line}\n" for line in hop.settings)
+    common = f'{settings}key = "/etc/longhaul/pep.key"            # longhaul-pep keygen\ninitial_rtt = "{hop.rtt * 1000:g} ms"\n'
     loss = max(hop.loss_down, hop.loss_up)
     about = (
         f"# From the link {hop.name}: {_mbit(hop.down)} down, {_mbit(hop.up)} up, round trip {hop.rtt * 1000:g} ms"
@@ -87,14 +100,14 @@ def files(hop: LongHop, site: Site) -> dict[str, str]:
         f"{about}# The terminal, at {hop.terminal}.\n"
         f'mode = "terminal"\nmetrics = "127.0.0.1:9713"\n\n'
         f'[hop]\nhub = "{site.hub_address}"\nhub_key = "{site.hub_key}"{_to_fill(site.hub_key, "hub")}\n'
-        f"{_rates(hop.up, hop.down)}{common}\n"
+        f"{_rates(hop.terminal_sends, hop.up, hop.hub_sends)}{common}\n"
         f"[intercept]\ninterfaces = {_list(site.interfaces)}                    # where the clients are\n"
     )
     any_address = "[::]" if site.hub_address.startswith("[") else "0.0.0.0"
     hub = (
         f"{about}# The hub, at {hop.hub}.\n"
         f'mode = "hub"\nmetrics = "127.0.0.1:9713"\n\n'
-        f'[hop]\nlisten = "{any_address}:{port}"\n{_rates(hop.down, hop.up)}{common}\n'
+        f'[hop]\nlisten = "{any_address}:{port}"\n{_rates(hop.hub_sends, hop.down, hop.terminal_sends)}{common}\n'
         f"[[terminal]]\n"
         f'name = "{hop.terminal}"\nkey = "{site.terminal_key}"{_to_fill(site.terminal_key, "terminal")}\n'
         f"sources = {_list(site.sources)}          # servers see these clients' own addresses\n"
@@ -130,6 +143,27 @@ def _ends_and_path(
         return (at, peer), _path(links, at, peer)
     longest = max(links, key=lambda each: _delay(each, "forward") + _delay(each, "reverse"))
     return tuple(longest["ends"]), [longest]
+
+
+def _hop_between(content: dict[str, Any], ends: tuple[str, str]) -> dict[str, Any]:
+    """The split whose long hop is the accelerator's transport between these nodes; empty if there is none."""
+    box: dict[str, Any]
+    for box in content.get("middlebox", []):
+        is_hop = box.get("long", {}).get("transport") == "hop"
+        if is_hop and {box["at"], box["peer"]} == set(ends):
+            return box
+    return {}
+
+
+def _settings(long: dict[str, Any]) -> Iterator[str]:
+    """Settings of a scenario's hop as `longhaul-pep` has them."""
+    if long.get("share") == "fair":
+        yield "shared = true"
+    if long.get("coding") == "off":
+        yield "coding = false"
+    if mtu := _number(long.get("mtu")):
+        yield f"mtu = {int(mtu)}"
+    yield from (f'{key} = "{long[key]}"' for key in ("keep_alive", "idle_timeout", "credit", "memory") if key in long)
 
 
 def _path(links: list[dict[str, Any]], start: str, goal: str) -> list[dict[str, Any]]:
@@ -201,12 +235,11 @@ def _along(path: list[dict[str, Any]], start: str, source: str) -> _Direction:
     return _Direction(rate, delay, 1.0 - kept)
 
 
-def _rates(own: float, other: float) -> str:
-    paced = int(own * PACED)
+def _rates(own: float, link: float, other: float) -> str:
     return (
-        f'send_rate = "{paced} bit/s"             # a little less than the link\'s {_mbit(own)}\n'
-        f'most_rate = "{paced} bit/s"\n'
-        f'receive_rate = "{int(other * PACED)} bit/s"          # of the other node; buffers follow the faster one\n'
+        f'send_rate = "{int(own)} bit/s"             # of the link\'s {_mbit(link)}\n'
+        f'most_rate = "{int(own)} bit/s"\n'
+        f'receive_rate = "{int(other)} bit/s"          # of the other node; buffers follow the faster one\n'
     )
 
 

@@ -209,7 +209,13 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
                 f"Its receive buffer of {quantity(read[0], 'B')} cannot carry more than {quantity(rate, 'bit/s')} over a round trip of"
                 f" {quantity(_metric(busy, 'rtt_mean_s'), 's')}; a larger one would."
             )
-    control = (section.get("long") or {}).get("congestion")
+    long = section.get("long") or {}
+    if long.get("transport") == "hop":
+        overloads = int(_metric(box, "hop_overloads"))
+        cut = f", which it cut {counted(overloads, 'time')} for an overloaded link" if overloads else ""
+        used = quantity(_metric(busiest, "utilisation"), "share", 2)
+        return f"The hop sends at a rate of its own, whatever is lost{cut}; over the whole run {name} is in use {used}."
+    control = long.get("congestion")
     control = control.get("kind") if isinstance(control, Mapping) else control
     by = f"its congestion control{f' ({control})' if control else ''}"
     if lost and lost >= 0.5 * sent_again:

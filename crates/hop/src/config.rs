@@ -65,6 +65,17 @@ pub struct Rates {
     pub most: Option<Rate>,
 }
 
+impl Rates {
+    /// Part of a link's rate, in thousandths, that a sender takes: a little less, so that the link's queue stays empty.
+    pub const PART_OF_LINK: u64 = 997;
+
+    /// The rate for a link that belongs to the hop.
+    #[must_use]
+    pub fn of_link(rate: Rate) -> Rate {
+        Rate::from_bps((u128::from(rate.as_bps()) * u128::from(Self::PART_OF_LINK) / 1000) as u64)
+    }
+}
+
 /// Whether parities are sent that spare a round trip where packets are lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Coding {

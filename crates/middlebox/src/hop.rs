@@ -297,7 +297,9 @@ impl<P: Payload> HopNode<P> {
         while let Some(event) = self.node.poll_event() {
             any = true;
             match event {
-                Event::Connected { peer } | Event::Up { peer, .. } => {
+                // Not when QUIC's handshake is complete here: the other node may still give it up, and connections with it.
+                Event::Connected { .. } => {}
+                Event::Up { peer, .. } => {
                     self.peer = Some(peer);
                     self.open_waiting(now);
                 }

@@ -3,8 +3,10 @@
 
 mod common;
 use common::*;
+use longhaul_hop::{Coding, Rates, Role, Share};
 use longhaul_middlebox::ack_compaction::{self, Form, Spacing, ack_compaction};
 use longhaul_middlebox::ack_filter::{self, AckFilter};
+use longhaul_middlebox::hop;
 use longhaul_middlebox::mss_clamp::{self, MssClamp};
 use longhaul_middlebox::paced::erasure::Code;
 use longhaul_middlebox::paced::{self, Control, paced_hop};
@@ -76,9 +78,19 @@ enum Kind {
         /// The active openers are on the side of the pseudo proxy.
         mirrored: bool,
     },
+    /// The accelerator's transport.
+    Hop {
+        buffer: u64,
+        credit: u64,
+        coding: bool,
+        exclusive: bool,
+        rate: u64,
+        /// The active openers are on the side of the second node.
+        mirrored: bool,
+    },
 }
 
-/// A paced hop whose second node is on the side of the active openers: what goes from its first to its second goes their way.
+/// A proxy whose second node is on the side of the active openers: what goes from its first to its second goes their way.
 struct Mirrored(TwoNodes<Bytes>);
 
 impl Middlebox<Bytes> for Mirrored {
@@ -162,6 +174,11 @@ fn kind() -> impl Strategy<Value = Kind> {
                 let code = code.map(|(items, parities)| Code { items, parities });
                 Kind::Paced { buffer, credit, code, established, rate, mirrored }
             }),
+        (2000u64..60_000, 16u64..200, any::<[bool; 3]>(), 100_000u64..20_000_000).prop_map(
+            |(buffer, credit, [coding, exclusive, mirrored], rate)| {
+                Kind::Hop { buffer, credit: credit << 10, coding, exclusive, rate, mirrored }
+            }
+        ),
     ]
 }
 
@@ -215,6 +232,23 @@ fn paced(config: &Config, kind: &Kind, seed: u64) -> TwoNodes<Bytes> {
     paced_hop(&plans(config, Some(buffer)), &settings, randoms)
 }
 
+fn accelerator(config: &Config, kind: &Kind, seed: u64) -> TwoNodes<Bytes> {
+    let Kind::Hop { buffer, credit, coding, exclusive, rate, .. } = *kind else { unreachable!() };
+    let node = |role| longhaul_hop::Config {
+        coding: if coding { Coding::Adaptive } else { Coding::Off },
+        share: if exclusive { Share::Exclusive } else { Share::Fair },
+        rates: Rates { send: Some(Rate::from_bps(rate)), ..Rates::default() },
+        credit,
+        memory: 9 * credit,
+        initial_rtt: ms(200),
+        ..longhaul_hop::Config::new(role)
+    };
+    let nodes = [node(hop::terminal()), node(Role::Hub)];
+    let settings = hop::Settings { nodes, buffer, first_number: FLOWS };
+    let randoms = ["terminal", "hub"].map(|name| Random::stream(seed, name));
+    hop::hop(&plans(config, Some(buffer)), &settings, randoms).unwrap()
+}
+
 impl Kind {
     /// Middleboxes and where they stand.
     fn build(&self, config: &Config, seed: u64) -> (Boxes, Vec<(usize, usize)>) {
@@ -265,6 +299,13 @@ impl Kind {
                 (vec![Box::new(paced(config, self, seed))], vec![(0, 0), (0, 1)])
             }
             Kind::Paced { .. } => (vec![Box::new(Mirrored(paced(config, self, seed)))], vec![(0, 1), (0, 0)]),
+            Kind::Hop { mirrored, .. } => {
+                let both = accelerator(config, self, seed);
+                match mirrored {
+                    false => (vec![Box::new(both)], vec![(0, 0), (0, 1)]),
+                    true => (vec![Box::new(Mirrored(both))], vec![(0, 1), (0, 0)]),
+                }
+            }
             Kind::Single { buffer } => (vec![single(config, *buffer)], vec![(0, 0)]),
             Kind::SingleAndSnoop => (vec![single(config, 20_000), snoop_agent(20)], vec![(0, 0), (1, 0)]),
             Kind::Distributed { connections, buffer, hold_back, credit, established, queue } => {
@@ -317,12 +358,13 @@ impl Kind {
             | Kind::SingleAndSnoop
             | Kind::Distributed { .. }
             | Kind::Paced { .. }
+            | Kind::Hop { .. }
             | Kind::AckCompaction { .. } => 3,
         }
     }
 }
 
-fn hop() -> impl Strategy<Value = Hop> {
+fn any_hop() -> impl Strategy<Value = Hop> {
     (1u64..60, 0u64..20, 0u64..10, 0u64..10, 0u64..20_000, 0u64..4000).prop_map(
         |(delay_ms, loss_percent, reorder_percent, double_percent, begin, length)| Hop {
             delay_ms,
@@ -403,7 +445,7 @@ proptest! {
     fn every_byte_arrives_once_and_all_close(
         kind in kind(),
         config in config(),
-        hop_settings in prop::collection::vec(hop(), 3),
+        hop_settings in prop::collection::vec(any_hop(), 3),
         deeds in deeds(),
         seed in any::<u64>(),
     ) {
@@ -436,7 +478,7 @@ proptest! {
     fn what_a_broken_middlebox_loses_is_counted(
         kind in kind(),
         config in config(),
-        hop_settings in prop::collection::vec(hop(), 3),
+        hop_settings in prop::collection::vec(any_hop(), 3),
         deeds in deeds(),
         seed in any::<u64>(),
         fails_at in 100u64..10_000,
@@ -480,7 +522,7 @@ proptest! {
     fn a_reset_disturbs_no_other_flow(
         kind in kind(),
         config in config(),
-        hop_settings in prop::collection::vec(hop(), 3),
+        hop_settings in prop::collection::vec(any_hop(), 3),
         deeds in deeds(),
         seed in any::<u64>(),
         by_client in any::<bool>(),

@@ -277,10 +277,10 @@ pub fn table(measured: &Measured) -> String {
     text
 }
 
-/// The measured link as a scenario for `longhaul run`: a download of 10 MB over it, with a split connection between the nodes.
+/// The measured link as a scenario for `longhaul run`: a download of 10 MB over it, with the hop between the nodes.
 pub fn scenario(measured: &Measured) -> String {
-    // A sender keeps a little below its link, so that the queue stays empty.
-    let rate = |way: &Way| Rate::from_bps(way.bound_bps.map_or(way.link_bps, |bound| bound / 0.997) as u64);
+    let of_bound = |bound: f64| bound * 1000.0 / longhaul_hop::Rates::PART_OF_LINK as f64;
+    let rate = |way: &Way| Rate::from_bps(way.bound_bps.map_or(way.link_bps, of_bound) as u64);
     let queue = |way: &Way| {
         let bytes = rate(way).as_bps() as f64 / 8.0 * measured.rtt_ms / 1000.0;
         (bytes as u64).max(15_000)
@@ -300,8 +300,7 @@ pub fn scenario(measured: &Measured) -> String {
     let half = Duration::from_nanos((measured.rtt_ms * 1e6 / 2.0) as u64);
     format!(
         "# Measured by `longhaul-pep bench`: round trip, and for each direction what crossed the link with headers. The queues\n\
-         # are assumed: one bandwidth-delay product each. Between the nodes is TCP with BBR, which a scenario has in the place of\n\
-         # the accelerator's own tunnel.\n\
+         # are assumed: one bandwidth-delay product each.\n\
          name = \"A measured link\"\n\n\
          [run]\nduration = \"120 s\"\n\n\
          [[link]]\nname = \"internet\"\nends = [\"server\", \"hub\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\n\
@@ -310,7 +309,7 @@ pub fn scenario(measured: &Measured) -> String {
          [[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"client\"\n\
          app = {{ kind = \"bulk\", size = \"10 MB\" }}\ntcp = {{ congestion = \"cubic\" }}\n\n\
          [[middlebox]]\nname = \"accelerator\"\nkind = \"split\"\nat = \"hub\"\npeer = \"terminal\"\n\
-         long = {{ congestion = \"bbr\" }}\n",
+         long = {{ transport = \"hop\" }}\n",
         half.as_nanos(),
         side(&measured.down),
         side(&measured.up)

@@ -394,14 +394,14 @@ impl SplitSpec {
 #[serde(untagged)]
 pub enum LongSpec {
     /// TCP connections, with these changes to the default settings.
-    Tcp(TcpChanges),
+    Tcp(Box<TcpChanges>),
     /// The accelerator's own transport.
     Hop(HopSpec),
 }
 
 impl Default for LongSpec {
     fn default() -> Self {
-        LongSpec::Tcp(TcpChanges::default())
+        LongSpec::Tcp(Box::default())
     }
 }
 
@@ -422,7 +422,7 @@ impl<'de> Deserialize<'de> for LongSpec {
         let read = if table.contains_key("transport") {
             HopSpec::deserialize(table).map(LongSpec::Hop)
         } else {
-            TcpChanges::deserialize(table).map(LongSpec::Tcp)
+            Box::deserialize(table).map(LongSpec::Tcp)
         };
         read.map_err(|error| serde::de::Error::custom(error.message()))
     }
@@ -449,16 +449,17 @@ pub struct HopSpec {
     /// `"hop"`.
     pub transport: TransportOfHop,
     /// To whom the links between the nodes belong.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub share: ShareSpec,
     /// Parities, which spare a round trip where packets are lost.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default)]
     pub coding: CodingSpec,
-    /// Rate at which the node `at` begins to send, IP headers included. Without it, that of the slowest link to `peer`.
+    /// Rate at which the node `at` begins to send, IP headers included. Without it, 99.7 % of the slowest link's to
+    /// `peer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "10 kbit/s", "x-maximum" = "100 Gbit/s"))]
     pub forward_rate: Option<Rate>,
-    /// Rate at which the node `peer` begins to send. Without it, that of the slowest link to `at`.
+    /// Rate at which the node `peer` begins to send. Without it, 99.7 % of the slowest link's to `at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "10 kbit/s", "x-maximum" = "100 Gbit/s"))]
     pub reverse_rate: Option<Rate>,
@@ -467,8 +468,8 @@ pub struct HopSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "16 KiB", "x-maximum" = "1 GiB"))]
     pub credit: Option<Size>,
-    /// Bytes of all flows and each direction that may be under way or unread: at least nine times `credit`, which is the
-    /// default.
+    /// Bytes of all flows and each direction that may be under way or unread: at least nine times `credit`; without it, sixteen
+    /// times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "144 KiB", "x-maximum" = "64 GiB"))]
     pub memory: Option<Size>,
@@ -490,9 +491,6 @@ pub struct HopSpec {
     pub mtu: Size,
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
 fn five_seconds() -> Duration {
     Duration::from_secs(5)
 }
@@ -547,8 +545,8 @@ impl HopSpec {
     /// Settings of the two nodes of the hop.
     pub fn nodes(&self, between: Between) -> [longhaul_hop::Config; 2] {
         let (least, most) = (Rate::from_bps(10_000), Rate::from_bps(100_000_000_000));
-        let rates =
-            [self.forward_rate.unwrap_or(between.rates[0]), self.reverse_rate.unwrap_or(between.rates[1])];
+        let of_links = between.rates.map(longhaul_hop::Rates::of_link);
+        let rates = [self.forward_rate.unwrap_or(of_links[0]), self.reverse_rate.unwrap_or(of_links[1])];
         let rates = rates.map(|rate| rate.clamp(least, most));
         let rtt = between.rtt.clamp(Duration::from_millis(1), Duration::from_secs(60));
         let product = rates[0].max(rates[1]).bytes_in(rtt).as_bytes();
@@ -567,7 +565,7 @@ impl HopSpec {
             },
             rates: longhaul_hop::Rates { send: Some(rates[side]), ..longhaul_hop::Rates::default() },
             credit,
-            memory: self.memory.map_or(9 * credit, Size::as_bytes),
+            memory: self.memory.map_or((16 * credit).min(64 << 30), Size::as_bytes),
             initial_rtt: self.initial_rtt.unwrap_or(rtt),
             keep_alive: self.keep_alive,
             idle_timeout: self.idle_timeout,

@@ -144,3 +144,55 @@ fn a_paced_hop_is_refused_what_makes_no_sense() {
         }
     }
 }
+
+#[test]
+fn an_accelerator_is_refused_what_makes_no_sense() {
+    let compaction = "kind = \"ack_compaction\"\nat = \"edge\"\npeer = \"hub\"";
+    let split = |more: &str| GOOD.replace(compaction, &format!("kind = \"split\"\nat = \"hub\"\n{more}"));
+    let hop = |settings: &str| split(&format!("peer = \"edge\"\nlong = {{ transport = \"hop\"{settings} }}"));
+    load(&hop(""), "thin.toml", &[]).unwrap();
+    load(&hop(", memory = \"1 MB\""), "thin.toml", &[]).unwrap();
+    for (text, parts) in [
+        (split("long = { transport = \"hop\" }"), ["thin.toml:27", "is for a split at two nodes"]),
+        (
+            hop("")
+                + "\n[[middlebox]]\nkind = \"split\"\nname = \"b\"\nat = \"hub\"\npeer = \"edge\"\nlong = 3",
+            ["thin.toml", "expected a table"],
+        ),
+        (hop(", shar = \"fair\""), ["thin.toml:28:29", "did you mean \"share\"?"]),
+        (hop(", share = \"unfair\""), ["thin.toml:28:37", "expected `exclusive` or `fair`"]),
+        (hop(", mtu = \"1100 B\""), ["long.mtu", "at least 1200 B and at most 16384 B"]),
+        (hop(", credit = \"1 kB\""), ["long.credit", "at least 16 KiB and at most 1 GiB"]),
+        (
+            hop(", credit = \"1 MB\", memory = \"2 MB\""),
+            ["long.memory", "at least nine times `credit`, 9 MB"],
+        ),
+        (
+            hop(", keep_alive = \"10 s\", idle_timeout = \"15 s\""),
+            ["long.keep_alive", "half of idle_timeout (15 s)"],
+        ),
+        (hop(", forward_rate = \"0 bit/s\""), ["long.forward_rate", "at least 10 kbit/s"]),
+        (split("peer = \"edge\"\nlong = { transport = \"hpo\" }"), ["thin.toml:28:22", "`hop`"]),
+        (
+            split("peer = \"edge\"\nlong = { transport = \"hop\", congestion = \"bbr\" }"),
+            ["thin.toml:28:29", "unknown field `congestion`"],
+        ),
+        (
+            split("peer = \"edge\"\nlong = { congestoin = \"bbr\" }"),
+            ["thin.toml:28:10", "did you mean \"congestion\"?"],
+        ),
+        (
+            split("peer = \"edge\"\nconnections = 2\nlong = { transport = \"hop\" }"),
+            ["connections", "for TCP on the long hop"],
+        ),
+        (
+            split("peer = \"edge\"\nframing = \"pepid\"\nlong = { transport = \"hop\" }"),
+            ["framing", "for TCP on the long hop"],
+        ),
+    ] {
+        let message = load(&text, "thin.toml", &[]).expect_err("must be refused").to_string();
+        for part in parts {
+            assert!(message.contains(part), "{part:?} is missing in:\n{message}");
+        }
+    }
+}

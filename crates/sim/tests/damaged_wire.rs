@@ -109,6 +109,7 @@ fn everything_arrives_through_middleboxes() {
     for (middlebox, transport) in [
         ("kind = \"split\"\nat = \"n1\"", ""),
         ("kind = \"split\"\nat = \"n1\"\npeer = \"n3\"", ""),
+        ("kind = \"split\"\nat = \"n1\"\npeer = \"n3\"\nlong = { transport = \"hop\" }", ""),
         ("kind = \"ack_compaction\"\nat = \"n3\"\npeer = \"n1\"", ""),
         ("kind = \"premature_ack\"\nat = \"n2\"", ""),
         ("kind = \"snoop\"\nat = \"n2\"", ""),

@@ -36,7 +36,7 @@ struct RandomNetwork {
 }
 
 /// Settings of middleboxes, each for the node that it is given.
-const MIDDLEBOXES: [&str; 10] = [
+const MIDDLEBOXES: [&str; 12] = [
     "kind = \"premature_ack\"\nbuffer = \"20 packets\"\nwatermark = 15",
     "kind = \"premature_ack\"\nbuffer = \"200 packets\"\nwindow = \"64 kB\"",
     "kind = \"premature_ack\"\nwatermark = 0\nfail_at = \"7 s\"",
@@ -48,6 +48,9 @@ const MIDDLEBOXES: [&str; 10] = [
     "kind = \"split\"\npeer = PEER\nlocal_queue = { queue = { kind = \"red\", limit = \"30 packets\" } }",
     "kind = \"split\"\npeer = PEER\nfail_at = \"7 s\"\nlocal_queue = { queue = { kind = \"fq_codel\", limit = \"30 packets\" }, \
      buffer_start = \"20 kB\", send_check_interval = \"3 ms\" }",
+    "kind = \"split\"\npeer = PEER\nlong = { transport = \"hop\" }",
+    "kind = \"split\"\npeer = PEER\nbuffer = \"30 kB\"\nfail_at = \"7 s\"\n\
+     long = { transport = \"hop\", share = \"fair\", coding = \"off\", credit = \"16 KiB\", forward_rate = \"30 Mbit/s\" }",
 ];
 
 fn random_network() -> impl Strategy<Value = RandomNetwork> {

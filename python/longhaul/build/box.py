@@ -76,7 +76,7 @@ def split(
     * `flows`: Names of the groups of flows that it acts on; without them, all that pass its node.
     * `framing`: How the flows' data are distinguished on the long hop.
     * `local_queue`: A queue before the split that drops; without it windows keep the hosts back.
-    * `long`: What differs from the default settings on the long hop.
+    * `long`: What crosses the long hop.
     * `name`: Its name: letters, digits, `-` and `_`.
     * `near`: What differs from the flow's own settings in the connection to the active opener.
     * `peer`: Name of the second node.

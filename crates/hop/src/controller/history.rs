@@ -123,7 +123,8 @@ impl History {
         }
         let first = first?;
         let time = last.at.since(first.at);
-        if time < busy || waited < high {
+        // The newest ACK may be of a packet that others have overtaken: it shows no rate.
+        if time < busy || waited < high || last.sent <= first.sent {
             return None;
         }
         let delivered = rate(last.delivered - first.delivered, time);
@@ -177,5 +178,31 @@ impl History {
         let sent = self.sent_until(last.sent).saturating_sub(self.sent_until(first.sent));
         let delivered = last.delivered - first.delivered;
         if sent == 0 { 0.0 } else { 1.0 - (delivered as f64 / sent as f64).min(1.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ACK of a packet that was overtaken on the way, behind those of packets sent later.
+    #[test]
+    fn an_overtaken_packet_shows_no_capacity() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let ms = Duration::from_millis;
+        let mut history = History::default();
+        for now in (0..400).step_by(5) {
+            history.sent(at(now), 1500);
+        }
+        let mut ack = |now, sent| {
+            history.acked(1500);
+            history.end_ack(at(now), at(sent));
+        };
+        ack(100, 0);
+        (0..20).for_each(|n| ack(400 + 10 * n, 100 + 5 * n));
+        assert!(history.busy_capacity(at(590), ms(20), ms(30), ms(100)).is_some());
+        history.acked(1500);
+        history.end_ack(at(600), at(50));
+        assert_eq!(history.busy_capacity(at(600), ms(20), ms(30), ms(100)), None);
     }
 }
