@@ -22,6 +22,7 @@ NAMES = {
     "pacing": "pacing",
     "handshake": "handshake",
     "closed": "closed",
+    "send_buffer": "send buffer",
 }
 #: Shares below this are not worth a sentence.
 _WORTH = 0.15
@@ -192,20 +193,12 @@ _QUIC_WINDOWS = {"stream_window": "the window of its stream", "connection_window
 
 def _by_quic(flow: dict[str, Any], name: str, share: float, quic: Mapping[str, Any]) -> str:
     """A sentence for a limit that a setting of QUIC makes; an empty text if none does."""
-    rtt, goodput = _value(flow, "metrics", "rtt_mean_s"), _value(flow, "metrics", "goodput_bps")
+    rtt = _value(flow, "metrics", "rtt_mean_s")
     sizes = {key: read_quantity(quic.get(key)) for key in (*_QUIC_WINDOWS, "send_buffer")}
     known = {key: read[0] for key, read in sizes.items() if read and read[1] == "bytes"}
     windows = {key: known[key] for key in _QUIC_WINDOWS if key in known}
     buffer = known.get("send_buffer")
-    # quinn-proto does not tell a full send buffer from a window that is closed.
-    if (
-        name in ("application", "receiver_window")
-        and buffer
-        and buffer <= min(windows.values(), default=buffer)
-        and rtt
-        and goodput
-        and goodput * rtt / 8 >= 0.7 * buffer
-    ):
+    if name == "send_buffer" and buffer and rtt:
         return (
             f"Waited for QUIC's send buffer {quantity(share, 'share', 2)} of its time: {quantity(buffer, 'B')} cannot carry more than"
             f" {quantity(buffer * 8 / rtt, 'bit/s')} over a round trip of {quantity(rtt, 's')}."
@@ -350,6 +343,7 @@ def _value(flow: dict[str, Any], part: str, key: str) -> float | None:
 _FACTS = {
     "cwnd": "Limited by the congestion window",
     "receiver_window": "Waited for the receiver's window",
+    "send_buffer": "Waited for its own send buffer",
     "slow_start": "Spent {} of its time in slow start",
     "recovery": "Spent {} of its time repairing losses",
 }
@@ -448,6 +442,7 @@ def _repairs(flow: dict[str, Any]) -> str:
 
 _SENTENCES: dict[str, Callable[[dict[str, Any], float], str]] = {
     "receiver_window": _receiver,
+    "send_buffer": lambda _f, s: f"{_fact('send_buffer', s)}.",
     "cwnd": _cwnd,
     "slow_start": _slow_start,
     "recovery": _recovery,

@@ -8,6 +8,7 @@ use crate::careful_resume::Phase;
 use crate::endpoint::{ConnectionKey, Endpoint, Event, StreamCounts, number};
 use crate::null::Ticket;
 use crate::settings::{Settings, SettingsError};
+use crate::trace::TraceRow;
 use crate::warnings::Incidents;
 use longhaul_cc::Inspection;
 use longhaul_tcp::{Event as TcpEvent, LimitedTime, Stats};
@@ -363,6 +364,13 @@ impl Bundle {
             }
         }
         named
+    }
+
+    /// What an end has traced since the last call, with the flow of each row.
+    pub fn take_trace(&mut self, side: Side) -> Vec<(usize, TraceRow)> {
+        let rows = self.ends[side as usize].endpoint.take_trace();
+        let flow = |row: TraceRow| Some((self.flow_of(row.stream)?, row));
+        rows.into_iter().filter_map(flow).collect()
     }
 
     /// Limits of quinn-proto that it has met, at both ends.

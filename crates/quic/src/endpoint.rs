@@ -6,22 +6,20 @@
 
 use crate::careful_resume::Phase;
 use crate::clock::Clock;
-use crate::congestion::{Factory, Hold, Measured, Shared};
-use crate::frames::{self, Content};
+use crate::congestion::{Factory, Measured};
+use crate::connection::{Connection, ZEROS};
+use crate::frames::Content;
 use crate::null::Ticket;
-use crate::observe::{Eyes, Kind, Observer};
-use crate::qlog::Log;
-use crate::settings::{Session, Settings, SettingsError};
+use crate::observe::Observer;
+use crate::settings::{Settings, SettingsError};
+use crate::trace::TraceRow;
 use crate::warnings::Incidents;
 use bytes::{Bytes, BytesMut};
 use longhaul_cc::Inspection;
-use longhaul_tcp::{Limit, LimitClock, LimitedTime, Stats};
+use longhaul_tcp::{Limit, LimitedTime, Stats};
 use longhaul_units::{Instant, counters};
-use quinn_proto::{
-    ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, ReadError, StreamEvent, StreamId, TransportConfig,
-    VarInt, WriteError,
-};
-use std::collections::{BTreeMap, VecDeque};
+use quinn_proto::{ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, StreamId, TransportConfig, VarInt};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -127,75 +125,6 @@ pub enum Event {
     },
 }
 
-/// What an application still wants to send on a stream.
-#[derive(Debug, Default)]
-struct Outgoing {
-    /// Bytes without content that are not yet written; [`u64::MAX`] for data without end.
-    waiting: u64,
-    /// The stream ends after them.
-    finish: bool,
-    /// Flow control stopped the last write.
-    blocked: bool,
-    /// Content comes from [`Endpoint::write_bytes`].
-    by_owner: bool,
-    /// Highest offset sent.
-    sent: u64,
-    /// Bytes handed to quinn-proto.
-    written: u64,
-}
-
-/// What was read of a stream out of order: all below `next`, and pieces above it, by begin with their end. quinn-proto hands out
-/// each byte once, so that pieces do not overlap.
-#[derive(Debug, Default)]
-struct Order {
-    next: u64,
-    above: BTreeMap<u64, u64>,
-}
-
-impl Order {
-    /// A piece was read. Returns the bytes that are now in order.
-    fn take(&mut self, offset: u64, length: u64) -> u64 {
-        let before = self.next;
-        self.above.insert(offset, offset + length);
-        while let Some(first) = self.above.first_entry().filter(|first| *first.key() <= self.next) {
-            self.next = self.next.max(first.remove());
-        }
-        self.next - before
-    }
-}
-
-struct Connection {
-    inner: quinn_proto::Connection,
-    shared: Shared,
-    outgoing: BTreeMap<u64, Outgoing>,
-    received: u64,
-    /// Data are read as they come.
-    unordered: bool,
-    /// What was read of each stream then.
-    order: BTreeMap<u64, Order>,
-    stats: Stats,
-    limits: LimitClock,
-    /// When rate or tokens let the next datagram go.
-    release: Option<Instant>,
-    seen: Measured,
-    /// Sees packets that are sealed.
-    eyes: Option<Eyes>,
-    log: Option<Box<Log>>,
-    phase: Option<Phase>,
-    /// The largest packet number that has come, and how many came so far behind it that they count as duplicates.
-    newest: u64,
-    late_packets: u64,
-    /// Packets cannot be read: how far a stream was sent is not known, and quinn-proto takes all that its send window allows.
-    opaque: bool,
-    /// ACK frames sent, where packets cannot be read.
-    acks: u64,
-    /// What was sent on each stream, where that is counted.
-    streams: Option<BTreeMap<u64, StreamCounts>>,
-    connected: bool,
-    over: bool,
-    dirty: bool,
-}
-
 /// A QUIC endpoint with its connections.
 pub struct Endpoint {
     inner: quinn_proto::Endpoint,
@@ -217,13 +146,6 @@ pub struct Endpoint {
     logs: Vec<Vec<u8>>,
     buffer: Vec<u8>,
 }
-
-/// quinn-proto remembers so many packet numbers below the newest; what is below them counts as a duplicate.
-const DUPLICATES: u64 = 128;
-/// Content of data without content: written again and again without being copied.
-const ZEROS: usize = 1 << 20;
-/// Bytes without content that are at least written ahead of what is sent: more than leave at one time.
-const LEAST_AHEAD: u64 = 1 << 16;
 
 impl Endpoint {
     /// A client; `base` is time zero of the run, `seed` that of all its random numbers.
@@ -258,7 +180,7 @@ impl Endpoint {
     ) -> Result<Self, SettingsError> {
         settings.check()?;
         // Each endpoint sees its own connections only.
-        let observed = settings.qlog || settings.observer.is_some();
+        let observed = settings.qlog || settings.trace || settings.observer.is_some();
         let settings = Settings { observer: observed.then(Observer::default), ..settings };
         let clock = Clock::new(base);
         let policy_seed = seed.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
@@ -324,40 +246,14 @@ impl Endpoint {
     ) -> ConnectionKey {
         let shared =
             self.factory.take().expect("a connection has just been made, and with it its controller");
-        let eyes = self.settings.observer.as_ref().and_then(Observer::take);
-        let mut limits = LimitClock::new();
-        limits.set(now, Limit::Handshake);
-        let client = inner.side().is_client();
-        let seen = shared.lock().measured;
         if self.connections.len() <= handle.0 {
             self.connections.resize_with(handle.0 + 1, || None);
         }
         // The number of a connection that is no more is given again.
         let before = self.connections[handle.0].take();
         self.logs.extend(before.and_then(|mut before| before.log.as_mut().map(|log| log.take())));
-        self.connections[handle.0] = Some(Box::new(Connection {
-            inner,
-            shared,
-            outgoing: BTreeMap::new(),
-            received: 0,
-            unordered: self.settings.unordered,
-            order: BTreeMap::new(),
-            stats: Stats::default(),
-            limits,
-            release: None,
-            seen,
-            opaque: eyes.is_none() && matches!(self.settings.session, Session::Real { .. }),
-            eyes,
-            phase: None,
-            newest: 0,
-            late_packets: 0,
-            log: self.settings.qlog.then(|| Box::new(Log::new(now, client))),
-            acks: 0,
-            streams: self.counts_streams.then(BTreeMap::new),
-            connected: false,
-            over: false,
-            dirty: true,
-        }));
+        let connection = Connection::new(now, inner, shared, &self.settings, self.counts_streams);
+        self.connections[handle.0] = Some(Box::new(connection));
         ConnectionKey(handle.0)
     }
 
@@ -391,8 +287,7 @@ impl Endpoint {
                 let cid_length = usize::from(self.settings.cid_length);
                 if let Some(connection) = self.connection_mut(ConnectionKey(handle.0)) {
                     connection.inner.handle_event(event);
-                    connection.look_at_number(&head, cid_length);
-                    connection.look_at_received(now);
+                    connection.look_at(now, &head, cid_length);
                     connection.stats.segments_received += 1;
                     connection.stats.ce_received += u64::from(ecn == Some(EcnCodepoint::Ce));
                     self.after_input(now, handle.0);
@@ -402,7 +297,11 @@ impl Endpoint {
                 self.buffer.clear();
                 match self.inner.accept(incoming, at, &mut self.buffer, None) {
                     Ok((handle, connection)) => {
-                        self.insert(handle, connection, now);
+                        let key = self.insert(handle, connection, now);
+                        let cid_length = usize::from(self.settings.cid_length);
+                        if let Some(connection) = self.connection_mut(key) {
+                            connection.look_at(now, &head, cid_length);
+                        }
                         self.after_input(now, handle.0);
                     }
                     Err(refused) => {
@@ -636,6 +535,15 @@ impl Endpoint {
         logs
     }
 
+    /// What was traced since the last call; nothing unless [`Settings::trace`] asks for it.
+    pub fn take_trace(&mut self) -> Vec<TraceRow> {
+        let connections = self.connections.iter_mut().flatten();
+        connections
+            .filter_map(|connection| connection.trace.as_mut())
+            .flat_map(|trace| trace.take())
+            .collect()
+    }
+
     /// What was sent on a stream; zeros unless streams are counted.
     pub fn sent_on(&self, key: ConnectionKey, stream: StreamId) -> StreamCounts {
         let streams = self.connection(key).and_then(|connection| connection.streams.as_ref());
@@ -667,10 +575,7 @@ impl Endpoint {
 
     /// Limits of quinn-proto that a connection has met.
     pub fn incidents(&self, key: ConnectionKey) -> Incidents {
-        self.connection(key).map_or_else(Incidents::default, |connection| Incidents {
-            late_packets: connection.late_packets,
-            connection_blocked: connection.inner.stats().frame_tx.data_blocked,
-        })
+        self.connection(key).map_or_else(Incidents::default, Connection::incidents)
     }
 
     /// What the sender has measured.
@@ -709,352 +614,4 @@ impl Endpoint {
 /// A stream's number on the wire.
 pub fn number(stream: StreamId) -> u64 {
     VarInt::from(stream).into_inner()
-}
-
-impl Connection {
-    fn poll_transmit(
-        &mut self,
-        now: Instant,
-        at: std::time::Instant,
-        settings: &Settings,
-    ) -> Option<Datagram> {
-        let hold = self.shared.lock().hold(now);
-        let mut bytes =
-            Vec::with_capacity(usize::from(settings.mtu.max(settings.mtu_discovery.unwrap_or(0))));
-        let Some(transmit) = self.inner.poll_transmit(at, 1, &mut bytes) else {
-            self.nothing_to_send(now, hold);
-            return None;
-        };
-        let content = self.content(now, &bytes, settings);
-        self.count(&content);
-        if content.in_flight {
-            self.shared.lock().sent(now, bytes.len() as u64, content.repeated_bytes > 0);
-        }
-        let ecn = if transmit.ecn.is_some() && settings.ecn { Ecn::Ect0 } else { Ecn::NotEct };
-        Some(Datagram { to: transmit.destination, ecn, bytes, content })
-    }
-
-    /// What is in a datagram that was just made.
-    fn content(&mut self, now: Instant, bytes: &[u8], settings: &Settings) -> Content {
-        if self.opaque {
-            // Nothing can be read. It counts as in flight unless it has nothing but ACKs, which fit into a small packet.
-            let acks = self.inner.stats().frame_tx.acks;
-            let bare = acks > std::mem::replace(&mut self.acks, acks) && bytes.len() < 100;
-            return Content { in_flight: !bare, ..Content::default() };
-        }
-        let mut repeated = 0;
-        let (outgoing, streams) = (&mut self.outgoing, &mut self.streams);
-        let mut sent_on = |stream: u64, offset: u64, length: u64| {
-            let sent = &mut outgoing.entry(stream).or_default().sent;
-            let again = sent.saturating_sub(offset).min(length);
-            repeated += again;
-            *sent = (*sent).max(offset + length);
-            if let Some(streams) = streams {
-                streams.entry(stream).or_default().merge(&StreamCounts {
-                    packets: 1,
-                    bytes: length,
-                    repeated_packets: u64::from(again > 0),
-                    repeated_bytes: again,
-                });
-            }
-        };
-        let mut content = match &self.eyes {
-            Some(eyes) => {
-                let (mut content, log) = (Content::default(), &mut self.log);
-                eyes.sent().take(|packet, frames| {
-                    frames::read_seen(&packet, frames, &mut content, &mut sent_on);
-                    if let Some(log) = log {
-                        log.sent(now, &packet, frames);
-                    }
-                });
-                content
-            }
-            // The peer chose the length of the IDs; both ends have the same settings.
-            None => frames::read(bytes, usize::from(settings.cid_length), sent_on),
-        };
-        content.repeated_bytes = repeated as u32;
-        content
-    }
-
-    /// A datagram begins with this: did it come so late that it counts as a duplicate?
-    fn look_at_number(&mut self, head: &[u8], cid_length: usize) {
-        // Numbers of encrypted packets are seen when they are opened.
-        if self.opaque || self.eyes.is_some() {
-            return;
-        }
-        if let Some(number) = frames::number_of(head, cid_length, self.newest) {
-            self.came(number);
-        }
-    }
-
-    fn came(&mut self, number: u64) {
-        self.late_packets += u64::from(number + DUPLICATES < self.newest);
-        self.newest = self.newest.max(number);
-    }
-
-    /// Packets that were opened are for the log, and for their numbers.
-    fn look_at_received(&mut self, now: Instant) {
-        let Some(eyes) = &self.eyes else { return };
-        let (log, mut numbers) = (&mut self.log, vec![]);
-        eyes.received().take(|packet, frames| {
-            if packet.kind == Kind::OneRtt {
-                numbers.push(packet.number);
-            }
-            if let Some(log) = log {
-                log.received(now, &packet, frames);
-            }
-        });
-        numbers.into_iter().for_each(|number| self.came(number));
-    }
-
-    /// Takes down losses and measurements.
-    fn log_recovery(&mut self, now: Instant) {
-        let Some(log) = &mut self.log else { return };
-        let path = self.inner.stats().path;
-        log.lost(now, path.lost_packets, usize::from(path.current_mtu));
-        let core = self.shared.lock();
-        log.measured(now, &core.measured, core.window(), core.ssthresh());
-    }
-
-    fn count(&mut self, content: &Content) {
-        let stats = &mut self.stats;
-        if content.stream_bytes > 0 {
-            stats.data_segments_sent += 1;
-            stats.data_bytes_sent += u64::from(content.stream_bytes);
-            stats.retransmitted_segments += u64::from(content.repeated_bytes > 0);
-            stats.retransmitted_bytes += u64::from(content.repeated_bytes);
-        } else if !content.in_flight {
-            stats.pure_acks_sent += 1;
-        }
-    }
-
-    /// What is the limit now that nothing more leaves.
-    fn nothing_to_send(&mut self, now: Instant, hold: Hold) {
-        let mut core = self.shared.lock();
-        let asked = core.asked || (core.is_quinns() && core.is_full());
-        self.release = match hold {
-            Hold::Until(release) if asked => Some(release),
-            _ => None,
-        };
-        let limit = if self.over || self.inner.is_closed() {
-            Limit::Closed
-        } else if !self.connected {
-            Limit::Handshake
-        } else if asked {
-            core.held();
-            match hold {
-                Hold::Until(_) => Limit::Pacing,
-                _ if core.in_recovery() => Limit::Recovery,
-                _ if core.in_slow_start() => Limit::SlowStart,
-                _ => Limit::Cwnd,
-            }
-        } else {
-            core.limited_by_application();
-            if self.outgoing.values().any(|outgoing| outgoing.blocked) {
-                Limit::ReceiverWindow
-            } else {
-                Limit::Application
-            }
-        };
-        drop(core);
-        self.limits.set(now, limit);
-    }
-
-    /// Hands ACKs to congestion control and reports what changed.
-    fn report_congestion(&mut self, now: Instant, tell: &mut impl FnMut(Event)) {
-        let mut core = self.shared.lock();
-        let in_flight = core.measured.in_flight;
-        let ended = core.report_acks(now);
-        let phase = core.phase();
-        let (measured, seen) = (core.measured, self.seen);
-        self.seen = measured;
-        drop(core);
-        if let Some(phase) = phase.filter(|_| phase != self.phase) {
-            self.phase = Some(phase);
-            if let Some(log) = &mut self.log {
-                log.resumed(now, phase.name().trim_start_matches("resume_"));
-            }
-            tell(Event::Resume(phase));
-        }
-        if ended {
-            tell(Event::RecoveryEnd);
-        }
-        if measured.loss_events > seen.loss_events {
-            tell(Event::LossEvent { in_flight });
-        }
-        if measured.ecn_events > seen.ecn_events {
-            tell(Event::EcnEvent);
-        }
-        if measured.persistent_congestion > seen.persistent_congestion {
-            tell(Event::PersistentCongestion);
-        }
-    }
-
-    fn take(
-        &mut self,
-        now: Instant,
-        event: quinn_proto::Event,
-        by_owner: bool,
-        zeros: &Bytes,
-        tell: &mut impl FnMut(Event),
-    ) {
-        match event {
-            quinn_proto::Event::Connected => {
-                self.connected = true;
-                self.shared.lock().established(now);
-                tell(Event::Connected);
-            }
-            quinn_proto::Event::ConnectionLost { reason } => {
-                use quinn_proto::ConnectionError::{ApplicationClosed, LocallyClosed};
-                self.limits.set(now, Limit::Closed);
-                if let Some(log) = &mut self.log {
-                    log.closed(now, &reason.to_string());
-                }
-                let closed = matches!(reason, LocallyClosed | ApplicationClosed(_));
-                tell(Event::Lost { reason: reason.to_string(), closed });
-            }
-            quinn_proto::Event::Stream(StreamEvent::Opened { dir }) => {
-                while let Some(stream) = self.inner.streams().accept(dir) {
-                    tell(Event::Opened(stream));
-                    self.read(stream, by_owner, tell);
-                }
-            }
-            quinn_proto::Event::Stream(StreamEvent::Readable { id }) => self.read(id, by_owner, tell),
-            quinn_proto::Event::Stream(StreamEvent::Writable { id }) => {
-                match self.outgoing.get_mut(&number(id)) {
-                    Some(outgoing) if outgoing.by_owner => {
-                        outgoing.blocked = false;
-                        tell(Event::Writable(id));
-                    }
-                    _ => self.fill(id, zeros),
-                }
-            }
-            quinn_proto::Event::Stream(StreamEvent::Finished { id }) => {
-                self.outgoing.remove(&number(id));
-                tell(Event::Acknowledged(id));
-            }
-            quinn_proto::Event::Stream(StreamEvent::Stopped { id, error_code }) => {
-                self.outgoing.remove(&number(id));
-                tell(Event::Stopped { stream: id, code: error_code.into_inner() });
-            }
-            quinn_proto::Event::Stream(StreamEvent::Available { .. })
-            | quinn_proto::Event::HandshakeDataReady
-            | quinn_proto::Event::DatagramReceived
-            | quinn_proto::Event::DatagramsUnblocked => {}
-        }
-    }
-
-    /// Reads all that has come in order, unless the owner does.
-    fn read(&mut self, stream: StreamId, by_owner: bool, tell: &mut impl FnMut(Event)) {
-        if by_owner {
-            return tell(Event::Readable(stream));
-        }
-        let mut recv = self.inner.recv_stream(stream);
-        let Ok(mut chunks) = recv.read(!self.unordered) else { return };
-        let (mut bytes, mut end, mut reset) = (0, false, None);
-        loop {
-            match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) if self.unordered => {
-                    let order = self.order.entry(number(stream)).or_default();
-                    bytes += order.take(chunk.offset, chunk.bytes.len() as u64);
-                }
-                Ok(Some(chunk)) => bytes += chunk.bytes.len() as u64,
-                Ok(None) => {
-                    end = true;
-                    break;
-                }
-                Err(ReadError::Blocked) => break,
-                Err(ReadError::Reset(code)) => {
-                    reset = Some(code.into_inner());
-                    break;
-                }
-            }
-        }
-        let _ = chunks.finalize();
-        self.received += bytes;
-        if end || reset.is_some() {
-            self.order.remove(&number(stream));
-        }
-        if bytes > 0 || end {
-            tell(Event::Received { stream, bytes, end });
-        }
-        if let Some(code) = reset {
-            tell(Event::Reset { stream, code });
-        }
-    }
-
-    /// Writes more on the stream that was just sent from, before there is too little.
-    fn top_up(&mut self, content: &Content, zeros: &Bytes) {
-        let Some((stream, _)) = content.stream else { return };
-        let low = self
-            .outgoing
-            .get(&stream)
-            .is_some_and(|outgoing| outgoing.waiting > 0 && outgoing.written < outgoing.sent + LEAST_AHEAD);
-        if let Some(stream) = VarInt::from_u64(stream).ok().filter(|_| low) {
-            self.fill(StreamId::from(stream), zeros);
-        }
-    }
-
-    /// Hands quinn-proto as much of what waits on a stream as flow control allows.
-    fn fill(&mut self, stream: StreamId, zeros: &Bytes) {
-        let Some(outgoing) = self.outgoing.get_mut(&number(stream)) else { return };
-        let mut send = self.inner.send_stream(stream);
-        outgoing.blocked = false;
-        let ahead = self.shared.lock().window().clamp(LEAST_AHEAD, ZEROS as u64);
-        while outgoing.waiting > 0 && (self.opaque || outgoing.written < outgoing.sent + 2 * ahead) {
-            let length = outgoing.waiting.min(ahead) as usize;
-            match send.write_chunks(&mut [zeros.slice(..length)]) {
-                Ok(written) => {
-                    outgoing.written += written.bytes as u64;
-                    if outgoing.waiting < u64::MAX {
-                        outgoing.waiting -= written.bytes as u64;
-                    }
-                }
-                Err(WriteError::Blocked) => {
-                    outgoing.blocked = true;
-                    return;
-                }
-                Err(_) => outgoing.waiting = 0,
-            }
-        }
-        if outgoing.waiting == 0 && std::mem::take(&mut outgoing.finish) {
-            // A stream that the peer has stopped is over already.
-            let _ = send.finish();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// Pieces in any order: what is in order is what lies below the first missing byte.
-        #[test]
-        fn pieces_are_put_in_order(lengths in prop::collection::vec(1u64..5, 1..20), seed in any::<u64>()) {
-            let mut begin = 0;
-            let mut pieces: Vec<(u64, u64)> = lengths
-                .iter()
-                .map(|length| {
-                    begin += length;
-                    (begin - length, *length)
-                })
-                .collect();
-            let mut state = seed | 1;
-            for index in (1..pieces.len()).rev() {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                pieces.swap(index, (state >> 33) as usize % (index + 1));
-            }
-            let (mut order, mut in_order) = (Order::default(), 0);
-            let mut have = vec![false; begin as usize];
-            for (offset, length) in pieces {
-                in_order += order.take(offset, length);
-                have[offset as usize..(offset + length) as usize].fill(true);
-                let expected = have.iter().take_while(|byte| **byte).count();
-                prop_assert_eq!(in_order, expected as u64);
-            }
-            prop_assert!(order.above.is_empty());
-        }
-    }
 }

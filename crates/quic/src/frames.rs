@@ -141,26 +141,59 @@ pub(crate) enum Frame<'a> {
     Padding(usize),
     Ping,
     Ack(Acked<'a>),
-    ResetStream { stream: u64, code: u64, size: u64 },
-    StopSending { stream: u64, code: u64 },
-    Crypto { offset: u64, length: u64 },
-    NewToken,
-    Stream { stream: u64, offset: u64, length: u64, fin: bool },
+    ResetStream {
+        stream: u64,
+        code: u64,
+        size: u64,
+    },
+    StopSending {
+        stream: u64,
+        code: u64,
+    },
+    Crypto {
+        offset: u64,
+        length: u64,
+    },
+    NewToken(u64),
+    Stream {
+        stream: u64,
+        offset: u64,
+        length: u64,
+        fin: bool,
+    },
     MaxData(u64),
-    MaxStreamData { stream: u64, limit: u64 },
-    MaxStreams { bidirectional: bool, limit: u64 },
+    MaxStreamData {
+        stream: u64,
+        limit: u64,
+    },
+    MaxStreams {
+        bidirectional: bool,
+        limit: u64,
+    },
     DataBlocked(u64),
-    StreamDataBlocked { stream: u64, limit: u64 },
-    StreamsBlocked { bidirectional: bool, limit: u64 },
-    NewConnectionId(u64),
+    StreamDataBlocked {
+        stream: u64,
+        limit: u64,
+    },
+    StreamsBlocked {
+        bidirectional: bool,
+        limit: u64,
+    },
+    NewConnectionId {
+        sequence: u64,
+        retire: u64,
+        id: &'a [u8],
+    },
     RetireConnectionId(u64),
     PathChallenge,
     PathResponse,
-    ConnectionClose { application: bool, code: u64 },
+    ConnectionClose {
+        application: bool,
+        code: u64,
+    },
     HandshakeDone,
-    Datagram(u64),
-    AckFrequency,
-    ImmediateAck,
+    /// A frame of an extension, by its type.
+    Extension(u64),
 }
 
 /// What an ACK frame acknowledges.
@@ -232,7 +265,7 @@ impl<'a> Reader<'a> {
             0x04 => Frame::ResetStream { stream: self.varint()?, code: self.varint()?, size: self.varint()? },
             0x05 => Frame::StopSending { stream: self.varint()?, code: self.varint()? },
             0x06 => Frame::Crypto { offset: self.varint()?, length: self.prefixed()? },
-            0x07 => self.prefixed().map(|_| Frame::NewToken)?,
+            0x07 => Frame::NewToken(self.prefixed()?),
             0x08..=0x0f => {
                 let stream = self.varint()?;
                 let offset = if kind & 4 != 0 { self.varint()? } else { 0 };
@@ -247,11 +280,11 @@ impl<'a> Reader<'a> {
             0x15 => Frame::StreamDataBlocked { stream: self.varint()?, limit: self.varint()? },
             0x16 | 0x17 => Frame::StreamsBlocked { bidirectional: kind == 0x16, limit: self.varint()? },
             0x18 => {
-                let sequence = self.varint()?;
-                self.varint()?;
-                let length = self.byte()?;
-                self.skip(usize::from(length) + 16)?;
-                Frame::NewConnectionId(sequence)
+                let (sequence, retire) = (self.varint()?, self.varint()?);
+                let length = usize::from(self.byte()?);
+                let id = self.bytes.get(..length)?;
+                self.skip(length + 16)?;
+                Frame::NewConnectionId { sequence, retire, id }
             }
             0x19 => Frame::RetireConnectionId(self.varint()?),
             0x1a => self.skip(8).map(|()| Frame::PathChallenge)?,
@@ -263,14 +296,14 @@ impl<'a> Reader<'a> {
                 Frame::ConnectionClose { application: kind == 0x1d, code }
             }
             0x1e => Frame::HandshakeDone,
-            0x1f | 0xac => Frame::ImmediateAck,
+            0x1f | 0xac => Frame::Extension(kind),
             0x30 => {
                 let length = self.bytes.len();
                 self.skip(length)?;
-                Frame::Datagram(length as u64)
+                Frame::Extension(kind)
             }
-            0x31 => Frame::Datagram(self.prefixed()?),
-            0xaf => self.varints(4).map(|()| Frame::AckFrequency)?,
+            0x31 => self.prefixed().map(|_| Frame::Extension(kind))?,
+            0xaf => self.varints(4).map(|()| Frame::Extension(kind))?,
             _ => return None,
         })
     }

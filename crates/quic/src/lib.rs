@@ -28,16 +28,19 @@ mod bundle;
 mod careful_resume;
 mod clock;
 mod congestion;
+mod connection;
 mod endpoint;
 mod frames;
 mod null;
 mod observe;
+mod order;
 mod qlog;
 mod settings;
 #[cfg(feature = "tls")]
 pub mod tls;
 #[cfg(feature = "tls")]
 pub mod tls_lab;
+mod trace;
 mod warnings;
 
 pub use bundle::{Bundle, Done, FlowStreams, Known, Member, SERVER_NAME, Sample, Told, rehearse, seed_of};
@@ -50,4 +53,5 @@ pub use null::{Credentials, Ticket, reset_key};
 pub use observe::Observer;
 pub use quinn_proto::{Dir, Side, StreamId};
 pub use settings::{AckFrequency, CongestionChoice, MakePolicy, Session, Settings, SettingsError};
+pub use trace::{TraceKind, TraceRow};
 pub use warnings::{Incidents, explained};

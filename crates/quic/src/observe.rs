@@ -42,6 +42,14 @@ pub(crate) struct Packet {
     end: usize,
 }
 
+#[cfg(test)]
+impl Packet {
+    /// A packet for tests.
+    pub fn of(kind: Kind, number: u64) -> Self {
+        Packet { kind, number, length: 0, end: 0 }
+    }
+}
+
 /// Packets in order, and their frames one after the other.
 #[derive(Default)]
 pub(crate) struct Seen {
@@ -71,6 +79,18 @@ impl Seen {
 pub(crate) struct Eyes([Arc<Mutex<Seen>>; 2]);
 
 impl Eyes {
+    fn key(&self, inner: Box<dyn PacketKey>) -> Box<dyn PacketKey> {
+        Box::new(Key { inner, eyes: self.clone() })
+    }
+
+    fn pair(&self, pair: KeyPair<Box<dyn PacketKey>>) -> KeyPair<Box<dyn PacketKey>> {
+        KeyPair { local: self.key(pair.local), remote: self.key(pair.remote) }
+    }
+
+    fn keys(&self, keys: Keys) -> Keys {
+        Keys { header: keys.header, packet: self.pair(keys.packet) }
+    }
+
     /// Packets that were sealed.
     pub fn sent(&self) -> MutexGuard<'_, Seen> {
         self.0[0].lock().unwrap_or_else(PoisonError::into_inner)
@@ -85,6 +105,7 @@ impl Eyes {
 #[derive(Clone, Default)]
 pub struct Observer {
     made: Arc<Mutex<Option<Eyes>>>,
+    first: Arc<Mutex<Eyes>>,
 }
 
 impl Observer {
@@ -93,10 +114,14 @@ impl Observer {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn session(&self, inner: Box<dyn crypto::Session>) -> Box<dyn crypto::Session> {
-        let eyes = Eyes::default();
+    fn session(&self, inner: Box<dyn crypto::Session>, eyes: Eyes) -> Box<dyn crypto::Session> {
         *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(eyes.clone());
         Box::new(Session { inner, eyes })
+    }
+
+    /// What sees a client's first packet, which a server opens before there is a connection.
+    fn first(&self) -> MutexGuard<'_, Eyes> {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn client(&self, inner: Arc<dyn crypto::ClientConfig>) -> Arc<dyn crypto::ClientConfig> {
@@ -121,13 +146,15 @@ impl crypto::ClientConfig for Observed<dyn crypto::ClientConfig> {
         params: &TransportParameters,
     ) -> Result<Box<dyn crypto::Session>, ConnectError> {
         let inner = Arc::clone(&self.inner).start_session(version, server_name, params)?;
-        Ok(self.observer.session(inner))
+        Ok(self.observer.session(inner, Eyes::default()))
     }
 }
 
 impl crypto::ServerConfig for Observed<dyn crypto::ServerConfig> {
     fn initial_keys(&self, version: u32, dst_cid: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
-        self.inner.initial_keys(version, dst_cid)
+        let eyes = Eyes::default();
+        *self.observer.first() = eyes.clone();
+        Ok(eyes.keys(self.inner.initial_keys(version, dst_cid)?))
     }
     fn retry_tag(&self, version: u32, orig_dst_cid: &ConnectionId, packet: &[u8]) -> [u8; 16] {
         self.inner.retry_tag(version, orig_dst_cid, packet)
@@ -137,7 +164,8 @@ impl crypto::ServerConfig for Observed<dyn crypto::ServerConfig> {
         version: u32,
         params: &TransportParameters,
     ) -> Box<dyn crypto::Session> {
-        self.observer.session(Arc::clone(&self.inner).start_session(version, params))
+        let eyes = std::mem::take(&mut *self.observer.first());
+        self.observer.session(Arc::clone(&self.inner).start_session(version, params), eyes)
     }
 }
 
@@ -146,20 +174,9 @@ struct Session {
     eyes: Eyes,
 }
 
-impl Session {
-    fn key(&self, inner: Box<dyn PacketKey>) -> Box<dyn PacketKey> {
-        Box::new(Key { inner, eyes: self.eyes.clone() })
-    }
-
-    fn pair(&self, pair: KeyPair<Box<dyn PacketKey>>) -> KeyPair<Box<dyn PacketKey>> {
-        KeyPair { local: self.key(pair.local), remote: self.key(pair.remote) }
-    }
-}
-
 impl crypto::Session for Session {
     fn initial_keys(&self, dst_cid: &ConnectionId, side: Side) -> Keys {
-        let keys = self.inner.initial_keys(dst_cid, side);
-        Keys { header: keys.header, packet: self.pair(keys.packet) }
+        self.eyes.keys(self.inner.initial_keys(dst_cid, side))
     }
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
         self.inner.handshake_data()
@@ -168,7 +185,7 @@ impl crypto::Session for Session {
         self.inner.peer_identity()
     }
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        self.inner.early_crypto().map(|(header, packet)| (header, self.key(packet)))
+        self.inner.early_crypto().map(|(header, packet)| (header, self.eyes.key(packet)))
     }
     fn early_data_accepted(&self) -> Option<bool> {
         self.inner.early_data_accepted()
@@ -183,12 +200,11 @@ impl crypto::Session for Session {
         self.inner.transport_parameters()
     }
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
-        let keys = self.inner.write_handshake(buf)?;
-        Some(Keys { header: keys.header, packet: self.pair(keys.packet) })
+        Some(self.eyes.keys(self.inner.write_handshake(buf)?))
     }
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         let pair = self.inner.next_1rtt_keys()?;
-        Some(self.pair(pair))
+        Some(self.eyes.pair(pair))
     }
     fn is_valid_retry(&self, orig_dst_cid: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
         self.inner.is_valid_retry(orig_dst_cid, header, payload)

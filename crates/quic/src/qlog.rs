@@ -7,6 +7,7 @@ use crate::observe::{Kind, Packet};
 use longhaul_units::Instant;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::net::IpAddr;
 
 /// Delays of ACKs are written in units of 2^3 us (RFC 9000 section 18.2): quinn-proto's choice is the default.
 const ACK_DELAY_UNIT_MS: f64 = 0.008;
@@ -23,7 +24,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// A log that begins with the description of its trace.
-    pub fn new(now: Instant, client: bool) -> Self {
+    pub fn new(now: Instant, client: bool, own: IpAddr, peer: IpAddr) -> Self {
         let vantage = if client { "client" } else { "server" };
         let mut log = Log { text: String::new(), open: BTreeMap::new(), lost: 0, last: None };
         log.record(&format!(
@@ -31,7 +32,8 @@ impl Log {
              {{\"name\":\"longhaul\",\"type\":\"{vantage}\"}},\"common_fields\":{{\"time_format\":\"relative\",\
              \"reference_time\":0,\"protocol_type\":[\"QUIC\"]}}}}}}"
         ));
-        log.event(now, "connectivity:connection_started", "\"ip_version\":\"ipv4\"");
+        let addresses = format!("\"ip_version\":\"v4\",\"src_ip\":\"{own}\",\"dst_ip\":\"{peer}\"");
+        log.event(now, "connectivity:connection_started", &addresses);
         log
     }
 
@@ -163,7 +165,7 @@ fn described(payload: &[u8], mut acked: impl FnMut(u64, u64)) -> (String, bool) 
 fn fields(frame: &Frame<'_>, acked: &mut impl FnMut(u64, u64)) -> String {
     let way = |bidirectional: bool| if bidirectional { "bidirectional" } else { "unidirectional" };
     match frame {
-        Frame::Padding(length) => format!("\"padding\",\"length\":{length}"),
+        Frame::Padding(length) => format!("\"padding\",\"length\":{length},\"payload_length\":{length}"),
         Frame::Ping => "\"ping\"".to_string(),
         Frame::Ack(ack) => {
             let mut ranges = String::new();
@@ -182,9 +184,10 @@ fn fields(frame: &Frame<'_>, acked: &mut impl FnMut(u64, u64)) -> String {
             format!("\"stop_sending\",\"stream_id\":{stream},\"error_code\":{code}")
         }
         Frame::Crypto { offset, length } => format!("\"crypto\",\"offset\":{offset},\"length\":{length}"),
-        Frame::NewToken => "\"new_token\"".to_string(),
+        Frame::NewToken(length) => format!("\"new_token\",\"token\":{{\"length\":{length}}}"),
         Frame::Stream { stream, offset, length, fin } => {
-            format!("\"stream\",\"stream_id\":{stream},\"offset\":{offset},\"length\":{length},\"fin\":{fin}")
+            let fin = if *fin { ",\"fin\":true" } else { "" };
+            format!("\"stream\",\"stream_id\":{stream},\"offset\":{offset},\"length\":{length}{fin}")
         }
         Frame::MaxData(limit) => format!("\"max_data\",\"maximum\":{limit}"),
         Frame::MaxStreamData { stream, limit } => {
@@ -200,7 +203,12 @@ fn fields(frame: &Frame<'_>, acked: &mut impl FnMut(u64, u64)) -> String {
         Frame::StreamsBlocked { bidirectional, limit } => {
             format!("\"streams_blocked\",\"stream_type\":\"{}\",\"limit\":{limit}", way(*bidirectional))
         }
-        Frame::NewConnectionId(sequence) => format!("\"new_connection_id\",\"sequence_number\":{sequence}"),
+        Frame::NewConnectionId { sequence, retire, id } => {
+            let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!(
+                "\"new_connection_id\",\"sequence_number\":{sequence},\"retire_prior_to\":{retire},\"connection_id\":\"{id}\""
+            )
+        }
         Frame::RetireConnectionId(sequence) => {
             format!("\"retire_connection_id\",\"sequence_number\":{sequence}")
         }
@@ -211,8 +219,7 @@ fn fields(frame: &Frame<'_>, acked: &mut impl FnMut(u64, u64)) -> String {
             format!("\"connection_close\",\"error_space\":\"{space}\",\"error_code\":{code}")
         }
         Frame::HandshakeDone => "\"handshake_done\"".to_string(),
-        Frame::Datagram(length) => format!("\"datagram\",\"length\":{length}"),
-        Frame::AckFrequency => "\"ack_frequency\"".to_string(),
-        Frame::ImmediateAck => "\"immediate_ack\"".to_string(),
+        // The draft has no names for these.
+        Frame::Extension(kind) => format!("\"unknown\",\"raw_frame_type\":{kind}"),
     }
 }

@@ -106,6 +106,8 @@ pub struct Settings {
     pub observer: Option<Observer>,
     /// Each connection keeps a log (qlog) for [`crate::Endpoint::take_logs`].
     pub qlog: bool,
+    /// Each connection traces what it sends on its streams, for [`crate::Endpoint::take_trace`]. Both ends have the same windows then.
+    pub trace: bool,
 }
 
 impl Default for Settings {
@@ -133,6 +135,7 @@ impl Default for Settings {
             early_data: false,
             observer: None,
             qlog: false,
+            trace: false,
         }
     }
 }

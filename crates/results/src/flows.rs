@@ -247,7 +247,10 @@ fn set_ack_congestion(metrics: &mut Metrics, context: &Context<'_>, members: &[u
 
 /// Shares of the time in which the connection was open, by what limited its sender.
 fn limited_shares(limited: &LimitedTime) -> Vec<(&'static str, f64)> {
-    let open = limited.iter().filter(|(limit, _)| *limit != Limit::Closed);
+    // A full send buffer is told only where it was the limit.
+    let told =
+        |limit, time: Duration| limit != Limit::Closed && (limit != Limit::SendBuffer || !time.is_zero());
+    let open = limited.iter().filter(|(limit, time)| told(*limit, *time));
     let times: Vec<(Limit, f64)> = open.map(|(limit, time)| (limit, time.as_secs_f64())).collect();
     let total: f64 = times.iter().map(|(_, time)| time).sum();
     let share = |(limit, time): (Limit, f64)| (limit.name(), ratio(time, total).unwrap_or(0.0));

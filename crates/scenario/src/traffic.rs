@@ -52,7 +52,7 @@ pub struct FlowSpec {
     /// phase effects of deterministic traffic (ns-2's `overhead_`).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub send_overhead: Duration,
-    /// Record every segment at the sender, for time-sequence graphs.
+    /// Record every segment at the sender, for time-sequence graphs; of QUIC, every piece of its stream.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trace: bool,
     /// What the application does.

@@ -333,9 +333,6 @@ impl Checker {
             self.within("quic", None, |check| check.problem(place, message));
         }
         self.quic_connection(scenario, flow, quic);
-        if flow.trace {
-            self.problem(&["trace"], "a trace is of TCP segments; a QUIC flow has none");
-        }
         let throttle = scenario.middlebox.iter().find(|spec| matches!(spec, MiddleboxSpec::Throttle(_)));
         if let Some(throttle) = throttle {
             let message = format!(

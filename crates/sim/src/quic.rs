@@ -6,8 +6,10 @@ use crate::totals::Totals;
 use crate::world::World;
 use bytes::BytesMut;
 use longhaul_cc::Inspection;
-use longhaul_quic::{Bundle, Datagram, Ecn as QuicEcn, Incidents, Member, Settings, Told, rehearse, seed_of};
-use longhaul_results::{Arrived, FlowRow};
+use longhaul_quic::{
+    Bundle, Datagram, Ecn as QuicEcn, Incidents, Member, Settings, Told, TraceKind, rehearse, seed_of,
+};
+use longhaul_results::{Arrived, FlowRow, SegmentKind};
 use longhaul_scenario::{HandshakeSpec, Network, QuicSpec, Scenario};
 use longhaul_segment::{Ecn, EncodeError, IPV4_HEADER, Segment, UDP_HEADER, ip};
 use longhaul_traffic::{End, Side, Streams};
@@ -28,6 +30,8 @@ pub(crate) struct Carried {
     flows: Vec<usize>,
     /// What has reached client and server of each.
     arrived: Vec<[Arrived; 2]>,
+    /// Which flows are traced, by the end that sends their data.
+    traced: Vec<Option<Side>>,
 }
 
 /// The connections of a run, and the place of each flow on them.
@@ -53,8 +57,11 @@ impl Connections {
             for (place, flow) in flows.iter().enumerate() {
                 connections.place[*flow] = Some((connections.carried.len(), place));
             }
+            let traced: Vec<Option<Side>> =
+                specs.clone().map(|spec| spec.trace.then(|| spec.app.data_sender())).collect();
             connections.carried.push(Some(Box::new(Carried {
-                bundle: bundle(quic, &members, scenario, name, base),
+                bundle: bundle(quic, &members, &traced, scenario, name, base),
+                traced,
                 arrived: vec![<[Arrived; 2]>::default(); flows.len()],
                 flows,
             })));
@@ -101,6 +108,7 @@ impl Connections {
 fn bundle(
     spec: &QuicSpec,
     members: &[Member],
+    traced: &[Option<Side>],
     scenario: &Scenario,
     name: &str,
     base: std::time::Instant,
@@ -108,7 +116,8 @@ fn bundle(
     let seed = scenario.run.seed;
     // The earlier connection is not one of the run.
     let settings = || [spec.settings(), spec.settings()];
-    let logged = || Settings { qlog: scenario.run.qlog, ..spec.settings() };
+    let watched =
+        |side| Settings { qlog: scenario.run.qlog, trace: traced.contains(&Some(side)), ..spec.settings() };
     let addresses = [address(Side::Client), address(Side::Server)];
     let earlier = |early| rehearse(settings(), seed_of(seed, name, "earlier"), base, addresses, early);
     let known = match spec.handshake {
@@ -117,8 +126,15 @@ fn bundle(
         HandshakeSpec::EarlyData => earlier(true),
     };
     let seeds = ["Client", "Server"].map(|what| seed_of(seed, name, what));
-    Bundle::new([logged(), logged()], seeds, base, addresses, known.unwrap_or_default(), members)
-        .expect("the scenario was checked")
+    Bundle::new(
+        [watched(Side::Client), watched(Side::Server)],
+        seeds,
+        base,
+        addresses,
+        known.unwrap_or_default(),
+        members,
+    )
+    .expect("the scenario was checked")
 }
 
 impl Carried {
@@ -219,16 +235,48 @@ impl World<'_> {
     pub fn serve_quic(&mut self, index: usize, hand_over: bool) {
         let (index, now) = (self.leader(index), self.now);
         let (flow, side) = (self.network.flow_of(index), side_of(index));
+        let mut sent = false;
         loop {
-            self.transmit_datagrams(index, hand_over);
             let Some((quic, _)) = self.quic.of_mut(flow) else { return };
             quic.bundle.set_time(now);
-            let Some(told) = quic.bundle.poll_event(side) else { break };
-            self.tell_of_quic(flow, index, told);
+            // Applications act before the next datagram leaves, so that their data are in it.
+            match quic.bundle.poll_event(side) {
+                Some(told) => {
+                    sent = false;
+                    self.tell_of_quic(flow, index, told);
+                }
+                None if sent => break,
+                None => {
+                    self.transmit_datagrams(index, hand_over);
+                    sent = true;
+                }
+            }
         }
+        self.take_trace(flow, side);
         let Some((quic, _)) = self.quic.of_mut(flow) else { return };
-        let due = quic.bundle.endpoint(side).poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        // A timer that is set only now, for a server whose client has just proved to be real, may be due already.
+        let due = quic.bundle.endpoint(side).poll_timeout().map_or(Instant::FAR_FUTURE, |due| due.max(now));
         self.set_due(index, due);
+    }
+
+    /// Writes down what an end of a connection has traced.
+    fn take_trace(&mut self, first: usize, side: Side) {
+        let Some((connection, _)) = self.quic.place[first] else { return };
+        let Some(quic) = self.quic.carried[connection].as_deref_mut() else { return };
+        if !quic.traced.contains(&Some(side)) {
+            return;
+        }
+        for (place, row) in quic.bundle.take_trace(side) {
+            let kind = match row.kind {
+                TraceKind::Sent => SegmentKind::Data,
+                TraceKind::Again => SegmentKind::Retransmission,
+                TraceKind::Acknowledged => SegmentKind::Ack,
+                TraceKind::Piece => SegmentKind::Sack,
+            };
+            if quic.traced[place] == Some(side) {
+                self.recorder.segment(row.time, quic.flows[place], kind, row.start, row.end);
+            }
+        }
     }
 
     /// Tells applications and the list of events what an event of a connection means. `first` is the connection's first flow.

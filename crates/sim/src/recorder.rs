@@ -219,7 +219,11 @@ impl Recorder {
         self.traces[flow].window_shift = shift;
     }
 
-    fn segment(&mut self, now: Instant, flow: usize, kind: SegmentKind, start: u64, end: u64) {
+    /// Writes down a row of a trace.
+    pub fn segment(&mut self, now: Instant, flow: usize, kind: SegmentKind, start: u64, end: u64) {
+        if !self.recording {
+            return;
+        }
         let row = SegmentRow { time_ns: now.as_nanos(), flow: flow as u32, kind, start, end };
         self.tables.segments.push(row);
     }

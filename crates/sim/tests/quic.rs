@@ -242,7 +242,10 @@ fn what_quic_cannot_do_is_refused_with_the_reason() {
     assert!(
         flow("tcp = { congestion = \"bbr\" }").contains("the flow uses QUIC; its settings are in `quic`")
     );
-    assert!(flow("trace = true").contains("a trace is of TCP segments"));
+    let web = flow(
+        "trace = true\napp = { kind = \"web\", think = \"1 s\", document = \"1 kB\", objects = 2, object = \"1 kB\" }",
+    );
+    assert!(web.contains("a trace is of one connection"), "{web}");
     assert!(flow("quic = { mtu = \"500 B\" }").contains("1200 B"));
     let tcp = "[run]\nduration = \"1 s\"\n[dumbbell]\nbottleneck = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n[[flow]]\nquic = {}\n";
     assert!(refused(tcp).contains("add transport = \"quic\""), "{}", refused(tcp));
@@ -333,95 +336,6 @@ fn what_cannot_share_a_connection_is_refused_with_the_reason() {
         &format!("{}access = {{ rate = \"1 Gbit/s\", delay = \"1 ms\" }}\n", flow("a", shared)),
     ));
     assert!(access.contains("have hosts of their own"), "{access}");
-}
-
-/// The log has what qvis asks for: version, format and vantage point; each event its time, name and data, each packet its type,
-/// number and frames; and what it lists is what the run counted.
-#[test]
-fn a_log_has_what_its_schema_requires() {
-    let link = LINK.replace("200 packets", "40 packets");
-    let flows =
-        "[[flow]]\nname = \"get\"\napp = { kind = \"bulk\", size = \"2 MB\" }\nquic = { unordered = true }\n";
-    let text = scenario(&link, flows).replace("[run]", "[run]\nqlog = true");
-    let loaded = load(&text, "test", &[]).unwrap();
-    let outcome = simulate(&loaded, RunOptions::default()).unwrap();
-    let names: Vec<&str> = outcome.logs.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["get-client.sqlog", "get-server.sqlog"]);
-    for ((_, log), end) in outcome.logs.iter().zip(["client", "server"]) {
-        let log = std::str::from_utf8(log).unwrap();
-        // RFC 7464: each record begins with RS and ends with LF.
-        assert!(log.starts_with('\u{1e}') && log.ends_with('\n'));
-        let records: Vec<serde_json::Value> =
-            log.split('\u{1e}').skip(1).map(|record| serde_json::from_str(record).expect("JSON")).collect();
-        let (header, events) = records.split_first().unwrap();
-        assert_eq!((&header["qlog_version"], &header["qlog_format"]), (&"0.3".into(), &"JSON-SEQ".into()));
-        assert_eq!(header["trace"]["vantage_point"]["type"], end);
-        assert_eq!(header["trace"]["common_fields"]["time_format"], "relative");
-        let mut last = 0.0;
-        let (mut sent, mut lost, mut data, mut windows) = (vec![], 0, 0, 0);
-        for event in events {
-            let time = event["time"].as_f64().expect("a time");
-            assert!(time >= last, "{event}");
-            last = time;
-            let (name, data_of) = (event["name"].as_str().expect("a name"), &event["data"]);
-            assert!(data_of.is_object(), "{event}");
-            if name.starts_with("transport:packet_") {
-                let header = &data_of["header"];
-                let kind = header["packet_type"].as_str().expect("a type");
-                assert!(["initial", "handshake", "1RTT"].contains(&kind), "{event}");
-                let number = header["packet_number"].as_u64().expect("a number");
-                assert!(data_of["raw"]["length"].as_u64().is_some_and(|length| length >= 20), "{event}");
-                let frames = data_of["frames"].as_array().expect("frames");
-                assert!(!frames.is_empty(), "{event}");
-                for frame in frames {
-                    let kind = frame["frame_type"].as_str().expect("a type");
-                    assert_ne!(kind, "unknown", "{frame}");
-                    if kind == "stream" && name == "transport:packet_sent" {
-                        data += frame["length"].as_u64().unwrap();
-                    }
-                    if kind == "ack" {
-                        assert!(frame["acked_ranges"][0][1].as_u64() >= frame["acked_ranges"][0][0].as_u64());
-                    }
-                }
-                if name == "transport:packet_sent" && kind == "1RTT" {
-                    sent.push(number);
-                }
-            }
-            lost += u64::from(name == "recovery:packet_lost");
-            windows += u64::from(data_of["congestion_window"].is_number());
-        }
-        assert!(sent.windows(2).all(|pair| pair[0] < pair[1]), "packet numbers grow");
-        let names: Vec<_> = events.iter().map(|event| event["name"].as_str().unwrap()).collect();
-        assert!(names.contains(&"transport:packet_received") && names.contains(&"recovery:metrics_updated"));
-        if end == "client" {
-            let flow = &outcome.summary.flows[0];
-            let again = metric(flow, "retransmitted_packets") * 1452.0;
-            assert!(
-                (2e6..=2e6 + again).contains(&(data as f64)),
-                "{data} B of the stream, at most {again} B again"
-            );
-            // Drops on the link, but for the probes of MTU discovery; and the loss of the last ones may not have been noticed.
-            let dropped = metric(flow, "lost_packets");
-            assert!(
-                lost > 20 && (lost as f64 - dropped).abs() <= 2.0,
-                "{lost} in the log, {dropped} dropped"
-            );
-            assert!(windows > 100);
-        }
-    }
-}
-
-#[test]
-fn without_a_wish_there_is_no_log_and_with_it_nothing_else_changes() {
-    let flows = "[[flow]]\napp = { kind = \"bulk\", size = \"500 kB\" }\n";
-    let text = scenario(LINK, flows);
-    let outcome = |text: &str| simulate(&load(text, "test", &[]).unwrap(), RunOptions::default()).unwrap();
-    let (plain, logged) = (outcome(&text), outcome(&text.replace("[run]", "[run]\nqlog = true")));
-    assert!(plain.logs.is_empty());
-    let metrics = |summary: &Summary| serde_json::to_string(&summary.flows[0].metrics).unwrap();
-    assert_eq!(metrics(&plain.summary), metrics(&logged.summary));
-    let tcp = text.replace("[run]", "[run]\nqlog = true").replace("transport = \"quic\"", "");
-    assert!(refused(&tcp).contains("no flow uses QUIC"), "{}", refused(&tcp));
 }
 
 /// Careful resume on a geostationary path: with what the path holds remembered, 10 MB come seconds earlier; with ten times that,

@@ -19,13 +19,15 @@ pub enum Limit {
     Recovery,
     /// The connection is not established yet.
     Handshake,
+    /// The sender's own buffer: all that is in it is sent and not acknowledged. Told of QUIC only.
+    SendBuffer,
     /// The connection is closed, or all is sent and the end too.
     Closed,
 }
 
 impl Limit {
     /// All limits, in the order of [`LimitedTime::iter`].
-    pub const ALL: [Limit; 8] = [
+    pub const ALL: [Limit; 9] = [
         Limit::SlowStart,
         Limit::Cwnd,
         Limit::ReceiverWindow,
@@ -33,6 +35,7 @@ impl Limit {
         Limit::Pacing,
         Limit::Recovery,
         Limit::Handshake,
+        Limit::SendBuffer,
         Limit::Closed,
     ];
 
@@ -46,6 +49,7 @@ impl Limit {
             Limit::Pacing => "pacing",
             Limit::Recovery => "recovery",
             Limit::Handshake => "handshake",
+            Limit::SendBuffer => "send_buffer",
             Limit::Closed => "closed",
         }
     }

@@ -84,10 +84,14 @@ def _areas(result: Result, flows: list[dict[str, Any]]) -> Figure:
 
 
 def _fill(name: str, hatched: bool = True) -> dict[str, Any]:
-    number = list(NAMES).index(name) if name in NAMES else len(NAMES) - 1
+    number = list(NAMES).index(name) if name in NAMES else list(NAMES).index("closed")
+    # A send buffer is a window too, the sender's: its colour with crosses.
+    colour, hatch = (
+        (style.COLOURS[3], "xx") if name == "send_buffer" else (style.COLOURS[number], style.HATCHES[number])
+    )
     return {
-        "facecolor": style.COLOURS[number],
+        "facecolor": colour,
         "alpha": 0.75,
-        "hatch": style.HATCHES[number] if hatched else "",
+        "hatch": hatch if hatched else "",
         "edgecolor": "white",
     }

@@ -53,18 +53,23 @@ def draw(result: Result, view: View) -> Figure:
     zoom = _first_trouble(segments, result) if long and view.start is None and view.end is None else None
     figure = Figure(figsize=(style.SIZE[0], 8.2 if zoom else 5.0))
     panels = figure.subplots(2 if zoom else 1, 1, squeeze=False)[:, 0]
-    _panel(panels[0], segments, (start, end if view.end is not None else float(segments.time[-1]) or end))
+    unit = "offset in the stream" if _is_quic(result, segments.flow) else "sequence number"
+    _panel(panels[0], segments, (start, end if view.end is not None else float(segments.time[-1]) or end), unit)
     links = script.paths(result, [segments.flow])
     script.mark(panels[0], result, view, links)
     style.title(panels[0], f"Time-sequence graph, {lines.flow_label(result, segments.flow)}", result.name)
     style.legend_outside(panels[0])
     if zoom:
-        _panel(panels[1], segments, zoom)
+        _panel(panels[1], segments, zoom, unit)
         script.mark(panels[1], result, View(start=zoom[0], end=zoom[1]), links, named=False)
         panels[1].set_title(
             f"the same around {_zoom_reason(segments)}: {quantity(zoom[0], 's')} to {quantity(zoom[1], 's')}", y=1.0
         )
     return figure
+
+
+def _is_quic(result: Result, flow: int) -> bool:
+    return bool(result.summary["flows"][flow]["variant"] == "quic")
 
 
 def _sender_side(result: Result, view: View) -> Segments:
@@ -99,7 +104,7 @@ def _zoom_reason(segments: Segments) -> str:
     return "the first retransmission" if segments.of(_AGAIN).any() else "the start"
 
 
-def _panel(axes: Axes, segments: Segments, span: tuple[float, float]) -> None:
+def _panel(axes: Axes, segments: Segments, span: tuple[float, float], unit: str) -> None:
     segments = segments.between(*span)
     acks = segments.only(segments.of(_ACK))
     time, left, right = acks.time, acks.start, acks.end
@@ -136,5 +141,5 @@ def _panel(axes: Axes, segments: Segments, span: tuple[float, float]) -> None:
             top = max(top, float(right[right <= top + 6 * margin].max()))
     axes.set_ylim(max(0.0, lowest - margin), top + margin)
     axes.set_xlim(*span)
-    style.quantity_axis(axes.yaxis, top, "bytes", "sequence number")
+    style.quantity_axis(axes.yaxis, top, "bytes", unit)
     axes.set_xlabel("time (s)")
