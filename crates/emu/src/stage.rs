@@ -38,6 +38,7 @@ impl Stage {
     pub fn new(scenario: &Scenario, network: &Network, index: usize) -> Result<Stage, Error> {
         let instance = &network.middleboxes[index];
         let spec = &scenario.middlebox[instance.spec];
+        of_whole_hosts(scenario, network, index)?;
         // Own connections have numbers of their own here, behind all that hosts can have.
         let own = FIRST_OWN + instance.own_connections.0 - network.connection_flows.len() as u32;
         let inner = match spec {
@@ -95,6 +96,32 @@ impl Stage {
     pub fn facts(&self) -> MiddleboxFacts {
         self.watch.facts(&*self.inner)
     }
+}
+
+/// Packets have addresses and belong to no flow: a middlebox acts on all flows of two hosts or on none.
+fn of_whole_hosts(scenario: &Scenario, network: &Network, index: usize) -> Result<(), Error> {
+    let instance = &network.middleboxes[index];
+    if scenario.middlebox[instance.spec].common().flows.is_empty() {
+        return Ok(());
+    }
+    let name = |flow: usize| &scenario.flow[network.flows[flow].group].name;
+    let ends = |flow: usize| {
+        let flow = &network.flows[flow];
+        [flow.from.min(flow.to), flow.from.max(flow.to)]
+    };
+    let others = (0..network.flows.len()).filter(|flow| instance.flows.binary_search(flow).is_err());
+    for other in others {
+        if let Some(flow) = instance.flows.iter().find(|flow| ends(**flow) == ends(other)) {
+            return Err(Error::Unsupported(format!(
+                "middlebox \"{}\": with real packets it acts on all flows between two hosts or on none: give \"{}\" and \"{}\" \
+                 hosts of their own",
+                instance.name,
+                name(*flow),
+                name(other)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A proxy.

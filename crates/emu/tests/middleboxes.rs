@@ -217,6 +217,40 @@ fn a_paced_hop_hands_every_byte_on() {
     }
 }
 
+/// The accelerator's transport over a link that loses one packet in fifty each way.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn an_accelerator_hands_every_byte_on() {
+    if !can_run(&["python3", "curl", "ping", "cmp"]) {
+        return;
+    }
+    let hop =
+        "[[middlebox]]\nkind = \"split\"\nat = \"hub\"\npeer = \"edge\"\nlong = { transport = \"hop\" }\n";
+    let lossy = chain(hop, "").replace(
+        "delay = \"40 ms\" }",
+        "delay = \"100 ms\", loss = { kind = \"random\", probability = \"2 %\" } }",
+    );
+    a_file_arrives_as_it_was("accelerator", &lossy);
+    what_is_no_tcp_passes("accelerator", &chain(hop, ""));
+    let summary = summary_of("accelerator", &chain(hop, ""));
+    assert!(middlebox(&summary, "long_hop_packets") >= 300_000.0 / 1472.0, "datagrams for 300,000 bytes");
+    assert!(middlebox(&summary, "hop_acks") >= 1.0);
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn flows_of_two_hosts_of_which_one_has_a_proxy_are_refused() {
+    if !can_run(&[]) {
+        return;
+    }
+    let two = chain("[[middlebox]]\nkind = \"split\"\nat = \"edge\"\nflows = [\"put\"]\n", "")
+        + "[[flow]]\nname = \"other\"\nfrom = \"near\"\nto = \"far\"\n";
+    let output = run("split-some", &two, &["--at", "far"], "true");
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("give \"put\" and \"other\" hosts of their own"), "{said}");
+}
+
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
 fn a_split_ends_the_other_connection_when_a_host_resets() {
