@@ -57,9 +57,9 @@ SITUATIONS = [
     Situation(
         "random-loss",
         "random loss of 1 %",
-        "a control that does not take loss for congestion: BBR, at the sender or on a proxy's long hop"
+        "a control that does not take loss for congestion: BBR, at the sender or on a proxy's long hop, or an accelerator's hop"
         " (Cardwell et al. 2016; the split connection study)",
-        ("BBR", "bbr"),
+        ("BBR", "bbr", "an accelerator"),
         _satellite(
             "random loss",
             "40 s",
@@ -98,7 +98,7 @@ SITUATIONS = [
         "slow start overshoots",
         "slow start that leaves before the queue is full: HyStart++ (RFC 9406), limited slow start (RFC 3742), BBR's startup,"
         " or a proxy's",
-        ("hystart++", "limited", "bbr", "BBR"),
+        ("hystart++", "limited", "bbr", "BBR", "an accelerator"),
         _satellite(
             "overshoot",
             "90 s",
@@ -126,7 +126,7 @@ SITUATIONS = [
         "short-transfers",
         "100 kB at a round trip of 600 ms",
         "a larger initial window (RFC 6928 section 12 and after), or a proxy that has the window already",
-        ("initial window", "a proxy", "premature ACKs"),
+        ("initial window", "a proxy", "an accelerator", "premature ACKs"),
         _satellite(
             "short transfers",
             "60 s",
@@ -164,7 +164,7 @@ tcp = { congestion = "reno" }
         "outage",
         "outages of 12 s, as in a handover",
         "short timeouts, since RTO's back-off outlasts the outage (RFC 6298 section 5.5), or a control that keeps its rate",
-        ("timeouts of at most", "bbr", "BBR", "a proxy"),
+        ("timeouts of at most", "bbr", "BBR", "a proxy", "an accelerator"),
         _satellite(
             "outage",
             "150 s",
@@ -199,9 +199,9 @@ tcp = { congestion = "reno" }
     Situation(
         "fading",
         "fading: bursts of loss, and the rate falls to a fifth",
-        "a control that does not take loss for congestion: BBR, at the sender or on a proxy's long hop; or as many streams as"
+        "a control that does not take loss for congestion: BBR, at the sender or on a proxy's long hop, or an accelerator's hop; or as many streams as"
         " make up for the losses (Hacker, Athey and Noble 2002)",
-        ("bbr", "BBR", "parallel streams"),
+        ("bbr", "BBR", "parallel streams", "an accelerator"),
         _satellite(
             "fading",
             "120 s",

@@ -525,11 +525,17 @@ def _returns(found: Diagnosis) -> Iterator[Remedy]:
             )
 
 
+#: With the sections in the scenario: the files of both nodes, and the programs that run them.
+_DEPLOY = "longhaul pep-config SCENARIO; longhaul-pep run --config FILE   # at both nodes"
+
+
 def _proxies(found: Diagnosis) -> Iterator[Remedy]:
     boxes = list(found.content.get("middlebox", ()))
     aims = {"loss on the link", "slow start", "short queue", "outage", "overshoot", "receiver's window", "pauses"}
     for box in boxes:
         if box["kind"] == "split" and box.get("name"):
+            if (box.get("long") or {}).get("transport") == "hop":
+                return
             yield _remedy(
                 f"BBR on the long hop of {box['name']}",
                 "proxy",
@@ -537,6 +543,16 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
                 {f"middlebox.{box['name']}.long.congestion": "bbr"},
                 aims,
             )
+            defaults = (box.get("connections"), box.get("framing"), box.get("local_queue")) == (1, "header", None)
+            if box.get("peer") and defaults:
+                yield _remedy(
+                    f"the accelerator's hop between the nodes of {box['name']}",
+                    "proxy",
+                    "proxy",
+                    {f"middlebox.{box['name']}.long": {"transport": "hop"}},
+                    aims,
+                    _DEPLOY,
+                )
             return
     link = found.long
     if link is None or any(box["kind"] in ("paced", "premature_ack", "snoop") for box in boxes):
@@ -549,6 +565,15 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
     fast = {"congestion": "bbr", "receive_buffer": f"{max(1_000_000, 8 * found.pipe_packets * found.mss)} B"}
     at_both = found.inner(first) and found.inner(last)
     if at_both:
+        box = {"kind": "split", "name": name, "at": first, "peer": last, "buffer": buffer, "long": {"transport": "hop"}}
+        yield _remedy(
+            f"an accelerator at {first} and {last} (longhaul-pep)",
+            "proxy",
+            "proxy",
+            {"middlebox": [*boxes, box]},
+            aims,
+            _DEPLOY,
+        )
         for connections, title in (("per_flow", "a connection for each flow"), (1, "one connection for all")):
             box = {"kind": "split", "name": name, "at": first, "peer": last, "buffer": buffer, "connections": connections,
                    "long": fast}  # fmt: skip
