@@ -26,5 +26,5 @@ fn settings_that_make_no_sense_are_refused_by_name() {
     let text = "[run]\nduration = \"5 s\"\n[[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n\
                 demand = { frame = \"0 s\", delay = \"1 ms\" }\n";
     let message = load(text, "demand", &[]).unwrap_err().to_string();
-    assert!(message.contains("a frame is longer than 0 s"), "{message}");
+    assert!(message.contains("demand.frame: must be above 0 s"), "{message}");
 }

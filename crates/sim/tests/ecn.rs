@@ -72,8 +72,5 @@ fn packets_that_are_not_ecn_capable_are_dropped() {
 fn wrong_parameters_are_refused_by_name() {
     let text = marking(1, 10, 20, "", 1).replace("queue_weight = 0.1", "queue_weight = 1.5");
     let error = load(&text, "red.toml", &[]).unwrap_err().to_string();
-    assert!(
-        error.contains("queue.queue_weight: the weight of the average is above 0 and at most 1"),
-        "{error}"
-    );
+    assert!(error.contains("queue.queue_weight: must be above 0 and at most 1, not 1.5"), "{error}");
 }
