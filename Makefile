@@ -140,8 +140,8 @@ sdist: $(STAMPS)/packages
 deb: check-tools
 	@cargo deb --version >/dev/null 2>&1 || { echo "error: cargo-deb is missing: cargo install --locked cargo-deb" >&2; exit 1; }
 	@mkdir -p out/deb
-	cargo deb -p longhaul-emu --locked --output out/deb
-	cargo deb -p longhaul-pep --locked --output out/deb
+	cargo deb -p longhaul-emu --locked --strip --output out/deb
+	cargo deb -p longhaul-pep --locked --strip --output out/deb
 
 bench-emu: emu
 	$(PYTHON) benches/bench_emu.py --emulator target/$(EMU_PROFILE)/longhaul-emu

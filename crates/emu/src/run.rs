@@ -319,7 +319,8 @@ fn play(
     let start = Start::of(2 + over_tcp.len() + over_quic.len());
     std::thread::scope(|scope| {
         // Whatever happens here, the others end.
-        let _end = AtEnd(&[&over, &driven_enough], &start);
+        let flags = [&over, &driven_enough];
+        let _end = AtEnd(&flags, &start);
         let driver = scope.spawn(|| {
             driver::drive(&start, world, recorder, &mut ports, options.driver, &live, &driven_enough)
         });

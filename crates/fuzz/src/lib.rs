@@ -3,15 +3,18 @@
 //! The same functions run under libFuzzer (`fuzz/`, nightly compiler) and under the driver of this crate (`main.rs`, any compiler).
 
 mod mutate;
+mod quic;
 mod seeds;
 
 pub use mutate::Mutator;
 
-use longhaul_hop::wire as hop;
+use longhaul_hop::pool::frame::Frame;
+use longhaul_hop::{Event, LaneId, Pool, PoolConfig, wire as hop};
 use longhaul_middlebox::Length;
 use longhaul_middlebox::paced::datagram::{Datagram, Item};
 use longhaul_middlebox::paced::message::Inbox;
 use longhaul_middlebox::split::record::Record;
+use longhaul_quic::Side;
 use longhaul_segment::compaction::{ExactBatch, TraditionalBatch};
 use longhaul_segment::{ip, rohc, vj, wire};
 use longhaul_traffic::{Format, Trace};
@@ -38,13 +41,21 @@ pub const TARGETS: &[Target] = &[
     Target { name: "hop_record", run: hop_record, seeds: seeds::hop_records },
     Target { name: "hop_open", run: hop_open, seeds: seeds::hop_opens },
     Target { name: "hop_parity", run: hop_parity, seeds: seeds::nothing },
+    Target { name: "hop_frame", run: hop_frame, seeds: seeds::pool_streams },
+    Target { name: "hop_pool", run: hop_pool, seeds: seeds::pool_streams },
+    Target { name: "quic_server", run: quic_server, seeds: seeds::quic_to_server },
+    Target { name: "quic_client", run: quic_client, seeds: seeds::quic_to_client },
+    Target { name: "emu_packet", run: emu_packet, seeds: seeds::packets },
     Target { name: "trace_ns", run: trace_ns, seeds: seeds::ns_traces },
     Target { name: "trace_csv", run: trace_csv, seeds: seeds::csv_traces },
+    Target { name: "trace_parquet", run: trace_parquet, seeds: seeds::parquet_traces },
     Target { name: "access_log", run: access_log, seeds: seeds::access_logs },
     Target { name: "scenario", run: scenario, seeds: seeds::scenarios },
     Target { name: "socks", run: socks, seeds: seeds::socks },
     Target { name: "http_connect", run: http_connect, seeds: seeds::http_connects },
     Target { name: "pep_config", run: pep_config, seeds: seeds::pep_configs },
+    Target { name: "pep_opening", run: pep_opening, seeds: seeds::packets },
+    Target { name: "packetdrill", run: packetdrill, seeds: seeds::packetdrill_scripts },
 ];
 
 /// The target of this name.
@@ -169,6 +180,89 @@ pub fn hop_parity(input: &[u8]) {
     assert_eq!(hop::ParityHead::read(&again).map(|(head, _)| head), Some(head));
 }
 
+/// What a hop's TCP connection carries, frame by frame: what is read is written and read again as the same.
+pub fn hop_frame(mut input: &[u8]) {
+    while let Ok(Some((frame, length))) = Frame::read(input) {
+        assert!((1..=input.len()).contains(&length));
+        input = &input[length..];
+        let mut again = vec![];
+        frame.write(&mut again);
+        if frame != Frame::Record(hop::Record::Unknown) {
+            assert_eq!(Frame::read(&again), Ok(Some((frame, again.len()))));
+        }
+    }
+}
+
+/// Limits of the pools under test.
+pub(crate) const POOL: PoolConfig = PoolConfig { credit: 64 << 10, memory: 9 * (64 << 10), max_flows: 100 };
+
+/// A hop's TCP connection, cut anywhere, as its receiver takes it: memory stays within its limit, and the ledger balances.
+pub fn hop_pool(input: &[u8]) {
+    let mut pool = Pool::new(POOL);
+    let lane = pool.connected(Some([1; 32]), ([192, 0, 2, 1], 1).into(), false);
+    let piece = input.first().map_or(1, |first| usize::from(*first) + 1);
+    for bytes in input.chunks(piece) {
+        let taken = pool.received(lane, bytes);
+        answer(&mut pool, lane);
+        if let Err(why) = taken {
+            pool.disconnected(lane, why);
+            break;
+        }
+    }
+    pool.close();
+    answer(&mut pool, lane);
+}
+
+/// Accepts every flow, reads what there is of it, and sends what is to be sent.
+fn answer(pool: &mut Pool, lane: LaneId) {
+    while let Some(event) = pool.poll_event() {
+        match event {
+            Event::Opened { flow, .. } => pool.accept(flow),
+            Event::Readable { flow } => while pool.read(flow, 1000).is_some() {},
+            _ => {}
+        }
+    }
+    let mut out = vec![];
+    pool.to_send(longhaul_units::Instant::ZERO, lane, 1 << 16, &mut out);
+    let ledger = pool.ledger();
+    assert!(ledger.unread <= POOL.memory);
+    assert_eq!(ledger.written, ledger.delivered + ledger.held + ledger.lost);
+}
+
+/// Datagrams that reach a QUIC server: a session without encryption, so that a changed frame is read and not refused as forged.
+pub fn quic_server(input: &[u8]) {
+    quic::take(Side::Server, input);
+}
+
+/// Datagrams that reach a QUIC client which opens a connection.
+pub fn quic_client(input: &[u8]) {
+    quic::take(Side::Client, input);
+}
+
+/// True if the seed for this side leads to a connection.
+pub fn quic_connects(side: Side) -> bool {
+    quic::take(side, &quic::recorded(side))
+}
+
+/// What the emulator reads and changes of a packet that came from a device.
+pub fn emu_packet(input: &[u8]) {
+    use longhaul_emu::frame::{Shape, complete_checksum, ecn, flip, set_ecn, without_padding};
+    assert!(without_padding(input) <= input.len());
+    let shape = Shape::of(input);
+    let mut packet = input.to_vec();
+    let completed = complete_checksum(&mut packet);
+    assert!(packet == input || completed, "a packet that is not TCP or UDP was changed");
+    assert_eq!(Shape::of(&packet), shape, "a checksum is no part of the shape");
+    if shape.is_some() {
+        set_ecn(&mut packet, longhaul_segment::Ecn::Ce);
+        assert_eq!(ecn(&packet), longhaul_segment::Ecn::Ce);
+    }
+    let before = packet.clone();
+    let flipped = flip(&mut packet, input.len() as u64 * 7919);
+    let changed: u32 = before.iter().zip(&packet).map(|(old, new)| (old ^ new).count_ones()).sum();
+    assert_eq!(changed, u32::from(flipped));
+}
+
 fn read_trace(input: &[u8], format: Format) {
     if let Ok(trace) = Trace::read(input, format) {
         assert!(!trace.records().is_empty());
@@ -183,6 +277,14 @@ pub fn trace_ns(input: &[u8]) {
 /// Traces as text.
 pub fn trace_csv(input: &[u8]) {
     read_trace(input, Format::Csv);
+}
+
+/// Traces in Parquet. The library's own panics are caught where it is called; the rest must not be reached by them.
+pub fn trace_parquet(input: &[u8]) {
+    let Ok(table) = longhaul_parquet::read(input.to_vec()) else { return };
+    if let Ok(trace) = Trace::of_columns(&table) {
+        assert!(!trace.records().is_empty());
+    }
 }
 
 /// Access logs of web servers.
@@ -231,4 +333,32 @@ pub fn pep_config(input: &[u8]) {
     if let Some(intercept) = &config.intercept {
         let _ = longhaul_pep::plan::printed(intercept, &config.limits);
     }
+}
+
+/// The packet that opens a connection, as the accelerator takes it apart, and the packets that it makes of it.
+pub fn pep_opening(input: &[u8]) {
+    use longhaul_pep::opening::{Obstacle, Opening};
+    assert!(longhaul_pep::dscp::of_packet(input).is_none_or(|class| class < 64));
+    let v6 = |part: u8| std::net::IpAddr::from([part; 16]);
+    let openings = [Opening::from_v4(input), Opening::from_segment(v6(1), v6(2), 0xb8, input)];
+    for opening in openings.into_iter().flatten() {
+        let reset = longhaul_emu::frame::Shape::of(&opening.reset()).expect("a reset is a packet");
+        assert_eq!((reset.tcp_flags, reset.payload), (0x14, 0), "RST and ACK");
+        let again = opening.packet();
+        if opening.client.is_ipv4() {
+            let read = Opening::from_v4(&again).expect("what was built is an opening");
+            assert_eq!(read.packet(), again);
+        }
+        // RFC 1812, section 4.3.2.3, and RFC 4443, section 2.4.
+        let most = if opening.client.is_ipv4() { 576 } else { 1280 };
+        for why in [Obstacle::Unreachable, Obstacle::Prohibited] {
+            assert!(opening.obstacle(why).len() <= most);
+        }
+    }
+}
+
+/// A script of packetdrill: read, and run in virtual time.
+pub fn packetdrill(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let _ = longhaul_packetdrill::run_text(&text, std::path::Path::new("/nowhere"), None);
 }

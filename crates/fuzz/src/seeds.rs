@@ -178,13 +178,22 @@ pub fn scenarios() -> Vec<Vec<u8>> {
     )
 }
 
+fn hop_hello() -> longhaul_hop::wire::Hello {
+    let versions = longhaul_hop::wire::VERSIONS;
+    longhaul_hop::wire::Hello {
+        versions,
+        credit: 1 << 24,
+        memory: 1 << 28,
+        max_flows: 4096,
+        receive: 50_000_000,
+    }
+}
+
 /// A control stream of a hop.
 pub fn hop_records() -> Vec<Vec<u8>> {
-    use longhaul_hop::wire::{Hello, Record, VERSIONS};
-    let hello =
-        Hello { versions: VERSIONS, credit: 1 << 24, memory: 1 << 28, max_flows: 4096, receive: 50_000_000 };
+    use longhaul_hop::wire::Record;
     let mut stream = vec![];
-    Record::Hello(hello).write(&mut stream);
+    Record::Hello(hop_hello()).write(&mut stream);
     Record::Accepted { stream: 4 }.write(&mut stream);
     Record::Consumed { stream: 4, offset: 70_000 }.write(&mut stream);
     vec![stream]
@@ -206,6 +215,57 @@ pub fn hop_opens() -> Vec<Vec<u8>> {
         head
     };
     vec![of("192.0.2.1:80"), of("[2001:db8::1]:80")]
+}
+
+/// What a hop's pool of TCP connections receives: a hello, flows that are opened, used and given up.
+pub fn pool_streams() -> Vec<Vec<u8>> {
+    use longhaul_hop::pool::frame::Frame;
+    use longhaul_hop::wire::Record;
+    let [v4, v6] = ["192.0.2.1:80", "[2001:db8::1]:80"].map(|address| {
+        let address = address.parse().expect("an address");
+        longhaul_hop::Open { source: address, destination: address, dscp: 46, priority: 1, confirm: true }
+    });
+    let mut stream = vec![];
+    Record::Hello(hop_hello()).write(&mut stream);
+    for frame in [
+        Frame::Open { flow: 0, open: v4 },
+        Frame::Data { flow: 0, bytes: b"GET / HTTP/1.1\r\n\r\n" },
+        Frame::End { flow: 0 },
+        Frame::Open { flow: 2, open: v6 },
+        Frame::Data { flow: 2, bytes: &[7; 300] },
+        Frame::Record(Record::Consumed { stream: 0, offset: 0 }),
+        Frame::Reset { flow: 2, code: 3 },
+        Frame::Refused { flow: 0, code: 1 },
+    ] {
+        frame.write(&mut stream);
+    }
+    vec![stream]
+}
+
+/// What a QUIC server receives of a client that opens a stream.
+pub fn quic_to_server() -> Vec<Vec<u8>> {
+    vec![crate::quic::recorded(longhaul_quic::Side::Server)]
+}
+
+/// What that client receives.
+pub fn quic_to_client() -> Vec<Vec<u8>> {
+    vec![crate::quic::recorded(longhaul_quic::Side::Client)]
+}
+
+/// A trace in Parquet.
+pub fn parquet_traces() -> Vec<Vec<u8>> {
+    use longhaul_results::{Table, Values};
+    let columns =
+        vec![("time_s", Values::F64(vec![0.5, 1.0, 2.5])), ("bytes", Values::U32(vec![300, 1500, 40]))];
+    vec![longhaul_parquet::write(&Table { name: "trace", columns }).expect("it is written to memory")]
+}
+
+/// Scripts of packetdrill, from the tests of the interpreter.
+pub fn packetdrill_scripts() -> Vec<Vec<u8>> {
+    vec![
+        include_bytes!("../../packetdrill/tests/scripts/transfer.pkt").to_vec(),
+        include_bytes!("../../packetdrill/tests/scripts/client.pkt").to_vec(),
+    ]
 }
 
 /// Greetings and requests of RFC 1928: an IPv4 address, a name, an IPv6 address.

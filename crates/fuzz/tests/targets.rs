@@ -1,6 +1,8 @@
 //! Every target takes its seeds and some changed inputs; `make test-all` runs many more.
 
 use longhaul_fuzz::{Mutator, TARGETS};
+use longhaul_quic::Side;
+use std::path::Path;
 
 /// The seeds of every target, and so many inputs made of them; scenarios take longer to read, so they get fewer.
 fn run(inputs: u32, scenarios: u32) {
@@ -23,6 +25,28 @@ fn every_target_takes_its_seeds_and_what_is_made_of_them() {
 #[ignore = "takes a minute: make test-all"]
 fn every_target_takes_a_hundred_thousand_inputs() {
     run(100_000, 3000);
+}
+
+/// libFuzzer ends the process at a panic, also at those inside of the Parquet library, which are caught.
+const DRIVER_ONLY: [&str; 1] = ["trace_parquet"];
+
+#[test]
+fn libfuzzer_has_the_same_targets() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    for name in TARGETS.iter().map(|target| target.name).filter(|name| !DRIVER_ONLY.contains(name)) {
+        let program = std::fs::read_to_string(folder.join(format!("fuzz_targets/{name}.rs"))).unwrap();
+        assert!(program.contains(&format!("target(\"{name}\")")), "{name}");
+        assert!(manifest.contains(&format!("name = \"{name}\"\n")), "{name}");
+    }
+}
+
+/// Recorded datagrams reach a connection: it comes about, and a stream is opened.
+#[test]
+fn quic_seeds_are_understood() {
+    for side in [Side::Client, Side::Server] {
+        assert!(longhaul_fuzz::quic_connects(side), "{side:?}");
+    }
 }
 
 #[test]

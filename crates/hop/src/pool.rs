@@ -222,9 +222,10 @@ impl Pool {
 
     fn end(&mut self, flow: FlowId, frame: impl FnOnce(u64) -> Frame<'static>) {
         let Some((id, number)) = self.flows.get(&flow).copied() else { return };
-        if self.remove(id, number).is_some()
-            && let Some(lane) = self.lanes.get_mut(&id)
-        {
+        if self.remove(id, number).is_none() {
+            return;
+        }
+        if let Some(lane) = self.lanes.get_mut(&id) {
             frame(number).write(&mut lane.control);
         }
     }

@@ -7,6 +7,7 @@ const TCP: u8 = 6;
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 const V4_HEADER: usize = 20;
+const V6_HEADER: usize = 40;
 const TCP_HEADER: usize = 20;
 /// TCP's flags FIN, SYN, RST and ACK.
 const FLAGS: u8 = 0x17;
@@ -14,6 +15,10 @@ const SYN: u8 = 0x02;
 const RESET_AND_ACK: u8 = 0x14;
 /// Hops that an answer may take.
 const HOPS: u8 = 64;
+
+/// The longest ICMP errors in bytes: RFC 1812, section 4.3.2.3, and RFC 4443, section 2.4. They quote as much as fits.
+const MOST_V4_ERROR: usize = 576;
+const MOST_V6_ERROR: usize = 1280;
 
 /// Why a connection does not come about, for ICMP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,7 +107,8 @@ impl Opening {
             (false, Obstacle::Prohibited) => (1, 1, ICMP_V6),
         };
         let mut message = vec![kind, code, 0, 0, 0, 0, 0, 0];
-        message.extend(self.packet());
+        let most = if v4 { MOST_V4_ERROR - V4_HEADER } else { MOST_V6_ERROR - V6_HEADER };
+        message.extend(self.packet().into_iter().take(most - message.len()));
         let sum = match v4 {
             true => {
                 let mut sum = Checksum::new();
@@ -150,8 +156,6 @@ fn packet(from: IpAddr, to: IpAddr, protocol: u8, class: u8, payload: &[u8]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const V6_HEADER: usize = 40;
 
     fn opening(v4: bool) -> Opening {
         let (client, server): (IpAddr, IpAddr) = match v4 {

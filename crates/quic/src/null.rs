@@ -256,10 +256,14 @@ impl NullSession {
     }
 
     /// A message as a whole, as soon as all of it is there.
-    fn next_message(&mut self) -> Option<Vec<u8>> {
-        let length = u32::from_be_bytes(self.partial.first_chunk::<4>().copied()?) as usize;
+    fn next_message(&mut self) -> Result<Option<Vec<u8>>, TransportError> {
+        let Some(length) = self.partial.first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*length) as usize;
+        if length < LEAST_MESSAGE {
+            return Err(violation("a message shorter than its header"));
+        }
         let whole = self.partial.len() >= length;
-        whole.then(|| self.partial.drain(..length).collect())
+        Ok(whole.then(|| self.partial.drain(..length).collect()))
     }
 
     fn take(&mut self, message: &[u8]) -> Result<bool, TransportError> {
@@ -288,6 +292,9 @@ impl NullSession {
         Ok(false)
     }
 }
+
+/// A message has its length and its flags at least.
+const LEAST_MESSAGE: usize = 5;
 
 /// A message of `length` bytes: its length, flags, parameters with their length, filler.
 fn message(length: usize, hello: Hello, parameters: &[u8], out: &mut Vec<u8>) {
@@ -341,7 +348,7 @@ impl crypto::Session for NullSession {
     fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
         self.partial.extend_from_slice(buf);
         let mut ready = false;
-        while let Some(message) = self.next_message() {
+        while let Some(message) = self.next_message()? {
             ready |= self.take(&message)?;
         }
         Ok(ready)
@@ -544,6 +551,13 @@ mod tests {
     struct Tls {
         client: Arc<rustls::ClientConfig>,
         server: Arc<rustls::ServerConfig>,
+    }
+
+    #[test]
+    fn a_message_without_length_is_an_error() {
+        let own = TransportParameters::read(Side::Client, &mut Cursor::new(SERVER)).unwrap();
+        let mut server = Arc::new(NullServer::default()).start_session(1, &own);
+        assert!(server.read_handshake(&[0; 8]).is_err());
     }
 
     /// rustls with a chain of `certificates` copies of an Ed25519 certificate.
