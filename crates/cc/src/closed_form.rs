@@ -1,4 +1,4 @@
-//! Closed forms: what theory says a flow can do. They are laid over results; a result far from its formula is flagged.
+//! Closed forms: what a flow can do in theory. They are laid over results; a result far from its formula is flagged.
 //!
 //! Windows are in segments, `p` is the probability that a segment is lost (or congestion events per segment), between
 //! 0 and 1; at `p = 0` loss sets no limit: windows are infinite and rates [`Rate`]'s largest.

@@ -1,4 +1,4 @@
-//! What the connection tells a policy.
+//! What the connection reports to a policy.
 
 use crate::Bytes;
 use longhaul_units::{Duration, Instant, Rate};
@@ -40,11 +40,11 @@ pub struct Ack {
     pub in_recovery: bool,
 }
 
-/// What an ACK says of the rate at which the network delivers: the sample `rs` of draft-ietf-ccwg-bbr-04 section 4.1.1. It
+/// What an ACK shows of the rate at which the network delivers: the sample `rs` of draft-ietf-ccwg-bbr-04 section 4.1.1. It
 /// belongs to the most recently sent of the data that the ACK delivers.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
-    /// rs.delivery_rate; `None` if the interval was shorter than the smallest round trip and therefore says nothing.
+    /// rs.delivery_rate; `None` if the interval was shorter than the smallest round trip and therefore shows nothing.
     pub rate: Option<Rate>,
     /// Its round trip, unless it was a retransmission. Also measured in loss recovery, where [`Ack::rtt`] is rare.
     pub rtt: Option<Duration>,

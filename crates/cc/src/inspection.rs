@@ -1,4 +1,4 @@
-//! What a policy tells of itself: numbers beside its window, for those who want to see why it is what it is.
+//! What a policy reports of itself: numbers that explain its window.
 
 use longhaul_units::{Duration, Rate};
 
@@ -13,7 +13,7 @@ pub struct Reading {
     pub value: f64,
 }
 
-/// What a policy tells of itself.
+/// What a policy reports of itself.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Inspection(Vec<Reading>);
 
@@ -29,7 +29,7 @@ impl Inspection {
     pub fn number(&mut self, name: &'static str, value: f64) {
         self.put(name, "", value);
     }
-    /// A window in segments of `mss` bytes; it is told in bytes.
+    /// A window in segments of `mss` bytes; reported in bytes.
     pub fn segments(&mut self, name: &'static str, segments: f64, mss: f64) {
         self.put(name, "B", segments * mss);
     }
@@ -37,7 +37,7 @@ impl Inspection {
     pub fn bytes(&mut self, name: &'static str, bytes: f64) {
         self.put(name, "B", bytes);
     }
-    /// A rate in bytes per second; it is told in bit/s.
+    /// A rate in bytes per second; reported in bit/s.
     pub fn byte_rate(&mut self, name: &'static str, bytes_per_second: f64) {
         self.put(name, "bit/s", 8.0 * bytes_per_second);
     }

@@ -74,7 +74,7 @@ pub trait CongestionControl: Send {
     fn probe(&self) -> Option<Probe> {
         None
     }
-    /// What they have told; comes before [`CongestionControl::on_established`]. False gives the connection up.
+    /// What they have measured; comes before [`CongestionControl::on_established`]. False gives the connection up.
     fn on_probed(&mut self, _probed: &Probed<'_>) -> bool {
         true
     }
@@ -144,7 +144,7 @@ pub trait CongestionControl: Send {
         self.on_ack(ack);
         self.allowance()
     }
-    /// Data were found lost; comes before the ACK that told of it. Only if [`CongestionControl::needs_delivery_rate`].
+    /// Data were found lost; comes before the ACK that reported it. Only if [`CongestionControl::needs_delivery_rate`].
     fn on_lost(&mut self, _lost: &Lost) {}
     /// Loss recovery, fast or after a timeout, is complete; the ACK that completes it follows.
     fn on_recovery_end(&mut self) {}

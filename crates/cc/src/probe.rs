@@ -63,7 +63,7 @@ impl ProbeFilter {
     }
 }
 
-/// What the probes have told.
+/// What the probes have measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Probed<'a> {
     /// When the last echo came.

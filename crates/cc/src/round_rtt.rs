@@ -65,7 +65,7 @@ impl RoundRtt {
         self.base
     }
 
-    /// To be told of every ACK. When one ends a round that was whole, what the round measured.
+    /// Takes every ACK. When one ends a round that was whole, what the round measured.
     pub fn observe(&mut self, ack: &Ack) -> Option<Round> {
         let mut ended = None;
         if ack.round_start {

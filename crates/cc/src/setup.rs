@@ -1,4 +1,4 @@
-//! What a connection tells its policy when it begins.
+//! What a connection hands to its policy when it begins.
 
 use crate::Bytes;
 use crate::params::{self, Spec, name_or_table};
@@ -31,7 +31,7 @@ impl InitialWindow {
     }
 }
 
-/// What a policy must know of its connection.
+/// What a policy needs of its connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Setup {
     /// Sender maximum segment size (SMSS) in bytes of payload, as far as it is known before the handshake; at least 1.

@@ -192,7 +192,7 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
         self.avoidance.observe(&self.window, ack);
         self.slow_start.observe(&self.window, ack);
         // The window stands still in recovery (RFC 5681 section 3.2, RFC 6675 section 5), and while it is not what limits
-        // the sender: then ACKs say nothing of whether the path would carry more (RFC 7661 section 4).
+        // the sender: then ACKs do not show whether the path would carry more (RFC 7661 section 4).
         if ack.in_recovery {
             return;
         }

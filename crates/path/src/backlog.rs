@@ -1,4 +1,4 @@
-//! What waits or is being transmitted on a link that knows departures on arrival. Packets of one length that leave back
+//! What waits or is being transmitted on a link whose departures are computed on arrival. Packets of one length that leave back
 //! to back are one entry, however many: a full queue costs no more memory and no more time than an empty one.
 
 use crate::queue::Occupancy;

@@ -26,7 +26,7 @@ pub enum Fate {
     Dropped(DropCause),
     /// It is let in and transmitted, and lost at the end of its transmission, at this time.
     Lost(DropCause, Instant),
-    /// The discipline wants the packet itself: pass it to [`Link::enqueue`].
+    /// The discipline requires the packet itself: pass it to [`Link::enqueue`].
     Queue,
 }
 
@@ -84,7 +84,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         Link::with_grants(config, grants, seed, name)
     }
 
-    /// The same where somebody else assigns capacity.
+    /// The same where capacity is assigned from outside.
     pub fn with_grants(config: &LinkConfig, grants: Option<Box<dyn Grants>>, seed: u64, name: &str) -> Self {
         let model = |place| {
             let spec = config.loss.as_ref().filter(|spec| spec.place() == place)?;
@@ -209,7 +209,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         self.rest.serial.map_or(len, |serial| serial.line_len(len))
     }
 
-    /// Takes a packet for which [`Link::offer`] said [`Fate::Queue`]. See [`Link::take_dropped`].
+    /// Takes a packet for which [`Link::offer`] returned [`Fate::Queue`]. See [`Link::take_dropped`].
     pub fn enqueue(&mut self, now: Instant, packet: P) {
         self.integrate_waiting(now);
         let Discipline::Queue(queue) = &mut self.discipline else {
@@ -232,7 +232,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         self.rest.report.dropped.drain(..)
     }
 
-    /// Puts a packet on the wire, to arrive at `arrival` as [`Link::offer`] said. True if it will be the next to arrive.
+    /// Puts a packet on the wire, to arrive at `arrival` as [`Link::offer`] returned. True if it will be the next to arrive.
     #[inline]
     pub fn carry(&mut self, arrival: Instant, packet: P) -> bool {
         if self.plain {

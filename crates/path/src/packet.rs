@@ -1,4 +1,4 @@
-//! What a link and a queue need to know of a packet.
+//! What a link and a queue need of a packet.
 
 /// A packet of any kind.
 pub trait Packet {

@@ -4,7 +4,7 @@
 use crate::schedule::Schedule;
 use longhaul_units::{Duration, Instant, Rate, Size};
 
-/// Capacity that somebody else assigns: a terminal of a satellite network, a cable modem, a radio cell.
+/// Capacity that is assigned from outside: a terminal of a satellite network, a cable modem, a radio cell.
 ///
 /// A packet's turn must be known when it comes: it may depend on what has come before it, not on what comes later.
 pub trait Grants: Send {
@@ -69,7 +69,7 @@ impl Transmitter {
         (self.free_at <= now && self.last_len == len).then_some(self.last_time)
     }
 
-    /// Transmits a packet of `len` bytes from `start` on, and says how long that takes.
+    /// Transmits a packet of `len` bytes from `start` on, and returns how long that takes.
     #[inline]
     pub fn send(&mut self, pace: &mut Pace, start: Instant, len: u32) -> Duration {
         if self.last_len != len {

@@ -10,7 +10,7 @@ use longhaul_units::{Duration, Instant};
 /// See above.
 pub(crate) struct Wire {
     loss: Option<LossModel>,
-    /// The far end sees that a frame was damaged.
+    /// The far end detects that a frame was damaged.
     notices_damage: bool,
     jitter: Duration,
     reordering: Option<Reordering>,

@@ -1,4 +1,4 @@
-//! What a world knows at the end of a run, as plain values. Worlds fill these in and compute nothing: [`crate::summarise`] alone
+//! What a world has counted at the end of a run, as plain values. Worlds fill these in and compute nothing: [`crate::summarise`] alone
 //! makes metrics, groups, warnings and predictions of them, the same way whatever the world was.
 //!
 //! Counters and times are those of the measured time (after the warm-up), smallest and largest values of the whole run.
@@ -92,7 +92,7 @@ pub struct AppFacts {
     pub felt: Option<Felt>,
 }
 
-/// What a sender counts. What a kernel does not tell is `None`.
+/// What a sender counts. What a kernel does not report is `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderFacts {
     /// Segments with payload sent, retransmissions included.

@@ -3,7 +3,7 @@
 //! `scenario.toml` (resolved), `summary.json` (written last: a directory without it is no result), the time series
 //! `flows.parquet`, `links.parquet`, `events.parquet`, with monitors `monitors.parquet`, with middleboxes `middleboxes.parquet` and `long_hops.parquet`, and on request `cc.parquet`, `segments.parquet` and `packets.pcapng`.
 //!
-//! Worlds fill in what they know ([`RunFacts`]); [`summarise`] makes metrics, groups, warnings and predictions of it.
+//! Worlds fill in what they have counted ([`RunFacts`]); [`summarise`] makes metrics, groups, warnings and predictions of it.
 
 mod context;
 mod definitions;

@@ -17,9 +17,9 @@ const MAJOR: u16 = 1;
 const MINOR: u16 = 0;
 /// The length of the section is not known beforehand.
 const SECTION_LENGTH_UNKNOWN: u64 = u64::MAX;
-/// LINKTYPE_RAW in the tcpdump group's registry: IPv4 or IPv6, as the version field says.
+/// LINKTYPE_RAW in the tcpdump group's registry: IPv4 or IPv6, by the version field.
 const LINKTYPE_RAW: u16 = 101;
-/// No limit; each packet tells how much of it was kept.
+/// No limit; each packet records how much of it was kept.
 const SNAP_LEN: u32 = 0;
 
 const OPTION_END: u16 = 0;

@@ -1,4 +1,4 @@
-//! What closed forms say a flow could do, at the RTT and congestion event rate that it met.
+//! What a flow could do by closed forms, at the RTT and congestion event rate that it met.
 
 use crate::context::Context;
 use crate::metric::*;

@@ -16,7 +16,7 @@ const FAR: f64 = 2.0;
 const FULL: f64 = 0.95;
 /// Fewer timeouts may be chance.
 const ENOUGH_TIMEOUTS: f64 = 5.0;
-/// Fewer congestion events say little about a rate.
+/// Fewer congestion events do not determine a rate.
 const ENOUGH_EVENTS: f64 = 10.0;
 
 pub(crate) fn collect(

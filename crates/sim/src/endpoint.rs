@@ -13,7 +13,7 @@ pub(crate) struct Endpoint {
     pub first_link: u32,
     /// The peer's endpoint.
     pub peer: u32,
-    /// Received bytes at which the application wants to be told.
+    /// Received bytes at which the application is notified.
     pub goal: u64,
     /// When the connection's next timer is due.
     pub due: Instant,
@@ -40,7 +40,7 @@ pub(crate) enum Watch {
     Quic,
 }
 
-/// One end of a flow's connection, as its settings say. Probes are a connection request and are always sent: with them
+/// One end of a flow's connection, by its settings. Probes are a connection request and are always sent: with them
 /// `established` only means that there is nothing else to agree on. `seed` is that of its congestion control's random numbers.
 pub(crate) fn connection(tcp: &TcpSpec, side: Side, isn: SeqNumber, ports: Ports, seed: u64) -> Connection {
     let (config, cc) = (tcp.config(), tcp.congestion_control(seed));

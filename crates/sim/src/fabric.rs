@@ -75,7 +75,7 @@ pub(crate) struct Arrival {
     pub link: usize,
 }
 
-/// Who wants to know what happens to packets.
+/// Who is notified of what happens to packets.
 pub(crate) trait Observer {
     /// A packet was dropped, or will be lost on the wire at a time still to come.
     fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment, cause: DropCause);

@@ -1,4 +1,4 @@
-//! What the world knows at the end of its run; `longhaul_results` makes a summary of it.
+//! What the world has counted at the end of its run; `longhaul_results` makes a summary of it.
 
 use crate::monitor::FlowMonitor;
 use crate::recorder::Capture;

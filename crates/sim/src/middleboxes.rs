@@ -22,7 +22,7 @@ pub(crate) struct Node {
     watch: MiddleboxWatch,
 }
 
-/// A middlebox as the scenario says.
+/// A middlebox of the scenario.
 fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middlebox<Sparse>> {
     let instance = &network.middleboxes[index];
     let own = instance.own_connections.0;
@@ -131,7 +131,7 @@ impl World<'_> {
         }
     }
 
-    /// Does all that a middlebox wants after an input.
+    /// Does all that a middlebox requires after an input.
     fn serve_middlebox(&mut self, index: usize) {
         let World { fabric, recorder, middleboxes, now, scenario, network, .. } = self;
         let inner = &mut *middleboxes[index].inner;

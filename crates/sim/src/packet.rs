@@ -7,7 +7,7 @@ use longhaul_quic::Datagram;
 use longhaul_segment::{Ecn, Segment};
 use std::net::IpAddr;
 
-/// What links and queues need to know of a packet, and where its segment is.
+/// What links and queues need of a packet, and where its segment is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     /// Endpoint that it goes to.

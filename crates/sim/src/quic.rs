@@ -231,7 +231,7 @@ impl World<'_> {
         }
     }
 
-    /// Does all that an endpoint wants after an input.
+    /// Does all that an endpoint requires after an input.
     pub fn serve_quic(&mut self, index: usize, hand_over: bool) {
         let (index, now) = (self.leader(index), self.now);
         let (flow, side) = (self.network.flow_of(index), side_of(index));
@@ -438,7 +438,7 @@ pub(crate) fn encode(
     Ok(())
 }
 
-/// What a packet's place among the segments says of a datagram: how much of streams is in it.
+/// What a packet's place among the segments holds of a datagram: how much of streams is in it.
 pub(crate) fn stand_in(datagram: &Datagram) -> (Segment, Ecn) {
     let ecn = match datagram.ecn {
         QuicEcn::NotEct => Ecn::NotEct,

@@ -59,7 +59,7 @@ pub struct Progress {
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The progress callback said so.
+    /// The progress callback requested it.
     #[error("the run was cancelled")]
     Cancelled,
     /// The result could not be written.

@@ -15,7 +15,7 @@ const FAN: usize = 4;
 
 /// Next event of each of a fixed number of components.
 pub(crate) struct Timeline {
-    /// When each component has its next event: an entry of the heap that says otherwise is void. One more component,
+    /// When each component has its next event: an entry of the heap with another time is void. One more component,
     /// the last, never has an event.
     times: Vec<Instant>,
     /// Places `ROOT..end` are the heap, the rest is filled with keys of that component: it is what a heap without events

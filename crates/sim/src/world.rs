@@ -357,7 +357,7 @@ impl<'a> World<'a> {
         self.fabric.first_arrival = Instant::FAR_FUTURE;
     }
 
-    /// A packet's checksum is wrong: it is dropped by whoever reads it.
+    /// A packet's checksum is wrong: its receiver drops it.
     #[cold]
     pub(crate) fn drop_damaged(&mut self, packet: Packet) {
         let payload_len = self.fabric.segments.get(&packet).payload_len;
@@ -490,7 +490,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Does all that an endpoint wants after an input: sends, tells the application, sets the timer.
+    /// Does all that an endpoint requires after an input: sends, tells the application, sets the timer.
     #[inline]
     pub fn serve(&mut self, index: usize, hand_over: bool) {
         if self.endpoints[index].watch == Watch::Quic {

@@ -7,7 +7,7 @@
 //!
 //! A line is a response of so many bytes (its body: the format does not count headers), at the time of its request. Lines without
 //! a body (`-` or 0 bytes: a redirection, a page that had not changed) are left out. Servers write a line when its response has
-//! ended, so that times may fall from one line to the next: responses are sorted by time. Logs know whole seconds only: the
+//! ended, so that times may fall from one line to the next: responses are sorted by time. Logs have whole seconds only: the
 //! responses of one second are spread over it evenly, in the order of their lines.
 
 use crate::trace::{LARGEST, LONGEST_GAP};
@@ -57,7 +57,7 @@ pub(crate) fn read(content: &[u8]) -> Result<Trace, TraceError> {
     Trace::of_moments(records)
 }
 
-/// The response that a line tells of, if it has a body.
+/// The response that a line records, if it has a body.
 fn response(line: &[u8]) -> Result<Option<Response>, String> {
     let (time, rest) = between_brackets(line)
         .ok_or_else(|| format!("there is no time in brackets; a line looks like {EXAMPLE}"))?;

@@ -2,7 +2,7 @@
 //! each flow; it knows both ends, and a world (virtual time, or the wall clock and real sockets) owns the connections.
 //!
 //! An [`Application`] is called when it is time ([`App::act`]), when an end has received what it waits for ([`App::reached`]) and
-//! when connections open and end. It acts on [`Streams`] and says in its [`Base`] when it wants to act again.
+//! when connections open and end. It acts on [`Streams`] and sets in its [`Base`] when it acts again.
 
 use crate::Felt;
 use longhaul_units::{Duration, Histogram, Instant, Random, Size};
@@ -72,7 +72,7 @@ pub trait Streams {
     fn open(&mut self, pair: usize);
 }
 
-/// What an application knows of its flow.
+/// What an application holds of its flow.
 pub struct Setup<'a> {
     /// When it starts, and when it stops at the latest.
     pub start: Instant,

@@ -2,7 +2,7 @@
 //!
 //! [`AppSpec`] is the list of applications, [`App`] is one at work ([`app`] has the traits). Traces of packets, frames or requests are
 //! read from files and played again and again: [`Trace::read`] reads ns-2's binary traces, CSV and web servers' access logs,
-//! [`Trace::of_columns`] takes a table of numbers. [`VideoModel`] says what a synthetic film looks like, and [`Film`] is one.
+//! [`Trace::of_columns`] takes a table of numbers. [`VideoModel`] describes a synthetic film, and [`Film`] is one.
 
 mod access_log;
 pub mod app;

@@ -69,7 +69,7 @@ impl Spec for PacketPairParams {
 }
 
 impl PacketPairParams {
-    /// What the connection is asked to send.
+    /// What the connection is to send.
     pub(crate) fn probe(&self) -> Probe {
         Probe {
             count: self.probes,

@@ -39,7 +39,7 @@ pub(crate) fn hundred_ms() -> Duration {
     Duration::from_millis(100)
 }
 
-/// What a control loop needs to know.
+/// What a control loop needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CodelSettings {
     pub target: Duration,
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!((report.marked, report.dropped.len()), (1, 0), "the last is not ECN-capable, and kept");
     }
 
-    /// Threshold and control law may both want to mark a packet: that is one mark.
+    /// Threshold and control law may both mark a packet: that is one mark.
     #[test]
     fn a_packet_is_marked_once() {
         let spec = CodelSpec { ce_threshold: Some(Duration::from_millis(2)), ..spec() };

@@ -1,4 +1,4 @@
-//! A queue without a transmitter: packets wait until somebody asks for the one at the head. The head counts as being in
+//! A queue without a transmitter: packets wait until the one at the head is taken. The head counts as being in
 //! transmission, so that every discipline works as it does on a link.
 
 use super::{Admission, Discipline, Found, Occupancy, QueueSpec, Report, Verdict};

@@ -109,7 +109,7 @@ pub trait Admission: Send {
 
 /// What a [`Queue`] does to packets besides holding them.
 pub struct Report<P> {
-    /// Dropped packets, until somebody takes them.
+    /// Dropped packets, until they are taken.
     pub dropped: Vec<(P, DropCause)>,
     /// Packets marked since the start.
     pub marked: u64,

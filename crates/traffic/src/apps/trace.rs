@@ -66,7 +66,7 @@ struct Player {
 }
 
 impl Application for Player {
-    /// Writes the next record, but for the first time, and waits as long as the record after it says.
+    /// Writes the next record, but for the first time, and waits for the time in the record after it.
     fn act(&mut self, _now: Instant, base: &mut Base, streams: &mut dyn Streams) {
         let Some((first, trace)) = &self.playback else { return base.wake_at(Instant::FAR_FUTURE) };
         if std::mem::replace(&mut self.started, true) {

@@ -56,7 +56,7 @@ pub struct Sttp {
     /// sigma and rho before the last cut.
     before_cut: Option<(f64, f64)>,
     train: Train,
-    /// A train has told a rate.
+    /// A train has measured a rate.
     has_measured: bool,
     level: Level,
     /// sigma over rho at the beginning, in seconds.

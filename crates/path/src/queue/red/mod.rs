@@ -391,7 +391,7 @@ mod tests {
         }
     }
 
-    /// A full queue drops what arrives, whatever the average says, and the count starts anew.
+    /// A full queue drops what arrives, whatever the average, and the count starts anew.
     #[test]
     fn overflow() {
         let mut red = red(classic());

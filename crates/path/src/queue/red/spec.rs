@@ -145,7 +145,7 @@ fn nine_tenths() -> Probability {
     probability(0.9)
 }
 
-/// What is in force: thresholds and queue in packets or bytes, as [`RedSpec::measure`] says.
+/// What is in force: thresholds and queue in packets or bytes, by [`RedSpec::measure`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RedSettings {
     /// Minimum threshold.
