@@ -9,16 +9,15 @@ const ICMP_V6: u8 = 58;
 const V4_HEADER: usize = 20;
 const V6_HEADER: usize = 40;
 const TCP_HEADER: usize = 20;
+/// The longest packets with an ICMP error, in bytes (RFC 1812, section 4.3.2.3; RFC 4443, section 2.4 c).
+const MOST_ICMP_V4: usize = 576;
+const MOST_ICMP_V6: usize = 1280;
 /// TCP's flags FIN, SYN, RST and ACK.
 const FLAGS: u8 = 0x17;
 const SYN: u8 = 0x02;
 const RESET_AND_ACK: u8 = 0x14;
 /// Hops that an answer may take.
 const HOPS: u8 = 64;
-
-/// The longest ICMP errors in bytes: RFC 1812, section 4.3.2.3, and RFC 4443, section 2.4. They quote as much as fits.
-const MOST_V4_ERROR: usize = 576;
-const MOST_V6_ERROR: usize = 1280;
 
 /// Why a connection does not come about, for ICMP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,8 +106,9 @@ impl Opening {
             (false, Obstacle::Prohibited) => (1, 1, ICMP_V6),
         };
         let mut message = vec![kind, code, 0, 0, 0, 0, 0, 0];
-        let most = if v4 { MOST_V4_ERROR - V4_HEADER } else { MOST_V6_ERROR - V6_HEADER };
-        message.extend(self.packet().into_iter().take(most - message.len()));
+        let (header, most) = if v4 { (V4_HEADER, MOST_ICMP_V4) } else { (V6_HEADER, MOST_ICMP_V6) };
+        let quoted = most - header - message.len();
+        message.extend(self.packet().iter().take(quoted));
         let sum = match v4 {
             true => {
                 let mut sum = Checksum::new();
@@ -185,6 +185,17 @@ mod tests {
                 read.segment[16..18].fill(0);
                 assert_eq!(read, opening);
             }
+        }
+    }
+
+    #[test]
+    fn the_answer_to_an_opening_full_of_data_fits_every_link() {
+        for (v4, most) in [(true, MOST_ICMP_V4), (false, MOST_ICMP_V6)] {
+            let mut opening = opening(v4);
+            opening.segment.extend([7; 1400]);
+            let packet = opening.obstacle(Obstacle::Unreachable);
+            assert!(packet.len() <= most, "{} bytes", packet.len());
+            assert!(packet.len() > most - 2, "as much as may be is quoted");
         }
     }
 
