@@ -8,14 +8,18 @@
 //! * **Trains.** While there is always something to send, now and then a train of packets leaves a quarter faster for a tenth
 //!   of a second, and then as much slower. If the last packets of the train waited no longer than those before it, the link has
 //!   more, and the rate rises; if they waited in part, the share gives the capacity.
+//! * **Others.** Where the queue stays although this sender has drained its part of it, others keep it, and lower rates only give
+//!   the link away ([`contest`]).
 //! * **Loss.** Random loss does not depend on the rate; overload's does. If more is lost than what is known to be random, the
 //!   rate is lowered for a round trip. If the loss goes with it, it was overload, and the rate stays at what was delivered.
 
 use crate::config::{LEAST_RATE, MOST_RATE, Remembered, Share};
+use contest::Contest;
 use history::History;
 use longhaul_units::{Duration, Instant, Rate, Size};
 use loss::LossMeter;
 
+mod contest;
 mod history;
 mod loss;
 #[cfg(test)]
@@ -104,6 +108,7 @@ pub struct RateController {
     in_flight: u64,
     history: History,
     loss: LossMeter,
+    contest: Contest,
     /// The queue is drained: less may be in flight.
     draining: bool,
     /// Packets sent before this left under an older rate, and show nothing about the present one.
@@ -128,6 +133,7 @@ impl RateController {
             in_flight: 0,
             history: History::default(),
             loss: LossMeter::new(settings.remembered),
+            contest: Contest::default(),
             draining: false,
             since: Instant::ZERO,
             train: Train::Next(Instant::ZERO),
@@ -207,6 +213,8 @@ impl RateController {
     /// Most bytes in flight.
     pub fn window(&self) -> u64 {
         let slack = if self.draining { DRAIN_SLACK } else { SLACK };
+        // In the queue of others, packets wait with theirs.
+        let slack = if self.contest.is_on() { slack.max(self.base_rtt()) } else { slack };
         self.rate.bytes_in(self.base_rtt() + slack).as_bytes().max(4 * self.packet())
     }
 
@@ -307,9 +315,28 @@ impl RateController {
             // What left before shows the queue that is gone.
             self.since = now;
         }
+        if self.history.waiting().is_some_and(|waiting| waiting < QUEUE_LOW) {
+            self.contest.queue_is_empty();
+        }
+        if self.contest.is_on() {
+            return self.compete(now);
+        }
         self.look_at_queue(now, newest);
         self.look_at_train(now, newest);
         self.look_at_loss(now);
+    }
+
+    /// Holds its own against others that keep the queue.
+    fn compete(&mut self, now: Instant) {
+        let round = self.rtt().max(BUSY);
+        let full = self.was_full(Instant::from_nanos(now.as_nanos().saturating_sub(round.as_nanos())), round);
+        let delivered = self.history.delivery_rate(now, round).filter(|_| full);
+        let waits = self.history.waiting().is_none_or(|waiting| waiting >= QUEUE_LOW);
+        if let Some(rate) = self.contest.round(now, round, waits, delivered) {
+            self.set(rate);
+            self.loss.restart(now);
+            self.since = now;
+        }
     }
 
     /// Packets were declared lost, the newest of them sent at `sent`.
@@ -320,9 +347,13 @@ impl RateController {
 
     /// Cuts the rate if packets wait for long.
     fn look_at_queue(&mut self, now: Instant, newest: Instant) {
-        if newest < self.since || self.draining {
+        if newest < self.since {
             // A link that becomes slower still shows it at once.
             return self.follow_fall(now);
+        }
+        if self.draining {
+            // What leaves now is little, and shows nothing.
+            return;
         }
         let Some(capacity) = self.history.busy_capacity(now, QUEUE_LOW, QUEUE_HIGH, BUSY) else { return };
         if self.was_full(newest, BUSY) {
@@ -349,6 +380,10 @@ impl RateController {
     fn overload(&mut self, now: Instant, delivered: Rate) {
         let capacity = self.with_random_loss(delivered);
         self.overloads += 1;
+        if self.contest.overload(now, capacity) {
+            self.draining = false;
+            return;
+        }
         let capacity = Rate::from_bps(capacity.as_bps().max(self.rate.as_bps() / 8));
         let target = match self.settings.share {
             Share::Exclusive => capacity.as_bps() * HEADROOM / 1000,

@@ -133,3 +133,23 @@ fn runs_are_deterministic() {
     };
     assert_eq!(run(), run());
 }
+
+/// Beside a flow of CUBIC that keeps the queue full, lower rates do not empty it: a hop that cut its rate for it ended with 3 % of the
+/// link.
+#[test]
+fn others_do_not_starve_it_nor_it_them() {
+    for share in ["exclusive", "fair"] {
+        let flows = flow("hop", DOWN, "5 s", "{ kind = \"bulk\" }")
+            + &flow("other", DOWN, "2 s", "{ kind = \"bulk\" }")
+            + "tcp = { variant = \"linux\", congestion = \"cubic\" }\n";
+        let settings =
+            format!("\"hop\", share = \"{share}\", forward_rate = \"40 Mbit/s\" }}\nflows = [\"hop\"]\n");
+        let pep = HOP.replace("\"hop\" }\n", &settings);
+        let long = format!("{pep}{flows}");
+        let summary = satellite("", &long);
+        for flow in &summary.flows {
+            let goodput = metric(flow, "goodput_bps");
+            assert!(goodput > 4e6, "{share}: {} has {goodput} bit/s", flow.name);
+        }
+    }
+}

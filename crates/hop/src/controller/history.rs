@@ -55,6 +55,11 @@ impl History {
         self.rtts
     }
 
+    /// For how long the newest acknowledged packet has waited in the link's queue.
+    pub fn waiting(&self) -> Option<Duration> {
+        self.acks.back().map(|mark| self.queue(mark))
+    }
+
     pub fn base_rtt(&self) -> Option<Duration> {
         self.base.iter().flatten().min().copied()
     }

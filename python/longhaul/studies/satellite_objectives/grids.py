@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..model import Case, Experiment
-from .scenarios import CELLS, HYSTART, PROXIES, Transport, case, quic, tcp
+from .scenarios import CELLS, HOPS, HYSTART, PROXIES, Transport, case, quic, tcp
 
 SCALES = {
-    "tiny": "four transports and the transfers of 2 MB, one seed, for continuous integration",
+    "tiny": "five transports and the transfers of 2 MB, one seed, for continuous integration",
     "quick": "every transfer; the transports that people use, five seeds where packets are lost at random",
     "full": "every transfer with every congestion control over TCP and QUIC, twenty seeds where packets are lost at random",
 }
@@ -26,9 +26,9 @@ SEEDS = {"tiny": 1, "quick": 5, "full": 20}
 def transports(scale: str) -> Sequence[Transport]:
     """What is compared at a scale."""
     if scale == "tiny":
-        return (tcp("cubic"), quic("bbr3"), PROXIES[0], PROXIES[5])
+        return (tcp("cubic"), quic("bbr3"), PROXIES[0], PROXIES[5], HOPS[0])
     names = _EVERY if scale == "full" else _USED
-    return (*(tcp(name) for name in names), HYSTART, *(quic(name) for name in (*names, *_QUINN)), *PROXIES)
+    return (*(tcp(name) for name in names), HYSTART, *(quic(name) for name in (*names, *_QUINN)), *PROXIES, *HOPS)
 
 
 def transfers(scale: str) -> list[Case]:

@@ -141,6 +141,14 @@ PROXIES = (
     Transport("paced protocol, coded", "proxy", _HOST, {"kind": "paced", "buffer": "16 MB", "erasure": {"items": 50, "parities": 3}}),
 )  # fmt: skip
 
+#: The accelerator's own transport.
+HOPS = (
+    Transport("hop", "hop", _HOST, {"kind": "split", "buffer": "16 MB", "long": {"transport": "hop"}}),
+    Transport("hop, no parities", "hop", _HOST, {"kind": "split", "buffer": "16 MB", "long": {"transport": "hop", "coding": "off"}}),
+)  # fmt: skip
+#: A hop is up when a transfer begins, as between deployed nodes: its two nodes have met this long before, in seconds.
+WARM = 5
+
 
 def scenario(cell: Cell, transport: Transport) -> Scenario:
     """A client connects, asks, and has the answer; or it sends the data, and has a short answer."""
@@ -148,7 +156,8 @@ def scenario(cell: Cell, transport: Transport) -> Scenario:
     loss = {"loss": {"kind": "random", "probability": path.loss}} if path.loss else {}
     app = {"kind": "request", "requests": 1}
     app |= {"request": data, "response": "300 B"} if cell.upload else {"request": "300 B", "response": data}
-    limit = PATIENCE * cell.objective
+    start = WARM if transport.group == "hop" else 0
+    limit = PATIENCE * cell.objective + start
     built = (
         Scenario(f"{cell.name}, {data}: {transport.name}", duration=f"{limit:g} s", sample=f"{limit / 100:g} s")
         .link("server-side", "server", "hub", rate=f"{ACCESS_MBPS} Mbit/s", delay="0 s")
@@ -163,7 +172,7 @@ def scenario(cell: Cell, transport: Transport) -> Scenario:
         settings = dict(transport.proxy)
         kind = settings.pop("kind")
         built = built.middlebox("hub", kind, **({} if transport.alone else {"peer": "terminal"}), **settings)
-    return built.flow("client", "server", name="transfer", app=app, **transport.flow)
+    return built.flow("client", "server", name="transfer", app=app, start=f"{start} s", **transport.flow)
 
 
 def _bdp(rate: float) -> str:

@@ -98,7 +98,7 @@ def _loss_stops_cubic(results: Results) -> Judgement:
 
 _LOSS_BASED = ("TCP cubic", "TCP reno", "QUIC cubic", "QUIC reno")
 _OURS = ("C1", "C2")
-_GROUPS = ("QUIC", "TCP", "proxy", *(("hop",) if "hop" in GROUPS else ()))
+_GROUPS = ("QUIC", "TCP", "proxy", "hop")
 TARGETS = classed(
     (
         *(_target(cell, group) for group in _GROUPS for cell in CELLS),
