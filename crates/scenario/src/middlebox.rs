@@ -517,7 +517,7 @@ pub enum ShareSpec {
     /// To the hop alone: it takes all that the link carries, and loss alone does not slow it down.
     #[default]
     Exclusive,
-    /// To others too: it takes no more than a TCP flow would.
+    /// To others too: where the link is overloaded, it gives way by 30 %.
     Fair,
 }
 

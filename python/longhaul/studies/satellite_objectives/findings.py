@@ -19,6 +19,11 @@ FINDINGS = {
         "The paced protocol of 1999 stands at the link, holds its rate and its queue, and needs no start: it comes to within 1 % of the ideal. It is made for downloads;"
         " its way up is a plain TCP connection. A split with a modern congestion control over the long hop gains the handshake only: the long hop starts with ten packets too."
     ),
+    "The accelerator's hop meets all objectives": (
+        "It holds the link's rate from the first packet, and its handshake is over before a transfer begins. So it stays within 4 % of the ideal without loss and at"
+        " 1 % loss for 2 and 10 MB; 100 MB at 250 Mbit/s and 1 % take 5.1 s instead of 4.0. Parities spare a round trip at 1 % loss (0.7 s for 2 and 10 MB) and cost"
+        " up to 2 % where nothing is lost."
+    ),
     "STTP over a split": (
         "STTP measures the link by trains of packets. The split hands a connection over the long hop two segments at a time, which is no train: so it starts from the initial"
         " window and grows by some 3 % in a round trip. From host to host it takes 2.3 to 4.1 s for 2 MB."
