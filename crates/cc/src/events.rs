@@ -24,7 +24,7 @@ pub struct Ack {
     pub round: u64,
     /// True for the first ACK of a round.
     pub round_start: bool,
-    /// How fast the network delivers, if [`crate::CongestionControl::needs_delivery_rate`] asks for it and this ACK tells.
+    /// How fast the network delivers, if [`crate::CongestionControl::needs_delivery_rate`] requires it and this ACK shows it.
     pub delivery: Option<Delivery>,
     /// All bytes delivered so far.
     pub delivered: Bytes,

@@ -70,7 +70,7 @@ pub struct Allowance {
 ///
 /// It has no clock: every event carries the time. Windows never fall below one MSS.
 pub trait CongestionControl: Send {
-    /// Probes with which the connection is to open, asked once before it does; `None` for the usual handshake.
+    /// Probes with which the connection is to open, read once before it does; `None` for the usual handshake.
     fn probe(&self) -> Option<Probe> {
         None
     }
@@ -117,7 +117,7 @@ pub trait CongestionControl: Send {
         None
     }
     /// When a segment of so many bytes of payload may leave: `now` if at once, [`Instant::FAR_FUTURE`] if an event has to come
-    /// first. Only asked of a policy that [`holds tokens`](CongestionControl::holds_tokens).
+    /// first. Called only on a policy that [`holds tokens`](CongestionControl::holds_tokens).
     fn release(&mut self, now: Instant, _bytes: Bytes) -> Instant {
         now
     }

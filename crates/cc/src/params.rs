@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// What the registry must know of an algorithm; implemented by its parameter struct.
+/// What the registry needs of an algorithm; implemented by its parameter struct.
 pub(crate) trait Spec: Default + Serialize + DeserializeOwned + JsonSchema + 'static {
     /// Name in scenario files.
     const NAME: &'static str;
@@ -24,7 +24,7 @@ pub(crate) trait Spec: Default + Serialize + DeserializeOwned + JsonSchema + 'st
         None
     }
 
-    /// Checks what a range in the schema cannot say.
+    /// Checks what a range in the schema cannot express.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
@@ -45,7 +45,7 @@ pub struct Parameter {
     pub description: String,
 }
 
-/// What a response function is asked about: what a flow met.
+/// The input of a response function: what a flow met.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Conditions {
     /// Mean RTT.
@@ -58,7 +58,7 @@ pub struct Conditions {
     pub segments_per_ack: f64,
 }
 
-/// What a response function says.
+/// The result of a response function.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Formula {
     /// Its name; `NAME_bps` is its metric.

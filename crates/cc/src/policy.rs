@@ -31,7 +31,7 @@ pub trait Avoidance: Clone + Send + 'static {
     fn observe(&mut self, _window: &Window, _ack: &Ack) {}
     /// Bytes by which the window grows upon this ACK (shrinks, if negative: delay-based rules).
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64;
-    /// The receiver's window is the limit: the window does not grow, but a rule by delay may judge the round, shrink it, and end slow
+    /// The receiver's window is the limit: the window does not grow, but a rule by delay may evaluate the round, shrink it, and end slow
     /// start. Bytes to add are not added.
     fn judge_without_growth(&mut self, _window: &Window, _ack: &Ack) -> Growth {
         Growth { bytes: 0.0, exit: false }
@@ -68,7 +68,7 @@ pub trait SlowStart: Clone + Send + 'static {
     fn probe(&self) -> Option<Probe> {
         None
     }
-    /// The slow start threshold in bytes that follows from what they told, if any.
+    /// The slow start threshold in bytes that follows from what they reported, if any.
     fn ssthresh_probed(&self, _probed: &Probed<'_>) -> Option<f64> {
         None
     }

@@ -1,4 +1,4 @@
-//! Probing a path before the first data: a few small packets leave back to back, and the gaps between their echoes tell the
+//! Probing a path before the first data: a few small packets leave back to back, and the gaps between their echoes show the
 //! rate of the bottleneck (packet pair). S. Keshav: A Control-Theoretic Approach to Flow Control, SIGCOMM 1991; trains and
 //! measurement at the receiver: V. Paxson, End-to-End Internet Packet Dynamics, SIGCOMM 1997 (packet bunch modes).
 
@@ -6,7 +6,7 @@ use longhaul_units::{Duration, Instant, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a policy wants to be sent as its connection opens. The probes are the connection request itself.
+/// What a policy requires to be sent as its connection opens. The probes are the connection request itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
     /// Probes that leave back to back; at least 1, and 2 for a gap.

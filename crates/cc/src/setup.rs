@@ -41,7 +41,7 @@ pub struct Setup {
     pub initial_window: InitialWindow,
     /// Initial slow start threshold; `None` for "arbitrarily high" (RFC 5681 section 3.1).
     pub initial_ssthresh: Option<Limit>,
-    /// Whether a window policy asks for pacing.
+    /// Whether a window policy requires pacing.
     pub pacing: Pacing,
     /// What congestion takes its share of.
     pub reduces: Reduces,
@@ -63,7 +63,7 @@ impl Default for Setup {
     }
 }
 
-/// Pacing of a policy that knows only a window. A policy with a rate of its own (BBR) ignores it.
+/// Pacing of a policy that sets only a window. A policy with a rate of its own (BBR) ignores it.
 ///
 /// Read from `"off"`, `"window"` or `{ kind = "window", gain_ss = 2.0, gain_ca = 1.2 }`.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]

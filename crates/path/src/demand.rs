@@ -1,6 +1,6 @@
-//! Capacity on request, as on the return link of a satellite network: a terminal asks for what has come into its queue, and the hub
+//! Capacity on request, as on the return link of a satellite network: a terminal requests what has come into its queue, and the hub
 //! assigns it in a later frame. Volume based dynamic capacity (VBDC) and continuous rate assignment (CRA) of DVB-RCS2 (ETSI EN 301
-//! 545-2), for a terminal that gets all that it asks for.
+//! 545-2), for a terminal that gets all that it requests.
 
 use crate::transmitter::Grants;
 use longhaul_units::{Duration, Instant, Rate, Size};
@@ -28,7 +28,7 @@ fn superframe() -> Duration {
     Duration::from_micros(26_500)
 }
 
-/// A terminal that asks for capacity.
+/// A terminal that requests capacity.
 pub(crate) struct Demand {
     spec: DemandSpec,
     /// When the capacity that needs no request is free again.

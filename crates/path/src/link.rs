@@ -44,7 +44,7 @@ pub struct Link<P> {
     plain: bool,
     /// A plain DropTail link whose waiting times are not measured.
     express: bool,
-    /// The backlog is the packet that was transmitted last, and not written down: most have left before anyone asks.
+    /// The backlog is the packet that was transmitted last, and not written down: most have left before it is read.
     implied: bool,
     /// The propagation delay at the start.
     delay: Duration,
@@ -156,7 +156,7 @@ impl<P: Packet + Send + 'static> Link<P> {
     }
 
     /// The same on a line that compresses headers. Only for links without reordering that decide on arrival: packets are transmitted in the order in which they are
-    /// let in, so that the coder, which compresses what leaves the queue, can be asked when they come.
+    /// let in, so that the coder, which compresses what leaves the queue, can be polled when they come.
     pub fn offer_coded(&mut self, now: Instant, packet: &mut P, coder: &mut impl LineCoder<P>) -> Fate {
         self.offer_to_queue(now, packet, coder)
     }

@@ -203,7 +203,7 @@ impl SerialSpec {
     }
 }
 
-/// Compresses what leaves a queue. It sees each packet when its transmission is due, in order, and learns what became of
+/// Compresses what leaves a queue. It sees each packet when its transmission is due, in order, and is notified of what became of
 /// it before it sees the next.
 pub trait LineCoder<P> {
     /// Bytes of the packet on the line, framing not included. Its transmission begins at `start`.

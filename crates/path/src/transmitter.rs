@@ -9,7 +9,7 @@ use longhaul_units::{Duration, Instant, Rate, Size};
 /// A packet's turn must be known when it comes: it may depend on what has come before it, not on what comes later.
 pub trait Grants: Send {
     /// A packet of `len` bytes came at `arrival`, and all before it will have been sent at `free_at`, which is not before `arrival`: the
-    /// earliest time at which its transmission may begin, not before `free_at`. Packets are asked for in the order of their
+    /// earliest time at which its transmission may begin, not before `free_at`. Packets are taken in the order of their
     /// transmission.
     fn begin(&mut self, arrival: Instant, free_at: Instant, len: u32) -> Instant;
 }
@@ -18,7 +18,7 @@ pub trait Grants: Send {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Transmitter {
-    /// When it has sent all that was handed to it: of a link that knows departures on arrival what was accepted, of others the
+    /// When it has sent all that was handed to it: of a link that computes departures on arrival what was accepted, of others the
     /// packet under way.
     pub free_at: Instant,
     /// Transmission time of a packet of `last_len` bytes: most have the same length.
@@ -40,7 +40,7 @@ impl Pace {
         let constant = schedule.is_constant().then_some(rate);
         Pace { schedule, constant, grants }
     }
-    /// Neither rate nor propagation delay ever change, and nothing has to be asked for.
+    /// Neither rate nor propagation delay ever change, and nothing has to be requested.
     pub fn is_constant(&self) -> bool {
         self.constant.is_some() && self.grants.is_none()
     }

@@ -29,7 +29,7 @@ pub(crate) struct Context<'a> {
     pub declared: Vec<usize>,
     /// The place of each link in the summary's list.
     pub position: Vec<Option<u32>>,
-    /// For each link, how many flows want to send their data over it: the mean number at a time, at least 1.
+    /// For each link, how many flows have data to send over it: the mean number at a time, at least 1.
     pub sharing: Vec<f64>,
 }
 

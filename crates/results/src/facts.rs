@@ -41,7 +41,7 @@ pub struct FlowFacts {
     pub stack: Option<&'static str>,
     /// State of the sender's connection at the end.
     pub state: String,
-    /// How it stands if it did not do what was asked.
+    /// How it stands if it did not do what the scenario states.
     pub failure: Option<FlowFailure>,
     /// Counters of its sender.
     pub sender: SenderFacts,
@@ -67,7 +67,7 @@ pub struct FlowFacts {
     pub failed_starts: u64,
 }
 
-/// Why a flow did not do what was asked.
+/// Why a flow did not do what the scenario states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowFailure {
     /// Its connection was given up after too many retransmissions without an answer.
@@ -84,7 +84,7 @@ pub struct AppFacts {
     pub has_end: bool,
     /// When its last byte was delivered.
     pub finished: Option<Instant>,
-    /// Times of answers; `None` for an application that asks nothing.
+    /// Times of answers; `None` for an application without requests.
     pub responses: Option<Histogram>,
     /// Times of pages, and how many objects never came; `None` for an application that reads none.
     pub pages: Option<(Histogram, u64)>,
@@ -174,7 +174,7 @@ impl FlowFacts {
     pub fn offered(&self) -> u64 {
         self.sender.data_segments_sent + self.made
     }
-    /// Packets lost or marked: what the network says of congestion, packet by packet.
+    /// Packets lost or marked: what the network signals of congestion, packet by packet.
     pub fn congestion_signals(&self) -> u64 {
         self.lost + self.arrived.marked
     }

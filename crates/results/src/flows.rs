@@ -158,7 +158,7 @@ fn set_failed_starts(metrics: &mut Metrics, flows: &[&FlowFacts]) {
     }
 }
 
-/// Times of answers, objects and pages, where there are applications that ask.
+/// Times of answers, objects and pages, where there are applications with requests.
 fn set_response_metrics(metrics: &mut Metrics, flows: &[&FlowFacts]) {
     let (mut responses, mut pages, mut failed) = (Histogram::default(), Histogram::default(), 0);
     let (mut asks, mut reads) = (false, false);
@@ -247,7 +247,7 @@ fn set_ack_congestion(metrics: &mut Metrics, context: &Context<'_>, members: &[u
 
 /// Shares of the time in which the connection was open, by what limited its sender.
 fn limited_shares(limited: &LimitedTime) -> Vec<(&'static str, f64)> {
-    // A full send buffer is told only where it was the limit.
+    // A full send buffer is reported only where it was the limit.
     let told =
         |limit, time: Duration| limit != Limit::Closed && (limit != Limit::SendBuffer || !time.is_zero());
     let open = limited.iter().filter(|(limit, time)| told(*limit, *time));

@@ -107,7 +107,7 @@ pub struct LinkSummary {
     pub active_flows: f64,
     /// Its metrics.
     pub metrics: Metrics,
-    /// What each flow offered to it, where `run.monitor` asks for that.
+    /// What each flow offered to it, where `run.monitor` requests that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub monitor: Vec<MonitoredFlow>,
 }

@@ -1,5 +1,5 @@
 //! What a reader should know before believing the numbers: settings that silently limit a flow, results that are far
-//! from their formula, flows that did not do what was asked.
+//! from their formula, flows that did not do what the scenario states.
 
 use crate::context::Context;
 use crate::metric::*;
@@ -111,7 +111,7 @@ pub(crate) fn collect(
     warnings
 }
 
-/// What Hybla's authors ask for and a flow has not, as settings.
+/// What Hybla's authors require and a flow has not, as settings.
 fn missing_companions(tcp: &longhaul_scenario::TcpSpec) -> Vec<&'static str> {
     if !matches!(tcp.congestion, Algorithm::Hybla(_)) {
         return vec![];

@@ -114,7 +114,7 @@ struct Entry {
 
 impl Fabric {
     /// Builds the links of a network. `serve_ahead` may be turned off to check that it changes nothing.
-    /// `bound` tells of each endpoint how far ahead its application and those who look at it let packets be handed over.
+    /// `bound` returns for each endpoint how far ahead its application and those who look at it let packets be handed over.
     /// The timeline has `others` components beside the links, after them.
     pub fn new(
         network: &Network,

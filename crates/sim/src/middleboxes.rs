@@ -1,4 +1,4 @@
-//! Middleboxes as nodes of the simulation: they are handed the packets that pass, woken when they want, and what they send
+//! Middleboxes as nodes of the simulation: they are handed the packets that pass, woken when their time comes, and what they send
 //! goes on from their node.
 
 use crate::fabric::Port;

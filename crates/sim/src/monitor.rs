@@ -1,5 +1,5 @@
 //! Flow monitors, as ns-2's `QueueMonitor/ED/Flowmon`: at the entrance of a link, packets and bytes of each flow, those offered and
-//! those that the queue dropped. They are counted where packets pass and know nothing of endpoints, whose counters they can check.
+//! those that the queue dropped. They are counted where packets pass and depend on no endpoint, whose counters they can check.
 
 use crate::packet::Packet;
 use longhaul_results::{MonitorRow, Offered};

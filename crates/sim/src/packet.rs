@@ -100,7 +100,7 @@ impl Segments {
         Some(Packet { to, slot, wire_len: segment.ipv4_len(), ecn, weight, damaged: false, twice: false })
     }
 
-    /// Makes a packet of the segment that `write` writes, if it does; `write` also says where it goes, and the flow's weight.
+    /// Makes a packet of the segment that `write` writes, if it does; `write` also returns where it goes, and the flow's weight.
     pub fn packet_to(
         &mut self,
         write: impl FnOnce(&mut Segment) -> Option<(u32, u8, Ecn)>,

@@ -53,7 +53,7 @@ pub(crate) struct Recorder {
     pub declared: Vec<Option<u32>>,
     /// Links whose packets are captured.
     pub taps: Vec<bool>,
-    /// The monitors of links, where they were asked for.
+    /// The monitors of links, where they were requested.
     pub monitors: Vec<Option<FlowMonitor>>,
     captured: Vec<Captured>,
     drop_events: usize,

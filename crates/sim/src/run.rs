@@ -73,7 +73,7 @@ pub struct Outcome {
     pub summary: Summary,
     /// The time series; empty without [`RunOptions::tables`].
     pub tables: Tables,
-    /// Logs of QUIC connections, if they are asked for: name of the file, content.
+    /// Logs of QUIC connections, if they are requested: name of the file, content.
     pub logs: Vec<(String, Vec<u8>)>,
     /// Wall-clock time that setting up took, in seconds.
     pub set_up_s: f64,

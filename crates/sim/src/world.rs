@@ -74,7 +74,7 @@ pub(crate) struct World<'a> {
     pub queue_peak: Vec<u64>,
     pub cwnd_mean: Vec<CwndMean>,
     flow_samples: Vec<FlowSample>,
-    /// Largest goodput of one measured interval in bit/s, by flow, where it is asked for.
+    /// Largest goodput of one measured interval in bit/s, by flow, where it is requested.
     pub goodput_max: Vec<Option<f64>>,
     link_samples: Vec<LinkSnapshot>,
     last_sample: Instant,
@@ -490,7 +490,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Does all that an endpoint requires after an input: sends, tells the application, sets the timer.
+    /// Does all that an endpoint requires after an input: sends, notifies the application, sets the timer.
     #[inline]
     pub fn serve(&mut self, index: usize, hand_over: bool) {
         if self.endpoints[index].watch == Watch::Quic {
@@ -729,7 +729,7 @@ impl<'a> World<'a> {
 }
 
 impl World<'_> {
-    /// The captured packets as a pcapng file, if a capture was asked for.
+    /// The captured packets as a pcapng file, if a capture was requested.
     pub fn capture_file(&self) -> Option<Capture> {
         let is_tap = |link: &&usize| self.recorder.taps[**link];
         let taps: Vec<(usize, String)> = self

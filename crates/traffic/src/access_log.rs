@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn lines_are_in_the_order_of_their_requests() {
-        // A long download, which was asked for before and has ended after the other.
+        // A long download, which was requested before and has ended after the other.
         let log = b"a - - [01/Jan/2024:00:00:09 +0000] \"GET /small\" 200 10\n\
             a - - [01/Jan/2024:00:00:01 +0000] \"GET /large\" 200 1000000\n";
         assert_eq!(trace(log), Ok(vec![(8000, 1_000_000), (8000, 10)]));

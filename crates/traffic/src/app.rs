@@ -1,5 +1,5 @@
 //! Applications as state machines without clock and sockets (sans-IO): what is written to connections, and when. One object for
-//! each flow; it knows both ends, and a world (virtual time, or the wall clock and real sockets) owns the connections.
+//! each flow; it has both ends, and a world (virtual time, or the wall clock and real sockets) owns the connections.
 //!
 //! An [`Application`] is called when it is time ([`App::act`]), when an end has received what it waits for ([`App::reached`]) and
 //! when connections open and end. It acts on [`Streams`] and sets in its [`Base`] when it acts again.
@@ -177,7 +177,7 @@ pub trait Application: Send {
     }
 }
 
-/// The flow's one connection ends as its flow wants.
+/// The flow's one connection ends as its flow requires.
 pub(crate) fn end_client(base: &Base, streams: &mut dyn Streams) {
     match base.ending {
         Ending::Close => streams.end(End::CLIENT).close(),

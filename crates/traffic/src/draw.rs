@@ -20,7 +20,7 @@ pub enum Draw<T> {
     Lomax(T, f64),
 }
 
-/// What can be drawn: it can be said as a number of its unit.
+/// What can be drawn: it can be written as a number of its unit.
 pub trait Quantity: Copy + PartialEq + PartialOrd + Serialize + DeserializeOwned + JsonSchema {
     /// The number.
     fn amount(self) -> f64;

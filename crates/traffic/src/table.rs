@@ -8,7 +8,7 @@ use longhaul_units::Duration;
 /// A table's columns by name: the numbers of each, `None` where one is missing, or the type of what it holds instead of numbers.
 pub type NumberTable = Vec<(String, Result<Vec<Option<f64>>, String>)>;
 
-/// What the column of times says.
+/// What the column of times holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Times {
     Gaps,

@@ -99,7 +99,7 @@ impl Trace {
         Ok(Trace(records))
     }
 
-    /// A trace of records that were seen at moments, so that nothing says how long the pause before the first was, which a trace that
+    /// A trace of records that were seen at moments, so that nothing shows how long the pause before the first was, which a trace that
     /// is played again and again needs: it is the mean of the others.
     pub(crate) fn of_moments(mut records: Vec<Record>) -> Result<Trace, TraceError> {
         if let [first, others @ ..] = &mut records[..] {
@@ -146,7 +146,7 @@ impl Trace {
         random.up_to(self.0.len() as u64 - 1) as usize
     }
 
-    /// 32 hex digits that tell it from others: a hash of gaps and sizes, whatever the format.
+    /// 32 hex digits that identify it: a hash of gaps and sizes, whatever the format.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for record in &self.0 {

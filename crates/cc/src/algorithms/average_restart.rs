@@ -1,5 +1,5 @@
 //! Reno that restarts at its average window: after a timeout the window is the running mean of what it was, and slow start
-//! from one segment comes only if that brings no ACK. R. J. Wade, K. Djemame and others, ICT 1998, as told in Wade's PhD
+//! from one segment comes only if that brings no ACK. R. J. Wade, K. Djemame and others, ICT 1998, as reported in Wade's PhD
 //! thesis, Leeds 2000, section 2 (its contribution C1). All else is RFC 5681.
 
 use crate::params::{AlgorithmSpec, Compose, Spec};

@@ -4,7 +4,7 @@
 //!
 //! (a) Random draws are the connection's own (SplitMix64). (b) The connection is limited by cwnd if a segment that left in this round or the
 //! one before filled the window. (c) The losses that end Startup are judged at the end of a round trip of recovery, with as many
-//! separate ranges lost in it as the draft asks for. (d) The table of section 5.6.1 bounds Drain by inflight_longterm, the
+//! separate ranges lost in it as the draft requires. (d) The table of section 5.6.1 bounds Drain by inflight_longterm, the
 //! pseudocode does not: as the pseudocode. (e) An ECN echo counts as a loss in its round.
 
 use crate::draws::Draws;
@@ -130,7 +130,7 @@ enum State {
     ProbeRtt,
 }
 
-/// BBR.ack_phase: what the ACKs say of a bandwidth probe.
+/// BBR.ack_phase: what the ACKs show about a bandwidth probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AckPhase {
     Init,
@@ -924,7 +924,7 @@ impl CongestionControl for Bbr3 {
                 self.in_recovery = true;
                 self.cwnd = self.mss;
             }
-            // (e) Section 3.6 asks for a response and does not say which: as a loss in this round.
+            // (e) Section 3.6 requires a response and does not define it: as a loss in this round.
             CongestionKind::EcnEcho => self.note_loss(),
             CongestionKind::Spurious => self.handle_spurious_loss(),
         }

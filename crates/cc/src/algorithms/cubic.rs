@@ -666,7 +666,7 @@ mod tests {
 
     #[test]
     fn a_pause_without_anything_in_flight_does_not_count() {
-        // Section 4.2 again, where the window is full whenever there is data: no ACK says that the application was the limit.
+        // Section 4.2 again, where the window is full whenever there is data: no ACK shows that the application was the limit.
         let grown = |pause_ms: u64| {
             let mut policy = cubic(r#""cubic""#, 1000);
             policy.on_congestion(&event(CongestionKind::Loss, 1_000_000));

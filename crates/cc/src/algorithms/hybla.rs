@@ -1,6 +1,6 @@
 //! Hybla: a connection over a long round trip is to send as fast as one with the reference round trip RTT_0 would. C. Caini, R.
 //! Firrincieli: TCP Hybla: a TCP enhancement for heterogeneous networks, International Journal of Satellite Communications
-//! and Networking 22, 2004. The paper wants it with SACK, timestamps, and segments spaced in time (`pacing`).
+//! and Networking 22, 2004. The paper requires SACK, timestamps, and segments spaced in time (`pacing`).
 
 use crate::closed_form;
 use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};

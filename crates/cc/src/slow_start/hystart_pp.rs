@@ -126,7 +126,7 @@ impl HystartPp {
         share.min(self.params.max_rtt_thresh).max(self.params.min_rtt_thresh)
     }
 
-    /// Moves between slow start and CSS as the least round trip of this round tells.
+    /// Moves between slow start and CSS by the least round trip of this round.
     fn judge_round(&mut self) {
         let Some(current) = self.current_round_min_rtt else { return };
         if self.rtt_sample_count < self.params.n_rtt_sample {

@@ -1,4 +1,4 @@
-//! Packet pair: the connection request is two packets (or a train of more) back to back, whose echoes tell the rate of the
+//! Packet pair: the connection request is two packets (or a train of more) back to back, whose echoes show the rate of the
 //! bottleneck. A rate policy begins at that rate; a window grows by standard slow start up to ssthresh = rate * RTT, as
 //! J. Hoe: Improving the Start-up Behavior of a Congestion Control Scheme for TCP, SIGCOMM 1996, section 3.1.
 

@@ -43,7 +43,7 @@ fn ms(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
 
-/// Offers a packet, and carries or enqueues it as the link says.
+/// Offers a packet, and carries or enqueues it as the link requires.
 fn send(link: &mut Link<Dummy>, now: Instant, id: u64) -> Fate {
     let mut packet = Dummy { id, len: 1000 };
     let fate = link.offer(now, &mut packet);

@@ -1,5 +1,5 @@
 //! Queue disciplines, of two kinds. A discipline that decides on arrival and serves in order is an [`Admission`]: the
-//! link then knows every packet's departure the moment it arrives. All others are a [`Queue`].
+//! link then computes every packet's departure the moment it arrives. All others are a [`Queue`].
 
 mod codel;
 mod drop_tail;

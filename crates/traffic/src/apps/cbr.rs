@@ -39,7 +39,7 @@ struct Writer {
     message: Size,
     interval: Duration,
     next: Instant,
-    /// Of a call, the messages on their way and who hears them.
+    /// Of a call, the messages on their way and who receives them.
     call: Option<(Parts, Listener)>,
 }
 

@@ -1,7 +1,7 @@
 //! A web session: pages of objects, each fetched over a connection that is opened for it or kept from before. The model is that
 //! of ns-2's PagePool/WebTraf (A. Feldmann et al., Dynamics of IP traffic, SIGCOMM 1999), with real connections: a handshake,
 //! a request, an answer, a close. A session's pairs of ends are used again and again. With a `document`, as browsers do, the other
-//! objects of a page are asked for once it has come.
+//! objects of a page are requested once it has come.
 
 use super::request::small_request;
 use crate::{Application, Base, Count, Draw, End, Ending, Parameters, Setup, Side, Streams, Timing, Volume};
@@ -131,7 +131,7 @@ struct Session {
     page: Option<Page>,
     /// Objects that wait for a connection.
     waiting: VecDeque<Object>,
-    /// Set once nothing more is asked for.
+    /// Set once nothing more is requested.
     over: bool,
     random: Random,
     pages_done: u64,
@@ -189,7 +189,7 @@ impl Session {
         base.wake_at(now + self.parameters.think.next(&mut self.random));
     }
 
-    /// Nothing more is asked for: idle connections close; with `reset` those at work are reset.
+    /// Nothing more is requested: idle connections close; with `reset` those at work are reset.
     fn end(&mut self, reset: bool, streams: &mut dyn Streams) {
         self.over = true;
         self.waiting.clear();
@@ -207,7 +207,7 @@ impl Session {
 }
 
 impl Application for Session {
-    /// Asks for the next object, the first of a page or a further one, and decides when to ask again.
+    /// Requests the next object, the first of a page or a further one, and decides when the next request leaves.
     fn act(&mut self, now: Instant, base: &mut Base, streams: &mut dyn Streams) {
         let Web { document, objects, spacing, object, .. } = &self.parameters;
         let random = &mut self.random;

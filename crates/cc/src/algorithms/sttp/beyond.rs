@@ -23,7 +23,7 @@ impl Sttp {
         base.mul_f64(self.params.standing).max(Duration::from_secs_f64(packets.min(1e3)))
     }
 
-    /// A train has told the bottleneck's rate. The first one is where the connection begins: packets of full length, whose ACKs
+    /// A train has shown the bottleneck's rate. The first one is where the connection begins: packets of full length, whose ACKs
     /// no return link spreads, measure better than small probes, and the passive end has sent none. After that rho moves
     /// towards it by the weights, upwards only where no queue stands, and at most to twice of what it is.
     pub(super) fn on_train(&mut self, now: Instant, rate: f64) {

@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn the_least_round_trip_of_a_round_tells_whether_a_queue_stands() {
         let mut level = Level::default();
-        // Each call tells of the round before.
+        // Each call reports the round before.
         let rounds: [&[u64]; 8] = [
             &[100, 150],
             &[125, 130],

@@ -7,7 +7,7 @@ use longhaul_units::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The factor that a change of the round trip from `last` to `new` asks for. The thesis prints three that do not agree.
+/// The factor that a change of the round trip from `last` to `new` requires. The thesis prints three that do not agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scaling {

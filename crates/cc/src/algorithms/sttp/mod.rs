@@ -344,7 +344,7 @@ impl CongestionControl for Sttp {
         self.params.rho_max > 0.0
     }
 
-    /// Not a congestion window: the peer's, and if asked for a limit in case ACKs stop.
+    /// Not a congestion window: the peer's, and where set a limit in case ACKs stop.
     fn window(&self) -> Bytes {
         let safety = if self.params.window_gain > 0.0 && !self.srtt.is_zero() {
             let filled = self.params.window_gain * self.bucket.rho() * self.srtt.as_secs_f64();

@@ -1,4 +1,4 @@
-//! Probing again, with data: every so often a few packets leave back to back, and the spacing of their ACKs tells the rate of
+//! Probing again, with data: every so often a few packets leave back to back, and the spacing of their ACKs shows the rate of
 //! the bottleneck (a packet train). The packets are borrowed from the bucket, so that the mean rate stays what it is.
 //! B. Ahlgren, M. Björkman, B. Melander 1999 found 10 to 15 packets enough; future work in Wade's thesis (section 6.3).
 
