@@ -57,6 +57,73 @@ def test_a_flow_in_slow_start_on_an_idle_link(told):
     assert "is full" not in text
 
 
+ACCELERATED = """
+name = "known limit"
+[run]
+duration = "30 s"
+seed = 1
+[[link]]
+name = "internet"
+ends = ["server", "hub"]
+rate = "1 Gbit/s"
+delay = "5 ms"
+[[link]]
+name = "satellite"
+ends = ["hub", "client"]
+rate = "50 Mbit/s"
+delay = "300 ms"
+queue = "3.75 MB"
+[[link]]
+name = "lan"
+ends = ["client", "user"]
+rate = "1 Gbit/s"
+delay = "500 us"
+[[flow]]
+name = "f"
+from = "server"
+to = "user"
+start = "3 s"
+app = {app}
+[[middlebox]]
+name = "pep"
+kind = "split"
+at = "hub"
+peer = "client"
+long = {{ transport = "hop"{long} }}
+"""
+
+
+@pytest.fixture
+def accelerated(command, tmp_path):
+    """Runs a flow through an accelerator over a satellite and returns what is said of it, and its goodput."""
+
+    def run(app, long=""):
+        file = tmp_path / "path.toml"
+        file.write_text(ACCELERATED.format(app=app, long=long))
+        outcome = command("run", file, "--out", tmp_path / "r", "--force", "-q")
+        assert outcome.code == 0, outcome.err
+        (flow,) = json.loads((tmp_path / "r" / "summary.json").read_text())["flows"]
+        (told,) = json.loads(command("explain", tmp_path / "r", "--json").out)
+        return told["text"], flow["metrics"]["goodput_bps"]
+
+    return run
+
+
+def test_behind_a_proxy_slow_start_takes_the_round_trip_to_the_proxy(accelerated):
+    text, _ = accelerated('{ kind = "bulk", size = "10 MB" }')
+    assert float(re.search(r"one doubling each ([0-9.]+) ms", text)[1]) == pytest.approx(10, rel=0.3)
+
+
+@pytest.mark.parametrize("long", [', credit = "1 MB"', ', memory = "9 MB"'])
+def test_the_credit_of_an_accelerator(accelerated, long):
+    """It is named, and four times as much carries four times as much, which the proxy's buffer (1 MB) does not prevent."""
+    text, goodput = accelerated('{ kind = "bulk" }', long)
+    assert "Its credit of 1 MB for each flow cannot carry more than 13." in text
+    text, more = accelerated('{ kind = "bulk" }', ', credit = "4 MB"')
+    assert "credit" not in text
+    assert more == pytest.approx(min(4 * goodput, 47e6), rel=0.05)
+
+
 RANDOM_LOSS = 'rate = "20 Mbit/s"\ndelay = "50 ms"\nforward = { loss = { kind = "random", probability = "1 %" } }'
 
 

@@ -199,9 +199,12 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
     section = box["section"]
     lossy = max(inside, key=bottleneck.lost_on_wire)
     lost, sent_again = bottleneck.lost_on_wire(lossy), _metric(busy, "retransmission_rate") if busy else 0.0
+    long = section.get("long") or {}
+    if long.get("transport") == "hop":
+        return _why_of_accelerator(flow, box, busiest, busy)
     if busy is not None:
         window = _metric(busy, "throughput_bps") * _metric(busy, "rtt_mean_s") / 8
-        spec = (section.get("long") or {}).get("receive_buffer") or section.get("buffer")
+        spec = long.get("receive_buffer") or section.get("buffer")
         read = read_quantity(spec)
         if read and read[1] == "bytes" and window >= 0.8 * read[0]:
             rate = read[0] * 8 / (_metric(busy, "rtt_mean_s") or 1.0)
@@ -209,12 +212,6 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
                 f"Its receive buffer of {quantity(read[0], 'B')} cannot carry more than {quantity(rate, 'bit/s')} over a round trip of"
                 f" {quantity(_metric(busy, 'rtt_mean_s'), 's')}; a larger one would."
             )
-    long = section.get("long") or {}
-    if long.get("transport") == "hop":
-        overloads = int(_metric(box, "hop_overloads"))
-        cut = f", which it cut {counted(overloads, 'time')} for an overloaded link" if overloads else ""
-        used = quantity(_metric(busiest, "utilisation"), "share", 2)
-        return f"The hop sends at a rate of its own, whatever is lost{cut}; over the whole run {name} is in use {used}."
     control = long.get("congestion")
     control = control.get("kind") if isinstance(control, Mapping) else control
     by = f"its congestion control{f' ({control})' if control else ''}"
@@ -225,6 +222,27 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
         )
     again = f"; {quantity(sent_again, 'share', 2)} of its segments were sent again" if sent_again else ""
     return f"{name} is in use {quantity(_metric(busiest, 'utilisation'), 'share', 2)}, so {by} is the limit{again}."
+
+
+def _why_of_accelerator(
+    flow: Mapping[str, Any], box: Mapping[str, Any], busiest: dict[str, Any], busy: Mapping[str, Any] | None
+) -> str:
+    long = box["section"]["long"]
+    credit, memory = (read_quantity(long.get(name)) for name in ("credit", "memory"))
+    # The nodes take a ninth of a memory that was given alone.
+    most = credit[0] if credit else memory[0] / 9 if memory else None
+    rtt = _metric(busy, "rtt_mean_s") if busy else 0.0
+    rate = most * 8 / rtt if most and rtt else float("inf")
+    if most and rate < float(busiest["rate_bps"]) and _metric(flow, "goodput_bps") >= 0.8 * rate:
+        return (
+            f"Its credit of {quantity(most, 'B')} for each flow cannot carry more than {quantity(rate, 'bit/s')} over a round trip"
+            f" of {quantity(rtt, 's')}; a larger one would."
+        )
+    overloads = int(_metric(box, "hop_overloads"))
+    cut = f", which it cut {counted(overloads, 'time')} for an overloaded link" if overloads else ""
+    used = quantity(_metric(busiest, "utilisation"), "share", 2)
+    name = bottleneck.link_name(busiest)
+    return f"The hop sends at a rate of its own, whatever is lost{cut}; over the whole run {name} is in use {used}."
 
 
 def _policer(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:

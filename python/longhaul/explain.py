@@ -420,8 +420,10 @@ def _starved(flow: dict[str, Any]) -> str:
 
 
 def _slow_start(flow: dict[str, Any], share: float) -> str:
-    rtt = flow.get("base_rtt_s")
-    each = f", one doubling each {quantity(float(rtt), 's')}" if rtt else ""
+    # Behind a proxy the sender's round trip is shorter than the path's.
+    known = (flow.get("base_rtt_s"), _value(flow, "metrics", "rtt_mean_s"))
+    rtt = min((float(rtt) for rtt in known if rtt), default=None)
+    each = f", one doubling each {quantity(rtt, 's')}" if rtt else ""
     return f"{_fact('slow_start', share)}{each}; a larger initial window or a longer transfer makes this part smaller."
 
 
