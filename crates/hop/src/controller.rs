@@ -73,6 +73,8 @@ const HEADROOM: u64 = 985;
 const SLACK: Duration = Duration::from_millis(100);
 /// The same while a queue is drained.
 const DRAIN_SLACK: Duration = Duration::from_millis(4);
+/// The same at least in a contest on a link that belongs to others too; ACKs are held back for so long.
+const FAIR_SLACK: Duration = Duration::from_millis(40);
 /// A train takes that long, and its packets leave faster by the gain in percent.
 const TRAIN: Duration = Duration::from_millis(100);
 const GAIN: u64 = 25;
@@ -213,8 +215,12 @@ impl RateController {
     /// Most bytes in flight.
     pub fn window(&self) -> u64 {
         let slack = if self.draining { DRAIN_SLACK } else { SLACK };
-        // In the queue of others, packets wait with theirs.
-        let slack = if self.contest.is_on() { slack.max(self.base_rtt()) } else { slack };
+        // In the queue of others, packets wait with theirs: how many decides what this sender gets.
+        let slack = match self.settings.share {
+            _ if !self.contest.is_on() => slack,
+            Share::Exclusive => slack.max(self.base_rtt()),
+            Share::Fair => FAIR_SLACK.max(self.base_rtt() / 4),
+        };
         self.rate.bytes_in(self.base_rtt() + slack).as_bytes().max(4 * self.packet())
     }
 

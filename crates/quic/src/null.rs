@@ -444,14 +444,24 @@ impl NullKey {
     }
 }
 
+impl NullKey {
+    /// What authenticates a packet with this number. A receiver that takes a late packet's short number for a later one
+    /// (RFC 9000 section 17.1) cannot open it, as with real keys, whose nonce the number is.
+    fn tag(&self, packet: u64) -> [u8; TAG] {
+        let mut tag = self.name;
+        tag[10..].copy_from_slice(&packet.to_le_bytes()[..TAG - 10]);
+        tag
+    }
+}
+
 impl PacketKey for NullKey {
-    fn encrypt(&self, _packet: u64, buf: &mut [u8], _header_len: usize) {
+    fn encrypt(&self, packet: u64, buf: &mut [u8], _header_len: usize) {
         if let Some(tag) = buf.last_chunk_mut::<TAG>() {
-            *tag = self.name;
+            *tag = self.tag(packet);
         }
     }
-    fn decrypt(&self, _packet: u64, _header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
-        if payload.last_chunk::<TAG>() != Some(&self.name) {
+    fn decrypt(&self, packet: u64, _header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+        if payload.last_chunk::<TAG>() != Some(&self.tag(packet)) {
             return Err(CryptoError);
         }
         payload.truncate(payload.len() - TAG);
@@ -660,7 +670,7 @@ mod tests {
         }
     }
 
-    /// A packet that is opened with the key of another level, side or update is refused.
+    /// A packet that is opened with the key of another level, side or update, or as one of another number, is refused.
     #[test]
     fn wrong_keys_open_nothing() {
         let all = [
@@ -675,7 +685,9 @@ mod tests {
                 let mut packet = vec![7; 40];
                 PacketKey::encrypt(key, 0, &mut packet, 9);
                 let mut payload = BytesMut::from(&packet[9..]);
+                let mut of_other_number = payload.clone();
                 assert_eq!(PacketKey::decrypt(opener, 0, &packet[..9], &mut payload).is_ok(), one == other);
+                assert!(PacketKey::decrypt(opener, 256, &packet[..9], &mut of_other_number).is_err());
             }
         }
     }

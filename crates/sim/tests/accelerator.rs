@@ -153,3 +153,20 @@ fn others_do_not_starve_it_nor_it_them() {
         }
     }
 }
+
+/// One packet in twenty comes 85 ms late, hundreds of packets behind. Their short numbers are then those of later packets, which cannot
+/// be opened: it ended the hop with an error of its keys, or stalled it.
+#[test]
+fn packets_far_behind_end_no_hop() {
+    for seed in 1..4 {
+        let late = format!(
+            "reordering = {{ probability = 0.05, delay = \"85 ms\" }}\n\n[[link]]\nname = \"x{seed}\"\nends = [\"hub\", \"x\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\""
+        );
+        let download = flow("download", DOWN, "5 s", "{ kind = \"bulk\", size = \"30 MB\" }");
+        let pep = HOP.replace("\"hop\" }\n", "\"hop\", forward_rate = \"100 Mbit/s\" }\n");
+        let summary = satellite(&late, &format!("{pep}{download}"));
+        let took = metric(&summary.flows[0], "completion_time_s");
+        assert!(took < 12.0, "{took} s");
+        assert_eq!(of_pep(&summary, "lost_acknowledged_bytes"), 0.0);
+    }
+}
