@@ -263,7 +263,10 @@ impl RateController {
         let late = if std::mem::replace(&mut self.paused, false) { LATE } else { CATCH_UP };
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(late.as_nanos()));
         let pace = self.pace(now);
-        self.next = self.next.max(earliest) + pace.transmission_time(Size::from_bytes(wire));
+        let next = self.next.max(earliest) + pace.transmission_time(Size::from_bytes(wire));
+        // ACKs leave in any case; at a low rate, what waits for its turn must not wait for all of them.
+        let most = now + pace.transmission_time(Size::from_bytes(self.packet()));
+        self.next = if in_flight { next } else { next.min(most).max(self.next) };
         self.last_sent = now;
         if in_flight {
             if self.in_flight == 0 {

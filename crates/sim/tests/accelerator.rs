@@ -170,3 +170,23 @@ fn packets_far_behind_end_no_hop() {
         assert_eq!(of_pep(&summary, "lost_acknowledged_bytes"), 0.0);
     }
 }
+
+/// 4 Mbit/s down with a queue of 13 kB and 3 % loss, 0.5 Mbit/s up, and a rate that is configured twice too high: the rate up has
+/// fallen far when ACKs wait with reports for their turn, and the download took 97 s in place of 15.
+#[test]
+fn acks_do_not_wait_for_their_turn() {
+    let text = "[run]\nduration = \"120 s\"\nseed = 405\n\
+        [[link]]\nname = \"satellite\"\nends = [\"hub\", \"terminal\"]\ndelay = \"59.4 ms\"\n\
+        loss = { kind = \"random\", probability = \"3 %\" }\n\
+        forward = { rate = \"4.181 Mbit/s\", queue = \"15000 B\" }\nreverse = { rate = \"492 kbit/s\", queue = \"15000 B\" }\n\
+        [[link]]\nname = \"internet\"\nends = [\"server\", \"hub\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
+        [[link]]\nname = \"ship\"\nends = [\"terminal\", \"client\"]\nrate = \"1 Gbit/s\"\ndelay = \"100 us\"\n\
+        [[flow]]\nname = \"download\"\nfrom = \"server\"\nto = \"client\"\nstart = \"4 s\"\n\
+        app = { kind = \"bulk\", size = \"6.27 MB\" }\n\
+        [[middlebox]]\nkind = \"split\"\nat = \"hub\"\npeer = \"terminal\"\nbuffer = \"64 MB\"\n\
+        long = { transport = \"hop\", forward_rate = \"8.338 Mbit/s\" }\n";
+    let scenario = load(text, "test", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let summary = simulate(&scenario, RunOptions::default()).unwrap().summary;
+    let took = metric(&summary.flows[0], "completion_time_s");
+    assert!(took < 25.0, "{took} s");
+}

@@ -15,7 +15,6 @@ impl Peer {
     /// The next batch to send. `buffer` is empty.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         let at = self.clock.to_std(now);
-        self.flush_records();
         let allowance = {
             let mut core = self.shared.lock();
             self.unsent += std::mem::take(&mut core.lost);
@@ -29,6 +28,10 @@ impl Peer {
             Allowance::Until(_) => 1,
         };
         let open = matches!(allowance, Allowance::Packets(_));
+        if open {
+            // Not before: quinn-proto holds back an ACK together with what it may not send yet.
+            self.flush_records();
+        }
         let full = packets as u64 * u64::from(self.config.mtu);
         for _ in 0..2 {
             if open {
@@ -39,7 +42,8 @@ impl Peer {
                 return Some(self.sent(now, &transmit, packets));
             }
             if !open {
-                let asked = self.shared.lock().asked || !self.scheduler.is_empty() || !self.parity.is_empty();
+                let waits = !self.scheduler.is_empty() || !self.parity.is_empty() || !self.records.is_empty();
+                let asked = self.shared.lock().asked || waits;
                 if let (Allowance::Until(release), true) = (allowance, asked) {
                     self.release = Some(release);
                 }
