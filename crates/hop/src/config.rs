@@ -122,8 +122,8 @@ pub struct Config {
     /// Bytes of all flows of a peer and direction that may be under way or unread, at least nine times [`Config::credit`], at
     /// most 64 GiB. Each flow may exceed it by [`crate::FLOOR`].
     pub memory: u64,
-    /// The least pause after which a PING keeps the connection alive and finds out when an outage is over; below half of
-    /// [`Config::idle_timeout`].
+    /// The pause after which a node that has sent nothing to acknowledge sends a PING; it keeps the connection alive and finds out
+    /// when an outage starts and ends. 1 ms to half of [`Config::idle_timeout`].
     pub keep_alive: Duration,
     /// A connection on which nothing arrives for so long is over, 1 s to 1 h.
     pub idle_timeout: Duration,

@@ -127,7 +127,6 @@ impl Node {
             .max_concurrent_bidi_streams(VarInt::from_u32(config.max_flows))
             .max_concurrent_uni_streams(VarInt::from_u32(2))
             .max_idle_timeout(IdleTimeout::try_from(std(config.idle_timeout)).ok())
-            .keep_alive_interval(Some(std(config.keep_alive)))
             .stream_receive_window(window)
             .receive_window(VarInt::MAX)
             .send_window(u64::MAX)

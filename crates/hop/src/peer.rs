@@ -87,9 +87,9 @@ pub struct Peer {
     pub heard: Instant,
     /// When such an error came first since a datagram of the peer.
     suspected: Option<Instant>,
-    /// ACK and PING frames sent.
-    acks: u64,
-    pings: u64,
+    /// Frames sent that the peer acknowledges, and when the last of them left.
+    eliciting: u64,
+    asked: Instant,
     pub(crate) parity: Parity,
     /// Flows of the peer that quinn-proto has shown.
     pub(crate) accepted: u64,
@@ -157,8 +157,8 @@ impl Peer {
             marks: VecDeque::new(),
             heard: now,
             suspected: None,
-            acks: 0,
-            pings: 0,
+            eliciting: 0,
+            asked: now,
             parity: Parity::default(),
             accepted: 0,
         }
@@ -170,7 +170,8 @@ impl Peer {
         let handshake = (self.state == State::Handshake).then(|| self.handshake_ends());
         let silent = self.shared.lock().controller.silent_from();
         self.probe_at = silent.map(|from| self.probe_at.map_or(from, |at| at.max(from)));
-        [timer, self.release, handshake, self.report_at, self.probe_at, self.parity.next_flush()]
+        let keep_alive = self.keeps_alive().then(|| self.asked + self.config.keep_alive);
+        [timer, self.release, handshake, self.report_at, self.probe_at, keep_alive, self.parity.next_flush()]
             .into_iter()
             .flatten()
             .min()
@@ -195,6 +196,11 @@ impl Peer {
                 self.dirty = true;
             }
         }
+        if self.keeps_alive() && self.asked + self.config.keep_alive <= now {
+            self.asked = now;
+            self.connection.ping();
+            self.dirty = true;
+        }
         let at = self.clock.to_std(now);
         if self.state == State::Handshake && self.handshake_ends() <= now {
             self.fail(now, "no answer to the handshake");
@@ -205,6 +211,12 @@ impl Peer {
             self.connection.handle_timeout(at);
         }
         due
+    }
+
+    /// quinn-proto's timer starts again with each datagram of the peer: where only the way back passes, the peer's own probes would
+    /// keep this node from asking.
+    fn keeps_alive(&self) -> bool {
+        matches!(self.state, State::Connected | State::Up)
     }
 
     /// When a handshake without an answer is given up.

@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use longhaul_hop::{Config, Rates};
+use longhaul_path::Link;
 use longhaul_units::{Duration, Instant};
 
 const RTT: Duration = Duration::from_millis(650);
@@ -64,4 +65,23 @@ fn a_flow_that_nobody_reads_stalls_no_other() {
     world.run_until(at + Duration::from_secs(20));
     assert!(world.seconds(job) < 6.0, "{:?}", world.outcomes[job]);
     world.check_ledgers();
+}
+
+/// The node whose datagrams get lost receives the peer's probes, and may take that for a hop that works. It has to ask itself.
+#[test]
+fn a_way_that_is_blocked_in_one_direction_is_noticed_without_traffic() {
+    for blocked in 0..2 {
+        for pause_ms in (0..5000).step_by(500) {
+            let mut world = world(10.0, 50.0, 0.0, 1);
+            let up = world.warm_up();
+            let from = up + Duration::from_millis(5000 + pause_ms);
+            world.run_until(from);
+            world.links[blocked] = Link::new(&link(mbit(50.0), RTT, random(1.0)), 1, "blocked");
+            world.run_until(from + Duration::from_secs(12));
+            for (end, node) in world.nodes.iter().enumerate() {
+                let silence = node.silence(world.now, world.peers[end].unwrap()).unwrap();
+                assert!(silence > Duration::from_millis(6400), "node {end}, {pause_ms} ms: {silence}");
+            }
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::flow::Phase;
 use crate::types::Transmit;
 use bytes::Buf;
 use longhaul_units::Instant;
+use quinn_proto::FrameStats;
 
 /// Bytes of a packet that are neither data nor headers of IP and UDP: QUIC's header, tag and the head of a frame.
 const OVERHEAD: u64 = 36;
@@ -63,11 +64,12 @@ impl Peer {
         let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
         let count = transmit.size.div_ceil(segment);
         let last = transmit.size - (count - 1) * segment;
-        let frames = self.connection.stats().frame_tx;
-        // What has nothing but an ACK is not in flight: nobody acknowledges it.
-        let acks = frames.acks > std::mem::replace(&mut self.acks, frames.acks);
-        let asks = frames.ping > std::mem::replace(&mut self.pings, frames.ping);
-        let bare = acks && !asks && count == 1 && length < 90;
+        // What has nothing but an ACK is not in flight: nobody acknowledges it. With many gaps it is long.
+        let eliciting = eliciting(&self.connection.stats().frame_tx);
+        let bare = eliciting == std::mem::replace(&mut self.eliciting, eliciting);
+        if !bare {
+            self.asked = now;
+        }
         self.shared.lock().controller.on_sent(now, length, count as u64, !bare);
         self.unsent = if count <= packets && last + 32 < usize::from(self.config.mtu) {
             0 // The last packet had room: nothing is left.
@@ -135,4 +137,30 @@ impl Peer {
             }
         }
     }
+}
+
+/// Frames that the peer acknowledges, ACKs themselves and CONNECTION_CLOSE not among them (RFC 9000 section 13.2).
+fn eliciting(frames: &FrameStats) -> u64 {
+    frames.stream
+        + frames.datagram
+        + frames.crypto
+        + frames.ping
+        + frames.ack_frequency
+        + frames.immediate_ack
+        + u64::from(frames.handshake_done)
+        + frames.reset_stream
+        + frames.stop_sending
+        + frames.max_data
+        + frames.max_stream_data
+        + frames.max_streams_bidi
+        + frames.max_streams_uni
+        + frames.data_blocked
+        + frames.stream_data_blocked
+        + frames.streams_blocked_bidi
+        + frames.streams_blocked_uni
+        + frames.new_connection_id
+        + frames.retire_connection_id
+        + frames.new_token
+        + frames.path_challenge
+        + frames.path_response
 }
