@@ -157,6 +157,8 @@ def _hop_between(content: dict[str, Any], ends: tuple[str, str]) -> dict[str, An
 
 def _settings(long: dict[str, Any]) -> Iterator[str]:
     """Settings of a scenario's hop as `longhaul-pep` has them."""
+    if long.get("carrier") == "tcp":
+        yield 'carrier = "tcp"'
     if long.get("share") == "fair":
         yield "shared = true"
     if long.get("coding") == "off":

@@ -200,11 +200,11 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
     lossy = max(inside, key=bottleneck.lost_on_wire)
     lost, sent_again = bottleneck.lost_on_wire(lossy), _metric(busy, "retransmission_rate") if busy else 0.0
     long = section.get("long") or {}
-    if long.get("transport") == "hop":
+    if long.get("transport") == "hop" and long.get("carrier") != "tcp":
         return _why_of_accelerator(flow, box, busiest, busy)
     if busy is not None:
         window = _metric(busy, "throughput_bps") * _metric(busy, "rtt_mean_s") / 8
-        spec = long.get("receive_buffer") or section.get("buffer")
+        spec = long.get("credit") or long.get("receive_buffer") or section.get("buffer")
         read = read_quantity(spec)
         if read and read[1] == "bytes" and window >= 0.8 * read[0]:
             rate = read[0] * 8 / (_metric(busy, "rtt_mean_s") or 1.0)
@@ -212,7 +212,8 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
                 f"Its receive buffer of {quantity(read[0], 'B')} cannot carry more than {quantity(rate, 'bit/s')} over a round trip of"
                 f" {quantity(_metric(busy, 'rtt_mean_s'), 's')}; a larger one would."
             )
-    control = long.get("congestion")
+    over_tcp = long.get("tcp") or {} if long.get("transport") == "hop" else long
+    control = over_tcp.get("congestion") or ("bbr" if over_tcp is not long else None)
     control = control.get("kind") if isinstance(control, Mapping) else control
     by = f"its congestion control{f' ({control})' if control else ''}"
     if lost and lost >= 0.5 * sent_again:

@@ -20,6 +20,7 @@ use std::net::SocketAddr;
 
 pub mod frame;
 mod lane;
+pub mod null_tls;
 mod receiving;
 #[cfg(test)]
 mod tests;

@@ -55,3 +55,41 @@ fn a_stranger_is_never_up() {
     assert!(world.events[0].iter().any(|(_, event)| matches!(event, Event::Down { .. })));
     assert!(world.nodes[1].peers().next().is_none());
 }
+
+/// The sizes by which simulations take the place of TLS on the second carrier's connections.
+#[test]
+fn the_null_sessions_of_streams_are_as_long_as_those_of_tls() {
+    use longhaul_hop::pool::null_tls::{FLIGHTS, MOST, RECORD};
+    use rustls::{ClientConnection, Connection, ServerConnection};
+    use std::io::Write;
+
+    let ends = [identity(), identity()];
+    let streams = |own: usize| {
+        longhaul_hop::tls::streams(&ends[own], &[ends[1 - own].public_key()], b"longhaul-hop-tcp").unwrap()
+    };
+    let name = rustls::pki_types::ServerName::from(std::net::IpAddr::from([0; 4]));
+    let mut client: Connection = ClientConnection::new(Arc::new(streams(0).client), name).unwrap().into();
+    let mut server: Connection = ServerConnection::new(Arc::new(streams(1).server)).unwrap().into();
+    let mut flights = vec![];
+    for _ in 0..2 {
+        for client_sends in [true, false] {
+            let [from, to] =
+                if client_sends { [&mut client, &mut server] } else { [&mut server, &mut client] };
+            let mut flight = vec![];
+            while from.wants_write() {
+                from.write_tls(&mut flight).unwrap();
+            }
+            to.read_tls(&mut &flight[..]).unwrap();
+            to.process_new_packets().unwrap();
+            flights.push(flight.len());
+        }
+    }
+    assert!(!client.is_handshaking() && !server.is_handshaking());
+    assert_eq!(flights, [FLIGHTS[0], FLIGHTS[1], FLIGHTS[2], 0]);
+    let mut sealed = vec![];
+    client.writer().write_all(&[1; MOST + 1]).unwrap();
+    while client.wants_write() {
+        client.write_tls(&mut sealed).unwrap();
+    }
+    assert_eq!(sealed.len(), MOST + 1 + 2 * RECORD);
+}

@@ -1,6 +1,7 @@
 //! The two nodes of an accelerator: hosts' connections end at them, and `longhaul-hop`, the transport that `longhaul-pep` deploys, carries
-//! the bytes between them: flows with credits, a rate controller and parities over one QUIC connection. Here its datagrams cross simulated
-//! links, or emulated ones with real packets. Its session is the one without cryptography, whose sizes are those of TLS.
+//! the bytes between them: flows with credits, a rate controller and parities over one QUIC connection, or flows with credits over several
+//! TCP connections. Here its packets cross simulated links, or emulated ones with real packets. Its sessions are those without
+//! cryptography, whose sizes are those of TLS.
 //!
 //! The first node opens the hop at time zero; connections of hosts that come before it is up wait for it.
 //!
@@ -10,20 +11,28 @@
 //!
 //! After [`fail`](crate::Middlebox::fail) every connection is unknown: hosts that send are answered with a reset.
 
-use crate::base::{Table, counters};
+use crate::base::Table;
 use crate::levels::Levels;
 use crate::nodes::{Account, ByNumber, Directory, Ends, Node, Note, TwoNodes};
 use crate::split::Plans;
 use crate::split::hosts::{self, Hosts};
 use crate::split::local::{Broken, Local};
 use crate::{Base, Data, Departure, Direction, Middlebox, OwnConnection, Passing, Payload, Verdict};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use longhaul_hop::{Config, ConfigError, Event, FlowId, Open, PeerId, Refusal, ResetCode};
-use longhaul_segment::{Ecn, Flags, Segment, TCP_HEADER, UDP_HEADER};
-use longhaul_tcp::Stats;
+use longhaul_segment::Segment;
 use longhaul_units::{Instant, Random};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+
+mod quic;
+mod tcp;
+mod tunnel;
+
+pub use quic::ADDRESSES;
+use quic::Quic;
+use tcp::Tcp;
+pub use tcp::TcpCarrier;
+use tunnel::Tunnel;
 
 /// Most bytes that are handed over at once.
 const PIECE: u64 = 1 << 16;
@@ -31,37 +40,26 @@ const PIECE: u64 = 1 << 16;
 /// Everything that can be set.
 #[derive(Clone)]
 pub struct Settings {
-    /// Of the first node, which has to be a terminal, and of the second, a hub. Batches of packets are not for links that carry single
-    /// ones: they hold one.
-    pub nodes: [Config; 2],
+    /// What carries the flows.
+    pub carrier: CarrierSettings,
     /// Bytes that wait at most at a connection to a host for that host.
     pub buffer: u64,
-    /// Number of the hop among the connections.
+    /// Number of the hop, or of the first of its connections, among the connections.
     pub first_number: u32,
 }
 
-/// Addresses of the two nodes, which nobody else reads.
-pub const ADDRESSES: [&str; 2] = ["192.0.2.1:4433", "192.0.2.2:4433"];
-
-fn address(side: usize) -> SocketAddr {
-    ADDRESSES[side].parse().expect("a constant")
+/// What carries the flows.
+#[derive(Clone)]
+pub enum CarrierSettings {
+    /// QUIC: of the first node, which has to be a terminal, and of the second, a hub.
+    Quic(Box<[Config; 2]>),
+    /// TCP.
+    Tcp(Box<TcpCarrier>),
 }
 
 /// The role of the first node.
 pub fn terminal() -> longhaul_hop::Role {
-    longhaul_hop::Role::Terminal { hub: address(1) }
-}
-
-counters! {
-    /// What a node has done on the hop.
-    struct Counts {
-        long_hop_packets,
-        hop_lost_packets,
-        hop_parity_bytes,
-        hop_restored_bytes,
-        hop_acks,
-        hop_overloads,
-    }
+    longhaul_hop::Role::Terminal { hub: quic::address(1) }
 }
 
 /// A connection to a host.
@@ -79,12 +77,11 @@ struct End<P: Payload> {
 
 /// One of the two nodes.
 pub struct HopNode<P: Payload> {
-    side: usize,
     hosts: Hosts,
     directory: Box<dyn Directory>,
     buffer: u64,
-    number: u32,
-    node: longhaul_hop::Node,
+    first_number: u32,
+    tunnel: Box<dyn Tunnel<P>>,
     peer: Option<PeerId>,
     ends: Table<End<P>>,
     flows: BTreeMap<FlowId, u32>,
@@ -96,7 +93,6 @@ pub struct HopNode<P: Payload> {
     notes: VecDeque<Note>,
     /// When the hop is to be woken; at the beginning at once.
     due: Option<Instant>,
-    datagram: Vec<u8>,
     base: Base<P>,
 }
 
@@ -112,16 +108,19 @@ impl<P: Payload> HopNode<P> {
         directory: Box<dyn Directory>,
         mut random: Random,
     ) -> Result<Self, ConfigError> {
-        let mut seed = [0; 32];
-        seed.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&random.bits().to_le_bytes()));
-        let config = Config { batch: 1, ..settings.nodes[side].clone() };
+        let number = settings.first_number;
+        let tunnel: Box<dyn Tunnel<P>> = match &settings.carrier {
+            CarrierSettings::Quic(nodes) => Box::new(Quic::new(side, number, &nodes[side], &mut random)?),
+            CarrierSettings::Tcp(tcp) => {
+                Box::new(Tcp::new(side, number, (**tcp).clone(), Random::stream(random.bits(), "carrier")))
+            }
+        };
         Ok(HopNode {
-            side,
             hosts: Hosts::new(plans, random),
             directory,
             buffer: settings.buffer,
-            number: settings.first_number,
-            node: longhaul_hop::Node::new(config, seed, Instant::ZERO)?,
+            first_number: number,
+            tunnel,
             peer: None,
             ends: Table::default(),
             flows: BTreeMap::new(),
@@ -130,7 +129,6 @@ impl<P: Payload> HopNode<P> {
             dirty: VecDeque::new(),
             notes: VecDeque::new(),
             due: Some(Instant::ZERO),
-            datagram: vec![],
             base: Base::new(Levels::default()),
         })
     }
@@ -163,7 +161,7 @@ impl<P: Payload> HopNode<P> {
     fn give_up(&mut self, now: Instant, flows: [Option<FlowId>; 2], code: ResetCode) {
         for flow in flows.into_iter().flatten() {
             if self.flows.remove(&flow).is_some() {
-                self.node.reset(now, flow, code);
+                self.tunnel.carrier().reset(now, flow, code);
             }
         }
     }
@@ -222,7 +220,7 @@ impl<P: Payload> HopNode<P> {
                 Direction::Reverse => [active, passive],
             };
             let open = Open { source, destination, dscp: 0, priority: 0, confirm: false };
-            match self.node.open(now, peer, open) {
+            match self.tunnel.carrier().open(now, peer, open) {
                 Ok(flow) => {
                     end.out = Some(flow);
                     end.into = Some(flow);
@@ -264,14 +262,14 @@ impl<P: Payload> HopNode<P> {
             if end.rest.is_empty() {
                 break;
             }
-            self.node.write(now, out, &mut end.rest);
+            self.tunnel.carrier().write(now, out, &mut end.rest);
             if !end.rest.is_empty() {
                 return;
             }
         }
         if end.local.has_end_to_pass() {
             end.local.end_passed = true;
-            self.node.finish(now, out);
+            self.tunnel.carrier().finish(now, out);
         }
     }
 
@@ -284,7 +282,7 @@ impl<P: Payload> HopNode<P> {
             if room == 0 {
                 return;
             }
-            let Some(bytes) = self.node.read(now, into, room as usize) else { return };
+            let Some(bytes) = self.tunnel.carrier().read(now, into, room as usize) else { return };
             end.local.connection.write(&P::Data::of_host(bytes));
         }
     }
@@ -294,7 +292,7 @@ impl<P: Payload> HopNode<P> {
     /// Takes up what the hop reports; false if that is nothing.
     fn take_events(&mut self, now: Instant) -> bool {
         let mut any = false;
-        while let Some(event) = self.node.poll_event() {
+        while let Some(event) = self.tunnel.carrier().poll_event() {
             any = true;
             match event {
                 // Not when QUIC's handshake is complete here: the other node may still give it up, and connections with it.
@@ -328,7 +326,7 @@ impl<P: Payload> HopNode<P> {
         let (number, ends, towards) = match (find(there), find(back)) {
             (Some((number, ends)), _) => (number, ends, Direction::Forward),
             (None, Some((number, ends))) => (number, ends, Direction::Reverse),
-            (None, None) => return self.node.reset(now, flow, ResetCode::Denied),
+            (None, None) => return self.tunnel.carrier().reset(now, flow, ResetCode::Denied),
         };
         let established = self.hosts.established(number, towards, ends.ports(towards));
         match self.end(number) {
@@ -337,13 +335,13 @@ impl<P: Payload> HopNode<P> {
                 end.into = Some(flow);
                 end.out = end.out.or(Some(flow));
                 if end.out != end.into {
-                    self.node.finish(now, flow);
+                    self.tunnel.carrier().finish(now, flow);
                 }
                 self.flows.insert(flow, number);
             }
             Some(end) if !end.local.is_over() => {
                 self.next_generation(number);
-                return self.node.reset(now, flow, ResetCode::Reset);
+                return self.tunnel.carrier().reset(now, flow, ResetCode::Reset);
             }
             _ => {
                 let local =
@@ -394,48 +392,20 @@ impl<P: Payload> HopNode<P> {
         }
         None
     }
-
-    fn transmit_datagram(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<P>> {
-        let transmit = self.node.poll_transmit(now, &mut self.datagram)?;
-        let len = self.datagram.len() as u32;
-        *segment = Segment {
-            flags: Flags::NONE,
-            payload_len: (len + UDP_HEADER).saturating_sub(TCP_HEADER),
-            ..Segment::default()
-        };
-        let body = P::of(len, || std::mem::take(&mut self.datagram));
-        let (direction, ecn) = (Direction::BOTH[self.side], Ecn::from_bits(transmit.ecn));
-        Some(Departure { port: 0, connection: self.number, direction, ecn, body })
-    }
-
-    fn on_datagram(&mut self, now: Instant, packet: &Passing<'_, P>) {
-        let bytes = BytesMut::from(&packet.body.data().to_bytes()[..]);
-        self.node.handle_datagram(now, address(1 - self.side), None, *packet.ecn as u8, bytes);
-        self.take_events(now);
-    }
-
-    fn counts(&self) -> Counts {
-        let stats = self.node.total_stats();
-        Counts {
-            long_hop_packets: stats.sent_packets,
-            hop_lost_packets: stats.lost_packets,
-            hop_parity_bytes: stats.parity_bytes,
-            hop_restored_bytes: stats.restored_bytes,
-            hop_acks: stats.acks,
-            hop_overloads: stats.overloads,
-        }
-    }
 }
 
 impl<P: Payload> Middlebox<P> for HopNode<P> {
     fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, P>) -> Verdict {
-        let is_datagram = packet.connection >= self.number;
+        let is_of_tunnel = packet.connection >= self.first_number;
         if self.base.failed {
-            if !is_datagram {
+            if !is_of_tunnel {
                 self.base.refuse(0, packet.connection, packet.direction, packet.segment);
             }
-        } else if is_datagram {
-            self.on_datagram(now, &packet);
+        } else if is_of_tunnel {
+            if self.tunnel.handle_packet(now, &packet) {
+                self.base.refuse(0, packet.connection, packet.direction, packet.segment);
+            }
+            self.take_events(now);
         } else {
             self.on_host_packet(now, packet);
         }
@@ -456,7 +426,7 @@ impl<P: Payload> Middlebox<P> for HopNode<P> {
             self.on_timer(now, owner);
         }
         if self.due.is_some_and(|due| due <= now) {
-            self.node.handle_timeout(now);
+            self.tunnel.handle_timeout(now);
             self.take_events(now);
         }
     }
@@ -477,7 +447,7 @@ impl<P: Payload> Middlebox<P> for HopNode<P> {
         }
         loop {
             let departure =
-                self.transmit_local(now, segment).or_else(|| self.transmit_datagram(now, segment));
+                self.transmit_local(now, segment).or_else(|| self.tunnel.transmit_into(now, segment));
             if departure.is_some() {
                 return departure;
             }
@@ -486,7 +456,7 @@ impl<P: Payload> Middlebox<P> for HopNode<P> {
                 break;
             }
         }
-        self.due = self.node.poll_timeout();
+        self.due = self.tunnel.poll_timeout();
         None
     }
 
@@ -503,7 +473,7 @@ impl<P: Payload> Middlebox<P> for HopNode<P> {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let locals = self.ends.iter().map(|end| &end.local);
-        [self.hosts.counters(locals), self.counts().list()].concat()
+        [self.hosts.counters(locals), self.tunnel.counters()].concat()
     }
     fn base(&self) -> &Base<P> {
         &self.base
@@ -511,28 +481,8 @@ impl<P: Payload> Middlebox<P> for HopNode<P> {
     fn base_mut(&mut self) -> &mut Base<P> {
         &mut self.base
     }
-    /// The hop as a connection: bytes and packets are those of its datagrams, and its window is what its rate allows in flight. A packet
-    /// that was lost counts as sent again, though parities may have restored what was in it.
     fn own_connections(&self) -> Vec<OwnConnection> {
-        let of = self.node.total_stats();
-        let stats = Stats {
-            data_segments_sent: of.sent_packets,
-            data_bytes_sent: of.sent_bytes,
-            retransmitted_segments: of.lost_packets,
-            rtt_samples: of.rtt_samples,
-            rtt_sum: of.rtt_sum,
-            ..Stats::default()
-        };
-        vec![OwnConnection {
-            index: 0,
-            port: 0,
-            stats,
-            cwnd: of.window,
-            ssthresh: u64::MAX,
-            flight: of.in_flight,
-            unsent: of.queued,
-            srtt: of.rtt,
-        }]
+        self.tunnel.own_connections()
     }
 }
 

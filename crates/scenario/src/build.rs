@@ -1,8 +1,8 @@
 //! Middleboxes as a scenario describes them, the same for every world; worlds differ in how they number connections.
 
 use crate::{
-    BufferSpec, HopSpec, LongSpec, MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, Scenario, SplitSpec,
-    TcpSpec,
+    BufferSpec, CarrierSpec, HopSpec, LongSpec, MiddleboxInstance, MiddleboxSpec, Network, PacedSpec,
+    Scenario, SplitSpec, TcpSpec,
 };
 use longhaul_middlebox::ack_compaction::ack_compaction;
 use longhaul_middlebox::hop;
@@ -121,7 +121,9 @@ pub fn distributed_split<P: Payload>(
     let largest = instance.flows.iter().map(mss).max().unwrap_or(Size::from_bytes(1460));
     let tcp = match &spec.long {
         LongSpec::Tcp(long) => SplitSpec::long_tcp(long, largest),
-        LongSpec::Hop(long) => return hop(scenario, network, instance, long, spec.buffer, plans, own),
+        LongSpec::Hop(long) => {
+            return hop(scenario, network, instance, (long, largest), spec.buffer, plans, own);
+        }
     };
     let limit = match tcp.receive_buffer {
         BufferSpec::Limited(_) => Some(spec.buffer.as_bytes()),
@@ -152,16 +154,22 @@ fn hop<P: Payload>(
     scenario: &Scenario,
     network: &Network,
     instance: &MiddleboxInstance,
-    long: &HopSpec,
+    (long, mss): (&HopSpec, Size),
     buffer: Size,
     plans: &Plans,
     own: u32,
 ) -> TwoNodes<P> {
-    let settings = hop::Settings {
-        nodes: long.nodes(network.between(instance)),
-        buffer: buffer.as_bytes(),
-        first_number: own,
+    let nodes = long.nodes(network.between(instance));
+    let carrier = match long.carrier {
+        CarrierSpec::Quic => hop::CarrierSettings::Quic(nodes.into()),
+        CarrierSpec::Tcp => hop::CarrierSettings::Tcp(Box::new(hop::TcpCarrier {
+            side: side(&long.tcp(mss), Reading::Manual, draws(scenario, instance, "long hop")),
+            connections: instance.own_connections.1,
+            rates: nodes.each_ref().map(|node| node.rates.send),
+            pool: HopSpec::pool(&nodes[0]),
+        })),
     };
+    let settings = hop::Settings { carrier, buffer: buffer.as_bytes(), first_number: own };
     let random = |node| Random::stream(scenario.run.seed, &format!("middlebox {} hop {node}", instance.name));
     hop::hop(plans, &settings, [random(0), random(1)]).expect("settings were checked")
 }

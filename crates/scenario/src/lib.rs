@@ -25,10 +25,10 @@ pub use error::ScenarioError;
 pub use load::{load, load_with, resolved_toml, run_id, run_ids, schema_json};
 pub use longhaul_traffic::{AppSpec, Draw, Ending, NumberTable, TraceBegin, TraceSpec, Volume};
 pub use middlebox::{
-    AckCompactionSpec, AckFilterSpec, AckRatioSpec, Between, CodingSpec, Common, CompactionFormSpec,
-    ConnectionsSpec, ErasureSpec, FramingSpec, GuardSpec, HopSpec, LocalQueueSpec, LocalRecoverySpec,
-    LongSpec, MiddleboxSpec, MssClampSpec, PacedSpec, PrematureAckSpec, ShareSpec, SnoopSpec, SpacingSpec,
-    SplitSpec, ThrottleSpec, TowardsSpec, TransportOfHop, WatermarkSpec,
+    AckCompactionSpec, AckFilterSpec, AckRatioSpec, Between, CarrierSpec, CodingSpec, Common,
+    CompactionFormSpec, ConnectionsSpec, ErasureSpec, FramingSpec, GuardSpec, HopSpec, LocalQueueSpec,
+    LocalRecoverySpec, LongSpec, MiddleboxSpec, MssClampSpec, PacedSpec, PrematureAckSpec, ShareSpec,
+    SnoopSpec, SpacingSpec, SplitSpec, ThrottleSpec, TowardsSpec, TransportOfHop, WatermarkSpec,
 };
 pub use network::{DirectedLink, FlowInstance, MiddleboxInstance, Network, Step, Way};
 pub use quic::{

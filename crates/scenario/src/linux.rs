@@ -16,6 +16,17 @@ const LARGEST_SEND_BUFFER: u64 = 4_194_304;
 /// TCP_MAX_QUICKACKS.
 const QUICK_ACKS: u32 = 16;
 
+/// Linux's retransmission timeout, with this largest value (`TCP_RTO_MAX_MS`).
+pub(crate) fn rto(max: Duration) -> RtoSpec {
+    RtoSpec {
+        // TCP_RTO_MIN bounds four times the deviation, as a clock's granularity does.
+        min: Duration::from_millis(200),
+        granularity: Duration::from_millis(200),
+        max,
+        ..RtoSpec::default()
+    }
+}
+
 /// The settings `base`, changed to what Linux does.
 pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
     // HyStart is a part of Linux's CUBIC; otherwise slow start counts what is acked, without a limit.
@@ -58,13 +69,7 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
         peer_ack_delay: Some(Duration::from_millis(200)),
         spurious_detection: SpuriousDetectionSpec { eifel: true, f_rto: true, dsack: true },
         slow_start,
-        rto: RtoSpec {
-            // TCP_RTO_MIN bounds four times the deviation, as a clock's granularity does.
-            min: Duration::from_millis(200),
-            granularity: Duration::from_millis(200),
-            max: Duration::from_secs(120),
-            ..RtoSpec::default()
-        },
+        rto: rto(Duration::from_secs(120)),
         ..base.clone()
     }
 }

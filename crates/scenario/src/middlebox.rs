@@ -1,7 +1,7 @@
 //! The document's tables for middleboxes: where they stand and what they do.
 
 use crate::tcp::text_setting;
-use crate::{BufferSpec, TcpChanges, TcpSpec};
+use crate::{BufferSpec, KeepaliveSpec, TcpChanges, TcpSpec, Variant};
 use longhaul_middlebox::split::LocalQueueSettings;
 use longhaul_middlebox::split::record::Framing;
 use longhaul_middlebox::{
@@ -98,10 +98,12 @@ impl MiddleboxSpec {
     /// Connections of its own between its two nodes, where it acts on so many flows.
     pub(crate) fn own_connections(&self, connections: usize) -> u32 {
         match self {
-            MiddleboxSpec::Split(spec) if spec.hop().is_some() => 1,
-            MiddleboxSpec::Split(spec) if spec.peer.is_some() => match spec.connections {
-                ConnectionsSpec::Shared(count) => u32::try_from(count).unwrap_or(u32::MAX),
-                ConnectionsSpec::PerFlow => connections as u32,
+            MiddleboxSpec::Split(spec) if spec.peer.is_some() => match (&spec.long, spec.connections) {
+                (LongSpec::Hop(hop), _) => hop.own_connections(),
+                (LongSpec::Tcp(_), ConnectionsSpec::Shared(count)) => {
+                    u32::try_from(count).unwrap_or(u32::MAX)
+                }
+                (LongSpec::Tcp(_), ConnectionsSpec::PerFlow) => connections as u32,
             },
             MiddleboxSpec::AckCompaction(_) => 1,
             // Datagrams, and the control connection.
@@ -396,7 +398,7 @@ pub enum LongSpec {
     /// TCP connections, with these changes to the default settings.
     Tcp(Box<TcpChanges>),
     /// The accelerator's own transport.
-    Hop(HopSpec),
+    Hop(Box<HopSpec>),
 }
 
 impl Default for LongSpec {
@@ -420,7 +422,7 @@ impl<'de> Deserialize<'de> for LongSpec {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let table = toml::Table::deserialize(deserializer)?;
         let read = if table.contains_key("transport") {
-            HopSpec::deserialize(table).map(LongSpec::Hop)
+            Box::deserialize(table).map(LongSpec::Hop)
         } else {
             Box::deserialize(table).map(LongSpec::Tcp)
         };
@@ -442,24 +444,37 @@ impl JsonSchema for LongSpec {
 }
 
 /// The accelerator's own transport between the two nodes of a split, as `longhaul-pep` deploys it: QUIC with a flow for each TCP connection,
-/// one rate controller for all, and parities. The first node opens it when the run begins.
+/// one rate controller for all, and parities; or, for paths on which UDP does not pass, several TCP connections that share the flows. The
+/// first node opens it when the run begins.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HopSpec {
     /// `"hop"`.
     pub transport: TransportOfHop,
+    /// What carries the flows.
+    #[serde(default, skip_serializing_if = "CarrierSpec::is_default")]
+    pub carrier: CarrierSpec,
+    /// For `carrier = "tcp"`: how many connections there are; without it 4. A flow stays on one, which had least under way when the flow
+    /// began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = 1, "maximum" = 64))]
+    pub connections: Option<u32>,
+    /// For `carrier = "tcp"`: changes to the settings of these connections. Without them: `variant = "linux"`, congestion control `"bbr"`,
+    /// buffers of 64 MiB, a retransmission timeout of at most 2 s, and as many retransmissions as fit into `idle_timeout`.
+    #[serde(default, skip_serializing_if = "TcpChanges::is_empty")]
+    pub tcp: TcpChanges,
     /// To whom the links between the nodes belong.
     #[serde(default)]
     pub share: ShareSpec,
     /// Parities, which spare a round trip where packets are lost.
     #[serde(default)]
     pub coding: CodingSpec,
-    /// Rate at which the node `at` begins to send, IP headers included. Without it, 99.7 % of the slowest link's to
-    /// `peer`.
+    /// Rate at which the node `at` begins to send, IP headers included; with `carrier = "tcp"`, the most that each connection sends.
+    /// Without it, 99.7 % of the slowest link's to `peer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "10 kbit/s", "x-maximum" = "100 Gbit/s"))]
     pub forward_rate: Option<Rate>,
-    /// Rate at which the node `peer` begins to send. Without it, 99.7 % of the slowest link's to `at`.
+    /// The same of the node `peer`. Without it, 99.7 % of the slowest link's to `at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "10 kbit/s", "x-maximum" = "100 Gbit/s"))]
     pub reverse_rate: Option<Rate>,
@@ -510,6 +525,23 @@ pub enum TransportOfHop {
     Hop,
 }
 
+/// What carries the flows of the accelerator's transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CarrierSpec {
+    /// One QUIC connection.
+    #[default]
+    Quic,
+    /// TCP connections with TLS, each with a congestion control of its own: no parities, no common rate.
+    Tcp,
+}
+
+impl CarrierSpec {
+    fn is_default(&self) -> bool {
+        *self == CarrierSpec::Quic
+    }
+}
+
 /// To whom the links between the nodes belong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -541,7 +573,53 @@ pub struct Between {
     pub rtt: Duration,
 }
 
+/// The buffers of sockets between the nodes.
+const HOP_SOCKET: BufferSpec = BufferSpec::Limited(Limit::Bytes(Size::from_bytes(64 << 20)));
+
 impl HopSpec {
+    /// Connections between the nodes.
+    pub(crate) fn own_connections(&self) -> u32 {
+        match self.carrier {
+            CarrierSpec::Quic => 1,
+            CarrierSpec::Tcp => self.connections.unwrap_or(4),
+        }
+    }
+
+    /// Settings of the TCP connections between the nodes, for flows of which the largest has this MSS.
+    pub fn tcp(&self, mss: Size) -> TcpSpec {
+        let mut changes = self.tcp.clone();
+        changes.variant.get_or_insert(Variant::Linux);
+        changes.congestion.get_or_insert_with(|| "bbr".parse().expect("a registered algorithm"));
+        changes.receive_buffer.get_or_insert(HOP_SOCKET);
+        // TCP_RTO_MAX_MS: an outage ends for both carriers at the same time.
+        changes.rto.get_or_insert(crate::linux::rto(Duration::from_secs(2)));
+        let base = TcpSpec {
+            mss,
+            nagle: false,
+            max_retransmissions: u32::MAX,
+            user_timeout: Some(self.idle_timeout),
+            keepalive: Some(KeepaliveSpec {
+                idle: self.keep_alive,
+                interval: self.keep_alive,
+                probes: u32::try_from(self.idle_timeout.as_nanos() / self.keep_alive.as_nanos().max(1))
+                    .unwrap_or(u32::MAX),
+            }),
+            ..TcpSpec::default()
+        };
+        TcpSpec {
+            receive_autotuning: None,
+            send_buffer: HOP_SOCKET,
+            established: false,
+            ..changes.over(&base)
+        }
+    }
+
+    /// Credits of a node.
+    pub fn pool(config: &longhaul_hop::Config) -> longhaul_hop::PoolConfig {
+        let longhaul_hop::Config { credit, memory, max_flows, .. } = *config;
+        longhaul_hop::PoolConfig { credit, memory, max_flows }
+    }
+
     /// Settings of the two nodes of the hop.
     pub fn nodes(&self, between: Between) -> [longhaul_hop::Config; 2] {
         let (least, most) = (Rate::from_bps(10_000), Rate::from_bps(100_000_000_000));

@@ -463,6 +463,10 @@ pub struct TcpSpec {
     /// When segments are paced: how many may leave back to back.
     #[schemars(range(min = 1))]
     pub pacing_burst: u32,
+    /// No faster than this, headers not counted (Linux: `SO_MAX_PACING_RATE`). Segments are paced then, whatever the congestion control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "1 kbit/s"))]
+    pub max_pacing_rate: Option<Rate>,
     /// Give up after so many retransmissions of one segment.
     #[schemars(range(min = 1))]
     pub max_retransmissions: u32,
@@ -534,6 +538,7 @@ impl Default for TcpSpec {
             pace_after_idle: config.pace_after_idle,
             max_burst: config.max_burst,
             pacing_burst: config.pacing_burst,
+            max_pacing_rate: config.max_pacing_rate,
             max_retransmissions: config.max_retransmissions,
             user_timeout: config.user_timeout,
             keepalive: None,
@@ -622,6 +627,7 @@ impl TcpSpec {
             pace_after_idle: self.pace_after_idle,
             max_burst: self.max_burst,
             pacing_burst: self.pacing_burst,
+            max_pacing_rate: self.max_pacing_rate,
             ..Config::default()
         }
     }

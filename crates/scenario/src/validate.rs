@@ -2,11 +2,11 @@
 
 use crate::error::nearest;
 use crate::{
-    AccessSpec, AckCompactionSpec, AckRatioSpec, AppSpec, BufferSpec, ConnectionsSpec, DelayedAck,
-    DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec, FramingSpec, HopSpec, LocalRecoverySpec, LongSpec,
-    MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, PrematureAckSpec, QuicSpec, RateReduction, RunSpec,
-    Scenario, SnoopSpec, SplitSpec, SpuriousDetectionSpec, TcpSpec, ThrottleSpec, TimesSpec, Variant, Volume,
-    WatermarkSpec,
+    AccessSpec, AckCompactionSpec, AckRatioSpec, AppSpec, BufferSpec, CarrierSpec, CodingSpec,
+    ConnectionsSpec, DelayedAck, DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec, FramingSpec, HopSpec,
+    LocalRecoverySpec, LongSpec, MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, PrematureAckSpec,
+    QuicSpec, RateReduction, RunSpec, Scenario, ShareSpec, SnoopSpec, SplitSpec, SpuriousDetectionSpec,
+    TcpSpec, ThrottleSpec, TimesSpec, Variant, Volume, WatermarkSpec,
 };
 use longhaul_path::SerialSpec;
 use longhaul_traffic::Bulk;
@@ -662,9 +662,10 @@ impl Checker {
             }
             self.within("near", None, |check| check.tcp(&spec.near_tcp(&flow.tcp)));
             self.within("far", None, |check| check.tcp(&spec.far_tcp(&flow.tcp)));
-            if let LongSpec::Tcp(long) = &spec.long {
-                self.within("long", None, |check| check.tcp(&SplitSpec::long_tcp(long, flow.tcp.mss)));
-            }
+            self.within("long", None, |check| match &spec.long {
+                LongSpec::Tcp(long) => check.tcp(&SplitSpec::long_tcp(long, flow.tcp.mss)),
+                LongSpec::Hop(hop) => check.within("tcp", None, |check| check.tcp(&hop.tcp(flow.tcp.mss))),
+            });
         }
     }
 
@@ -680,6 +681,7 @@ impl Checker {
             }
         }
         self.within("long", None, |check| {
+            check.carrier(hop);
             if hop.keep_alive > hop.idle_timeout / 2 {
                 let message = format!("must be at most half of idle_timeout ({})", hop.idle_timeout);
                 check.problem(&["keep_alive"], message);
@@ -690,6 +692,32 @@ impl Checker {
                 check.problem(&["memory"], message);
             }
         });
+    }
+
+    /// Settings of one carrier are refused with the other.
+    fn carrier(&mut self, hop: &HopSpec) {
+        let of_tcp = [("connections", hop.connections.is_some()), ("tcp", !hop.tcp.is_empty())];
+        let of_quic = [
+            ("share", hop.share != ShareSpec::default()),
+            ("coding", hop.coding != CodingSpec::default()),
+            ("initial_rtt", hop.initial_rtt.is_some()),
+            ("mtu", hop.mtu != Size::from_bytes(1472)),
+        ];
+        let (others, carrier): (&[_], _) = match hop.carrier {
+            CarrierSpec::Quic => (&of_tcp, "tcp"),
+            CarrierSpec::Tcp => (&of_quic, "quic"),
+        };
+        for (field, given) in others {
+            if *given {
+                self.problem(&[field], format!("is for `carrier = \"{carrier}\"`"));
+            }
+        }
+        if hop.connections.is_some_and(|count| !(1..=64).contains(&count)) {
+            self.problem(&["connections"], "from 1 to 64 connections");
+        }
+        if hop.tcp.established.is_some() {
+            self.problem(&["tcp", "established"], "these connections are opened when the run begins");
+        }
     }
 
     /// Whether a flow can be ended by a proxy that has this receive buffer, if it is limited.

@@ -172,6 +172,18 @@ fn an_accelerator_is_refused_what_makes_no_sense() {
             ["long.keep_alive", "half of idle_timeout (15 s)"],
         ),
         (hop(", forward_rate = \"0 bit/s\""), ["long.forward_rate", "at least 10 kbit/s"]),
+        (hop(", carrier = \"udp\""), ["thin.toml:28:39", "expected `quic` or `tcp`"]),
+        (hop(", connections = 2"), ["long.connections", "is for `carrier = \"tcp\"`"]),
+        (hop(", tcp = { congestion = \"bbr\" }"), ["long.tcp", "is for `carrier = \"tcp\"`"]),
+        (hop(", carrier = \"tcp\", coding = \"off\""), ["long.coding", "is for `carrier = \"quic\"`"]),
+        (hop(", carrier = \"tcp\", share = \"fair\""), ["long.share", "is for `carrier = \"quic\"`"]),
+        (hop(", carrier = \"tcp\", connections = 0"), ["long.connections", "64"]),
+        (
+            hop(", carrier = \"tcp\", tcp = { established = true }"),
+            ["long.tcp.established", "opened when the run begins"],
+        ),
+        (hop(", carrier = \"tcp\", tcp = { mss = \"10 B\" }"), ["long.tcp.mss", "48"]),
+        (hop(", carrier = \"tcp\", tcp = { mms = \"10 B\" }"), ["thin.toml:28", "did you mean \"mss\"?"]),
         (split("peer = \"edge\"\nlong = { transport = \"hpo\" }"), ["thin.toml:28:22", "`hop`"]),
         (
             split("peer = \"edge\"\nlong = { transport = \"hop\", congestion = \"bbr\" }"),

@@ -110,6 +110,10 @@ fn everything_arrives_through_middleboxes() {
         ("kind = \"split\"\nat = \"n1\"", ""),
         ("kind = \"split\"\nat = \"n1\"\npeer = \"n3\"", ""),
         ("kind = \"split\"\nat = \"n1\"\npeer = \"n3\"\nlong = { transport = \"hop\" }", ""),
+        (
+            "kind = \"split\"\nat = \"n1\"\npeer = \"n3\"\nlong = { transport = \"hop\", carrier = \"tcp\" }",
+            "",
+        ),
         ("kind = \"ack_compaction\"\nat = \"n3\"\npeer = \"n1\"", ""),
         ("kind = \"premature_ack\"\nat = \"n2\"", ""),
         ("kind = \"snoop\"\nat = \"n2\"", ""),

@@ -36,7 +36,7 @@ struct RandomNetwork {
 }
 
 /// Settings of middleboxes, each for the node that it is given.
-const MIDDLEBOXES: [&str; 12] = [
+const MIDDLEBOXES: [&str; 14] = [
     "kind = \"premature_ack\"\nbuffer = \"20 packets\"\nwatermark = 15",
     "kind = \"premature_ack\"\nbuffer = \"200 packets\"\nwindow = \"64 kB\"",
     "kind = \"premature_ack\"\nwatermark = 0\nfail_at = \"7 s\"",
@@ -49,6 +49,9 @@ const MIDDLEBOXES: [&str; 12] = [
     "kind = \"split\"\npeer = PEER\nfail_at = \"7 s\"\nlocal_queue = { queue = { kind = \"fq_codel\", limit = \"30 packets\" }, \
      buffer_start = \"20 kB\", send_check_interval = \"3 ms\" }",
     "kind = \"split\"\npeer = PEER\nlong = { transport = \"hop\" }",
+    "kind = \"split\"\npeer = PEER\nlong = { transport = \"hop\", carrier = \"tcp\", connections = 3 }",
+    "kind = \"split\"\npeer = PEER\nbuffer = \"30 kB\"\nfail_at = \"7 s\"\n\
+     long = { transport = \"hop\", carrier = \"tcp\", credit = \"16 KiB\", idle_timeout = \"10 s\", tcp = { congestion = \"cubic\" } }",
     "kind = \"split\"\npeer = PEER\nbuffer = \"30 kB\"\nfail_at = \"7 s\"\n\
      long = { transport = \"hop\", share = \"fair\", coding = \"off\", credit = \"16 KiB\", forward_rate = \"30 Mbit/s\" }",
 ];

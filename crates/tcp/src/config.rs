@@ -195,6 +195,8 @@ pub struct Config {
     pub max_burst: Option<u32>,
     /// When the congestion control paces: segments that may leave back to back. At least 1.
     pub pacing_burst: u32,
+    /// No faster than this, headers not counted (Linux: `SO_MAX_PACING_RATE`). Paces where the congestion control does not.
+    pub max_pacing_rate: Option<Rate>,
 }
 
 impl Default for Config {
@@ -252,6 +254,7 @@ impl Default for Config {
             pace_after_idle: None,
             max_burst: None,
             pacing_burst: 1,
+            max_pacing_rate: None,
         }
     }
 }

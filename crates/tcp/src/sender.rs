@@ -194,6 +194,7 @@ pub(crate) struct Sender {
     pace_after_idle: Option<f64>,
     /// Pacing after idleness: at which rate, and until what is above this is acknowledged.
     restart_pacing: Option<(Rate, u64)>,
+    max_pacing_rate: Option<Rate>,
     board: Scoreboard,
 
     // What losses and timers touch.
@@ -312,6 +313,7 @@ impl Sender {
             cwr_due: false,
             pace_after_idle: config.pace_after_idle,
             restart_pacing: None,
+            max_pacing_rate: config.max_pacing_rate,
             restart_window: config.restart_after_idle.then_some(config.initial_window),
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             rate_reduction: config.rate_reduction.filter(|_| !rate_based),

@@ -53,6 +53,7 @@ def tcp(
     keepalive: Mapping[str, Any] | None = None,
     limited_transmit: bool | None = None,
     max_burst: int | None = None,
+    max_pacing_rate: str | None = None,
     max_retransmissions: int | None = None,
     minshall: bool | None = None,
     mss: str | None = None,
@@ -107,6 +108,7 @@ def tcp(
     * `keepalive`: Probing of an idle peer; without it, none.
     * `limited_transmit`: Send new data on the first duplicate ACKs (RFC 3042).
     * `max_burst`: At most so many segments leave in answer to one arriving segment.
+    * `max_pacing_rate`: No faster than this, headers not counted (Linux: `SO_MAX_PACING_RATE`).
     * `max_retransmissions`: Give up after so many retransmissions of one segment.
     * `minshall`: Nagle's algorithm in Minshall's form: a small segment waits only for an earlier small one, so the end of a long message leaves at once (draft-minshall-nagle-01; Linux).
     * `mss`: Payload of a full segment without options.
@@ -161,6 +163,7 @@ def tcp(
             "keepalive": keepalive,
             "limited_transmit": limited_transmit,
             "max_burst": max_burst,
+            "max_pacing_rate": max_pacing_rate,
             "max_retransmissions": max_retransmissions,
             "minshall": minshall,
             "mss": mss,

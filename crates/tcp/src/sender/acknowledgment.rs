@@ -500,5 +500,8 @@ impl Sender {
             let window = self.window_in_use().max(self.mss);
             self.pacer.rate = Pacing::LINUX.rate(window as f64, self.cc.ssthresh() as f64, self.rtt.srtt);
         }
+        if let Some(most) = self.max_pacing_rate {
+            self.pacer.rate = Some(self.pacer.rate.map_or(most, |rate| rate.min(most)));
+        }
     }
 }
