@@ -110,7 +110,7 @@ def accelerated(command, tmp_path):
 
 
 def test_behind_a_proxy_slow_start_takes_the_round_trip_to_the_proxy(accelerated):
-    text, _ = accelerated('{ kind = "bulk", size = "10 MB" }')
+    text, _ = accelerated('{ kind = "bulk", size = "10 MB" }\ntcp = { established = true }')
     assert float(re.search(r"one doubling each ([0-9.]+) ms", text)[1]) == pytest.approx(10, rel=0.3)
 
 
@@ -122,6 +122,18 @@ def test_the_credit_of_an_accelerator(accelerated, long):
     text, more = accelerated('{ kind = "bulk" }', ', credit = "4 MB"')
     assert "credit" not in text
     assert more == pytest.approx(min(4 * goodput, 47e6), rel=0.05)
+
+
+@pytest.mark.parametrize("size", ["200 kB", "2 MB", "20 MB"])
+def test_a_hop_that_is_configured_far_too_slow(accelerated, size):
+    """The sender's own slow start lasts milliseconds: before, it was named in the place of the configured rate."""
+    text, _ = accelerated(f'{{ kind = "bulk", size = "{size}" }}', ', forward_rate = "1 Mbit/s"')
+    assert "starts at the configured 1 Mbit/s (forward_rate), 2 % of the 50 Mbit/s of satellite (hub → client)" in text
+
+
+def test_a_transfer_that_fits_into_the_buffer_waits_for_the_link(accelerated):
+    text, _ = accelerated('{ kind = "bulk", size = "2 MB" }')
+    assert "satellite (hub → client) takes 320 ms for 2 MB: no other transport would be much faster." in text
 
 
 RANDOM_LOSS = 'rate = "20 Mbit/s"\ndelay = "50 ms"\nforward = { loss = { kind = "random", probability = "1 %" } }'

@@ -150,17 +150,14 @@ def _box_of(
 
 
 def _long_hop(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
-    """A split connection's long hop is what the sender cannot see: it sees a proxy whose window is closed."""
+    """A split connection's long hop is what the sender cannot see: it sees a proxy whose window is closed, or one that takes all."""
     limited = flow.get("limited") or {}
     if not limited or max(limited, key=lambda name: limited[name] or 0.0) != "receiver_window":
-        return None
+        return _after_the_sender(flow, summary, content)
     for box in _box_of(flow, summary, content, "split"):
         ends = list(box["at"])
         data = _path(flow, summary)
-        if len(ends) == 2:
-            inside = _between(data, ends[0], ends[1]) or _between(data, ends[1], ends[0])
-        else:
-            inside = _between(data, ends[0], None)
+        inside = _behind_proxy(data, ends)
         behind = data[data.index(inside[-1]) + 1 :] if inside else []
         hop = f"the long hop of {box['name']}" if len(ends) == 2 else f"the path behind {box['name']}"
         waits = f"Waits for the proxy {box['name']}, whose buffer is full: what limits it is "
@@ -177,6 +174,47 @@ def _long_hop(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[st
             )
         return Cause(f"{waits}{hop}. {_why_of_hop(flow, box, inside)}", explained, "long hop")
     return None
+
+
+def _after_the_sender(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    """A transfer that fits into a proxy's buffer: the sender's limits are those of its first milliseconds, the rest is the long hop's."""
+    took, rtt = _metric(flow, "completion_time_s"), _metric(flow, "rtt_min_s")
+    handshake = float((flow.get("limited") or {}).get("handshake") or 0.0)
+    if not took or not rtt or not handshake:
+        return None
+    # A handshake is a round trip: its share gives the whole time of the sender.
+    sending = rtt / handshake
+    if took < 3 * sending:
+        return None
+    for box in _box_of(flow, summary, content, "split"):
+        inside = _behind_proxy(_path(flow, summary), list(box["at"]))
+        if not inside:
+            continue
+        slowest = min(inside, key=lambda link: float(link["rate_bps"]))
+        transmission = _metric(flow, "delivered_bytes") * 8 / float(slowest["rate_bps"])
+        one_way = float(flow.get("base_rtt_s") or 0.0) / 2
+        if took <= 1.3 * (one_way + transmission) + sending:
+            name, size = bottleneck.link_name(slowest), quantity(_metric(flow, "delivered_bytes"), "B")
+            why = (
+                f"The path's delay is {quantity(one_way, 's')}, and {name} takes {quantity(transmission, 's')} for {size}: no other"
+                " transport would be much faster."
+            )
+        else:
+            why = _why_of_hop(flow, box, inside)
+        return Cause(
+            f"Its sender had handed everything to the proxy {box['name']} after {quantity(sending, 's')} of {quantity(took, 's')}; the rest"
+            f" of the time is that of the path behind it. {why}",
+            frozenset({"cwnd", "slow_start", "handshake", "application", "receiver_window"}),
+            "long hop",
+        )
+    return None
+
+
+def _behind_proxy(data: Sequence[dict[str, Any]], ends: Sequence[str]) -> list[dict[str, Any]]:
+    """The links of a path between the nodes of a proxy, or behind its only one."""
+    if len(ends) == 2:
+        return _between(data, ends[0], ends[1]) or _between(data, ends[1], ends[0])
+    return _between(data, ends[0], None)
 
 
 def _between(data: Sequence[dict[str, Any]], first: str, last: str | None) -> list[dict[str, Any]]:
@@ -239,11 +277,25 @@ def _why_of_accelerator(
             f"Its credit of {quantity(most, 'B')} for each flow cannot carry more than {quantity(rate, 'bit/s')} over a round trip"
             f" of {quantity(rtt, 's')}; a larger one would."
         )
+    name = bottleneck.link_name(busiest)
+    setting, configured = _configured_rate(box, busiest)
+    slowest = float(busiest["rate_bps"])
+    if configured and configured < 0.9 * slowest and _metric(flow, "goodput_bps") < 0.8 * slowest:
+        return (
+            f"The hop starts at the configured {quantity(configured, 'bit/s')} ({setting}), {quantity(configured / slowest, 'share')} of"
+            f" the {quantity(slowest, 'bit/s')} of {name}, and has to find the rest; with the link's rate it would be faster."
+        )
     overloads = int(_metric(box, "hop_overloads"))
     cut = f", which it cut {counted(overloads, 'time')} for an overloaded link" if overloads else ""
     used = quantity(_metric(busiest, "utilisation"), "share", 2)
-    name = bottleneck.link_name(busiest)
     return f"The hop sends at a rate of its own, whatever is lost{cut}; over the whole run {name} is in use {used}."
+
+
+def _configured_rate(box: Mapping[str, Any], link: Mapping[str, Any]) -> tuple[str, float | None]:
+    """The setting with the rate at which a hop's node starts to send on a link, and its value in bit/s, if it was given."""
+    section = box["section"]
+    setting = "forward_rate" if link["from"] == section.get("at") else "reverse_rate"
+    return setting, rate_of((section.get("long") or {}).get(setting))
 
 
 def _policer(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:

@@ -102,7 +102,8 @@ def explain(
     sentences = [cause.text] if cause else []
     for name, share in sorted(worth.items(), key=lambda item: -item[1]):
         if cause and name in cause.explains:
-            sentences.append(f"{_fact(name, share)}{_repairs(flow) if name == 'recovery' else ''}.")
+            if name in _FACTS:
+                sentences.append(f"{_fact(name, share)}{_repairs(flow) if name == 'recovery' else ''}.")
         elif name in warned_of:
             sentences.append(f"{_fact(name, share)}: see the warning.")
         else:

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::metric::*;
 use crate::{FlowFailure, FlowSummary, LinkSummary, Metric, MiddleboxSummary, Warning};
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
-use longhaul_scenario::MiddleboxInstance;
+use longhaul_scenario::{CarrierSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec};
 use longhaul_units::Limit;
 
 /// A limit is worth a warning when it held the flow for so much of its time.
@@ -99,6 +99,8 @@ pub(crate) fn collect(
     }
     warnings.extend(queues_below_a_packet(context, links));
     warnings.extend(held_beyond_the_path(context, flows, middleboxes));
+    warnings.extend(untouched_by_middleboxes(context));
+    warnings.extend(hops_on_one_link(context));
     let idle: Vec<&str> =
         links.iter().filter(|link| link.flows == 0).map(|link| link.name.as_str()).collect();
     if !idle.is_empty() {
@@ -205,6 +207,73 @@ fn held_beyond_the_path(
         })
     };
     context.run.network.middleboxes.iter().enumerate().filter_map(warning).collect()
+}
+
+/// Flows that middleboxes for TCP forward unchanged, since QUIC shows them neither sequence numbers nor ACKs.
+fn untouched_by_middleboxes(context: &Context<'_>) -> Vec<Warning> {
+    let (scenario, network) = (context.run.scenario, context.run.network);
+    let warning = |middlebox: &MiddleboxInstance| {
+        let spec = &scenario.middlebox[middlebox.spec];
+        if matches!(spec, MiddleboxSpec::Throttle(_) | MiddleboxSpec::MssClamp(_)) {
+            return None;
+        }
+        let mut groups: Vec<usize> = middlebox.flows.iter().map(|flow| network.flows[*flow].group).collect();
+        groups.dedup();
+        let quic = groups.into_iter().filter(|group| scenario.flow[*group].quic().is_some());
+        let names: Vec<&str> = quic.map(|group| scenario.flow[group].name.as_str()).collect();
+        (!names.is_empty()).then(|| Warning {
+            code: "untouched_by_middlebox",
+            object: middlebox.name.clone(),
+            message: format!(
+                "it forwards {} unchanged: QUIC encrypts what a {} works with{}",
+                names.join(", "),
+                spec.kind(),
+                match spec {
+                    MiddleboxSpec::Split(spec) if spec.hop().is_some() =>
+                        "; on the links between its nodes these flows compete with the hop",
+                    _ => "",
+                }
+            ),
+        })
+    };
+    network.middleboxes.iter().filter_map(warning).collect()
+}
+
+/// Hops of which each takes a link for its own.
+fn hops_on_one_link(context: &Context<'_>) -> Vec<Warning> {
+    let (scenario, network) = (context.run.scenario, context.run.network);
+    let is_exclusive = |middlebox: &&MiddleboxInstance| match &scenario.middlebox[middlebox.spec] {
+        MiddleboxSpec::Split(spec) => spec
+            .hop()
+            .is_some_and(|hop| hop.carrier == CarrierSpec::Quic && hop.share == ShareSpec::Exclusive),
+        _ => false,
+    };
+    let hops: Vec<&MiddleboxInstance> = network.middleboxes.iter().filter(is_exclusive).collect();
+    let shared = |first: &MiddleboxInstance, second: &MiddleboxInstance| {
+        first
+            .between
+            .iter()
+            .flatten()
+            .copied()
+            .find(|link| second.between.iter().flatten().any(|other| other == link))
+    };
+    let mut warnings = vec![];
+    for (index, first) in hops.iter().enumerate() {
+        for second in &hops[index + 1..] {
+            if let Some(link) = shared(first, second) {
+                warnings.push(Warning {
+                    code: "exclusive_hops",
+                    object: second.name.clone(),
+                    message: format!(
+                        "its hop shares {} with that of {}, and each starts at the rate of the whole link (share = \"exclusive\"); with \
+                         share = \"fair\" they give way to each other",
+                        network.links[link].name, first.name
+                    ),
+                });
+            }
+        }
+    }
+    warnings
 }
 
 /// The window that STTP takes its peer to have, in bytes, if that is what keeps it from filling the path.

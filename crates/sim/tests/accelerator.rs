@@ -240,3 +240,43 @@ fn acks_do_not_wait_for_their_turn() {
         assert!(took < most, "{down}: {took} s");
     }
 }
+
+fn warned(summary: &Summary, code: &str) -> Option<String> {
+    summary.warnings.iter().find(|warning| warning.code == code).map(|warning| warning.message.clone())
+}
+
+/// QUIC passes a hop unchanged, and competes with it.
+#[test]
+fn a_flow_that_no_proxy_can_split_is_named() {
+    let flows = |transport: &str| {
+        flow("tcp", DOWN, "3 s", "{ kind = \"bulk\", size = \"1 MB\" }")
+            + &flow(
+                "other",
+                &format!("{DOWN}\ntransport = \"{transport}\""),
+                "3 s",
+                "{ kind = \"bulk\", size = \"1 MB\" }",
+            )
+    };
+    let message = warned(&satellite("", &format!("{HOP}{}", flows("quic"))), "untouched_by_middlebox")
+        .expect("a warning");
+    assert!(
+        message.contains("it forwards other unchanged") && message.contains("compete with the hop"),
+        "{message}"
+    );
+    assert_eq!(warned(&satellite("", &format!("{HOP}{}", flows("tcp"))), "untouched_by_middlebox"), None);
+}
+
+/// Two hops of which each takes the link for its own lose much; the warning names the setting.
+#[test]
+fn two_exclusive_hops_on_one_link_are_named() {
+    let flows = flow("a", DOWN, "3 s", "{ kind = \"bulk\", size = \"1 MB\" }")
+        + &flow("b", DOWN, "3 s", "{ kind = \"bulk\", size = \"1 MB\" }");
+    let hop = |name: &str, flow: &str, share: &str| {
+        HOP.replace("\"pep\"", &format!("\"{name}\"\nflows = [\"{flow}\"]"))
+            .replace("\"hop\"", &format!("\"hop\", share = \"{share}\""))
+    };
+    let both = |share| satellite("", &format!("{}{}{flows}", hop("one", "a", share), hop("two", "b", share)));
+    let message = warned(&both("exclusive"), "exclusive_hops").expect("a warning");
+    assert!(message.contains("shares satellite.forward with that of one"), "{message}");
+    assert_eq!(warned(&both("fair"), "exclusive_hops"), None);
+}
