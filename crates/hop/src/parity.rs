@@ -3,13 +3,12 @@
 //! Parities cost capacity and spare a round trip. So they are sent for the beginning of a transfer, where nobody can tell how
 //! soon it will end, and for its last bytes; and while several flows fill the link, only for those that have sent little.
 
-use crate::coding::{Encoder, LinkLoss};
+use crate::coding::{Datagram, Encoder, LinkLoss};
 use crate::config::{Coding, Config};
 use crate::flow::{Flow, Outgoing, Phase};
 use crate::peer::{Context, Peer, State, number};
 use crate::types::{FlowId, Piece};
 use crate::wire::ParityHead;
-use bytes::Bytes;
 use longhaul_units::{Duration, Instant, Rate, Size};
 use quinn_proto::{Connection, Dir, StreamId, VarInt};
 use std::collections::{BTreeSet, VecDeque};
@@ -28,7 +27,7 @@ const PATIENCE: Duration = Duration::from_millis(2);
 /// Parities of a peer.
 #[derive(Default)]
 pub struct Parity {
-    waiting: VecDeque<Bytes>,
+    waiting: VecDeque<Datagram>,
     flushes: BTreeSet<(Instant, u64)>,
     /// Streams of the peer of which parities came before anything else.
     pub early: BTreeSet<u64>,
@@ -70,9 +69,14 @@ impl Parity {
         self.flushes.first().map(|(at, _)| *at)
     }
 
+    /// True if the next datagram waits until all that was handed to quinn-proto has left.
+    pub fn waits_for_data(&self) -> bool {
+        self.waiting.front().is_some_and(|datagram| datagram.alone)
+    }
+
     /// Hands the next datagram to quinn-proto; its length.
     pub fn send(&mut self, connection: &mut Connection) -> Option<u64> {
-        let datagram = self.waiting.pop_front()?;
+        let datagram = self.waiting.pop_front()?.bytes;
         let length = datagram.len() as u64;
         // One that is refused is not missed: the data will be sent again.
         if connection.datagrams().send(datagram, false).is_ok() {

@@ -100,6 +100,9 @@ impl Peer {
     fn feed(&mut self, now: Instant, want: u64) {
         let plan = self.coding_plan();
         while self.unsent < want {
+            if self.unsent > 0 && self.parity.waits_for_data() {
+                return;
+            }
             if let Some(length) = self.parity.send(&mut self.connection) {
                 self.unsent += length;
                 continue;
