@@ -49,7 +49,7 @@ demo: install
 test: test-rust test-python
 
 # What takes long, sends real packets or runs ns-2 as well; what cannot run here is reported as skipped, with the reason.
-test-all: test-rust test-fingerprints test-real test-ns2 test-fuzz
+test-all: test-rust doc test-fingerprints test-real test-ns2 test-fuzz
 	$(MAKE) test-python PYTEST_OPTIONS=--all
 
 test-rust: check-tools

@@ -3,13 +3,13 @@
 //! It paces exactly at a rate that is known from the start: configured, remembered or asked for by the peer. It changes the
 //! rate only for what the *link* shows:
 //!
-//! * **Queueing delay.** While packets that left at full rate wait longer than [`QUEUE_HIGH`], the link is busy without a break,
+//! * **Queueing delay.** While packets that left at full rate wait longer than `QUEUE_HIGH`, the link is busy without a break,
 //!   and what it delivers then is its capacity. The rate falls to that, and nothing leaves until the queue is gone.
 //! * **Trains.** While there is always something to send, now and then a train of packets leaves a quarter faster for a tenth
 //!   of a second, and then as much slower. If the last packets of the train waited no longer than those before it, the link has
 //!   more, and the rate rises; if they waited in part, the share gives the capacity.
 //! * **Others.** Where the queue stays although this sender has drained its part of it, others keep it, and lower rates only give
-//!   the link away ([`contest`]).
+//!   the link away (`contest`).
 //! * **Loss.** Random loss does not depend on the rate; overload's does. If more is lost than what is known to be random, the
 //!   rate is lowered for a round trip. If the loss goes with it, it was overload, and the rate stays at what was delivered.
 

@@ -40,7 +40,7 @@ pub struct LinkConfig {
     pub duplication: Probability,
     /// Damage that only a checksum at the end of the way finds.
     pub corruption: Option<CorruptionSpec>,
-    /// Framing and the like. With header compression, packets are offered by [`Link::offer_coded`].
+    /// Framing and the like. With header compression, packets are offered by [`crate::Link::offer_coded`].
     pub serial: Option<SerialSpec>,
     /// Capacity is assigned on request.
     pub demand: Option<DemandSpec>,

@@ -298,7 +298,7 @@ impl QuicSpec {
         windows.into_iter().flatten().min()
     }
 
-    /// The settings of an endpoint; those that [`QuicSpec::check`] accepts.
+    /// The settings of an endpoint; those that `check` accepts.
     pub fn settings(&self) -> Settings {
         let congestion = match &self.congestion {
             QuicCongestion::Ours(algorithm) => {

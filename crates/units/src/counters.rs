@@ -1,4 +1,4 @@
-//! Counters: what has happened since the start. [`counters!`] makes a struct of them together with the difference of two
+//! Counters: what has happened since the start. [`macro@crate::counters`] makes a struct of them together with the difference of two
 //! readings and the sum of two sources, so that no field can be left out of either.
 
 use crate::Duration;
