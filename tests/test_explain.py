@@ -73,6 +73,7 @@ ends = ["hub", "client"]
 rate = "50 Mbit/s"
 delay = "300 ms"
 queue = "3.75 MB"
+{satellite}
 [[link]]
 name = "lan"
 ends = ["client", "user"]
@@ -97,9 +98,9 @@ long = {{ transport = "hop"{long} }}
 def accelerated(command, tmp_path):
     """Runs a flow through an accelerator over a satellite and returns what is said of it, and its goodput."""
 
-    def run(app, long=""):
+    def run(app, long="", satellite=""):
         file = tmp_path / "path.toml"
-        file.write_text(ACCELERATED.format(app=app, long=long))
+        file.write_text(ACCELERATED.format(app=app, long=long, satellite=satellite))
         outcome = command("run", file, "--out", tmp_path / "r", "--force", "-q")
         assert outcome.code == 0, outcome.err
         (flow,) = json.loads((tmp_path / "r" / "summary.json").read_text())["flows"]
@@ -129,6 +130,13 @@ def test_a_hop_that_is_configured_far_too_slow(accelerated, size):
     """The sender's own slow start lasts milliseconds: before, it was named in the place of the configured rate."""
     text, _ = accelerated(f'{{ kind = "bulk", size = "{size}" }}', ', forward_rate = "1 Mbit/s"')
     assert "starts at the configured 1 Mbit/s (forward_rate), 2 % of the 50 Mbit/s of satellite (hub → client)" in text
+
+
+def test_bbr_between_the_nodes_does_not_take_loss_for_congestion(accelerated):
+    loss = 'loss = { kind = "random", probability = "1 %" }'
+    text, _ = accelerated('{ kind = "bulk", size = "10 MB" }', ', carrier = "tcp"', loss)
+    assert "its congestion control (bbr) is the limit" in text
+    assert "takes for congestion" not in text
 
 
 def test_a_transfer_that_fits_into_the_buffer_waits_for_the_link(accelerated):

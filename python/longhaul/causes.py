@@ -254,7 +254,7 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
     control = over_tcp.get("congestion") or ("bbr" if over_tcp is not long else None)
     control = control.get("kind") if isinstance(control, Mapping) else control
     by = f"its congestion control{f' ({control})' if control else ''}"
-    if lost and lost >= 0.5 * sent_again:
+    if lost and lost >= 0.5 * sent_again and not str(control).startswith("bbr"):
         return (
             f"There is random loss on {bottleneck.link_name(lossy)}, {quantity(lost, 'share')} of the packets, which {by} takes for"
             " congestion; one that does not (BBR) would be faster."
