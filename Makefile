@@ -55,6 +55,8 @@ test-all: test-rust doc test-fingerprints test-real test-ns2 test-fuzz
 test-rust: check-tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy -p longhaul-cc -p longhaul-path --no-default-features --locked -- -D warnings
+	cargo clippy -p longhaul-cc -p longhaul-path --no-default-features --features longhaul-units/serde --locked -- -D warnings
 	cargo test --workspace --locked
 
 test-python: install $(STAMPS)/dev $(STAMPS)/ray
@@ -63,20 +65,22 @@ test-python: install $(STAMPS)/dev $(STAMPS)/ray
 	$(BIN)/mypy
 	$(BIN)/pytest $(PYTEST_OPTIONS)
 
+# All with the features of the whole workspace: `-p` would choose others, and compile and keep most crates a second time.
+REAL_TESTS := $(foreach file,$(wildcard crates/emu/tests/*.rs crates/pep/tests/*.rs),--test $(basename $(notdir $(file))))
 test-real: check-tools
-	@if missing=$$(scripts/can-send-packets); then cargo test -p longhaul-emu -p longhaul-pep --locked -- --ignored; else \
+	@if missing=$$(scripts/can-send-packets); then cargo test --workspace --locked $(REAL_TESTS) -- --ignored; else \
 	  echo "skipped: tests with real packets:" $$missing; fi
 
 test-ns2: check-tools
-	@if command -v ns >/dev/null; then cargo test -p longhaul-path --test red_against_ns2 --locked -- --ignored; else \
+	@if command -v ns >/dev/null; then cargo test --workspace --locked --test red_against_ns2 -- --ignored; else \
 	  echo "skipped: RED against ns-2: ns-2 is not installed (scripts/install-packages)"; fi
 
 # Results of whole runs; `make test` has short ones.
 test-fingerprints: check-tools
-	cargo test -p longhaul-sim --test fingerprints --locked -- --ignored
+	cargo test --workspace --locked --test fingerprints -- --ignored
 
 test-fuzz: check-tools
-	cargo test -p longhaul-fuzz --locked -- --ignored
+	cargo test --workspace --locked --test targets -- --ignored
 
 bench: install bench-program
 	$(BIN)/python benches/bench.py

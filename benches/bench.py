@@ -72,6 +72,7 @@ class Scenario:
     max_ssthresh: int
     delayed_ack: str
     send_overhead: str
+    ties: str
     min_rto: str
     start: list[str]
     seed: int
@@ -218,6 +219,7 @@ def scenario_document(scenario: Scenario) -> str:
         slow_start = f'{{ kind = "limited", form = "ns2", max_ssthresh = "{scenario.max_ssthresh} packets" }}'
     ecn = "true" if scenario.discipline == "red" else "false"
     starts = ", ".join(f'"{t:.6f} s"' for t in scenario.starts())
+    ties = "" if scenario.ties == "hash" else f'ties = "{scenario.ties}"\n'
     loss = f", forward = {{ loss = {{ kind = \"random\", probability = {scenario.loss} }} }}" if scenario.loss else ""
     return f"""\
 [run]
@@ -225,7 +227,7 @@ duration = "{scenario.duration}"
 warmup = "{scenario.warmup}"
 seed = {scenario.seed}
 sample = "1 s"
-
+{ties}
 [dumbbell]
 bottleneck = {{ rate = "{scenario.rate}", delay = "{scenario.delay}", queue = {queue}{loss} }}
 access = {{ rate = "{scenario.access_rate}", delay = "{scenario.access_delay}", queue = {{ kind = "droptail", limit = "{scenario.access_queue} packets" }} }}

@@ -2,12 +2,16 @@
 
 import json
 import sys
+import tomllib
 from pathlib import Path
 
 import longhaul
 import pytest
-from longhaul import Scenario, advise
+from longhaul import Scenario, advise, core
+from longhaul.advice.diagnosis import Diagnosis
 from longhaul.advice.race import interval
+from longhaul.advice.remedies import remedies
+from longhaul.scenario import as_document
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -50,6 +54,19 @@ def test_nothing_helps_where_the_link_is_the_limit():
     assert found.limits[0].bound == pytest.approx(2e6 * 1460 / 1500, rel=0.01)
 
 
+def test_a_budget_is_kept_and_its_end_is_named():
+    scenario = full(rate="10 Mbit/s", receive_buffer="8 kB")
+    for runs in (1, 4):
+        found = advise(scenario, seconds=None, runs=runs)
+        assert found.runs == runs
+        assert found.best is None
+        tried, fit = len(found.rows), len(found.rows) + found.out_of_budget
+        assert tried == runs - 1 < fit
+        assert f"({tried} of {fit} remedies tried): give a larger budget" in found.headline
+        # A single seed shows what is promising, not what is certain.
+        assert ("Most promising so far: " in found.headline) == bool(found.rows)
+
+
 def test_only_what_can_be_changed_is():
     scenario = full(rate="10 Mbit/s", receive_buffer="8 kB")
     found = advise(scenario, can=["router"], seconds=None, runs=30)
@@ -78,6 +95,98 @@ def test_the_least_change_that_reaches_a_goal():
     assert found.goal_row is None
     assert "Nothing that was tried reaches the goal" in found.headline
     assert advise(scenario, goal="completion < 1 h", runs=20).goal_met_already
+
+
+def one_link(**link):
+    settings = {"rate": "10 Mbit/s", "delay": "100 ms", "queue": "1000 packets"} | link
+    return Scenario("least", duration="40 s", warmup="10 s").link("path", "a", "b", **settings)
+
+
+@pytest.mark.parametrize("buffer", ["receive_buffer", "send_buffer"])
+def test_the_least_buffer_is_goodput_times_round_trip(buffer):
+    scenario = one_link().flow("a", "b", tcp={buffer: "32 KiB"})
+    found = advise(scenario, goal="goodput > 6 Mbit/s", can=["sender", "receiver"], seconds=None, runs=120)
+    least = next(one for one in found.least if buffer.replace("_", " ") in one.title)
+    value = int(least.row.remedy.settings[f"flow.0.tcp.{buffer}"].removesuffix(" KiB"))
+    # Two delays of 100 ms, and 1500 bytes at 10 Mbit/s.
+    assert value * 1024 == pytest.approx(6e6 / 8 * (0.2 + 0.0012), rel=0.02)
+    (number,) = least.turned
+    assert number.settled
+    assert number.least.met == number.least.reached.n == 5
+    assert number.least.reached.low > 6e6 > number.short.reached.high
+    # One KiB less than 150 of them: the next number that was tried is within 2 %.
+    assert 0 < value - number.short.value <= 2
+    assert least.text == f"{value} KiB: 6.002 Mbit/s; {number.short.text}: 5.923 Mbit/s"
+
+
+def test_the_least_queue_holds_a_burst_whole():
+    scenario = (
+        Scenario("burst", duration="20 s")
+        .link("lan", "server", "hub", rate="1 Gbit/s", delay="1 ms")
+        .link("satellite", "hub", "client", rate="10 Mbit/s", delay="250 ms", queue="20 packets")
+        .flow("server", "client", name="burst", app={"kind": "bulk", "size": "73 kB"},
+              tcp={"initial_window": "50 packets", "established": True})
+    )  # fmt: skip
+    goal = "link.satellite.forward.drops_queue < 1"
+    found = advise(scenario, goal=goal, can=["router"], seconds=None, runs=100)
+    assert found.goal_row is not None
+    # 50 segments and the end of the stream, before the link has sent the first: its 1.2 ms are more than 51 times 12 us.
+    assert found.goal_row.title == "a queue of 51 packets at satellite (hub → client)"
+    assert found.least[0].turned[0].short.reached.mean == 1
+    assert found.headline.startswith(f"The least change that reaches {goal}: a queue of 51 packets")
+
+
+def test_of_two_numbers_each_is_the_least():
+    scenario = (
+        Scenario("two", duration="40 s")
+        .link("path", "a", "b", rate="20 Mbit/s", delay="250 ms")
+        .flow("a", "b", app={"kind": "bulk", "size": "900 kB"}, tcp={"receive_buffer": "64 KiB"})
+    )
+    found = advise(scenario, goal="completion < 3 s", can=["sender", "receiver"], seconds=None, runs=200)
+    two = next(one for one in found.least if len(one.turned) == 2)
+    assert [one.what for one in two.turned] == ["receive buffer", "initial window"]
+    settings = dict(two.row.remedy.settings)
+    assert longhaul.run(scenario, set=settings, tables=False).metrics["completion_time_mean_s"] < 3
+    for path, one in zip(settings, two.turned, strict=True):
+        smaller = settings | {path: one.short.text}
+        assert longhaul.run(scenario, set=smaller, tables=False).metrics["completion_time_mean_s"] > 3
+    assert "receive buffer" in two.text
+    assert "initial window" in two.text
+
+
+def test_the_least_number_is_that_of_every_seed():
+    scenario = (
+        Scenario("transfers", duration="60 s")
+        .link("path", "a", "b", rate="20 Mbit/s", delay="150 ms", queue="200 packets", loss="0.2 %")
+        .flow("a", "b", name="t", count=20, start={"uniform": ["0 s", "30 s"]}, app={"kind": "bulk", "size": "300 kB"})
+    )
+    found = advise(scenario, goal="completion < 1.5 s", can=["sender"], seconds=None, runs=100)
+    least = next(one for one in found.least if "initial window" in one.title)
+    (number,) = least.turned
+    assert number.least.met == 5
+    assert number.short.met < 5
+    for seed in range(1, 6):
+        result = longhaul.run(scenario, set=dict(least.row.remedy.settings), seed=seed, tables=False)
+        assert result.metrics["completion_time_mean_s"] < 1.5
+    assert least.to_dict()["numbers"][0]["least"]["seeds"] == 5
+
+
+def test_a_search_that_the_budget_ends_is_not_settled():
+    scenario = one_link().flow("a", "b", tcp={"receive_buffer": "32 KiB"})
+    found = advise(scenario, goal="goodput > 6 Mbit/s", can=["receiver"], seconds=None, runs=16)
+    assert found.goal_row is not None
+    assert not found.least[0].turned[0].settled
+    assert "the budget ended" in found.least[0].text
+    # What was found by then reaches the goal all the same.
+    assert longhaul.run(scenario, set=dict(found.goal_row.remedy.settings), tables=False).metrics["goodput_bps"] > 6e6
+
+
+def test_a_larger_number_is_never_lowered():
+    scenario = one_link().flow("a", "b", tcp={"receive_buffer": "8 MiB", "initial_window": "100 packets"})
+    content = tomllib.loads(core.resolve(as_document(scenario), ())[0])
+    found = Diagnosis(longhaul.run(scenario, tables=False).summary, content, ["flow"], {"flow": "0"})
+    titles = [remedy.title for remedy in remedies(found) if remedy.settings]
+    assert not any("receive buffer" in title or "initial window" in title for title in titles)
 
 
 def test_neighbours_pay_and_are_shown():
@@ -148,10 +257,11 @@ def test_the_command_prints_settings_that_can_be_pasted(command, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--can", "sender,moon"], "nobody called 'moon' can change anything; the places are sender, receiver, router, proxy"),
+        (["--can", "sender,moon"], "--can moon: no such place; choose from sender, receiver, router, proxy"),
         (["--goal", "quick"], "write a metric, < or >, and a value"),
         (["--goal", "completion < 5 parsecs"], "is no value with a unit"),
         (["--goal", "completion < 5 Mbit/s"], "the value needs a unit of s"),
+        (["--goal", "complete_time_mean_s < 5 s"], "there is no metric 'complete_time_mean_s' in this scenario's results"),
         (["--groups", "nobody"], "no group 'nobody'; the groups are"),
         (["--budget", "soon"], "write a time or a number of runs"),
         (["--budget", "0 runs"], "write a time or a number of runs"),
@@ -162,6 +272,21 @@ def test_bad_input_of_advise(command, scenario, arguments, message):
     assert outcome.code == 2
     assert message in outcome.err
     assert "Traceback" not in outcome.err
+
+
+def test_the_command_prints_the_least_numbers(command, tmp_path):
+    file = tmp_path / "s.toml"
+    file.write_text(one_link().flow("a", "b", name="f", tcp={"receive_buffer": "32 KiB"}).to_toml())
+    arguments = ("advise", file, "--can", "receiver", "--goal", "goodput > 6 Mbit/s", "--budget", "100 runs")
+    outcome = command(*arguments)
+    assert outcome.code == 0, outcome.err
+    shown = outcome.out.partition("Least numbers that reach goodput > 6 Mbit/s")[2]
+    assert "149 KiB: 6.002 Mbit/s; 148 KiB: 5.923 Mbit/s" in shown
+    assert "--set 'flow.f.tcp.receive_buffer=149 KiB'" in shown
+    assert "net.ipv4.tcp_rmem=" in shown
+    found = json.loads(command(*arguments, "--json").out)["least"][0]
+    assert found["settings"] == {"flow.f.tcp.receive_buffer": "149 KiB"}
+    assert found["numbers"][0]["as_it_is"] == "32 KiB"
 
 
 def test_a_goal_that_is_not_reached_is_exit_code_1(command, scenario):

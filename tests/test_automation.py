@@ -1,11 +1,13 @@
 """Checks for automation: expectations with exit codes, JUnit, strictness, differences between results."""
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 from conftest import SMALL
 from longhaul import expectations
+from longhaul.errors import LonghaulError
 from longhaul.progress import of_sweep
 from longhaul.sweep import SweepProgress
 from rich.console import Console
@@ -51,8 +53,8 @@ def test_what_is_met_and_what_is_not(command, scenario, tmp_path):
     ("text", "message"),
     [
         ("goodput", "write a metric, one of"),
-        ("goodput_bps > fast", "write a metric, one of"),
-        ("goodput_bps > 3 s", "write a metric, one of"),
+        ("goodput_bps > fast", "'fast' is no number"),
+        ("goodput_bps > 3 s", "a value in s cannot be compared with it"),
         ("goodptu_bps > 1", "there is no metric 'goodptu_bps'; did you mean"),
         ("count=3: goodput_bps > 1", "a condition is for sweeps"),
     ],
@@ -82,8 +84,23 @@ def test_warnings_can_be_errors(command, tmp_path):
     assert command("run", file, "--out", tmp_path / "r", "-q").code == 0
     outcome = command("run", file, "--out", tmp_path / "r", "-q", "--strict", "--junit", tmp_path / "j.xml")
     assert outcome.code == 1
-    assert "--strict makes them errors" in outcome.err
+    assert "1 warning; --strict makes warnings errors" in outcome.err
     assert int(ElementTree.parse(tmp_path / "j.xml").getroot().get("failures")) >= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("goodput > 40 Mbit/s", "there is no metric 'goodput'; did you mean goodput_bps"),
+        ("group.users.goodputt > 40 Mbit/s", "there is no metric 'goodputt'; did you mean"),
+        ("goodput_bps > 40 ms", "goodput_bps is in bit/s; a value in s cannot be compared with it"),
+        ("goodput_bps => 40", "write >= instead of =>"),
+        ("loss_rate < x", "loss_rate has no unit; 'x' is no number"),
+    ],
+)
+def test_an_expectation_that_cannot_be_read_names_what_is_wrong(text, answer):
+    with pytest.raises(LonghaulError, match=re.escape(answer)):
+        expectations.read(text)
 
 
 def test_differences_between_results(command, scenario, tmp_path):

@@ -140,8 +140,8 @@ def test_unwritable_output(command, scenario, tmp_path):
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc")
 @pytest.mark.parametrize("out", ["/proc/x", "/proc/x/y"])
 def test_output_where_no_file_can_be_made(command, scenario, sweep_file, out):
-    clear(command("run", scenario, "--out", out), f"cannot write {out}: nothing can be made in /proc")
-    clear(command("sweep", sweep_file, "--out", out), f"cannot write {out}: nothing can be made in /proc")
+    clear(command("run", scenario, "--out", out), f"cannot write {out}: nothing can be created in /proc")
+    clear(command("sweep", sweep_file, "--out", out), f"cannot write {out}: nothing can be created in /proc")
 
 
 def test_output_below_a_file(command, scenario, tmp_path):

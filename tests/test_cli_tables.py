@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 from conftest import SMALL
-from longhaul import felt, load
+from longhaul import felt, load, tables
+from longhaul.cli.tables import _print
+from rich.console import Console
 
 SIZED = SMALL.replace('name = "users"', 'name = "users"\napp = { kind = "bulk", size = "200 kB" }')
 ASKING = """
@@ -116,3 +119,14 @@ def test_compare_begins_with_what_the_application_feels(command, written, tmp_pa
     assert metrics["shell"][:2] == ["response_time_p50_s", "response_time_p95_s"]
     assert metrics["reader"][:2] == ["page_time_mean_s", "page_time_p95_s"]
     assert "goodput_bps" not in metrics["shell"] + metrics["reader"]
+
+
+def test_a_narrow_terminal_wraps_long_settings_and_never_cuts_a_value():
+    content = tables.Table(
+        [("slow_start", ""), ("loss", ""), ("Goodput", "")],
+        [['{ kind = "standard", limit = 2 }', "1 %", "373 ± 151 kbit/s"], ["hystart++", "0 %", "44.4 Mbit/s"]],
+    )
+    console = Console(width=50, file=io.StringIO(), color_system=None)
+    _print(console, content, names=2)
+    printed = console.file.getvalue().replace("\u00a0", " ")
+    assert all(text in printed for text in ["373 ± 151 kbit/s", "44.4 Mbit/s", "Goodput", "limit = 2"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,3 +63,15 @@ def test_the_command_prints_a_table_and_draws_a_figure(
     listed = json.loads(command("compare", *pair, "--json").out)
     assert listed["invalid"] == [[], ["it was late"]]
     assert {"object", "metric", "first", "second", "difference"} == set(listed["rows"][0])
+
+
+def test_numbers_beside_one_another_have_one_unit(pair: tuple[Path, Path], command: Callable[..., Outcome]) -> None:
+    """A hundredth of a packet beside nothing was printed with four digits, and rates in different units."""
+    for path, queue, rate in zip(pair, (0.01049, 0.0), (41.3e6, 0.5e6), strict=True):
+        summary = json.loads((path / "summary.json").read_text())
+        summary["links"][0]["metrics"]["queue_mean_packets"] = queue
+        summary["flows"][0]["metrics"]["goodput_bps"] = rate
+        (path / "summary.json").write_text(json.dumps(summary))
+    out = command("compare", *pair).out
+    assert re.search(r"Mean queue +0\.01 packets +0 packets", out), out
+    assert re.search(r"Goodput +41\.3 Mbit/s +0\.5 Mbit/s", out), out

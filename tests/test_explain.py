@@ -255,3 +255,12 @@ def test_limits_of_sttp_are_called_what_they_are_there():
     assert limit_title("pacing", [old, new], content) == "pacing, or STTP's bucket"
     assert limit_title("recovery", [new], content) == "recovery"
     assert limit_title("cwnd", [new], {}) == "cwnd"
+
+
+def test_a_quic_connection_that_ended_with_an_error_is_explained_by_that(told):
+    """Slow start's overshoot: more gaps in the stream than quinn-proto holds."""
+    link = 'rate = "50 Mbit/s"\ndelay = "300 ms"\nqueue = "1000 packets"'
+    text = told(link, 'transport = "quic"', duration="20 s")["f"]
+    assert text.startswith("The QUIC connection ended early: too many gaps in a stream;")
+    assert "unordered = true" in text
+    assert "initial window" not in text

@@ -116,9 +116,9 @@ def test_a_flow_below_its_share_is_told_whether_queues_stand():
         "metrics": {"goodput_bps": 1e6, "rtt_mean_s": 0.36, "congestion_event_rate": 0.002},
         "predicted": {"fair_share_bps": 2e6},
     }
-    assert "every 500 packets: its path has standing queues" in explain(flow)
+    assert "once in 500 packets, and its path has standing queues" in explain(flow)
     flow["metrics"]["rtt_mean_s"] = 0.12
-    assert "every 500 packets: the window grows back too slowly" in explain(flow)
+    assert "once in 500 packets, and it grew back too slowly" in explain(flow)
 
 
 def test_a_starved_flow_is_not_compared_with_an_equal_share():
@@ -299,6 +299,16 @@ def test_categories_of_a_sweep_are_not_joined(command, scenario, tmp_path):
     words, rates = (longhaul.load(tmp_path / name).plot("goodput_bps").axes[0].lines[0] for name in ("words", "rates"))
     assert words.get_linestyle() == "None"
     assert rates.get_linestyle() == "-"
+
+
+def test_means_of_a_sweep_that_span_decades_stand_on_a_log_scale(command, scenario, tmp_path):
+    sweep = ["sweep", scenario, "-n", 1, "-q", "--set", "run.duration=5 s"]
+    command(*sweep, "--grid", 'link.satellite.rate=["50 kbit/s", "5 Mbit/s"]', "--out", tmp_path / "decades")
+    command(*sweep, "--grid", 'link.satellite.rate=["1 Mbit/s", "2 Mbit/s"]', "--out", tmp_path / "near")
+    far, near = (longhaul.load(tmp_path / name).plot("goodput_bps").axes[0] for name in ("decades", "near"))
+    assert (far.get_yscale(), near.get_yscale()) == ("log", "linear")
+    low, high = far.get_ylim()
+    assert all(low < value < high for value in far.lines[0].get_ydata())
 
 
 @pytest.mark.parametrize("flows", CASES)

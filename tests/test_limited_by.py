@@ -34,7 +34,7 @@ def test_like_flows_are_explained_together():
     result = longhaul.run(scenario, tables=False)
     groups = explain_groups(result.summary["flows"], result.summary, tomllib.loads(result.scenario))
     assert [(group.name, group.count) for group in groups] == [("users", 49), ("thin", 1)]
-    assert "flows alike, with a goodput of" in groups[0].text
+    assert "flows are alike, with" in groups[0].text
     assert "path (a → b) is full" in groups[0].text
     assert len(groups[0].outliers) < 10
     assert "receiver's window" in groups[1].text

@@ -23,3 +23,10 @@ def test_the_source_archive_is_complete(tmp_path):
     needed += ["python/data/data/share/man/man1/longhaul.1", "crates/sim/build/sources.rs"]
     needed += [f"python/longhaul/examples/{path.name}" for path in (ROOT / "examples").glob("*.toml")]
     assert not [name for name in needed if name not in names]
+
+
+def test_a_copied_example_names_itself_in_its_comments(command, tmp_path):
+    assert command("examples", "geo-one-flow", "--to", tmp_path).code == 0
+    text = (tmp_path / "geo-one-flow.toml").read_text()
+    assert "longhaul run geo-one-flow.toml" in text
+    assert "examples/" not in text

@@ -7,10 +7,15 @@ import subprocess
 from html import unescape
 from pathlib import Path
 
+import fake_study
 import longhaul
 import numpy as np
 import pytest
-from longhaul.report import explore, panels
+from longhaul import report
+from longhaul.report import dots, explore, maps, overview, panels
+from longhaul.studies import Figure as StudyFigure
+from longhaul.studies import drawing
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from synthetic import write_result
 
@@ -41,6 +46,15 @@ window.addEventListener("load", () => setTimeout(() => {
       document.querySelector("[data-zoom=whole]").click();
       out.whole = report.range();
       out.shown = [...shown.keys()];
+      out.legend = [...place.querySelector(".key-lines").children].map((one) => one.textContent);
+      plot.over.focus();
+      for (const key of ["End", "ArrowRight", "ArrowRight"]) plot.over.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      out.spoken = place.querySelector(".readout").getAttribute("aria-live");
+      out.silent = [...document.querySelectorAll(".readout[aria-live=polite]")].length;
+      plot.over.dispatchEvent(new KeyboardEvent("keydown", { key: "+", bubbles: true }));
+      out.keyed = report.range();
+      plot.over.dispatchEvent(new KeyboardEvent("keydown", { key: "0", bubbles: true }));
+      out.unzoomed = report.range();
       document.querySelector("[data-do=none]").click();
       out.none = charts[0].plot.series.slice(1).filter((one) => one.show && one.label && !/median|percentile|share/.test(one.label)).length;
       const filter = document.querySelector("#flow-switches input[type=search]");
@@ -107,6 +121,13 @@ def test_a_report_can_be_explored(tmp_path, flows):
     assert outcome["whole"] == [0, 60]
     assert len(outcome["shown"]) == (3 if flows == 40 else flows)
     assert outcome["none"] == 0
+    # Below a figure stand the names of the flows that it shows.
+    names = [flow["name"] for flow in longhaul.load(tmp_path / "r").summary["flows"]]
+    assert outcome["legend"] == [names[number] for number in outcome["shown"]]
+    # The figure that has the focus reads its values, and no other; plus and 0 zoom.
+    assert (outcome["spoken"], outcome["silent"]) == ("polite", 1)
+    assert outcome["keyed"] == [15, 45]
+    assert outcome["unzoomed"] == [0, 60]
     assert 1 in outcome["filtered"]
     assert len(outcome["filtered"]) < flows
     assert len(outcome["definition"]) > 10
@@ -175,20 +196,254 @@ def test_figures_of_a_sweep_can_be_explored(command, tmp_path, scenario):
     out = tmp_path / "s"
     grid = ("--grid", "flow.users.count=[1, 2, 4]", "--grid", 'flow.users.tcp.congestion=["reno", "cubic"]')
     assert command("sweep", scenario, *grid, "-n", 2, "--out", out, "--report", "-q").code == 0
-    # The first parameter is a number, the second a name.
-    numbers = tried(out / "report.html", PANEL_ACTS.replace("CHART", "0"), "--window-size=400,900")
-    assert numbers["live"] == numbers["count"] > 1
+    # The first parameter is a number, the second a name; the first figures are small multiples of the names.
+    content = panels_of(out / "report.html")
+    curve = next(number for number, panel in enumerate(content) if panel["id"] == "s0-0")
+    numbers = tried(out / "report.html", PANEL_ACTS.replace("CHART", str(curve)), "--window-size=400,900")
+    assert numbers["live"] > 1
     assert numbers["stills"] == 0
     assert re.match(r"users.count|flow.users.count", numbers["readout"])
-    assert re.search(r"reno .*cubic ", numbers["readout"])
+    assert re.search(r"reno [\d.]+ .?bit/s \(.* to .*\), 2 seeds.*cubic ", numbers["readout"])
     low, high = numbers["zoomed"]
     assert numbers["whole"][0] < low < high < numbers["whole"][1]
     assert numbers["back"] == numbers["whole"]
     assert numbers["nearer"][1] - numbers["nearer"][0] < numbers["whole"][1] - numbers["whole"][0]
     assert numbers["off"] == ["false", 1]
     assert numbers["names"] == ["congestion reno", "congestion cubic"]
-    names = tried(out / "report.html", PANEL_ACTS.replace("CHART", "1"), "--blink-settings=preferredColorScheme=0")
+    names = tried(
+        out / "report.html", PANEL_ACTS.replace("CHART", str(curve + 1)), "--blink-settings=preferredColorScheme=0"
+    )
     assert re.search(r"congestion (reno|cubic): count 1 ", names["readout"])
+
+
+def panels_of(page: Path) -> list[dict]:
+    """The figures of a page, in the order of its charts."""
+    text = re.search(r'id="explore-data">(.*?)</script>', page.read_text(), re.DOTALL)[1]
+    return json.loads(text)["figures"]
+
+
+#: Rows of a dot plot, or cells of a map: by pointer, by keyboard, zoomed by a drag downwards, as a table; then the next chart.
+ROW_ACTS = """
+<script>
+window.addEventListener("load", () => setTimeout(() => {
+  const out = { charts: [] }, { charts } = window.longhaulReport;
+  const wait = (act) => new Promise((done) => setTimeout(() => done(act && act()), 40));
+  const mouse = (on, kind, x, y) => on.dispatchEvent(new MouseEvent(kind, { bubbles: true, clientX: x, clientY: y, button: 0, movementX: 1, movementY: 5 }));
+  const press = (on, key) => on.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  const span = (plot) => [plot.scales.x.min, plot.scales.x.max, plot.scales.y.min, plot.scales.y.max];
+  const one = async ({ plot, place, figure }) => {
+    place.scrollIntoView({ block: "center" });
+    const { over } = plot, box = over.getBoundingClientRect(), found = { id: figure.id, whole: span(plot) };
+    const read = () => place.querySelector(".readout").textContent;
+    mouse(over, "mouseenter", box.left + 5, box.top + 5);
+    mouse(over, "mousemove", box.left + box.width / 2, box.top + 5);
+    await wait();
+    found.hover = read();
+    over.focus();
+    found.focused = document.activeElement === over;
+    found.keys = [];
+    for (const key of ["ArrowDown", "ArrowUp", "ArrowRight", "ArrowDown", "ArrowUp"]) { press(over, key); await wait(); found.keys.push(read()); }
+    press(over, "+");
+    await wait();
+    found.near = span(plot);
+    press(over, "0");
+    await wait();
+    found.back = span(plot);
+    mouse(over, "mousedown", box.left + 30, box.top + 4);
+    mouse(over, "mousemove", box.left + 33, box.top + box.height / 2);
+    mouse(document, "mouseup", box.left + 33, box.top + box.height / 2);
+    await wait();
+    found.dragged = span(plot);
+    plot.over.dispatchEvent(new MouseEvent("dblclick", { bubbles: true }));
+    const values = place.querySelector("details.values");
+    values.open = true;
+    await wait();
+    found.table = [...values.querySelectorAll("tr")].map((row) => [...row.children].map((cell) => cell.textContent));
+    const first = place.querySelector(".key-lines button");
+    if (first) first.click();
+    found.off = plot.series.filter((line) => line.show === false).length;
+    found.tall = box.height;
+    found.first = box.bottom + window.scrollY;
+    out.charts.push(found);
+  };
+  (async () => {
+    for (const chart of charts.slice(FROM, TO)) await one(chart);
+    const note = document.createElement("pre");
+    note.id = "outcome";
+    note.textContent = JSON.stringify(out);
+    document.body.append(note);
+  })();
+}, 100));
+</script>
+"""
+
+
+def rows_tried(page: Path, first: int, last: int, *options: str) -> list[dict]:
+    """What came of rows and cells, chart by chart."""
+    return tried(page, ROW_ACTS.replace("FROM", str(first)).replace("TO", str(last)), *options)["charts"]
+
+
+@browser
+@pytest.mark.parametrize("width", [1400, 500])
+def test_a_dot_plot_can_be_explored(command, tmp_path, scenario, width):
+    out = tmp_path / "s"
+    grid = ("--grid", 'flow.users.tcp.congestion=["reno", "cubic", "bbr"]')
+    assert command("sweep", scenario, *grid, "-n", 2, "--out", out, "--report", "-q").code == 0
+    (panel, *_), (found, *_) = (
+        panels_of(out / "report.html"),
+        rows_tried(out / "report.html", 0, 1, f"--window-size={width},900"),
+    )
+    names = [name for _, name in panel["x"]["names"]]
+    assert panel["flipped"]
+    assert sorted(names) == ["bbr", "cubic", "reno"]
+    means = panel["columns"][1]
+    assert means == sorted(means, reverse=True)
+    # The pointer in the first row, and the arrow keys from row to row: setting, mean, interval, seeds.
+    assert re.match(rf"congestion {names[0]}: Goodput [\d.]+ .*bit/s.*, 2 seeds$", found["hover"]), found["hover"]
+    assert found["focused"]
+    assert [re.match(r"congestion (\w+):", text)[1] for text in found["keys"]] == [
+        names[number] for number in (0, 0, 0, 1, 0)
+    ]
+    # Of few rows the values are zoomed; a drag downwards takes rows.
+    assert found["near"][:2] == found["whole"][:2]
+    assert found["near"][3] - found["near"][2] == pytest.approx((found["whole"][3] - found["whole"][2]) / 2)
+    assert found["back"] == found["whole"]
+    assert found["whole"][0] <= found["dragged"][0] < found["dragged"][1] < found["whole"][1] - 0.5
+    assert [row[0] for row in found["table"]] == ["congestion", *names]
+    assert all(text.endswith("2 seeds") for _, text in found["table"][1:])
+
+
+@browser
+def test_a_map_of_two_parameters_can_be_explored(command, tmp_path, scenario):
+    out = tmp_path / "s"
+    grid = (
+        "--grid",
+        "flow.users.count=[1, 2, 3]",
+        "--grid",
+        'link.satellite.rate=["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]',
+    )
+    assert (
+        command("sweep", scenario, *grid, "-n", 1, "--set", "run.duration=5 s", "--out", out, "--report", "-q").code
+        == 0
+    )
+    (panel, *_), (found, *_) = panels_of(out / "report.html"), rows_tried(out / "report.html", 0, 1)
+    cells = panel["cells"]
+    assert [len(row) for row in cells["values"]] == [3, 3, 3]
+    cell = r"(?:users\.)?count (\d), rate (\d) Mbit/s: [\d.]+ .?bit/s, 1 seed$"
+    # The top row is the largest rate; up and down go through the rows, left and right through the columns.
+    assert re.match(cell, found["hover"])[2] == "4", found["hover"]
+    assert [re.match(cell, text).groups() for text in found["keys"]] == [
+        ("1", "1"), ("1", "2"), ("2", "2"), ("2", "1"), ("2", "2"),
+    ]  # fmt: skip
+    assert found["near"][1] - found["near"][0] == pytest.approx(1.5)
+    assert found["back"] == found["whole"]
+    assert found["table"][0][1:] == ["count 1", "count 2", "count 3"]
+    assert [row[0] for row in found["table"][1:]] == ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]
+    # What is printed: the same as SVG, with the values in it.
+    still = re.search(r'<div class="still panels">(.*?)</div>', (out / "report.html").read_text(), re.DOTALL)[1]
+    assert still.count("<rect") == 9
+
+
+@browser
+@pytest.mark.parametrize("kind", ["one number", "two numbers", "names", "four parameters"])
+def test_the_first_screen_has_the_answer_the_numbers_and_a_figure(command, tmp_path, scenario, kind):
+    out = tmp_path / "s"
+    grids = {
+        "one number": ["flow.users.count=[1, 2]"],
+        "two numbers": ["flow.users.count=[1, 2, 3]", 'link.satellite.rate=["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]'],
+        "names": ['flow.users.tcp.congestion=["reno", "cubic", "bbr", "vegas"]'],
+        "four parameters": [
+            "flow.users.count=[1, 2, 3]", 'link.satellite.rate=["1 Mbit/s", "2 Mbit/s"]', 'flow.users.tcp.congestion=["reno", "cubic"]',
+            'flow.users.tcp.slow_start=["standard", "limited"]',
+        ],
+    }  # fmt: skip
+    grid = [part for text in grids[kind] for part in ("--grid", text)]
+    assert (
+        command("sweep", scenario, *grid, "-n", 1, "--set", "run.duration=5 s", "--out", out, "--report", "-q").code
+        == 0
+    )
+    page = (out / "report.html").read_text()
+    answer = unescape(re.search(r'<div class="answer">(.*?)</div>', page, re.DOTALL)[1])
+    assert re.search(r"Goodput: from [\d.]+ .*bit/s with .* to [\d.]+ .*bit/s with ", answer.replace("\u00a0", " ")), (
+        answer
+    )
+    assert page.index('class="key"') < page.index('class="answer"') < page.index("<figure") < page.index("<h2>")
+    (found,) = rows_tried(out / "report.html", 0, 1, "--window-size=1400,900")
+    assert found["first"] < 900
+
+
+def test_a_map_shows_the_answer_as_the_table_has_it(command, tmp_path, scenario):
+    out = tmp_path / "s"
+    grid = (
+        "--grid",
+        "flow.users.count=[1, 2, 3]",
+        "--grid",
+        'link.satellite.rate=["4 Mbit/s", "1 Mbit/s", "2 Mbit/s"]',
+    )
+    assert command("sweep", scenario, *grid, "-n", 1, "--set", "run.duration=5 s", "--out", out, "-q").code == 0
+    sweep = longhaul.load(out)
+    panel = maps.drawn(sweep, "goodput_bps", "m").panel
+    # Quantities stand in the order of their size, whatever the order in the grid.
+    assert [name for _, name in panel["y"]["names"]] == ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]
+    for row in sweep.cells.filter(sweep.cells["metric"] == "goodput_bps").iter_rows(named=True):
+        column, line = (
+            row["flow.users.count"] - 1,
+            ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"].index(row["link.satellite.rate"]),
+        )
+        assert panel["cells"]["values"][line][column] == pytest.approx(row["mean"], rel=1e-6)
+        assert panel["cells"]["runs"][line][column] == 1
+
+
+def test_a_report_begins_with_the_metrics_that_were_asked_for(command, tmp_path, scenario):
+    """The column of `--metrics` was in the table of the terminal alone."""
+    out, queue = tmp_path / "s", "link.satellite.forward.queue_delay_p95_s"
+    grid = ("--grid", "flow.users.count=[1, 4]", "--metrics", f"{queue},goodput_bps")
+    assert command("sweep", scenario, *grid, "-n", 2, "--out", out, "--report", "-q").code == 0
+    page = (out / "report.html").read_text()
+    assert panels_of(out / "report.html")[0]["y"]["label"].startswith("95 % queueing delay (satellite.forward)")
+    found = re.search(r'<div class="answer">(.*?)</div>', page, re.DOTALL)[1].replace("\u00a0", " ")
+    answer = re.findall("<p>([^:]*):", found)
+    assert answer == ["95 % queueing delay (satellite.forward)", "Goodput"]
+
+
+def test_the_report_of_one_point_begins_with_its_mean(command, tmp_path, scenario):
+    out = tmp_path / "s"
+    assert command("sweep", scenario, "-n", 3, "--set", "run.duration=5 s", "--out", out, "--report", "-q").code == 0
+    page = (out / "report.html").read_text().replace("\u00a0", " ")
+    assert re.search(r'<div class="answer"><p>Goodput: [\d.]+ .*bit/s in 3 runs.</p>', page)
+
+
+def test_points_without_a_value_are_holes_that_are_named(command, tmp_path, scenario):
+    """Transfers that do not finish have no completion time: the report began with another metric, of fewer points."""
+    out, size = tmp_path / "s", 'flow.users.app={ kind = "bulk", size = "300 kB" }'
+    grid = (
+        "--grid",
+        'link.satellite.rate=["50 kbit/s", "1 Mbit/s", "2 Mbit/s"]',
+        "--grid",
+        "flow.users.tcp.timestamps=[true, false]",
+    )
+    assert command("sweep", scenario, "--set", size, *grid, "-n", 1, "--out", out, "--report", "-q").code == 0
+    page = (out / "report.html").read_text().replace("\u00a0", " ")
+    answer = re.search(r'<div class="answer">(.*?)</div>', page, re.DOTALL)[1]
+    assert re.search(r"Mean completion time: from .* 2 of 6 points have no value", answer), answer
+    assert panels_of(out / "report.html")[0]["title"].startswith("Mean completion time")
+    assert "<b>6</b><span>points</span>" in page
+    # Values of settings are written as in a scenario.
+    assert "timestamps true" in answer
+    assert "True" not in page
+    more = ("--grid", "flow.users.count=[1, 2, 3]")
+    assert command("sweep", scenario, "--set", size, *grid[:2], *more, "-n", 1, "--out", tmp_path / "m", "-q").code == 0
+    values = maps.drawn(longhaul.load(tmp_path / "m"), "completion_time_mean_s", "m").panel["cells"]["values"]
+    assert [[one is None for one in row] for row in values] == [[True, False, False]] * 3
+
+
+def test_points_that_cannot_be_distinguished_are_counted():
+    points = [dots.Point((n,), mean, ends, 3, "") for n, mean, ends in (
+        (1, 1.0, (0.5, 1.5)), (2, 4.0, (3.0, 5.0)), (3, 4.5, None), (4, 6.0, (4.5, 7.5)),
+    )]  # fmt: skip
+    assert overview._overlapping(points) == 2
+    assert overview._overlapping(points[:3]) == 1
+    assert overview._overlapping([dots.Point((n,), 1.0, None, 1, "") for n in range(2)]) == 0
 
 
 def test_what_a_figure_shows_stands_in_its_text(command, tmp_path, scenario):
@@ -200,13 +455,98 @@ def test_what_a_figure_shows_stands_in_its_text(command, tmp_path, scenario):
     assert re.search(r"Goodput \(.bit/s\) over flow.users.count: from [\d.]+ to [\d.]+", text), text
 
 
-def test_bars_and_maps_stay_as_they_were_drawn():
+def test_bars_become_panels():
     figure = Figure()
-    figure.subplots().bar([1, 2], [3, 4])
-    assert panels.of_figure(figure, "a") is None
+    axes, lying = figure.subplots(1, 2)
+    for number, label in enumerate(("alone", "beside Reno")):
+        axes.bar(np.arange(3) + 0.3 * number, [1 + number, 2, 3], 0.3, label=label)
+    axes.set_xticks(range(3), ["a", "b", "c"])
+    lying.barh(range(2), [5, 7], height=0.6)
+    lying.set_yticks(range(2), ["short", "long"])
+    lying.invert_yaxis()
+    first, second = panels.of_figure(figure, "p")
+    assert [(one["label"], one["bar"]) for one in first["series"]] == [("alone", 0.3), ("beside Reno", 0.3)]
+    assert first["series"][0]["colour"] != first["series"][1]["colour"]
+    assert [value for value in first["columns"][2] if value is not None] == [2.0, 2.0, 3.0]
+    assert second["flipped"]
+    assert not second["upwards"]
+    assert second["columns"] == [[0.0, 1.0], [5.0, 7.0]]
+    assert [name for _, name in second["x"]["names"]] == ["short", "long"]
+    # Bars on bars say something else than their height.
     figure = Figure()
-    figure.subplots().imshow(np.eye(3))
+    figure.subplots().bar([1, 2], [3, 4], bottom=[1, 1])
     assert panels.of_figure(figure, "a") is None
+
+
+def test_a_map_becomes_a_panel():
+    figure = Figure()
+    axes = figure.subplots()
+    axes.imshow([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]], origin="lower", cmap=ListedColormap(["#000000", "#ff0000"]))
+    axes.text(2, 0, "12")
+    axes.set_xlabel("$d_S$ (ms)")
+    (panel,) = panels.of_figure(figure, "p")
+    assert panel["cells"]["values"] == [[1.0, None, 3.0], [4.0, 5.0, 6.0]]
+    assert panel["cells"]["paints"] == [["#000000", None, "#000000"], ["#ff0000", "#ff0000", "#ff0000"]]
+    assert panel["cells"]["written"][0] == ["", "", "12"]
+    assert panel["x"]["label"] == "d_S (ms)"
+    assert "5 with a value from 1 to 6" in panel["alt"]
+    assert json.loads(explore.embedded(panel)) == panel
+
+
+def test_what_is_filled_stays_as_it_was_drawn():
+    figure = Figure()
+    figure.subplots().fill_between([1, 2], [3, 4])
+    assert panels.of_figure(figure, "a") is None
+
+
+@browser
+@pytest.mark.parametrize("scheme", ["0", "1"])
+def test_bars_and_maps_of_studies_can_be_explored(tmp_path, scheme):
+    """The page of a study whose figures are bars, lying bars and a map."""
+    page = tmp_path / "study.html"
+    report.write_study(page, study_page())
+    charts = rows_tried(page, 0, 3, f"--blink-settings=preferredColorScheme={scheme}")
+    assert [one["id"] for one in charts] == ["figure-bars-0", "figure-lying-0", "figure-map-0"]
+    bars, lying, cells = charts
+    assert re.match(r"protocol STTP: alone 2  ·  beside Reno 3$", bars["keys"][2]), bars["keys"]
+    assert bars["off"] == 1
+    assert [text.rpartition(" ")[2] for text in lying["keys"]] == ["1", "1", "1", "3", "1"]
+    assert re.match(r"RED: ", lying["keys"][0].removeprefix("discipline ")), lying["keys"]
+    assert cells["keys"][0] == "10, 0: 1", cells["keys"]
+    assert cells["keys"][3] == "20, 0: 12", cells["keys"]
+    assert cells["table"][1][2] == "12"
+    assert bars["first"] < 900
+
+
+def study_page() -> dict:
+    """What a study's report is made of, with figures of every kind."""
+    figures = []
+    for name in ("bars", "lying", "map"):
+        figure = Figure()
+        axes = figure.subplots()
+        if name == "bars":
+            for number, label in enumerate(("alone", "beside Reno")):
+                axes.bar(np.arange(2) + 0.3 * number, [2 + number, 1], 0.3, label=label)
+            axes.set_xticks(range(2), ["STTP", "Vegas"])
+            axes.set_xlabel("protocol")
+        elif name == "lying":
+            axes.barh(range(2), [1.0, 3.0])
+            axes.set(yticks=range(2), ylabel="discipline", xlabel="payload (Mbit/s)")
+            axes.set_yticklabels(["RED", "DropTail"])
+            axes.invert_yaxis()
+        else:
+            axes.imshow([[1.0, 2.0], [3.0, 4.0]], origin="lower", aspect="auto")
+            axes.text(1, 0, "12")
+            axes.set_xticks(range(2), ["10", "20"])
+        shown = tuple(panels.of_figure(figure, f"figure-{name}"))
+        kind = StudyFigure(name, name, "", lambda _, drawn=figure: drawn)
+        figures.append(drawing.Drawn(kind, b"png", panels=shown))
+    counts = {"reproduced": 1, "partly": 0, "not": 1, "not run": 0}
+    return {
+        "study": fake_study.STUDY, "scale": "tiny", "done": 1, "total": 1, "judged": [], "counts": counts, "by_origin": {}, "origins": {},
+        "held": [], "used": 2, "ran": [], "not_run": [], "figures_of": {}, "notes": {one.figure.id: "" for one in figures}, "drawn": figures,
+        "tables": [], "images": {one.figure.id: "data:," for one in figures}, "costs": [], "version": "", "program": "", "accepted": (),
+    }  # fmt: skip
 
 
 def test_panels_hold_the_numbers_of_the_figure():
@@ -293,3 +633,31 @@ def test_five_hundred_flows_stay_small(tmp_path):
     write_result(tmp_path / "r", flows=500, duration=3000.0)
     page = longhaul.load(tmp_path / "r").report(tmp_path / "report.html")
     assert page.stat().st_size < 3_000_000
+
+
+#: Which boxes are wider than the page, and what is said about each.
+WIDE = """
+<script>
+window.addEventListener("load", () => setTimeout(() => {
+  const out = [...document.querySelectorAll(".scroll")].map((one) => ({
+    wide: one.scrollWidth > one.clientWidth + 2, network: Boolean(one.querySelector(".topology")), reached: one.tabIndex === 0,
+    hint: one.nextElementSibling?.className === "hint" ? one.nextElementSibling.textContent : "",
+  }));
+  const note = document.createElement("pre");
+  note.id = "outcome";
+  note.textContent = JSON.stringify(out);
+  document.body.append(note);
+}, 200));
+</script>
+"""
+
+
+@browser
+def test_what_is_wider_than_the_page_says_that_it_scrolls(tmp_path):
+    write_result(tmp_path / "r", flows=3, duration=20.0)
+    page = longhaul.load(tmp_path / "r").report(tmp_path / "report.html")
+    found = tried(page, WIDE, "--window-size=500,900")
+    assert [one["wide"] for one in found if one["network"]] == [True]
+    for one in found:
+        assert one["reached"] == one["wide"]
+        assert one["hint"] == ("⇆ continues to the right: scroll sideways" if one["wide"] else "")

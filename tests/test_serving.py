@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import longhaul
 import pytest
+from longhaul import serving
 from longhaul.serving import Server, find
 
 
@@ -55,6 +56,17 @@ def test_the_page_lists_reports_and_compares(served):
     state = json.loads(get(f"{served.address}state?id={sweep}"))
     assert (state["done"], state["total"], state["complete"]) == (2, 2, True)
     assert "flow.users.count" in state["table"]
+
+
+def test_sweeps_of_other_points_have_nothing_to_compare(tmp_path, scenario):
+    """A point of one sweep alone was counted as a difference, in every metric."""
+    for name, counts in (("a", [1, 2]), ("b", [2, 3]), ("c", [4])):
+        longhaul.sweep(scenario, tmp_path / "results" / name, grid={"flow.users.count": counts})
+    with Server(tmp_path / "results") as server:
+        found = {one.name: one for one in server.results()}
+        shared, apart = (serving._compared_sweeps(found["a"], found[name]) for name in ("b", "c"))
+    assert re.search(r"0 of [\d,]+ means differ by more than 2 %. 2 points of one of both alone", shared)
+    assert "no point in common. 3 points of one of both alone" in apart
 
 
 def test_a_single_run_is_followed_until_its_report(tmp_path, scenario):

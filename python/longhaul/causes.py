@@ -27,9 +27,20 @@ _BY_LOSS = frozenset({"cwnd", "recovery", "slow_start", "handshake"})
 
 def find(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
     """The first of these causes that holds; `content` is the resolved scenario."""
-    for cause in (_outage, _long_hop, _policer, _own_link, _reordering, _overshoot):
+    for cause in (_ended, _outage, _long_hop, _policer, _own_link, _reordering, _overshoot):
         if found := cause(flow, summary, content):
             return found
+    return None
+
+
+def _ended(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    """A connection that ended with an error: whatever limited it before is not why so little was delivered."""
+    for warning in summary.get("warnings") or ():
+        if warning["code"] == "quic_ended" and warning["object"] in (flow.get("name"), flow.get("group")):
+            text = str(warning["message"]).removeprefix(f"{warning['object']}: ")
+            return Cause(
+                f"{text[:1].upper()}{text[1:]}.", _BY_LOSS | {"pacing", "receiver_window", "application"}, "ended"
+            )
     return None
 
 
@@ -50,6 +61,14 @@ def seconds(value: object) -> float:
     """A duration of the scenario in s; 0 if there is none."""
     read = read_quantity(value)
     return read[0] if read and read[1] == "s" else 0.0
+
+
+def filled_send_buffer(flow: Mapping[str, Any], tcp: Mapping[str, Any]) -> float | None:
+    """The bytes of a flow's send buffer if they are what keeps it from more: it carries most of them in each round trip."""
+    read = read_quantity(tcp.get("send_buffer"))
+    rtt, goodput = (float(flow["metrics"].get(name) or 0.0) for name in ("rtt_mean_s", "goodput_bps"))
+    fills = read and read[1] == "bytes" and goodput * rtt > 0 and goodput * rtt / 8 >= 0.7 * read[0]
+    return read[0] if read and fills else None
 
 
 def rate_of(value: object) -> float | None:

@@ -12,7 +12,7 @@ from . import compare as side_by_side
 from . import felt
 from .errors import ResultError
 from .results import Result, flat_metrics, load_run, unit_of
-from .units import quantity
+from .units import alike
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +42,7 @@ class Comparison:
     def _lines(self) -> list[list[str]]:
         lines = []
         for metric, unit, values in self.rows:
-            cells = [quantity(value, unit) for value in values]
+            cells = alike(values, unit, 3)
             first = values[0]
             for number, value in enumerate(values[1:], 1):
                 if first and value is not None:

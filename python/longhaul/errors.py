@@ -39,9 +39,9 @@ def explain_os_error(error: OSError, doing: str, path: Path | str) -> str:
     >>> explain_os_error(OSError(28, "No space left on device"), "write", "/data/run")
     'cannot write /data/run: No space left on device'
     >>> explain_os_error(FileNotFoundError(2, "No such file or directory"), "write", "/proc/run")
-    'cannot write /proc/run: nothing can be made in /proc'
+    'cannot write /proc/run: nothing can be created in /proc'
     """
     if doing == "write" and isinstance(error, FileNotFoundError):
         place = next((parent for parent in Path(path).parents if parent.is_dir()), Path("."))
-        return f"cannot write {path}: nothing can be made in {place}"
+        return f"cannot write {path}: nothing can be created in {place}"
     return f"cannot {doing} {path}: {error.strerror or error}"

@@ -69,12 +69,14 @@ def copy(name: str, folder: str | Path = ".", *, force: bool = False) -> Path:
     Raises `UnknownExampleError`, or `OutputError` if the file exists and differs (`force` replaces it) or cannot be written.
     """
     wanted = example(name)
+    # Comments name the file as it lies in the repository.
+    text = wanted.text.replace(f"examples/{wanted.name}.toml", f"{wanted.name}.toml")
     target = Path(folder) / f"{wanted.name}.toml"
     try:
-        if target.exists() and not force and target.read_text(encoding="utf-8") != wanted.text:
+        if target.exists() and not force and target.read_text(encoding="utf-8") != text:
             raise OutputError(f"{target} exists and differs from the example; --force replaces it")
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(wanted.text, encoding="utf-8")
+        target.write_text(text, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error if isinstance(error, OSError) else OSError("it is not a text file")
         raise OutputError(explain_os_error(reason, "write", target)) from None

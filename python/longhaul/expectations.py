@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
+from . import core
 from .errors import LonghaulError, ResultError
 from .naming import meant
 from .results import Result, flat_metrics, unit_of
@@ -84,10 +85,12 @@ def read(text: str) -> Expectation:
     >>> (e.metric, e.sign, e.bound, e.where)
     ('loss_rate', '<', 0.01, (('users.count', '3'),))
     """
+    if turned := next((sign for sign in ("=>", "=<") if sign in text), None):
+        raise LonghaulError(f"--expect {text!r}: write {turned[::-1]} instead of {turned}")
     match = _FORM.fullmatch(text.strip())
-    bound = _bound(match["value"].strip(), match["metric"]) if match else None
-    if match is None or bound is None:
+    if match is None:
         raise LonghaulError(f"--expect {text!r}: write a metric, one of {' '.join(_SIGNS)}, and a value, {_EXAMPLE}")
+    bound = _bound(text, match["value"].strip(), match["metric"])
     where = []
     for part in (match["where"] or "").split(","):
         if not part.strip():
@@ -101,18 +104,27 @@ def read(text: str) -> Expectation:
     return Expectation(text.strip(), match["metric"], match["sign"], bound, tuple(where))
 
 
-def _bound(text: str, metric: str) -> float | None:
-    if text.endswith("%"):
-        try:
-            return float(text[:-1]) / 100
-        except ValueError:
-            return None
+def _bound(expectation: str, text: str, metric: str) -> float:
+    """The bound on a metric as a number in base units; raises `LonghaulError` if it is none, or of another unit."""
+    number, factor = (text[:-1], 0.01) if text.endswith("%") else (text, 1.0)
     try:
-        return float(text)
+        return float(number) * factor
     except ValueError:
         found = read_quantity(text)
-    wanted = next((unit for end, unit in _UNITS.items() if metric.endswith(end)), None)
-    return found[0] if found and wanted == found[1] else None
+    name = metric.rsplit(".", 1)[-1]
+    unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), None)
+    if found and unit == found[1]:
+        return found[0]
+    # A name that is no metric is the first thing to put right.
+    names = [metric["name"] for metric in core.registry()["metrics"]]
+    if name not in names:
+        guess = meant(name, names)
+        raise LonghaulError(
+            f"--expect {expectation!r}: there is no metric {name!r}{guess or '; `longhaul list metrics` lists all'}"
+        )
+    of = f"is in {unit}" if unit else "has no unit"
+    problem = f"a value in {found[1]} cannot be compared with it" if found else f"{text!r} is no number"
+    raise LonghaulError(f"--expect {expectation!r}: {name} {of}; {problem}")
 
 
 def of_run(result: Result, wanted: Sequence[Expectation]) -> list[Outcome]:

@@ -155,12 +155,11 @@ def _by_settings(flow: dict[str, Any], name: str, share: float, content: Mapping
                 f"{_fact(name, share)}. Without window scaling (RFC 7323) a window is at most 65,535 bytes, and cannot carry more than"
                 f" {quantity(limit, 'bit/s')} over a round trip of {quantity(rtt, 's')}."
             )
-    buffer = read_quantity(tcp.get("send_buffer"))
-    fills = buffer and buffer[1] == "bytes" and rtt and goodput and goodput * rtt / 8 >= 0.7 * buffer[0]
-    if name == "application" and buffer and rtt and fills:
+    buffer = causes.filled_send_buffer(flow, tcp)
+    if name == "application" and buffer and rtt:
         return (
-            f"Waited for its own send buffer {quantity(share, 'share', 2)} of its time: {quantity(buffer[0], 'B')} cannot carry more"
-            f" than {quantity(buffer[0] * 8 / rtt, 'bit/s')} over a round trip of {quantity(rtt, 's')}."
+            f"Waited for its own send buffer {quantity(share, 'share', 2)} of its time: {quantity(buffer, 'B')} cannot carry more"
+            f" than {quantity(buffer * 8 / rtt, 'bit/s')} over a round trip of {quantity(rtt, 's')}."
         )
     if name == "cwnd" and control.get("kind") == "fixed":
         return f"{_fact(name, share)}: it is a fixed window of {control.get('window')}, whatever the path could carry."
@@ -184,7 +183,7 @@ def _bucket(flow: dict[str, Any], name: str, share: float, control: Mapping[str,
             f" It got {quantity(goodput / fair, 'share', 2)} of an equal share of the link ({quantity(fair, 'bit/s')})"
         )
         rate = _value(flow, "metrics", "congestion_event_rate")
-        text += f", with a reduction of rho every {round(1 / rate):,} packets." if rate else ", and lost nothing."
+        text += f": rho was reduced once in {round(1 / rate):,} packets." if rate else ", and lost nothing."
     return text
 
 
@@ -310,7 +309,13 @@ def _explain_group(
     if len(near) > 1:
         low, high = (quantity(float(flow["metrics"]["goodput_bps"]), "bit/s", 3) for flow in (near[0], near[-1]))
         span = f"{low} each" if low == high else f"{low} to {high}"
-        text = f"{counted(len(near), 'flow')} alike, with a goodput of {span}. The median: {text}"
+        alike_text = f"{len(near):,} of {counted(len(flows), 'flow')} are alike"
+        # A flow without goodput has one reason, which is that of all: no median to name.
+        text = (
+            f"{alike_text}, with {span}. The median flow: {text[:1].lower()}{text[1:]}"
+            if middle
+            else f"{alike_text}. {text}"
+        )
     outliers = [(flow, explain(flow, summary, (), content)) for flow in unlike]
     idle = len(flows) - len(active)
     if idle:
@@ -382,7 +387,7 @@ def _cwnd(flow: dict[str, Any], share: float) -> str:
             text += f" It got {quantity(part, 'share', 2)} of an equal share of the link ({quantity(fair, 'bit/s')})"
             rate = _value(flow, "metrics", "congestion_event_rate")
             text += (
-                f", with a reduction of the window every {round(1 / rate):,} packets: {_why_below(flow)}."
+                f": the window was reduced once in {round(1 / rate):,} packets, and {_why_below(flow)}."
                 if rate
                 else "; its window had no time to grow."
             )
@@ -393,8 +398,8 @@ def _why_below(flow: dict[str, Any]) -> str:
     """Why a flow has less than an equal share: with a standing queue the link is full, and other flows have the rest."""
     rtt, base = _value(flow, "metrics", "rtt_mean_s"), flow.get("base_rtt_s")
     if rtt and base and rtt > _STANDING * float(base):
-        return "its path has standing queues, so the link is full; other flows have a larger share"
-    return "the window grows back too slowly, or the queue is too short to bridge the reduction"
+        return "its path has standing queues: the link is full, and other flows have a larger share"
+    return "it grew back too slowly, or the queue is too short to bridge the reduction"
 
 
 def _share_in_packets(flow: dict[str, Any]) -> float | None:

@@ -30,7 +30,7 @@ from .errors import LonghaulError, OutputError, explain_os_error
 from .report import explore
 from .results import Result, load_run
 from .sweep import SweepResult
-from .units import counted, quantity
+from .units import alike, counted, quantity
 
 #: Results are looked for so many folders deep, and at most so many are listed.
 _DEPTH, _MOST = 4, 1000
@@ -175,6 +175,14 @@ def page(title: str, body: str) -> str:
     return environment.get_template("page.html").render(title=f"{title} – Longhaul", body=body)
 
 
+#: Names and sentences in the list of results: to the left, in lines.
+_LIST_STYLE = """<style>
+  h1 { overflow-wrap: anywhere; }
+  .results th, .results td { text-align: left; white-space: normal; } .results td:last-child { white-space: nowrap; }
+  select, button { font: inherit; max-width: 100%; color: var(--ink); background: var(--tint); border: 1px solid var(--line); border-radius: 5px; padding: .15rem .6rem; }
+</style>"""
+
+
 #: Asks every two seconds how far a sweep is, and shows its table.
 _FOLLOW = """
 <script>
@@ -287,7 +295,7 @@ class _Handler(BaseHTTPRequestHandler):
             if one.kind != "running":
                 what = f"{one.name} (sweep)" if one.kind == "sweep" else one.name
                 choices.append(f'<option value="{one.id}">{escape(what)}</option>')
-        head = "<tr><th>result</th><th>what</th><th></th><th>changed</th></tr>"
+        head = "<tr><th>result</th><th>what</th><th>first numbers</th><th>changed</th></tr>"
         options = "".join(choices)
         form = (
             '<h2>Compare two</h2><p class="soft">Two runs, or two sweeps.</p><form action="compare"><label>first <select name="a">'
@@ -297,9 +305,9 @@ class _Handler(BaseHTTPRequestHandler):
             if len(choices) > 1
             else ""
         )
-        body = f"<h1>{escape(str(self.server.folder))}</h1>"
+        body = f"{_LIST_STYLE}<h1>Results in {escape(str(self.server.folder.resolve()))}</h1>"
         body += (
-            f'<div class="scroll"><table class="cards"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
+            f'<div class="scroll"><table class="cards results"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
             if rows
             else "<p>No results yet.</p>"
         )
@@ -361,7 +369,9 @@ class _Handler(BaseHTTPRequestHandler):
         table = comparison.compare(first.path, second.path, names=_names(first.name, second.name))
         return page(
             "Compared",
-            f'<h1>Compared</h1><div class="scroll">{table._repr_html_()}</div><p><a href="./">all results</a></p>',
+            f'<h1>Compared</h1><div class="scroll">{table._repr_html_()}</div><p class="soft">In brackets: the difference to the first.'
+            f' Reports: <a href="report?id={first.id}">{escape(first.name)}</a>, <a href="report?id={second.id}">{escape(second.name)}</a>.</p>'
+            f'<p><a href="./">all results</a></p>',
         )
 
 
@@ -378,17 +388,32 @@ def _live_page(one: Found) -> str:
 
 def _compared_sweeps(first: Found, second: Found) -> str:
     """What differs between two sweeps by more than 2 %, point by point."""
-    changed, compared = regression.changes(_loaded(first), _loaded(second), 0.02)
-    rows = "".join(
-        f"<tr><td>{escape(one.point)}</td><td>{escape(one.metric)}</td><td>{escape(quantity(one.first, one.unit))}</td>"
-        f"<td>{escape(quantity(one.second, one.unit))}</td><td>{'' if one.relative is None else f'{100 * one.relative:+.1f} %'}</td></tr>"
-        for one in changed[:_ROWS]
+    results = _loaded(first), _loaded(second)
+    found, compared = regression.changes(*results, 0.02)
+    # A point of one sweep alone is no difference between both.
+    changed = [one for one in found if one.first is not None and one.second is not None]
+    alone = len(
+        {one.point for one in found if one.first is None or one.second is None} - {one.point for one in changed}
     )
+    compared -= len(found) - len(changed)
+    lines = []
+    for one in changed[:_ROWS]:
+        values = "".join(f"<td>{escape(text)}</td>" for text in alike((one.first, one.second), one.unit))
+        change = "" if one.relative is None else f"{100 * one.relative:+.1f} %"
+        title = results[0].title(one.metric) if isinstance(results[0], SweepResult) else one.metric
+        lines.append(f"<tr><td>{escape(one.point)}</td><td>{escape(title)}</td>{values}<td>{change}</td></tr>")
+    rows = "".join(lines)
     names = _names(first.name, second.name)
     head = "".join(f"<th>{escape(text)}</th>" for text in ("point", "metric", *names, "change"))
     more = f", the first {_ROWS} of them" if len(changed) > _ROWS else ""
+    apart = f" {counted(alone, 'point')} of one of both alone." if alone else ""
+    if not compared:
+        return page(
+            "Compared",
+            f'<h1>Compared</h1><p>These sweeps have no point in common.{apart}</p><p><a href="./">all results</a></p>',
+        )
     body = (
-        f"<h1>Compared</h1><p>{len(changed):,} of {compared:,} means differ by more than 2 %{more}.</p>"
+        f"<h1>Compared</h1><p>{len(changed):,} of {compared:,} means differ by more than 2 %{more}.{apart}</p>"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div><p><a href="./">all results</a></p>'
     )
     return page("Compared", body)

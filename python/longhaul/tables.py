@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -199,6 +200,40 @@ def key_numbers(result: Result) -> list[tuple[str, str]]:
     return numbers
 
 
+def short_paths(paths: Sequence[str], least: int = 2) -> list[str]:
+    """The ends of settings' paths by which they can be distinguished: `least` names, or more where it takes more.
+
+    >>> short_paths(["link.a.queue.limit", "link.b.queue.limit", "flow.0.tcp.variant", "run.duration"])
+    ['a.queue.limit', 'b.queue.limit', 'tcp.variant', 'run.duration']
+    >>> short_paths(["link.a.loss", "link.b.loss", "flow.0.tcp.variant"], 1)
+    ['a.loss', 'b.loss', 'variant']
+    """
+    parts = [path.split(".") for path in paths]
+    ends = [
+        next(
+            (
+                end
+                for size in range(least, len(mine))
+                if [other[-size:] for other in parts].count(end := mine[-size:]) == 1
+            ),
+            mine,
+        )
+        for mine in parts
+    ]
+    return [".".join(end) for end in ends]
+
+
+def setting_text(value: object, unset: str = "not set") -> str:
+    """A swept setting's value as a scenario has it.
+
+    >>> setting_text(True), setting_text("50 Mbit/s"), setting_text(None)
+    ('true', '50 Mbit/s', 'not set')
+    """
+    if value is None:
+        return unset
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def cell_table(sweep: SweepResult, metrics: list[str]) -> Table:
     """One row per point of a sweep: parameters, means and half widths of their intervals.
 
@@ -211,10 +246,10 @@ def cell_table(sweep: SweepResult, metrics: list[str]) -> Table:
     ]
     rows = []
     for row in wide.iter_rows(named=True):
-        cells = ["–" if row[p] is None else str(row[p]) for p in sweep.parameters]
+        cells = [setting_text(row[p], "–") for p in sweep.parameters]
         for m in metrics:
             value, half = row[m], row[f"{m} ±"]
-            cells.append(plus_minus(value, None if _is_equal(value, half) else half, sweep.unit(m)))
+            cells.append(plus_minus(value, None if is_equal(value, half) else half, sweep.unit(m)))
         rows.append(cells)
     return Table(headings, rows)
 
@@ -225,7 +260,7 @@ def equal_seeds(sweep: SweepResult, metrics: list[str]) -> str | None:
         return None
     pairs = [(row[m], row[f"{m} ±"]) for row in sweep.table(metrics).iter_rows(named=True) for m in metrics]
     pairs = [(value, half) for value, half in pairs if value is not None and half is not None]
-    equal = [value for value, half in pairs if _is_equal(value, half)]
+    equal = [value for value, half in pairs if is_equal(value, half)]
     seeds = f"all {sweep.manifest['replications']} seeds"
     if pairs and len(equal) == len(pairs):
         why = "nothing in this scenario that matters here is random (start times, losses, sizes), so more seeds tell nothing new"
@@ -233,7 +268,7 @@ def equal_seeds(sweep: SweepResult, metrics: list[str]) -> str | None:
     return f"a value without ± was the same under {seeds}" if any(equal) else None
 
 
-def _is_equal(value: float | None, half: float | None) -> bool:
+def is_equal(value: float | None, half: float | None) -> bool:
     """True if the seeds differ by no more than the rounding of their mean."""
     return value is not None and half is not None and half <= 1e-9 * abs(value)
 

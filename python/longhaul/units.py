@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Sequence
 
 _PREFIXES = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]
 _TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
@@ -83,13 +84,52 @@ def plus_minus(value: float | None, half: float | None, unit: str) -> str:
     return f"{value / scale:,.{decimals}f} ± {half / scale:,.{decimals}f} {name}".rstrip()
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things, in the singular where it is one.
+def alike(values: Sequence[float | None], unit: str, digits: int = 4) -> list[str]:
+    """Values that stand side by side, in one unit and with the decimals of the largest; one that these would round to zero, or to
+    less than two digits, has its own.
+
+    >>> alike([41.3e6, 0.5e6], "bit/s"), alike([0.01049, 0.0], "packets"), alike([310.25, 0.01], "packets")
+    (['41.3 Mbit/s', '0.5 Mbit/s'], ['0.01 packets', '0 packets'], ['310.2 packets', '0 packets'])
+    >>> alike([0.05, 1.2e-6], "share"), alike([12.0, None], "")
+    (['5 %', '0.00012 %'], ['12', '–'])
+    """
+    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(known, default=0.0)
+    if not largest:
+        return [quantity(value, unit, digits) for value in values]
+    scale, name = scaled_unit(largest, unit)
+    decimals = max(0, digits - 1 - math.floor(math.log10(largest / scale)))
+    if unit == "packets":  # a hundredth of a packet means nothing
+        decimals = min(decimals, 2)
+    texts = []
+    for value in values:
+        text = f"{value / scale:,.{decimals}f}" if value is not None and math.isfinite(value) else ""
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        few = value and sum(char.isdigit() for char in text.lstrip("-0.,")) < 2 and abs(value) < largest / 100
+        if not text or (few and unit != "packets"):
+            texts.append(quantity(value, unit, digits))
+        else:
+            texts.append(f"{text} {'' if name in _PLAIN else name}".rstrip())
+    return texts
+
+
+def spans_decades(values: Iterable[float]) -> bool:
+    """Whether values are so far apart that a linear axis would hide the small ones: all above zero, and a factor of 30 between them.
+
+    >>> spans_decades([380e3, 40e6]), spans_decades([1.0, 5.0]), spans_decades([0.0, 5.0])
+    (True, False, False)
+    """
+    known = [value for value in values if math.isfinite(value)]
+    return bool(known) and min(known) > 0 and max(known) / min(known) > 30
+
+
+def counted(number: int, what: str, several: str | None = None) -> str:
+    """A number of things, in the singular where it is one; `several` is a plural that is not formed with an s.
 
     >>> counted(1, "flow"), counted(1500, "flow")
     ('1 flow', '1,500 flows')
     """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {what if number == 1 else several or f'{what}s'}"
 
 
 def scaled_unit(largest: float, unit: str) -> tuple[float, str]:

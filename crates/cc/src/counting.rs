@@ -1,8 +1,7 @@
 //! What an acknowledgment counts for when the window grows: one step, or the bytes it covers (RFC 3465).
 
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Bytes, Window};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// How the growth per ACK is reckoned. It matters when ACKs are delayed, thinned out or lost on the way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]

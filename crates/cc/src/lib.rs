@@ -17,6 +17,12 @@
 //! assert_eq!(policy.window(), 14_600);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The feature `serde` (on by default) reads policies from texts, checks their parameters and lists them. Without it they are made of
+//! parameters set in code ([`build_checked`]), whose ranges nothing checks.
+
+// What texts leave out has defaults that only reading calls for.
+#![cfg_attr(not(feature = "serde"), allow(dead_code))]
 
 pub mod algorithms;
 pub mod closed_form;
@@ -30,6 +36,9 @@ mod policy;
 mod probe;
 pub mod registry;
 mod round_rtt;
+#[cfg(feature = "serde")]
+mod schema;
+mod settings;
 mod setup;
 pub mod slow_start;
 #[cfg(test)]
@@ -41,10 +50,14 @@ pub use algorithms::external::{Maker, register};
 pub use counting::Counting;
 pub use events::{Ack, Congestion, CongestionKind, Delivery, Lost, Sent};
 pub use inspection::{Inspection, Reading};
-pub use params::{Conditions, Formula, Parameter};
+#[cfg(feature = "serde")]
+pub use params::Parameter;
+pub use params::{Conditions, Formula};
 pub use policy::{Avoidance, Cut, Growth, SlowStart};
 pub use probe::{Probe, ProbeFilter, ProbeSide, Probed};
-pub use registry::{Algorithm, Entry, Role, SlowStartKind, build, build_checked, registry};
+pub use registry::{Algorithm, SlowStartKind, build_checked};
+#[cfg(feature = "serde")]
+pub use registry::{Entry, Role, build, registry};
 pub use round_rtt::{RttOfRound, queued_segments};
 pub use setup::{InitialWindow, Pacing, Reduces, Setup};
 pub use token_bucket::TokenSource;

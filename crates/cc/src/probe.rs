@@ -2,9 +2,8 @@
 //! rate of the bottleneck (packet pair). S. Keshav: A Control-Theoretic Approach to Flow Control, SIGCOMM 1991; trains and
 //! measurement at the receiver: V. Paxson, End-to-End Internet Packet Dynamics, SIGCOMM 1997 (packet bunch modes).
 
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::{Duration, Instant, Rate, Size};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// What a policy requires to be sent as its connection opens. The probes are the connection request itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

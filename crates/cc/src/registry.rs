@@ -20,14 +20,20 @@ use crate::algorithms::vegas::VegasParams;
 use crate::algorithms::veno::VenoParams;
 use crate::algorithms::westwood::WestwoodParams;
 use crate::algorithms::yeah::YeahParams;
-use crate::params::{self, AlgorithmSpec, Compose, Conditions, Formula, Parameter, Spec, name_or_table};
+#[cfg(feature = "serde")]
+use crate::params::Parameter;
+use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
+#[cfg(feature = "serde")]
+use crate::schema::{self, name_or_table};
 use crate::slow_start::hystart::HystartParams;
 use crate::slow_start::packet_pair::PacketPairParams;
 use crate::slow_start::{hystart_pp::HystartPpParams, limited::LimitedParams, standard::StandardParams};
 use crate::{Avoidance, CongestionControl, Setup};
+#[cfg(feature = "serde")]
 use serde_json::{Map, Value};
 
 /// What a name in the registry stands for.
+#[cfg(feature = "serde")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// Governs the window as a whole, or above ssthresh.
@@ -37,6 +43,7 @@ pub enum Role {
 }
 
 /// A fact sheet on one algorithm.
+#[cfg(feature = "serde")]
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
     /// Name in scenario files.
@@ -60,7 +67,7 @@ macro_rules! kinds {
      $($variant:ident($params:ty) = $name:literal),+ $(,)?
      $(; unlisted $hidden:ident($hidden_params:ty) = $hidden_name:literal)?) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Debug, serde::Serialize)]
+        #[derive(Clone, PartialEq, Debug, crate::settings::Serialize)]
         #[serde(tag = "kind")]
         pub enum $enum {
             $(
@@ -85,10 +92,11 @@ macro_rules! kinds {
             }
 
             /// An error that names the parameter and its range, if one is out of it.
+            #[cfg(feature = "serde")]
             pub fn check(&self) -> Result<(), String> {
                 match self {
-                    $(Self::$variant(params) => params::check(params),)+
-                    $(Self::$hidden(params) => params::check(params),)?
+                    $(Self::$variant(params) => schema::check(params),)+
+                    $(Self::$hidden(params) => schema::check(params),)?
                 }
             }
 
@@ -108,21 +116,27 @@ macro_rules! kinds {
                 }
             }
 
+            #[cfg(feature = "serde")]
             fn read(kind: &str, table: Map<String, Value>) -> Result<Self, String> {
                 match kind {
-                    $($name => params::read(table).map(Self::$variant),)+
-                    $($hidden_name => params::read(table).map(Self::$hidden),)?
-                    _ => Err(format!("unknown {} \"{kind}\"; known are: {}", $what, Self::NAMES.join(", "))),
+                    $($name => schema::read(table).map(Self::$variant),)+
+                    $($hidden_name => schema::read(table).map(Self::$hidden),)?
+                    _ => Err(Self::unknown(kind)),
                 }
             }
 
+            fn unknown(kind: &str) -> String {
+                format!("unknown {} \"{kind}\"; known are: {}", $what, Self::NAMES.join(", "))
+            }
+
+            #[cfg(feature = "serde")]
             fn entries() -> Vec<Entry> {
                 vec![$(Entry {
                     name: $name,
                     role: $role,
                     source: <$params as Spec>::SOURCE,
                     summary: <$params as Spec>::SUMMARY,
-                    parameters: params::facts::<$params>(),
+                    parameters: schema::facts::<$params>(),
                 }),+]
             }
         }
@@ -137,10 +151,21 @@ macro_rules! kinds {
             type Err = String;
             /// From a bare name: the algorithm with its default parameters.
             fn from_str(name: &str) -> Result<Self, String> {
-                Self::read(name, Map::new())
+                let named = match name {
+                    $($name => Self::$variant(Default::default()),)+
+                    $($hidden_name => Self::$hidden(Default::default()),)?
+                    _ => return Err(Self::unknown(name)),
+                };
+                match &named {
+                    $(Self::$variant(params) => params.check(),)+
+                    $(Self::$hidden(params) => params.check(),)?
+                }
+                .map_err(|error| format!("{name}: {error}"))?;
+                Ok(named)
             }
         }
 
+        #[cfg(feature = "serde")]
         impl<'de> serde::Deserialize<'de> for $enum {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let (kind, table) = name_or_table(deserializer, $what)?;
@@ -148,6 +173,7 @@ macro_rules! kinds {
             }
         }
 
+        #[cfg(feature = "serde")]
         impl schemars::JsonSchema for $enum {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($enum).into()
@@ -157,7 +183,7 @@ macro_rules! kinds {
                     "description": concat!("A ", $what, ": its name, or a table with its name as `kind` and parameters."),
                     "anyOf": [
                         { "type": "string", "enum": Self::NAMES },
-                        $(params::table_schema::<$params>(generator)),+
+                        $(schema::table_schema::<$params>(generator)),+
                     ],
                 })
             }
@@ -217,6 +243,7 @@ impl Compose for SlowStartKind {
 }
 
 /// All that is known, avoidance first, in the order of the tables above.
+#[cfg(feature = "serde")]
 pub fn registry() -> Vec<Entry> {
     let mut entries = Algorithm::entries();
     entries.extend(SlowStartKind::entries());
@@ -227,6 +254,7 @@ pub fn registry() -> Vec<Entry> {
 ///
 /// # Errors
 /// A text that names the parameter which is out of its range, or what is wrong with `setup`.
+#[cfg(feature = "serde")]
 pub fn build(
     algorithm: &Algorithm,
     slow_start: &SlowStartKind,
@@ -238,7 +266,7 @@ pub fn build(
     Ok(build_checked(algorithm, slow_start, setup))
 }
 
-/// The same for parameters that [`build`] has accepted before. It does not look at them again, which takes 50 times as
+/// The same for parameters that `build` has accepted before. It does not look at them again, which takes 50 times as
 /// long as building the policy: for owners of thousands of connections.
 pub fn build_checked(
     algorithm: &Algorithm,

@@ -2,9 +2,8 @@
 //! (Vegas, Compound, YeAH).
 
 use crate::Ack;
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::Duration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Which of a round's samples stands for all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -1,10 +1,11 @@
 //! What a connection hands to its policy when it begins.
 
 use crate::Bytes;
-use crate::params::{self, Spec, name_or_table};
+use crate::params::Spec;
+#[cfg(feature = "serde")]
+use crate::schema::{self, name_or_table};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::{Duration, Limit, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// The initial window (and restart window), in segments or bytes: what it is in bytes follows from the MSS that the two ends
 /// agree on.
@@ -106,6 +107,7 @@ impl Spec for Gains {
     const SUMMARY: &'static str = "spaces segments at gain * cwnd / srtt";
 }
 
+#[cfg(feature = "serde")]
 impl<'de> Deserialize<'de> for Pacing {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
@@ -116,7 +118,7 @@ impl<'de> Deserialize<'de> for Pacing {
                 Err(Error::custom(format!("off: unknown field `{key}`, there are no fields")))
             }
             ("window", _) => {
-                let Gains { gain_ss, gain_ca } = params::read(table).map_err(Error::custom)?;
+                let Gains { gain_ss, gain_ca } = schema::read(table).map_err(Error::custom)?;
                 Ok(Pacing::Window { gain_ss, gain_ca })
             }
             _ => Err(Error::custom(format!("unknown pacing \"{kind}\"; known are: off, window"))),
@@ -124,6 +126,7 @@ impl<'de> Deserialize<'de> for Pacing {
     }
 }
 
+#[cfg(feature = "serde")]
 impl JsonSchema for Pacing {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Pacing".into()
@@ -139,7 +142,7 @@ impl JsonSchema for Pacing {
                     "required": ["kind"],
                     "additionalProperties": false,
                 },
-                params::table_schema::<Gains>(generator),
+                schema::table_schema::<Gains>(generator),
             ],
         })
     }
@@ -180,13 +183,14 @@ pub(crate) fn in_bytes(limit: Limit, mss: Bytes) -> Bytes {
 
 impl Setup {
     /// Refuses what no policy could work with.
+    #[cfg(feature = "serde")]
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.mss == 0 {
             return Err("the MSS is 0 bytes; it must be at least 1 byte".to_string());
         }
         match self.pacing {
             Pacing::Window { gain_ss, gain_ca } => {
-                params::check(&Gains { gain_ss, gain_ca }).map_err(|error| format!("pacing: {error}"))
+                schema::check(&Gains { gain_ss, gain_ca }).map_err(|error| format!("pacing: {error}"))
             }
             Pacing::Off => Ok(()),
         }

@@ -2,9 +2,8 @@
 //! rate rho, by a timer (the sigma-rho model), or only as acknowledgments return what was spent. Shaped Token Transport
 //! Protocol, R. J. Wade, PhD thesis, University of Leeds 2000, section 3.4.3: its second and its first implementation.
 
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::{Duration, Instant};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Where tokens come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

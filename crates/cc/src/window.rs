@@ -3,8 +3,8 @@
 
 use crate::setup::in_bytes;
 use crate::{
-    Ack, Avoidance, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Inspection, Pacing,
-    Probe, Probed, Reduces, Setup, SlowStart,
+    Ack, Allowance, Avoidance, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow,
+    Inspection, Pacing, Probe, Probed, Reduces, Setup, SlowStart,
 };
 use longhaul_units::{Duration, Instant, Limit, Rate};
 
@@ -102,6 +102,42 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
         policy
     }
 
+    /// [`CongestionControl::on_ack`].
+    #[inline(always)]
+    fn acknowledged(&mut self, ack: &Ack) {
+        self.srtt = ack.srtt;
+        self.backed_off = false;
+        self.start = None;
+        if ack.app_limited {
+            self.window.unused += ack.now.since(self.last_ack);
+        }
+        self.last_ack = ack.now;
+        self.avoidance.observe(&self.window, ack);
+        self.slow_start.observe(&self.window, ack);
+        // The window stands still in recovery (RFC 5681 section 3.2, RFC 6675 section 5), and while it is not what limits
+        // the sender: then ACKs do not show whether the path would carry more (RFC 7661 section 4).
+        if ack.in_recovery {
+            return;
+        }
+        if std::mem::take(&mut self.recovering) {
+            if let Some(bytes) = self.avoidance.recovered(&self.window) {
+                self.window.ssthresh = bytes.max(2.0 * self.window.mss);
+                self.window.cwnd = self.window.ssthresh;
+            }
+        }
+        if ack.app_limited {
+            if ack.receiver_limited {
+                self.judge_without_growth(ack);
+            }
+            return;
+        }
+        if self.window.in_slow_start() {
+            self.step_of_slow_start(ack);
+        } else {
+            self.step_of_avoidance(ack);
+        }
+    }
+
     fn step_of_slow_start(&mut self, ack: &Ack) {
         let step = self.slow_start.increase(&self.window, ack);
         let step = self.avoidance.shape_slow_start(&self.window, ack, step);
@@ -182,36 +218,14 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
         self.avoidance.inspect(&self.window, inspection);
     }
     fn on_ack(&mut self, ack: &Ack) {
-        self.srtt = ack.srtt;
-        self.backed_off = false;
-        self.start = None;
-        if ack.app_limited {
-            self.window.unused += ack.now.since(self.last_ack);
-        }
-        self.last_ack = ack.now;
-        self.avoidance.observe(&self.window, ack);
-        self.slow_start.observe(&self.window, ack);
-        // The window stands still in recovery (RFC 5681 section 3.2, RFC 6675 section 5), and while it is not what limits
-        // the sender: then ACKs do not show whether the path would carry more (RFC 7661 section 4).
-        if ack.in_recovery {
-            return;
-        }
-        if std::mem::take(&mut self.recovering) {
-            if let Some(bytes) = self.avoidance.recovered(&self.window) {
-                self.window.ssthresh = bytes.max(2.0 * self.window.mss);
-                self.window.cwnd = self.window.ssthresh;
-            }
-        }
-        if ack.app_limited {
-            if ack.receiver_limited {
-                self.judge_without_growth(ack);
-            }
-            return;
-        }
-        if self.window.in_slow_start() {
-            self.step_of_slow_start(ack);
-        } else {
-            self.step_of_avoidance(ack);
+        self.acknowledged(ack);
+    }
+    fn take_ack(&mut self, ack: &Ack) -> Allowance {
+        self.acknowledged(ack);
+        Allowance {
+            window: self.window(),
+            in_slow_start: self.in_slow_start(),
+            pacing_rate: self.pacing_rate(),
         }
     }
 

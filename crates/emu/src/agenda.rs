@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 
 /// Next events of a fixed number of components.
 pub(crate) struct Agenda {
-    /// An entry of the heap that says otherwise is void.
+    /// An entry of the heap with another time is void.
     times: Vec<Instant>,
     heap: BinaryHeap<Reverse<(Instant, usize)>>,
 }

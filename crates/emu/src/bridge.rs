@@ -23,7 +23,7 @@ pub struct Options {
     pub capture: Option<(PathBuf, Vec<String>)>,
     /// Called about once a second.
     pub progress: Option<fn(&Status)>,
-    /// Called with what a user should know at once.
+    /// Called with notices for the user.
     pub notice: Option<fn(&str)>,
     /// What is still to be believed.
     pub bounds: Bounds,

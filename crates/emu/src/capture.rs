@@ -8,7 +8,7 @@ use crate::frame::Frame;
 use crate::world::Observer;
 use longhaul_results::pcapng;
 use longhaul_scenario::{Network, Scenario};
-use longhaul_units::Instant;
+use longhaul_units::{Instant, LinkId, MiddleboxId};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -31,26 +31,26 @@ pub const EVERYWHERE: &str = "all";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Point {
     /// Where packets are offered to the queue of a link.
-    LinkIn(usize),
+    LinkIn(LinkId),
     /// At the far end of a link.
-    LinkOut(usize),
+    LinkOut(LinkId),
     /// Where packets come to a middlebox.
-    MiddleboxIn(usize),
+    MiddleboxIn(MiddleboxId),
     /// Where packets leave a middlebox, its own among them.
-    MiddleboxOut(usize),
+    MiddleboxOut(MiddleboxId),
 }
 
 /// All points with their names: `LINK.forward.in`, `LINK.forward.out`, the same for `reverse`, `MIDDLEBOX.in`, `MIDDLEBOX.out`.
 fn points(network: &Network) -> Vec<(String, Point)> {
-    let links = network.links.iter().enumerate().flat_map(|(index, link)| {
+    let links = network.links.enumerated().flat_map(|(id, link)| {
         let name = &link.name;
-        [(format!("{name}.in"), Point::LinkIn(index)), (format!("{name}.out"), Point::LinkOut(index))]
+        [(format!("{name}.in"), Point::LinkIn(id)), (format!("{name}.out"), Point::LinkOut(id))]
     });
-    let middleboxes = network.middleboxes.iter().enumerate().flat_map(|(index, middlebox)| {
+    let middleboxes = network.middleboxes.iter().flat_map(|middlebox| {
         let name = &middlebox.name;
         [
-            (format!("{name}.in"), Point::MiddleboxIn(index)),
-            (format!("{name}.out"), Point::MiddleboxOut(index)),
+            (format!("{name}.in"), Point::MiddleboxIn(middlebox.id)),
+            (format!("{name}.out"), Point::MiddleboxOut(middlebox.id)),
         ]
     });
     links.chain(middleboxes).collect()
@@ -82,7 +82,7 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// What a user should know: what is missing.
+    /// A notice for the user: what is missing.
     pub fn warnings(&self) -> Vec<String> {
         let Captured { missed, error, .. } = self;
         let stopped = error.iter().map(|why| format!("the capture is not complete: {why}"));
@@ -105,9 +105,9 @@ impl Capture {
         path: &Path,
     ) -> Result<Option<Capture>, Error> {
         let mut chosen = vec![];
-        for (index, link) in network.links.iter().enumerate() {
+        for (id, link) in network.links.enumerated() {
             if link.declared && scenario.run.capture.iter().any(|wanted| selects(wanted, &link.name)) {
-                chosen.push((link.name.clone(), Point::LinkIn(index)));
+                chosen.push((link.name.clone(), Point::LinkIn(id)));
             }
         }
         let all = points(network);
@@ -171,16 +171,16 @@ fn write(file: File, names: &[String], packets: &Receiver<Packet>) -> Result<u64
 }
 
 impl Observer for Capture {
-    fn offered(&mut self, now: Instant, link: usize, frame: &Frame) {
+    fn offered(&mut self, now: Instant, link: LinkId, frame: &Frame) {
         self.packet(now, Point::LinkIn(link), frame);
     }
-    fn delivered(&mut self, now: Instant, link: usize, frame: &Frame) {
+    fn delivered(&mut self, now: Instant, link: LinkId, frame: &Frame) {
         self.packet(now, Point::LinkOut(link), frame);
     }
-    fn entered(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+    fn entered(&mut self, now: Instant, middlebox: MiddleboxId, frame: &Frame) {
         self.packet(now, Point::MiddleboxIn(middlebox), frame);
     }
-    fn left(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+    fn left(&mut self, now: Instant, middlebox: MiddleboxId, frame: &Frame) {
         self.packet(now, Point::MiddleboxOut(middlebox), frame);
     }
 }
@@ -190,7 +190,7 @@ pub type Taps = Option<Capture>;
 
 impl Watcher for Taps {}
 
-/// A capture into a file, if one is asked for: at the points that are named, or at all.
+/// A capture into a file, if one is requested: at the points that are named, or at all.
 ///
 /// # Errors
 /// Those of [`Capture::new`].
@@ -204,7 +204,7 @@ pub fn taps(
     Capture::new(scenario, network, if taps.is_empty() { &everywhere } else { taps }, file)
 }
 
-/// Writes what is left. Returns what a user should know.
+/// Writes what is left. Returns notices for the user.
 pub fn finish(taps: Taps) -> Vec<String> {
     taps.map(|capture| capture.finish().warnings()).unwrap_or_default()
 }
@@ -212,6 +212,7 @@ pub fn finish(taps: Taps) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_units::FlowId;
 
     #[test]
     fn points_are_selected_by_what_their_names_begin_with() {
@@ -232,7 +233,7 @@ mod tests {
             network: 0,
             step: 0,
             way: 0,
-            flow: 0,
+            flow: FlowId(0),
             is_data: false,
             hash: 0,
             weight: 1,
@@ -241,7 +242,7 @@ mod tests {
             twice: false,
         };
         for at in 0..3000 {
-            capture.offered(Instant::from_nanos(at), 0, &frame);
+            capture.offered(Instant::from_nanos(at), LinkId(0), &frame);
         }
         let captured = capture.finish();
         assert!(captured.error.unwrap().contains("No space left"));

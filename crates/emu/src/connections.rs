@@ -1,9 +1,9 @@
-//! TCP connections as middleboxes know them: by number, with a direction that counts from the end that opened them.
+//! TCP connections as middleboxes identify them: by number, with a direction that counts from the end that opened them.
 //! Whoever sends the first packet seen counts as the opener, unless it answers a SYN (SYN with ACK, RFC 9293 section 3.5).
 
 use longhaul_middlebox::Direction;
 use longhaul_segment::ip;
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, FlowId, Instant};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -36,7 +36,7 @@ struct Entry {
     begun: bool,
     /// Ways of its packets from each end.
     way: [u32; 2],
-    flow: u32,
+    flow: FlowId,
     /// How the last packet from each end looked outside of TCP.
     outside: [Option<Outside>; 2],
 }
@@ -96,7 +96,7 @@ pub(crate) struct Leaving {
     pub ports: (u16, u16),
     pub outside: Outside,
     pub way: u32,
-    pub flow: u32,
+    pub flow: FlowId,
 }
 
 impl Entry {
@@ -106,7 +106,7 @@ impl Entry {
     }
 }
 
-/// What a packet says of itself.
+/// The identity of a packet by its headers.
 pub(crate) struct Seen {
     pub src: End,
     pub dst: End,
@@ -114,7 +114,7 @@ pub(crate) struct Seen {
     /// Its way, and that of answers.
     pub way: u32,
     pub back: u32,
-    pub flow: u32,
+    pub flow: FlowId,
     pub outside: Outside,
 }
 
@@ -210,7 +210,7 @@ impl Connections {
     }
 
     /// The flow of a connection.
-    pub fn flow_of(&self, number: u32) -> Option<u32> {
+    pub fn flow_of(&self, number: u32) -> Option<FlowId> {
         self.entries.get(number as usize).map(|entry| entry.flow)
     }
 }
@@ -239,7 +239,7 @@ mod tests {
             tcp_flags,
             way: 3,
             back: 7,
-            flow: 0,
+            flow: FlowId(0),
             outside: Outside { ip: ip::Header { ttl: 61, ..ip }, link },
         }
     }

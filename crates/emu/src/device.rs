@@ -173,7 +173,7 @@ impl Interface {
         Ok(Received { place: begin..end, network: network as u16 })
     }
 
-    /// Why the kernel says that the network is down.
+    /// Why the kernel reports that the network is down.
     fn fault(&mut self) -> Fault {
         if self.is_gone() {
             return Fault::Gone;

@@ -1,4 +1,4 @@
-//! The loop that moves packets: reads them from devices, tells the world the time, and hands over what has arrived. One
+//! The loop that moves packets: reads them from devices, passes the time to the world, and hands over what has arrived. One
 //! thread, with real-time priority where that is permitted; it sleeps (ppoll) until a packet comes or one is due.
 
 use crate::clock::Clock;
@@ -56,7 +56,7 @@ impl Default for Options {
 
 /// What is looked at while the loop runs, at times of its own choice.
 pub trait Watcher: Observer {
-    /// When it wants to be called next.
+    /// When it is to be called next.
     fn next(&self) -> Instant {
         Instant::FAR_FUTURE
     }
@@ -76,12 +76,12 @@ pub struct Live {
 }
 
 impl Live {
-    /// Something that a user should know at once.
+    /// A notice for the user, without delay.
     fn notify(&self, text: String) {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 
-    /// What they say at a time.
+    /// Their values at a time.
     pub fn status(&self, now: Instant) -> Status {
         Status {
             now,
@@ -131,7 +131,7 @@ pub struct Driven<W> {
     pub cut: Option<String>,
     /// When it ended.
     pub ended: Instant,
-    /// What a user should know.
+    /// Notices for the user.
     pub warnings: Vec<String>,
 }
 

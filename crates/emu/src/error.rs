@@ -1,9 +1,9 @@
-//! What can go wrong, said so that a person can mend it, with a short constant code for programs.
+//! What can go wrong: a message with the remedy for a user, and a short constant code for programs.
 
 use longhaul_scenario::ScenarioError;
 use nix::sys::resource::{Resource, getrlimit};
 
-/// Why the emulator did not do what it was told.
+/// Why the emulator could not do its task.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The scenario is wrong.
@@ -20,7 +20,7 @@ pub enum Error {
     Command {
         /// What was run.
         command: String,
-        /// What it said.
+        /// Its message.
         why: String,
     },
     /// The system refused something.

@@ -1,4 +1,4 @@
-//! What kernels and links say, as the facts of which `longhaul_results` makes a summary; docs/emulator.md says where a kernel's
+//! Counters of kernels and links, as the facts of which `longhaul_results` makes a summary; docs/emulator.md lists where a kernel's
 //! figure stands for what the simulator measures.
 
 use crate::kernel;
@@ -10,7 +10,7 @@ use longhaul_results::{
 };
 use longhaul_tcp::{Limit, LimitedTime};
 use longhaul_traffic::Side;
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{DeclaredId, Duration, FlowId, Instant};
 use std::sync::atomic::Ordering;
 
 /// The summary of a run that has come to its end.
@@ -20,8 +20,8 @@ pub(crate) fn summary(run: &mut Finished<'_>) -> Summary {
         scenario: run.scenario,
         network: run.network,
         end: run.driven.ended,
-        flows: (0..run.network.flows.len()).map(|number| flow_facts(run, number)).collect(),
-        links: (0..run.driven.watcher.declared.len()).map(|position| link_facts(run, position)).collect(),
+        flows: run.network.flows.ids().map(|flow| flow_facts(run, flow)).collect(),
+        links: run.driven.watcher.declared.ids().map(|place| link_facts(run, place)).collect(),
         middleboxes: run.driven.world.middleboxes(),
         data_packets_delivered: run.driven.world.flows.iter().map(|flow| flow.arrived.packets).sum(),
         drops_left_out: run.driven.watcher.drops_left_out(),
@@ -30,19 +30,19 @@ pub(crate) fn summary(run: &mut Finished<'_>) -> Summary {
     Summary { emulation: Some(emulation), ..summarise(&facts) }
 }
 
-fn flow_facts(run: &Finished<'_>, number: usize) -> FlowFacts {
-    let measured = &run.measured[number];
-    let progress = &run.progress[number];
+fn flow_facts(run: &Finished<'_>, flow: FlowId) -> FlowFacts {
+    let measured = &run.measured[flow];
+    let progress = &run.progress[flow];
     let shared = progress.shared();
-    let counted = run.driven.world.flows[number].since(&run.driven.watcher.flows_before[number]);
+    let counted = run.driven.world.flows[flow].since(&run.driven.watcher.flows_before[flow]);
     let state = match (progress.over.load(Ordering::Relaxed), shared.connected) {
         (true, _) => "Closed",
         (false, true) => "Established",
         (false, false) => "SynSent",
     };
     let quic = shared.quic.map(|quic| quic.done.since(&measured.quic_before.unwrap_or_default()));
-    let instance = &run.network.flows[number];
-    let app = &run.scenario.flow[instance.group].app;
+    let instance = &run.network.flows[flow];
+    let app = &run.scenario.group(instance.group).app;
     let warmup = Instant::ZERO + run.scenario.run.warmup;
     let until = shared.finished.or(instance.stop).unwrap_or(run.driven.ended).min(run.driven.ended);
     FlowFacts {
@@ -78,7 +78,7 @@ fn flow_facts(run: &Finished<'_>, number: usize) -> FlowFacts {
     }
 }
 
-/// Kernels do not say how often they entered fast recovery, or reduced for a mark.
+/// Kernels do not count how often they entered fast recovery, or reduced for a mark.
 fn sender_facts(measured: &Measured, last: &TcpInfo) -> SenderFacts {
     let before = &measured.info_before;
     let least = Some(last.min_rtt).filter(|least| !least.is_zero());
@@ -97,7 +97,7 @@ fn sender_facts(measured: &Measured, last: &TcpInfo) -> SenderFacts {
     }
 }
 
-/// Times under the limits that a kernel tells apart, in the time in which the flow was active.
+/// Times under the limits that a kernel distinguishes, in the time in which the flow was active.
 fn limited(before: &TcpInfo, last: &TcpInfo, active: Duration) -> LimitedTime {
     let busy = last.busy.saturating_sub(before.busy);
     let window = last.window_limited.saturating_sub(before.window_limited).min(busy);
@@ -109,10 +109,10 @@ fn limited(before: &TcpInfo, last: &TcpInfo, active: Duration) -> LimitedTime {
     times.into_iter().collect()
 }
 
-fn link_facts(run: &mut Finished<'_>, position: usize) -> LinkFacts {
+fn link_facts(run: &mut Finished<'_>, place: DeclaredId) -> LinkFacts {
     let recorder = &run.driven.watcher;
-    let (index, peak) = (recorder.declared[position], recorder.peaks[position]);
-    recorder.links_before[position].facts(run.driven.world.link(index), run.driven.ended, peak)
+    let (link, peak) = (recorder.declared[place], recorder.peaks[place]);
+    recorder.links_before[place].facts(run.driven.world.link(link), run.driven.ended, peak)
 }
 
 fn emulation(run: &Finished<'_>) -> Emulation {

@@ -11,7 +11,7 @@ use crate::{Error, kernel, namespace, sys};
 use longhaul_quic::Incidents;
 use longhaul_scenario::{BufferSpec, Ending, FlowInstance, FlowSpec};
 use longhaul_traffic::{App, End, Felt, Streams};
-use longhaul_units::{Duration, Histogram, Instant};
+use longhaul_units::{Duration, FlowId, Histogram, Instant};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, setsockopt, sockopt};
 use nix::sys::socket::{bind, connect, listen, socket};
@@ -45,7 +45,7 @@ pub struct Progress {
 pub struct Shared {
     /// The sockets of the data's senders, while they are open, by connection.
     senders: BTreeMap<usize, TcpStream>,
-    /// What senders said that are gone.
+    /// Counters of senders that are gone.
     ended: TcpInfo,
     /// When the last byte of all was delivered.
     pub finished: Option<Instant>,
@@ -77,7 +77,7 @@ impl Progress {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The data's senders as their kernel sees them; `None` before one is connected.
+    /// The state of the data's senders in their kernel; `None` before one is connected.
     pub fn sample(&self) -> Option<TcpInfo> {
         let mut shared = self.shared();
         if let Some(quic) = &shared.quic {
@@ -86,7 +86,7 @@ impl Progress {
         let mut now = shared.ended;
         let open = shared.senders.values().filter_map(|socket| TcpInfo::of(socket).ok());
         open.for_each(|info| now.merge(&info));
-        // What a flow's last sender said stays.
+        // The counters of a flow's last sender stay.
         if !shared.senders.is_empty() {
             shared.last = now;
         }
@@ -113,7 +113,7 @@ impl Progress {
 /// One flow, and where it runs.
 pub struct Flow<'a> {
     /// Its number.
-    pub number: usize,
+    pub id: FlowId,
     /// The scenario's words.
     pub spec: &'a FlowSpec,
     /// When it starts and stops.
@@ -128,7 +128,7 @@ pub struct Flow<'a> {
     pub progress: &'a Progress,
 }
 
-/// All that a thread needs to know of the run.
+/// All that a thread needs of the run.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     /// The run's clock.
@@ -145,7 +145,7 @@ impl Run<'_> {
 
 impl Flow<'_> {
     pub(crate) fn port(&self) -> u16 {
-        FIRST_PORT + self.number as u16
+        FIRST_PORT + self.id.0 as u16
     }
 
     /// The server's socket, listening.
@@ -205,7 +205,7 @@ impl Flow<'_> {
     /// The flow's thread, in its client's namespace: from the application's start to the end of its last connection.
     pub fn play(&self, listener: &TcpListener, run: Run<'_>) {
         let result = self.connections(listener, run);
-        // What breaks because the run is over is no error, nor is a reset that the scenario asks for.
+        // What breaks because the run is over is no error, nor is a reset of the scenario.
         let expected = run.is_over() || self.spec.ending == Ending::Reset;
         if let Err(why) = result {
             if !expected {
@@ -287,7 +287,7 @@ impl Flow<'_> {
         Ok(())
     }
 
-    /// Takes what an end has to say.
+    /// Takes an end's event.
     fn take(&self, end: End, news: News, app: &mut App, sockets: &mut Sockets<'_>) -> io::Result<()> {
         let data_sender = self.spec.app.data_sender();
         match news {

@@ -1,8 +1,9 @@
-//! A real packet on its way: its bytes, and the little that links and routing need to know of them. Headers: RFC 791 (IPv4),
+//! A real packet on its way: its bytes, and the little that links and routing need of them. Headers: RFC 791 (IPv4),
 //! RFC 8200 (IPv6), ECN as in RFC 3168 section 5.
 
 use longhaul_middlebox::Direction;
 use longhaul_segment::{Ecn, Segment, checksum};
+use longhaul_units::FlowId;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_ICMPV6: u8 = 58;
 pub use longhaul_segment::ip::PROTOCOL_TCP;
 
-/// What the headers of an IP packet say to a router, and a little beyond.
+/// The fields of an IP packet that a router reads, and a few more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// Source address.
@@ -117,7 +118,7 @@ impl Shape {
     }
 }
 
-/// Bytes of an IP packet as it says itself, at most those at hand: on Ethernet short packets are padded.
+/// Bytes of an IP packet by its length field, at most those at hand: on Ethernet short packets are padded.
 pub fn without_padding(packet: &[u8]) -> usize {
     let stated = match packet {
         [first, _, high, low, ..] if first >> 4 == 4 => usize::from(u16::from_be_bytes([*high, *low])),
@@ -160,7 +161,7 @@ pub fn flip(packet: &mut [u8], draw: u64) -> bool {
     let Some(shape) = Shape::of(&packet[..len]) else { return false };
     let header_len = if packet[0] >> 4 == 4 { usize::from(packet[0] & 0x0f) * 4 } else { 40 };
     let first = match shape.protocol {
-        // A UDP header may say that there is no checksum, and its length is one: they stay as they are.
+        // A UDP header may have no checksum, and its length field stands for itself: they stay as they are.
         PROTOCOL_UDP if packet.get(header_len + 6..header_len + 8).is_none_or(|sum| sum == [0, 0]) => {
             return false;
         }
@@ -212,7 +213,7 @@ pub struct Frame {
     /// Its way through the network.
     pub way: u32,
     /// The scenario's flow that it belongs to, or [`Frame::NO_FLOW`].
-    pub flow: u32,
+    pub flow: FlowId,
     /// It carries that flow's data, not its ACKs or requests.
     pub is_data: bool,
     /// Number of the flow in this direction, for queues that keep flows apart.
@@ -242,7 +243,7 @@ pub struct OwnPacket {
 
 impl Frame {
     /// It belongs to no flow of the scenario.
-    pub const NO_FLOW: u32 = u32::MAX;
+    pub const NO_FLOW: FlowId = FlowId(u32::MAX);
 
     /// The IP packet.
     pub fn packet(&self) -> &[u8] {

@@ -35,7 +35,7 @@ impl Settings {
     /// The settings for a host whose connections are like `tcp`, and which makes at most `at_once` segments at once.
     pub fn new(tcp: &TcpSpec, at_once: u64) -> Settings {
         let yes = |on: bool| if on { "1" } else { "0" }.to_string();
-        // What the scenario says of buffers, else no limit.
+        // The scenario's buffers, else no limit.
         let most = |bytes: Option<u64>| bytes.unwrap_or(LARGEST_BUFFER).min(LARGEST_BUFFER);
         let (initial, largest) = match &tcp.receive_autotuning {
             Some(sizes) => (sizes.initial.as_bytes(), Some(sizes.max.as_bytes())),

@@ -1,5 +1,5 @@
 //! How late packets are: the time between when a packet was due at its host and when it was handed to the kernel there. What
-//! the emulator adds to the path by itself, and by what it is judged.
+//! the emulator adds to the path by itself, and the measure of its quality.
 
 use longhaul_results::{Metric, metric};
 use longhaul_units::{Duration, Histogram, Instant};

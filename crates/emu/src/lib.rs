@@ -1,5 +1,5 @@
 //! The wall-clock world: real packets of real kernels over the very links and through the very middleboxes that the
-//! simulator has. [`world::World`] knows no clock: whoever drives it says what time it is, [`driver`] by the wall clock.
+//! simulator has. [`world::World`] has no clock: its driver passes the time, [`driver`] that of the wall clock.
 //!
 //! Hosts are network namespaces with a TUN device each ([`testbed`]); all that is made carries the project's prefix, is
 //! registered before it is made, and is removed at the end or by the next start ([`registry`]).

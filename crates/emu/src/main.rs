@@ -97,7 +97,7 @@ struct StatsArguments {
 }
 
 impl StatsArguments {
-    /// The exit status, 3 in the place of success if that is asked for and what happened is not to be believed.
+    /// The exit status, 3 in the place of success if that is requested and the measurement is not valid.
     fn status(&self, moved: &run::Moved, status: u8) -> ExitCode {
         let fails = self.fail_if_invalid && status == 0 && !moved.invalid.is_empty();
         ExitCode::from(if fails { INVALID } else { status })
@@ -167,10 +167,10 @@ struct ShellArguments {
     #[arg(long)]
     live: bool,
     /// The node at the other end hands on what is for other addresses: the command reaches what this machine reaches, through the
-    /// path (IPv4; wants nftables).
+    /// path (IPv4; needs nftables).
     #[arg(long)]
     internet: bool,
-    /// Does not say what happened at the end.
+    /// Prints no summary at the end.
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -226,7 +226,7 @@ impl Signals {
         use signal_hook::flag;
         let signals = Signals { stop: Arc::default(), number: Arc::default() };
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // `nohup` asks for it.
+            // `nohup` sets it.
             if signal == SIGHUP && is_ignored(signal) {
                 continue;
             }

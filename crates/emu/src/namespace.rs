@@ -7,12 +7,17 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// All names that the emulator gives begin with this; it never touches anything whose name does not.
 pub const PREFIX: &str = "lh-";
+
+/// How often a tool is started that a signal for its parent has ended.
+const ATTEMPTS: usize = 3;
+/// Signals that end a program which removes what it has made.
+const ENDING: [i32; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
 
 /// Where `ip netns` keeps namespaces by name.
 const DIRECTORY: &str = "/run/netns";
@@ -20,7 +25,7 @@ const DIRECTORY: &str = "/run/netns";
 /// Makes a namespace.
 ///
 /// # Errors
-/// What `ip` says.
+/// The message of `ip`.
 pub fn add(name: &str) -> Result<(), Error> {
     ip(&["netns", "add", name], "")
 }
@@ -28,7 +33,7 @@ pub fn add(name: &str) -> Result<(), Error> {
 /// Removes a namespace; whatever is still inside lives on without a name until it ends.
 ///
 /// # Errors
-/// What `ip` says. A name without the prefix is refused.
+/// The message of `ip`. A name without the prefix is refused.
 pub fn delete(name: &str) -> Result<(), Error> {
     if !name.starts_with(PREFIX) {
         return Err(Error::system(format!("remove the namespace {name}"), "it is not one of the emulator's"));
@@ -44,7 +49,7 @@ pub fn exists(name: &str) -> bool {
 /// Processes that are in a namespace.
 ///
 /// # Errors
-/// What `ip` says.
+/// The message of `ip`.
 pub fn processes(name: &str) -> Result<Vec<i32>, Error> {
     let output = run(&["netns", "pids", name], "")?;
     Ok(output.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
@@ -53,7 +58,7 @@ pub fn processes(name: &str) -> Result<Vec<i32>, Error> {
 /// Runs commands of `ip`, one a line, in a namespace.
 ///
 /// # Errors
-/// What `ip` says.
+/// The message of `ip`.
 pub fn configure(name: &str, commands: &str) -> Result<(), Error> {
     ip(&["-n", name, "-batch", "-"], commands)
 }
@@ -61,7 +66,7 @@ pub fn configure(name: &str, commands: &str) -> Result<(), Error> {
 /// Runs commands of `ip`, one a line, in the network namespace of the thread.
 ///
 /// # Errors
-/// What `ip` says.
+/// The message of `ip`.
 pub fn outside(commands: &str) -> Result<(), Error> {
     ip(&["-batch", "-"], commands)
 }
@@ -128,12 +133,12 @@ fn run(arguments: &[&str], input: &str) -> Result<String, Error> {
     })
 }
 
-/// Runs a program of Debian's `package` in the network namespace of the thread, with `input`, and returns what it prints. `hint` says
-/// more of what it says when it fails.
+/// Runs a program of Debian's `package` in the network namespace of the thread, with `input`, and returns what it prints. `hint` adds
+/// to its message when it fails.
 ///
 /// # Errors
-/// If there is no such program, or what it says.
-pub(crate) fn tool(
+/// If there is no such program, or the program's own message.
+pub fn tool(
     program: &str,
     package: &str,
     arguments: &[&str],
@@ -141,26 +146,54 @@ pub(crate) fn tool(
     hint: &dyn Fn(&str) -> String,
 ) -> Result<String, Error> {
     let failed = |why: String| Error::Command { command: format!("{program} {}", arguments.join(" ")), why };
-    let mut child = Command::new(program)
-        .args(arguments)
-        // Ctrl-C is for the emulator, which then removes what it has made by these very programs.
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|why| match why.kind() {
-            ErrorKind::NotFound => failed(format!("{why}; it is part of Debian's package {package}")),
-            _ => failed(explained(why)),
-        })?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // If it does not read, it says why.
-        let _ = stdin.write_all(input.as_bytes());
+    let mut left = ATTEMPTS;
+    loop {
+        left -= 1;
+        let mut child = Command::new(program)
+            .args(arguments)
+            // Ctrl-C is for the parent, which then removes what it has made by these very programs.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|why| match why.kind() {
+                ErrorKind::NotFound => failed(format!("{why}; it is part of Debian's package {package}")),
+                _ => failed(explained(why)),
+            })?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // If it does not read, its message has the reason.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let output = child.wait_with_output().map_err(|why| failed(why.to_string()))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        // A new process is in its parent's group for a moment, where Ctrl-C reaches it before it has become the program.
+        let interrupted = output.status.signal().is_some_and(|signal| ENDING.contains(&signal));
+        if !interrupted || left == 0 {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(failed(format!("{}{}", said.trim(), hint(&said))));
+        }
     }
-    let output = child.wait_with_output().map_err(|why| failed(why.to_string()))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_a_signal_for_its_parent_has_ended_is_started_again() {
+        let mark = std::env::temp_dir().join(format!("longhaul-tool-{}", std::process::id()));
+        let script = format!("[ -e {0} ] || {{ touch {0}; kill -INT $$; }}; echo done", mark.display());
+        let output = tool("sh", "dash", &["-c", &script], "", &|_| String::new());
+        std::fs::remove_file(&mark).unwrap();
+        assert_eq!(output.unwrap(), "done\n");
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(failed(format!("{}{}", said.trim(), hint(&said))))
+
+    #[test]
+    fn a_tool_that_signals_always_end_is_an_error() {
+        let output = tool("sh", "dash", &["-c", "kill -TERM $$"], "", &|_| String::new());
+        assert!(output.unwrap_err().to_string().contains("sh -c kill -TERM $$"));
+    }
 }

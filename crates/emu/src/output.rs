@@ -1,5 +1,5 @@
 //! The directory of a result, by the rules of the laboratory (`longhaul run`): a result of something else is not replaced unless that is
-//! asked for, what is not Longhaul's is never replaced, and a result is there whole or not at all.
+//! requested, what is not Longhaul's is never replaced, and a result is there whole or not at all.
 
 use crate::Error;
 use std::fs;

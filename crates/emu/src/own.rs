@@ -6,6 +6,7 @@ use crate::testbed::addresses_of;
 use longhaul_scenario::{Network, Step};
 use longhaul_segment::checksum::Checksum;
 use longhaul_segment::{Flags, Segment, UDP_HEADER, ip, wire};
+use longhaul_units::NodeId;
 use std::net::IpAddr;
 
 /// Port of tunnels at both ends: below those of flows.
@@ -14,11 +15,13 @@ const TUNNEL_PORT: u16 = 9_999;
 /// Ways of all these connections, in the order of their numbers: there and back.
 pub(crate) fn ways(network: &Network) -> Vec<Vec<Step>> {
     let mut ways = vec![];
-    for (middlebox, instance) in network.middleboxes.iter().enumerate() {
+    for instance in &network.middleboxes {
         for _ in 0..instance.own_connections.1 {
             for (direction, links) in instance.between.iter().enumerate() {
                 let links = links.iter().map(|link| Step::Link(*link));
-                ways.push(links.chain([Step::Middlebox { middlebox, port: 1 - direction }]).collect());
+                ways.push(
+                    links.chain([Step::Middlebox { middlebox: instance.id, port: 1 - direction }]).collect(),
+                );
             }
         }
     }
@@ -27,7 +30,7 @@ pub(crate) fn ways(network: &Network) -> Vec<Vec<Step>> {
 
 /// Addresses of their ends.
 pub(crate) fn ends(network: &Network) -> Vec<[IpAddr; 2]> {
-    let address = |node: usize| IpAddr::from(addresses_of(node).0);
+    let address = |node: NodeId| IpAddr::from(addresses_of(node).0);
     let mut ends = vec![];
     for instance in &network.middleboxes {
         for _ in 0..instance.own_connections.1 {
@@ -61,7 +64,7 @@ pub(crate) fn packet(header: &ip::Header, segment: &Segment, body: &[u8]) -> Opt
     let mut checksum = Checksum::new();
     checksum.add_pseudo_header(header.src, header.dst, PROTOCOL_UDP, len);
     checksum.add(&bytes[start..]);
-    // Zero would say that there is none.
+    // Zero would mean that there is none.
     let sum = if checksum.finish() == 0 { 0xffff } else { checksum.finish() };
     bytes[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
     Some(bytes)

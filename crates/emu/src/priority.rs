@@ -22,7 +22,7 @@ const PRIORITY: i32 = 1;
 /// kernel writes masks (hexadecimal, 32 to a group); `None` if there is only one.
 ///
 /// Whatever a host's TCP does with a packet that is handed over, the kernel does at once on the same processor, unless it is
-/// told to do it elsewhere (receive packet steering): long lists of lost segments, for instance, while others are due.
+/// configured to do it elsewhere (receive packet steering): long lists of lost segments, for instance, while others are due.
 pub fn processors() -> Option<(usize, String)> {
     let set = sched_getaffinity(Pid::from_raw(0)).ok()?;
     let allowed: Vec<usize> = (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect();
@@ -41,7 +41,7 @@ fn mask(cpus: &[usize]) -> String {
 /// Gives the calling thread real-time priority, exact timers, and a processor.
 ///
 /// # Errors
-/// A sentence that says that it is not permitted, and what follows from it.
+/// The message that it is not permitted, and what follows from it.
 pub fn raise() -> Result<(), String> {
     // Ordinary threads are woken up to 50 us late, on purpose. Real-time ones are not.
     let _ = nix::sys::prctl::set_timerslack(1);

@@ -10,7 +10,7 @@ use longhaul_quic::{
 };
 use longhaul_scenario::{HandshakeSpec, QuicSpec};
 use longhaul_traffic::{App, End, Side};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, FlowId, IdVec, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -42,7 +42,7 @@ pub struct QuicInfo {
 }
 
 impl QuicInfo {
-    /// The same as a kernel would tell it of TCP, for the time series.
+    /// The same in the form of a kernel's TCP_INFO, for the time series.
     pub fn as_tcp(&self) -> TcpInfo {
         let stats = &self.done.sender;
         let measured = stats.rtt_samples > 0;
@@ -145,9 +145,9 @@ impl Wire {
 
 impl<'a> QuicFlows<'a> {
     /// The connections of a run.
-    pub fn of(flows: &'a [Flow<'a>], connections: &[Vec<usize>], qlog: bool) -> Vec<Self> {
-        let connection = |numbers: &Vec<usize>| {
-            let flows: Vec<&Flow<'_>> = numbers.iter().map(|number| &flows[*number]).collect();
+    pub fn of(flows: &'a IdVec<FlowId, Flow<'a>>, connections: &[Vec<FlowId>], qlog: bool) -> Vec<Self> {
+        let connection = |ids: &Vec<FlowId>| {
+            let flows: Vec<&Flow<'_>> = ids.iter().map(|id| &flows[*id]).collect();
             let spec = flows.first()?.spec.quic()?;
             Some(QuicFlows { flows, spec, qlog })
         };
@@ -388,7 +388,7 @@ impl Playing<'_, '_> {
                     self.bundle.failure(place).filter(|_| self.apps[place].finished().is_none())
                 {
                     shared.error.get_or_insert_with(|| {
-                        format!("the QUIC connection ended early: {why}{}", explained(why))
+                        format!("the QUIC connection ended early: {}", explained(why))
                     });
                 }
             }

@@ -9,7 +9,7 @@ use crate::world::{FlowCounters, Observer, World};
 use longhaul_path::DropCause;
 use longhaul_results::{EventRow, LinkSnapshot, Tables};
 use longhaul_scenario::{Network, Scenario};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{DeclaredId, Duration, FlowId, IdVec, Instant, LinkId, MiddleboxId};
 
 /// Single drops are listed up to this number; counters have all of them.
 const MOST_DROP_EVENTS: usize = 200_000;
@@ -19,17 +19,17 @@ pub struct Recorder {
     /// Time series.
     pub tables: Tables,
     /// Links of the document.
-    pub declared: Vec<usize>,
+    pub declared: IdVec<DeclaredId, LinkId>,
     /// Counters of the links at the end of the warm-up.
-    pub links_before: Vec<LinkSnapshot>,
+    pub links_before: IdVec<DeclaredId, LinkSnapshot>,
     /// Counters of the flows at the end of the warm-up.
-    pub flows_before: Vec<FlowCounters>,
+    pub flows_before: IdVec<FlowId, FlowCounters>,
     /// Most packets in the queue of each link while measured.
-    pub peaks: Vec<u64>,
+    pub peaks: IdVec<DeclaredId, u64>,
     /// Captured packets.
     pub taps: Taps,
-    position: Vec<Option<usize>>,
-    samples: Vec<LinkSnapshot>,
+    places: IdVec<LinkId, Option<DeclaredId>>,
+    samples: IdVec<DeclaredId, LinkSnapshot>,
     interval: Duration,
     next_sample: Instant,
     last_sample: Instant,
@@ -41,18 +41,15 @@ pub struct Recorder {
 impl Recorder {
     /// A recorder for a run of the scenario.
     pub fn new(scenario: &Scenario, network: &Network, taps: Taps) -> Self {
-        let declared: Vec<usize> =
-            (0..network.links.len()).filter(|link| network.links[*link].declared).collect();
-        let mut position = vec![None; network.links.len()];
-        declared.iter().enumerate().for_each(|(number, link)| position[*link] = Some(number));
+        let declared = network.declared();
         Recorder {
             tables: Tables::default(),
-            links_before: vec![LinkSnapshot::default(); declared.len()],
-            flows_before: vec![FlowCounters::default(); network.flows.len()],
-            peaks: vec![0; declared.len()],
-            samples: vec![LinkSnapshot::default(); declared.len()],
+            links_before: IdVec::filled(LinkSnapshot::default(), declared.len()),
+            flows_before: IdVec::filled(FlowCounters::default(), network.flows.len()),
+            peaks: IdVec::filled(0, declared.len()),
+            samples: IdVec::filled(LinkSnapshot::default(), declared.len()),
             declared,
-            position,
+            places: network.places(),
             taps,
             interval: scenario.run.sample,
             next_sample: Instant::ZERO + scenario.run.sample,
@@ -66,11 +63,11 @@ impl Recorder {
         self.warmup_end = None;
         world.begin_measuring(now);
         self.flows_before.clone_from(&world.flows);
-        for (number, link) in self.declared.iter().enumerate() {
+        for (place, link) in self.declared.enumerated() {
             let link = world.link(*link);
             link.measure_waits(now);
-            self.peaks[number] = 0;
-            self.links_before[number] = LinkSnapshot::of(link, now);
+            self.peaks[place] = 0;
+            self.links_before[place] = LinkSnapshot::of(link, now);
         }
     }
 
@@ -81,12 +78,12 @@ impl Recorder {
 
     /// Takes a sample of all links and middleboxes.
     pub fn sample(&mut self, now: Instant, world: &mut World) {
-        for (number, link) in self.declared.iter().enumerate() {
+        for (place, link) in self.declared.enumerated() {
             let link = world.link(*link);
             let peak = link.take_peak(now);
-            self.peaks[number] = self.peaks[number].max(peak);
-            self.tables.links.extend(self.samples[number].row(link, now, number, peak));
-            self.samples[number] = LinkSnapshot::of(link, now);
+            self.peaks[place] = self.peaks[place].max(peak);
+            self.tables.links.extend(self.samples[place].row(link, now, place, peak));
+            self.samples[place] = LinkSnapshot::of(link, now);
         }
         let span = now.since(std::mem::replace(&mut self.last_sample, now));
         if !span.is_zero() {
@@ -96,41 +93,42 @@ impl Recorder {
 }
 
 impl Recorder {
-    fn note_drop(&mut self, now: Instant, kind: &'static str, link: i32, frame: &Frame) {
+    fn note_drop(&mut self, now: Instant, kind: &'static str, link: Option<DeclaredId>, frame: &Frame) {
         self.drop_events += 1;
         if self.drop_events > MOST_DROP_EVENTS {
             return;
         }
-        let flow = if frame.flow == Frame::NO_FLOW { -1 } else { frame.flow as i32 };
+        let flow = if frame.flow == Frame::NO_FLOW { -1 } else { frame.flow.0 as i32 };
+        let link = link.map_or(-1, |link| link.0 as i32);
         let value = frame.packet().len() as f64;
         self.tables.events.push(EventRow { time_s: now.as_secs_f64(), kind, flow, link, value });
     }
 }
 
 impl Observer for Recorder {
-    fn offered(&mut self, now: Instant, link: usize, frame: &Frame) {
+    fn offered(&mut self, now: Instant, link: LinkId, frame: &Frame) {
         self.taps.offered(now, link, frame);
     }
-    fn delivered(&mut self, now: Instant, link: usize, frame: &Frame) {
+    fn delivered(&mut self, now: Instant, link: LinkId, frame: &Frame) {
         self.taps.delivered(now, link, frame);
     }
-    fn entered(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+    fn entered(&mut self, now: Instant, middlebox: MiddleboxId, frame: &Frame) {
         self.taps.entered(now, middlebox, frame);
     }
-    fn left(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+    fn left(&mut self, now: Instant, middlebox: MiddleboxId, frame: &Frame) {
         self.taps.left(now, middlebox, frame);
     }
 
     fn refused(&mut self, now: Instant, frame: &Frame) {
-        self.note_drop(now, "checksum", -1, frame);
+        self.note_drop(now, "checksum", None, frame);
     }
 
-    fn dropped(&mut self, now: Instant, link: usize, frame: &Frame, cause: DropCause) {
+    fn dropped(&mut self, now: Instant, link: LinkId, frame: &Frame, cause: DropCause) {
         let kind = match cause {
             DropCause::QueueFull | DropCause::Early | DropCause::Forced => "drop",
             DropCause::Loss | DropCause::Outage | DropCause::Unreadable => "loss",
         };
-        self.note_drop(now, kind, self.position[link].map_or(-1, |number| number as i32), frame);
+        self.note_drop(now, kind, self.places[link], frame);
     }
 }
 

@@ -44,7 +44,7 @@ impl Registration {
     /// If the file cannot be written.
     pub fn new(id: &str, names: Vec<String>) -> Result<Registration, Error> {
         fs::create_dir_all(DIRECTORY).map_err(writing)?;
-        // Locked before it has its name: nobody sees it without a lock.
+        // Locked before it has its name: it is never visible without a lock.
         let partial = Path::new(DIRECTORY).join(format!(".{id}"));
         let path = Path::new(DIRECTORY).join(id);
         let mut file = File::create(&partial).map_err(writing)?;
@@ -108,7 +108,7 @@ fn entries() -> Vec<PathBuf> {
     files.map(|entry| entry.path()).collect()
 }
 
-/// Undoes all that a file says, and removes the file. Returns the names of the namespaces that there were.
+/// Undoes all that a file lists, and removes the file. Returns the names of the namespaces that there were.
 fn undo(path: &Path, lines: &[String]) -> Result<Vec<String>, Error> {
     let removed = remove(lines)?;
     for (stack, table) in lines.iter().filter_map(|line| of_stack(line, TABLE)) {
@@ -137,7 +137,7 @@ fn undo(path: &Path, lines: &[String]) -> Result<Vec<String>, Error> {
     Ok(removed)
 }
 
-/// The network stack of a line that begins like this, and what it says of it.
+/// The network stack of a line that begins like this, and the setting in that line.
 fn of_stack<'a>(line: &'a str, begin: &str) -> Option<(u64, &'a str)> {
     let (stack, rest) = line.strip_prefix(begin)?.split_once(' ')?;
     Some((stack.parse().ok()?, rest))

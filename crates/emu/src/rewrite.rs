@@ -1,5 +1,5 @@
 //! A real packet whose TCP header a middlebox has changed: what can be is changed in place, with the checksum updated
-//! incrementally (RFC 1624), so that everything that the header struct does not know stays as it was.
+//! incrementally (RFC 1624), so that everything outside the header struct stays as it was.
 
 use longhaul_segment::checksum::{update, update_u32};
 use longhaul_segment::{Flags, Options, Segment, wire};
@@ -13,8 +13,8 @@ const CHECKSUM: usize = 16;
 /// The data offset and the reserved bits beside the flags.
 const NOT_FLAGS: u16 = 0xfe00;
 
-/// Makes `packet`, which was read as `read`, say what `after` says. False if its options were to change, but hold what a
-/// [`Segment`] cannot say: they stay as they were then.
+/// Makes `packet`, which was read as `read`, equal to `after`. False if its options were to change, but hold what a
+/// [`Segment`] cannot express: they stay as they were then.
 pub(crate) fn rewrite(packet: &mut Vec<u8>, read: &Read, after: &Segment) -> bool {
     if after.options == read.before.options {
         patch(&mut packet[read.ip_header_len..], after);
@@ -46,7 +46,7 @@ pub(crate) struct Read {
     pub before: Segment,
     pub ip_header_len: usize,
     pub payload_at: usize,
-    /// The header struct says all that the bytes do.
+    /// The header struct contains all that the bytes do.
     pub is_all: bool,
 }
 
@@ -59,7 +59,7 @@ impl Read {
             before: whole.segment,
             ip_header_len: whole.ip_header_len,
             payload_at: whole.ip_header_len + whole.tcp_header_len,
-            // An urgent pointer is never said, not even one that is 0.
+            // An urgent pointer is never part of it, not even one that is 0.
             is_all: whole.unread.is_nothing() && !whole.segment.flags.contains(Flags::URG),
         };
         Some((read, whole.payload))

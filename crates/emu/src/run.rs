@@ -17,7 +17,7 @@ use crate::world::{Counters, FIRST_PORT, World};
 use longhaul_quic::Done;
 use longhaul_results::{FlowRow, ResultFiles, Summary, Table};
 use longhaul_scenario::{FlowInstance, FlowSpec, Network, Scenario, resolved_toml, run_id};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, FlowId, IdVec, Instant};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,7 +76,7 @@ pub struct Moved {
     pub completed_checksums: u64,
     /// Why all this is not to be believed; empty if it is.
     pub invalid: Vec<String>,
-    /// What a user should know.
+    /// Notices for the user.
     pub warnings: Vec<String>,
 }
 
@@ -147,8 +147,8 @@ pub(crate) struct Finished<'a> {
     pub scenario: &'a Scenario,
     pub network: &'a Network,
     pub driven: Driven<Recorder>,
-    pub progress: &'a [Progress],
-    pub measured: Vec<Measured>,
+    pub progress: &'a IdVec<FlowId, Progress>,
+    pub measured: IdVec<FlowId, Measured>,
     pub device_drops: u64,
     pub real_time: bool,
     pub bounds: Bounds,
@@ -169,7 +169,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     let testbed = Testbed::new(scenario, &network, &hosts_of(&network), stop)?;
     let capture =
         Capture::new(scenario, &network, &options.taps, &output.directory().join("packets.pcapng"))?;
-    let progress: Vec<Progress> = network.flows.iter().map(|_| Progress::default()).collect();
+    let progress: IdVec<FlowId, Progress> = network.flows.iter().map(|_| Progress::default()).collect();
     let flows = flows_of(scenario, &network, &testbed, &progress);
     let began = time::Instant::now();
     let (driven, measured) = play(scenario, &network, &testbed, &flows, capture, options, stop)?;
@@ -225,7 +225,7 @@ fn raise_limit(scenario: &Scenario, network: &Network) -> Result<(), Error> {
     let failed = |why| Error::system("read the limit of open files", why);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
     let flows = network.flows.len();
-    let connections = |flow: &FlowInstance| scenario.flow[flow.group].app.connections() as u64;
+    let connections = |flow: &FlowInstance| scenario.group(flow.group).app.connections() as u64;
     let needed = FILES
         + FILES_OF_A_FLOW * flows as u64
         + FILES_OF_A_CONNECTION * network.flows.iter().map(connections).sum::<u64>();
@@ -273,27 +273,26 @@ fn flows_of<'a>(
     scenario: &'a Scenario,
     network: &'a Network,
     testbed: &'a Testbed,
-    progress: &'a [Progress],
-) -> Vec<Flow<'a>> {
+    progress: &'a IdVec<FlowId, Progress>,
+) -> IdVec<FlowId, Flow<'a>> {
     let host = |node| testbed.host_at(node).expect("every end of a flow is a host");
     network
         .flows
-        .iter()
-        .enumerate()
-        .map(|(number, instance)| Flow {
-            number,
+        .enumerated()
+        .map(|(id, instance)| Flow {
+            id,
             spec: spec_of(scenario, instance),
             instance,
             seed: scenario.run.seed,
             namespaces: [&host(instance.from).namespace, &host(instance.to).namespace],
             server: host(instance.to).v4,
-            progress: &progress[number],
+            progress: &progress[id],
         })
         .collect()
 }
 
 fn spec_of<'a>(scenario: &'a Scenario, instance: &FlowInstance) -> &'a FlowSpec {
-    &scenario.flow[instance.group]
+    scenario.group(instance.group)
 }
 
 /// Starts all threads, watches, and stops them.
@@ -301,11 +300,11 @@ fn play(
     scenario: &Scenario,
     network: &Network,
     testbed: &Testbed,
-    flows: &[Flow<'_>],
+    flows: &IdVec<FlowId, Flow<'_>>,
     taps: Taps,
     options: &Options,
     stop: &AtomicBool,
-) -> Result<(Driven<Recorder>, Vec<Measured>), Error> {
+) -> Result<(Driven<Recorder>, IdVec<FlowId, Measured>), Error> {
     let over_tcp: Vec<&Flow<'_>> = flows.iter().filter(|flow| flow.spec.quic().is_none()).collect();
     let listeners = over_tcp.iter().map(|flow| flow.listen()).collect::<Result<Vec<_>, Error>>()?;
     let over_quic = QuicFlows::of(flows, &network.quic_connections(scenario), scenario.run.qlog);
@@ -384,15 +383,15 @@ fn namespace_of(flow: &Flow<'_>) -> Result<(), Error> {
 /// Samples of the senders while the run goes on.
 struct Watch<'a> {
     scenario: &'a Scenario,
-    flows: &'a [Flow<'a>],
+    flows: &'a IdVec<FlowId, Flow<'a>>,
     rows: Vec<FlowRow>,
-    measured: Vec<Measured>,
-    before: Vec<(TcpInfo, u64, Instant)>,
+    measured: IdVec<FlowId, Measured>,
+    before: IdVec<FlowId, (TcpInfo, u64, Instant)>,
     measuring: bool,
 }
 
 impl<'a> Watch<'a> {
-    fn new(scenario: &'a Scenario, flows: &'a [Flow<'a>]) -> Self {
+    fn new(scenario: &'a Scenario, flows: &'a IdVec<FlowId, Flow<'a>>) -> Self {
         let measured = |_: &Flow<'_>| Measured {
             info_before: TcpInfo::default(),
             delivered_before: 0,
@@ -407,7 +406,7 @@ impl<'a> Watch<'a> {
             flows,
             rows: vec![],
             measured: flows.iter().map(measured).collect(),
-            before: vec![(TcpInfo::default(), 0, Instant::ZERO); flows.len()],
+            before: IdVec::filled((TcpInfo::default(), 0, Instant::ZERO), flows.len()),
             measuring: false,
         }
     }
@@ -470,11 +469,11 @@ impl<'a> Watch<'a> {
     }
 
     fn sample(&mut self, now: Instant) {
-        for (number, flow) in self.flows.iter().enumerate() {
+        for (id, flow) in self.flows.enumerated() {
             let Some(info) = flow.progress.sample() else { continue };
             let delivered = flow.progress.delivered.load(Ordering::Relaxed);
             let (before, delivered_before, then) =
-                std::mem::replace(&mut self.before[number], (info, delivered, now));
+                std::mem::replace(&mut self.before[id], (info, delivered, now));
             let span = now.since(then).as_secs_f64();
             if span <= 0.0 {
                 continue;
@@ -483,7 +482,7 @@ impl<'a> Watch<'a> {
             let rate = |bytes: u64| bytes as f64 * 8.0 / span;
             self.rows.push(FlowRow {
                 time_s: now.as_secs_f64(),
-                flow: number as u32,
+                flow: id.0,
                 cwnd_bytes: info.cwnd as f64,
                 ssthresh_bytes: info.ssthresh.map(|bytes| bytes as f64),
                 flight_bytes: if over { 0.0 } else { info.flight as f64 },
@@ -495,7 +494,7 @@ impl<'a> Watch<'a> {
                 retransmits: info.retransmitted.saturating_sub(before.retransmitted) as u32,
             });
             if self.measuring && !over {
-                self.measured[number].sample(&info);
+                self.measured[id].sample(&info);
             }
         }
     }

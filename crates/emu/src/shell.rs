@@ -11,6 +11,7 @@ use crate::world::World;
 use crate::{Error, internet, namespace, sys};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_traffic::Side;
+use longhaul_units::NodeId;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::os::fd::AsFd;
@@ -56,8 +57,8 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     let network = Network::new(scenario);
     let mut nodes = hosts_of(&network);
     let find = |name: &String| {
-        network.nodes.iter().position(|node| node == name).ok_or_else(|| {
-            let known = network.nodes.join(", ");
+        network.nodes.position(|node| node == name).ok_or_else(|| {
+            let known = network.nodes.as_slice().join(", ");
             Error::Unsupported(format!("there is no node \"{name}\" in the scenario; there are {known}"))
         })
     };
@@ -70,12 +71,12 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     }
     let at = match &options.at {
         Some(name) => find(name)?,
-        None => {
-            network.flows.first().map_or(nodes[0], |flow| match scenario.flow[flow.group].app.data_sender() {
+        None => network.flows.first().map_or(nodes[0], |flow| {
+            match scenario.group(flow.group).app.data_sender() {
                 Side::Server => flow.from,
                 Side::Client => flow.to,
-            })
-        }
+            }
+        }),
     };
     let mut testbed = Testbed::new(scenario, &network, &nodes, stop)?;
     let mut world = World::new(scenario, &network, &testbed.addresses())?;
@@ -114,7 +115,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
 }
 
 /// Opens the way out at the first host that is not the one at `at`. Returns its number.
-fn open_internet(testbed: &mut Testbed, at: usize) -> Result<usize, Error> {
+fn open_internet(testbed: &mut Testbed, at: NodeId) -> Result<usize, Error> {
     let Testbed { hosts, registration, .. } = testbed;
     let far = hosts.iter().position(|host| host.node != at);
     let far =
@@ -138,7 +139,7 @@ pub fn ports(testbed: &Testbed) -> Result<Vec<Port>, Error> {
 
 fn serve_and_run(
     testbed: &Testbed,
-    at: usize,
+    at: NodeId,
     options: &Options,
     resolvers: Option<&Path>,
     stop: &AtomicBool,
@@ -171,7 +172,7 @@ fn serve_and_run(
 }
 
 /// Starts a command in the namespace that the thread is in. It ends with the thread, even if that is killed.
-/// What one in the background says goes to standard error.
+/// The output of one in the background goes to standard error.
 fn start(testbed: &Testbed, host: &Host, arguments: &[String], background: bool) -> Result<Child, Error> {
     let mut command = Command::new(&arguments[0]);
     command.args(&arguments[1..]);
@@ -198,7 +199,7 @@ fn start(testbed: &Testbed, host: &Host, arguments: &[String], background: bool)
     command.spawn().map_err(|why| Error::Command { command: arguments.join(" "), why: why.to_string() })
 }
 
-/// Waits for a command; ends it when `ended` says so.
+/// Waits for a command; ends it when `ended` is true.
 fn run_until(mut child: Child, ended: impl Fn() -> bool) -> Result<ExitStatus, Error> {
     let waiting = |why: std::io::Error| Error::system("wait for a command", why);
     loop {

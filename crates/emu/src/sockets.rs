@@ -17,7 +17,7 @@ const SMALL_CHUNK: usize = 16 * 1024;
 /// Never reached: nothing is waited for.
 const NO_GOAL: u64 = u64::MAX;
 
-/// What an end of a connection has to say.
+/// An event at an end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum News {
     /// The client's connection is made.
@@ -80,7 +80,7 @@ impl Stream for Local {
 }
 
 impl Local {
-    /// Neither end has anything to say any more.
+    /// Neither end has anything to send any more.
     fn is_over(&self) -> bool {
         self.aborted || self.closed && self.peer_closed
     }
@@ -170,7 +170,7 @@ pub(crate) struct Sockets<'a> {
     connect: &'a Connect<'a>,
     buffer: Vec<u8>,
     chunk: usize,
-    /// Pairs whose connection could not be made, since they were asked last.
+    /// Pairs whose connection could not be made since the last call.
     refused: Vec<(usize, io::Error)>,
 }
 
@@ -268,12 +268,12 @@ impl<'a> Sockets<'a> {
         Some((pair, why))
     }
 
-    /// A connection is over for both ends, whatever they had to say.
+    /// A connection is over for both ends, whatever they had to send.
     pub fn give_up(&mut self, pair: usize) {
         [End::client(pair), End::server(pair)].map(place).iter().for_each(|place| self.ends[*place].fail());
     }
 
-    /// Writes and closes what can be, waits until something comes, but not beyond `until`, and takes it: what each end has to say,
+    /// Writes and closes what can be, waits until something comes, but not beyond `until`, and takes it: the events of each end,
     /// or why its connection is no more.
     pub fn wait(&mut self, until: std::time::Duration) -> io::Result<Vec<(End, io::Result<News>)>> {
         let mut news = vec![];
@@ -327,7 +327,7 @@ impl<'a> Sockets<'a> {
         client.socket.is_some() && server.socket.is_none() && !server.is_over()
     }
 
-    /// Takes a connection in; which one it is says its client's port.
+    /// Takes a connection in; its client's port identifies it.
     fn accept(&mut self) -> io::Result<Option<End>> {
         let (socket, from) = match self.listener.accept() {
             Ok(accepted) => accepted,
@@ -363,7 +363,7 @@ mod tests {
         );
         let scenario = load(&text, "loopback", &[]).unwrap();
         let network = longhaul_scenario::Network::new(&scenario);
-        let (spec, instance) = (&scenario.flow[0], &network.flows[0]);
+        let (spec, instance) = (&scenario.flow[0], &network.flows[longhaul_units::FlowId(0)]);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let connect = || {

@@ -1,4 +1,4 @@
-//! Network stacks (network_namespaces(7)) told apart by number: what was changed in one is restored there, wherever whoever restores
+//! Network stacks (network_namespaces(7)) identified by number: what was changed in one is restored there, wherever whoever restores
 //! it is.
 
 use crate::Error;

@@ -11,7 +11,7 @@ use longhaul_scenario::{
     FramingSpec, MiddleboxSpec, Network, Scenario, distributed_split, paced_hop, packet_middlebox,
     proxy_plan, proxy_tcp, single_split,
 };
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{ConnectionId, Duration, FlowId, GroupId, Id, Instant, LinkId, MiddleboxId};
 
 /// The payload of a packet.
 pub(crate) type Payload = bytes::Bytes;
@@ -21,29 +21,30 @@ pub(crate) struct Stage {
     pub inner: Box<dyn Middlebox<Payload>>,
     /// When it breaks down; [`Instant::FAR_FUTURE`] for never, and afterwards.
     pub fails_at: Instant,
-    /// What it takes in it sends on as a header struct says it: packets of which that does not say all go by it.
+    /// It sends what it takes in as a header struct: packets that such a struct does not fully contain bypass it.
     makes_anew: bool,
     /// It is made for IPv4 only.
     v4_only: bool,
-    /// The link whose queue it wants to know of.
-    pub watched: Option<usize>,
+    /// The link whose queue it observes.
+    pub watched: Option<LinkId>,
     watch: MiddleboxWatch,
 }
 
 impl Stage {
-    /// A middlebox as the scenario says.
+    /// A middlebox as in the scenario.
     ///
     /// # Errors
     /// Settings that are not for real packets.
-    pub fn new(scenario: &Scenario, network: &Network, index: usize) -> Result<Stage, Error> {
-        let instance = &network.middleboxes[index];
-        let spec = &scenario.middlebox[instance.spec];
-        of_whole_hosts(scenario, network, index)?;
+    pub fn new(scenario: &Scenario, network: &Network, id: MiddleboxId) -> Result<Stage, Error> {
+        let instance = &network.middleboxes[id];
+        let spec = scenario.middlebox(id);
+        of_whole_hosts(scenario, network, id)?;
         // Own connections have numbers of their own here, behind all that hosts can have.
-        let own = FIRST_OWN + instance.own_connections.0 - network.connection_flows.len() as u32;
+        let own = instance.own_connections.0.index() - network.connection_flows.len();
+        let own = ConnectionId(FIRST_OWN).after(own);
         let inner = match spec {
-            MiddleboxSpec::Split(_) | MiddleboxSpec::Paced(_) => proxy(scenario, network, index, own)?,
-            _ => packet_middlebox(scenario, network, index, own, Established::default())
+            MiddleboxSpec::Split(_) | MiddleboxSpec::Paced(_) => proxy(scenario, network, id, own)?,
+            _ => packet_middlebox(scenario, network, id, own, Established::default())
                 .expect("all but proxies are made there"),
         };
         let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
@@ -59,7 +60,7 @@ impl Stage {
         (read.is_all || !self.makes_anew) && (read.ip.dst.is_ipv4() || !self.v4_only)
     }
 
-    /// When it next wants to be woken.
+    /// When it is to be called next.
     pub fn due(&self) -> Instant {
         self.inner.poll_timeout().unwrap_or(Instant::FAR_FUTURE).min(self.fails_at)
     }
@@ -82,13 +83,13 @@ impl Stage {
     /// Looks at it, the scenario's one of this number, `span` after the last look.
     pub fn sample(
         &mut self,
-        number: usize,
+        id: MiddleboxId,
         now: Instant,
         span: Duration,
         measuring: bool,
         tables: &mut Tables,
     ) {
-        let (row, long_hops) = self.watch.sample(&*self.inner, number, now, span, measuring);
+        let (row, long_hops) = self.watch.sample(&*self.inner, id, now, span, measuring);
         tables.middleboxes.push(row);
         tables.long_hops.extend(long_hops);
     }
@@ -99,17 +100,17 @@ impl Stage {
 }
 
 /// Packets have addresses and belong to no flow: a middlebox acts on all flows of two hosts or on none.
-fn of_whole_hosts(scenario: &Scenario, network: &Network, index: usize) -> Result<(), Error> {
-    let instance = &network.middleboxes[index];
-    if scenario.middlebox[instance.spec].common().flows.is_empty() {
+fn of_whole_hosts(scenario: &Scenario, network: &Network, id: MiddleboxId) -> Result<(), Error> {
+    let instance = &network.middleboxes[id];
+    if scenario.middlebox(id).common().flows.is_empty() {
         return Ok(());
     }
-    let name = |flow: usize| &scenario.flow[network.flows[flow].group].name;
-    let ends = |flow: usize| {
+    let name = |flow: FlowId| &scenario.group(network.flows[flow].group).name;
+    let ends = |flow: FlowId| {
         let flow = &network.flows[flow];
         [flow.from.min(flow.to), flow.from.max(flow.to)]
     };
-    let others = (0..network.flows.len()).filter(|flow| instance.flows.binary_search(flow).is_err());
+    let others = network.flows.ids().filter(|flow| instance.flows.binary_search(flow).is_err());
     for other in others {
         if let Some(flow) = instance.flows.iter().find(|flow| ends(**flow) == ends(other)) {
             return Err(Error::Unsupported(format!(
@@ -128,17 +129,17 @@ fn of_whole_hosts(scenario: &Scenario, network: &Network, index: usize) -> Resul
 fn proxy(
     scenario: &Scenario,
     network: &Network,
-    index: usize,
-    own: u32,
+    id: MiddleboxId,
+    own: ConnectionId,
 ) -> Result<Box<dyn Middlebox<Payload>>, Error> {
-    let instance = &network.middleboxes[index];
-    let spec = &scenario.middlebox[instance.spec];
-    let mut groups: Vec<usize> = instance.flows.iter().map(|flow| network.flows[*flow].group).collect();
+    let instance = &network.middleboxes[id];
+    let spec = scenario.middlebox(id);
+    let mut groups: Vec<GroupId> = instance.flows.iter().map(|flow| network.flows[*flow].group).collect();
     groups.dedup();
-    let first = groups.first().copied().unwrap_or(0);
-    let tcp = |group: usize| proxy_tcp(scenario, spec, group);
+    let first = groups.first().copied().unwrap_or(GroupId(0));
+    let tcp = |group: GroupId| proxy_tcp(scenario, spec, group);
     if let Some(other) = groups.iter().find(|group| tcp(**group) != tcp(first)) {
-        let [first, other] = [first, *other].map(|group| &scenario.flow[group].name);
+        let [first, other] = [first, *other].map(|group| &scenario.group(group).name);
         return Err(Error::Unsupported(format!(
             "middlebox \"{}\": with real packets a proxy has one setting for all flows, and \"{first}\" and \"{other}\" have \
              different `tcp`: give them the same, or set `near` and `far` of the middlebox",

@@ -65,7 +65,7 @@ pub(crate) fn set_tcp_option(socket: &impl AsRawFd, option: libc::c_int, value: 
     })
 }
 
-/// What TCP_INFO says of a socket: as many bytes of the kernel's `struct tcp_info` as the kernel has; the rest of `buffer` is 0.
+/// TCP_INFO of a socket: as many bytes of the kernel's `struct tcp_info` as the kernel has; the rest of `buffer` is 0.
 /// Returns how many.
 pub(crate) fn tcp_info(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<usize> {
     buffer.fill(0);
@@ -161,8 +161,8 @@ impl PacketSocket {
         // Room for one message of the kernel's: a header, and `tpacket_auxdata`. Words, since it has to be aligned.
         let mut control = [0u64; 16];
         // SAFETY: `msghdr` and `tpacket_auxdata` consist of integers and pointers, for which zeros are a value. The kernel writes at most
-        // as much as the lengths say into buffers that live throughout; what CMSG_* point to lies within `control`, and is read where
-        // the kernel has said that it is a whole `tpacket_auxdata`.
+        // as much as the lengths allow into buffers that live throughout; what CMSG_* point to lies within `control`, and is read where
+        // the kernel's lengths show that it is a whole `tpacket_auxdata`.
         unsafe {
             let mut message: libc::msghdr = std::mem::zeroed();
             message.msg_iov = &raw mut part;
@@ -200,7 +200,7 @@ impl PacketSocket {
         io::Write::write(&mut self.file, frame)
     }
 
-    /// Packets that it has lost since it was last asked, since they were not read in time.
+    /// Packets that it has lost since the last call, since they were not read in time.
     pub(crate) fn lost(&self) -> u64 {
         let mut len = size_of::<libc::tpacket_stats>() as libc::socklen_t;
         // SAFETY: `tpacket_stats` consists of integers; the kernel writes at most its length.

@@ -1,4 +1,4 @@
-//! What the kernel says of a TCP socket (TCP_INFO). The layout is that of `struct tcp_info` in the kernel's uapi/linux/tcp.h,
+//! The kernel's counters of a TCP socket (TCP_INFO). The layout is that of `struct tcp_info` in the kernel's uapi/linux/tcp.h,
 //! to which fields are only ever added at the end.
 
 use crate::sys;
@@ -13,7 +13,7 @@ const TIMEOUTS: usize = 240;
 /// TCP_INFINITE_SSTHRESH.
 const NO_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// A sender as its kernel sees it.
+/// A sender's state in its kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpInfo {
     /// Congestion window in bytes.
@@ -38,7 +38,7 @@ pub struct TcpInfo {
     pub bytes_sent: u64,
     /// Segments sent again.
     pub retransmitted: u64,
-    /// Timeouts; `None` before Linux 6.7, which does not say.
+    /// Timeouts; `None` before Linux 6.7, which has no such field.
     pub timeouts: Option<u64>,
     /// Time with data to send or to be acknowledged.
     pub busy: Duration,
@@ -47,7 +47,7 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Adds what another connection of the same flow says: counters and windows add up, of times the largest counts, of smallest
+    /// Adds another connection of the same flow: counters and windows add up, of times the largest counts, of smallest
     /// RTTs the smallest.
     pub fn merge(&mut self, other: &TcpInfo) {
         let least = [self.min_rtt, other.min_rtt].into_iter().filter(|rtt| !rtt.is_zero()).min();
@@ -84,7 +84,7 @@ impl TcpInfo {
         Ok(TcpInfo::read(&bytes, known))
     }
 
-    /// From what a kernel that knows the first `known` bytes has said.
+    /// From the bytes of a kernel whose struct has `known` bytes.
     fn read(bytes: &[u8; LEN], known: usize) -> TcpInfo {
         let u32_at = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let u64_at = |at: usize| {

@@ -5,7 +5,7 @@ use crate::kernel::{self, Settings};
 use crate::registry::{Cleaned, Registration};
 use crate::{Error, namespace, priority, registry, sys};
 use longhaul_scenario::{Network, Scenario, TcpSpec};
-use longhaul_units::Duration;
+use longhaul_units::{Duration, GroupId, Id, NodeId};
 use std::fs::{File, OpenOptions};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::OpenOptionsExt;
@@ -25,8 +25,8 @@ const MOST_AT_ONCE: u64 = 65_535;
 
 /// A host.
 pub struct Host {
-    /// Index of its node in the network.
-    pub node: usize,
+    /// Its node in the network.
+    pub node: NodeId,
     /// The node's name.
     pub name: String,
     /// Its network namespace.
@@ -68,9 +68,9 @@ fn drops_in(table: &str) -> u64 {
 
 /// All hosts. Dropped, it removes everything.
 pub struct Testbed {
-    /// The hosts, in the order in which they were asked for.
+    /// The hosts, in the order in which they were requested.
     pub hosts: Vec<Host>,
-    /// What a user should know.
+    /// Notices for the user.
     pub warnings: Vec<String>,
     /// What there is to be removed.
     pub registration: Registration,
@@ -84,7 +84,7 @@ impl Testbed {
     pub fn new(
         scenario: &Scenario,
         network: &Network,
-        nodes: &[usize],
+        nodes: &[NodeId],
         stop: &AtomicBool,
     ) -> Result<Testbed, Error> {
         let mut warnings = vec![];
@@ -94,7 +94,7 @@ impl Testbed {
         }
         warnings.extend(left.iter().map(|why| format!("an earlier run has left something behind: {why}")));
         let id = std::process::id().to_string();
-        let name = |node: &usize| {
+        let name = |node: &NodeId| {
             let plain: String = network.nodes[*node]
                 .chars()
                 .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
@@ -127,21 +127,21 @@ impl Testbed {
         Ok(Testbed { hosts, warnings, registration })
     }
 
-    /// Nodes and addresses of the hosts, as [`crate::world::World`] wants them.
-    pub fn addresses(&self) -> Vec<(usize, Vec<IpAddr>)> {
+    /// Nodes and addresses of the hosts, as [`crate::world::World`] takes them.
+    pub fn addresses(&self) -> Vec<(NodeId, Vec<IpAddr>)> {
         self.hosts.iter().map(|host| (host.node, host.addresses())).collect()
     }
 
     /// The host at a node.
-    pub fn host_at(&self, node: usize) -> Option<&Host> {
+    pub fn host_at(&self, node: NodeId) -> Option<&Host> {
         self.hosts.iter().find(|host| host.node == node)
     }
 }
 
 /// The most segments that a host's kernel makes at once: as many as the slowest link on its ways carries in [`AT_ONCE`], so
-/// that the path hardly sees the burst; one below 120 Mbit/s. Kernels by themselves make up to 1 ms's worth. Each time costs a timer where
+/// that the burst hardly shows on the path; one below 120 Mbit/s. Kernels by themselves make up to 1 ms's worth. Each time costs a timer where
 /// flows are paced, which in a virtual machine is dearer than all else that a packet costs.
-fn segments_at_once(network: &Network, node: usize, hosts: &[usize]) -> u64 {
+fn segments_at_once(network: &Network, node: NodeId, hosts: &[NodeId]) -> u64 {
     let ways = hosts.iter().filter(|other| **other != node).filter_map(|other| network.path(node, *other));
     let slowest = ways.filter_map(|way| network.bottleneck_rate(&way)).min();
     let bytes = slowest.map_or(0.0, |rate| rate.as_bps() as f64 / 8.0 * AT_ONCE.as_secs_f64());
@@ -149,15 +149,15 @@ fn segments_at_once(network: &Network, node: usize, hosts: &[usize]) -> u64 {
 }
 
 /// The settings of the first flow that has an end at this node, of the scenario's first if none has.
-fn tcp_of(scenario: &Scenario, network: &Network, node: usize) -> TcpSpec {
+fn tcp_of(scenario: &Scenario, network: &Network, node: NodeId) -> TcpSpec {
     let touching = network.flows.iter().find(|flow| flow.from == node || flow.to == node);
-    let group = touching.map_or(0, |flow| flow.group);
-    scenario.flow.get(group).map(|flow| flow.tcp.clone()).unwrap_or_default()
+    let group = touching.map_or(GroupId(0), |flow| flow.group);
+    scenario.flow.get(group.index()).map(|flow| flow.tcp.clone()).unwrap_or_default()
 }
 
 /// Nodes at which flows begin or end, in the order of the flows; those of the document without neighbours behind them, if
 /// there is no flow.
-pub fn hosts_of(network: &Network) -> Vec<usize> {
+pub fn hosts_of(network: &Network) -> Vec<NodeId> {
     let mut nodes = vec![];
     for node in network.flows.iter().flat_map(|flow| [flow.from, flow.to]) {
         if !nodes.contains(&node) {
@@ -165,15 +165,15 @@ pub fn hosts_of(network: &Network) -> Vec<usize> {
         }
     }
     if nodes.is_empty() {
-        let degree = |node: &usize| network.links.iter().filter(|link| link.from == *node).count();
-        nodes = (0..network.nodes.len()).filter(|node| degree(node) == 1).collect();
+        let degree = |node: &NodeId| network.links.iter().filter(|link| link.from == *node).count();
+        nodes = network.nodes.ids().filter(|node| degree(node) == 1).collect();
     }
     nodes
 }
 
 /// Addresses of a node: 10.0.0.1 and fd6c:6f6e:6768::1 for the first, and so on; in private ranges (RFC 1918, RFC 4193).
-pub(crate) fn addresses_of(node: usize) -> (Ipv4Addr, Ipv6Addr) {
-    let number = node as u32 + 1;
+pub(crate) fn addresses_of(node: NodeId) -> (Ipv4Addr, Ipv6Addr) {
+    let number = node.0 + 1;
     let [_, high, middle, low] = number.to_be_bytes();
     let v6 = Ipv6Addr::new(0xfd6c, 0x6f6e, 0x6768, 0, 0, 0, (number >> 16) as u16, number as u16);
     (Ipv4Addr::new(10, high, middle, low), v6)
@@ -181,7 +181,7 @@ pub(crate) fn addresses_of(node: usize) -> (Ipv4Addr, Ipv6Addr) {
 
 fn make_host(
     network: &Network,
-    node: usize,
+    node: NodeId,
     namespace: String,
     settings: &Settings,
     burst: u64,
@@ -255,7 +255,7 @@ mod tests {
     /// 200 us of 500 Mbit/s are 12,500 bytes; of 50 Mbit/s less than one segment.
     #[test]
     fn bursts_are_short_on_the_path() {
-        let burst = |forward: &str, node: usize| {
+        let burst = |forward: &str, node: NodeId| {
             let text = format!(
                 "[run]\nduration = \"1 s\"\n[[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\ndelay = \"1 ms\"\n\
                  forward = {{ rate = \"{forward}\" }}\nreverse = {{ rate = \"1 Mbit/s\" }}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n"
@@ -265,16 +265,16 @@ mod tests {
             segments_at_once(&network, node, &hosts_of(&network))
         };
         assert_eq!(
-            ["50 Mbit/s", "500 Mbit/s", "1 Gbit/s", "10 Gbit/s"].map(|rate| burst(rate, 0)),
+            ["50 Mbit/s", "500 Mbit/s", "1 Gbit/s", "10 Gbit/s"].map(|rate| burst(rate, NodeId(0))),
             [1, 8, 16, 43]
         );
-        assert_eq!(burst("1 Gbit/s", 1), 1, "ACKs have a slow link");
+        assert_eq!(burst("1 Gbit/s", NodeId(1)), 1, "ACKs have a slow link");
     }
 
     #[test]
     fn addresses_are_private_and_count_from_one() {
-        assert_eq!(addresses_of(0).0.to_string(), "10.0.0.1");
-        assert_eq!(addresses_of(299).0.to_string(), "10.0.1.44");
-        assert_eq!(addresses_of(0).1.to_string(), "fd6c:6f6e:6768::1");
+        assert_eq!(addresses_of(NodeId(0)).0.to_string(), "10.0.0.1");
+        assert_eq!(addresses_of(NodeId(299)).0.to_string(), "10.0.1.44");
+        assert_eq!(addresses_of(NodeId(0)).1.to_string(), "fd6c:6f6e:6768::1");
     }
 }

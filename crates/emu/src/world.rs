@@ -1,5 +1,5 @@
-//! Links and middleboxes of a scenario with real packets in them, and the way of each packet through them. It knows no
-//! clock and no device: packets are [injected](World::inject) at a host, time is told, and what has [arrived](World::arrivals)
+//! Links and middleboxes of a scenario with real packets in them, and the way of each packet through them. It has no
+//! clock and no device: packets are [injected](World::inject) at a host, time is an argument, and what has [arrived](World::arrivals)
 //! carries the time at which it was due.
 //!
 //! Time within is that of the path: a packet enters its second link at the moment at which it was due at the end of the first,
@@ -20,7 +20,7 @@ use longhaul_results::{Arrived, MiddleboxFacts, Tables};
 use longhaul_scenario::{DirectedLink, FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step};
 use longhaul_segment::{Segment, ip, wire};
 use longhaul_traffic::Side;
-use longhaul_units::{Duration, Instant, counters};
+use longhaul_units::{Duration, FlowId, Id, IdVec, Instant, LinkId, MiddleboxId, NodeId, counters, ids};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -73,20 +73,20 @@ counters! {
     }
 }
 
-/// Who is told of packets on links and at middleboxes.
+/// Who is notified of packets on links and at middleboxes.
 pub trait Observer {
     /// A packet is offered to a link.
-    fn offered(&mut self, _now: Instant, _link: usize, _frame: &Frame) {}
+    fn offered(&mut self, _now: Instant, _link: LinkId, _frame: &Frame) {}
     /// A packet is at the far end of a link.
-    fn delivered(&mut self, _now: Instant, _link: usize, _frame: &Frame) {}
+    fn delivered(&mut self, _now: Instant, _link: LinkId, _frame: &Frame) {}
     /// A packet has come to a middlebox.
-    fn entered(&mut self, _now: Instant, _middlebox: usize, _frame: &Frame) {}
+    fn entered(&mut self, _now: Instant, _middlebox: MiddleboxId, _frame: &Frame) {}
     /// A packet leaves a middlebox.
-    fn left(&mut self, _now: Instant, _middlebox: usize, _frame: &Frame) {}
+    fn left(&mut self, _now: Instant, _middlebox: MiddleboxId, _frame: &Frame) {}
     /// A packet that a link has damaged has come to the end of its way, where it is dropped.
     fn refused(&mut self, _now: Instant, _frame: &Frame) {}
     /// A packet was dropped on a link.
-    fn dropped(&mut self, _now: Instant, _link: usize, _frame: &Frame, _cause: DropCause) {}
+    fn dropped(&mut self, _now: Instant, _link: LinkId, _frame: &Frame, _cause: DropCause) {}
 }
 
 /// Nobody.
@@ -94,22 +94,22 @@ impl Observer for () {}
 
 /// Perhaps somebody.
 impl<O: Observer> Observer for Option<O> {
-    fn offered(&mut self, now: Instant, link: usize, frame: &Frame) {
+    fn offered(&mut self, now: Instant, link: LinkId, frame: &Frame) {
         if let Some(observer) = self {
             observer.offered(now, link, frame);
         }
     }
-    fn delivered(&mut self, now: Instant, link: usize, frame: &Frame) {
+    fn delivered(&mut self, now: Instant, link: LinkId, frame: &Frame) {
         if let Some(observer) = self {
             observer.delivered(now, link, frame);
         }
     }
-    fn entered(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+    fn entered(&mut self, now: Instant, middlebox: MiddleboxId, frame: &Frame) {
         if let Some(observer) = self {
             observer.entered(now, middlebox, frame);
         }
     }
-    fn left(&mut self, now: Instant, middlebox: usize, frame: &Frame) {
+    fn left(&mut self, now: Instant, middlebox: MiddleboxId, frame: &Frame) {
         if let Some(observer) = self {
             observer.left(now, middlebox, frame);
         }
@@ -119,14 +119,14 @@ impl<O: Observer> Observer for Option<O> {
             observer.refused(now, frame);
         }
     }
-    fn dropped(&mut self, now: Instant, link: usize, frame: &Frame, cause: DropCause) {
+    fn dropped(&mut self, now: Instant, link: LinkId, frame: &Frame, cause: DropCause) {
         if let Some(observer) = self {
             observer.dropped(now, link, frame, cause);
         }
     }
 }
 
-/// Server ports of the scenario's flows begin here: the port tells the flow.
+/// Server ports of the scenario's flows begin here: the port identifies the flow.
 pub const FIRST_PORT: u16 = 10_000;
 /// A QUIC packet of so many bytes has data in it.
 const LEAST_QUIC_DATA: u32 = 150;
@@ -142,10 +142,10 @@ struct Known {
 
 /// Links, and packets in them.
 pub struct World {
-    links: Vec<Link<Frame>>,
+    links: IdVec<LinkId, Link<Frame>>,
     /// Header compression on those links that have it.
-    lines: Vec<Option<CompressedLine>>,
-    stages: Vec<Stage>,
+    lines: IdVec<LinkId, Option<CompressedLine>>,
+    stages: IdVec<MiddleboxId, Stage>,
     connections: Connections,
     agenda: Agenda,
     /// Steps of the ways, one way for each ordered pair of hosts: from host `a` to `b` it is `a * hosts + b`. Behind them those of
@@ -160,13 +160,13 @@ pub struct World {
     /// There are two hosts, and whatever comes from one goes to the other.
     bridged: bool,
     /// The scenario's flows, in the order of their ports.
-    known: Vec<Known>,
+    known: IdVec<FlowId, Known>,
     /// What has arrived, in order of time; to be taken away.
     pub arrivals: Vec<Arrival>,
     /// Counts of packets.
     pub counters: Counters,
     /// Counts for each of the scenario's flows.
-    pub flows: Vec<FlowCounters>,
+    pub flows: IdVec<FlowId, FlowCounters>,
     now: Instant,
 }
 
@@ -178,10 +178,10 @@ impl World {
     pub fn new(
         scenario: &Scenario,
         network: &Network,
-        hosts: &[(usize, Vec<IpAddr>)],
+        hosts: &[(NodeId, Vec<IpAddr>)],
     ) -> Result<Self, Error> {
         let seed = scenario.run.seed;
-        let links: Vec<Link<Frame>> = network
+        let links: IdVec<LinkId, Link<Frame>> = network
             .links
             .iter()
             .map(|link| {
@@ -195,8 +195,8 @@ impl World {
         let ways = ways.chain(own::ways(network)).collect();
         let line = |link: &DirectedLink| link.config.serial.as_ref().and_then(CompressedLine::new);
         let lines = network.links.iter().map(line).collect();
-        let stages = (0..network.middleboxes.len()).map(|index| Stage::new(scenario, network, index));
-        let stages = stages.collect::<Result<Vec<_>, Error>>()?;
+        let stages = network.middleboxes.ids().map(|id| Stage::new(scenario, network, id));
+        let stages = stages.collect::<Result<IdVec<_, _>, Error>>()?;
         let addresses = hosts
             .iter()
             .enumerate()
@@ -213,18 +213,18 @@ impl World {
             addresses: addresses.collect(),
             gateway: None,
             bridged: false,
-            known: network.flows.iter().map(|flow| Known::new(&scenario.flow[flow.group])).collect(),
+            known: network.flows.iter().map(|flow| Known::new(scenario.group(flow.group))).collect(),
             arrivals: vec![],
             counters: Counters::default(),
-            flows: vec![FlowCounters::default(); network.flows.len()],
+            flows: IdVec::filled(FlowCounters::default(), network.flows.len()),
             now: Instant::ZERO,
         };
-        (0..world.stages.len()).for_each(|stage| world.set_timer(stage));
+        world.stages.ids().for_each(|stage| world.set_timer(stage));
         Ok(world)
     }
 
     /// A link, to look at its counters.
-    pub fn link(&mut self, link: usize) -> &mut Link<Frame> {
+    pub fn link(&mut self, link: LinkId) -> &mut Link<Frame> {
         &mut self.links[link]
     }
 
@@ -248,8 +248,9 @@ impl World {
         while let Some((time, component)) = self.agenda.take_due(now) {
             self.now = self.now.max(time);
             match component.checked_sub(self.links.len()) {
-                None => self.link_event(observer, component),
+                None => self.link_event(observer, LinkId::new(component)),
                 Some(stage) => {
+                    let stage = MiddleboxId::new(stage);
                     self.stages[stage].wake(self.now);
                     self.serve(observer, stage);
                 }
@@ -298,7 +299,7 @@ impl World {
         self.go(observer, frame);
     }
 
-    fn frame(&self, bytes: Vec<u8>, network: u16, way: u32, shape: &Shape, flow: u32) -> Frame {
+    fn frame(&self, bytes: Vec<u8>, network: u16, way: u32, shape: &Shape, flow: FlowId) -> Frame {
         Frame {
             bytes,
             network,
@@ -307,7 +308,7 @@ impl World {
             flow,
             is_data: self.flow_of(shape).1,
             hash: shape.flow_hash(),
-            weight: self.known.get(flow as usize).map_or(1, |known| known.weight),
+            weight: self.known.get(flow).map_or(1, |known| known.weight),
             own: None,
             damaged: false,
             twice: false,
@@ -316,14 +317,13 @@ impl World {
 
     /// The scenario's flow that a packet belongs to, and whether it carries its data: servers listen on a port of their own for
     /// each.
-    fn flow_of(&self, shape: &Shape) -> (u32, bool) {
+    fn flow_of(&self, shape: &Shape) -> (FlowId, bool) {
         let flow = |port: u16| {
-            let number = port.checked_sub(FIRST_PORT)?;
-            let known =
-                self.known.get(usize::from(number)).filter(|known| known.protocol == shape.protocol)?;
-            Some((u32::from(number), known))
+            let flow = FlowId(port.checked_sub(FIRST_PORT)?.into());
+            let known = self.known.get(flow).filter(|known| known.protocol == shape.protocol)?;
+            Some((flow, known))
         };
-        // ACKs of QUIC cannot be told from data but by their length.
+        // ACKs of QUIC cannot be distinguished from data but by their length.
         let least = match shape.protocol {
             frame::PROTOCOL_TCP => 1,
             frame::PROTOCOL_UDP => LEAST_QUIC_DATA,
@@ -331,8 +331,8 @@ impl World {
         };
         let Some((src, dst)) = shape.ports else { return (Frame::NO_FLOW, false) };
         match (flow(dst), flow(src)) {
-            (Some((number, known)), _) => (number, !known.server_sends && shape.payload >= least),
-            (_, Some((number, known))) => (number, known.server_sends && shape.payload >= least),
+            (Some((flow, known)), _) => (flow, !known.server_sends && shape.payload >= least),
+            (_, Some((flow, known))) => (flow, known.server_sends && shape.payload >= least),
             _ => (Frame::NO_FLOW, false),
         }
     }
@@ -354,7 +354,7 @@ impl World {
     }
 
     /// A packet has reached a middlebox.
-    fn pass(&mut self, observer: &mut impl Observer, stage: usize, port: usize, mut frame: Frame) {
+    fn pass(&mut self, observer: &mut impl Observer, stage: MiddleboxId, port: usize, mut frame: Frame) {
         observer.entered(self.now, stage, &frame);
         match self.show(stage, port, &mut frame) {
             // The way of a middlebox's own packets ends there.
@@ -380,7 +380,7 @@ impl World {
     }
 
     /// Shows a packet to a middlebox; `None` if it is none that it reads.
-    fn show(&mut self, stage: usize, port: usize, frame: &mut Frame) -> Option<Verdict> {
+    fn show(&mut self, stage: MiddleboxId, port: usize, frame: &mut Frame) -> Option<Verdict> {
         if frame.damaged {
             return None;
         }
@@ -411,7 +411,7 @@ impl World {
         Some(verdict)
     }
 
-    fn show_own(&mut self, stage: usize, port: usize, frame: &Frame, own: &OwnPacket) -> Verdict {
+    fn show_own(&mut self, stage: MiddleboxId, port: usize, frame: &Frame, own: &OwnPacket) -> Verdict {
         let OwnPacket { connection, direction, mut segment, body } = own.clone();
         let mut ecn = frame::ecn(frame.packet());
         let passing = Passing { connection, direction, ecn: &mut ecn, segment: &mut segment, body: &body };
@@ -432,8 +432,8 @@ impl World {
         }
     }
 
-    /// Does all that a middlebox wants after an input.
-    fn serve(&mut self, observer: &mut impl Observer, stage: usize) {
+    /// Carries out a middlebox's actions after an input.
+    fn serve(&mut self, observer: &mut impl Observer, stage: MiddleboxId) {
         let mut segment = Segment::default();
         loop {
             if let Some(link) = self.stages[stage].watched {
@@ -452,7 +452,7 @@ impl World {
             };
             if let Some(frame) = frame {
                 self.counters.originated += 1;
-                if let Some(flow) = self.flows.get_mut(frame.flow as usize).filter(|_| frame.is_data) {
+                if let Some(flow) = self.flows.get_mut(frame.flow).filter(|_| frame.is_data) {
                     flow.made += 1;
                 }
                 observer.left(self.now, stage, &frame);
@@ -462,7 +462,7 @@ impl World {
         while let Some(Event::Dropped { connection, payload_len, .. }) = self.stages[stage].inner.poll_event()
         {
             let flow = self.connections.flow_of(connection).filter(|_| payload_len > 0);
-            if let Some(flow) = flow.and_then(|flow| self.flows.get_mut(flow as usize)) {
+            if let Some(flow) = flow.and_then(|flow| self.flows.get_mut(flow)) {
                 flow.lost += 1;
             }
         }
@@ -470,7 +470,7 @@ impl World {
     }
 
     /// A packet of a flow that a middlebox sends by itself.
-    fn made(&self, stage: usize, segment: &Segment, departure: &Departure<Payload>) -> Option<Frame> {
+    fn made(&self, stage: MiddleboxId, segment: &Segment, departure: &Departure<Payload>) -> Option<Frame> {
         let Leaving { ports, outside, way, flow } =
             self.connections.leaving(departure.connection, departure.direction)?;
         let header = ip::Header { ecn: departure.ecn, ..outside.ip };
@@ -501,8 +501,8 @@ impl World {
         Some(Frame { own, is_data: false, ..self.frame(bytes, 0, way, &shape, Frame::NO_FLOW) })
     }
 
-    fn set_timer(&mut self, stage: usize) {
-        self.agenda.set(self.links.len() + stage, self.stages[stage].due());
+    fn set_timer(&mut self, stage: MiddleboxId) {
+        self.agenda.set(self.links.len() + stage.index(), self.stages[stage].due());
     }
 
     /// Averages of middleboxes are of the time from now on.
@@ -511,21 +511,21 @@ impl World {
     }
 
     /// What middleboxes have done.
-    pub fn middleboxes(&self) -> Vec<MiddleboxFacts> {
+    pub fn middleboxes(&self) -> IdVec<MiddleboxId, MiddleboxFacts> {
         self.stages.iter().map(Stage::facts).collect()
     }
 
     /// Looks at all middleboxes, `span` after the last look.
     pub fn sample_middleboxes(&mut self, now: Instant, span: Duration, measuring: bool, tables: &mut Tables) {
-        for (number, stage) in self.stages.iter_mut().enumerate() {
-            stage.sample(number, now, span, measuring, tables);
+        for (id, stage) in ids(self.stages.len()).zip(&mut self.stages) {
+            stage.sample(id, now, span, measuring, tables);
         }
     }
 
     fn arrive(&mut self, frame: Frame) {
         self.counters.arrived += 1;
         self.counters.damaged += u64::from(frame.damaged);
-        if let Some(flow) = self.flows.get_mut(frame.flow as usize).filter(|_| frame.is_data) {
+        if let Some(flow) = self.flows.get_mut(frame.flow).filter(|_| frame.is_data) {
             if frame.damaged {
                 flow.lost += 1;
             } else {
@@ -538,7 +538,7 @@ impl World {
         self.arrivals.push(Arrival { due: self.now, host, frame });
     }
 
-    fn offer(&mut self, observer: &mut impl Observer, link: usize, mut frame: Frame) {
+    fn offer(&mut self, observer: &mut impl Observer, link: LinkId, mut frame: Frame) {
         let now = self.now;
         observer.offered(now, link, &frame);
         let queue = &mut self.links[link];
@@ -549,12 +549,12 @@ impl World {
         match fate {
             Fate::Arrives(arrival) => {
                 if queue.carry(arrival, frame) {
-                    self.agenda.set(link, arrival);
+                    self.agenda.set(link.index(), arrival);
                 }
             }
             Fate::Queue => {
                 queue.enqueue(now, frame);
-                self.agenda.set(link, queue.next_event());
+                self.agenda.set(link.index(), queue.next_event());
                 self.note_dropped(observer, link);
             }
             Fate::Dropped(cause) | Fate::Lost(cause, _) => {
@@ -566,24 +566,24 @@ impl World {
         }
     }
 
-    fn link_event(&mut self, observer: &mut impl Observer, index: usize) {
-        let link = &mut self.links[index];
+    fn link_event(&mut self, observer: &mut impl Observer, id: LinkId) {
+        let link = &mut self.links[id];
         let frame = link.poll(self.now);
-        self.agenda.set(index, link.next_event());
+        self.agenda.set(id.index(), link.next_event());
         if !link.is_fifo() {
-            self.note_dropped(observer, index);
+            self.note_dropped(observer, id);
         }
         if let Some(mut frame) = frame {
             let copy = std::mem::take(&mut frame.twice).then(|| frame.clone());
             self.counters.copied += u64::from(copy.is_some());
             for frame in [Some(frame), copy].into_iter().flatten() {
-                observer.delivered(self.now, index, &frame);
+                observer.delivered(self.now, id, &frame);
                 self.go(observer, frame);
             }
         }
     }
 
-    fn note_dropped(&mut self, observer: &mut impl Observer, link: usize) {
+    fn note_dropped(&mut self, observer: &mut impl Observer, link: LinkId) {
         for (frame, cause) in self.links[link].take_dropped() {
             count_lost(&mut self.counters, &mut self.flows, &frame);
             observer.dropped(self.now, link, &frame, cause);
@@ -592,22 +592,22 @@ impl World {
 }
 
 /// The way from one node to another: links, and the middleboxes at the nodes between them that act on flows of these ends.
-fn way(scenario: &Scenario, network: &Network, from: usize, to: usize) -> Vec<Step> {
-    let joins = |flow: &FlowInstance, a: usize, b: usize| flow.from == a && flow.to == b;
-    let any = |a: usize, b: usize| network.flows.iter().any(|flow| joins(flow, a, b));
+fn way(scenario: &Scenario, network: &Network, from: NodeId, to: NodeId) -> Vec<Step> {
+    let joins = |flow: &FlowInstance, a: NodeId, b: NodeId| flow.from == a && flow.to == b;
+    let any = |a: NodeId, b: NodeId| network.flows.iter().any(|flow| joins(flow, a, b));
     // Forward packets meet the middleboxes at a node in the order of the document, others in the opposite one.
     let reverse = any(to, from) && !any(from, to);
     let links = network.path(from, to).unwrap_or_default();
     let inner = &links[..links.len().saturating_sub(1)];
-    let place = |node: usize| inner.iter().position(|link| network.links[*link].to == node);
+    let place = |node: NodeId| inner.iter().position(|link| network.links[*link].to == node);
     let acts = |instance: &MiddleboxInstance| {
-        let chosen = |flow: &usize| {
+        let chosen = |flow: &FlowId| {
             let flow = &network.flows[*flow];
             joins(flow, from, to) || joins(flow, to, from)
         };
         let on_the_way = instance.nodes.iter().all(|node| place(*node).is_some());
         let faces = !instance.one_way || place(instance.nodes[0]) < place(instance.nodes[1]);
-        let named = !scenario.middlebox[instance.spec].common().flows.is_empty();
+        let named = !scenario.middlebox(instance.id).common().flows.is_empty();
         on_the_way && faces && (!named || instance.flows.iter().any(chosen))
     };
     let mut steps = vec![];
@@ -617,10 +617,9 @@ fn way(scenario: &Scenario, network: &Network, from: usize, to: usize) -> Vec<St
             break;
         }
         let node = network.links[*link].to;
-        let here = network.middleboxes.iter().enumerate().filter(|(_, instance)| acts(instance));
-        let here = here.filter_map(|(middlebox, instance)| {
+        let here = network.middleboxes.iter().filter(|instance| acts(instance)).filter_map(|instance| {
             let port = instance.nodes.iter().position(|at| *at == node)?;
-            Some(Step::Middlebox { middlebox, port })
+            Some(Step::Middlebox { middlebox: instance.id, port })
         });
         let mut here: Vec<Step> = here.collect();
         if reverse {
@@ -639,9 +638,9 @@ impl Known {
     }
 }
 
-fn count_lost(counters: &mut Counters, flows: &mut [FlowCounters], frame: &Frame) {
+fn count_lost(counters: &mut Counters, flows: &mut IdVec<FlowId, FlowCounters>, frame: &Frame) {
     counters.dropped += 1;
-    if let Some(flow) = flows.get_mut(frame.flow as usize).filter(|_| frame.is_data) {
+    if let Some(flow) = flows.get_mut(frame.flow).filter(|_| frame.is_data) {
         flow.lost += 1;
     }
 }

@@ -1,5 +1,5 @@
 //! Bridges between interfaces: VLANs, checksums that are left to devices, interfaces that are down or the same, and those that vanish.
-//! Needs root and Linux; ignored unless asked for (`bed::can_run`).
+//! Needs root and Linux; ignored by default (`bed::can_run`).
 
 mod bed;
 

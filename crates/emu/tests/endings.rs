@@ -1,5 +1,5 @@
 //! How the emulator ends: by a signal at any time, when nobody reads what it prints, when its terminal goes away, when it was stopped
-//! meanwhile, when something is missing. Needs root and Linux; ignored unless asked for (`bed::can_run`).
+//! meanwhile, when something is missing. Needs root and Linux; ignored by default (`bed::can_run`).
 
 mod bed;
 

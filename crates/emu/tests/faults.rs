@@ -1,5 +1,5 @@
 //! What goes wrong around the emulator: disks that are full, peers that vanish. And captures at every point. Needs root and
-//! Linux; ignored unless asked for (`bed::can_run`).
+//! Linux; ignored by default (`bed::can_run`).
 
 mod bed;
 
@@ -61,7 +61,7 @@ fn packets_are_captured_at_every_point() {
         "two.reverse.out",
     ];
     assert_eq!(names, expected);
-    // Four pings and four answers; the middlebox sees both.
+    // Four pings and four answers; the middlebox counts both.
     assert!(
         found.iter().all(|(name, count)| *count == if name.starts_with("filter") { 8 } else { 4 }),
         "{found:?}"

@@ -1,5 +1,5 @@
 //! The emulator again and again in one process, whatever happens in it: afterwards files, threads, devices and namespaces are as they
-//! were before. Alone in its program, since other tests open files meanwhile. Needs root and Linux; ignored unless asked for (`bed::can_run`).
+//! were before. Alone in its program, since other tests open files meanwhile. Needs root and Linux; ignored by default (`bed::can_run`).
 
 mod bed;
 
@@ -46,7 +46,7 @@ impl Holdings {
                 .unwrap()
                 .flatten()
                 .map(|entry| entry.path())
-                // What a descriptor is open to; that of the directory itself is gone when it is asked.
+                // What a descriptor is open to; that of the directory itself is gone when it is read.
                 .map(|path| std::fs::read_link(&path).unwrap_or(path).display().to_string())
                 .filter(|name| {
                     !name.contains(&format!("/{}/fd", std::process::id())) && !name.contains("/self/fd")

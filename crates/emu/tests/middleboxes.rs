@@ -1,4 +1,4 @@
-//! Middleboxes between real kernels. Needs root and Linux; ignored unless asked for (`bed::can_run`). Nothing here depends on how fast the
+//! Middleboxes between real kernels. Needs root and Linux; ignored by default (`bed::can_run`). Nothing here depends on how fast the
 //! machine is: times are only bounded from below, or generously from above.
 
 mod bed;
@@ -261,7 +261,7 @@ fn a_split_ends_the_other_connection_when_a_host_resets() {
     if !can_run(&["python3"]) {
         return;
     }
-    // The client resets (SO_LINGER of 0 s) after the server has its first bytes; the server's socket says so. A proxy answers for
+    // The client resets (SO_LINGER of 0 s) after the server has its first bytes; the server's socket reports it. A proxy answers for
     // a server that does not listen yet: then sending more fails, and the client begins again.
     let split = "[[middlebox]]\nkind = \"split\"\nat = \"edge\"\n";
     let server = "near=exec python3 -c \"\nimport socket\ns=socket.create_server(('',9000))\nc,_=s.accept()\n\

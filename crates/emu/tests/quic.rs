@@ -1,5 +1,5 @@
 //! QUIC flows with real packets: quinn-proto's endpoints with TLS over UDP sockets of this machine's kernel. Needs root and Linux;
-//! ignored unless asked for (`bed::can_run`). How fast the machine is can only make transfers longer, and nothing is asked of it.
+//! ignored by default (`bed::can_run`). How fast the machine is can only make transfers longer, and no time is tested.
 
 mod bed;
 
@@ -16,7 +16,7 @@ fn path(run: &str, flows: &str) -> String {
     )
 }
 
-/// What the emulator says of a scenario, and the directory of its result.
+/// The emulator's output for a scenario, and the directory of its result.
 fn emulated(name: &str, text_of: &str) -> (Value, std::path::PathBuf) {
     let file = scenario(name, text_of);
     let out = std::env::temp_dir().join(format!("longhaul-emu-{name}-{}", std::process::id()));

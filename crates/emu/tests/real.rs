@@ -1,4 +1,4 @@
-//! The emulator with real packets of this machine's kernel. Needs root and Linux; ignored unless asked for (`bed::can_run`). Nothing here
+//! The emulator with real packets of this machine's kernel. Needs root and Linux; ignored by default (`bed::can_run`). Nothing here
 //! depends on how fast the machine is: times are only bounded from below, or generously from above.
 
 mod bed;
@@ -197,7 +197,7 @@ fn hostile_packets_from_raw_sockets_change_nothing() {
     if !can_run(&["python3", "ping"]) {
         return;
     }
-    // Fragments, TCP with a wrong checksum, with a data offset and options past its end, protocols that nobody knows.
+    // Fragments, TCP with a wrong checksum, with a data offset and options past its end, unknown protocols.
     let script = "import os,socket,struct\n\
         s=socket.socket(socket.AF_INET,socket.SOCK_RAW,socket.IPPROTO_RAW)\n\
         d=os.environ['LONGHAUL_NEAR']; a=socket.inet_aton\n\
@@ -286,7 +286,7 @@ fn every_setting_of_the_machine_is_as_it_was_also_after_a_kill() {
     std::fs::remove_file(file).unwrap();
 }
 
-/// near = path = far, where the command runs; behind near a machine, and behind that a server that knows of nothing else.
+/// near = path = far, where the command runs; behind near a machine, and behind that a server without routes of its own.
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
 fn a_shell_reaches_what_its_machine_reaches_and_leaves_it_as_it_was() {
@@ -575,7 +575,7 @@ fn all_applications_run_between_kernels() {
         kinds,
         ["bulk", "cbr", "on_off", "web", "request", "keystrokes", "messages", "trace", "video"]
     );
-    // What ends by itself has ended, with exactly what it had to say.
+    // What ends by itself has ended, with exactly its own output.
     let delivered = |flow: usize| metric(flow, "delivered_bytes").unwrap();
     assert_eq!(delivered(0), 200_000.0);
     assert_eq!((delivered(3), metric(3, "pages"), metric(3, "responses")), (51_000.0, Some(3.0), Some(15.0)));

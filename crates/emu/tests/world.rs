@@ -6,7 +6,7 @@ use longhaul_scenario::{Network, load};
 use longhaul_segment::checksum::Checksum;
 use longhaul_segment::compaction::ExactBatch;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber, ip, wire};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, FlowId, Instant, LinkId, NodeId};
 use proptest::prelude::*;
 use std::net::IpAddr;
 
@@ -27,7 +27,8 @@ fn world_with(queue: &str, more: &str) -> World {
     let scenario = load(&text, "test", &[]).unwrap();
     let network = Network::new(&scenario);
     let address = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
-    World::new(&scenario, &network, &[(0, address(HOSTS[0])), (2, address(HOSTS[1]))]).unwrap()
+    World::new(&scenario, &network, &[(NodeId(0), address(HOSTS[0])), (NodeId(2), address(HOSTS[1]))])
+        .unwrap()
 }
 
 /// A TCP packet of 1000 bytes to the first flow's port.
@@ -62,7 +63,10 @@ fn a_packet_is_due_after_both_links_however_late_the_caller_is() {
     let arrival = world.arrivals.pop().unwrap();
     assert_eq!((arrival.due, arrival.host), (us(33_005), 1), "2 ms at 4 Mbit/s, and 20 ms");
     assert_eq!(arrival.frame.bytes, sent, "every byte as it was");
-    assert_eq!((world.flows[0].arrived.packets, world.flows[0].arrived.wire_bytes), (1, 1000));
+    assert_eq!(
+        (world.flows[FlowId(0)].arrived.packets, world.flows[FlowId(0)].arrived.wire_bytes),
+        (1, 1000)
+    );
 }
 
 #[test]
@@ -80,10 +84,10 @@ fn every_packet_is_accounted_for() {
     world.advance(&mut (), us(1_000_000));
     let counters = world.counters;
     assert_eq!((counters.injected, counters.no_route, counters.unreadable), (26, 2, 4));
-    let dropped = world.link(2).stats(us(1_000_000)).total_dropped();
+    let dropped = world.link(LinkId(2)).stats(us(1_000_000)).total_dropped();
     assert!(dropped > 0, "a queue of two packets overflows");
     assert_eq!(counters.arrived + dropped, 20);
-    assert_eq!(world.flows[0].lost, dropped);
+    assert_eq!(world.flows[FlowId(0)].lost, dropped);
     assert_eq!(world.arrivals.len() as u64, counters.arrived);
     assert!(world.arrivals.windows(2).all(|pair| pair[0].due < pair[1].due), "in order of time");
 }
@@ -96,7 +100,7 @@ fn a_duplicating_link_delivers_twice_and_a_corrupting_one_flips_a_bit() {
         world.inject(&mut (), us(5000 * number), 0, 0, &sent);
     }
     world.advance(&mut (), us(1_000_000));
-    let (counters, stats) = (world.counters, world.link(2).stats(us(1_000_000)));
+    let (counters, stats) = (world.counters, world.link(LinkId(2)).stats(us(1_000_000)));
     assert_eq!(
         (counters.injected, counters.copied, counters.arrived, counters.damaged),
         (100, 100, 200, 200)
@@ -105,7 +109,7 @@ fn a_duplicating_link_delivers_twice_and_a_corrupting_one_flips_a_bit() {
         (stats.delivered, stats.duplicated, stats.corrupted, stats.total_dropped()),
         (100, 100, 100, 0)
     );
-    assert_eq!((world.flows[0].arrived.packets, world.flows[0].lost), (0, 200));
+    assert_eq!((world.flows[FlowId(0)].arrived.packets, world.flows[FlowId(0)].lost), (0, 200));
     let mut places = std::collections::BTreeSet::new();
     for pair in world.arrivals.chunks(2) {
         assert_eq!((pair[0].due, &pair[0].frame.bytes), (pair[1].due, &pair[1].frame.bytes));
@@ -127,7 +131,10 @@ fn queues_that_hold_packets_and_mark_them_work_on_real_ones() {
         world.inject(&mut (), us(1000 * number), 0, 0, &sent);
     }
     world.advance(&mut (), us(10_000_000));
-    assert!(world.flows[0].arrived.marked > 0, "a queue that stands for longer than 100 ms is marked");
+    assert!(
+        world.flows[FlowId(0)].arrived.marked > 0,
+        "a queue that stands for longer than 100 ms is marked"
+    );
     for arrival in &world.arrivals {
         wire::decode(&arrival.frame.bytes).expect("checksums are right after marking");
     }
@@ -148,7 +155,7 @@ fn what_is_no_tcp_passes_untouched() {
     world.advance(&mut (), us(1_000_000));
     let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
     assert_eq!(arrived, [&fragment, &unknown, &lying]);
-    assert_eq!(world.flows[0].arrived.packets, 0, "and counts for no flow");
+    assert_eq!(world.flows[FlowId(0)].arrived.packets, 0, "and counts for no flow");
 }
 
 /// A PEP, snoop, and a serial line with header compression.
@@ -204,7 +211,7 @@ fn a_premature_ack_is_a_packet_of_the_receiver() {
     assert_eq!((segment.ack.0 - 101) % 960, 0, "it acknowledges whole packets");
     assert!(world.counters.originated > 0);
     // Nothing arrives at the receiver's TCP: after a timeout of 1 s both send the first packet again.
-    let made = |world: &World| world.flows[0].made;
+    let made = |world: &World| world.flows[FlowId(0)].made;
     assert_eq!(made(&world), 0, "an ACK is no data");
     world.advance(&mut (), us(1_500_000));
     assert_eq!(made(&world), 2, "offered to the path beside the ten of the sender");
@@ -228,7 +235,8 @@ fn longer_world_with(settings: &str, middleboxes: &str) -> World {
     let scenario = load(&text, "test", &[]).unwrap();
     let network = Network::new(&scenario);
     let address = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
-    World::new(&scenario, &network, &[(0, address(HOSTS[0])), (3, address(HOSTS[1]))]).unwrap()
+    World::new(&scenario, &network, &[(NodeId(0), address(HOSTS[0])), (NodeId(3), address(HOSTS[1]))])
+        .unwrap()
 }
 
 /// A pure ACK from the first host to the second, as kernels send them: with an identification, a DSCP and a TTL of its own.
@@ -253,7 +261,7 @@ fn ack(number: u32, options: &[u8]) -> Vec<u8> {
     let mut bytes = vec![];
     wire::encode(&ip, &segment, b"", &mut bytes).unwrap();
     if !options.is_empty() {
-        // The timestamps, 2 NOPs before them, become something that nobody knows; the checksum follows.
+        // The timestamps, 2 NOPs before them, become an unknown option; the checksum follows.
         let mut sum = u16::from_be_bytes([bytes[36], bytes[37]]);
         for (at, word) in options.chunks(2).enumerate() {
             let place = 40 + 2 * at;
@@ -282,7 +290,7 @@ fn ten_acks_cross_as_one_packet_and_come_out_as_they_were() {
     assert_eq!(world.arrivals[0].due, us(10_040 + 50_000 + 86 + 10_000 + 40 + 10_000));
     let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
     assert_eq!(arrived, sent.iter().collect::<Vec<_>>());
-    assert_eq!(world.link(2).stats(us(1_000_000)).transmitted, 1, "one packet over the line");
+    assert_eq!(world.link(LinkId(2)).stats(us(1_000_000)).transmitted, 1, "one packet over the line");
 }
 
 /// What is captured between the two ends.
@@ -290,8 +298,8 @@ fn ten_acks_cross_as_one_packet_and_come_out_as_they_were() {
 struct Between(Vec<Vec<u8>>);
 
 impl Observer for Between {
-    fn delivered(&mut self, _now: Instant, link: usize, frame: &Frame) {
-        if link == 2 {
+    fn delivered(&mut self, _now: Instant, link: LinkId, frame: &Frame) {
+        if link == LinkId(2) {
             self.0.push(frame.packet().to_vec());
         }
     }
@@ -431,7 +439,7 @@ proptest! {
         }
         let end = us(100_000_000);
         world.advance(&mut (), end);
-        let dropped: u64 = (0..4).map(|link| world.link(link).stats(end).total_dropped()).sum();
+        let dropped: u64 = (0..4).map(|link| world.link(LinkId(link)).stats(end).total_dropped()).sum();
         let counters = world.counters;
         let refused = counters.unreadable + counters.no_route + counters.taken;
         prop_assert_eq!(counters.injected, sent);

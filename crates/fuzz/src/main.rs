@@ -72,10 +72,11 @@ fn fuzz(target: &Target, options: &Options, folder: &Path) -> Result<u64, String
         attempt(target, input, folder)?;
     }
     let mut mutator = Mutator::new(options.seed);
-    for _ in 0..options.iterations {
+    let iterations = (options.iterations / u64::from(target.cost())).max(1);
+    for _ in 0..iterations {
         attempt(target, &mutator.input(&corpus), folder)?;
     }
-    Ok(corpus.len() as u64 + options.iterations)
+    Ok(corpus.len() as u64 + iterations)
 }
 
 /// The kept inputs in a folder, in the order of their names.

@@ -178,7 +178,8 @@ pub fn scenarios() -> Vec<Vec<u8>> {
     )
 }
 
-fn hop_hello() -> longhaul_hop::wire::Hello {
+/// What a node shows of itself.
+pub fn hop_hello() -> longhaul_hop::wire::Hello {
     let versions = longhaul_hop::wire::VERSIONS;
     longhaul_hop::wire::Hello {
         versions,
@@ -240,6 +241,100 @@ pub fn pool_streams() -> Vec<Vec<u8>> {
         frame.write(&mut stream);
     }
     vec![stream]
+}
+
+/// What the opener's side of a pool receives: a hello, credit and answers to its flows; two bytes in front choose pieces and calls.
+pub fn pool_answers() -> Vec<Vec<u8>> {
+    use longhaul_hop::pool::frame::Frame;
+    use longhaul_hop::wire::Record;
+    [0b1010_0100, 0b0001_0000]
+        .map(|owner: u8| {
+            let mut stream = vec![30, owner];
+            Record::Hello(hop_hello()).write(&mut stream);
+            for frame in [
+                Frame::Record(Record::Accepted { stream: 0 }),
+                Frame::Record(Record::Consumed { stream: 0, offset: 300 }),
+                Frame::Data { flow: 0, bytes: b"HTTP/1.1 200 OK\r\n\r\n" },
+                Frame::Data { flow: 2, bytes: &[7; 300] },
+                Frame::Refused { flow: 2, code: 1 },
+                Frame::Record(Record::Consumed { stream: 0, offset: 500 }),
+                Frame::Read { flow: 0 },
+                Frame::End { flow: 0 },
+                Frame::Reset { flow: 4, code: 3 },
+            ] {
+                frame.write(&mut stream);
+            }
+            stream
+        })
+        .to_vec()
+}
+
+/// What both ends of a connection receive in the place of TLS: flights, then records.
+pub fn null_tls() -> Vec<Vec<u8>> {
+    use longhaul_hop::pool::null_tls::{FLIGHTS, NullTls};
+    [(0u8, FLIGHTS[1]), (1, FLIGHTS[0] + FLIGHTS[2])]
+        .map(|(side, flights)| {
+            let mut stream = [vec![200, side], vec![0; flights]].concat();
+            NullTls::seal(b"a request", &mut stream);
+            NullTls::seal(&[5; 500], &mut stream);
+            stream
+        })
+        .to_vec()
+}
+
+/// What a hub receives of a terminal that opens a flow.
+pub fn hop_to_hub() -> Vec<Vec<u8>> {
+    vec![crate::hop::recorded(true)]
+}
+
+/// What that terminal receives.
+pub fn hop_to_terminal() -> Vec<Vec<u8>> {
+    vec![crate::hop::recorded(false)]
+}
+
+/// Commands of the control socket.
+pub fn pep_commands() -> Vec<Vec<u8>> {
+    use longhaul_pep::control::Command;
+    let commands = [
+        Command::Status,
+        Command::Flows,
+        Command::Drain,
+        Command::Bypass { on: true },
+        Command::Bench { seconds: 5 },
+    ];
+    commands.iter().filter_map(|command| serde_json::to_vec(command).ok()).collect()
+}
+
+/// Tasks of the accelerator's helper.
+pub fn pep_tasks() -> Vec<Vec<u8>> {
+    let install = longhaul_pep::helper::example();
+    let named = install.replace("\"interfaces\":[]", "\"interfaces\":[\"eth0\",\"eth1.7\"]");
+    assert_ne!(named, install);
+    vec![
+        install.clone().into_bytes(),
+        named.into_bytes(),
+        install.replace("install", "replace").into_bytes(),
+        br#"{"task":"leave_alone","client":"192.0.2.1","seconds":10}"#.to_vec(),
+        br#"{"task":"gate","gate":"shut"}"#.to_vec(),
+        br#"{"task":"remove"}"#.to_vec(),
+    ]
+}
+
+/// Rates of an earlier tunnel, plausible and not.
+pub fn pep_rates() -> Vec<Vec<u8>> {
+    let of = |rate: u64, rtt: u64, loss: u32, burst: u32| {
+        format!(
+            "{{\"{}\": {{\"at\": 990, \"rate_bps\": {rate}, \"rtt_ns\": {rtt}, \"loss_ppm\": {loss}, \"burst_permille\": {burst}}}}}",
+            "0a".repeat(32)
+        )
+        .into_bytes()
+    };
+    vec![of(48_000_000, 640_000_000, 9000, 1500), of(0, 0, 0, 0), of(u64::MAX, u64::MAX, u32::MAX, u32::MAX)]
+}
+
+/// A public key.
+pub fn pep_keys() -> Vec<Vec<u8>> {
+    vec!["0a".repeat(32).into_bytes(), "0F".repeat(32).into_bytes()]
 }
 
 /// What a QUIC server receives of a client that opens a stream.

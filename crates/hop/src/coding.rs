@@ -89,10 +89,15 @@ impl Encoder {
         self.chunks.push(bytes);
     }
 
-    /// Forgets what is not covered.
+    /// Discards what is not covered.
     pub fn clear(&mut self) {
         self.length = 0;
         self.chunks.clear();
+    }
+
+    /// Offset behind the last byte that is covered.
+    pub fn end(&self) -> u64 {
+        self.start + self.length
     }
 
     /// The datagrams of the block that ends here; `payload` is the most that one takes.

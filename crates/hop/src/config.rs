@@ -57,9 +57,9 @@ pub enum Share {
 /// Rates of the hop, in bits per second of UDP datagrams with their IP headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rates {
-    /// Rate at which this node begins to send; `None` for what was remembered, else what the peer asks for, else 1 Mbit/s.
+    /// Rate at which this node begins to send; `None` for what was remembered, else what the peer requests, else 1 Mbit/s.
     pub send: Option<Rate>,
-    /// Rate at which the peer is asked to begin to send to this node.
+    /// Rate that this node requests from the peer for the beginning.
     pub receive: Option<Rate>,
     /// This node never sends faster; `None` for no limit.
     pub most: Option<Rate>,
@@ -81,7 +81,7 @@ impl Rates {
 pub enum Coding {
     /// None.
     Off,
-    /// As many as measured loss and bursts ask for, for the beginning and the end of transfers.
+    /// As many as measured loss and bursts require, for the beginning and the end of transfers.
     #[default]
     Adaptive,
 }
@@ -112,7 +112,7 @@ pub struct Config {
     pub rates: Rates,
     /// What is known from an earlier connection.
     pub remembered: Option<Remembered>,
-    /// The same of peers with these public keys, which a hub sees only after it has begun to send.
+    /// The same of peers with these public keys, which reach a hub only after it has begun to send.
     pub remembered_of: BTreeMap<[u8; 32], Remembered>,
     /// Parities.
     pub coding: Coding,
@@ -137,7 +137,7 @@ pub struct Config {
     pub max_peers: u32,
     /// Most packets in one batch of [`crate::Transmit`], 1 to 64.
     pub batch: usize,
-    /// Key of the tokens with which a restarted node tells its peers that it has forgotten them (stateless reset, RFC 9000
+    /// Key of the tokens with which a restarted node informs its peers that it has lost their state (stateless reset, RFC 9000
     /// section 10.3); the same before and after. `None` to derive it from the seed.
     pub reset_key: Option<[u8; 16]>,
 }

@@ -1,6 +1,6 @@
 //! The rate controller: a value of its own, without clock and socket.
 //!
-//! It paces exactly at a rate that is known from the start: configured, remembered or asked for by the peer. It changes the
+//! It paces exactly at a rate that is known from the start: configured, remembered or requested by the peer. It changes the
 //! rate only for what the *link* shows:
 //!
 //! * **Queueing delay.** While packets that left at full rate wait longer than `QUEUE_HIGH`, the link is busy without a break,
@@ -145,7 +145,7 @@ impl RateController {
         }
     }
 
-    /// The peer asks for a rate to begin with.
+    /// The peer requests a rate to begin with.
     pub fn restart(&mut self, start: Rate) {
         self.rate = clamp(start, self.settings.most);
     }

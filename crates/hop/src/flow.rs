@@ -30,7 +30,7 @@ pub struct Outgoing {
     /// Read by the peer's owner.
     pub consumed: u64,
     pub phase: Phase,
-    /// quinn-proto has been told of the end.
+    /// quinn-proto has been notified of the end.
     pub ended: bool,
     /// The peer has acknowledged all bytes and the end.
     pub acknowledged: bool,
@@ -52,9 +52,9 @@ pub struct Incoming {
     pub end: Option<u64>,
     /// quinn-proto has nothing more for this direction.
     pub drained: bool,
-    /// Offset up to which the peer was told that bytes were read.
+    /// Offset up to which bytes were reported to the peer as read.
     pub reported: u64,
-    /// The owner knows that there is something to read.
+    /// The owner was notified that there is something to read.
     pub told: bool,
     pub phase: Phase,
     pub decoder: Decoder,
@@ -110,6 +110,12 @@ impl Incoming {
         self.drained && self.phase == Phase::Over
     }
 
+    /// There are bytes behind the end, or the stream's own end is another one than that which parities have stated.
+    pub fn end_is_wrong(&self) -> bool {
+        let highest = self.reassembly.highest();
+        self.end.is_some_and(|end| highest > end || (self.drained && highest < end))
+    }
+
     /// A piece has come. Returns the new bytes.
     pub fn insert(&mut self, piece: Piece) -> u64 {
         self.reassembly.insert(piece)
@@ -152,5 +158,11 @@ impl Flow {
 
     pub fn is_over(&self) -> bool {
         self.out.is_over() && self.into.is_over()
+    }
+
+    /// The owner has been notified of both ends; nothing can be missing. QUIC may still wait for the end of the stream, which parities
+    /// have brought before.
+    pub fn is_complete(&self) -> bool {
+        self.out.phase == Phase::Over && self.into.phase == Phase::Over
     }
 }

@@ -1,7 +1,7 @@
 //! Between quinn-proto and the rate controller: decides before each batch whether it may leave, and passes on what was
 //! acknowledged and lost.
 //!
-//! quinn-proto asks a congestion controller for a window. It gets one without end or none at all, and its own pacer, which
+//! quinn-proto needs a window from a congestion controller. It gets one without end or none at all, and its own pacer, which
 //! does nothing for windows above 2^32 bytes, stays out of the way.
 
 use crate::controller::RateController;

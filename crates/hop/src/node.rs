@@ -279,7 +279,7 @@ impl Node {
         }
     }
 
-    /// For how long nothing has come from a peer, or nothing that acknowledges what was sent; while the hop works, a peer is asked
+    /// For how long nothing has come from a peer, or nothing that acknowledges what was sent; while the hop works, a peer is probed
     /// each [`Config::keep_alive`] at least.
     pub fn silence(&self, now: Instant, peer: PeerId) -> Option<Duration> {
         let index = *self.by_id.get(&peer)?;

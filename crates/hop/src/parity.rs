@@ -1,6 +1,6 @@
 //! When parities are sent and what becomes of those that come: the part of a peer around [`crate::coding`].
 //!
-//! Parities cost capacity and spare a round trip. So they are sent for the beginning of a transfer, where nobody can tell how
+//! Parities cost capacity and spare a round trip. So they are sent for the beginning of a transfer, where it is not clear how
 //! soon it will end, and for its last bytes; and while several flows fill the link, only for those that have sent little.
 
 use crate::coding::{Datagram, Encoder, LinkLoss};
@@ -94,8 +94,10 @@ impl Parity {
             return;
         }
         let ends = out.ended && out.queued == 0;
+        // What was sent after coding was switched off is not in the block: the stream does not end where the block ends.
+        let last = ends && out.encoder.end() == out.fed;
         if !codes || ends || out.encoder.length() >= plan.block() {
-            self.close(key, &mut out.encoder, ends, plan);
+            self.close(key, &mut out.encoder, last, plan);
         } else if out.queued == 0 {
             let four = plan.rate.transmission_time(Size::from_bytes(4 * plan.payload));
             let at = now + four.max(PATIENCE);
@@ -211,5 +213,46 @@ impl Peer {
             self.flows.insert(head.stream, Flow::new(FlowId(u64::MAX), id, true, None));
         }
         fresh && head.start == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use longhaul_units::Duration;
+
+    fn plan() -> Plan {
+        let rate = Rate::from_bps(50_000_000);
+        let product = rate.bytes_in(Duration::from_millis(600)).as_bytes();
+        Plan { on: true, link: LinkLoss { loss: 0.01, burst: 1.0 }, rate, product, payload: 1400 }
+    }
+
+    /// The marks "the stream ends here" of the datagrams that come of a stream whose first 3,000 bytes are coded, and of whose other
+    /// `uncoded` bytes, its last ones, nothing is.
+    fn ends(uncoded: u64) -> Vec<(u64, bool)> {
+        let stream = StreamId::new(quinn_proto::Side::Client, Dir::Bi, 0);
+        let mut out = Flow::new(FlowId(1), stream, false, None).out;
+        let mut parity = Parity::default();
+        out.encoder.push(0, Bytes::from(vec![7; 3000]));
+        (out.fed, out.phase) = (3000, Phase::Ending);
+        out.ended = uncoded == 0;
+        parity.after_feed(Instant::ZERO, 0, &mut out, true, &plan());
+        if uncoded > 0 {
+            (out.fed, out.ended) = (3000 + uncoded, true);
+            parity.after_feed(Instant::ZERO, 0, &mut out, false, &plan());
+        }
+        let heads = parity.waiting.iter().filter_map(|datagram| ParityHead::read(&datagram.bytes));
+        heads.map(|(head, _)| (head.start + head.length, head.last)).collect()
+    }
+
+    /// Coding is switched off between two turns of a flow, the second of which is its last: the peer took the end of the block for
+    /// the end of the stream, and all behind it was missing.
+    #[test]
+    fn the_end_of_a_block_is_no_end_of_a_stream_that_goes_on_without_parities() {
+        let whole = ends(0);
+        assert!(!whole.is_empty() && whole.iter().all(|end| *end == (3000, true)), "{whole:?}");
+        let cut = ends(1000);
+        assert!(!cut.is_empty() && cut.iter().all(|end| *end == (3000, false)), "{cut:?}");
     }
 }

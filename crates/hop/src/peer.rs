@@ -73,12 +73,12 @@ pub struct Peer {
     release: Option<Instant>,
     /// Bytes of all flows received and not yet read.
     pub(crate) held: u64,
-    /// Flows of which more was read than the peer was told, and the sum.
+    /// Flows of which more was read than was reported to the peer, and the sum.
     unreported: BTreeSet<u64>,
     unreported_bytes: u64,
     /// When a PING looks whether an outage is over.
     probe_at: Option<Instant>,
-    /// When the peer is told next.
+    /// When the next report to the peer is due.
     report_at: Option<Instant>,
     received: (u64, u64),
     /// The first bytes of the last datagrams sent, by which an ICMP error shows that it is about one of them.
@@ -287,7 +287,7 @@ impl Peer {
         self.dirty = true;
     }
 
-    /// Remembers a datagram that was sent.
+    /// Records a datagram that was sent.
     fn mark(&mut self, datagram: &[u8]) {
         let Some(mark) = datagram.first_chunk::<MARK>() else { return };
         self.marks.truncate(MARKS - 1);
@@ -324,7 +324,7 @@ impl Peer {
         let streams: Vec<u64> = self.flows.keys().copied().collect();
         for stream in streams {
             let Some(flow) = self.remove(stream, context) else { continue };
-            if flow.open.is_some() {
+            if flow.open.is_some() && !flow.is_complete() {
                 context.events.push_back(Event::Reset { flow: flow.id, code: ResetCode::HopDown });
             }
         }
@@ -420,6 +420,10 @@ impl Peer {
                 self.accepted_by_peer(stream, context);
                 Ok(())
             }
+            (_, Record::Reset { stream, code }) => {
+                self.reset_by_peer(stream, code, context);
+                Ok(())
+            }
             (_, Record::Unknown) => Ok(()),
         }
     }
@@ -479,7 +483,8 @@ impl Peer {
                     }
                     Ok(None) => {
                         flow.into.drained = true;
-                        flow.into.end = Some(flow.into.reassembly.highest());
+                        // Parities may have stated it before.
+                        flow.into.end.get_or_insert(flow.into.reassembly.highest());
                         break;
                     }
                     Err(ReadError::Blocked) => break,
@@ -504,6 +509,9 @@ impl Peer {
         let Some(flow_now) = self.flows.get(&key) else { return };
         if flow_now.into.reassembly.highest() > flow_now.into.reported + limit || self.held > most {
             return self.fail(context.now, "more was sent than the credit allows");
+        }
+        if flow_now.into.end_is_wrong() {
+            return self.fail(context.now, "a flow with two ends");
         }
         let Some(flow) = self.flows.get_mut(&key) else { return };
         if flow.open.is_none() {
@@ -533,7 +541,7 @@ impl Peer {
         2 * u64::from(self.config.max_flows)
     }
 
-    /// Tells the owner that there is something to read, or that nothing more will be.
+    /// Notifies the owner that there is something to read, or that nothing more will come.
     fn tell_reader(&mut self, key: u64, context: &mut Context<'_>) {
         let Some(flow) = self.flows.get_mut(&key) else { return };
         if flow.into.reassembly.ready() > 0 && !flow.into.told {
@@ -583,7 +591,7 @@ impl Peer {
     fn reset_by_peer(&mut self, key: u64, code: u64, context: &mut Context<'_>) {
         let Some(flow) = self.remove(key, context) else { return };
         self.abort(flow.stream, 0);
-        if flow.open.is_none() {
+        if flow.open.is_none() || flow.is_complete() {
             return;
         }
         let refused = code >= u64::from(REFUSED) && !flow.remote;

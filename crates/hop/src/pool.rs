@@ -1,7 +1,7 @@
 //! The second carrier: flows over several byte streams (TCP connections) between two nodes, where datagrams do not pass.
 //!
 //! Sans-IO as [`crate::Node`]: the owner makes connections and secures them, hands over their bytes by [`Pool::received`], and takes
-//! what is to be sent by [`Pool::to_send`] when a connection has room for it: the later it asks, the less a small answer waits.
+//! what is to be sent by [`Pool::to_send`] when a connection has room for it: the later that is, the less a small answer waits.
 //!
 //! A flow stays on one connection, which the pool chooses when it is opened: the first that has nearly nothing under way, so that one
 //! connection carries most and stays warm, and small transfers pass beside large ones. A connection that ends resets its flows,

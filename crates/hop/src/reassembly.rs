@@ -147,7 +147,7 @@ impl Reassembly {
         }
     }
 
-    /// Forgets all; returns the bytes that were held.
+    /// Discards all; returns the bytes that were held.
     pub fn clear(&mut self) -> u64 {
         let held = self.held();
         self.ready.clear();

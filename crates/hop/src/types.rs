@@ -44,7 +44,7 @@ impl FlowId {
 pub struct Open {
     /// Address and port of the client.
     pub source: SocketAddr,
-    /// Address and port that it wants; of the same family as the source.
+    /// Address and port that it requests; of the same family as the source.
     pub destination: SocketAddr,
     /// Differentiated services code point of the client's packets, 0 to 63.
     pub dscp: u8,
@@ -158,7 +158,7 @@ pub enum Event {
         /// For what.
         open: Open,
     },
-    /// The peer has accepted a flow that asked for it.
+    /// The peer has accepted a flow whose opener waits for that.
     Accepted {
         /// Which flow.
         flow: FlowId,
@@ -214,7 +214,7 @@ pub struct Transmit {
     pub ecn: u8,
 }
 
-/// Bytes of all flows of a node, each direction as this node sees it.
+/// Bytes of all flows of a node, each direction as this node counts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ledger {
     /// Taken by [`crate::Node::write`].
@@ -223,7 +223,7 @@ pub struct Ledger {
     pub delivered: u64,
     /// Of these, neither read nor given up: with this node, on the way, or with the peer.
     pub held: u64,
-    /// Of these, given up: a reset told the owner of it.
+    /// Of these, given up: the owner was notified by a reset.
     pub lost: u64,
     /// Given out by [`crate::Node::read`].
     pub read: u64,

@@ -31,7 +31,7 @@ pub struct Hello {
     pub memory: u64,
     /// Flows that it bears.
     pub max_flows: u64,
-    /// Bits per second at which it asks to be sent to; 0 if it leaves that open.
+    /// Bits per second at which it requests to be sent to; 0 if it leaves that open.
     pub receive: u64,
 }
 
@@ -44,6 +44,9 @@ pub enum Record {
     Consumed { stream: u64, offset: u64 },
     /// A flow is accepted.
     Accepted { stream: u64 },
+    /// A flow is given up by the sender of this record, with the code of RESET_STREAM. QUIC does not deliver that frame, or
+    /// STOP_SENDING, where all bytes and the end of a direction are acknowledged, whether they were read or not.
+    Reset { stream: u64, code: u64 },
     /// One of a later version.
     Unknown,
 }
@@ -92,6 +95,7 @@ pub fn write_varint(value: u64, out: &mut Vec<u8>) {
 const HELLO: u64 = 0;
 const CONSUMED: u64 = 1;
 const ACCEPTED: u64 = 2;
+const RESET: u64 = 3;
 
 impl Record {
     /// Appends the record.
@@ -120,6 +124,11 @@ impl Record {
             Record::Accepted { stream } => {
                 write_varint(*stream, &mut body);
                 ACCEPTED
+            }
+            Record::Reset { stream, code } => {
+                write_varint(*stream, &mut body);
+                write_varint(*code, &mut body);
+                RESET
             }
             Record::Unknown => return,
         };
@@ -159,6 +168,7 @@ impl Record {
             }
             CONSUMED => Record::Consumed { stream: reader.varint()?, offset: reader.varint()? },
             ACCEPTED => Record::Accepted { stream: reader.varint()? },
+            RESET => Record::Reset { stream: reader.varint()?, code: reader.varint()? },
             _ => Record::Unknown,
         })
     }
@@ -316,6 +326,7 @@ mod tests {
         let number = 0u64..1 << 62;
         prop_oneof![
             (number.clone(), 0u64..1 << 62).prop_map(|(stream, offset)| Record::Consumed { stream, offset }),
+            (number.clone(), 0u64..1 << 17).prop_map(|(stream, code)| Record::Reset { stream, code }),
             number.prop_map(|stream| Record::Accepted { stream }),
             (any::<(u16, u16)>(), [0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62, 0u64..1 << 62]).prop_map(
                 |(versions, [credit, memory, max_flows, receive])| Record::Hello(Hello {

@@ -36,9 +36,9 @@ fn peers_with_the_right_keys_are_up_and_carry_bytes() {
     let up = world.warm_up();
     let job = world.add(Job::new(up, 300, 3_000_000));
     world.run(up + Duration::from_secs(20));
-    assert!(world.seconds(job) < 2.0, "{:?}", world.outcomes);
+    assert!(world.seconds(job) < 2.0, "{:?}", world.ends[0].outcomes);
     world.check_ledgers();
-    let key = world.events[1].iter().find_map(|(_, event)| match event {
+    let key = world.ends[1].events.iter().find_map(|(_, event)| match event {
         Event::Up { key, .. } => Some(*key),
         _ => None,
     });
@@ -51,9 +51,9 @@ fn a_stranger_is_never_up() {
     let later = world.now + Duration::from_secs(5);
     world.run_until(later);
     let up = |(_, event): &(_, Event)| matches!(event, Event::Up { .. });
-    assert!(!world.events.iter().flatten().any(up), "{:?}", world.events);
-    assert!(world.events[0].iter().any(|(_, event)| matches!(event, Event::Down { .. })));
-    assert!(world.nodes[1].peers().next().is_none());
+    assert!(!world.ends.iter().flat_map(|end| &end.events).any(up));
+    assert!(world.ends[0].events.iter().any(|(_, event)| matches!(event, Event::Down { .. })));
+    assert!(world.ends[1].node.peers().next().is_none());
 }
 
 /// The sizes by which simulations take the place of TLS on the second carrier's connections.

@@ -57,13 +57,13 @@ fn a_flow_that_nobody_reads_stalls_no_other() {
         world.add(Job { reads_from: Instant::FAR_FUTURE, ..Job::new(up, 1, 50_000_000) });
     }
     world.run_until(up + Duration::from_secs(60));
-    let unread = world.nodes[0].ledger().unread;
+    let unread = world.ends[0].node.ledger().unread;
     let memory = Config::new(longhaul_hop::Role::Hub).memory;
     assert!(unread < memory && unread > memory / 8, "{unread}");
     let at = world.now;
     let job = world.add(Job::new(at, 300, 2_000_000));
     world.run_until(at + Duration::from_secs(20));
-    assert!(world.seconds(job) < 6.0, "{:?}", world.outcomes[job]);
+    assert!(world.seconds(job) < 6.0, "{:?}", world.ends[0].outcomes[job]);
     world.check_ledgers();
 }
 
@@ -78,9 +78,9 @@ fn a_way_that_is_blocked_in_one_direction_is_noticed_without_traffic() {
             world.run_until(from);
             world.links[blocked] = Link::new(&link(mbit(50.0), RTT, random(1.0)), 1, "blocked");
             world.run_until(from + Duration::from_secs(12));
-            for (end, node) in world.nodes.iter().enumerate() {
-                let silence = node.silence(world.now, world.peers[end].unwrap()).unwrap();
-                assert!(silence > Duration::from_millis(6400), "node {end}, {pause_ms} ms: {silence}");
+            for (number, end) in world.ends.iter().enumerate() {
+                let silence = end.node.silence(world.now, end.peer.unwrap()).unwrap();
+                assert!(silence > Duration::from_millis(6400), "node {number}, {pause_ms} ms: {silence}");
             }
         }
     }

@@ -213,7 +213,7 @@ impl Acknowledged {
         self.first = self.first.or(Some((took, arrival)));
         self.last = Some(took);
     }
-    /// The round trip, if it is known to be one: what was sent again gives none (Karn's rule) unless timestamps tell its
+    /// The round trip, if it is known to be one: what was sent again gives none (Karn's rule) unless timestamps identify its
     /// transmissions apart, and what waited above a hole took longer than that.
     fn sample(&self) -> Option<Duration> {
         let (first, arrival) = self.first?;
@@ -347,7 +347,7 @@ impl<B> Cache<B> {
         copy.send_again(now, segment.options.timestamps.map(|sent| sent.value));
     }
 
-    /// The receiver acknowledges all below `ack`, which is more than before, and echoes the timestamp `echo`. `freed` sees each
+    /// The receiver acknowledges all below `ack`, which is more than before, and echoes the timestamp `echo`. `freed` is called for each
     /// copy that goes. Returns the round trip to the receiver, if it could be measured.
     pub fn acknowledge(
         &mut self,

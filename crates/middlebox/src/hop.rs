@@ -88,7 +88,7 @@ pub struct HopNode<P: Payload> {
     generations: Table<u32>,
     /// Connections without a flow, since the hop is not up.
     waiting: VecDeque<u32>,
-    /// Connections that are to be asked for packets.
+    /// Connections that may have packets to send.
     dirty: VecDeque<u32>,
     notes: VecDeque<Note>,
     /// When the hop is to be woken; at the beginning at once.
@@ -194,7 +194,7 @@ impl<P: Payload> HopNode<P> {
         self.end(number).is_some_and(|end| !end.local.is_closed())
     }
 
-    /// A host's connection, which the other node is told of as soon as the hop is up.
+    /// A host's connection, of which the other node is notified as soon as the hop is up.
     fn begin(&mut self, now: Instant, number: u32, local: Local<P>) {
         self.put(now, number, local, None);
         self.waiting.push_back(number);

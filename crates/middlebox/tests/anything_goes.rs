@@ -417,9 +417,9 @@ fn config() -> impl Strategy<Value = Config> {
     )
 }
 
-/// Does all deeds; then both ends of every flow are open, or have been told to close.
+/// Does all deeds; then both ends of every flow are open, or have been closed by their application.
 fn act(path: &mut Path, deeds: &[(u64, usize, bool, Deed)]) {
-    // A passive end has nothing to say before it is asked, and nobody closes what is not open.
+    // A passive end sends nothing before a request, and no end closes what is not open.
     let mut closed = [[false; 2]; FLOWS as usize];
     let mut time = 0;
     while !path.hosts.iter().all(|h| h.client.state().is_synchronized() && h.server.state().is_synchronized())
@@ -445,7 +445,7 @@ fn act(path: &mut Path, deeds: &[(u64, usize, bool, Deed)]) {
     }
 }
 
-/// A host that has heard the other's end closes its own side; it writes nothing after that.
+/// A host that has received the other's FIN closes its own side; it writes nothing after that.
 fn can_write(host: &longhaul_tcp::Connection) -> bool {
     host.state() == State::Established
 }
@@ -485,7 +485,7 @@ proptest! {
         }
     }
 
-    /// Senders may be told of no more bytes that never arrive than the middlebox counts as lost.
+    /// No more bytes may be acknowledged that never arrive than the middlebox counts as lost.
     #[test]
     fn what_a_broken_middlebox_loses_is_counted(
         kind in kind(),

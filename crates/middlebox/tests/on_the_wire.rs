@@ -41,7 +41,7 @@ fn played(middlebox: Box<dyn Middlebox<Bytes>>, bytes: [u64; 2]) -> Path {
     path
 }
 
-/// The stream of a TCP connection, of its packets, in one direction; of two packets that hold the same byte both say the same.
+/// The stream of a TCP connection, of its packets, in one direction; two packets that hold the same byte must agree on it.
 fn stream(path: &Path, connection: u32, direction: Direction) -> Vec<u8> {
     let packets = || path.own.iter().filter(|p| (p.connection, p.direction) == (connection, direction));
     let syn = packets().find(|packet| packet.segment.flags.contains(Flags::SYN)).expect("a handshake");

@@ -1,4 +1,4 @@
-//! The part of a host that a script sees: sockets, the clock, and TCP's connections under them.
+//! The part of a host that a script uses: sockets, the clock, and TCP's connections under them.
 
 use crate::call::{Call, Value};
 use crate::options::Settings;

@@ -1,7 +1,7 @@
 //! An interpreter for packetdrill's script language that runs scripts against the sans-IO connection, in virtual time.
 //!
 //! A script states what an application does, which packets arrive, and which packets must leave and when. There is no
-//! network and no kernel here: the part of the host that a script sees (sockets, the clock) is played by this crate, and TCP is
+//! network and no kernel here: the part of the host that a script uses (sockets, the clock) is played by this crate, and TCP is
 //! [`longhaul_tcp::Connection`] with the settings of `variant = "linux"`. Scripts are read from folders that the user names.
 
 mod call;

@@ -20,7 +20,7 @@ struct Arguments {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Tolerance of times in microseconds, where a script asks for no larger one [default: 4000].
+    /// Tolerance of times in microseconds, where a script sets no larger one [default: 4000].
     #[arg(long, value_name = "USECS", value_parser = clap::value_parser!(i64).range(0..=1_000_000_000))]
     tolerance_usecs: Option<i64>,
 }

@@ -27,7 +27,7 @@ impl Options {
     /// Those that the script gives, after those given to this program.
     ///
     /// # Errors
-    /// The option which asks for what is not modelled.
+    /// The option which requests what is not modelled.
     pub fn of_script(script: &Script, tolerance_usecs: Option<i64>) -> Result<Self, String> {
         let mut options = Options {
             tolerance: tolerance_usecs.map_or(TOLERANCE, |usecs| usecs * 1000),
@@ -63,7 +63,7 @@ pub struct Settings {
     pub tcp: TcpSpec,
     /// Retransmissions of a SYN, and of a SYN-ACK.
     pub syn_retries: [u32; 2],
-    /// ECN is asked for, and accepted.
+    /// ECN is requested, and accepted.
     pub ecn: [bool; 2],
     pub clamp: Option<u32>,
 }
@@ -168,7 +168,7 @@ impl Settings {
 /// Linux's default of `tcp_min_tso_segs`.
 const MIN_TSO_SEGMENTS: u64 = 2;
 
-/// A scenario that says nothing but how the connection is set.
+/// A scenario with nothing but the connection's settings.
 const SCENARIO: &str = r#"
 run = { duration = "1 s" }
 [[link]]

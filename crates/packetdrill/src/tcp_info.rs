@@ -1,4 +1,4 @@
-//! `struct tcp_info` of Linux, as far as a connection knows it. Counts are segments, times microseconds.
+//! `struct tcp_info` of Linux, as far as a connection has the values. Counts are segments, times microseconds.
 
 use crate::host::Peer;
 use longhaul_tcp::{CongestionState, Limit};

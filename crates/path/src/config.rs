@@ -1,10 +1,9 @@
 //! Everything that makes a link.
 
 use crate::schedule::Schedule;
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Change, CorruptionSpec, DemandSpec, LossSpec, Outage, QueueSpec, SerialSpec};
 use longhaul_units::{Duration, Probability, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Some packets take longer and are overtaken.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

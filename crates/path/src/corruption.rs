@@ -6,10 +6,9 @@
 //! flipped, and such damage never escapes the checksum (RFC 1071). Damage to an IP header, which the next router would drop, is a
 //! loss: see [`crate::LossSpec`].
 
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{LossModel, LossPlace, LossSpec, Random};
 use longhaul_units::Probability;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// How often packets are damaged: one of the two.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -2,10 +2,9 @@
 //! assigns it in a later frame. Volume based dynamic capacity (VBDC) and continuous rate assignment (CRA) of DVB-RCS2 (ETSI EN 301
 //! 545-2), for a terminal that gets all that it requests.
 
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::transmitter::Grants;
 use longhaul_units::{Duration, Instant, Rate, Size};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Settings of a link whose capacity is assigned on request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]

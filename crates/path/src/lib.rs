@@ -2,6 +2,11 @@
 //!
 //! Everything here is a state machine without a clock, generic over the packet: the same link carries a simulated
 //! segment in virtual time and a real frame on the wall clock.
+//!
+//! The feature `serde` (on by default) reads and writes settings; without it they are set in code.
+
+// What texts leave out has defaults that only reading calls for.
+#![cfg_attr(not(feature = "serde"), allow(dead_code))]
 
 mod backlog;
 mod config;
@@ -13,6 +18,7 @@ pub mod packet;
 pub mod queue;
 pub mod schedule;
 pub mod serial;
+mod settings;
 mod stats;
 pub mod transmitter;
 mod wire;

@@ -31,27 +31,32 @@ pub enum Fate {
 }
 
 /// One direction of a link. Here stands what every packet touches, and it is small and in order of use: thousands of
-/// links fit a cache, an arrival at the far end touches one line of it, a packet that enters the link three.
+/// links fit a cache, and a packet that finds a plain link idle touches the first line of it alone.
 #[repr(C)]
 pub struct Link<P> {
-    /// Packets on the wire in order of arrival.
-    flight: VecDeque<(Instant, P)>,
-    delivered: u64,
     transmitter: Transmitter,
+    /// The propagation delay at the start.
+    delay: Duration,
+    /// Packets and bytes that the queue has let in.
+    accepted: Occupancy,
     /// Departures are known on arrival, the order of packets never changes, and none arrives twice.
     fifo: bool,
     /// Neither changes nor grants, loss, fades, corruption, duplication, jitter, reordering or framing.
     plain: bool,
-    /// A plain DropTail link whose waiting times are not measured.
+    /// Plain and FIFO: nothing happens to packets but queueing and propagation.
+    orderly: bool,
+    /// A plain DropTail link.
     express: bool,
     /// The backlog is the packet that was transmitted last, and not written down: most have left before it is read.
     implied: bool,
-    /// The propagation delay at the start.
-    delay: Duration,
-    discipline: Discipline<P>,
-    /// Packets and bytes that the queue has let in.
-    accepted: Occupancy,
+    /// `waits` is there.
+    measured: bool,
+    /// Packets on the wire in order of arrival.
+    flight: VecDeque<(Instant, P)>,
+    /// Packets that have come out; not counted on a plain FIFO link, where it follows.
+    delivered: u64,
     peak: u64,
+    discipline: Discipline<P>,
     waits: Option<Box<Histogram>>,
     /// What waits or is being transmitted (disciplines that decide on arrival).
     backlog: Backlog,
@@ -100,15 +105,18 @@ impl<P: Packet + Send + 'static> Link<P> {
             && config.duplication.get() == 0.0
             && config.corruption.is_none()
             && pace.is_constant();
+        let fifo = !matches!(discipline, Discipline::Queue(_))
+            && config.reordering.is_none()
+            && config.duplication.get() == 0.0;
         Link {
             transmitter: Transmitter::new(),
             delay: config.delay,
-            fifo: !matches!(discipline, Discipline::Queue(_))
-                && config.reordering.is_none()
-                && config.duplication.get() == 0.0,
+            fifo,
             plain,
+            orderly: plain && fifo,
             express: plain && matches!(discipline, Discipline::DropTail(_)),
             implied: false,
+            measured: false,
             discipline,
             backlog: Backlog::default(),
             flight: VecDeque::new(),
@@ -137,22 +145,73 @@ impl<P: Packet + Send + 'static> Link<P> {
         self.fifo
     }
 
+    /// True if nothing happens to packets on a FIFO link but queueing and propagation, both without a change.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.orderly
+    }
+
     /// Offers a packet. Offers never go back in time.
     #[inline]
     pub fn offer(&mut self, now: Instant, packet: &mut P) -> Fate {
-        let len = packet.wire_len();
-        if self.express {
-            if let Some(time) = self.transmitter.idle_time(now, len) {
-                // The transmitter is idle and nothing can go wrong, as on most links at most times. The long way gives the same.
-                let departure = now + time;
-                self.transmitter.free_at = departure;
-                self.accepted.add(len);
-                self.peak = self.peak.max(1);
-                self.implied = true;
-                return Fate::Arrives(departure + self.delay);
-            }
+        match self.pass(now, packet.wire_len()) {
+            Some(arrival) => Fate::Arrives(arrival),
+            None => self.offer_to_queue(now, packet, &mut Plain),
         }
-        self.offer_to_queue(now, packet, &mut Plain)
+    }
+
+    /// The short way through a plain DropTail link: when a packet of `len` bytes arrives at the far end. `None`: nothing was done,
+    /// offer the packet. The long way gives the same.
+    #[inline(always)]
+    pub fn pass(&mut self, now: Instant, len: u32) -> Option<Instant> {
+        match self.pass_idle(now, len) {
+            None if self.express => self.pass_waiting(now, len),
+            passed => passed,
+        }
+    }
+
+    /// The same only while the transmitter is idle, as most are at most times, and has sent a packet of this length before.
+    #[inline(always)]
+    pub fn pass_idle(&mut self, now: Instant, len: u32) -> Option<Instant> {
+        if !self.express {
+            return None;
+        }
+        let departure = now + self.transmitter.idle_time(now, len)?;
+        self.transmitter.free_at = departure;
+        self.accepted.add(len);
+        self.implied = true;
+        if self.measured {
+            self.record_wait(Duration::ZERO);
+        }
+        Some(departure + self.delay)
+    }
+
+    /// The same behind others of its length.
+    #[inline(never)]
+    fn pass_waiting(&mut self, now: Instant, len: u32) -> Option<Instant> {
+        let Transmitter { free_at, last_time, last_len } = self.transmitter;
+        let Discipline::DropTail(queue) = &self.discipline else { return None };
+        let queue = *queue;
+        if free_at <= now || last_len != len {
+            return None;
+        }
+        if self.implied {
+            self.clear_backlog(now);
+        } else {
+            self.backlog.remove_until(now);
+        }
+        if !queue.has_room(self.backlog.occupancy(), len) {
+            return None;
+        }
+        let departure = free_at + last_time;
+        self.transmitter.free_at = departure;
+        self.accepted.add(len);
+        self.backlog.push(departure, last_time, len);
+        self.peak = self.peak.max(self.backlog.occupancy().packets);
+        if self.measured {
+            self.record_wait(free_at - now);
+        }
+        Some(departure + self.delay)
     }
 
     /// The same on a line that compresses headers. Only for links without reordering that decide on arrival: packets are transmitted in the order in which they are
@@ -195,13 +254,20 @@ impl<P: Packet + Send + 'static> Link<P> {
         self.accepted.add(len);
         self.backlog.push(departure, time, len);
         self.peak = self.peak.max(self.backlog.occupancy().packets);
-        if let Some(waits) = &mut self.waits {
-            waits.record(start - now);
+        if self.measured {
+            self.record_wait(start - now);
         }
         if self.plain {
             Fate::Arrives(departure + self.delay)
         } else {
             self.leave(departure, len, packet, coder)
+        }
+    }
+
+    #[inline]
+    fn record_wait(&mut self, wait: Duration) {
+        if let Some(waits) = &mut self.waits {
+            waits.record(wait);
         }
     }
 
@@ -270,7 +336,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         if self.flight.front()?.0 > now {
             return None;
         }
-        self.delivered += 1;
+        self.count_delivered();
         self.flight.pop_front().map(|(_, packet)| packet)
     }
 
@@ -284,7 +350,9 @@ impl<P: Packet + Send + 'static> Link<P> {
     /// Counts a packet that was taken to the far end without [`Link::carry`].
     #[inline]
     pub fn count_delivered(&mut self) {
-        self.delivered += 1;
+        if !self.is_plain() {
+            self.delivered += 1;
+        }
     }
 
     /// The rate at `now`: zero while the transmitter is stopped. Looks never go back in time.
@@ -298,7 +366,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         if self.flight.front()?.0 >= limit {
             return None;
         }
-        self.delivered += 1;
+        self.count_delivered();
         self.flight.pop_front()
     }
 
@@ -310,6 +378,7 @@ impl<P: Packet + Send + 'static> Link<P> {
     #[inline]
     fn clear_backlog(&mut self, now: Instant) {
         if std::mem::take(&mut self.implied) {
+            self.peak = self.peak.max(1);
             let Transmitter { free_at, last_time, last_len } = self.transmitter;
             self.backlog.begin(free_at, last_time, last_len);
         }
@@ -368,9 +437,7 @@ impl<P: Packet + Send + 'static> Link<P> {
             // A host with a random delay before each transmission offers its packets ahead of time.
             let len = self.line_len(packet.wire_len());
             let start = self.rest.pace.granted(arrived, now.max(arrived), len);
-            if let Some(waits) = &mut self.waits {
-                waits.record(start - arrived);
-            }
+            self.record_wait(start - arrived);
             self.transmitter.send(&mut self.rest.pace, start, len);
             self.rest.in_service = Some((arrived, packet));
         }

@@ -2,9 +2,8 @@
 //! fixed distances.
 
 use crate::Random;
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::Probability;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Where on a link a loss model acts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

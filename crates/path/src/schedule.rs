@@ -1,9 +1,8 @@
 //! A link whose rate and delay follow a script: rain fades, hand-overs, outages. The whole script is known from the
 //! start, so the end of a transmission can be computed when it begins, whatever happens in between.
 
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::{Duration, Instant, Rate, Size};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A change of rate or delay at a point in time; it holds until the next one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]

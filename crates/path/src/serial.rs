@@ -3,9 +3,8 @@
 //! a packet takes D (framing + length) / (efficiency x baud).
 
 use crate::Change;
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::{Duration, Instant, Rate, Size};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// What a packet is wrapped in. Bytes that are escaped are not counted: it depends on the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

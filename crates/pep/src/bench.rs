@@ -28,7 +28,7 @@ pub const LONGEST: u32 = 600;
 #[derive(Clone, Copy)]
 #[repr(u16)]
 enum Service {
-    /// Sends as long as the first bytes ask for.
+    /// Sends for as long as the first bytes request.
     Generate = 1,
     /// Takes everything, and answers with how much in which time.
     Discard = 2,
@@ -108,7 +108,7 @@ async fn generate(leg: &mut HopLeg, time: std::time::Duration) -> io::Result<u64
     Ok(sent)
 }
 
-/// True if a flow wants the service and not a server.
+/// True if a flow is for the service and not for a server.
 pub(crate) fn is_for(open: &Open) -> bool {
     open.destination.ip().is_unspecified()
 }
@@ -286,7 +286,7 @@ pub fn scenario(measured: &Measured) -> String {
         (bytes as u64).max(15_000)
     };
     let side = |way: &Way| {
-        // One packet of a thousand is what a measurement of seconds can tell from none.
+        // One packet of a thousand is what a measurement of seconds can distinguish from none.
         let loss = match way.loss > 0.001 {
             true => format!(", loss = {{ kind = \"random\", probability = \"{:.2} %\" }}", way.loss * 100.0),
             false => String::new(),

@@ -181,7 +181,7 @@ pub(crate) fn restrict() -> Result<usize, Error> {
     let program = |rules, other, listed| -> Result<BpfProgram, seccompiler::BackendError> {
         SeccompFilter::new(rules, other, listed, target)?.try_into()
     };
-    // Its flags are in memory, where no filter sees them. The C library then takes the older call.
+    // Its flags are in memory, which a filter cannot inspect. The C library then takes the older call.
     let newer = BTreeMap::from([(libc::SYS_clone3, vec![])]);
     let filters = [
         program(newer.clone(), SeccompAction::Allow, errno(libc::ENOSYS)),

@@ -36,7 +36,7 @@ type Pairs = [Option<(SocketAddr, SocketAddr)>; 2];
 /// Writes packets of connection `id` of the daemon with this control socket until `time` is over or `stop` is set.
 ///
 /// # Errors
-/// No such connection, no right to see packets, or a file that cannot be written.
+/// No such connection, no right to capture packets, or a file that cannot be written.
 pub fn capture(
     daemon: &Path,
     id: u64,
@@ -45,14 +45,14 @@ pub fn capture(
     stop: &AtomicBool,
 ) -> Result<Captured, Error> {
     let (pairs, what) = connection(&control::ask(daemon, Command::Flows)?, id)?;
-    let failed = |why: nix::Error| Error::system("see packets (it needs root or CAP_NET_RAW)", why);
+    let failed = |why: nix::Error| Error::system("capture packets (it needs root or CAP_NET_RAW)", why);
     let flags = SockFlag::SOCK_CLOEXEC;
     let socket =
         socket(AddressFamily::Packet, SockType::Datagram, flags, SockProtocol::EthAll).map_err(failed)?;
     let ports = pairs.iter().flatten().map(|(client, _)| client.port());
     sys::only_ports(socket.as_fd(), &ports.collect::<Vec<_>>())
         .map_err(|why| Error::system("filter packets", why))?;
-    // Less than was asked for is what the system allows.
+    // A smaller buffer than requested is what the system allows.
     let _ = setsockopt(&socket, sockopt::RcvBufForce, &WAITING);
     let patience = nix::sys::time::TimeVal::new(0, 100_000);
     setsockopt(&socket, sockopt::ReceiveTimeout, &patience).map_err(failed)?;

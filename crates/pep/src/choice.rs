@@ -20,7 +20,7 @@ const BLOCKED: Duration = Duration::from_secs(30);
 /// After so long with UDP the connections of the other carrier close, once they carry nothing.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// A terminal's choice, for ever, unless only QUIC is wanted.
+/// A terminal's choice, for ever, unless only QUIC is configured.
 pub(crate) async fn choose(
     tunnel: Arc<Tunnel>,
     common: Common,

@@ -203,7 +203,7 @@ pub struct Timeouts {
     pub half_closed: Duration,
     /// For the last bytes to be acknowledged after both directions have ended.
     pub closing: Duration,
-    /// Silence after which the kernel asks whether the other end is there.
+    /// Silence after which the kernel sends keepalive probes.
     pub keepalive: Duration,
     /// `drain` and a stop wait for connections as long as this.
     pub drain: Duration,
@@ -309,7 +309,7 @@ pub struct Hop {
     pub hub_key: Option<Key>,
     /// Rate at which this node begins to send.
     pub send_rate: Option<Rate>,
-    /// Rate at which the other node is asked to begin to send.
+    /// Rate that is requested from the other node for the beginning.
     pub receive_rate: Option<Rate>,
     /// This node never sends faster.
     pub most_rate: Option<Rate>,
@@ -379,7 +379,7 @@ impl Hop {
     }
 }
 
-/// A terminal, as a hub sees it.
+/// A terminal, in a hub's file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Terminal {
@@ -387,7 +387,7 @@ pub struct Terminal {
     pub name: String,
     /// Its public key.
     pub key: Key,
-    /// Networks of clients whose addresses servers may see. With none, connections come from the hub's own address.
+    /// Networks of clients whose addresses are used towards servers. With none, connections come from the hub's own address.
     #[serde(default)]
     pub sources: Vec<Prefix>,
     /// Where its clients may connect to, besides what `destinations` states for all.

@@ -1,6 +1,6 @@
 //! `intercept.confirm`: ports at which a client is answered after the server has answered. The way, without the kernel's packet
-//! queues: nftables marks the opening packet and takes it to a listener that drops everything; a raw socket sees the packet
-//! there. The server is asked. If it accepts, the same packet is sent again, over loopback, to the ordinary listener, which
+//! queues: nftables marks the opening packet and takes it to a listener that drops everything; a raw socket reads the packet
+//! there. The node connects to the server. If it accepts, the same packet is sent again, over loopback, to the ordinary listener, which
 //! answers the client; the connection to the server is waiting. If not, the client gets the server's reset, or an ICMP
 //! message, before its connection was ever open.
 
@@ -32,7 +32,7 @@ const WITH_HEADER: i32 = 255;
 type Ways = (SocketAddr, SocketAddr);
 
 enum Slot {
-    /// The server is being asked.
+    /// The connection to the server is being opened.
     Asked,
     /// It has accepted.
     Open(Arc<Entry>, Box<Far>),
@@ -172,7 +172,7 @@ fn take(node: &Arc<Node>, opening: Opening) {
     {
         let mut slots = confirm.slots();
         match slots.get(&ways) {
-            // A copy: the client has not heard of the first in time.
+            // A copy: the answer to the first has not come in time.
             Some(Slot::Open(..)) => return confirm.admit(&opening),
             Some(_) => return,
             None if slots.len() >= MOST => return,
@@ -182,7 +182,7 @@ fn take(node: &Arc<Node>, opening: Opening) {
     tokio::spawn(ask(node.clone(), opening));
 }
 
-/// Asks the server, and answers the client or lets its packet come in.
+/// Connects to the server, and answers the client or lets its packet come in.
 async fn ask(node: Arc<Node>, opening: Opening) {
     let Some(confirm) = node.confirm.as_ref() else { return };
     let (client, server) = (opening.client, opening.server);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 
-/// What the daemon can be asked for.
+/// The commands of the daemon's control socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "command")]
 pub enum Command {
@@ -135,7 +135,7 @@ async fn obey(node: &Arc<Node>, command: Command) -> serde_json::Value {
     }
 }
 
-/// Asks a running daemon.
+/// Sends a command to a running daemon.
 ///
 /// # Errors
 /// If there is none, or it refuses.

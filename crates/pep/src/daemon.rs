@@ -33,7 +33,7 @@ const KEEP: Duration = Duration::from_secs(60);
 /// A full node takes connections in again below this part of its bound.
 const ROOM_AGAIN: f64 = 0.9;
 
-/// Runs a node until it is told to stop.
+/// Runs a node until a signal stops it.
 ///
 /// # Errors
 /// Whatever keeps it from starting, with the remedy.

@@ -78,7 +78,7 @@ impl Sample {
     }
 }
 
-/// Measures everything. `told` gets a line for each step.
+/// Measures everything. `told` is called with a line for each step.
 ///
 /// # Errors
 /// What the system refuses; `stop` is set.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Clients whose way back is asked for.
+/// Clients whose way back is checked.
 const CLIENTS_ASKED: usize = 20;
 
 /// One thing that was looked at.
@@ -87,7 +87,7 @@ fn clock() -> Finding {
     finding("clocks", problem, "kept, and fast to read")
 }
 
-/// Answers must come back through this node: to the clients, and from the servers where these see the clients' addresses.
+/// Answers must come back through this node: to the clients, and from the servers where these get the clients' addresses.
 fn ways_back(config: &Config, status: Option<&serde_json::Value>) -> Vec<Finding> {
     let mut all = vec![];
     let interfaces = config.intercept.as_ref().map_or(&[][..], |intercept| &intercept.interfaces);
@@ -123,7 +123,7 @@ fn unanswered(status: &serde_json::Value) -> Option<(Verdict, String)> {
     let (missed, accepted) = (count(&status["ended"]["unreachable"]), count(&status["accepted"]));
     (missed >= 5 && missed * 2 > accepted).then(|| {
         let text = format!(
-            "{missed} of {accepted} connections found no answer: servers see the clients' addresses, so the way back to \
+            "{missed} of {accepted} connections found no answer: servers get the clients' addresses, so the way back to \
              those must lead through this machine (asymmetric routing); else set intercept.keep_source = false, or leave \
              `sources` of [[terminal]] out"
         );
@@ -195,7 +195,7 @@ fn tracking(untracked: bool) -> Finding {
                     set intercept.untracked = true, or net.netfilter.nf_conntrack_tcp_be_liberal=1";
         (Verdict::Poor, text.to_string())
     });
-    finding("connection tracking", problem, "it does not see the clients' side twice")
+    finding("connection tracking", problem, "it does not track the clients' side twice")
 }
 
 /// Without a fixed buffer the kernel's own grows up to its limit, which may be less than the path holds.

@@ -1,4 +1,4 @@
-//! Errors as a user sees them: one message, with what is wrong and what helps.
+//! Errors for users: one message, with what is wrong and what helps.
 
 use std::fmt::Display;
 

@@ -99,7 +99,7 @@ impl Drop for Interception {
 impl Inside {
     fn ask(&mut self, task: &Task) -> Result<(), Error> {
         let gone = || Error::system("change the rules", "the helper process for nftables has ended");
-        let mut line = serde_json::to_string(task).map_err(|why| Error::system("ask the helper", why))?;
+        let mut line = serde_json::to_string(task).map_err(|why| Error::system("call the helper", why))?;
         line.push('\n');
         self.stream.get_mut().write_all(line.as_bytes()).map_err(|_| gone())?;
         let mut answer = String::new();
@@ -122,6 +122,42 @@ struct Failure {
     why: String,
 }
 
+/// A task as the daemon writes it. The daemon meets the network, so its settings are checked again here: a name of an interface
+/// becomes a part of a command, and a table's number decides which routes are removed.
+fn read(line: &str) -> Result<Task, Failure> {
+    let failed = |why: String| Failure { command: COMMAND.into(), why };
+    let task = serde_json::from_str(line).map_err(|why| failed(why.to_string()))?;
+    if let Task::Install { intercept, .. } | Task::Replace { intercept, .. } = &task {
+        if let Some((key, what)) = crate::load::interception(intercept) {
+            return Err(failed(format!("{key}: {what}")));
+        }
+    }
+    Ok(task)
+}
+
+/// Every command that a task can lead to, for the fuzz target; `None` if the task is refused.
+#[doc(hidden)]
+pub fn commands(line: &str) -> Option<String> {
+    use crate::plan;
+    let both = |intercept, limits| {
+        [plan::printed(intercept, limits), plan::install(Gate::Shut, intercept, limits)].concat()
+    };
+    Some(match read(line).ok()? {
+        Task::Install { intercept, limits, .. } | Task::Replace { intercept, limits, .. } => {
+            both(&intercept, &limits)
+        }
+        Task::LeaveAlone { client, seconds } => plan::leave_alone(client, seconds),
+        Task::Gate { .. } | Task::Remove => plan::remove(),
+    })
+}
+
+/// A task that installs the default settings, for the fuzz target.
+#[doc(hidden)]
+pub fn example() -> String {
+    let (intercept, limits) = (Intercept::default(), Limits::default());
+    serde_json::to_string(&Task::Install { gate: Gate::Open, intercept, limits }).unwrap_or_default()
+}
+
 /// The helper's end: does tasks until the daemon is gone. What is installed then stays: without a listener it lets everything
 /// pass, and the next start replaces it.
 ///
@@ -136,11 +172,12 @@ pub fn serve() -> Result<(), Error> {
     let mut write = stream.try_clone().map_err(failed)?;
     let mut rules: Option<Rules> = None;
     for line in BufReader::new(stream).lines() {
-        let done = line.map_err(|_| ()).and_then(|line| serde_json::from_str(&line).map_err(|_| ()));
-        let Ok(task) = done else { break };
-        let answer = act(&mut rules, task).map_err(|error| match error {
-            Error::Command { command, why } => Failure { command, why },
-            other => Failure { command: "helper".into(), why: other.to_string() },
+        let Ok(line) = line else { break };
+        let answer = read(&line).and_then(|task| {
+            act(&mut rules, task).map_err(|error| match error {
+                Error::Command { command, why } => Failure { command, why },
+                other => Failure { command: COMMAND.into(), why: other.to_string() },
+            })
         });
         let text = serde_json::to_string(&answer).unwrap_or_default();
         if writeln!(write, "{text}").is_err() {
@@ -170,5 +207,30 @@ fn act(rules: &mut Option<Rules>, task: Task) -> Result<(), Error> {
             drop(rules.take());
             Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(change: impl FnOnce(&mut Intercept)) -> String {
+        let mut intercept = Intercept::default();
+        change(&mut intercept);
+        let task = Task::Replace { gate: Gate::Open, intercept, limits: Limits::default() };
+        serde_json::to_string(&task).unwrap()
+    }
+
+    /// A daemon that was taken over had the helper run any command of nftables, and flush the main routing table.
+    #[test]
+    fn settings_of_a_task_are_checked_before_they_become_commands() {
+        assert!(read(&task(|_| {})).is_ok());
+        let name = "x\" }; }; flush ruleset; #";
+        let refused = |text: String| read(&text).err().expect("it is refused").why;
+        let why = refused(task(|intercept| intercept.interfaces = vec![name.into()]));
+        assert!(why.contains("is no name of an interface"), "{why}");
+        let why = refused(task(|intercept| intercept.table = 254));
+        assert!(why.contains("the system's own"), "{why}");
+        assert!(read("no task").is_err());
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum Verdict {
     Denied,
 }
 
-/// Judges a flow by the lists of the hub and of the terminal with this key.
+/// Checks a flow against the lists of the hub and of the terminal with this key.
 pub(crate) fn judge(
     config: &Config,
     key: Option<[u8; 32]>,

@@ -20,7 +20,7 @@ pub(crate) struct PortClosed {
     pub quoted: Vec<u8>,
 }
 
-/// Asks the kernel to queue errors for this socket (`IP_RECVERR`).
+/// Makes the kernel queue errors for this socket (`IP_RECVERR`).
 pub(crate) fn ask_for(socket: &SockRef) {
     // Of a socket for both families either may come.
     for (level, option) in [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)] {

@@ -11,12 +11,15 @@ use std::path::Path;
 /// First word of a key file.
 const MARK: &str = "longhaul-pep-key";
 
-/// Makes a key pair in a new file; returns the public part.
+/// Makes a key pair in a new file, and the directory of that file where there is none; returns the public part.
 ///
 /// # Errors
 /// A file that exists, or cannot be written.
 pub fn generate(path: &Path) -> Result<Key, Error> {
     let failed = |why: String| Error::system(format!("write {}", path.display()), why);
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        std::fs::create_dir_all(directory).map_err(|why| failed(why.to_string()))?;
+    }
     let secret = Identity::generate_pkcs8().map_err(|why| failed(why.to_string()))?;
     let mut file =
         std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(|why| {
@@ -82,7 +85,9 @@ mod tests {
 
     #[test]
     fn a_key_is_written_once_and_only_its_owner_reads_it() {
-        let path = std::env::temp_dir().join(format!("longhaul-pep-key-{}", std::process::id()));
+        // As /etc/longhaul is missing on a machine where nothing was installed from a package.
+        let directory = std::env::temp_dir().join(format!("longhaul-pep-key-{}", std::process::id()));
+        let path = directory.join("longhaul/pep.key");
         let public = generate(&path).unwrap();
         assert_eq!(load(&path).unwrap().public_key().0, public.0);
         assert_eq!(public.to_string().parse(), Ok(public));
@@ -91,7 +96,7 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         let open = load(&path).err().unwrap().to_string();
         assert!(open.contains("chmod 600"), "{open}");
-        std::fs::remove_file(&path).unwrap();
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

@@ -162,7 +162,7 @@ pub(crate) async fn connect(
     Ok(())
 }
 
-/// A socket as rustls wants it.
+/// A socket in the form that rustls needs.
 struct Io<'a>(&'a TcpStream);
 
 impl Read for Io<'_> {
@@ -243,11 +243,7 @@ impl Lane {
     /// Moves what can be moved in both directions.
     fn step(&mut self, tunnel: &Arc<Tunnel>, id: longhaul_hop::LaneId) -> io::Result<()> {
         loop {
-            let full = waits(self.tls.read_tls(&mut Io(&self.stream)))?;
-            if full {
-                break;
-            }
-            self.tls.process_new_packets().map_err(io::Error::other)?;
+            // First of all: the peer's first bytes may have come with the last of the handshake.
             loop {
                 match self.tls.reader().read(&mut self.plain) {
                     Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
@@ -256,6 +252,10 @@ impl Lane {
                     Err(why) => return Err(why),
                 }
             }
+            if waits(self.tls.read_tls(&mut Io(&self.stream)))? {
+                break;
+            }
+            self.tls.process_new_packets().map_err(io::Error::other)?;
         }
         loop {
             while self.tls.wants_write() {

@@ -25,7 +25,7 @@ pub(crate) trait Leg {
     fn finish(&mut self) -> io::Result<()>;
     /// Bytes handed on that this side has not acknowledged.
     fn unacknowledged(&self) -> usize;
-    /// Bytes that this side has sent, which its kernel has been told are here, and which nobody has read.
+    /// Bytes that this side has sent, which are acknowledged to its kernel and not read yet.
     fn unread(&self) -> usize;
     /// True once everything handed on, and the end, is acknowledged.
     fn is_flushed(&self) -> bool;

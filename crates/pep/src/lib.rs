@@ -18,6 +18,7 @@ pub mod dscp;
 mod error;
 mod far;
 pub mod flow;
+mod greeting;
 pub mod helper;
 pub mod http;
 mod hub;
@@ -42,7 +43,8 @@ pub mod rig;
 mod sandbox;
 pub mod socks;
 mod start;
-mod state;
+#[doc(hidden)]
+pub mod state;
 mod sys;
 pub mod system;
 mod table;

@@ -1,7 +1,7 @@
 //! Reads a configuration file strictly: an unknown key is an error with its line and the nearest name.
 
 use crate::Error;
-use crate::config::{Config, Mode};
+use crate::config::{Config, Intercept, Mode};
 use crate::error::nearest;
 use crate::pool::{LARGE, SMALL};
 use std::path::Path;
@@ -63,13 +63,13 @@ fn place_of(key: &str, text: &str, name: &str) -> String {
     format!("{name}: {key}")
 }
 
-type Complaint = Option<(&'static str, String)>;
+pub(crate) type Complaint = Option<(&'static str, String)>;
 
 /// What is wrong with values that are well-formed: the key, and what would be right.
 fn check(config: &Config) -> Complaint {
     ways_in(config)
         .or_else(|| two_nodes(config))
-        .or_else(|| interception(config))
+        .or_else(|| config.intercept.as_ref().and_then(interception))
         .or_else(|| limits(config))
         .or_else(|| legs(config))
 }
@@ -122,8 +122,8 @@ fn two_nodes(config: &Config) -> Complaint {
     settings.check().err().map(|why| ("hop", why.to_string()))
 }
 
-fn interception(config: &Config) -> Complaint {
-    let intercept = config.intercept.as_ref()?;
+/// What is wrong with the settings from which commands are made. The helper checks them too.
+pub(crate) fn interception(intercept: &Intercept) -> Complaint {
     let marks = [intercept.divert_mark, intercept.own_mark, intercept.client_mark, intercept.confirm_mark];
     if marks.iter().any(|mark| mark.count_ones() != 1)
         || marks.iter().fold(0, |all, mark| all | mark).count_ones() != 4

@@ -4,6 +4,7 @@ use crate::config::{Config, Mode};
 use crate::confirm::Confirm;
 use crate::far::Far;
 use crate::flow::End;
+use crate::greeting::Greetings;
 use crate::helper::Interception;
 use crate::leg::{TcpLeg, prepare};
 use crate::outward::{Outward, set_class};
@@ -26,7 +27,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// A client of a proxy has this long to state where it wants to go.
+/// A client of a proxy has this long to name its destination.
 const GREETING: Duration = Duration::from_secs(10);
 /// How long a client with all the connections that it may have passes untouched.
 const LEFT_ALONE: Duration = Duration::from_secs(10);
@@ -71,6 +72,8 @@ pub(crate) struct Node {
     pub starved: AtomicBool,
     /// Clients with all the connections that they may have, and since when they pass untouched.
     left_alone: Mutex<HashMap<IpAddr, Instant>>,
+    /// Clients of proxies that have not yet named a server.
+    greetings: Greetings,
     /// Ends of connections logged in this second.
     lines: AtomicU64,
 }
@@ -101,6 +104,7 @@ impl Node {
             since: Instant::now(),
             starved: AtomicBool::new(false),
             left_alone: Mutex::default(),
+            greetings: Greetings::default(),
             lines: AtomicU64::new(0),
         }
     }
@@ -169,6 +173,11 @@ impl Node {
                 None => return,
             },
             Entrance::Socks | Entrance::HttpConnect => {
+                let limits = self.shared.table.limits();
+                let guest = self.greetings.enter(client.ip(), limits.flows_per_source, limits.flows);
+                if guest.is_none() {
+                    return;
+                }
                 let dialogue = ask(&mut stream, entrance == Entrance::Socks);
                 tokio::time::timeout(GREETING, dialogue).await.unwrap_or(Err(None))
             }
@@ -411,7 +420,7 @@ async fn ask(stream: &mut TcpStream, is_socks: bool) -> Result<Asked, Option<Vec
     }
 }
 
-/// Reads until `parse` has what it wants.
+/// Reads until `parse` has a complete message.
 async fn understood<T>(
     stream: &mut TcpStream,
     bytes: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! Connections to servers: from the client's own address and port where that is asked for, with the settings of the leg.
+//! Connections to servers: from the client's own address and port where that is requested, with the settings of the leg.
 
 use crate::config::{LegConfig, Timeouts};
 use crate::dscp::traffic_class;

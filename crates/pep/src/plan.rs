@@ -125,7 +125,7 @@ pub fn printed(intercept: &Intercept, limits: &Limits) -> String {
     text += &ip(routes(intercept, "-4"));
     text += &ip(routes(intercept, "-6"));
     text += &format!("nft -f - <<'END'\n{}END\n", install(Gate::Open, intercept, limits));
-    text += "\n# while full or told to bypass\n";
+    text += "\n# while full or in bypass\n";
     text += &format!("nft -f - <<'END'\n{}END\n", gate(Gate::Shut, intercept, limits));
     text += "\n# for ten seconds, if one client has all the connections that it may have\n";
     let example = std::net::IpAddr::from([192, 0, 2, 1]);

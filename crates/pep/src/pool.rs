@@ -43,7 +43,7 @@ impl Pool {
         }
     }
 
-    /// An empty buffer, a large one if it is wanted and there is room.
+    /// An empty buffer, a large one if that is requested and there is room.
     pub fn take(&self, large: bool) -> Chunk {
         let room = |used: usize| (used + LARGE <= self.spare).then_some(used + LARGE);
         let order = Ordering::Relaxed;

@@ -29,7 +29,7 @@ enum Answer {
     NoRoute,
 }
 
-/// Asks the hub, over UDP and over TCP.
+/// Probes the hub, over UDP and over TCP.
 pub(crate) fn way(config: &Config) -> Vec<Finding> {
     let Some((hop, hub)) = config.hop.as_ref().and_then(|hop| Some((hop, hop.hub?))) else { return vec![] };
     let headers = if hub.is_ipv4() { 28 } else { 48 };

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 /// How often a connection is looked at while something moves or is held, and at most this seldom while nothing happens: ten
 /// thousand idle connections then take little of a processor.
 const TICK: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
-/// How soon, at first and at most, an acknowledgement of the end is asked for.
+/// How soon, at first and at most, an acknowledgement of the end is looked for.
 const FLUSH: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 
 /// What all connections share.

@@ -1,4 +1,4 @@
-//! What a node tells of itself: to `status` and `flows`, and to Prometheus.
+//! What a node reports: to `status` and `flows`, and to Prometheus.
 
 use crate::flow::Ledger;
 use crate::node::Node;

@@ -378,7 +378,7 @@ impl Drop for Nodes {
     }
 }
 
-/// Reads a request and sends what it asks for.
+/// Reads a request and sends the answer.
 fn answer(mut stream: TcpStream, stop: &AtomicBool) {
     let mut request = [0; REQUEST];
     let _ = (
@@ -411,7 +411,7 @@ fn waits(why: &std::io::Error) -> bool {
     matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Asks the server for `size` bytes: seconds until they are there, or how many came.
+/// Requests `size` bytes from the server: seconds until they are there, or how many came.
 fn fetch(size: u64, patience: std::time::Duration, stop: &AtomicBool) -> Result<f64, u64> {
     let begin = Instant::now();
     let Ok(server) = SERVER.parse::<SocketAddr>() else { return Err(0) };

@@ -95,7 +95,7 @@ fn names(kept: &CapsHashSet) -> String {
 }
 
 /// Where the daemon reads and writes: its own file and folder, the kernel's counters, and the system's files for names where
-/// clients ask for servers by name.
+/// clients name servers by host name.
 fn restrict_files(config: &Config, path: &Path) -> Result<String, Error> {
     let failed = |why: landlock::RulesetError| Error::system("restrict files (landlock)", why);
     let folder = |of: &Path| match of.parent() {

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where a client wants to go.
+/// The destination that a client requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Host {
     /// An address.
@@ -12,7 +12,7 @@ pub enum Host {
     Name(String),
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
     /// The server.

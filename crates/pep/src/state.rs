@@ -40,20 +40,32 @@ pub(crate) fn directory(hop: &Hop) -> Option<PathBuf> {
     hop.state.clone().or_else(|| std::env::var_os("STATE_DIRECTORY").map(PathBuf::from))
 }
 
+/// The entries of a file's text that are not older than `lifetime` at `now`, in seconds since 1970.
+fn read(text: &str, now: u64, lifetime: Duration) -> BTreeMap<String, Entry> {
+    let mut entries: BTreeMap<String, Entry> = serde_json::from_str(text).unwrap_or_else(|why| {
+        tracing::warn!("the rates of earlier tunnels are forgotten: {why}");
+        BTreeMap::new()
+    });
+    // A clock that went back makes an entry look as if it were from the future.
+    entries.retain(|_, entry| entry.at <= now && now - entry.at < lifetime.as_nanos() / 1_000_000_000);
+    entries
+}
+
+/// What a file with this text states, at 1000 s since 1970: for the fuzz target.
+#[doc(hidden)]
+pub fn stated(text: &str) -> Vec<Remembered> {
+    let entries = read(text, 1000, Duration::from_secs(1000));
+    State { path: None, entries }.remembered().into_values().collect()
+}
+
 impl State {
     /// Reads the file. What is older than `lifetime`, or cannot be read, is forgotten: nothing depends on it but the first seconds.
     pub fn load(directory: Option<PathBuf>, lifetime: Duration) -> State {
         let path = directory.map(|directory| directory.join(FILE));
-        let mut entries: BTreeMap<String, Entry> = match path.as_deref().map(std::fs::read_to_string) {
-            Some(Ok(text)) => serde_json::from_str(&text).unwrap_or_else(|why| {
-                tracing::warn!("the rates of earlier tunnels are forgotten: {why}");
-                BTreeMap::new()
-            }),
+        let entries = match path.as_deref().map(std::fs::read_to_string) {
+            Some(Ok(text)) => read(&text, seconds(), lifetime),
             _ => BTreeMap::new(),
         };
-        let now = seconds();
-        // A clock that went back makes an entry look as if it were from the future.
-        entries.retain(|_, entry| entry.at <= now && now - entry.at < lifetime.as_nanos() / 1_000_000_000);
         State { path, entries }
     }
 

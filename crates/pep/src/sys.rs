@@ -180,7 +180,7 @@ pub(crate) fn option(socket: BorrowedFd, level: i32, option: i32) -> io::Result<
 
 /// True if something keeps this machine's clock with the world's (adjtimex(2)).
 pub(crate) fn clock_is_kept() -> bool {
-    // SAFETY: all of its fields are integers, for which zero is a value; `modes` 0 asks and changes nothing.
+    // SAFETY: all of its fields are integers, for which zero is a value; `modes` 0 reads and changes nothing.
     let mut state: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: the structure lives throughout the call.
     let answer = unsafe { libc::adjtimex(&raw mut state) };
@@ -199,7 +199,7 @@ pub(crate) fn watched_socket(socket: socket2::Socket) -> io::Result<AsyncFd<sock
     unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)
 }
 
-/// What TCP_INFO says of a socket, as far as it is used here.
+/// The fields of TCP_INFO that are used here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TcpInfo {
     /// TCP's state, as in the kernel's `tcp_states.h`.
@@ -216,7 +216,7 @@ impl TcpInfo {
     }
 }
 
-/// Asks the kernel for TCP_INFO.
+/// Reads TCP_INFO.
 pub(crate) fn tcp_info(socket: BorrowedFd) -> io::Result<TcpInfo> {
     let mut buffer = [0u8; TCP_INFO_LEN];
     let mut len = buffer.len() as libc::socklen_t;

@@ -4,9 +4,7 @@
 use crate::Error;
 use crate::config::{Intercept, Limits};
 use crate::plan::{self, Gate};
-use std::io::{ErrorKind, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use longhaul_emu::namespace;
 
 /// Installs table, rules and routes; dropped, it removes them.
 pub(crate) struct Rules {
@@ -108,26 +106,8 @@ pub(crate) fn ip(arguments: &str) -> Result<String, Error> {
 
 /// Runs a program of Debian's `package` with `input`; returns what it prints.
 pub(crate) fn tool(program: &str, package: &str, arguments: &[&str], input: &str) -> Result<String, Error> {
-    let failed = |why: String| Error::Command { command: format!("{program} {}", arguments.join(" ")), why };
-    let mut child = Command::new(program)
-        .args(arguments)
-        // Ctrl-C is for the daemon, which then removes what it has made by these very programs.
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|why| match why.kind() {
-            ErrorKind::NotFound => failed(format!("{why}; it is part of Debian's package {package}")),
-            _ => failed(why.to_string()),
-        })?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // If it does not read, it states why.
-        let _ = stdin.write_all(input.as_bytes());
-    }
-    let output = child.wait_with_output().map_err(|why| failed(why.to_string()))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_string()))
+    namespace::tool(program, package, arguments, input, &|_| String::new()).map_err(|error| match error {
+        longhaul_emu::Error::Command { command, why } => Error::Command { command, why },
+        other => Error::system(format!("run {program}"), other),
+    })
 }

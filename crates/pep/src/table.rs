@@ -107,7 +107,7 @@ pub(crate) struct Totals {
 /// Upper bounds of the buckets, in seconds.
 pub(crate) const BUCKETS: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0];
 
-/// Counts of times, as Prometheus wants them: each bucket without those before.
+/// Counts of times; each bucket is without those before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Histogram {
     pub counts: [u64; BUCKETS.len() + 1],
@@ -162,7 +162,7 @@ impl Table {
         let refusal = if inside.alive.len() >= limits.flows {
             Some(Refusal::Full)
         } else {
-            // A hub does not know the client of a terminal's proxy.
+            // A hub has no address of the client of a terminal's proxy.
             let known = !source.is_unspecified();
             (known && of_source >= limits.flows_per_source).then_some(Refusal::SourceFull)
         };

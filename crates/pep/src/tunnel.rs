@@ -199,9 +199,11 @@ impl Tunnel {
     /// It has received something.
     pub fn lane_received(&self, id: LaneId, bytes: &[u8]) -> Result<(), &'static str> {
         let mut inside = self.lock();
+        let changes = inside.changes;
         let result = inside.pool.received(id, bytes);
         inside.take_events();
-        let news = !inside.incoming.is_empty();
+        // Where only TCP passes, nothing else may happen for long.
+        let news = !inside.incoming.is_empty() || inside.changes != changes;
         drop(inside);
         if news {
             self.wake.notify_one();
@@ -276,7 +278,7 @@ impl Tunnel {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 
-    /// Moves datagrams, for ever. New flows go to `incoming`; `changed` is told when a node came or went.
+    /// Moves datagrams, for ever. New flows go to `incoming`; `changed` is notified when a node came or went.
     pub async fn drive(
         self: Arc<Self>,
         incoming: mpsc::UnboundedSender<Incoming>,

@@ -63,6 +63,64 @@ fn up_without_udp(two: &Two) -> (Daemon, Daemon) {
     (terminal, hub)
 }
 
+/// With TCP alone, nothing but its own events wakes the tunnel's thread: over short links, a terminal did not notice that it was up.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_tunnel_over_tcp_alone_takes_connections() {
+    if !can_run() {
+        return;
+    }
+    let rates = "send_rate = \"500 Mbit/s\"\ninitial_rtt = \"5 ms\"\ncarrier = \"tcp\"\n";
+    let two = Two { rates, ..Two::new() };
+    let (hub, terminal) = (two.hub(""), two.terminal(&two.hub_key));
+    wait_for("the tunnel is up over TCP", 12, || terminal.status()["passing"] == false);
+    wait_for("the hub has it, too", 5, || over(&hub).len() == 1);
+    let listener = two.listener(SERVER);
+    let mut stream = two.connect(SERVER, 8000);
+    let mut served = accept(&listener);
+    exchange(&mut stream, &mut served, &noise(100_000));
+}
+
+/// The end of the handshake and the hello come in one segment: the hub read no further, and had no tunnel until more bytes came.
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_hello_that_comes_with_the_end_of_the_handshake_is_read() {
+    use longhaul_hop::{Pool, PoolConfig, tls};
+    if !can_run() {
+        return;
+    }
+    let two = Two::new();
+    let hub = two.hub("");
+    let identity = longhaul_pep::keys::load(&two.bed.folder.join("terminal.key")).unwrap();
+    let hub_key = two.hub_key.parse::<longhaul_pep::config::Key>().unwrap();
+    let client = tls::streams(&identity, &[tls::PublicKey(hub_key.0)], b"longhaul-hop-tcp").unwrap().client;
+    let name = rustls::pki_types::ServerName::from(std::net::IpAddr::from([0; 4]));
+    let mut tls = rustls::ClientConnection::new(client.into(), name).unwrap();
+    let mut stream = two.bed.within("p", || TcpStream::connect("10.83.0.2:7714").unwrap());
+    let mut flight = vec![];
+    loop {
+        while tls.wants_write() {
+            tls.write_tls(&mut flight).unwrap();
+        }
+        if !tls.is_handshaking() {
+            break;
+        }
+        stream.write_all(&std::mem::take(&mut flight)).unwrap();
+        tls.read_tls(&mut stream).unwrap();
+        tls.process_new_packets().unwrap();
+    }
+    let mut pool = Pool::new(PoolConfig { credit: 1 << 20, memory: 9 << 20, max_flows: 10 });
+    let lane = pool.connected(None, bed::address("10.83.0.2", 7714), true);
+    let mut hello = vec![];
+    pool.to_send(longhaul_units::Instant::ZERO, lane, 1000, &mut hello);
+    tls.writer().write_all(&hello).unwrap();
+    while tls.wants_write() {
+        tls.write_tls(&mut flight).unwrap();
+    }
+    stream.write_all(&flight).unwrap();
+    wait_for("the hub has read the hello", 5, || hub.log().contains("tunnel is up"));
+}
+
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
 fn tcp_carries_where_udp_is_blocked_and_udp_returns() {

@@ -1,9 +1,11 @@
 //! Transfers of many sizes through one node and through two, in both directions, with every order of closing, slow readers and
 //! lost packets: SHA-256 at both ends, and no end of a stream in the place of missing bytes. Needs root and Linux; ignored
-//! unless asked for. LONGHAUL_PEP_TRANSFERS sets how many (600 by default; 10,000 for acceptance).
+//! unless asked for. LONGHAUL_PEP_TRANSFERS sets how many (600 by default; 10,000 for acceptance), LONGHAUL_PEP_FIRST the number of
+//! the first, by which the transfers are drawn.
 
 mod bed;
 
+use bed::sky::{Sky, scenario};
 use bed::{Bed, Daemon, PEP, SERVER, address, can_run, text, wait_for};
 use sha2::{Digest, Sha256};
 use socket2::{Domain, SockRef, Socket, Type};
@@ -63,6 +65,7 @@ impl Transfer {
             1 => 1,
             2..=10 => next(20_000) as usize,
             11..=18 => next(400_000) as usize,
+            _ if next(50) == 0 => next(64_000_000) as usize,
             _ => next(8_000_000) as usize,
         };
         let (up, down) = (size(), size());
@@ -221,9 +224,17 @@ fn transfer(transfer: &Transfer) {
     }
 }
 
-fn campaign(bed: &Bed, nodes: &[&Daemon]) {
-    let count: usize =
-        std::env::var("LONGHAUL_PEP_TRANSFERS").ok().and_then(|text| text.parse().ok()).unwrap_or(600);
+fn setting(name: &str) -> Option<usize> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+fn transfers() -> usize {
+    setting("LONGHAUL_PEP_TRANSFERS").unwrap_or(600)
+}
+
+/// So many transfers, of which the first has the number `first`.
+fn campaign(bed: &Bed, nodes: &[&Daemon], first: usize, count: usize) {
+    let first = first + setting("LONGHAUL_PEP_FIRST").unwrap_or(0);
     let listener = bed.within("s", || TcpListener::bind(address(SERVER, 8000)).unwrap());
     listener.set_nonblocking(true).unwrap();
     let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -250,7 +261,7 @@ fn campaign(bed: &Bed, nodes: &[&Daemon]) {
                             if number >= count {
                                 return;
                             }
-                            transfer(&Transfer::new(number));
+                            transfer(&Transfer::new(first + number));
                         }
                     });
                 }
@@ -283,7 +294,7 @@ fn every_byte_passes_one_node() {
     }
     let bed = Bed::new();
     let daemon = bed.daemon("");
-    campaign(&bed, &[&daemon]);
+    campaign(&bed, &[&daemon], 0, transfers());
 }
 
 #[test]
@@ -293,24 +304,82 @@ fn every_byte_passes_two_nodes() {
         return;
     }
     let bed = Bed::with_hub();
+    let (terminal, hub) = nodes(&bed, "200 Mbit/s", "initial_rtt = \"10 ms\"");
+    campaign(&bed, &[&terminal, &hub], 0, transfers());
+}
+
+/// A hub and a terminal whose tunnel is up.
+fn nodes(bed: &Bed, rate: &str, more: &str) -> (Daemon, Daemon) {
     let key = |name: &str| {
-        let output = Command::new(PEP).arg("keygen").arg(bed.folder.join(name)).output().unwrap();
+        let path = bed.folder.join(name);
+        let _ = std::fs::remove_file(&path);
+        let output = Command::new(PEP).arg("keygen").arg(path).output().unwrap();
         text(&output.stdout).trim().to_string()
     };
     let (terminal_key, hub_key) = (key("terminal.key"), key("hub.key"));
     let folder = bed.folder.display();
+    let rates = format!("send_rate = \"{rate}\"\nmost_rate = \"{rate}\"\n{more}\n");
     let hub = format!(
         "mode = \"hub\"\ncontrol = \"{folder}/hub.sock\"\n[hop]\nlisten = \"10.83.0.2:7714\"\nkey = \"{folder}/hub.key\"\n\
-         send_rate = \"200 Mbit/s\"\nmost_rate = \"200 Mbit/s\"\ninitial_rtt = \"10 ms\"\n\
-         [[terminal]]\nname = \"t\"\nkey = \"{terminal_key}\"\nsources = [\"10.81.0.0/24\"]\n"
+         {rates}[[terminal]]\nname = \"t\"\nkey = \"{terminal_key}\"\nsources = [\"10.81.0.0/24\"]\n"
     );
     let terminal = format!(
         "mode = \"terminal\"\ncontrol = \"{folder}/terminal.sock\"\n[hop]\nhub = \"10.83.0.2:7714\"\n\
-         key = \"{folder}/terminal.key\"\nhub_key = \"{hub_key}\"\n\
-         send_rate = \"200 Mbit/s\"\nmost_rate = \"200 Mbit/s\"\ninitial_rtt = \"10 ms\"\n[intercept]\ninterfaces = [\"lan\"]\n"
+         key = \"{folder}/terminal.key\"\nhub_key = \"{hub_key}\"\n{rates}[intercept]\ninterfaces = [\"lan\"]\n"
     );
     let hub = bed.start("h", "hub", &hub);
     let terminal = bed.start("p", "terminal", &terminal);
     wait_for("the tunnel is up", 20, || terminal.status()["passing"] == false);
-    campaign(&bed, &[&terminal, &hub]);
+    (terminal, hub)
+}
+
+/// What a link does to packets, the carrier, and its part of the transfers in percent.
+const LINKS: [(&str, &str, &str, usize); 6] = [
+    (", loss = { kind = \"random\", probability = \"0.5 %\" }", "", "quic", 25),
+    (", loss = { kind = \"random\", probability = \"5 %\" }", "", "quic", 20),
+    (
+        ", loss = { kind = \"gilbert_elliott\", good_to_bad = \"0.4 %\", bad_to_good = \"20 %\", loss_in_bad = \"100 %\" }",
+        "",
+        "quic",
+        20,
+    ),
+    (
+        ", loss = { kind = \"random\", probability = \"1 %\" }, duplication = \"2 %\", \
+         reordering = { probability = \"5 %\", delay = \"30 ms\" }",
+        "",
+        "quic",
+        15,
+    ),
+    (
+        ", loss = { kind = \"random\", probability = \"1 %\" }",
+        "outages = [{ start = \"2 s\", duration = \"1 s\" }, { start = \"5 s\", duration = \"2 s\" }, \
+         { start = \"9 s\", duration = \"5 s\" }, { start = \"18 s\", duration = \"15 s\" }, \
+         { start = \"38 s\", duration = \"1 s\" }, { start = \"41 s\", duration = \"3 s\" }]",
+        "quic",
+        10,
+    ),
+    (", loss = { kind = \"random\", probability = \"1 %\" }", "", "tcp", 10),
+];
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn every_byte_passes_links_that_lose_delay_and_repeat_packets() {
+    if !can_run() {
+        return;
+    }
+    let (mut first, all) = (0, transfers());
+    for (both, more, carrier, part) in LINKS {
+        let bed = Bed::with_hub();
+        let way = format!("rate = \"50 Mbit/s\"{both}");
+        let sky = Sky::between(&bed, &scenario(&way, &way, 40, more));
+        let settings = format!("initial_rtt = \"40 ms\"\ncarrier = \"{carrier}\"");
+        let (terminal, hub) = nodes(&bed, "49.8 Mbit/s", &settings);
+        let (count, begin) = (all * part / 100, std::time::Instant::now());
+        campaign(&bed, &[&terminal, &hub], first, count);
+        let (peers, seconds) = (terminal.status()["tunnel"]["peers"].clone(), begin.elapsed().as_secs());
+        eprintln!("{count} transfers in {seconds} s, {carrier}{both} {more}\n{peers}");
+        first += count;
+        drop((terminal, hub));
+        sky.end();
+    }
 }

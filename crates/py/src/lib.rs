@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 create_exception!(longhaul._core, ScenarioError, PyValueError, "A scenario is not well-formed.");
 create_exception!(longhaul._core, RunError, PyRuntimeError, "A run could not be finished.");
 create_exception!(longhaul._core, WriteError, RunError, "A file of a result could not be written.");
-create_exception!(longhaul._core, RunCancelled, RunError, "The progress callback asked a run to stop.");
+create_exception!(longhaul._core, RunCancelled, RunError, "The progress callback stopped the run.");
 
 /// Reads a scenario (TOML) and applies `(path, TOML value)` overrides to it.
 fn load(py: Python<'_>, text: &str, source: &str, overrides: &[(String, String)]) -> PyResult<sim::Scenario> {
@@ -91,7 +91,7 @@ fn run(
     }
 }
 
-/// Tells Python how far the run is, and takes up a pending signal (Ctrl-C).
+/// Reports the progress to Python, and handles a pending signal (Ctrl-C).
 fn report(callback: Option<&Py<PyAny>>, progress: &sim::Progress) -> PyResult<ControlFlow<()>> {
     Python::attach(|py| {
         py.check_signals()?;

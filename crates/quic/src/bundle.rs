@@ -18,10 +18,10 @@ use quinn_proto::StreamId;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-/// The name that clients ask for.
+/// The server name in a client's handshake.
 pub const SERVER_NAME: &str = "server.example";
 
-/// What an application wants of a stream.
+/// The operations of an application on a stream.
 #[derive(Clone, Copy)]
 enum Order {
     Write(u64),
@@ -35,7 +35,7 @@ struct Lane {
     stream: Option<StreamId>,
     orders: VecDeque<Order>,
     received: u64,
-    /// Received bytes at which the application wants to be told.
+    /// Received bytes at which the application is notified.
     goal: Option<u64>,
     /// Nothing more is written.
     closed: bool,
@@ -104,7 +104,7 @@ struct Flow {
     member: Member,
     /// It has wanted something.
     asked: bool,
-    /// It was told that the connection is established.
+    /// It was notified that the connection is established.
     told: bool,
     /// Its one stream is complete.
     gone: bool,
@@ -156,7 +156,7 @@ pub struct Told {
     pub lost: bool,
 }
 
-/// What a world needs to know of the connection that an end has at present.
+/// What a world needs of the connection that an end has at present.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Sample {
     /// Congestion window in bytes.
@@ -178,7 +178,7 @@ pub fn seed_of(seed: u64, name: &str, what: &str) -> [u8; 32] {
     key
 }
 
-/// What a client knows of its server when it opens the connection.
+/// What a client remembers of its server when it opens the connection.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// A ticket of an earlier connection; sessions with TLS keep theirs themselves.
@@ -405,7 +405,7 @@ impl Bundle {
         self.ends[0].key
     }
 
-    /// Does what was asked for at both ends, as far as there is a connection for it.
+    /// Carries out the pending operations of both ends, as far as there is a connection for them.
     pub fn carry_out(&mut self) {
         for side in [Side::Client, Side::Server] {
             for flow in 0..self.flows.len() {
@@ -488,7 +488,7 @@ impl Bundle {
         Some(told)
     }
 
-    /// A flow with one stream that does not know yet that the connection is established.
+    /// A flow with one stream that was not notified yet that the connection is established.
     pub fn take_connected(&mut self) -> Option<usize> {
         let client = &self.ends[0];
         client.key.filter(|key| client.endpoint.is_connected(*key))?;
@@ -685,7 +685,7 @@ impl Streams for FlowStreams<'_> {
     }
 }
 
-/// What a client knows after an earlier connection to the same server, over a path without delay.
+/// What a client remembers of an earlier connection to the same server, over a path without delay.
 pub fn rehearse(
     settings: [Settings; 2],
     seed: [u8; 32],

@@ -2,7 +2,7 @@
 //! window once the path is confirmed, and takes it back if that was too much.
 //!
 //! It stands around any policy. In the phases *reconnaissance* and *normal* the policy decides; in those between, this file does,
-//! and the policy is then built anew with the window and threshold that they end with. What belongs to which phase is told by
+//! and the policy is then built anew with the window and threshold that they end with. What belongs to which phase is decided by
 //! departure times: an ACK for a packet that left after the jump is one for an unvalidated packet.
 
 use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind, Inspection, Lost, Sent};
@@ -52,7 +52,7 @@ impl Phase {
     }
 }
 
-/// The name under which [`CongestionControl::inspect`] tells the number of the phase.
+/// The name under which [`CongestionControl::inspect`] returns the number of the phase.
 pub(crate) const READING: &str = "careful_resume_phase";
 
 /// A policy with careful resume.

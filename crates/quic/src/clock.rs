@@ -1,4 +1,4 @@
-//! Virtual time as quinn-proto wants it: instants of the standard library, counted from one that the owner gives.
+//! Virtual time as quinn-proto takes it: instants of the standard library, counted from one that the owner gives.
 
 use longhaul_units::{Duration, Instant};
 

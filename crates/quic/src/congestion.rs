@@ -1,6 +1,6 @@
 //! Congestion control of crate `cc` under quinn-proto's loss recovery (RFC 9002).
 //!
-//! quinn-proto asks its controller for a window and paces by it at 1.25 windows per round trip. A policy of ours may set a rate
+//! quinn-proto takes a window from its controller and paces by it at 1.25 windows per round trip. A policy of ours may set a rate
 //! of its own, or let segments go by tokens. So this adapter decides *before* each packet whether one may leave, by window and
 //! by rate, and then shows quinn-proto a window without end or none at all: ACKs and probes still leave, and quinn-proto's own
 //! pacer, which does nothing for windows over 2^32 bytes, stays out of the way.
@@ -77,7 +77,7 @@ pub(crate) struct Core {
     clock: Clock,
     decider: Decider,
     samples_delivery: bool,
-    /// The policy resumes carefully, and tells its phase.
+    /// The policy resumes carefully, and reports its phase.
     resumes: bool,
     holds_tokens: bool,
     /// The gate is open: a datagram may leave.
@@ -383,7 +383,7 @@ impl Core {
         self.delivered_at = now;
         self.first_sent_at = newest;
         self.newly_lost = 0;
-        // What left longer ago than any packet is waited for (9/8 of a round trip) is not asked for any more.
+        // What left longer ago than any packet is waited for (9/8 of a round trip) is not kept any more.
         let forgotten = Duration::from_nanos(4 * self.measured.srtt.max(rtt).as_nanos());
         while self.departures.front().is_some_and(|first| first.sent_at + forgotten < newest) {
             self.departures.pop_front();

@@ -1,4 +1,4 @@
-//! One connection of an endpoint: what its streams still have to send, what it has counted, and what it tells.
+//! One connection of an endpoint: what its streams still have to send, its counters, and its events.
 
 use crate::careful_resume::Phase;
 use crate::congestion::{Hold, Measured, Shared};
@@ -24,7 +24,7 @@ pub(crate) const ZEROS: usize = 1 << 20;
 /// Bytes without content that are at least written ahead of what is sent: more than leave at one time.
 const LEAST_AHEAD: u64 = 1 << 16;
 
-/// What an application still wants to send on a stream.
+/// What an application has still to send on a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     /// Bytes without content that are not yet written; [`u64::MAX`] for data without end.

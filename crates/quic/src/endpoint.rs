@@ -1,4 +1,4 @@
-//! An endpoint: quinn-proto's, driven by the run's time, with what an application wants to send and what it has received.
+//! An endpoint: quinn-proto's, driven by the run's time, with what an application has to send and what it has received.
 //!
 //! Sans-IO: inputs are datagrams, time and the application's wishes; outputs are datagrams, events and the time of the next
 //! timer. After each input, [`Endpoint::poll_transmit`] is called until it gives nothing more, then
@@ -179,7 +179,7 @@ impl Endpoint {
         server: bool,
     ) -> Result<Self, SettingsError> {
         settings.check()?;
-        // Each endpoint sees its own connections only.
+        // Each endpoint counts its own connections only.
         let observed = settings.qlog || settings.trace || settings.observer.is_some();
         let settings = Settings { observer: observed.then(Observer::default), ..settings };
         let clock = Clock::new(base);
@@ -466,7 +466,7 @@ impl Endpoint {
         connection.dirty = true;
     }
 
-    /// Reads no more of a stream, and asks the peer to stop.
+    /// Reads no more of a stream, and sends STOP_SENDING.
     pub fn stop(&mut self, key: ConnectionKey, stream: StreamId, code: u32) {
         let Some(connection) = self.connection_mut(key) else { return };
         let _ = connection.inner.recv_stream(stream).stop(VarInt::from_u32(code));
@@ -535,7 +535,7 @@ impl Endpoint {
         logs
     }
 
-    /// What was traced since the last call; nothing unless [`Settings::trace`] asks for it.
+    /// What was traced since the last call; nothing unless [`Settings::trace`] is set.
     pub fn take_trace(&mut self) -> Vec<TraceRow> {
         let connections = self.connections.iter_mut().flatten();
         connections

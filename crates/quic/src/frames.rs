@@ -5,7 +5,7 @@ use crate::observe::{Kind, Packet};
 /// What counts of a datagram, for results and for congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Content {
-    /// It asks for an acknowledgment (RFC 9002 section 2), or is padded: it counts as in flight.
+    /// It elicits an acknowledgment (RFC 9002 section 2), or is padded: it counts as in flight.
     pub in_flight: bool,
     /// Bytes of streams in it.
     pub stream_bytes: u32,
@@ -112,7 +112,7 @@ fn read_frames(payload: &[u8], content: &mut Content, stream: &mut impl FnMut(u6
     let mut reader = Reader { bytes: payload };
     while !reader.bytes.is_empty() {
         let Some(frame) = reader.frame() else {
-            // An unknown frame: whatever it is, it asks for an acknowledgment.
+            // An unknown frame: whatever it is, it elicits an acknowledgment.
             content.in_flight = true;
             return;
         };
@@ -199,7 +199,7 @@ pub(crate) enum Frame<'a> {
 /// What an ACK frame acknowledges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked<'a> {
-    /// Delay as it is written: in units of 2^3 us, unless the peer has said otherwise.
+    /// Delay as it is written: in units of 2^3 us, unless the peer has set another exponent.
     pub delay: u64,
     largest: u64,
     first: u64,

@@ -109,7 +109,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// What sees the connection that was made last.
+    /// The observer of the connection that was made last.
     pub(crate) fn take(&self) -> Option<Eyes> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -119,7 +119,7 @@ impl Observer {
         Box::new(Session { inner, eyes })
     }
 
-    /// What sees a client's first packet, which a server opens before there is a connection.
+    /// The observer of a client's first packet, which a server opens before there is a connection.
     fn first(&self) -> MutexGuard<'_, Eyes> {
         self.first.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -46,7 +46,7 @@ pub enum Session {
     },
 }
 
-/// How rarely the peer is asked to acknowledge (draft-ietf-quic-ack-frequency-04).
+/// How rarely the peer has to acknowledge (draft-ietf-quic-ack-frequency-04).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckFrequency {
     /// Packets that may arrive without an ACK, 0 to 2^30; RFC 9000 section 13.2.2 recommends 1.
@@ -100,7 +100,7 @@ pub struct Settings {
     pub session: Session,
     /// What a server of the null session shows of itself.
     pub credentials: Credentials,
-    /// Whether a server of the null session takes 0-RTT data of clients that it knows.
+    /// Whether a server of the null session takes 0-RTT data of clients with a ticket.
     pub early_data: bool,
     /// Sees packets before they are sealed and after they were opened: for the counters of sessions with TLS, and for logs.
     pub observer: Option<Observer>,
@@ -155,7 +155,7 @@ pub enum SettingsError {
         /// What was given.
         given: u64,
     },
-    /// A policy wants to open the connection with probes of its own.
+    /// A policy would open the connection with probes of its own.
     #[error(
         "a congestion control or slow start that opens a connection with probes has no place in QUIC's handshake"
     )]

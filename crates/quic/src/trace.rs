@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use longhaul_units::Instant;
 use std::collections::BTreeMap;
 
-/// What a row of a trace tells.
+/// The kind of a row of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceKind {
     /// New data were sent.
@@ -36,7 +36,7 @@ pub struct TraceRow {
     pub end: u64,
 }
 
-/// A stream as its sender sees it.
+/// A stream at its sender.
 #[derive(Debug, Default)]
 struct Lane {
     sent: u64,

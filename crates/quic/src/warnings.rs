@@ -1,4 +1,4 @@
-//! What users should know of a connection that met a limit of quinn-proto, in words that name it and what helps.
+//! Warnings about a connection that met a limit of quinn-proto: the limit and the remedy.
 
 use longhaul_units::counters;
 
@@ -36,15 +36,15 @@ impl Incidents {
     }
 }
 
-/// What lies behind a reason that quinn-proto gives for the end of a connection; empty if it explains itself.
-pub fn explained(reason: &str) -> &'static str {
+/// A reason that quinn-proto gives for the end of a connection, with what lies behind it.
+pub fn explained(reason: &str) -> String {
     if reason.contains("gaps") {
-        "; quinn-proto gives up a connection with more than 1024 pieces of a stream that wait for what is missing between them, \
-         which slow start's overshoot over a long fat path does; unordered = true avoids that, and so may a smaller queue or \
-         congestion control bbr3"
+        "too many gaps in a stream; quinn-proto ends a connection that holds more than 1024 separate pieces of a stream, which the \
+         overshoot of slow start over a long fat path causes; set unordered = true, or try a smaller queue or congestion control bbr3"
+            .to_string()
     } else if reason.contains("timed out") {
-        "; nothing arrived for its idle_timeout"
+        format!("{reason}; nothing arrived for its idle_timeout")
     } else {
-        ""
+        reason.to_string()
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A certificate for `localhost` with an Ed25519 key, whose signatures are always 64 bytes long, made for this test.
 const CERTIFICATE: &[u8] = include_bytes!("data/certificate.der");
-/// More than a transfer: what is written ahead differs between the two, and with it the frames that say that a window is full.
+/// More than a transfer: what is written ahead differs between the two, and with it the frames that report a full window.
 const WINDOW: u64 = 1 << 24;
 /// So often is it in the chain: the server's flight takes more than one datagram, which then is not padded.
 const CHAIN: usize = 5;

@@ -3,9 +3,9 @@
 use crate::links::ratio;
 use crate::{FlowFacts, RunFacts};
 use longhaul_cc::Algorithm;
-use longhaul_scenario::{QuicCongestion, QuicSpec, TcpSpec};
+use longhaul_scenario::{FlowSpec, QuicCongestion, QuicSpec, TcpSpec};
 use longhaul_tcp::Limit;
-use longhaul_units::{Duration, Instant, Size};
+use longhaul_units::{DeclaredId, Duration, FlowId, GroupId, IdVec, Instant, LinkId, Size};
 
 /// Bytes of IPv4 and TCP headers without options.
 const HEADERS: u64 = (longhaul_segment::IPV4_HEADER + longhaul_segment::TCP_HEADER) as u64;
@@ -26,52 +26,52 @@ pub(crate) struct Context<'a> {
     pub begin: Instant,
     pub measured_s: f64,
     /// Links of the scenario file, in order.
-    pub declared: Vec<usize>,
+    pub declared: IdVec<DeclaredId, LinkId>,
     /// The place of each link in the summary's list.
-    pub position: Vec<Option<u32>>,
+    pub places: IdVec<LinkId, Option<DeclaredId>>,
     /// For each link, how many flows have data to send over it: the mean number at a time, at least 1.
-    pub sharing: Vec<f64>,
+    pub sharing: IdVec<LinkId, f64>,
 }
 
 impl<'a> Context<'a> {
     pub fn new(run: &'a RunFacts<'a>) -> Self {
-        let links = &run.network.links;
-        let declared: Vec<usize> = (0..links.len()).filter(|link| links[*link].declared).collect();
-        let mut position = vec![None; links.len()];
-        declared.iter().enumerate().for_each(|(index, link)| position[*link] = Some(index as u32));
         let begin = Instant::ZERO + run.scenario.run.warmup;
         let measured_s = run.end.since(begin).as_secs_f64();
-        let mut context = Context { run, begin, measured_s, declared, position, sharing: vec![] };
+        let (declared, places) = (run.network.declared(), run.network.places());
+        let mut context = Context { run, begin, measured_s, declared, places, sharing: IdVec::new() };
         context.sharing = context.flows_on_links();
         context
     }
 
-    pub fn facts(&self, flow: usize) -> &'a FlowFacts {
+    pub fn facts(&self, flow: FlowId) -> &'a FlowFacts {
         &self.run.flows[flow]
     }
-    pub fn group(&self, flow: usize) -> usize {
+    pub fn group(&self, flow: FlowId) -> GroupId {
         self.run.network.flows[flow].group
     }
-    pub fn tcp(&self, flow: usize) -> &'a TcpSpec {
-        &self.run.scenario.flow[self.group(flow)].tcp
+    pub fn spec(&self, flow: FlowId) -> &'a FlowSpec {
+        self.run.scenario.group(self.group(flow))
+    }
+    pub fn tcp(&self, flow: FlowId) -> &'a TcpSpec {
+        &self.spec(flow).tcp
     }
     /// The settings of a flow's QUIC connection; `None` if it uses TCP.
-    pub fn quic(&self, flow: usize) -> Option<&'a QuicSpec> {
-        self.run.scenario.flow[self.group(flow)].quic()
+    pub fn quic(&self, flow: FlowId) -> Option<&'a QuicSpec> {
+        self.spec(flow).quic()
     }
     /// Bytes of data in a full packet.
-    pub fn mss(&self, flow: usize) -> u64 {
+    pub fn mss(&self, flow: FlowId) -> u64 {
         match self.quic(flow) {
             None => self.tcp(flow).mss.as_bytes(),
             Some(quic) => quic.mtu_discovery.as_bytes() - quic_overhead(quic),
         }
     }
     /// What a full packet has besides, from the IP header on.
-    pub fn headers(&self, flow: usize) -> u64 {
+    pub fn headers(&self, flow: FlowId) -> u64 {
         self.quic(flow).map_or(HEADERS, |quic| UDP_HEADERS + quic_overhead(quic))
     }
     /// The congestion control of a flow, unless it is quinn-proto's own.
-    pub fn congestion(&self, flow: usize) -> Option<&'a Algorithm> {
+    pub fn congestion(&self, flow: FlowId) -> Option<&'a Algorithm> {
         match self.quic(flow).map(|quic| &quic.congestion) {
             None => Some(&self.tcp(flow).congestion),
             Some(QuicCongestion::Ours(algorithm)) => Some(algorithm),
@@ -79,11 +79,11 @@ impl<'a> Context<'a> {
         }
     }
     /// Packets that one ACK is for.
-    pub fn ack_every(&self, flow: usize) -> u32 {
+    pub fn ack_every(&self, flow: FlowId) -> u32 {
         self.quic(flow).map_or(self.tcp(flow).ack_every, |quic| quic.ack_every)
     }
     /// The largest window that a flow's receiver can offer; `None` if it is unlimited.
-    pub fn largest_window(&self, flow: usize) -> Option<u64> {
+    pub fn largest_window(&self, flow: FlowId) -> Option<u64> {
         let tcp = self.tcp(flow);
         match self.quic(flow) {
             None => tcp.largest_window(),
@@ -92,57 +92,57 @@ impl<'a> Context<'a> {
     }
 
     /// Links on the way of a flow's data.
-    pub fn data_path(&self, flow: usize) -> &'a [usize] {
+    pub fn data_path(&self, flow: FlowId) -> &'a [LinkId] {
         let instance = &self.run.network.flows[flow];
         if self.facts(flow).server_sends { &instance.reverse } else { &instance.forward }
     }
     /// Links on the way of its ACKs.
-    pub fn ack_path(&self, flow: usize) -> &'a [usize] {
+    pub fn ack_path(&self, flow: FlowId) -> &'a [LinkId] {
         let instance = &self.run.network.flows[flow];
         if self.facts(flow).server_sends { &instance.forward } else { &instance.reverse }
     }
 
     /// Time in which a flow was active while measured, in seconds.
-    pub fn active_s(&self, flow: usize) -> f64 {
+    pub fn active_s(&self, flow: FlowId) -> f64 {
         let (instance, end) = (&self.run.network.flows[flow], self.run.end);
         let until = self.facts(flow).app.finished.or(instance.stop).unwrap_or(end).min(end);
         until.since(instance.start.max(self.begin)).as_secs_f64()
     }
 
     /// Round trip time of a full segment and its ACK without queues.
-    pub fn base_rtt(&self, flow: usize) -> Duration {
+    pub fn base_rtt(&self, flow: FlowId) -> Duration {
         let (network, headers) = (self.run.network, self.headers(flow));
         let packet = Size::from_bytes(self.mss(flow) + headers);
         network.base_rtt(&network.flows[flow], packet, Size::from_bytes(headers))
     }
 
-    pub fn goodput_bps(&self, flow: usize) -> Option<f64> {
+    pub fn goodput_bps(&self, flow: FlowId) -> Option<f64> {
         ratio(self.facts(flow).delivered as f64 * 8.0, self.active_s(flow))
     }
 
     /// Reductions of the window for each data packet sent.
-    pub fn congestion_event_rate(&self, flow: usize) -> Option<f64> {
+    pub fn congestion_event_rate(&self, flow: FlowId) -> Option<f64> {
         let sender = &self.facts(flow).sender;
         ratio(sender.congestion_events()? as f64, sender.data_segments_sent as f64)
     }
 
     /// Share of the slowest link on the way of a flow's data that its packets took, headers included; `None` if that link could
     /// carry nothing.
-    pub fn utilisation(&self, flow: usize) -> Option<f64> {
+    pub fn utilisation(&self, flow: FlowId) -> Option<f64> {
         let network = self.run.network;
         let bottleneck = network.slowest_link(self.data_path(flow))?;
         let capacity = network.links[bottleneck].config.schedule().capacity_bits(self.begin, self.run.end);
         ratio(self.facts(flow).arrived.wire_bytes as f64 * 8.0, capacity)
     }
 
-    pub fn packets_per_rtt(&self, flow: usize) -> Option<f64> {
+    pub fn packets_per_rtt(&self, flow: FlowId) -> Option<f64> {
         let rtt = self.base_rtt(flow).as_secs_f64();
         ratio(self.facts(flow).arrived.packets as f64 * rtt, self.active_s(flow))
     }
 
-    fn flows_on_links(&self) -> Vec<f64> {
-        let mut counts = vec![0.0; self.run.network.links.len()];
-        for flow in 0..self.run.flows.len() {
+    fn flows_on_links(&self) -> IdVec<LinkId, f64> {
+        let mut counts = IdVec::filled(0.0, self.run.network.links.len());
+        for flow in self.run.flows.ids() {
             // Of several connections the sum.
             let idle = |limit| matches!(limit, Limit::Application | Limit::Closed | Limit::Handshake);
             let sending = self.facts(flow).limited.iter().filter(|(limit, _)| !idle(*limit));

@@ -95,7 +95,7 @@ metrics! {
     PAGE_TIME_MAX_S: "page_time_max_s", "s", "Largest page time",
         "The largest such time.";
     MOS: "mos", "", "Mean opinion score",
-        "What people think of it, from 1 (bad) to 5 (excellent). Web: the mean over the pages completed while measured of \
+        "Estimated opinion of users, from 1 (bad) to 5 (excellent). Web: the mean over the pages completed while measured of \
          5 - 4 ln(t / 0.165 s) / ln(15 s / 0.165 s), t the page's time, at least 1 and at most 5 (ITU-T G.1030 Annex A, one page, for people who \
          expect 15 s at most). Video: 3.5 exp(-(0.15 L + 0.19) N) + 1.5, N the stalls in 30 s of film, L their mean length in s (T. Hossfeld \
          et al., Quantification of YouTube QoE via crowdsourcing, 2011). Calls (cbr with `voice`): the E-model with G.711 and concealment of losses \
@@ -174,7 +174,7 @@ metrics! {
         "Packets that crossed the line with a header compressed robustly (in the manner of RFC 6846), while measured.";
     ROHC_UNCOMPRESSED_PACKETS: "rohc_uncompressed_packets", "", "Headers in full",
         "Packets that crossed a line with robust header compression with all fields of their header, while measured: first packets of \
-         connections, refreshes, what the far end asked for, and what cannot be compressed.";
+         connections, refreshes, what the far end requested, and what cannot be compressed.";
     ROHC_TOSSED_PACKETS: "rohc_tossed_packets", "", "Unreadable headers",
         "Packets tossed at the end of a line since their header did not fit its CRC or the TCP checksum, while measured.";
     ROHC_HEADER_MEAN_BYTES: "rohc_header_mean_bytes", "B", "Compressed header",
@@ -261,7 +261,7 @@ metrics! {
     PACED_DUPLICATES: "paced_duplicates", "", "Paced duplicates",
         "Datagrams with what had come before to the far end of a paced hop, while measured.";
     PACED_TOSSED: "paced_tossed", "", "Tossed",
-        "Datagrams and messages of a paced hop that were damaged, forged, or said what cannot be, while measured.";
+        "Datagrams and messages of a paced hop that were damaged, forged or invalid, while measured.";
     REPORTS: "reports", "", "Reports",
         "Reports that the pseudo proxy of a paced hop sent over its control connection, while measured.";
     CONTROL_BYTES: "control_bytes", "B", "Control bytes",
@@ -273,7 +273,7 @@ metrics! {
     PREMATURE_ACKS: "premature_acks", "", "Premature ACKs",
         "ACKs that a middlebox sent on the destination's behalf, one for each data packet.";
     SUPPRESSED_ACKS: "suppressed_acks", "", "Suppressed ACKs",
-        "ACKs of the destination that a middlebox kept from the source: what they say it has heard, or is being repaired.";
+        "ACKs of the destination that a middlebox kept from the source: a premature ACK has acknowledged the same data, or the loss is being repaired.";
     LOCAL_RETRANSMISSIONS: "local_retransmissions", "", "Local retransmissions",
         "Data packets that a middlebox sent again from its buffer.";
     LOCAL_TIMEOUTS: "local_timeouts", "", "Local timeouts",

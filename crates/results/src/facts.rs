@@ -7,7 +7,7 @@ use crate::{LinkFacts, MiddleboxFacts, Warning};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_tcp::{LimitedTime, Stats};
 use longhaul_traffic::Felt;
-use longhaul_units::{Duration, Histogram, Instant, counters};
+use longhaul_units::{DeclaredId, Duration, FlowId, Histogram, IdVec, Instant, MiddleboxId, counters};
 
 /// A run.
 pub struct RunFacts<'a> {
@@ -18,11 +18,11 @@ pub struct RunFacts<'a> {
     /// When it ended.
     pub end: Instant,
     /// One for each of the network's flows, in order.
-    pub flows: Vec<FlowFacts>,
+    pub flows: IdVec<FlowId, FlowFacts>,
     /// One for each of the network's links that the scenario declares, in order.
-    pub links: Vec<LinkFacts>,
+    pub links: IdVec<DeclaredId, LinkFacts>,
     /// One for each of the network's middleboxes, in order.
-    pub middleboxes: Vec<MiddleboxFacts>,
+    pub middleboxes: IdVec<MiddleboxId, MiddleboxFacts>,
     /// Data packets that reached a host, over the whole run.
     pub data_packets_delivered: u64,
     /// Single drops are missing in the list of events.

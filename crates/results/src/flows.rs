@@ -8,13 +8,13 @@ use crate::predictions::predictions;
 use crate::{FlowFacts, FlowSummary, Metrics, ReductionTimes, SenderFacts};
 use longhaul_tcp::{Limit, LimitedTime};
 use longhaul_traffic::{Felt, Viewing};
-use longhaul_units::{Duration, Histogram, Instant};
+use longhaul_units::{Duration, FlowId, Histogram, IdVec, Instant, LinkId};
 
-pub(crate) fn flow_summary(context: &Context<'_>, flow: usize) -> FlowSummary {
+pub(crate) fn flow_summary(context: &Context<'_>, flow: FlowId) -> FlowSummary {
     let (scenario, network) = (context.run.scenario, context.run.network);
     let (instance, facts) = (&network.flows[flow], context.facts(flow));
-    let spec = &scenario.flow[instance.group];
-    let positions = |path: &[usize]| path.iter().filter_map(|link| context.position[*link]).collect();
+    let spec = scenario.group(instance.group);
+    let positions = |path: &[LinkId]| path.iter().filter_map(|link| context.places[*link]).collect();
     let private = context.data_path(flow).iter().map(|link| &network.links[*link]);
     let access_rates = private.filter(|link| !link.declared).map(|link| link.config.rate.as_bps());
     FlowSummary {
@@ -47,7 +47,7 @@ pub(crate) fn flow_summary(context: &Context<'_>, flow: usize) -> FlowSummary {
     }
 }
 
-fn flow_metrics(context: &Context<'_>, flow: usize) -> Metrics {
+fn flow_metrics(context: &Context<'_>, flow: FlowId) -> Metrics {
     let facts = context.facts(flow);
     let FlowFacts { app, sender, arrived, .. } = facts;
     let sent = sender.data_segments_sent as f64;
@@ -93,7 +93,11 @@ fn flow_metrics(context: &Context<'_>, flow: usize) -> Metrics {
 }
 
 /// Metrics of several flows: of a group, or of all. `flows` are the summaries of all flows of the run.
-pub(crate) fn group_metrics(context: &Context<'_>, members: &[usize], flows: &[FlowSummary]) -> Metrics {
+pub(crate) fn group_metrics(
+    context: &Context<'_>,
+    members: &[FlowId],
+    flows: &IdVec<FlowId, FlowSummary>,
+) -> Metrics {
     let facts: Vec<&FlowFacts> = members.iter().map(|flow| context.facts(*flow)).collect();
     let sum = |value: &dyn Fn(&FlowFacts) -> u64| facts.iter().map(|facts| value(facts)).sum::<u64>() as f64;
     // Unknown as soon as it is unknown of one.
@@ -236,8 +240,8 @@ fn set_felt_metrics(metrics: &mut Metrics, flows: &[&FlowFacts]) {
 }
 
 /// What ACK congestion control did for these flows, where one of them has it.
-fn set_ack_congestion(metrics: &mut Metrics, context: &Context<'_>, members: &[usize]) {
-    let has_it = |flow: &&usize| context.tcp(**flow).ack_congestion_control;
+fn set_ack_congestion(metrics: &mut Metrics, context: &Context<'_>, members: &[FlowId]) {
+    let has_it = |flow: &&FlowId| context.tcp(**flow).ack_congestion_control;
     let senders = || members.iter().filter(has_it).map(|flow| &context.facts(*flow).sender);
     let Some(largest) = senders().map(|sender| sender.largest_ack_ratio).max() else { return };
     let events: u64 = senders().map(|sender| sender.ack_congestion_events).sum();
@@ -258,10 +262,14 @@ fn limited_shares(limited: &LimitedTime) -> Vec<(&'static str, f64)> {
 }
 
 /// Completion times of the transfers that are done, sorted: of several streams the last one counts.
-fn completion_times(context: &Context<'_>, members: &[usize], flows: &[FlowSummary]) -> Vec<f64> {
-    let transfer = |flow: &usize| context.run.network.flows[*flow].transfer;
+fn completion_times(
+    context: &Context<'_>,
+    members: &[FlowId],
+    flows: &IdVec<FlowId, FlowSummary>,
+) -> Vec<f64> {
+    let transfer = |flow: &FlowId| context.run.network.flows[*flow].transfer;
     let streams = members.chunk_by(|a, b| transfer(a) == transfer(b));
-    let time = |streams: &[usize]| -> Option<f64> {
+    let time = |streams: &[FlowId]| -> Option<f64> {
         let mut each = streams.iter().map(|flow| flows[*flow].metrics.get(COMPLETION_TIME_S));
         each.try_fold(0.0, |last, time| Some(f64::max(last, time?)))
     };

@@ -7,7 +7,7 @@ use crate::{LinkRow, LinkSummary, Metrics, MonitoredFlow};
 use longhaul_path::{DropCause, Link, LinkStats, Packet};
 use longhaul_scenario::FlowInstance;
 use longhaul_segment::LineStats;
-use longhaul_units::{Duration, Histogram, Instant, counters};
+use longhaul_units::{DeclaredId, Duration, FlowId, Histogram, Instant, counters};
 
 /// A link's counters at one time, for differences.
 #[derive(Clone, Copy, Default, Debug)]
@@ -35,8 +35,8 @@ pub struct LinkFacts {
     pub peak: u64,
     /// What header compression on it did, if there is any.
     pub line: Option<LineStats>,
-    /// What each flow offered to it, where that is monitored: number of the flow, and counters.
-    pub monitored: Vec<(usize, Offered)>,
+    /// What each flow offered to it, where that is monitored.
+    pub monitored: Vec<(FlowId, Offered)>,
 }
 
 counters! {
@@ -61,13 +61,13 @@ impl LinkSnapshot {
         LinkSnapshot { stats, lost, bits: link.transmitted_bits(now), at: now }
     }
 
-    /// A row of the time series, about the time since this snapshot; `position` is the link's in the summary's list.
+    /// A row of the time series, about the time since this snapshot.
     /// `None` if no time has passed. `peak` is the most packets that were in the queue.
     pub fn row<P: Packet + Send + 'static>(
         &self,
         link: &mut Link<P>,
         now: Instant,
-        position: usize,
+        place: DeclaredId,
         peak: u64,
     ) -> Option<LinkRow> {
         let span = now.since(self.at).as_secs_f64();
@@ -80,7 +80,7 @@ impl LinkSnapshot {
         let capacity = link.schedule().capacity_bits(self.at, now);
         Some(LinkRow {
             time_s: now.as_secs_f64(),
-            link: position as u32,
+            link: place.0,
             queue_packets: occupancy.packets as u32,
             queue_bytes: occupancy.bytes,
             queue_max_packets: peak as u32,
@@ -116,11 +116,10 @@ impl LinkSnapshot {
     }
 }
 
-/// The link at this place in the summary's list.
-pub(crate) fn link_summary(context: &Context<'_>, position: usize) -> LinkSummary {
+pub(crate) fn link_summary(context: &Context<'_>, place: DeclaredId) -> LinkSummary {
     let network = context.run.network;
-    let (index, facts) = (context.declared[position], &context.run.links[position]);
-    let spec = &network.links[index];
+    let (link, facts) = (context.declared[place], &context.run.links[place]);
+    let spec = &network.links[link];
     let mut metrics = link_metrics(facts, context.measured_s);
     if spec.config.corruption.is_some() {
         metrics.set(CORRUPTED_PACKETS, facts.new.corrupted as f64);
@@ -137,12 +136,12 @@ pub(crate) fn link_summary(context: &Context<'_>, position: usize) -> LinkSummar
         facts.monitored.iter().for_each(|(_, offered)| all.merge(offered));
         set_offered(&all, &mut metrics);
     }
-    let monitored = |(flow, offered): &(usize, Offered)| {
+    let monitored = |(flow, offered): &(FlowId, Offered)| {
         let mut metrics = Metrics::default();
         set_offered(offered, &mut metrics);
         MonitoredFlow { flow: *flow, metrics }
     };
-    let crossing = |flow: &&FlowInstance| flow.forward.contains(&index) || flow.reverse.contains(&index);
+    let crossing = |flow: &&FlowInstance| flow.forward.contains(&link) || flow.reverse.contains(&link);
     LinkSummary {
         name: spec.name.clone(),
         from: network.nodes[spec.from].clone(),
@@ -151,7 +150,7 @@ pub(crate) fn link_summary(context: &Context<'_>, position: usize) -> LinkSummar
         delay_s: spec.config.delay.as_secs_f64(),
         queue: format!("{} {}", spec.config.queue.name(), spec.config.queue.limit()),
         flows: network.flows.iter().filter(crossing).count(),
-        active_flows: context.sharing[index],
+        active_flows: context.sharing[link],
         metrics,
         monitor: facts.monitored.iter().map(monitored).collect(),
     }

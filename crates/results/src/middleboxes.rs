@@ -6,7 +6,7 @@ use crate::metric::*;
 use crate::{LongHopRow, LongHopSummary, Metric, Metrics, MiddleboxRow, MiddleboxSummary};
 use longhaul_middlebox::{Body, Levels, Middlebox, OwnConnection};
 use longhaul_tcp::Stats;
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, MiddleboxId};
 
 /// What a middlebox did.
 pub struct MiddleboxFacts {
@@ -76,7 +76,7 @@ impl MiddleboxWatch {
     pub fn sample<B: Body>(
         &mut self,
         middlebox: &dyn Middlebox<B>,
-        number: usize,
+        number: MiddleboxId,
         now: Instant,
         span: Duration,
         measuring: bool,
@@ -84,7 +84,7 @@ impl MiddleboxWatch {
         let levels = middlebox.levels();
         let row = MiddleboxRow {
             time_s: now.as_secs_f64(),
-            middlebox: number as u32,
+            middlebox: number.0,
             buffer_packets: levels.packets.map(|gauge| gauge.level() as f64),
             buffer_bytes: levels.bytes.level(),
             undelivered_bytes: levels.undelivered.level(),
@@ -120,7 +120,7 @@ impl LongHopEnd {
         now: Instant,
         span: Duration,
         measuring: bool,
-        middlebox: usize,
+        middlebox: MiddleboxId,
         own: &OwnConnection,
     ) -> Option<LongHopRow> {
         let stats = &own.stats;
@@ -135,7 +135,7 @@ impl LongHopEnd {
         let before = std::mem::replace(&mut self.sampled, sampled);
         Some(LongHopRow {
             time_s: now.as_secs_f64(),
-            middlebox: middlebox as u32,
+            middlebox: middlebox.0,
             connection: own.index as u32,
             port: own.port as u32,
             cwnd_bytes: own.cwnd as f64,
@@ -149,9 +149,9 @@ impl LongHopEnd {
     }
 }
 
-pub(crate) fn middlebox_summary(context: &Context<'_>, index: usize) -> MiddleboxSummary {
-    let (network, facts) = (context.run.network, &context.run.middleboxes[index]);
-    let instance = &network.middleboxes[index];
+pub(crate) fn middlebox_summary(context: &Context<'_>, id: MiddleboxId) -> MiddleboxSummary {
+    let (network, facts) = (context.run.network, &context.run.middleboxes[id]);
+    let instance = &network.middleboxes[id];
     let mut metrics = Metrics::default();
     set_levels(&facts.levels, context.run.end, &mut metrics);
     for (name, count) in &facts.counted {
@@ -170,7 +170,7 @@ pub(crate) fn middlebox_summary(context: &Context<'_>, index: usize) -> Middlebo
     };
     MiddleboxSummary {
         name: instance.name.clone(),
-        kind: context.run.scenario.middlebox[instance.spec].kind(),
+        kind: context.run.scenario.middlebox(id).kind(),
         at: instance.nodes.iter().map(|node| network.nodes[*node].clone()).collect(),
         flows: instance.flows.len(),
         metrics,

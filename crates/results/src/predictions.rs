@@ -4,9 +4,9 @@ use crate::context::Context;
 use crate::metric::*;
 use crate::{Metric, Metrics};
 use longhaul_cc::{Conditions, Formula, closed_form};
-use longhaul_units::Size;
+use longhaul_units::{FlowId, LinkId, Size};
 
-pub(crate) fn predictions(context: &Context<'_>, flow: usize) -> Metrics {
+pub(crate) fn predictions(context: &Context<'_>, flow: FlowId) -> Metrics {
     let sender = &context.facts(flow).sender;
     let mut predicted = Metrics::default();
     predicted.set(FAIR_SHARE_BPS, fair_share(context, flow));
@@ -32,11 +32,11 @@ pub(crate) fn predictions(context: &Context<'_>, flow: usize) -> Metrics {
 }
 
 /// The least share of any link on the way of the data, in bits of payload per second.
-fn fair_share(context: &Context<'_>, flow: usize) -> Option<f64> {
+fn fair_share(context: &Context<'_>, flow: FlowId) -> Option<f64> {
     let payload = context.mss(flow) as f64;
     let share = payload / (payload + context.headers(flow) as f64);
     let links = &context.run.network.links;
-    let rate = |link: usize| links[link].config.schedule().mean_rate_bps(context.begin, context.run.end);
-    let through = |link: &usize| rate(*link) * share / context.sharing[*link];
+    let rate = |link: LinkId| links[link].config.schedule().mean_rate_bps(context.begin, context.run.end);
+    let through = |link: &LinkId| rate(*link) * share / context.sharing[*link];
     context.data_path(flow).iter().map(through).min_by(f64::total_cmp)
 }

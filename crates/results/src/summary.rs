@@ -1,6 +1,7 @@
 //! `summary.json`: one number per metric and object.
 
 use crate::Metric;
+use longhaul_units::{DeclaredId, FlowId};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -116,7 +117,7 @@ pub struct LinkSummary {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MonitoredFlow {
     /// Number of the flow.
-    pub flow: usize,
+    pub flow: FlowId,
     /// What was counted there.
     pub metrics: Metrics,
 }
@@ -136,7 +137,7 @@ pub struct GroupSummary {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FlowSummary {
     /// Number, from 0.
-    pub id: usize,
+    pub id: FlowId,
     /// Its name.
     pub name: String,
     /// Name of its group.
@@ -158,9 +159,9 @@ pub struct FlowSummary {
     /// Start in seconds.
     pub start_s: f64,
     /// Links that its data cross, by their position in the list of links.
-    pub data_path: Vec<u32>,
+    pub data_path: Vec<DeclaredId>,
     /// Links that its ACKs cross.
-    pub ack_path: Vec<u32>,
+    pub ack_path: Vec<DeclaredId>,
     /// The least rate of its private access links in bit/s, if it has any.
     pub access_rate_bps: Option<f64>,
     /// Round trip time without queues, for a full segment and its ACK, in seconds.

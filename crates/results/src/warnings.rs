@@ -6,7 +6,7 @@ use crate::metric::*;
 use crate::{FlowFailure, FlowSummary, LinkSummary, Metric, MiddleboxSummary, Warning};
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
 use longhaul_scenario::{CarrierSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec};
-use longhaul_units::Limit;
+use longhaul_units::{DeclaredId, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, ids};
 
 /// A limit is worth a warning when it held the flow for so much of its time.
 const NOTICEABLE: f64 = 0.05;
@@ -21,15 +21,15 @@ const ENOUGH_EVENTS: f64 = 10.0;
 
 pub(crate) fn collect(
     context: &Context<'_>,
-    flows: &[FlowSummary],
-    links: &[LinkSummary],
-    middleboxes: &[MiddleboxSummary],
+    flows: &IdVec<FlowId, FlowSummary>,
+    links: &IdVec<DeclaredId, LinkSummary>,
+    middleboxes: &IdVec<MiddleboxId, MiddleboxSummary>,
 ) -> Vec<Warning> {
     let mut warnings = context.run.warnings.clone();
-    for group in 0..context.run.scenario.flow.len() {
+    for (group, spec) in ids::<GroupId>(context.run.scenario.flow.len()).zip(&context.run.scenario.flow) {
         let members: Vec<&FlowSummary> =
             flows.iter().filter(|flow| context.group(flow.id) == group).collect();
-        let name = &context.run.scenario.flow[group].name;
+        let name = &spec.name;
         let mut warn = |code, affected: Vec<&&FlowSummary>, message: &dyn Fn(&FlowSummary) -> String| {
             if let Some(first) = affected.first() {
                 let who = match affected.len() {
@@ -61,7 +61,7 @@ pub(crate) fn collect(
         warn("full_return_link", having(&|flow| full_return_link(context, flow, links).is_some()), &|flow| {
             full_return_link(context, flow, links).map(return_link_message).unwrap_or_default()
         });
-        let missing = missing_companions(&context.run.scenario.flow[group].tcp);
+        let missing = missing_companions(&spec.tcp);
         // Kernels have these settings, whatever the scenario's.
         let is_ours = |flow: &FlowSummary| context.facts(flow.id).stack.is_none();
         warn("missing_companions", having(&|flow| is_ours(flow) && !missing.is_empty()), &|_| {
@@ -182,16 +182,16 @@ fn early_timeouts(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
 /// Middleboxes that hold more than fills the paths of their flows of what they have acknowledged and no receiver has.
 fn held_beyond_the_path(
     context: &Context<'_>,
-    flows: &[FlowSummary],
-    middleboxes: &[MiddleboxSummary],
+    flows: &IdVec<FlowId, FlowSummary>,
+    middleboxes: &IdVec<MiddleboxId, MiddleboxSummary>,
 ) -> Vec<Warning> {
-    let fills = |flow: &usize| {
+    let fills = |flow: &FlowId| {
         let rate = context.run.network.bottleneck_rate(context.data_path(*flow))?;
         Some(rate.as_bps() as f64 * flows[*flow].base_rtt_s / 8.0)
     };
-    let warning = |(index, middlebox): (usize, &MiddleboxInstance)| {
+    let warning = |middlebox: &MiddleboxInstance| {
         let product = middlebox.flows.iter().filter_map(fills).fold(0.0, f64::max);
-        let metrics = &middleboxes[index].metrics;
+        let metrics = &middleboxes[middlebox.id].metrics;
         let (mean, most) = (metrics.get(UNDELIVERED_MEAN_BYTES)?, metrics.get(UNDELIVERED_MAX_BYTES)?);
         (product > 0.0 && mean > product).then(|| Warning {
             code: "held_by_middlebox",
@@ -206,21 +206,22 @@ fn held_beyond_the_path(
             ),
         })
     };
-    context.run.network.middleboxes.iter().enumerate().filter_map(warning).collect()
+    context.run.network.middleboxes.iter().filter_map(warning).collect()
 }
 
 /// Flows that middleboxes for TCP forward unchanged, since QUIC shows them neither sequence numbers nor ACKs.
 fn untouched_by_middleboxes(context: &Context<'_>) -> Vec<Warning> {
     let (scenario, network) = (context.run.scenario, context.run.network);
     let warning = |middlebox: &MiddleboxInstance| {
-        let spec = &scenario.middlebox[middlebox.spec];
+        let spec = scenario.middlebox(middlebox.id);
         if matches!(spec, MiddleboxSpec::Throttle(_) | MiddleboxSpec::MssClamp(_)) {
             return None;
         }
-        let mut groups: Vec<usize> = middlebox.flows.iter().map(|flow| network.flows[*flow].group).collect();
+        let mut groups: Vec<GroupId> =
+            middlebox.flows.iter().map(|flow| network.flows[*flow].group).collect();
         groups.dedup();
-        let quic = groups.into_iter().filter(|group| scenario.flow[*group].quic().is_some());
-        let names: Vec<&str> = quic.map(|group| scenario.flow[group].name.as_str()).collect();
+        let quic = groups.into_iter().filter(|group| scenario.group(*group).quic().is_some());
+        let names: Vec<&str> = quic.map(|group| scenario.group(group).name.as_str()).collect();
         (!names.is_empty()).then(|| Warning {
             code: "untouched_by_middlebox",
             object: middlebox.name.clone(),
@@ -242,7 +243,7 @@ fn untouched_by_middleboxes(context: &Context<'_>) -> Vec<Warning> {
 /// Hops of which each takes a link for its own.
 fn hops_on_one_link(context: &Context<'_>) -> Vec<Warning> {
     let (scenario, network) = (context.run.scenario, context.run.network);
-    let is_exclusive = |middlebox: &&MiddleboxInstance| match &scenario.middlebox[middlebox.spec] {
+    let is_exclusive = |middlebox: &&MiddleboxInstance| match scenario.middlebox(middlebox.id) {
         MiddleboxSpec::Split(spec) => spec
             .hop()
             .is_some_and(|hop| hop.carrier == CarrierSpec::Quic && hop.share == ShareSpec::Exclusive),
@@ -302,16 +303,17 @@ fn peer_window_message(context: &Context<'_>, flow: &FlowSummary, window: f64) -
 fn full_return_link<'a>(
     context: &Context<'_>,
     flow: &FlowSummary,
-    links: &'a [LinkSummary],
+    links: &'a IdVec<DeclaredId, LinkSummary>,
 ) -> Option<&'a LinkSummary> {
-    // Access links of hosts stand behind those of the document and have no summary.
+    // Access links of hosts have no summary.
+    let summary = |link: &LinkId| context.places[*link].map(|place| &links[place]);
     let use_of =
-        |link: &usize| links.get(*link).and_then(|link| link.metrics.get(UTILISATION)).unwrap_or_default();
-    let busiest = |path: &[usize]| path.iter().map(use_of).fold(0.0, f64::max);
+        |link: &LinkId| summary(link).and_then(|link| link.metrics.get(UTILISATION)).unwrap_or_default();
+    let busiest = |path: &[LinkId]| path.iter().map(use_of).fold(0.0, f64::max);
     if !is_window_limited(context, flow) || busiest(context.data_path(flow.id)) >= FULL {
         return None;
     }
-    context.ack_path(flow.id).iter().find(|link| use_of(link) >= FULL).map(|link| &links[*link])
+    context.ack_path(flow.id).iter().find(|link| use_of(link) >= FULL).and_then(summary)
 }
 
 fn return_link_message(link: &LinkSummary) -> String {
@@ -326,24 +328,27 @@ fn return_link_message(link: &LinkSummary) -> String {
 }
 
 /// Queues with a limit in bytes that is less than a full-sized packet of a flow whose data cross them.
-fn queues_below_a_packet(context: &Context<'_>, links: &[LinkSummary]) -> Vec<Warning> {
-    let mut largest = vec![0; context.run.network.links.len()];
-    for id in 0..context.run.network.flows.len() {
-        let packet = context.mss(id) + context.headers(id);
-        for link in context.data_path(id) {
+fn queues_below_a_packet(context: &Context<'_>, links: &IdVec<DeclaredId, LinkSummary>) -> Vec<Warning> {
+    let network = context.run.network;
+    let mut largest = IdVec::<LinkId, u64>::filled(0, network.links.len());
+    for flow in network.flows.ids() {
+        let packet = context.mss(flow) + context.headers(flow);
+        for link in context.data_path(flow) {
             largest[*link] = packet.max(largest[*link]);
         }
     }
-    let limits = context.run.network.links.iter().map(|link| link.config.queue.limit());
-    let too_small = limits.zip(largest).zip(links).filter_map(|((limit, packet), link)| match limit {
-        Limit::Bytes(most) if most.as_bytes() < packet => Some(Warning {
-            code: "queue_below_a_packet",
-            object: link.name.clone(),
-            message: format!(
-                "its queue of {most} is less than one packet of {packet} B: what finds the link busy is dropped"
-            ),
-        }),
-        _ => None,
+    let too_small = context.declared.iter().zip(links).filter_map(|(id, link)| {
+        let packet = largest[*id];
+        match network.links[*id].config.queue.limit() {
+            Limit::Bytes(most) if most.as_bytes() < packet => Some(Warning {
+                code: "queue_below_a_packet",
+                object: link.name.clone(),
+                message: format!(
+                    "its queue of {most} is less than one packet of {packet} B: what finds the link busy is dropped"
+                ),
+            }),
+            _ => None,
+        }
     });
     too_small.collect()
 }

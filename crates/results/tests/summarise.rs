@@ -8,7 +8,7 @@ use longhaul_results::{
 };
 use longhaul_scenario::{Network, Scenario, load};
 use longhaul_tcp::{Limit, LimitedTime};
-use longhaul_units::{Duration, Histogram, Instant};
+use longhaul_units::{Duration, Histogram, IdVec, Instant};
 
 const SCENARIO: &str = r#"
 name = "two transfers"
@@ -93,9 +93,9 @@ fn summary(flows: Vec<FlowFacts>) -> Summary {
         scenario: &scenario,
         network: &network,
         end: Instant::ZERO + Duration::from_secs(100),
-        flows,
-        links: vec![link(4e8), link(1e7)],
-        middleboxes: vec![],
+        flows: flows.into(),
+        links: vec![link(4e8), link(1e7)].into(),
+        middleboxes: IdVec::new(),
         data_packets_delivered: 1960,
         drops_left_out: false,
         warnings: vec![],

@@ -13,7 +13,7 @@ use longhaul_middlebox::{
     TwoNodes,
 };
 use longhaul_tcp::{Config, Reading};
-use longhaul_units::{Random, Rate, Size};
+use longhaul_units::{ConnectionId, FlowId, GroupId, LinkId, MiddleboxId, Random, Rate, Size};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A middlebox that passes packets on as hosts have made them; `None` for a proxy, which makes its own. `own` is the number of its
@@ -21,12 +21,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub fn packet_middlebox<B: Payload>(
     scenario: &Scenario,
     network: &Network,
-    index: usize,
-    own: u32,
+    id: MiddleboxId,
+    own: ConnectionId,
     established: Established,
 ) -> Option<Box<dyn Middlebox<B>>> {
-    let instance = &network.middleboxes[index];
-    Some(match &scenario.middlebox[instance.spec] {
+    let instance = &network.middleboxes[id];
+    Some(match scenario.middlebox(id) {
         MiddleboxSpec::PrematureAck(spec) => Box::new(PrematureAck::new(spec.settings(), established)),
         MiddleboxSpec::Snoop(spec) => Box::new(Snoop::new(spec.settings())),
         MiddleboxSpec::AckCompaction(spec) => {
@@ -35,7 +35,7 @@ pub fn packet_middlebox<B: Payload>(
             let carrier = spec
                 .carrier_tcp()
                 .map(|tcp| side(&tcp, Reading::Immediate, draws(scenario, instance, "carrier")));
-            Box::new(ack_compaction(settings, own, carrier.as_ref()))
+            Box::new(ack_compaction(settings, own.0, carrier.as_ref()))
         }
         MiddleboxSpec::AckFilter(spec) => Box::new(AckFilter::new(spec.settings())),
         MiddleboxSpec::MssClamp(spec) => Box::new(MssClamp::new(spec.settings())),
@@ -48,7 +48,7 @@ pub fn packet_middlebox<B: Payload>(
 }
 
 /// Rate of the slowest link of a way, and what it adds to a packet.
-fn thin_line(network: &Network, way: &[usize]) -> (Rate, u32) {
+fn thin_line(network: &Network, way: &[LinkId]) -> (Rate, u32) {
     let thin = way.iter().map(|link| &network.links[*link].config).min_by_key(|config| config.rate);
     let framing = thin.and_then(|config| config.serial).map_or(0, |serial| serial.framing.bytes());
     (thin.map_or(Rate::ZERO, |config| config.rate), framing)
@@ -56,8 +56,8 @@ fn thin_line(network: &Network, way: &[usize]) -> (Rate, u32) {
 
 /// Settings of the connections that a proxy has with the hosts of this group's flows: towards the active opener and the passive one.
 /// `None` for a middlebox that is no proxy.
-pub fn proxy_tcp(scenario: &Scenario, middlebox: &MiddleboxSpec, group: usize) -> Option<[TcpSpec; 2]> {
-    let flow = &scenario.flow[group].tcp;
+pub fn proxy_tcp(scenario: &Scenario, middlebox: &MiddleboxSpec, group: GroupId) -> Option<[TcpSpec; 2]> {
+    let flow = &scenario.group(group).tcp;
     match middlebox {
         MiddleboxSpec::Split(spec) => Some([spec.near_tcp(flow), spec.far_tcp(flow)]),
         MiddleboxSpec::Paced(spec) => Some([spec.near_tcp(flow), spec.far_tcp(flow)]),
@@ -69,9 +69,9 @@ pub fn proxy_tcp(scenario: &Scenario, middlebox: &MiddleboxSpec, group: usize) -
 ///
 /// # Panics
 /// For a middlebox that is no proxy.
-pub fn proxy_plan(scenario: &Scenario, instance: &MiddleboxInstance, group: usize) -> Plan {
-    let flow = &scenario.flow[group];
-    let middlebox = &scenario.middlebox[instance.spec];
+pub fn proxy_plan(scenario: &Scenario, instance: &MiddleboxInstance, group: GroupId) -> Plan {
+    let flow = scenario.group(group);
+    let middlebox = scenario.middlebox(instance.id);
     let [near, far] = proxy_tcp(scenario, middlebox, group).expect("only proxies have plans");
     let draws = |what| draws(scenario, instance, &format!("{} {what}", flow.name));
     let flow = &flow.tcp;
@@ -114,10 +114,10 @@ pub fn distributed_split<P: Payload>(
     instance: &MiddleboxInstance,
     spec: &SplitSpec,
     plans: &Plans,
-    own: u32,
+    own: ConnectionId,
     positions: Vec<u32>,
 ) -> TwoNodes<P> {
-    let mss = |flow: &usize| scenario.flow[network.flows[*flow].group].tcp.mss;
+    let mss = |flow: &FlowId| scenario.group(network.flows[*flow].group).tcp.mss;
     let largest = instance.flows.iter().map(mss).max().unwrap_or(Size::from_bytes(1460));
     let tcp = match &spec.long {
         LongSpec::Tcp(long) => SplitSpec::long_tcp(long, largest),
@@ -142,7 +142,7 @@ pub fn distributed_split<P: Payload>(
         connections: instance.own_connections.1,
         framing: spec.framing.framing(),
         buffer: spec.buffer.as_bytes(),
-        first_number: own,
+        first_number: own.0,
         positions,
     };
     let name = format!("middlebox {}", instance.name);
@@ -157,7 +157,7 @@ fn hop<P: Payload>(
     (long, mss): (&HopSpec, Size),
     buffer: Size,
     plans: &Plans,
-    own: u32,
+    own: ConnectionId,
 ) -> TwoNodes<P> {
     let nodes = long.nodes(network.between(instance));
     let carrier = match long.carrier {
@@ -169,7 +169,7 @@ fn hop<P: Payload>(
             pool: HopSpec::pool(&nodes[0]),
         })),
     };
-    let settings = hop::Settings { carrier, buffer: buffer.as_bytes(), first_number: own };
+    let settings = hop::Settings { carrier, buffer: buffer.as_bytes(), first_number: own.0 };
     let random = |node| Random::stream(scenario.run.seed, &format!("middlebox {} hop {node}", instance.name));
     hop::hop(plans, &settings, [random(0), random(1)]).expect("settings were checked")
 }
@@ -181,7 +181,7 @@ pub fn paced_hop<P: Payload>(
     instance: &MiddleboxInstance,
     spec: &PacedSpec,
     plans: &Plans,
-    own: u32,
+    own: ConnectionId,
 ) -> TwoNodes<P> {
     let (line, framing) = thin_line(network, &instance.between[1]);
     let control = spec.control_tcp();
@@ -193,7 +193,7 @@ pub fn paced_hop<P: Payload>(
             established: control.established,
         },
         silence: spec.silence(),
-        first_number: own,
+        first_number: own.0,
     };
     let random = |node| Random::stream(scenario.run.seed, &format!("middlebox {} isn {node}", instance.name));
     paced::paced_hop(plans, &settings, [random(0), random(1)])

@@ -35,7 +35,7 @@ pub use quic::{
     CarefulResumeSpec, HandshakeSpec, QuicCongestion, QuicSpec, QuinnCongestion, TimeLimit, Transport,
 };
 pub use spec::{
-    AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario,
+    AccessSpec, BottleneckSpec, DirectionSpec, DumbbellSpec, LinkSpec, NodeSpec, RunSpec, Scenario, Ties,
 };
 pub use tcp::{
     AutotuningSpec, BufferSpec, DelayedAck, InitialWindowSpec, KeepaliveSpec, RateReduction, RtoSpec,

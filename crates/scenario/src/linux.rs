@@ -110,7 +110,7 @@ fn fill_in_cubic(tcp: &mut Table) {
     }
 }
 
-/// Adds to `table` what `wanted` has and `usual` has not, as far as it is not there.
+/// Adds to `table` what is in `wanted`, not in `usual`, and not there yet.
 fn add(table: &mut Table, wanted: &Table, usual: &Table) {
     for (key, value) in wanted.iter().filter(|(key, value)| usual.get(*key) != Some(value)) {
         match (table.get_mut(key), value) {

@@ -204,13 +204,22 @@ fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> Scena
     let closer = error_in_middlebox(text);
     let error = closer.as_ref().unwrap_or(error);
     let message = error.message().trim().to_string();
-    let help = suggestion(&message);
+    let help = suggestion(&message).or_else(|| two_brackets(&message, &text[error.span()?.start..]));
     let message = in_plain_words(&message);
     let error = match error.span() {
         Some(span) => ScenarioError::at(source_name, text, span.start, message),
         None => ScenarioError::new(source_name, message),
     };
     error.with_help(help)
+}
+
+/// What the parser finds at `[flow]` in the place of `[[flow]]`.
+const TABLE_FOR_LIST: &str = "invalid type: map, expected a sequence";
+
+/// How a table of a list is written, where `text` begins with the head of a single one.
+fn two_brackets(message: &str, text: &str) -> Option<String> {
+    let name = text.strip_prefix('[').filter(|_| message == TABLE_FOR_LIST)?.split_once(']')?.0;
+    Some(format!("write [[{name}]], with two brackets: there may be several"))
 }
 
 /// What the parser calls by the names of Rust types, in the words of scenario files.
@@ -228,6 +237,9 @@ fn in_plain_words(message: &str) -> String {
         ("f64", "a number"),
         ("bool", "true or false"),
     ];
+    if message == TABLE_FOR_LIST {
+        return "a single table in the place of a list".to_string();
+    }
     let message = message.replace(" as i128,", ",").replace(" as u128,", ",");
     let Some((found, expected)) = message.split_once(", expected ") else { return message };
     let plain =
@@ -275,6 +287,15 @@ fn apply(document: &mut Table, path: &str, value: &str) -> Result<(), String> {
         return Err("the path has an empty part; write for instance link.satellite.rate".to_string());
     }
     let (last, parents) = keys.split_last().expect("split gives at least one part");
+    if let [list @ ("link" | "flow" | "middlebox"), _, ..] = keys[..] {
+        if !document.contains_key(list) {
+            let instead = match document.contains_key("dumbbell") {
+                true if list == "link" => ": its network is dumbbell.bottleneck and dumbbell.access",
+                _ => "",
+            };
+            return Err(format!("the scenario has no [[{list}]]{instead}"));
+        }
+    }
     let mut table = document;
     let mut index = 0;
     while index < parents.len() {

@@ -12,7 +12,7 @@ use longhaul_units::{Duration, Limit, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A middlebox at a node. It sees the packets of the flows that pass the node; those of flows that begin or end at the node
+/// A middlebox at a node. It handles the packets of the flows that pass the node; those of flows that begin or end at the node
 /// itself do not pass it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -207,7 +207,7 @@ impl PrematureAckSpec {
             Limit::Bytes(_) => 0,
         }
     }
-    /// As the PEP wants them.
+    /// In the PEP's units.
     pub fn settings(&self) -> premature_ack::Settings {
         premature_ack::Settings {
             buffer: self.buffer_packets(),
@@ -306,7 +306,7 @@ impl Default for LocalRecoverySpec {
 }
 
 impl LocalRecoverySpec {
-    /// As middleboxes want them.
+    /// In the units of middleboxes.
     pub fn settings(&self) -> LocalRecovery {
         LocalRecovery {
             enabled: self.enabled,
@@ -724,7 +724,7 @@ pub enum FramingSpec {
 }
 
 impl FramingSpec {
-    /// As the split wants it.
+    /// In the split's units.
     pub fn framing(self) -> Framing {
         match self {
             FramingSpec::Header => Framing::Header,
@@ -765,7 +765,7 @@ fn forty_bytes() -> Size {
 }
 
 impl LocalQueueSpec {
-    /// As the split wants it, where the slowest link between its nodes has this rate.
+    /// In the split's units, where the slowest link between its nodes has this rate.
     pub fn settings(&self, rate: Rate) -> LocalQueueSettings {
         LocalQueueSettings {
             queue: self.queue,
@@ -829,7 +829,7 @@ impl SnoopSpec {
             Limit::Bytes(_) => 0,
         }
     }
-    /// As the agent wants them.
+    /// In the agent's units.
     pub fn settings(&self) -> snoop::Settings {
         snoop::Settings {
             cache: self.cache_packets(),
@@ -975,7 +975,7 @@ impl AckCompactionSpec {
             TcpSpec { established: true, nagle: false, max_retransmissions: u32::MAX, ..TcpSpec::default() };
         self.carrier.as_ref().map(|changes| TcpSpec { receive_autotuning: None, ..changes.over(&base) })
     }
-    /// As the compactor wants them, where the thin link carries bytes at this rate and adds so many to a packet.
+    /// In the compactor's units, where the thin link carries bytes at this rate and adds so many to a packet.
     pub fn settings(&self, rate: Rate, framing: u32) -> ack_compaction::Settings {
         let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         ack_compaction::Settings {
@@ -1081,7 +1081,7 @@ fn filter_hold() -> Duration {
 }
 
 impl AckFilterSpec {
-    /// As the filter wants them.
+    /// In the filter's units.
     pub fn settings(&self) -> ack_filter::Settings {
         let adapt = self.adapt.map(|spec| spec.adapt());
         ack_filter::Settings { every: self.every, hold: self.hold, adapt }
@@ -1101,7 +1101,7 @@ middlebox! {
 }
 
 impl MssClampSpec {
-    /// As the middlebox wants them.
+    /// In the middlebox's units.
     pub fn settings(&self) -> mss_clamp::Settings {
         let mss = u16::try_from(self.mss.as_bytes()).unwrap_or(u16::MAX);
         mss_clamp::Settings { mss, raise: self.raise }
@@ -1135,7 +1135,7 @@ fn fifty_packets_droptail() -> QueueSpec {
 }
 
 impl ThrottleSpec {
-    /// As the throttle wants them.
+    /// In the throttle's units.
     pub fn settings(&self) -> throttle::Settings {
         throttle::Settings {
             rate: self.rate,
@@ -1282,7 +1282,7 @@ impl PacedSpec {
     fn code(&self) -> Option<paced::erasure::Code> {
         self.erasure.map(|ErasureSpec { items, parities }| paced::erasure::Code { items, parities })
     }
-    /// As the surrogate wants them.
+    /// In the surrogate's units.
     pub fn sender(&self) -> paced::sender::Settings {
         paced::sender::Settings {
             rate: self.rate,
@@ -1296,7 +1296,7 @@ impl PacedSpec {
             code: self.code(),
         }
     }
-    /// As the pseudo proxy wants them, where the line back has this rate at 8 bits a byte and adds so many bytes to a packet.
+    /// In the pseudo proxy's units, where the line back has this rate at 8 bits a byte and adds so many bytes to a packet.
     pub fn receiver(&self, line: Rate, framing: u32) -> paced::receiver::Settings {
         paced::receiver::Settings {
             report_interval: self.report_interval,

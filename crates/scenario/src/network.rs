@@ -3,7 +3,10 @@
 
 use crate::{AccessSpec, Between, DumbbellSpec, FlowSpec, Scenario};
 use longhaul_path::LinkConfig;
-use longhaul_units::{Duration, Instant, Rate, Size};
+use longhaul_units::{
+    ConnectionId, DeclaredId, Duration, EndpointId, FlowId, GroupId, Id, IdVec, Instant, LinkId, MiddleboxId,
+    NodeId, Rate, Side, Size, ids,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One direction of a link.
@@ -11,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct DirectedLink {
     /// `bottleneck.forward`, or for a private access link for instance `bulk[3].from.forward`.
     pub name: String,
-    /// Index of the node at its beginning.
-    pub from: usize,
-    /// Index of the node at its end.
-    pub to: usize,
+    /// The node at its beginning.
+    pub from: NodeId,
+    /// The node at its end.
+    pub to: NodeId,
     /// True for a link of the document, false for a flow's private access link.
     pub declared: bool,
     /// Everything else.
@@ -26,12 +29,12 @@ pub struct DirectedLink {
 pub struct FlowInstance {
     /// `bulk`, or `bulk[3]` in a group, or `bulk[3].stream[0]` of several streams.
     pub name: String,
-    /// Index of its `[[flow]]` table.
-    pub group: usize,
+    /// Its `[[flow]]` table.
+    pub group: GroupId,
     /// Node of the active opener.
-    pub from: usize,
+    pub from: NodeId,
     /// Node of the passive opener.
-    pub to: usize,
+    pub to: NodeId,
     /// When it starts.
     pub start: Instant,
     /// When its application stops, if it does before it has done all.
@@ -41,11 +44,11 @@ pub struct FlowInstance {
     /// Which of the transfer's streams it is, from 0.
     pub stream: u32,
     /// Links from the active to the passive opener.
-    pub forward: Vec<usize>,
+    pub forward: Vec<LinkId>,
     /// Links back.
-    pub reverse: Vec<usize>,
-    /// Number of its first connection, counted over all flows; the others follow.
-    pub first_connection: usize,
+    pub reverse: Vec<LinkId>,
+    /// Its first connection; the others follow.
+    pub first_connection: ConnectionId,
     /// How many connections it has, at most at a time; most flows are one.
     pub connections: usize,
     /// QUIC carries it, which middleboxes cannot read.
@@ -57,16 +60,16 @@ pub struct FlowInstance {
 pub struct MiddleboxInstance {
     /// Its name.
     pub name: String,
-    /// Index of its `[[middlebox]]` table.
-    pub spec: usize,
-    /// Index of its node; of both, where it stands at two.
-    pub nodes: Vec<usize>,
+    /// Its `[[middlebox]]` table.
+    pub id: MiddleboxId,
+    /// Its node; both, where it stands at two.
+    pub nodes: Vec<NodeId>,
     /// Flows that it acts on, in order.
-    pub flows: Vec<usize>,
-    /// Number of its first connection of its own, and how many it has. Flows have the numbers before all of them.
-    pub own_connections: (u32, u32),
+    pub flows: Vec<FlowId>,
+    /// Its first connection of its own, and how many it has. Flows have the numbers before all of them.
+    pub own_connections: (ConnectionId, u32),
     /// Links between its two nodes, there and back, if it stands at two.
-    pub between: [Vec<usize>; 2],
+    pub between: [Vec<LinkId>; 2],
     /// Only packets from the first node to the second meet it.
     pub one_way: bool,
 }
@@ -75,11 +78,11 @@ pub struct MiddleboxInstance {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Over a link.
-    Link(usize),
+    Link(LinkId),
     /// Through a middlebox.
     Middlebox {
-        /// Index of the middlebox.
-        middlebox: usize,
+        /// The middlebox.
+        middlebox: MiddleboxId,
         /// Which of its nodes: 0, or 1 for the second.
         port: usize,
     },
@@ -88,8 +91,8 @@ pub enum Step {
 /// A way on which packets may go: all of it, or up to or from a middlebox that ends connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Way {
-    /// Where its packets go: twice the number of the connection, and 1 more for the passive opener's end.
-    pub to: usize,
+    /// Where its packets go.
+    pub to: EndpointId,
     /// Its steps, in order.
     pub steps: Vec<Step>,
 }
@@ -104,7 +107,7 @@ impl FlowInstance {
 /// One of a group's transfers, before it is split into streams.
 struct Transfer {
     name: String,
-    group: usize,
+    group: GroupId,
     streams: u32,
     connections: usize,
     sealed: bool,
@@ -116,15 +119,15 @@ struct Transfer {
 #[derive(Clone, Debug, Default)]
 pub struct Network {
     /// Names of the nodes; those of the document first, then hosts of flows.
-    pub nodes: Vec<String>,
+    pub nodes: IdVec<NodeId, String>,
     /// Links; those of the document first, each in both directions, then access links.
-    pub links: Vec<DirectedLink>,
+    pub links: IdVec<LinkId, DirectedLink>,
     /// Flows in the order of the document.
-    pub flows: Vec<FlowInstance>,
+    pub flows: IdVec<FlowId, FlowInstance>,
     /// The flow of each connection, in ascending order.
-    pub connection_flows: Vec<u32>,
+    pub connection_flows: IdVec<ConnectionId, FlowId>,
     /// Middleboxes in the order of the document.
-    pub middleboxes: Vec<MiddleboxInstance>,
+    pub middleboxes: IdVec<MiddleboxId, MiddleboxInstance>,
 }
 
 impl Network {
@@ -132,7 +135,7 @@ impl Network {
     pub fn new(scenario: &Scenario) -> Network {
         let mut network = Network::graph(scenario);
         let mut paths = BTreeMap::new();
-        for (group, spec) in scenario.flow.iter().enumerate() {
+        for (group, spec) in ids(scenario.flow.len()).zip(&scenario.flow) {
             let [Some(from), Some(to)] = Network::ends_of(scenario, spec) else { continue };
             let core = paths
                 .entry((from.clone(), to.clone()))
@@ -157,37 +160,35 @@ impl Network {
                 network.add_transfer(transfer, [&from, &to], core.clone(), access);
             }
         }
-        for index in 0..scenario.middlebox.len() {
-            network.add_middlebox(scenario, index);
+        for id in ids(scenario.middlebox.len()) {
+            network.add_middlebox(scenario, id);
         }
         network
     }
 
-    fn add_middlebox(&mut self, scenario: &Scenario, index: usize) {
-        let spec = &scenario.middlebox[index];
-        let nodes: Vec<usize> = spec.nodes().iter().map(|name| self.node(name)).collect();
-        let chosen = |group: usize| {
+    fn add_middlebox(&mut self, scenario: &Scenario, id: MiddleboxId) {
+        let spec = scenario.middlebox(id);
+        let nodes: Vec<NodeId> = spec.nodes().iter().map(|name| self.node(name)).collect();
+        let chosen = |group: GroupId| {
             let names = spec.common().flows;
-            names.is_empty() || names.contains(&scenario.flow[group].name)
+            names.is_empty() || names.contains(&scenario.group(group).name)
         };
         let passing = |flow: &FlowInstance| nodes.iter().all(|node| self.passes(flow, *node));
-        let flows: Vec<usize> = (0..self.flows.len())
-            .filter(|flow| chosen(self.flows[*flow].group) && passing(&self.flows[*flow]))
-            .collect();
+        let acted_on =
+            |(id, flow): (FlowId, &FlowInstance)| (chosen(flow.group) && passing(flow)).then_some(id);
+        let flows: Vec<FlowId> = self.flows.enumerated().filter_map(acted_on).collect();
         let between = match nodes[..] {
             [first, second] => {
-                let path = |from: usize, to: usize| self.core_path(&self.nodes[from], &self.nodes[to]);
+                let path = |from: NodeId, to: NodeId| self.core_path(&self.nodes[from], &self.nodes[to]);
                 [path(first, second).unwrap_or_default(), path(second, first).unwrap_or_default()]
             }
             _ => Default::default(),
         };
-        let first = self.middleboxes.last().map_or(self.connection_flows.len() as u32, |before| {
-            before.own_connections.0 + before.own_connections.1
-        });
+        let first = ConnectionId::new(self.connections());
         let connections = flows.iter().map(|flow| self.flows[*flow].connections).sum();
         self.middleboxes.push(MiddleboxInstance {
             name: spec.name().to_string(),
-            spec: index,
+            id,
             nodes,
             own_connections: (first, spec.own_connections(connections)),
             flows,
@@ -198,20 +199,20 @@ impl Network {
 
     /// The flows of each QUIC connection, in the order of the document: flows between the same hosts whose settings give
     /// connections the same name share one.
-    pub fn quic_connections(&self, scenario: &Scenario) -> Vec<Vec<usize>> {
-        let mut connections: Vec<Vec<usize>> = vec![];
+    pub fn quic_connections(&self, scenario: &Scenario) -> Vec<Vec<FlowId>> {
+        let mut connections: Vec<Vec<FlowId>> = vec![];
         let mut shared = BTreeMap::new();
-        for (number, flow) in self.flows.iter().enumerate() {
-            let Some(quic) = scenario.flow[flow.group].quic() else { continue };
+        for (id, flow) in self.flows.enumerated() {
+            let Some(quic) = scenario.group(flow.group).quic() else { continue };
             let name = quic.connection.as_ref().map(|name| (flow.from, flow.to, name.clone()));
             match name.as_ref().and_then(|name| shared.get(name)) {
                 Some(connection) => {
-                    let flows: &mut Vec<usize> = &mut connections[*connection];
-                    flows.push(number);
+                    let flows: &mut Vec<FlowId> = &mut connections[*connection];
+                    flows.push(id);
                 }
                 None => {
                     shared.extend(name.map(|name| (name, connections.len())));
-                    connections.push(vec![number]);
+                    connections.push(vec![id]);
                 }
             }
         }
@@ -219,7 +220,7 @@ impl Network {
     }
 
     /// True if packets of a flow pass a node, both ways, which is not one of its ends.
-    pub(crate) fn passes(&self, flow: &FlowInstance, node: usize) -> bool {
+    pub(crate) fn passes(&self, flow: &FlowInstance, node: NodeId) -> bool {
         [&flow.forward, &flow.reverse].iter().all(|path| {
             path.split_last()
                 .is_some_and(|(_, before)| before.iter().any(|link| self.links[*link].to == node))
@@ -229,47 +230,59 @@ impl Network {
     /// Connections of flows and of middleboxes.
     pub fn connections(&self) -> usize {
         self.middleboxes.last().map_or(self.connection_flows.len(), |last| {
-            (last.own_connections.0 + last.own_connections.1) as usize
+            last.own_connections.0.index() + last.own_connections.1 as usize
         })
     }
 
-    /// The flow whose endpoint this is: twice the number of the connection, and 1 more for the passive opener's end.
-    pub fn flow_of(&self, endpoint: usize) -> usize {
-        self.connection_flows[endpoint / 2] as usize
+    /// The flow whose endpoint this is.
+    pub fn flow_of(&self, endpoint: EndpointId) -> FlowId {
+        self.connection_flows[endpoint.connection()]
+    }
+
+    /// Links of the scenario file.
+    pub fn declared(&self) -> IdVec<DeclaredId, LinkId> {
+        self.links.enumerated().filter(|(_, link)| link.declared).map(|(id, _)| id).collect()
+    }
+    /// The place of each link among those of the scenario file; `None` for private access links.
+    pub fn places(&self) -> IdVec<LinkId, Option<DeclaredId>> {
+        let mut places = IdVec::filled(None, self.links.len());
+        self.declared().enumerated().for_each(|(place, link)| places[*link] = Some(place));
+        places
     }
 
     /// Nodes of the active and the passive opener of a connection: a flow's, or a middlebox's own.
-    pub fn ends_of_connection(&self, connection: usize) -> [usize; 2] {
+    pub fn ends_of_connection(&self, connection: ConnectionId) -> [NodeId; 2] {
         if let Some(flow) = self.connection_flows.get(connection) {
-            let flow = &self.flows[*flow as usize];
+            let flow = &self.flows[*flow];
             return [flow.from, flow.to];
         }
         let owns = |middlebox: &&MiddleboxInstance| {
             let (first, count) = middlebox.own_connections;
-            (first as usize..(first + count) as usize).contains(&connection)
+            (first..first.after(count as usize)).contains(&connection)
         };
         let owner = self.middleboxes.iter().find(owns);
-        owner.map_or([0, 0], |middlebox| [middlebox.nodes[0], middlebox.nodes[1]])
+        owner.map_or([NodeId(0); 2], |middlebox| [middlebox.nodes[0], middlebox.nodes[1]])
     }
 
     /// All ways that packets may go.
     pub fn ways(&self) -> Vec<Way> {
         let mut ways = vec![];
-        for (index, flow) in self.flows.iter().enumerate() {
-            for connection in flow.first_connection..flow.first_connection + flow.connections {
-                ways.extend(self.ways_of(index, &flow.forward, 2 * connection + 1, false));
-                ways.extend(self.ways_of(index, &flow.reverse, 2 * connection, true));
+        for (id, flow) in self.flows.enumerated() {
+            for connection in (0..flow.connections).map(|count| flow.first_connection.after(count)) {
+                ways.extend(self.ways_of(id, &flow.forward, connection.end(Side::Server), false));
+                ways.extend(self.ways_of(id, &flow.reverse, connection.end(Side::Client), true));
             }
         }
-        for (index, middlebox) in self.middleboxes.iter().enumerate() {
+        for (id, middlebox) in self.middleboxes.enumerated() {
             let (first, count) = middlebox.own_connections;
-            for own in first..first + count {
+            for own in (0..count as usize).map(|count| first.after(count)) {
                 for (direction, links) in middlebox.between.iter().enumerate() {
-                    let end = |port| Step::Middlebox { middlebox: index, port };
+                    let end = |port| Step::Middlebox { middlebox: id, port };
                     let steps = links.iter().map(|link| Step::Link(*link));
                     let steps =
                         [end(direction)].into_iter().chain(steps).chain([end(1 - direction)]).collect();
-                    ways.push(Way { to: 2 * own as usize + 1 - direction, steps });
+                    let to = [Side::Server, Side::Client][direction];
+                    ways.push(Way { to: own.end(to), steps });
                 }
             }
         }
@@ -277,7 +290,7 @@ impl Network {
     }
 
     /// The way of a flow in one direction, in pieces where a middlebox at two nodes takes its place between them.
-    fn ways_of(&self, flow: usize, links: &[usize], to: usize, reverse: bool) -> Vec<Way> {
+    fn ways_of(&self, flow: FlowId, links: &[LinkId], to: EndpointId, reverse: bool) -> Vec<Way> {
         let mut pieces = vec![Way { to, steps: vec![] }];
         // The middlebox between whose nodes the way is, if any.
         let mut inside = None;
@@ -310,12 +323,12 @@ impl Network {
     }
 
     /// A middlebox that flows do not meet since they are on the long hop of another one there: it, and the other.
-    pub(crate) fn hidden_middlebox(&self) -> Option<(usize, usize)> {
-        for (index, flow) in self.flows.iter().enumerate() {
+    pub(crate) fn hidden_middlebox(&self) -> Option<(MiddleboxId, MiddleboxId)> {
+        for (id, flow) in self.flows.enumerated() {
             for (links, reverse) in [(&flow.forward, false), (&flow.reverse, true)] {
                 let mut inside = None;
                 for link in links.iter().take(links.len().saturating_sub(1)) {
-                    for (middlebox, _) in self.middleboxes_at(self.links[*link].to, index, links, reverse) {
+                    for (middlebox, _) in self.middleboxes_at(self.links[*link].to, id, links, reverse) {
                         match inside {
                             Some(other) if other != middlebox => return Some((middlebox, other)),
                             Some(_) => inside = None,
@@ -330,14 +343,20 @@ impl Network {
     }
 
     /// Middleboxes at a node that act on a flow, each with its port there, in the order in which packets meet them.
-    fn middleboxes_at(&self, node: usize, flow: usize, way: &[usize], reverse: bool) -> Vec<(usize, usize)> {
-        let mut found: Vec<(usize, usize)> = vec![];
-        for (index, middlebox) in self.middleboxes.iter().enumerate() {
+    fn middleboxes_at(
+        &self,
+        node: NodeId,
+        flow: FlowId,
+        way: &[LinkId],
+        reverse: bool,
+    ) -> Vec<(MiddleboxId, usize)> {
+        let mut found: Vec<(MiddleboxId, usize)> = vec![];
+        for (id, middlebox) in self.middleboxes.enumerated() {
             // Between two nodes a middlebox takes TCP's way into its own hands; what it cannot read keeps to the links.
             let passes_by = self.flows[flow].sealed && middlebox.nodes.len() == 2;
             if !passes_by && middlebox.flows.binary_search(&flow).is_ok() && self.meets(middlebox, way) {
                 let port = middlebox.nodes.iter().position(|at| *at == node);
-                found.extend(port.map(|port| (index, port)));
+                found.extend(port.map(|port| (id, port)));
             }
         }
         if reverse {
@@ -347,8 +366,8 @@ impl Network {
     }
 
     /// False where a way goes by a middlebox that looks at packets the other way only.
-    fn meets(&self, middlebox: &MiddleboxInstance, way: &[usize]) -> bool {
-        let place = |node: usize| way.iter().position(|link| self.links[*link].to == node);
+    fn meets(&self, middlebox: &MiddleboxInstance, way: &[LinkId]) -> bool {
+        let place = |node: NodeId| way.iter().position(|link| self.links[*link].to == node);
         match middlebox.nodes[..] {
             [first, second] if middlebox.one_way => place(first) < place(second),
             _ => true,
@@ -357,7 +376,7 @@ impl Network {
 
     /// The nodes and links of the document, without flows.
     pub(crate) fn graph(scenario: &Scenario) -> Network {
-        let mut network = Network { nodes: Network::declared_nodes(scenario), ..Network::default() };
+        let mut network = Network { nodes: Network::declared_nodes(scenario).into(), ..Network::default() };
         if let Some(dumbbell) = &scenario.dumbbell {
             let ends = [DumbbellSpec::LEFT, DumbbellSpec::RIGHT].map(|name| network.node(name));
             network.add_link(
@@ -402,8 +421,8 @@ impl Network {
     /// Round trip time of a flow without any queue: propagation, and transmission of a data packet of `data` bytes
     /// and an ACK of `ack` bytes at every hop.
     pub fn base_rtt(&self, flow: &FlowInstance, data: Size, ack: Size) -> Duration {
-        let hop = |index: &usize, size| {
-            let config = &self.links[*index].config;
+        let hop = |link: &LinkId, size| {
+            let config = &self.links[*link].config;
             let len = config.usual_len(u32::try_from(Size::as_bytes(size)).unwrap_or(u32::MAX));
             config.delay + config.rate.transmission_time(Size::from_bytes(u64::from(len)))
         };
@@ -413,12 +432,12 @@ impl Network {
     }
 
     /// Rate of the slowest link of a path.
-    pub fn bottleneck_rate(&self, path: &[usize]) -> Option<Rate> {
+    pub fn bottleneck_rate(&self, path: &[LinkId]) -> Option<Rate> {
         self.slowest_link(path).map(|link| self.links[link].config.rate)
     }
 
     /// The link of a path with the least rate at the beginning, the first of them if several have it; `None` for an empty path.
-    pub fn slowest_link(&self, path: &[usize]) -> Option<usize> {
+    pub fn slowest_link(&self, path: &[LinkId]) -> Option<LinkId> {
         path.iter().copied().min_by_key(|link| self.links[*link].config.rate)
     }
 
@@ -430,25 +449,25 @@ impl Network {
 
     /// What lies between the two nodes of a middlebox: links of 1 Mbit/s if there are none.
     pub fn between(&self, middlebox: &MiddleboxInstance) -> Between {
-        let rate = |path: &Vec<usize>| self.bottleneck_rate(path).unwrap_or(Rate::from_bps(1_000_000));
+        let rate = |path: &[LinkId]| self.bottleneck_rate(path).unwrap_or(Rate::from_bps(1_000_000));
         let links = middlebox.between.iter().flatten();
         let rtt = links.fold(Duration::ZERO, |sum, link| sum + self.links[*link].config.delay);
         Between { rates: [rate(&middlebox.between[0]), rate(&middlebox.between[1])], rtt }
     }
 
     /// Links from one node of the document to another; `None` if there is no way.
-    pub(crate) fn core_path(&self, from: &str, to: &str) -> Option<Vec<usize>> {
-        let position = |name: &str| self.nodes.iter().position(|node| node == name);
+    pub(crate) fn core_path(&self, from: &str, to: &str) -> Option<Vec<LinkId>> {
+        let position = |name: &str| self.nodes.position(|node| node == name);
         self.shortest(position(from)?, position(to)?, |link| link.declared)
     }
 
     /// Names of the nodes to which links of the document lead from `from`, itself among them.
     pub(crate) fn reachable(&self, from: &str) -> BTreeSet<&str> {
-        let mut neighbours = vec![vec![]; self.nodes.len()];
+        let mut neighbours = IdVec::<NodeId, Vec<NodeId>>::filled(vec![], self.nodes.len());
         for link in self.links.iter().filter(|link| link.declared) {
             neighbours[link.from].push(link.to);
         }
-        let mut open: Vec<usize> = self.nodes.iter().position(|node| node == from).into_iter().collect();
+        let mut open: Vec<NodeId> = self.nodes.position(|node| node == from).into_iter().collect();
         let mut reached = BTreeSet::new();
         while let Some(node) = open.pop() {
             if reached.insert(self.nodes[node].as_str()) {
@@ -459,24 +478,30 @@ impl Network {
     }
 
     /// Links from any node to any other, private access links among them; `None` if there is no way.
-    pub fn path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+    pub fn path(&self, from: NodeId, to: NodeId) -> Option<Vec<LinkId>> {
         self.shortest(from, to, |_| true)
     }
 
     /// The links of least propagation delay, then fewest hops, then the order of the document.
-    fn shortest(&self, from: usize, to: usize, usable: impl Fn(&DirectedLink) -> bool) -> Option<Vec<usize>> {
-        let links: Vec<(usize, &DirectedLink)> =
-            self.links.iter().enumerate().filter(|(_, link)| usable(link)).collect();
+    fn shortest(
+        &self,
+        from: NodeId,
+        to: NodeId,
+        usable: impl Fn(&DirectedLink) -> bool,
+    ) -> Option<Vec<LinkId>> {
+        let links: Vec<(LinkId, &DirectedLink)> =
+            self.links.enumerated().filter(|(_, link)| usable(link)).collect();
         // Bellman-Ford over (delay, hops): networks of the document are small.
-        let mut best: Vec<Option<(Duration, usize, Option<usize>)>> = vec![None; self.nodes.len()];
+        let mut best: IdVec<NodeId, Option<(Duration, usize, Option<LinkId>)>> =
+            IdVec::filled(None, self.nodes.len());
         best[from] = Some((Duration::ZERO, 0, None));
         for _ in 0..self.nodes.len() {
             let mut changed = false;
-            for (index, link) in &links {
+            for (id, link) in &links {
                 let Some((delay, hops, _)) = best[link.from] else { continue };
                 let candidate = (delay + link.config.delay, hops + 1);
                 if best[link.to].is_none_or(|(delay, hops, _)| candidate < (delay, hops)) {
-                    best[link.to] = Some((candidate.0, candidate.1, Some(*index)));
+                    best[link.to] = Some((candidate.0, candidate.1, Some(*id)));
                     changed = true;
                 }
             }
@@ -495,27 +520,24 @@ impl Network {
         Some(path)
     }
 
-    fn node(&mut self, name: &str) -> usize {
-        self.nodes.iter().position(|node| node == name).unwrap_or_else(|| {
-            self.nodes.push(name.to_string());
-            self.nodes.len() - 1
-        })
+    fn node(&mut self, name: &str) -> NodeId {
+        self.nodes.position(|node| node == name).unwrap_or_else(|| self.nodes.push(name.to_string()))
     }
 
     fn add_link(
         &mut self,
         name: &str,
-        ends: [usize; 2],
+        ends: [NodeId; 2],
         configs: &[Option<LinkConfig>; 2],
         declared: bool,
-    ) -> [usize; 2] {
+    ) -> [LinkId; 2] {
         let first = self.links.len();
         for (index, direction) in ["forward", "reverse"].into_iter().enumerate() {
             let Some(config) = configs[index].clone() else { continue };
             let (from, to) = (ends[index], ends[1 - index]);
             self.links.push(DirectedLink { name: format!("{name}.{direction}"), from, to, declared, config });
         }
-        [first, first + 1]
+        [first, first + 1].map(LinkId::new)
     }
 
     /// Adds a transfer's hosts, and a flow for each of its streams.
@@ -523,7 +545,7 @@ impl Network {
         &mut self,
         transfer: Transfer,
         ends: [&str; 2],
-        core: (Vec<usize>, Vec<usize>),
+        core: (Vec<LinkId>, Vec<LinkId>),
         access: Option<&AccessSpec>,
     ) {
         let Transfer { name, group, streams, connections, sealed, start, stop } = transfer;
@@ -532,8 +554,7 @@ impl Network {
         if let Some(access) = access {
             let sides = access.directions().map(|side| side.config());
             for (side, label) in ["from", "to"].into_iter().enumerate() {
-                let host = self.nodes.len();
-                self.nodes.push(format!("{name}.{label}"));
+                let host = self.nodes.push(format!("{name}.{label}"));
                 let link_name = format!("{name}.{label}");
                 let both = [sides[side].clone(), sides[side].clone()];
                 let [up, down] = self.add_link(&link_name, [host, nodes[side]], &both, false);
@@ -549,8 +570,8 @@ impl Network {
         }
         let number = self.flows.last().map_or(0, |last| last.transfer + 1);
         for stream in 0..streams {
-            let first_connection = self.connection_flows.len();
-            self.connection_flows.resize(first_connection + connections, self.flows.len() as u32);
+            let (first, flow) = (self.connection_flows.len(), FlowId::new(self.flows.len()));
+            self.connection_flows.resize(first + connections, flow);
             self.flows.push(FlowInstance {
                 name: if streams == 1 { name.clone() } else { format!("{name}.stream[{stream}]") },
                 group,
@@ -562,7 +583,7 @@ impl Network {
                 stream,
                 forward: forward.clone(),
                 reverse: reverse.clone(),
-                first_connection,
+                first_connection: ConnectionId::new(first),
                 connections,
                 sealed,
             });

@@ -102,7 +102,7 @@ impl JsonSchema for QuicCongestion {
     }
 }
 
-/// What a client knows of its server when it connects.
+/// What a client has stored of its server when it connects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HandshakeSpec {
@@ -111,7 +111,7 @@ pub enum HandshakeSpec {
     Full,
     /// It has been there before: no certificates (RFC 8446 section 2.2).
     Resumed,
-    /// The same, and what it has to say travels with its first flight (0-RTT, RFC 9001 section 4.6).
+    /// The same, and the client's first data travel with its first flight (0-RTT, RFC 9001 section 4.6).
     EarlyData,
 }
 
@@ -184,7 +184,7 @@ pub struct QuicSpec {
     /// Slow start threshold at the start; none means arbitrarily high.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh: Option<Limit>,
-    /// Pacing for congestion controls that set only a window; RFC 9002 section 7.7 asks for it.
+    /// Pacing for congestion controls that set only a window; RFC 9002 section 7.7 requires it.
     pub pacing: Pacing,
     /// Datagrams that may leave back to back after a pause when datagrams are paced.
     #[schemars(range(min = 1))]
@@ -229,13 +229,13 @@ pub struct QuicSpec {
     /// Bytes of the connection IDs.
     #[schemars(range(min = 0, max = 20))]
     pub connection_id: u8,
-    /// What the client knows of the server.
+    /// What the client has stored of the server.
     pub handshake: HandshakeSpec,
     /// Bytes of the server's certificates, which a full handshake carries; a server sends at most three times what
     /// it has received before it has seen that the client's address is real (RFC 9000 section 8.1).
     #[schemars(extend("x-minimum" = "100 B", "x-maximum" = "64 kB"))]
     pub certificates: Size,
-    /// What both ends remember of an earlier connection over the same path, with which they resume carefully (RFC 9959): once the
+    /// What both ends have stored of an earlier connection over the same path, with which they resume carefully (RFC 9959): once the
     /// initial window is acknowledged, the window jumps to half of the remembered one, and back if that leads to losses. The phases
     /// are events, `resume_unvalidated` for instance. Without it a connection begins as all do.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@ use crate::{FlowSpec, MiddleboxSpec};
 use longhaul_path::{
     Change, CorruptionSpec, DemandSpec, LinkConfig, LossSpec, Outage, QueueSpec, Reordering, SerialSpec,
 };
-use longhaul_units::{Duration, Limit, Probability, Rate};
+use longhaul_units::{Duration, GroupId, Id, Limit, MiddleboxId, Probability, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,18 @@ pub struct Scenario {
     pub middlebox: Vec<MiddleboxSpec>,
 }
 
+impl Scenario {
+    /// A group of flows.
+    #[inline]
+    pub fn group(&self, id: GroupId) -> &FlowSpec {
+        &self.flow[id.index()]
+    }
+    /// The settings of a middlebox.
+    pub fn middlebox(&self, id: MiddleboxId) -> &MiddleboxSpec {
+        &self.middlebox[id.index()]
+    }
+}
+
 fn unnamed() -> String {
     "scenario".to_string()
 }
@@ -59,6 +71,9 @@ pub struct RunSpec {
     #[serde(default = "one_second")]
     #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub sample: Duration,
+    /// The order of events that happen in the same nanosecond.
+    #[serde(default, skip_serializing_if = "Ties::is_default")]
+    pub ties: Ties,
     /// Whether the largest goodput of one sampling interval is looked for in each flow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub peak_goodput: bool,
@@ -76,6 +91,25 @@ pub struct RunSpec {
     /// Links at whose entrance packets and bytes of each flow are counted, those offered and those that the queue dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub monitor: Vec<String>,
+}
+
+/// The order of events that happen in the same nanosecond. Packets of one size over links of one rate are on one grid of times,
+/// so that the order decides which of them finds a queue full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ties {
+    /// By a hash of time and component: no flow is favoured.
+    #[default]
+    Hash,
+    /// As they were scheduled, as in ns-2 and most simulators: flows keep their order, and their losses come together (the phase
+    /// effects of Floyd and Jacobson 1991). Runs take longer, since nothing is computed ahead of time. Simulator only.
+    Scheduled,
+}
+
+impl Ties {
+    fn is_default(&self) -> bool {
+        *self == Ties::default()
+    }
 }
 
 fn first_seed() -> u64 {
@@ -137,7 +171,7 @@ macro_rules! with_link_settings {
             /// start and stop bits included.
             serial: SerialSpec,
             /// Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was
-            /// asked for them is assigned, then they are sent at `rate`.
+            /// requested for them is assigned, then they are sent at `rate`.
             demand: DemandSpec,
         }
     };

@@ -386,7 +386,7 @@ pub struct TcpSpec {
     /// Acknowledge at least every so many full-sized segments.
     #[schemars(range(min = 1))]
     pub ack_every: u32,
-    /// ACK congestion control (RFC 5690): the sender finds out that ACKs are lost or marked, asks the receiver to
+    /// ACK congestion control (RFC 5690): the sender detects that ACKs are lost or marked, and requests that the receiver
     /// acknowledge one of R segments, R being 2 at first, and paces segments while R is above 2.
     pub ack_congestion_control: bool,
     /// So many segments are acknowledged at once when data begin to arrive; 16 in Linux.
@@ -427,7 +427,7 @@ pub struct TcpSpec {
     pub peer_ack_delay: Option<Duration>,
     /// Ways to find out that a reduction of the window was for nothing, upon which it is taken back.
     pub spurious_detection: SpuriousDetectionSpec,
-    /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8).
+    /// Discard what was SACKed when the retransmission timer expires (RFC 2018 section 8).
     pub clear_sack_on_timeout: bool,
     /// Entering loss recovery restarts the retransmission timer, as 4.4BSD, Linux and ns-2 do; RFC 6298 is silent.
     /// Without it recoveries that go well end in a timeout where two round trips are more than the minimum RTO.

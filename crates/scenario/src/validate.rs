@@ -11,7 +11,7 @@ use crate::{
 use longhaul_path::SerialSpec;
 use longhaul_traffic::Bulk;
 use longhaul_units::ranges::{Key, out_of_range};
-use longhaul_units::{Limit, Size};
+use longhaul_units::{Id, Limit, Size};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Something wrong, and where.
@@ -800,21 +800,21 @@ impl Checker {
     fn middleboxes_are_passed(&mut self, scenario: &Scenario) {
         let network = Network::new(scenario);
         if let Some((hidden, other)) = network.hidden_middlebox() {
-            let other = scenario.middlebox[other].name();
-            self.within("middlebox", Some(hidden), |check| {
+            let other = scenario.middlebox(other).name();
+            self.within("middlebox", Some(hidden.index()), |check| {
                 let message =
                     format!("it stands on the long hop of \"{other}\", where no packets of its flows pass");
                 check.problem(&["at"], message);
             });
         }
-        for (index, spec) in scenario.middlebox.iter().enumerate() {
-            let instance = &network.middleboxes[index];
+        for (id, instance) in network.middleboxes.enumerated() {
+            let spec = scenario.middlebox(id);
             let nodes = spec.nodes().join("\" and \"");
             let has = |group: &str| {
-                instance.flows.iter().any(|flow| scenario.flow[network.flows[*flow].group].name == group)
+                instance.flows.iter().any(|flow| scenario.group(network.flows[*flow].group).name == group)
             };
             let missing = spec.common().flows.iter().find(|group| !has(group));
-            self.within("middlebox", Some(index), |check| {
+            self.within("middlebox", Some(id.index()), |check| {
                 check.split_queue(&network, instance, spec);
                 if let Some(group) = missing {
                     check.problem(

@@ -29,7 +29,7 @@ fn streams_of_a_transfer_share_start_and_hosts() {
     assert_eq!(names[0], "f[0].stream[0]");
     assert_eq!(names[5], "f[1].stream[2]");
     assert_eq!(names.len(), 6);
-    let (first, second) = network.flows.split_at(3);
+    let (first, second) = network.flows.as_slice().split_at(3);
     for streams in [first, second] {
         assert!(streams.iter().all(|flow| flow.start == streams[0].start && flow.from == streams[0].from));
     }

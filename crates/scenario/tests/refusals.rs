@@ -411,6 +411,31 @@ mod first_steps {
     }
 
     #[test]
+    fn one_bracket_in_the_place_of_two_is_answered_with_two() {
+        let message = refusal("[[flow]]", "[flow]");
+        says(
+            &message,
+            &["geo.toml:", "a single table in the place of a list", "write [[flow]], with two brackets"],
+        );
+        assert!(!message.contains("sequence"), "{message}");
+    }
+
+    #[test]
+    fn an_override_of_a_list_that_the_scenario_does_not_have_names_what_it_has() {
+        let dumbbell = refusal_of_override(
+            "[run]\nduration = \"1 s\"\n[dumbbell]\nbottleneck = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n",
+            "link.satellite.delay",
+        );
+        says(&dumbbell, &["the scenario has no [[link]]", "dumbbell.bottleneck"]);
+        says(&with_override("middlebox.pep.mss", "3"), &["the scenario has no [[middlebox]]"]);
+    }
+
+    fn refusal_of_override(text: &str, path: &str) -> String {
+        let overrides = [(path.to_string(), "10 ms".to_string())];
+        load(text, "dumbbell.toml", &overrides).expect_err("must be refused").to_string()
+    }
+
+    #[test]
     fn a_value_where_a_table_is_wanted_is_answered_with_an_example() {
         let message = with_override("link.satellite.loss", "1.5");
         says(&message, &["--set link.satellite.loss=1.5", "between 0 and 1"]);

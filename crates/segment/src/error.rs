@@ -135,7 +135,7 @@ pub enum EncodeError {
     /// `Segment::payload_len` is not the length of the payload given.
     #[error("the segment states {stated} bytes of payload, {given} were given")]
     PayloadLength {
-        /// What the segment says.
+        /// The value in the segment.
         stated: u32,
         /// What came.
         given: usize,

@@ -10,7 +10,7 @@ const FRAGMENT: u16 = 0x3fff;
 /// An IPv4 and a TCP header with all the options that they can have.
 const LONGEST: usize = 120;
 
-/// IPv4 and TCP header. Both are complete, their lengths as they say themselves.
+/// IPv4 and TCP header. Both are complete, with the lengths of their own fields.
 #[derive(Clone, Copy)]
 pub(crate) struct Header {
     bytes: [u8; LONGEST],
@@ -138,9 +138,9 @@ impl Header {
         *byte = if on { *byte | flag.0 as u8 } else { *byte & !(flag.0 as u8) };
     }
 
-    /// True if all fields are the same that must not change within a connection for a difference to say enough (RFC 1144
+    /// True if all fields are the same that must not change within a connection for a difference to suffice (RFC 1144
     /// section 3.2.4): version, header lengths, type of service, DF, TTL, options. RFC 1144 is older than ECN; the bits
-    /// beside the six flags that it knows have no place in a difference either and must be the same.
+    /// beside the six flags that it defines have no place in a difference either and must be the same.
     pub fn same_constants(&self, other: &Header) -> bool {
         // Reserved bits and AE; CWR and ECE.
         let beside_flags =

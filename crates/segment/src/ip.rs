@@ -49,7 +49,7 @@ pub struct Datagram<'a> {
     pub header_len: usize,
     /// What is inside, without anything that follows the IP packet (Ethernet's padding).
     pub payload: &'a [u8],
-    /// There are IPv4 options, or the reserved bit is set: [`Header`] does not say all.
+    /// There are IPv4 options, or the reserved bit is set: [`Header`] does not contain all.
     pub unread: bool,
 }
 

@@ -38,7 +38,7 @@ const ACK_CONGESTION_CONTROL: [u8; 2] = [0x56, 0x90];
 /// `ip`, `segment` and `payload` hold every field and option that Longhaul models. What else a real packet may hold is
 /// listed in [`Unread`]; it is in the bytes and not here. So a packet on its way through is best changed in place, with
 /// [`crate::checksum::update`], and only packets that start here are made by [`encode`]. The order of options and the
-/// padding between them are not kept either: [`Segment::header_len`] tells what [`encode`] would write, `tcp_header_len`
+/// padding between them are not kept either: [`Segment::header_len`] is the length that [`encode`] would write, `tcp_header_len`
 /// what was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<'a> {
@@ -78,7 +78,7 @@ pub struct Unread {
 }
 
 impl Unread {
-    /// True if the packet's header fields say all that its bytes do, but for order and padding of options.
+    /// True if the packet's header fields contain all that its bytes do, but for order and padding of options.
     pub fn is_nothing(&self) -> bool {
         *self == Unread::default()
     }
@@ -207,7 +207,7 @@ fn put_options(options: &Options, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads an IPv4 or IPv6 packet that carries TCP, with both checksums verified. What is kept is said at [`Packet`].
+/// Reads an IPv4 or IPv6 packet that carries TCP, with both checksums verified. [`Packet`] lists what is kept.
 ///
 /// A packet whose TCP checksum is still to be filled in by a network card (checksum offload) is refused as corrupt.
 ///

@@ -1,5 +1,5 @@
 //! Mutation fuzzing of the packet decoder, the same on every run: a fixed seed and a fixed number of rounds.
-//! `LONGHAUL_FUZZ_SECONDS=600 cargo test -p longhaul-segment --test fuzz` goes on for as long as it is told.
+//! `LONGHAUL_FUZZ_SECONDS=600 cargo test -p longhaul-segment --test fuzz` runs for that many seconds.
 
 mod common;
 mod random;
@@ -35,7 +35,7 @@ fn mutate(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     bytes.truncate(MAX_LEN);
 }
 
-/// Lets the length field tell the truth, or most mutations of length would end there.
+/// Sets the length field right, or most mutations of length would end there.
 fn mend_length(bytes: &mut [u8]) {
     let len = bytes.len() as u16;
     match bytes.first().map(|first| first >> 4) {

@@ -235,7 +235,7 @@ fn what_is_not_modelled_is_reported() {
     assert!(packet.unread.ip);
 }
 
-/// Changes bytes of a packet, sets its checksums right, and wants this error.
+/// Changes bytes of a packet, sets its checksums right, and expects this error.
 #[track_caller]
 fn assert_refused(packet: &[u8], changes: &[(usize, u8)], expected: DecodeError) {
     let mut bytes = packet.to_vec();
@@ -436,7 +436,7 @@ proptest! {
         accepts(&bytes);
     }
 
-    /// Mutations with right checksums are judged by the rest of the codec.
+    /// Mutations with right checksums are tested by the rest of the codec.
     #[test]
     fn mutated_packets_do_no_harm(packet in any_packet(), changes in prop::collection::vec(any::<(prop::sample::Index, u8)>(), 1..6)) {
         let mut bytes = encoded(&packet);

@@ -4,15 +4,15 @@ use longhaul_scenario::TcpSpec;
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Connection, Ports};
 use longhaul_traffic::Side;
-use longhaul_units::{Duration, Instant, Random};
+use longhaul_units::{Duration, EndpointId, Instant, LinkId, Random};
 
 /// What every packet touches stands together, here and in the connection: there may be thousands of endpoints.
 #[repr(C, align(64))]
 pub(crate) struct Endpoint {
     /// First link on the way to the peer.
-    pub first_link: u32,
+    pub first_link: LinkId,
     /// The peer's endpoint.
-    pub peer: u32,
+    pub peer: EndpointId,
     /// Received bytes at which the application is notified.
     pub goal: u64,
     /// When the connection's next timer is due.

@@ -5,19 +5,28 @@
 //! the hop between costs no event. In the same way a packet may be handed to its endpoint ahead of time, if nothing else can
 //! reach that endpoint before (see [`Delivery`]). The result is the same, packet by packet.
 //!
+//! A link of the scenario file that one private link alone feeds, the bottleneck of a flow that has it to itself, is served ahead of time
+//! too, but not beyond the next point in time at which its counters are looked at.
+//!
+//! Private links of one kind before another share a list of what is on them, so that they are one component of the timeline in place
+//! of thousands (see [`crate::lanes`]).
+//!
 //! Middleboxes stand between links. What reaches one does so in an event of its own, never ahead of time: see
 //! [`Fabric::take_for_middlebox`].
 
+use crate::lanes::{LaneId, Lanes, MOST_LANES, Turn};
 use crate::line::CompressedLine;
 use crate::packet::{Packet, Segments};
 use crate::timeline::Timeline;
+use crate::ways::Ways;
 use longhaul_middlebox::QueueState;
 use longhaul_path::link::Fate;
 use longhaul_path::{DropCause, Link};
-use longhaul_scenario::{Network, Step};
+use longhaul_scenario::{Network, Step, Ties};
 use longhaul_segment::{LineStats, Segment};
-use longhaul_units::Instant;
-use std::collections::VecDeque;
+use longhaul_units::{Duration, EndpointId, Id, IdVec, Instant, LinkId};
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Where a packet goes at the end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,9 +43,13 @@ enum Hop {
     /// The packet has reached its endpoint.
     Arrived,
     /// To a link.
-    Link(u32),
+    Link(LinkId),
     /// To a link that is served ahead of time.
-    Ahead(u32),
+    Ahead(LinkId),
+    /// To a link of the scenario file that is served ahead of time up to the next stop.
+    UntilStop(LinkId),
+    /// To the link to which this lane leads.
+    Lane(LaneId),
     /// To a middlebox.
     Middlebox(Port),
 }
@@ -72,15 +85,15 @@ pub(crate) struct Arrival {
     pub packet: Packet,
     pub at: Instant,
     /// The link that it comes from.
-    pub link: usize,
+    pub link: LinkId,
 }
 
 /// Who is notified of what happens to packets.
 pub(crate) trait Observer {
     /// A packet was dropped, or will be lost on the wire at a time still to come.
-    fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment, cause: DropCause);
+    fn dropped(&mut self, now: Instant, link: LinkId, packet: &Packet, segment: &Segment, cause: DropCause);
     /// A packet is offered to a link that is watched: captured or monitored.
-    fn offered(&mut self, now: Instant, link: usize, packet: &Packet, segments: &Segments);
+    fn offered(&mut self, now: Instant, link: LinkId, packet: &Packet, segments: &Segments);
 }
 
 pub(crate) struct Fabric {
@@ -92,7 +105,8 @@ pub(crate) struct Fabric {
     pub first_arrival: Instant,
     /// Segments on their way.
     pub segments: Segments,
-    links: Vec<Entry>,
+    lanes: Lanes,
+    links: IdVec<LinkId, Entry>,
     hops: Vec<Hop>,
     /// Where packets go that leave a middlebox, by [`Port::index`].
     after_ports: Vec<Next>,
@@ -102,10 +116,22 @@ pub(crate) struct Fabric {
     horizons: [Instant; 3],
 }
 
+/// What comes next on the timeline.
+pub(crate) enum Source {
+    /// The first packet of a lane arrives.
+    Lane(LaneId),
+    /// It is the turn of a component.
+    Component(usize),
+}
+
 #[repr(C, align(64))]
 struct Entry {
     next: Next,
     watched: bool,
+    /// Watched, or a line that compresses headers.
+    special: bool,
+    /// Packets are on the link itself, not in a lane: others must not overtake them.
+    apart: bool,
     delivery: Delivery,
     link: Link<Packet>,
     /// Header compression on the link.
@@ -115,38 +141,48 @@ struct Entry {
 impl Fabric {
     /// Builds the links of a network. `serve_ahead` may be turned off to check that it changes nothing.
     /// `bound` returns for each endpoint how far ahead its application and those who look at it let packets be handed over.
-    /// The timeline has `others` components beside the links, after them.
+    /// The timeline has `others` components beside the links, after them. What is computed ahead of time has no place in an order of
+    /// scheduling, so that nothing is.
     pub fn new(
         network: &Network,
         seed: u64,
         serve_ahead: bool,
-        watched: &[bool],
-        bound: impl Fn(usize) -> Delivery,
+        watched: &IdVec<LinkId, bool>,
+        bound: impl Fn(EndpointId) -> Delivery,
         others: usize,
+        ties: Ties,
     ) -> Self {
-        let links: Vec<Link<Packet>> =
+        let links: IdVec<LinkId, Link<Packet>> =
             network.links.iter().map(|link| Link::new(&link.config, seed, &link.name)).collect();
         let ways = Ways::new(network);
-        let ahead = |link: usize| {
+        let ahead = |link: LinkId| {
             let fed_in_order = ways.predecessor[link].flatten().is_some_and(|before| links[before].is_fifo());
             serve_ahead && fed_in_order && links[link].is_fifo() && !network.links[link].declared
         };
+        // Middleboxes look at the queues of links.
+        let until_stop = |link: LinkId| {
+            let before = ways.predecessor[link].flatten().map(|before| (before, &links[before]));
+            let fed_in_order =
+                before.is_some_and(|(id, before)| before.is_plain() && !network.links[id].declared);
+            serve_ahead && fed_in_order && links[link].is_fifo() && network.middleboxes.is_empty()
+        };
         let hop = |after: Option<Step>| match after {
             None => Hop::Arrived,
-            Some(Step::Link(link)) if ahead(link) => Hop::Ahead(link as u32),
-            Some(Step::Link(link)) => Hop::Link(link as u32),
+            Some(Step::Link(link)) if ahead(link) => Hop::Ahead(link),
+            Some(Step::Link(link)) if until_stop(link) => Hop::UntilStop(link),
+            Some(Step::Link(link)) => Hop::Link(link),
             Some(Step::Middlebox { middlebox, port }) => {
-                Hop::Middlebox(Port { middlebox: middlebox as u16, port: port as u16 })
+                Hop::Middlebox(Port { middlebox: middlebox.0 as u16, port: port as u16 })
             }
         };
         let mut hops = vec![];
-        let mut next = |list: &Vec<(usize, Option<Step>)>| match list.first() {
+        let mut next = |list: &Vec<(EndpointId, Option<Step>)>| match list.first() {
             None => Next::Always(Hop::Arrived),
             Some((_, first)) if list.iter().all(|(_, after)| after == first) => Next::Always(hop(*first)),
             Some(_) => {
                 let offset = hops.len();
                 hops.resize(offset + 2 * network.connections(), Hop::Arrived);
-                list.iter().for_each(|(to, after)| hops[offset + to] = hop(*after));
+                list.iter().for_each(|(to, after)| hops[offset + to.index()] = hop(*after));
                 Next::Lookup(offset as u32)
             }
         };
@@ -154,7 +190,8 @@ impl Fabric {
         let next: Vec<Next> = ways.successors.iter().map(next).collect();
         // What an endpoint drops for its checksum is a loss, and losses are looked at whenever the world stops.
         let damages = network.links.iter().any(|link| link.config.corruption.is_some());
-        let delivery: Vec<Delivery> = (0..links.len())
+        let delivery: Vec<Delivery> = links
+            .ids()
             .map(|link| match ways.successors[link][..] {
                 [(endpoint, None)] if serve_ahead && !damages && links[link].is_fifo() => {
                     bound(endpoint).min(ways.delivery_to(endpoint, network, &links))
@@ -162,7 +199,7 @@ impl Fabric {
                 _ => Delivery::OnTime,
             })
             .collect();
-        let timeline = Timeline::new(links.len() + others);
+        let timeline = Timeline::new(links.len() + others, ties);
         let lines = network.links.iter().map(|link| {
             let spec = link.config.serial?;
             CompressedLine::new(&spec, network).map(Box::new)
@@ -177,15 +214,20 @@ impl Fabric {
                 link,
                 next,
                 watched: *watched,
+                special: *watched || line.is_some(),
+                apart: false,
                 delivery,
                 line,
             })
             .collect();
+        let mut links: IdVec<LinkId, Entry> = links;
+        let lanes = if serve_ahead { lay_lanes(network, &mut links) } else { Lanes::new(&[]) };
         Fabric {
             timeline,
             arrivals: vec![],
             first_arrival: Instant::FAR_FUTURE,
             segments: Segments::default(),
+            lanes,
             links,
             hops,
             after_ports,
@@ -206,17 +248,65 @@ impl Fabric {
     }
 
     /// A link, to look at its counters.
-    pub fn link(&mut self, link: usize) -> &mut Link<Packet> {
+    pub fn link(&mut self, link: LinkId) -> &mut Link<Packet> {
         &mut self.links[link].link
     }
     /// What waits for a link, as a router that stands at it sees.
-    pub fn queue_state(&mut self, link: usize, now: Instant) -> QueueState {
+    pub fn queue_state(&mut self, link: LinkId, now: Instant) -> QueueState {
         let link = &mut self.links[link].link;
         QueueState { bytes: link.occupancy(now).bytes, rate: link.rate_at(now) }
     }
     /// What header compression on a link has done, if there is any.
-    pub fn line_stats(&self, link: usize) -> Option<LineStats> {
+    pub fn line_stats(&self, link: LinkId) -> Option<LineStats> {
         self.links[link].line.as_ref().map(|line| line.stats())
+    }
+
+    /// What comes next, and when; at [`Instant::FAR_FUTURE`] if there is nothing.
+    #[inline]
+    pub fn first(&mut self) -> (Instant, Source) {
+        let event = self.timeline.first();
+        let (turn, lane) = self.lanes.first();
+        let lane_is_first = match turn.at.cmp(&event.time()) {
+            Ordering::Less => true,
+            // What is in a lane and on the timeline at the same time, both of one link, came to the lane first.
+            Ordering::Equal => !Timeline::wins(event.component(), turn.link.index(), turn.at),
+            Ordering::Greater => false,
+        };
+        if lane_is_first {
+            (turn.at, Source::Lane(lane))
+        } else {
+            (event.time(), Source::Component(event.component()))
+        }
+    }
+
+    /// Handles the event of a lane, the first of all: its first packet goes on its way.
+    #[inline]
+    pub fn handle_lane(&mut self, observer: &mut impl Observer, now: Instant, lane: LaneId) {
+        if let Some((next, packet)) = self.lanes.pop(lane) {
+            self.send(observer, now, next, packet, true);
+        }
+    }
+
+    /// A packet leaves an endpoint by its first link: [`Fabric::send`], shorter on an idle link that has a lane.
+    #[inline(always)]
+    pub fn leave(
+        &mut self,
+        observer: &mut impl Observer,
+        now: Instant,
+        link: LinkId,
+        packet: Packet,
+        hand_over: bool,
+    ) {
+        let entry = &mut self.links[link];
+        if let (Next::Always(Hop::Lane(lane)), false) = (entry.next, entry.apart) {
+            if let Some(at) = entry.link.pass_idle(now, packet.wire_len) {
+                if !self.lanes.push(lane, Turn { at, link }, packet) {
+                    self.carry(link, at, packet);
+                }
+                return;
+            }
+        }
+        self.send(observer, now, link, packet, hand_over);
     }
 
     /// Offers a packet to a link. With `hand_over`, packets that may be handed to their endpoint ahead of time go to
@@ -225,61 +315,105 @@ impl Fabric {
         &mut self,
         observer: &mut impl Observer,
         mut now: Instant,
-        mut link: usize,
+        mut link: LinkId,
         mut packet: Packet,
         hand_over: bool,
     ) {
         loop {
             let entry = &mut self.links[link];
-            if entry.watched {
-                observer.offered(now, link, &packet, &self.segments);
-            }
-            let fate = match &mut entry.line {
-                None => entry.link.offer(now, &mut packet),
-                Some(line) => {
-                    line.number(&packet);
-                    entry.link.offer_coded(now, &mut packet, &mut line.coder(&self.segments))
-                }
+            let passed = if entry.special { None } else { entry.link.pass(now, packet.wire_len) };
+            let arrival = match passed {
+                Some(arrival) => arrival,
+                None => match self.offer(observer, now, link, &mut packet) {
+                    Fate::Arrives(arrival) => arrival,
+                    fate => return self.keep_or_drop(observer, now, link, packet, fate),
+                },
             };
-            let arrival = match fate {
-                Fate::Arrives(arrival) => arrival,
-                fate => return self.keep_or_drop(observer, now, link, packet, fate),
-            };
+            let entry = &mut self.links[link];
             match next_hop(&self.hops, entry.next, &packet) {
                 Hop::Ahead(next) if arrival < Instant::FAR_FUTURE => {
                     entry.link.count_delivered();
-                    (link, now) = (next as usize, arrival);
+                    (link, now) = (next, arrival);
+                    continue;
                 }
-                _ if hand_over && arrival < self.horizons[entry.delivery as usize] => {
-                    return self.hand_over(link, Arrival { packet, at: arrival, link });
-                }
-                _ => {
-                    if entry.link.carry(arrival, packet) {
-                        self.timeline.set(link, arrival);
+                Hop::UntilStop(next) if arrival < self.horizons[Delivery::UntilStop as usize] => {
+                    if entry.apart {
+                        self.send_flight(observer, link, next);
                     }
+                    self.links[link].link.count_delivered();
+                    (link, now) = (next, arrival);
+                    continue;
+                }
+                Hop::Lane(lane)
+                    if !entry.apart && self.lanes.join(lane, Turn { at: arrival, link }, packet) =>
+                {
                     return;
                 }
+                _ if hand_over && arrival < self.horizons[entry.delivery as usize] => {
+                    // Ahead of time, and before it all others that are on their way there.
+                    entry.link.count_delivered();
+                    if entry.link.in_flight() > 0 {
+                        self.hand_over_flight(link);
+                    }
+                    return self.arrive(Arrival { packet, at: arrival, link });
+                }
+                _ => {}
+            }
+            return self.carry(link, arrival, packet);
+        }
+    }
+
+    /// A packet takes the way by an event of its link.
+    #[inline(never)]
+    fn carry(&mut self, link: LinkId, arrival: Instant, packet: Packet) {
+        let entry = &mut self.links[link];
+        entry.apart = true;
+        if entry.link.carry(arrival, packet) {
+            self.timeline.set(link.index(), arrival);
+        }
+    }
+
+    /// Offers a packet to a link on which it does not pass at once.
+    #[inline(never)]
+    fn offer(
+        &mut self,
+        observer: &mut impl Observer,
+        now: Instant,
+        link: LinkId,
+        packet: &mut Packet,
+    ) -> Fate {
+        let entry = &mut self.links[link];
+        if entry.watched {
+            observer.offered(now, link, packet, &self.segments);
+        }
+        match &mut entry.line {
+            None => entry.link.offer(now, packet),
+            Some(line) => {
+                line.number(packet);
+                entry.link.offer_coded(now, packet, &mut line.coder(&self.segments))
             }
         }
     }
 
-    /// Hands a packet to its endpoint ahead of time, and before it all others that are on their way there.
-    #[inline]
-    fn hand_over(&mut self, link: usize, last: Arrival) {
-        self.links[link].link.count_delivered();
-        if self.links[link].link.in_flight() > 0 {
-            self.hand_over_flight(link);
+    /// Sends all packets on a link to the next ahead of time: what comes after them is to go there before the next stop.
+    #[cold]
+    fn send_flight(&mut self, observer: &mut impl Observer, link: LinkId, next: LinkId) {
+        let horizon = self.horizons[Delivery::UntilStop as usize];
+        while let Some((at, packet)) = self.links[link].link.take_ahead(horizon) {
+            self.send(observer, at, next, packet, true);
         }
-        self.arrive(last);
+        self.links[link].apart = false;
+        self.timeline.set(link.index(), Instant::FAR_FUTURE);
     }
 
+    /// Hands all packets on a link to their endpoint ahead of time.
     #[cold]
-    fn hand_over_flight(&mut self, link: usize) {
+    fn hand_over_flight(&mut self, link: LinkId) {
         let horizon = self.horizons[self.links[link].delivery as usize];
         while let Some((at, packet)) = self.links[link].link.take_ahead(horizon) {
             self.arrive(Arrival { packet, at, link });
         }
-        self.timeline.set(link, Instant::FAR_FUTURE);
+        self.timeline.set(link.index(), Instant::FAR_FUTURE);
     }
 
     /// What becomes of a packet that does not go on its way at once.
@@ -288,7 +422,7 @@ impl Fabric {
         &mut self,
         observer: &mut impl Observer,
         now: Instant,
-        link: usize,
+        link: LinkId,
         packet: Packet,
         fate: Fate,
     ) {
@@ -300,17 +434,18 @@ impl Fabric {
         }
         let queue = &mut self.links[link].link;
         queue.enqueue(now, packet);
-        self.timeline.set(link, queue.next_event());
+        self.timeline.set(link.index(), queue.next_event());
         self.report_discarded(observer, now, link);
     }
 
     /// Handles the event of a link, the first of the timeline: a packet that has reached its endpoint, or may be handed
     /// to it ahead of time, goes to `arrivals`; any other goes on its way.
     #[inline]
-    pub fn handle_event(&mut self, observer: &mut impl Observer, now: Instant, link: usize) {
+    pub fn handle_event(&mut self, observer: &mut impl Observer, now: Instant, link: LinkId) {
         let entry = &mut self.links[link];
         let packet = entry.link.poll(now);
-        self.timeline.set_first(link, entry.link.next_event());
+        self.timeline.set_first(link.index(), entry.link.next_event());
+        entry.apart = entry.link.in_flight() > 0;
         let next = entry.next;
         if !entry.link.is_fifo() {
             self.report_discarded(observer, now, link);
@@ -325,10 +460,20 @@ impl Fabric {
 
     /// A packet has come out of a link.
     #[inline]
-    fn go_on(&mut self, observer: &mut impl Observer, now: Instant, link: usize, next: Next, packet: Packet) {
+    fn go_on(
+        &mut self,
+        observer: &mut impl Observer,
+        now: Instant,
+        link: LinkId,
+        next: Next,
+        packet: Packet,
+    ) {
         match next_hop(&self.hops, next, &packet) {
             Hop::Arrived => self.arrive(Arrival { packet, at: now, link }),
-            Hop::Link(next) | Hop::Ahead(next) => self.send(observer, now, next as usize, packet, true),
+            Hop::Link(next) | Hop::Ahead(next) | Hop::UntilStop(next) => {
+                self.send(observer, now, next, packet, true);
+            }
+            Hop::Lane(lane) => self.send(observer, now, self.lanes.next(lane), packet, true),
             Hop::Middlebox(port) => self.at_middleboxes.push_back((port, packet)),
         }
     }
@@ -353,9 +498,11 @@ impl Fabric {
         packet: Packet,
     ) {
         match next_hop(&self.hops, self.after_ports[port.index()], &packet) {
-            Hop::Link(link) | Hop::Ahead(link) => self.send(observer, now, link as usize, packet, true),
+            Hop::Link(link) | Hop::Ahead(link) => self.send(observer, now, link, packet, true),
             Hop::Middlebox(next) => self.at_middleboxes.push_back((next, packet)),
-            Hop::Arrived => unreachable!("a middlebox is never the end of a way"),
+            Hop::Arrived | Hop::UntilStop(_) | Hop::Lane(_) => {
+                unreachable!("a middlebox is neither the end of a way nor a private link")
+            }
         }
     }
 
@@ -366,7 +513,7 @@ impl Fabric {
     }
 
     #[cold]
-    fn report_discarded(&mut self, observer: &mut impl Observer, now: Instant, link: usize) {
+    fn report_discarded(&mut self, observer: &mut impl Observer, now: Instant, link: LinkId) {
         for (packet, cause) in self.links[link].link.take_dropped() {
             observer.dropped(now, link, &packet, self.segments.get(&packet), cause);
             self.segments.release(packet);
@@ -378,64 +525,31 @@ impl Fabric {
 fn next_hop(hops: &[Hop], next: Next, packet: &Packet) -> Hop {
     match next {
         Next::Always(hop) => hop,
-        Next::Lookup(offset) => hops[offset as usize + packet.to as usize],
+        Next::Lookup(offset) => hops[offset as usize + packet.to.index()],
     }
 }
 
-/// What comes before and after each link on the ways of all packets, and after each middlebox.
-struct Ways {
-    /// For each link, the endpoints that packets on it go to, each with the next step (`None`: it has arrived).
-    successors: Vec<Vec<(usize, Option<Step>)>>,
-    /// The same for each port of a middlebox.
-    after_ports: Vec<Vec<(usize, Option<Step>)>>,
-    /// For each link that is used, the only link before it; `None` inside if there are several, or if hosts or middleboxes
-    /// send there.
-    predecessor: Vec<Option<Option<usize>>>,
-}
-
-impl Ways {
-    fn new(network: &Network) -> Self {
-        let count = network.links.len();
-        let mut ways = Ways {
-            successors: vec![vec![]; count],
-            after_ports: vec![vec![]; 2 * network.middleboxes.len()],
-            predecessor: vec![None; count],
-        };
-        for way in network.ways() {
-            for (position, step) in way.steps.iter().enumerate() {
-                let after = (way.to, way.steps.get(position + 1).copied());
-                let link = match *step {
-                    Step::Middlebox { middlebox, port } => {
-                        // Where a way ends at a middlebox, nothing goes on from there.
-                        ways.after_ports[2 * middlebox + port].extend(after.1.map(|_| after));
-                        continue;
-                    }
-                    Step::Link(link) => link,
-                };
-                ways.successors[link].push(after);
-                let before = match position.checked_sub(1).map(|position| way.steps[position]) {
-                    Some(Step::Link(before)) => Some(before),
-                    _ => None,
-                };
-                let known = ways.predecessor[link].get_or_insert(before);
-                if *known != before {
-                    *known = None;
-                }
+/// Gives links of one kind a lane: private ones on which nothing happens to packets, of one propagation delay, with all their
+/// packets to one link. Where there are more kinds than lanes, those of most links have one.
+fn lay_lanes(network: &Network, links: &mut IdVec<LinkId, Entry>) -> Lanes {
+    let mut kinds: BTreeMap<(LinkId, Duration), Vec<LinkId>> = BTreeMap::new();
+    for (id, entry) in links.enumerated() {
+        let config = &network.links[id].config;
+        match entry.next {
+            Next::Always(Hop::Link(next))
+                if !(network.links[id].declared || entry.special) && entry.link.is_plain() =>
+            {
+                kinds.entry((next, config.delay)).or_default().push(id);
             }
-        }
-        ways
-    }
-
-    /// How far ahead packets may be handed to `endpoint`: it must have a link to itself on which to send.
-    fn delivery_to(&self, endpoint: usize, network: &Network, links: &[Link<Packet>]) -> Delivery {
-        let flow = &network.flows[network.flow_of(endpoint)];
-        let first = if endpoint % 2 == 0 { flow.forward[0] } else { flow.reverse[0] };
-        let alone = self.successors[first].len() == 1 && links[first].is_fifo();
-        match (alone, network.links[first].declared) {
-            (false, _) => Delivery::OnTime,
-            // Counters of a link of the scenario file are looked at whenever the world stops.
-            (true, true) => Delivery::UntilStop,
-            (true, false) => Delivery::UntilCount,
+            _ => {}
         }
     }
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, members)| Reverse(members.len()));
+    kinds.truncate(MOST_LANES);
+    for (lane, (_, members)) in kinds.iter().enumerate() {
+        members.iter().for_each(|link| links[*link].next = Next::Always(Hop::Lane(LaneId(lane as u8))));
+    }
+    let next: Vec<LinkId> = kinds.iter().map(|((next, _), _)| *next).collect();
+    Lanes::new(&next)
 }

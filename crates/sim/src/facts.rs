@@ -8,6 +8,7 @@ use longhaul_quic::explained;
 use longhaul_results::{AppFacts, FlowFacts, FlowFailure, LinkFacts, RunFacts, SenderFacts, Warning};
 use longhaul_tcp::State;
 use longhaul_traffic::Side;
+use longhaul_units::{ConnectionId, DeclaredId, EndpointId, FlowId};
 
 /// The facts of a run that has come to its end.
 pub(crate) fn collect<'a>(world: &mut World<'a>) -> RunFacts<'a> {
@@ -15,8 +16,8 @@ pub(crate) fn collect<'a>(world: &mut World<'a>) -> RunFacts<'a> {
         scenario: world.scenario,
         network: world.network,
         end: world.now,
-        flows: (0..world.apps.len()).map(|flow| flow_facts(world, flow)).collect(),
-        links: (0..world.declared.len()).map(|position| link_facts(world, position)).collect(),
+        flows: world.apps.ids().map(|flow| flow_facts(world, flow)).collect(),
+        links: world.declared.ids().map(|place| link_facts(world, place)).collect(),
         middleboxes: world.middlebox_facts(),
         data_packets_delivered: data_packets_delivered(world),
         drops_left_out: world.recorder.drops_left_out(),
@@ -24,10 +25,10 @@ pub(crate) fn collect<'a>(world: &mut World<'a>) -> RunFacts<'a> {
     }
 }
 
-fn flow_facts(world: &World<'_>, flow: usize) -> FlowFacts {
-    let (app, spec) = (&world.apps[flow], &world.scenario.flow[world.network.flows[flow].group].app);
+fn flow_facts(world: &World<'_>, flow: FlowId) -> FlowFacts {
+    let (app, spec) = (&world.apps[flow], &world.scenario.group(world.network.flows[flow].group).app);
     let totals = Totals::of(world, flow).since(&world.flow_baseline[flow]);
-    let first = &world.endpoints[2 * world.first_connection(flow)];
+    let first = &world.endpoints[world.first_connection(flow).end(Side::Client)];
     let (state, cwnd) = (flow_state(world, flow), world.cwnd_mean[flow]);
     let several = spec.connections() > 1;
     let quic = world.quic.of(flow);
@@ -68,14 +69,14 @@ fn quic_warnings(world: &World<'_>) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = vec![];
     for (flow, incidents) in world.quic.incidents() {
         let instance = &world.network.flows[flow];
-        let group = &world.scenario.flow[instance.group].name;
+        let group = &world.scenario.group(instance.group).name;
         for (code, message) in incidents.warnings(&instance.name) {
             if !warnings.iter().any(|warning| (warning.code, &warning.object) == (code, group)) {
                 warnings.push(Warning { code, object: group.clone(), message });
             }
         }
     }
-    for flow in 0..world.apps.len() {
+    for flow in world.apps.ids() {
         let failure = world
             .quic
             .of(flow)
@@ -83,30 +84,26 @@ fn quic_warnings(world: &World<'_>) -> Vec<Warning> {
             .filter(|_| unfinished(world, flow));
         let Some(reason) = failure else { continue };
         let instance = &world.network.flows[flow];
-        let group = &world.scenario.flow[instance.group].name;
+        let group = &world.scenario.group(instance.group).name;
         if warnings.iter().any(|warning| warning.code == "quic_ended" && warning.object == *group) {
             continue;
         }
         warnings.push(Warning {
             code: "quic_ended",
             object: group.clone(),
-            message: format!(
-                "{}: the QUIC connection ended early: {reason}{}",
-                instance.name,
-                explained(reason)
-            ),
+            message: format!("{}: the QUIC connection ended early: {}", instance.name, explained(reason)),
         });
     }
     warnings
 }
 
-fn unfinished(world: &World<'_>, flow: usize) -> bool {
+fn unfinished(world: &World<'_>, flow: FlowId) -> bool {
     let app = &world.apps[flow];
     app.started() && !app.stopped() && app.finished().is_none()
 }
 
 /// State of the sender's connection; of several, whether any is open.
-fn flow_state(world: &World<'_>, flow: usize) -> State {
+fn flow_state(world: &World<'_>, flow: FlowId) -> State {
     match &world.reused[flow] {
         None => world.data_sender(flow).connection.state(),
         Some(reused) if reused.open().next().is_none() => State::Closed,
@@ -114,30 +111,31 @@ fn flow_state(world: &World<'_>, flow: usize) -> State {
     }
 }
 
-fn link_facts(world: &mut World<'_>, position: usize) -> LinkFacts {
-    let index = world.declared[position];
-    let (now, peak) = (world.now, world.queue_peak[position]);
-    let line = world.fabric.line_stats(index).map(|line| line.since(&world.line_baseline[position]));
-    let monitored = world.recorder.monitors[index].as_ref().map_or(vec![], FlowMonitor::measured);
-    let facts = world.link_baseline[position].facts(world.fabric.link(index), now, peak);
+fn link_facts(world: &mut World<'_>, place: DeclaredId) -> LinkFacts {
+    let link = world.declared[place];
+    let (now, peak) = (world.now, world.queue_peak[place]);
+    let line = world.fabric.line_stats(link).map(|line| line.since(&world.line_baseline[place]));
+    let monitored = world.recorder.monitors[link].as_ref().map_or(vec![], FlowMonitor::measured);
+    let facts = world.link_baseline[place].facts(world.fabric.link(link), now, peak);
     LinkFacts { line, monitored, ..facts }
 }
 
 fn data_packets_delivered(world: &World<'_>) -> u64 {
     let ended = world.reused.iter().flatten().map(|reused| reused.ended_received);
     // What is in `ended_received` may still stand in an endpoint that waits for its next connection.
-    let counted = (0..world.apps.len()).flat_map(|flow| open_endpoints(world, flow));
+    let counted = world.apps.ids().flat_map(|flow| open_endpoints(world, flow));
     let received =
         counted.map(|endpoint| world.endpoints[endpoint].connection.stats().data_segments_received);
     received.sum::<u64>() + ended.sum::<u64>() + world.quic.data_packets()
 }
 
 /// The endpoints of a flow that have a connection.
-fn open_endpoints(world: &World<'_>, flow: usize) -> Vec<usize> {
-    let first = 2 * world.first_connection(flow);
+fn open_endpoints(world: &World<'_>, flow: FlowId) -> Vec<EndpointId> {
+    let first = world.first_connection(flow);
+    let ends = |connection: ConnectionId| Side::BOTH.map(|side| connection.end(side));
     match &world.reused[flow] {
-        None => vec![first, first + 1],
-        Some(reused) => reused.open().flat_map(|pair| [first + 2 * pair, first + 2 * pair + 1]).collect(),
+        None => ends(first).to_vec(),
+        Some(reused) => reused.open().flat_map(|pair| ends(first.after(pair))).collect(),
     }
 }
 

@@ -5,6 +5,7 @@
 mod endpoint;
 mod fabric;
 mod facts;
+mod lanes;
 mod line;
 mod middleboxes;
 mod monitor;
@@ -12,9 +13,11 @@ mod packet;
 mod quic;
 mod recorder;
 mod run;
+mod serving;
 mod streams;
 mod timeline;
 mod totals;
+mod ways;
 mod world;
 
 pub use longhaul_cc::closed_form;

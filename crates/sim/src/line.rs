@@ -4,9 +4,9 @@
 
 use crate::packet::{Packet, Segments};
 use longhaul_path::{LineCoder, RohcSpec, SerialSpec, VjSpec};
-use longhaul_scenario::Network;
+use longhaul_scenario::{FlowInstance, Network};
 use longhaul_segment::{LineStats, ip, rohc, vj};
-use longhaul_units::Instant;
+use longhaul_units::{EndpointId, IdVec, Instant, NodeId};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// What compresses and what restores.
@@ -30,9 +30,9 @@ impl Ends {
 pub(crate) struct CompressedLine {
     ends: Ends,
     /// The host that sends to each endpoint, and that endpoint's host.
-    hosts: Vec<[u32; 2]>,
+    hosts: IdVec<EndpointId, [NodeId; 2]>,
     /// The next IP identification of each host.
-    ids: Vec<u16>,
+    ids: IdVec<NodeId, u16>,
     id: u16,
 }
 
@@ -41,14 +41,12 @@ impl CompressedLine {
     pub fn new(spec: &SerialSpec, network: &Network) -> Option<Self> {
         let ends = spec.vj.as_ref().map(Ends::vj).or(spec.rohc.as_ref().map(Ends::robust))?;
         let hosts = network.connection_flows.iter().flat_map(|flow| {
-            let flow = &network.flows[*flow as usize];
-            let (client, server) = (flow.from as u32, flow.to as u32);
-            // Endpoint 2n is the active opener's, and what goes there comes from the passive opener.
+            let FlowInstance { from: client, to: server, .. } = network.flows[*flow];
+            // What goes to the active opener comes from the passive opener.
             [[server, client], [client, server]]
         });
-        let hosts: Vec<[u32; 2]> = hosts.collect();
-        let most = hosts.iter().flatten().copied().max().unwrap_or(0);
-        Some(CompressedLine { ends, hosts, ids: vec![0; most as usize + 1], id: 0 })
+        let hosts: IdVec<EndpointId, [NodeId; 2]> = hosts.collect();
+        Some(CompressedLine { ends, hosts, ids: IdVec::filled(0, network.nodes.len()), id: 0 })
     }
 
     pub fn stats(&self) -> LineStats {
@@ -61,14 +59,14 @@ impl CompressedLine {
     /// A packet comes to the queue before the line, whether it will be let in or not.
     pub fn number(&mut self, packet: &Packet) {
         let [from, _] = self.hosts_of(packet);
-        let next = &mut self.ids[from as usize];
+        let next = &mut self.ids[from];
         *next = next.wrapping_add(1);
         self.id = *next;
     }
 
     /// Connections that middleboxes open have hosts of no flow.
-    fn hosts_of(&self, packet: &Packet) -> [u32; 2] {
-        self.hosts.get(packet.to as usize).copied().unwrap_or_default()
+    fn hosts_of(&self, packet: &Packet) -> [NodeId; 2] {
+        self.hosts.get(packet.to).copied().unwrap_or([NodeId(0); 2])
     }
 
     /// The coder for the packet that was numbered last.
@@ -84,8 +82,8 @@ pub(crate) struct Coder<'a> {
 
 impl LineCoder<Packet> for Coder<'_> {
     fn encode(&mut self, start: Instant, packet: &Packet) -> u32 {
-        let address = |host: u32| {
-            let [high, upper, lower, low] = (host + 1).to_be_bytes();
+        let address = |host: NodeId| {
+            let [high, upper, lower, low] = (host.0 + 1).to_be_bytes();
             IpAddr::V4(Ipv4Addr::new(10 ^ high, upper, lower, low))
         };
         let [from, to] = self.line.hosts_of(packet).map(address);

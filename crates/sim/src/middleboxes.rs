@@ -12,7 +12,7 @@ use longhaul_scenario::{
     proxy_plan, single_split,
 };
 use longhaul_segment::SeqNumber;
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{ConnectionId, Duration, FlowId, GroupId, Id, IdVec, Instant, MiddleboxId, Side, ids};
 
 /// A middlebox at work.
 pub(crate) struct Node {
@@ -23,10 +23,10 @@ pub(crate) struct Node {
 }
 
 /// A middlebox of the scenario.
-fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middlebox<Sparse>> {
-    let instance = &network.middleboxes[index];
+fn build(scenario: &Scenario, network: &Network, id: MiddleboxId) -> Box<dyn Middlebox<Sparse>> {
+    let instance = &network.middleboxes[id];
     let own = instance.own_connections.0;
-    let spec = &scenario.middlebox[instance.spec];
+    let spec = scenario.middlebox(id);
     let plans = || plans(scenario, network, instance);
     match spec {
         MiddleboxSpec::Split(_) if instance.nodes.len() == 1 => {
@@ -37,7 +37,7 @@ fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middle
             Box::new(distributed_split(scenario, network, instance, spec, &plans(), own, positions))
         }
         MiddleboxSpec::Paced(spec) => Box::new(paced_hop(scenario, network, instance, spec, &plans(), own)),
-        _ => packet_middlebox(scenario, network, index, own, established(scenario, network))
+        _ => packet_middlebox(scenario, network, id, own, established(scenario, network))
             .expect("all but proxies are made there"),
     }
 }
@@ -45,21 +45,19 @@ fn build(scenario: &Scenario, network: &Network, index: usize) -> Box<dyn Middle
 /// How a proxy makes the connections of each flow.
 fn plans(scenario: &Scenario, network: &Network, instance: &MiddleboxInstance) -> Plans {
     Plans {
-        plans: (0..scenario.flow.len()).map(|group| proxy_plan(scenario, instance, group)).collect(),
-        of: network.connection_flows.iter().map(|flow| network.flows[*flow as usize].group as u32).collect(),
+        plans: ids(scenario.flow.len()).map(|group| proxy_plan(scenario, instance, group)).collect(),
+        of: network.connection_flows.iter().map(|flow| network.flows[*flow].group.0).collect(),
     }
 }
 
 /// Which turn each connection has on the long hop of a split.
 fn positions(network: &Network, instance: &MiddleboxInstance) -> Vec<u32> {
-    let mut positions = vec![0; network.connection_flows.len()];
-    let acted_on = (0..positions.len()).filter(|connection| {
-        instance.flows.binary_search(&(network.connection_flows[*connection] as usize)).is_ok()
-    });
-    for (position, connection) in acted_on.collect::<Vec<_>>().into_iter().enumerate() {
-        positions[connection] = position as u32;
-    }
-    positions
+    let mut turns = 0..;
+    let turn = |flow: &FlowId| {
+        let acted_on = instance.flows.binary_search(flow).is_ok();
+        if acted_on { turns.next().unwrap_or(0) } else { 0 }
+    };
+    network.connection_flows.iter().map(turn).collect()
 }
 
 /// What the two ends of flows without a handshake offer from the start.
@@ -67,7 +65,7 @@ fn established(scenario: &Scenario, network: &Network) -> Established {
     if !scenario.flow.iter().any(|flow| flow.tcp.established) {
         return Established::default();
     }
-    let of_group: Vec<Option<[KnownEnd; 2]>> = scenario
+    let of_group: IdVec<GroupId, Option<[KnownEnd; 2]>> = scenario
         .flow
         .iter()
         .map(|flow| {
@@ -77,19 +75,19 @@ fn established(scenario: &Scenario, network: &Network) -> Established {
             flow.tcp.established.then_some([KnownEnd { first: SeqNumber(1), window, shift }; 2])
         })
         .collect();
-    let group_of = |flow: &u32| network.flows[*flow as usize].group;
+    let group_of = |flow: &FlowId| network.flows[*flow].group;
     Established(network.connection_flows.iter().map(|flow| of_group[group_of(flow)]).collect())
 }
 
 impl World<'_> {
     pub(crate) fn add_middleboxes(&mut self) {
-        for index in 0..self.network.middleboxes.len() {
-            let spec = &self.scenario.middlebox[self.network.middleboxes[index].spec];
+        for id in self.network.middleboxes.ids() {
+            let spec = self.scenario.middlebox(id);
             let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
-            let inner = build(self.scenario, self.network, index);
+            let inner = build(self.scenario, self.network, id);
             let watch = MiddleboxWatch::new(&*inner);
             self.middleboxes.push(Node { inner, fails_at, watch });
-            self.set_middlebox_timer(index);
+            self.set_middlebox_timer(id);
         }
     }
 
@@ -98,9 +96,9 @@ impl World<'_> {
     pub(crate) fn pass_middlebox(&mut self, port: Port, packet: Packet) {
         let mut next = Some((port, packet));
         while let Some((port, mut packet)) = next {
-            let index = usize::from(port.middlebox);
+            let id = MiddleboxId(port.middlebox.into());
             let World { fabric, recorder, middleboxes, now, network, .. } = self;
-            let its_own = packet.to as usize / 2 >= network.connection_flows.len();
+            let its_own = packet.to.connection().index() >= network.connection_flows.len();
             if packet.damaged && (its_own || !fabric.goes_on(port, &packet)) {
                 // The way of its own packets ends at a middlebox, and that of others where they go on as its own.
                 self.drop_damaged(packet);
@@ -116,9 +114,13 @@ impl World<'_> {
             }
             let mut ecn = packet.ecn;
             let (segment, body) = fabric.segments.with_payload(&packet);
-            let direction = if packet.to % 2 == 1 { Direction::Forward } else { Direction::Reverse };
-            let passing = Passing { connection: packet.to / 2, direction, ecn: &mut ecn, segment, body };
-            match middleboxes[index].inner.handle_packet(*now, usize::from(port.port), passing) {
+            let direction = match packet.to.side() {
+                Side::Server => Direction::Forward,
+                Side::Client => Direction::Reverse,
+            };
+            let passing =
+                Passing { connection: packet.to.connection().0, direction, ecn: &mut ecn, segment, body };
+            match middleboxes[id].inner.handle_packet(*now, usize::from(port.port), passing) {
                 Verdict::Forward => {
                     packet.ecn = ecn;
                     packet.wire_len = fabric.segments.get(&packet).ipv4_len();
@@ -126,16 +128,16 @@ impl World<'_> {
                 }
                 Verdict::Taken => fabric.segments.release(packet),
             }
-            self.serve_middlebox(index);
+            self.serve_middlebox(id);
             next = self.fabric.take_for_middlebox();
         }
     }
 
     /// Does all that a middlebox requires after an input.
-    fn serve_middlebox(&mut self, index: usize) {
+    fn serve_middlebox(&mut self, id: MiddleboxId) {
         let World { fabric, recorder, middleboxes, now, scenario, network, .. } = self;
-        let inner = &mut *middleboxes[index].inner;
-        let watched = network.middleboxes[index].between[0].first().filter(|_| inner.watches_queue());
+        let inner = &mut *middleboxes[id].inner;
+        let watched = network.middleboxes[id].between[0].first().filter(|_| inner.watches_queue());
         loop {
             if let Some(link) = watched {
                 inner.handle_queue(*now, fabric.queue_state(*link, *now));
@@ -145,50 +147,54 @@ impl World<'_> {
             let packet = fabric.segments.packet_to(|segment| {
                 let departure = inner.transmit_into(*now, segment)?;
                 (port, body) = (departure.port, departure.body);
-                let passive_end = u32::from(departure.direction == Direction::Forward);
+                let to = match departure.direction {
+                    Direction::Forward => Side::Server,
+                    Direction::Reverse => Side::Client,
+                };
                 // A connection of its own is none of a flow.
-                let flow = network.connection_flows.get(departure.connection as usize);
+                let connection = ConnectionId(departure.connection);
+                let flow = network.connection_flows.get(connection);
                 made_for = flow.filter(|_| segment.payload_len > 0);
-                let weight = flow.map_or(1, |flow| scenario.flow[network.flows[*flow as usize].group].weight);
-                Some((2 * departure.connection + passive_end, weight, departure.ecn))
+                let weight = flow.map_or(1, |flow| scenario.group(network.flows[*flow].group).weight);
+                Some((connection.end(to), weight, departure.ecn))
             });
             let Some(packet) = packet else { break };
             fabric.segments.set_payload(&packet, body);
             if let Some(flow) = made_for {
-                recorder.made[*flow as usize] += 1;
+                recorder.made[*flow] += 1;
             }
-            let port = Port { middlebox: index as u16, port: port as u16 };
+            let port = Port { middlebox: id.0 as u16, port: port as u16 };
             fabric.send_from_middlebox(recorder, *now, port, packet);
         }
         while let Some(event) = inner.poll_event() {
             let Event::Dropped { connection, payload_len, wire_len, .. } = event;
-            recorder.drop(*now, "drop", connection as usize, payload_len, None, wire_len);
+            recorder.drop(*now, "drop", ConnectionId(connection), payload_len, None, wire_len);
         }
-        self.set_middlebox_timer(index);
+        self.set_middlebox_timer(id);
     }
 
-    fn set_middlebox_timer(&mut self, index: usize) {
-        let node = &self.middleboxes[index];
+    fn set_middlebox_timer(&mut self, id: MiddleboxId) {
+        let node = &self.middleboxes[id];
         let due = node.inner.poll_timeout().unwrap_or(Instant::FAR_FUTURE).min(node.fails_at);
-        self.fabric.timeline.set(self.middlebox_component(index), due);
+        self.fabric.timeline.set(self.middlebox_component(id), due);
     }
 
     #[inline(never)]
-    pub(crate) fn middlebox_timer(&mut self, index: usize) {
-        let (component, now) = (self.middlebox_component(index), self.now);
+    pub(crate) fn middlebox_timer(&mut self, id: MiddleboxId) {
+        let (component, now) = (self.middlebox_component(id), self.now);
         self.fabric.timeline.set(component, Instant::FAR_FUTURE);
-        let node = &mut self.middleboxes[index];
+        let node = &mut self.middleboxes[id];
         if node.fails_at <= now {
             node.fails_at = Instant::FAR_FUTURE;
             let at_stake = node.inner.levels().undelivered.level();
             node.inner.fail(now);
             self.recorder.event(now, "middlebox_failed", None, None, at_stake as f64);
         }
-        let node = &mut self.middleboxes[index];
+        let node = &mut self.middleboxes[id];
         if node.inner.poll_timeout().is_some_and(|due| due <= now) {
             node.inner.handle_timeout(now);
         }
-        self.serve_middlebox(index);
+        self.serve_middlebox(id);
         while let Some((port, packet)) = self.fabric.take_for_middlebox() {
             self.pass_middlebox(port, packet);
         }
@@ -203,8 +209,8 @@ impl World<'_> {
     pub(crate) fn sample_middleboxes(&mut self, span: Duration, measuring: bool) {
         let (now, recording) = (self.now, self.recorder.recording && !span.is_zero());
         let tables = &mut self.recorder.tables;
-        for (number, node) in self.middleboxes.iter_mut().enumerate() {
-            let (row, long_hops) = node.watch.sample(&*node.inner, number, now, span, measuring);
+        for (id, node) in ids(self.middleboxes.len()).zip(&mut self.middleboxes) {
+            let (row, long_hops) = node.watch.sample(&*node.inner, id, now, span, measuring);
             if recording {
                 tables.middleboxes.push(row);
                 tables.long_hops.extend(long_hops);
@@ -212,7 +218,7 @@ impl World<'_> {
         }
     }
 
-    pub(crate) fn middlebox_facts(&self) -> Vec<MiddleboxFacts> {
+    pub(crate) fn middlebox_facts(&self) -> IdVec<MiddleboxId, MiddleboxFacts> {
         self.middleboxes.iter().map(|node| node.watch.facts(&*node.inner)).collect()
     }
 }

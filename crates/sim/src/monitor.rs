@@ -3,34 +3,33 @@
 
 use crate::packet::Packet;
 use longhaul_results::{MonitorRow, Offered};
-use longhaul_units::Instant;
+use longhaul_units::{DeclaredId, FlowId, IdVec, Instant};
 
 /// The monitor of one link.
 pub(crate) struct FlowMonitor {
-    /// The link's position in the summary's list.
-    position: u32,
-    /// By flow.
-    counts: Vec<Offered>,
-    at_warmup: Vec<Offered>,
-    at_sample: Vec<Offered>,
+    /// The link.
+    place: DeclaredId,
+    counts: IdVec<FlowId, Offered>,
+    at_warmup: IdVec<FlowId, Offered>,
+    at_sample: IdVec<FlowId, Offered>,
     /// Flows that may send packets over the link, in order.
-    crossing: Vec<usize>,
+    crossing: Vec<FlowId>,
 }
 
 impl FlowMonitor {
-    /// A monitor for the flows `crossing`, of `flows` in all, at the link with this position in the summary's list.
-    pub fn new(position: u32, flows: usize, crossing: Vec<usize>) -> Self {
-        let none = vec![Offered::default(); flows];
-        FlowMonitor { position, counts: none.clone(), at_warmup: none.clone(), at_sample: none, crossing }
+    /// A monitor for the flows `crossing`, of `flows` in all, at this link.
+    pub fn new(place: DeclaredId, flows: usize, crossing: Vec<FlowId>) -> Self {
+        let none = IdVec::filled(Offered::default(), flows);
+        FlowMonitor { place, counts: none.clone(), at_warmup: none.clone(), at_sample: none, crossing }
     }
 
-    pub fn offered(&mut self, flow: usize, packet: &Packet) {
+    pub fn offered(&mut self, flow: FlowId, packet: &Packet) {
         let count = &mut self.counts[flow];
         count.packets += 1;
         count.bytes += u64::from(packet.wire_len);
     }
 
-    pub fn dropped(&mut self, flow: usize, packet: &Packet) {
+    pub fn dropped(&mut self, flow: FlowId, packet: &Packet) {
         let count = &mut self.counts[flow];
         count.dropped_packets += 1;
         count.dropped_bytes += u64::from(packet.wire_len);
@@ -48,8 +47,8 @@ impl FlowMonitor {
             let count = self.counts[*flow].since(&self.at_sample[*flow]);
             MonitorRow {
                 time_s,
-                link: self.position,
-                flow: *flow as u32,
+                link: self.place.0,
+                flow: flow.0,
                 offered_packets: count.packets as u32,
                 offered_bytes: count.bytes,
                 dropped_packets: count.dropped_packets as u32,
@@ -60,8 +59,8 @@ impl FlowMonitor {
     }
 
     /// What each flow offered while measured.
-    pub fn measured(&self) -> Vec<(usize, Offered)> {
-        let flow = |flow: &usize| (*flow, self.counts[*flow].since(&self.at_warmup[*flow]));
+    pub fn measured(&self) -> Vec<(FlowId, Offered)> {
+        let flow = |flow: &FlowId| (*flow, self.counts[*flow].since(&self.at_warmup[*flow]));
         self.crossing.iter().map(flow).collect()
     }
 }

@@ -5,13 +5,14 @@ use crate::quic::{UDP_HEADERS, stand_in};
 use longhaul_middlebox::Sparse;
 use longhaul_quic::Datagram;
 use longhaul_segment::{Ecn, Segment};
+use longhaul_units::EndpointId;
 use std::net::IpAddr;
 
 /// What links and queues need of a packet, and where its segment is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     /// Endpoint that it goes to.
-    pub to: u32,
+    pub to: EndpointId,
     /// Slot of its segment in [`Segments`].
     slot: u32,
     /// Bytes of the IP packet.
@@ -30,7 +31,7 @@ impl longhaul_path::Packet for Packet {
         self.wire_len
     }
     fn flow(&self) -> u64 {
-        u64::from(self.to)
+        u64::from(self.to.0)
     }
     fn weight(&self) -> u8 {
         self.weight
@@ -82,44 +83,44 @@ enum Cargo {
 static NO_PAYLOAD: Sparse = Sparse::EMPTY;
 
 impl Segments {
-    /// Makes a packet of the segment that `write` writes, if it does.
+    /// Makes a packet of the segment that `write` writes, if it does; it returns the packet's ECN field and length.
     #[inline]
     pub fn packet(
         &mut self,
-        to: u32,
+        to: EndpointId,
         weight: u8,
-        write: impl FnOnce(&mut Segment) -> Option<Ecn>,
+        write: impl FnOnce(&mut Segment) -> Option<(Ecn, u32)>,
     ) -> Option<Packet> {
         if self.free.is_empty() {
             self.grow();
         }
         let slot = *self.free.last()?;
         let segment = &mut self.slots[slot as usize];
-        let ecn = write(segment)?;
+        let (ecn, wire_len) = write(segment)?;
         self.free.pop();
-        Some(Packet { to, slot, wire_len: segment.ipv4_len(), ecn, weight, damaged: false, twice: false })
+        Some(Packet { to, slot, wire_len, ecn, weight, damaged: false, twice: false })
     }
 
     /// Makes a packet of the segment that `write` writes, if it does; `write` also returns where it goes, and the flow's weight.
     pub fn packet_to(
         &mut self,
-        write: impl FnOnce(&mut Segment) -> Option<(u32, u8, Ecn)>,
+        write: impl FnOnce(&mut Segment) -> Option<(EndpointId, u8, Ecn)>,
     ) -> Option<Packet> {
-        let (mut to, mut weight) = (0, 1);
+        let (mut to, mut weight) = (EndpointId(0), 1);
         let packet = self.packet(to, weight, |segment| {
             let ecn;
             (to, weight, ecn) = write(segment)?;
-            Some(ecn)
+            Some((ecn, segment.ipv4_len()))
         })?;
         Some(Packet { to, weight, ..packet })
     }
 
     /// Makes a packet of a UDP datagram.
-    pub fn packet_of(&mut self, to: u32, weight: u8, datagram: Datagram) -> Option<Packet> {
+    pub fn packet_of(&mut self, to: EndpointId, weight: u8, datagram: Datagram) -> Option<Packet> {
         let (segment, ecn) = stand_in(&datagram);
         let packet = self.packet(to, weight, |slot| {
             *slot = segment;
-            Some(ecn)
+            Some((ecn, segment.ipv4_len()))
         })?;
         let wire_len = UDP_HEADERS + datagram.bytes.len() as u32;
         self.put_cargo(&packet, Cargo::Datagram(Box::new(datagram)));
@@ -180,7 +181,7 @@ impl Segments {
         let (segment, cargo) = (*self.get(packet), self.cargo.get(packet.slot as usize).cloned().flatten());
         let copy = self.packet(packet.to, packet.weight, |slot| {
             *slot = segment;
-            Some(packet.ecn)
+            Some((packet.ecn, segment.ipv4_len()))
         })?;
         if let Some(cargo) = cargo {
             self.put_cargo(&copy, cargo);
@@ -200,12 +201,30 @@ impl Segments {
         &self.slots[packet.slot as usize]
     }
 
-    /// Forgets the segment of a packet that has arrived or was dropped.
+    /// The same, to be changed.
     #[inline]
-    pub fn release(&mut self, packet: Packet) {
+    pub fn get_mut(&mut self, packet: &Packet) -> &mut Segment {
+        &mut self.slots[packet.slot as usize]
+    }
+
+    /// Makes another packet, which carries nothing else, of one whose segment was overwritten.
+    #[inline]
+    pub fn reuse(&mut self, packet: &mut Packet, to: EndpointId, weight: u8, ecn: Ecn, wire_len: u32) {
+        self.drop_cargo(packet);
+        *packet = Packet { to, slot: packet.slot, wire_len, ecn, weight, damaged: false, twice: false };
+    }
+
+    #[inline]
+    fn drop_cargo(&mut self, packet: &Packet) {
         if let Some(cargo) = self.cargo.get_mut(packet.slot as usize) {
             *cargo = None;
         }
+    }
+
+    /// Forgets the segment of a packet that has arrived or was dropped.
+    #[inline]
+    pub fn release(&mut self, packet: Packet) {
+        self.drop_cargo(&packet);
         self.free.push(packet.slot);
     }
 }

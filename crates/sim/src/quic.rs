@@ -13,7 +13,7 @@ use longhaul_results::{Arrived, FlowRow, SegmentKind};
 use longhaul_scenario::{HandshakeSpec, Network, QuicSpec, Scenario};
 use longhaul_segment::{Ecn, EncodeError, IPV4_HEADER, Segment, UDP_HEADER, ip};
 use longhaul_traffic::{End, Side, Streams};
-use longhaul_units::Instant;
+use longhaul_units::{EndpointId, FlowId, IdVec, Instant};
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// Bytes of an IPv4 and a UDP header (RFC 768).
@@ -27,7 +27,7 @@ const PORTS: [u16; 2] = [40_000, 443];
 pub(crate) struct Carried {
     bundle: Bundle,
     /// The flows, by their number in the run.
-    flows: Vec<usize>,
+    flows: Vec<FlowId>,
     /// What has reached client and server of each.
     arrived: Vec<[Arrived; 2]>,
     /// Which flows are traced, by the end that sends their data.
@@ -38,15 +38,16 @@ pub(crate) struct Carried {
 #[derive(Default)]
 pub(crate) struct Connections {
     carried: Vec<Option<Box<Carried>>>,
-    place: Vec<Option<(usize, usize)>>,
+    place: IdVec<FlowId, Option<(usize, usize)>>,
 }
 
 impl Connections {
     /// Those of a scenario. The run's seed and the name of its first flow give a connection's random numbers.
     pub fn new(scenario: &Scenario, network: &Network, base: std::time::Instant) -> Self {
-        let mut connections = Connections { carried: vec![], place: vec![None; network.flows.len()] };
+        let mut connections =
+            Connections { carried: vec![], place: IdVec::filled(None, network.flows.len()) };
         for flows in network.quic_connections(scenario) {
-            let specs = flows.iter().map(|flow| &scenario.flow[network.flows[*flow].group]);
+            let specs = flows.iter().map(|flow| scenario.group(network.flows[*flow].group));
             let member = |spec: &longhaul_scenario::FlowSpec| Member {
                 pairs: spec.app.connections(),
                 priority: spec.quic().map_or(0, |quic| quic.priority),
@@ -71,19 +72,19 @@ impl Connections {
 
     /// A flow's connection, and its place there; `None` if it uses TCP.
     #[inline]
-    pub fn of(&self, flow: usize) -> Option<(&Carried, usize)> {
+    pub fn of(&self, flow: FlowId) -> Option<(&Carried, usize)> {
         let (connection, place) = (*self.place.get(flow)?)?;
         Some((self.carried[connection].as_deref()?, place))
     }
 
-    fn of_mut(&mut self, flow: usize) -> Option<(&mut Carried, usize)> {
+    fn of_mut(&mut self, flow: FlowId) -> Option<(&mut Carried, usize)> {
         let (connection, place) = (*self.place.get(flow)?)?;
         Some((self.carried[connection].as_deref_mut()?, place))
     }
 
     /// Whether a flow uses QUIC.
     #[inline]
-    pub fn has(&self, flow: usize) -> bool {
+    pub fn has(&self, flow: FlowId) -> bool {
         self.place.get(flow).is_some_and(Option::is_some)
     }
 
@@ -94,7 +95,7 @@ impl Connections {
     }
 
     /// Limits of quinn-proto that each connection has met, by its first flow.
-    pub fn incidents(&self) -> impl Iterator<Item = (usize, Incidents)> + '_ {
+    pub fn incidents(&self) -> impl Iterator<Item = (FlowId, Incidents)> + '_ {
         self.carried.iter().flatten().map(|carried| (carried.flows[0], carried.bundle.incidents()))
     }
 
@@ -159,7 +160,7 @@ impl Carried {
         Totals {
             sender: done.sender,
             delivered: done.received,
-            arrived: self.arrived[place][other(side) as usize],
+            arrived: self.arrived[place][side.other() as usize],
             lost: 0,
             made: 0,
             limited: done.limited,
@@ -190,19 +191,19 @@ fn address(side: Side) -> SocketAddr {
 
 impl World<'_> {
     /// The endpoint of the first flow on the connection of `index`, at the same end: it has the connection's timer.
-    fn leader(&self, index: usize) -> usize {
+    fn leader(&self, index: EndpointId) -> EndpointId {
         let flow = self.network.flow_of(index);
         let first = self.quic.of(flow).map_or(flow, |(carried, _)| carried.flows[0]);
-        2 * self.first_connection(first) + side_of(index) as usize
+        self.first_connection(first).end(index.side())
     }
 
     /// A datagram reaches its endpoint.
     #[inline(never)]
     pub fn receive_datagram(&mut self, packet: Packet, hand_over: bool) {
-        let index = packet.to as usize;
+        let index = packet.to;
         let datagram = self.fabric.segments.take_datagram(&packet);
         self.fabric.segments.release(packet);
-        let (flow, side) = (self.network.flow_of(index), side_of(index));
+        let (flow, side) = (self.network.flow_of(index), index.side());
         let (Some(datagram), Some((quic, place))) = (datagram, self.quic.of_mut(flow)) else { return };
         if datagram.content.stream_bytes > 0 {
             let arrived = &mut quic.arrived[place][side as usize];
@@ -218,23 +219,23 @@ impl World<'_> {
         };
         let bytes = BytesMut::from(bytes::Bytes::from(datagram.bytes));
         quic.bundle.set_time(self.now);
-        quic.bundle.endpoint(side).handle_datagram(self.now, address(other(side)), ecn, bytes);
+        quic.bundle.endpoint(side).handle_datagram(self.now, address(side.other()), ecn, bytes);
         self.serve_quic(index, hand_over);
     }
 
     /// An endpoint's timer is due.
-    pub fn quic_timeout(&mut self, index: usize) {
+    pub fn quic_timeout(&mut self, index: EndpointId) {
         let now = self.now;
         if let Some((quic, _)) = self.quic.of_mut(self.network.flow_of(index)) {
             quic.bundle.set_time(now);
-            quic.bundle.endpoint(side_of(index)).handle_timeout(now);
+            quic.bundle.endpoint(index.side()).handle_timeout(now);
         }
     }
 
     /// Does all that an endpoint requires after an input.
-    pub fn serve_quic(&mut self, index: usize, hand_over: bool) {
+    pub fn serve_quic(&mut self, index: EndpointId, hand_over: bool) {
         let (index, now) = (self.leader(index), self.now);
-        let (flow, side) = (self.network.flow_of(index), side_of(index));
+        let (flow, side) = (self.network.flow_of(index), index.side());
         let mut sent = false;
         loop {
             let Some((quic, _)) = self.quic.of_mut(flow) else { return };
@@ -260,7 +261,7 @@ impl World<'_> {
     }
 
     /// Writes down what an end of a connection has traced.
-    fn take_trace(&mut self, first: usize, side: Side) {
+    fn take_trace(&mut self, first: FlowId, side: Side) {
         let Some((connection, _)) = self.quic.place[first] else { return };
         let Some(quic) = self.quic.carried[connection].as_deref_mut() else { return };
         if !quic.traced.contains(&Some(side)) {
@@ -280,11 +281,11 @@ impl World<'_> {
     }
 
     /// Tells applications and the list of events what an event of a connection means. `first` is the connection's first flow.
-    fn tell_of_quic(&mut self, first: usize, index: usize, told: Told) {
-        let (now, side) = (self.now, side_of(index));
+    fn tell_of_quic(&mut self, first: FlowId, index: EndpointId, told: Told) {
+        let (now, side) = (self.now, index.side());
         if let Some(event) = told.note {
             let group = self.network.flows[first].group;
-            let several = self.scenario.flow[group].app.connections() > 1;
+            let several = self.scenario.group(group).app.connections() > 1;
             self.note_event(first, index, event, several);
         }
         if let Some(phase) = told.phase {
@@ -311,7 +312,7 @@ impl World<'_> {
     }
 
     /// Tells applications that their connection is established.
-    fn tell_connected(&mut self, first: usize, index: usize) {
+    fn tell_connected(&mut self, first: FlowId, index: EndpointId) {
         while let Some((quic, _)) = self.quic.of_mut(first) {
             let Some(place) = quic.bundle.take_connected() else { break };
             let flow = quic.flows[place];
@@ -319,8 +320,8 @@ impl World<'_> {
         }
     }
 
-    fn reach_over_quic(&mut self, first: usize, index: usize, place: usize, pair: usize) {
-        let (now, side) = (self.now, side_of(index));
+    fn reach_over_quic(&mut self, first: FlowId, index: EndpointId, place: usize, pair: usize) {
+        let (now, side) = (self.now, index.side());
         // What has come may be several messages.
         loop {
             let Some((quic, _)) = self.quic.of_mut(first) else { return };
@@ -335,7 +336,7 @@ impl World<'_> {
         if !quic.bundle.take_gone(place, pair) {
             return;
         }
-        if self.scenario.flow[self.network.flows[flow].group].app.connections() > 1 {
+        if self.scenario.group(self.network.flows[flow].group).app.connections() > 1 {
             self.call(flow, None, Some(index), |app, streams| app.gone(now, pair, streams));
         } else {
             self.serve_other(first, index);
@@ -343,16 +344,16 @@ impl World<'_> {
     }
 
     /// Serves the other end of a flow's connection, where an application has acted on it.
-    pub fn serve_other(&mut self, flow: usize, index: usize) {
-        let first = 2 * self.first_connection(flow);
-        self.serve_quic(first + (index + 1) % 2, true);
+    pub fn serve_other(&mut self, flow: FlowId, index: EndpointId) {
+        let other = self.first_connection(flow).end(index.side().other());
+        self.serve_quic(other, true);
     }
 
     /// Calls the application of a QUIC flow. `serving` is an endpoint of its connection that is being served.
     pub fn call_over_quic(
         &mut self,
-        flow: usize,
-        serving: Option<usize>,
+        flow: FlowId,
+        serving: Option<EndpointId>,
         action: impl FnOnce(&mut longhaul_traffic::App, &mut dyn Streams),
     ) {
         let Some((connection, place)) = self.quic.place[flow] else { return };
@@ -364,33 +365,34 @@ impl World<'_> {
         let touched = bundle.waiting();
         bundle.carry_out();
         let opened = bundle.client_connection() != before;
-        let first = 2 * self.first_connection(quic.flows[0]);
+        let first = self.first_connection(quic.flows[0]);
         self.quic.carried[connection] = Some(quic);
         let serving = serving.map(|index| self.leader(index));
-        for (side, touched) in touched.into_iter().enumerate() {
-            if (touched || (side == 0 && opened)) && Some(first + side) != serving {
-                self.serve_quic(first + side, true);
-                if side == 0 {
-                    self.tell_connected(flow, first);
+        for (side, touched) in Side::BOTH.into_iter().zip(touched) {
+            let end = first.end(side);
+            if (touched || (side == Side::Client && opened)) && Some(end) != serving {
+                self.serve_quic(end, true);
+                if side == Side::Client {
+                    self.tell_connected(flow, end);
                 }
             }
         }
     }
 
-    fn transmit_datagrams(&mut self, index: usize, hand_over: bool) {
-        let (flow, side) = (self.network.flow_of(index), side_of(index));
+    fn transmit_datagrams(&mut self, index: EndpointId, hand_over: bool) {
+        let (flow, side) = (self.network.flow_of(index), index.side());
         while let Some((quic, _)) = self.quic.of_mut(flow) {
             let Some(datagram) = quic.bundle.endpoint(side).poll_transmit(self.now) else { break };
             // A packet is one of the flow whose data it carries.
             let of = datagram.content.stream.filter(|_| quic.flows.len() > 1);
             let place = of.and_then(|(stream, _)| quic.bundle.flow_of(stream)).unwrap_or(0);
-            let sender = 2 * self.first_connection(quic_flow(&self.quic, flow, place)) + side as usize;
+            let sender = self.first_connection(quic_flow(&self.quic, flow, place)).end(side);
             let endpoint = &mut self.endpoints[sender];
             let departure = match &mut endpoint.overhead {
                 None => self.now,
                 Some(overhead) => overhead.departure(self.now),
             };
-            let (to, weight, link) = (endpoint.peer, endpoint.weight, endpoint.first_link as usize);
+            let (to, weight, link) = (endpoint.peer, endpoint.weight, endpoint.first_link);
             if let Some(packet) = self.fabric.segments.packet_of(to, weight, datagram) {
                 self.fabric.send(&mut self.recorder, departure, link, packet, hand_over);
             }
@@ -399,16 +401,8 @@ impl World<'_> {
 }
 
 /// The flow at this place of the connection of `first`.
-fn quic_flow(connections: &Connections, first: usize, place: usize) -> usize {
+fn quic_flow(connections: &Connections, first: FlowId, place: usize) -> FlowId {
     connections.of(first).map_or(first, |(carried, _)| carried.flows[place])
-}
-
-fn side_of(endpoint: usize) -> Side {
-    if endpoint % 2 == 0 { Side::Client } else { Side::Server }
-}
-
-fn other(side: Side) -> Side {
-    if side == Side::Client { Side::Server } else { Side::Client }
 }
 
 /// Bytes of a datagram that a capture keeps: headers and the frames before the data.
@@ -429,8 +423,11 @@ pub(crate) fn encode(
 ) -> Result<(), EncodeError> {
     let udp_len = packet.wire_len - IPV4_HEADER;
     ip.encode(PROTOCOL_UDP, udp_len, out)?;
-    let client = 1024 + (packet.to / 2 % 60_000) as u16;
-    let [from, to] = if packet.to % 2 == 0 { [PORTS[1], client] } else { [client, PORTS[1]] };
+    let client = 1024 + (packet.to.connection().0 % 60_000) as u16;
+    let [from, to] = match packet.to.side() {
+        Side::Client => [PORTS[1], client],
+        Side::Server => [client, PORTS[1]],
+    };
     for field in [from, to, udp_len as u16, 0] {
         out.extend_from_slice(&field.to_be_bytes());
     }

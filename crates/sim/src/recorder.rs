@@ -9,7 +9,7 @@ use longhaul_results::pcapng;
 use longhaul_results::{EventRow, SegmentKind, SegmentRow, Tables};
 use longhaul_segment::{Flags, Segment, SeqNumber};
 use longhaul_tcp::Event;
-use longhaul_units::Instant;
+use longhaul_units::{ConnectionId, DeclaredId, EndpointId, FlowId, Id, IdVec, Instant, LinkId};
 
 /// Single drops are listed up to this number; counters have all of them.
 const MOST_DROP_EVENTS: usize = 200_000;
@@ -17,7 +17,7 @@ const MOST_DROP_EVENTS: usize = 200_000;
 /// A captured packet.
 pub(crate) struct Captured {
     pub time: Instant,
-    pub link: usize,
+    pub link: LinkId,
     pub packet: Packet,
     content: Content,
 }
@@ -44,21 +44,21 @@ pub(crate) struct Recorder {
     pub recording: bool,
     pub tables: Tables,
     /// Data packets of each flow that were dropped anywhere.
-    pub lost: Vec<u64>,
+    pub lost: IdVec<FlowId, u64>,
     /// Data packets that middleboxes have sent for each flow.
-    pub made: Vec<u64>,
-    /// The flow of each pair of endpoints.
-    flow_of: Vec<u32>,
-    /// Position in the summary's list of links, for links of the scenario file.
-    pub declared: Vec<Option<u32>>,
+    pub made: IdVec<FlowId, u64>,
+    /// The flow of each connection.
+    flow_of: IdVec<ConnectionId, FlowId>,
+    /// The place in the summary's list, for links of the scenario file.
+    pub places: IdVec<LinkId, Option<DeclaredId>>,
     /// Links whose packets are captured.
-    pub taps: Vec<bool>,
+    pub taps: IdVec<LinkId, bool>,
     /// The monitors of links, where they were requested.
-    pub monitors: Vec<Option<FlowMonitor>>,
+    pub monitors: IdVec<LinkId, Option<FlowMonitor>>,
     captured: Vec<Captured>,
     drop_events: usize,
     /// For each flow, where the traces' 64-bit sequence numbers stand: data and ISN seen first.
-    traces: Vec<TraceState>,
+    traces: IdVec<FlowId, TraceState>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -69,22 +69,26 @@ struct TraceState {
 }
 
 impl Recorder {
-    /// `flow_of` names the flow of each pair of endpoints, in ascending order.
-    pub fn new(recording: bool, flow_of: Vec<u32>, declared: Vec<Option<u32>>) -> Self {
-        let flows = flow_of.last().map_or(0, |last| *last as usize + 1);
-        let links = declared.len();
+    /// `flow_of` names the flow of each connection, in ascending order.
+    pub fn new(
+        recording: bool,
+        flow_of: IdVec<ConnectionId, FlowId>,
+        places: IdVec<LinkId, Option<DeclaredId>>,
+    ) -> Self {
+        let flows = flow_of.last().map_or(0, |last| last.index() + 1);
+        let links = places.len();
         Recorder {
             recording,
             tables: Tables::default(),
-            lost: vec![0; flows],
-            made: vec![0; flows],
+            lost: IdVec::filled(0, flows),
+            made: IdVec::filled(0, flows),
             flow_of,
-            declared,
-            taps: vec![false; links],
+            places,
+            taps: IdVec::filled(false, links),
             monitors: (0..links).map(|_| None).collect(),
             captured: vec![],
             drop_events: 0,
-            traces: vec![TraceState::default(); flows],
+            traces: IdVec::filled(TraceState::default(), flows),
         }
     }
 
@@ -112,23 +116,23 @@ impl Recorder {
         &mut self,
         now: Instant,
         kind: &'static str,
-        flow: Option<usize>,
-        link: Option<u32>,
+        flow: Option<FlowId>,
+        link: Option<DeclaredId>,
         value: f64,
     ) {
         if self.recording {
             self.tables.events.push(EventRow {
                 time_s: now.as_secs_f64(),
                 kind,
-                flow: flow.map_or(-1, |flow| flow as i32),
-                link: link.map_or(-1, |link| link as i32),
+                flow: flow.map_or(-1, |flow| flow.0 as i32),
+                link: link.map_or(-1, |link| link.0 as i32),
                 value,
             });
         }
     }
 
     /// Notes what a connection reports.
-    pub fn connection_event(&mut self, now: Instant, flow: usize, event: Event) {
+    pub fn connection_event(&mut self, now: Instant, flow: FlowId, event: Event) {
         let (kind, value) = match event {
             Event::Connected => ("connected", 0.0),
             Event::FastRetransmit { flight_size, .. } => ("fast_retransmit", flight_size as f64),
@@ -151,12 +155,12 @@ impl Recorder {
         &mut self,
         now: Instant,
         kind: &'static str,
-        connection: usize,
+        connection: ConnectionId,
         payload_len: u32,
-        link: Option<u32>,
+        link: Option<DeclaredId>,
         wire_len: u32,
     ) {
-        let flow = self.flow_of.get(connection).map(|flow| *flow as usize);
+        let flow = self.flow_of.get(connection).copied();
         if let Some(flow) = flow {
             self.lost[flow] += u64::from(payload_len > 0);
         }
@@ -171,18 +175,18 @@ impl Recorder {
     /// Tells the link's monitor, if it has one, of a flow's packet.
     fn monitored(
         &mut self,
-        link: usize,
+        link: LinkId,
         packet: &Packet,
-        count: impl FnOnce(&mut FlowMonitor, usize, &Packet),
+        count: impl FnOnce(&mut FlowMonitor, FlowId, &Packet),
     ) {
-        let flow = self.flow_of.get(packet.to as usize / 2);
+        let flow = self.flow_of.get(packet.to.connection());
         if let (Some(monitor), Some(flow)) = (&mut self.monitors[link], flow) {
-            count(monitor, *flow as usize, packet);
+            count(monitor, *flow, packet);
         }
     }
 
     /// Traces a segment that the data's sender sends.
-    pub fn trace_sent(&mut self, now: Instant, flow: usize, segment: &Segment, retransmission: bool) {
+    pub fn trace_sent(&mut self, now: Instant, flow: FlowId, segment: &Segment, retransmission: bool) {
         if !self.recording || segment.seq_len() == 0 {
             return;
         }
@@ -195,7 +199,7 @@ impl Recorder {
     }
 
     /// Traces a segment that the data's sender receives.
-    pub fn trace_received(&mut self, now: Instant, flow: usize, segment: &Segment) {
+    pub fn trace_received(&mut self, now: Instant, flow: FlowId, segment: &Segment) {
         let trace = &mut self.traces[flow];
         if segment.flags.contains(Flags::SYN) {
             trace.window_shift = segment.options.window_scale.unwrap_or(0);
@@ -215,21 +219,21 @@ impl Recorder {
     }
 
     /// The window scale of a trace whose handshake was skipped.
-    pub fn assume_window_shift(&mut self, flow: usize, shift: u8) {
+    pub fn assume_window_shift(&mut self, flow: FlowId, shift: u8) {
         self.traces[flow].window_shift = shift;
     }
 
     /// Writes down a row of a trace.
-    pub fn segment(&mut self, now: Instant, flow: usize, kind: SegmentKind, start: u64, end: u64) {
+    pub fn segment(&mut self, now: Instant, flow: FlowId, kind: SegmentKind, start: u64, end: u64) {
         if !self.recording {
             return;
         }
-        let row = SegmentRow { time_ns: now.as_nanos(), flow: flow as u32, kind, start, end };
+        let row = SegmentRow { time_ns: now.as_nanos(), flow: flow.0, kind, start, end };
         self.tables.segments.push(row);
     }
 
     /// The captured packets as a pcapng file; one interface for each of `taps` (link and name).
-    pub fn capture_file(&self, taps: &[(usize, String)], hosts: impl Fn(u32) -> Hosts) -> Capture {
+    pub fn capture_file(&self, taps: &[(LinkId, String)], hosts: impl Fn(EndpointId) -> Hosts) -> Capture {
         let mut capture = Capture::default();
         let names: Vec<&str> = taps.iter().map(|(_, name)| name.as_str()).collect();
         let mut writer = match pcapng::Writer::new(&mut capture.file, &names) {
@@ -266,7 +270,7 @@ impl Recorder {
 
 impl Observer for Recorder {
     #[inline(never)]
-    fn dropped(&mut self, now: Instant, link: usize, packet: &Packet, segment: &Segment, cause: DropCause) {
+    fn dropped(&mut self, now: Instant, link: LinkId, packet: &Packet, segment: &Segment, cause: DropCause) {
         let kind = match cause {
             DropCause::QueueFull | DropCause::Early | DropCause::Forced => "drop",
             DropCause::Loss | DropCause::Outage | DropCause::Unreadable => "loss",
@@ -274,18 +278,11 @@ impl Observer for Recorder {
         if kind == "drop" {
             self.monitored(link, packet, FlowMonitor::dropped);
         }
-        self.drop(
-            now,
-            kind,
-            packet.to as usize / 2,
-            segment.payload_len,
-            self.declared[link],
-            packet.wire_len,
-        );
+        self.drop(now, kind, packet.to.connection(), segment.payload_len, self.places[link], packet.wire_len);
     }
 
     #[inline(never)]
-    fn offered(&mut self, now: Instant, link: usize, packet: &Packet, segments: &Segments) {
+    fn offered(&mut self, now: Instant, link: LinkId, packet: &Packet, segments: &Segments) {
         self.monitored(link, packet, FlowMonitor::offered);
         if self.taps[link] {
             let content = match segments.datagram(packet) {
@@ -306,23 +303,23 @@ mod tests {
     /// be written, and are counted.
     #[test]
     fn packets_that_cannot_be_written_are_counted() {
-        let mut recorder = Recorder::new(true, vec![0], vec![Some(0)]);
-        recorder.taps[0] = true;
+        let mut recorder = Recorder::new(true, vec![FlowId(0)].into(), vec![Some(DeclaredId(0))].into());
+        recorder.taps[LinkId(0)] = true;
         let mut segments = Segments::default();
         let mut capture = |flags, payload_len| {
-            let packet = segments.packet(0, 1, |segment| {
+            let packet = segments.packet(EndpointId(0), 1, |segment| {
                 *segment = Segment { flags, payload_len, ..Segment::default() };
-                Some(Ecn::NotEct)
+                Some((Ecn::NotEct, segment.ipv4_len()))
             });
             let packet = packet.expect("it was written");
-            recorder.offered(Instant::ZERO, 0, &packet, &segments);
+            recorder.offered(Instant::ZERO, LinkId(0), &packet, &segments);
         };
         capture(Flags::ACK, 1460);
         capture(Flags::URG, 1460);
         capture(Flags::ACK, 65_500);
         capture(Flags::ACK, 0);
         let hosts = |_| Hosts { src: [10, 0, 0, 1].into(), dst: [10, 0, 0, 2].into() };
-        let whole = recorder.capture_file(&[(0, "link".into())], hosts);
+        let whole = recorder.capture_file(&[(LinkId(0), "link".into())], hosts);
         let (count, why) = whole.left_out.expect("two cannot be written");
         assert_eq!(count, 2);
         assert!(why.contains("URG"), "{why}");

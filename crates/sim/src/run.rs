@@ -5,7 +5,7 @@ use crate::totals::Totals;
 use crate::world::{Pause, World};
 use longhaul_results::{ResultFiles, Summary, Tables, WriteError, WriteTable};
 use longhaul_scenario::{Network, Scenario, resolved_toml};
-use longhaul_units::Instant;
+use longhaul_units::{GroupId, IdVec, Instant};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant as WallClock;
@@ -175,15 +175,15 @@ fn tell(
         return Ok(());
     }
     *told = WallClock::now();
-    let mut delivered = vec![0; world.scenario.flow.len()];
-    for (flow, instance) in world.network.flows.iter().enumerate() {
+    let mut delivered = IdVec::<GroupId, u64>::filled(0, world.scenario.flow.len());
+    for (flow, instance) in world.network.flows.enumerated() {
         delivered[instance.group] += Totals::of(world, flow).delivered;
     }
     let report = Progress {
         sim_time_s: world.now.as_secs_f64(),
         duration_s: end.as_secs_f64(),
         events: world.events,
-        delivered,
+        delivered: delivered.into_vec(),
     };
     match progress(&report) {
         ControlFlow::Continue(()) => Ok(()),

@@ -7,7 +7,7 @@ use longhaul_scenario::TcpSpec;
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Event, Ports, State};
 use longhaul_traffic::{App, ENDLESS, End, Side, Stream, Streams};
-use longhaul_units::{Instant, Random};
+use longhaul_units::{ConnectionId, EndpointId, FlowId, Id, IdVec, Instant, Random};
 
 /// Never reached: the application does not wait for data.
 pub(crate) const NO_GOAL: u64 = u64::MAX;
@@ -65,43 +65,49 @@ impl Stream for Endpoint {
 
 /// The connections of one flow.
 struct FlowStreams<'w> {
-    /// Its endpoints: client and server of each pair.
-    endpoints: &'w mut [Endpoint],
+    /// Its first connection.
+    first: ConnectionId,
+    /// Those of all flows.
+    endpoints: &'w mut IdVec<EndpointId, Endpoint>,
     reused: Option<&'w mut Reused>,
     tcp: &'w TcpSpec,
     /// Endpoints that were acted on, in order.
-    touched: Vec<usize>,
+    touched: Vec<EndpointId>,
 }
 
-fn place(end: End) -> usize {
-    2 * end.pair + end.side as usize
+impl FlowStreams<'_> {
+    fn id(&self, end: End) -> EndpointId {
+        self.first.after(end.pair).end(end.side)
+    }
 }
 
 impl Streams for FlowStreams<'_> {
     fn end(&mut self, end: End) -> &mut dyn Stream {
-        let place = place(end);
-        if self.touched.last() != Some(&place) {
-            self.touched.push(place);
+        let id = self.id(end);
+        if self.touched.last() != Some(&id) {
+            self.touched.push(id);
         }
-        &mut self.endpoints[place]
+        &mut self.endpoints[id]
     }
     fn look(&self, end: End) -> &dyn Stream {
-        &self.endpoints[place(end)]
+        &self.endpoints[self.id(end)]
     }
     fn want(&mut self, end: End, total: u64) {
-        self.endpoints[place(end)].goal = total;
+        let id = self.id(end);
+        self.endpoints[id].goal = total;
     }
     fn open(&mut self, pair: usize) {
+        let connection = self.first.after(pair);
         let Some(reused) = &mut self.reused else { return };
         reused.open[pair] = true;
         let port = 1024 + (reused.opened % 60_000) as u16;
         reused.opened += 1;
-        for side in [Side::Client, Side::Server] {
+        for side in Side::BOTH {
             let isn = SeqNumber(reused.numbers.bits() as u32);
             let (local, remote) = if side == Side::Client { (port, 80) } else { (80, port) };
             let ports = Ports { local, remote };
-            let connection = endpoint::connection(self.tcp, side, isn, ports, reused.draws.bits());
-            self.endpoints[place(End { pair, side })].renew(connection);
+            let renewed = endpoint::connection(self.tcp, side, isn, ports, reused.draws.bits());
+            self.endpoints[connection.end(side)].renew(renewed);
         }
     }
 }
@@ -111,9 +117,9 @@ impl World<'_> {
     /// not the one that is being served.
     pub fn call(
         &mut self,
-        flow: usize,
-        first: Option<usize>,
-        serving: Option<usize>,
+        flow: FlowId,
+        first: Option<EndpointId>,
+        serving: Option<EndpointId>,
         action: impl FnOnce(&mut App, &mut dyn Streams),
     ) {
         let instance = &self.network.flows[flow];
@@ -122,19 +128,19 @@ impl World<'_> {
             self.call_over_quic(flow, serving, action);
             return self.take_note(flow, before);
         }
-        let base = 2 * instance.first_connection;
         let mut touched = std::mem::take(&mut self.touched);
-        touched.extend(first.map(|endpoint| endpoint - base));
+        touched.extend(first);
         let mut streams = FlowStreams {
-            endpoints: &mut self.endpoints[base..base + 2 * instance.connections],
+            first: instance.first_connection,
+            endpoints: &mut self.endpoints,
             reused: self.reused[flow].as_deref_mut(),
-            tcp: &self.scenario.flow[instance.group].tcp,
+            tcp: &self.scenario.group(instance.group).tcp,
             touched,
         };
         action(&mut self.apps[flow], &mut streams);
         let mut touched = streams.touched;
         self.take_note(flow, before);
-        for endpoint in touched.drain(..).map(|place| base + place) {
+        for endpoint in touched.drain(..) {
             if Some(endpoint) != serving {
                 self.serve(endpoint, true);
             }
@@ -143,7 +149,7 @@ impl World<'_> {
     }
 
     /// Takes note of what an application has done: before, it was finished, it was stopped.
-    fn take_note(&mut self, flow: usize, (was_finished, was_stopped): (bool, bool)) {
+    fn take_note(&mut self, flow: FlowId, (was_finished, was_stopped): (bool, bool)) {
         let (app, instance) = (&mut self.apps[flow], &self.network.flows[flow]);
         if let Some(took) = app.take_page() {
             self.recorder.event(self.now, "page", Some(flow), None, took.as_secs_f64());
@@ -160,12 +166,12 @@ impl World<'_> {
     }
 
     /// It is time for an application to start, to go on, or to stop.
-    pub fn act(&mut self, flow: usize) {
+    pub fn act(&mut self, flow: FlowId) {
         let now = self.now;
-        let client = 2 * self.first_connection(flow);
+        let client = self.first_connection(flow).end(Side::Client);
         if !self.apps[flow].started() {
             self.recorder.event(now, "start", Some(flow), None, 0.0);
-            if self.scenario.flow[self.network.flows[flow].group].app.is_endless() {
+            if self.scenario.group(self.network.flows[flow].group).app.is_endless() {
                 let sample = self.scenario.run.sample.as_nanos();
                 self.endpoints[client].next_sample =
                     Instant::from_nanos((now.as_nanos() / sample + 1) * sample);
@@ -181,14 +187,13 @@ impl World<'_> {
 
     /// A connection reports an event, or an endpoint has received what it waited for.
     #[cold]
-    pub fn tell_application(&mut self, index: usize, event: Option<Event>, reached: bool) {
+    pub fn tell_application(&mut self, index: EndpointId, event: Option<Event>, reached: bool) {
         let flow = self.network.flow_of(index);
         let several = self.reused[flow].is_some();
         if let Some(event) = event {
             self.note_event(flow, index, event, several);
         }
-        let pair = index / 2 - self.first_connection(flow);
-        let end = if index % 2 == 0 { End::client(pair) } else { End::server(pair) };
+        let end = End { pair: self.pair_of(flow, index), side: index.side() };
         // Its caller serves this endpoint. Of several, all are served in the order in which they were acted on.
         let serving = (!several).then_some(index);
         if several && reached {
@@ -203,8 +208,8 @@ impl World<'_> {
             Some(Event::Closed) if several => self.connection_over(flow, index, None),
             Some(Event::Reset | Event::TimedOut | Event::StartFailed) if several => {
                 // Whoever is left would wait for ever.
-                self.endpoints[index ^ 1].connection.abort();
-                self.connection_over(flow, index, Some(index ^ 1));
+                self.endpoints[index.peer()].connection.abort();
+                self.connection_over(flow, index, Some(index.peer()));
             }
             _ => {}
         }
@@ -213,7 +218,12 @@ impl World<'_> {
         }
     }
 
-    fn reached(&mut self, flow: usize, index: usize, end: End, serving: Option<usize>) {
+    /// Which of its flow's connections an endpoint is at.
+    fn pair_of(&self, flow: FlowId, index: EndpointId) -> usize {
+        index.connection().index() - self.first_connection(flow).index()
+    }
+
+    fn reached(&mut self, flow: FlowId, index: EndpointId, end: End, serving: Option<EndpointId>) {
         let now = self.now;
         self.endpoints[index].goal = NO_GOAL;
         self.call(flow, None, serving, |app, streams| app.reached(now, end, streams));
@@ -221,17 +231,17 @@ impl World<'_> {
 
     /// One end of a connection is done. The pair is free once neither end has anything to do: TIME-WAIT at one end when the
     /// other is closed has nobody left to wait for. `other` is an endpoint that is to be served in any case.
-    fn connection_over(&mut self, flow: usize, index: usize, other: Option<usize>) {
-        let (client, now) = (index & !1, self.now);
-        let done = |endpoint: usize| {
+    fn connection_over(&mut self, flow: FlowId, index: EndpointId, other: Option<EndpointId>) {
+        let (connection, now) = (index.connection(), self.now);
+        let ends = Side::BOTH.map(|side| connection.end(side));
+        let done = |endpoint: EndpointId| {
             matches!(self.endpoints[endpoint].connection.state(), State::Closed | State::TimeWait)
         };
-        let pair = client / 2 - self.first_connection(flow);
-        let both = done(client) && done(client + 1);
-        let sender = client + self.data_side(flow) as usize;
-        let counters = Totals::of_connection(self, sender, sender ^ 1);
-        let received = [client, client + 1]
-            .map(|endpoint| self.endpoints[endpoint].connection.stats().data_segments_received);
+        let pair = self.pair_of(flow, index);
+        let both = ends.into_iter().all(done);
+        let counters = Totals::of_connection(self, connection.end(self.data_side(flow)));
+        let received =
+            ends.map(|endpoint| self.endpoints[endpoint].connection.stats().data_segments_received);
         let Some(reused) = &mut self.reused[flow] else { return };
         if !reused.open[pair] || !both {
             return other.into_iter().for_each(|endpoint| self.serve(endpoint, true));
@@ -239,8 +249,7 @@ impl World<'_> {
         reused.open[pair] = false;
         reused.ended.merge(&counters);
         reused.ended_received += received.iter().sum::<u64>();
-        self.endpoints[client].goal = NO_GOAL;
-        self.endpoints[client + 1].goal = NO_GOAL;
+        ends.into_iter().for_each(|endpoint| self.endpoints[endpoint].goal = NO_GOAL);
         self.call(flow, other, None, |app, streams| app.gone(now, pair, streams));
     }
 }

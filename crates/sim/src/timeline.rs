@@ -7,7 +7,9 @@
 //! Ties are common: links of equal rates keep the packets of all flows on one grid of times. A fixed order of components
 //! would make the first ones win every time, and a full DropTail queue would then never drop their packets. So a tie is
 //! decided by a hash of time and component: the same in every run and whatever the order of calls, and fair to all.
+//! [`Ties::Scheduled`] is the order of calls instead, for comparisons with simulators that have it.
 
+use longhaul_scenario::Ties;
 use longhaul_units::Instant;
 
 /// Children of a node.
@@ -22,6 +24,9 @@ pub(crate) struct Timeline {
     /// has at its top. The children of place `p` are family `p - (FAN - 2)`.
     families: Vec<Family>,
     end: usize,
+    ties: Ties,
+    /// How often an event was set. Around a wrap, after four billion events, a few ties are decided the other way.
+    set: u32,
 }
 
 /// Four siblings in one cache line.
@@ -34,19 +39,23 @@ const ROOT: usize = FAN - 1;
 
 /// Time, rank among ties, and component in one number, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key(u128);
+pub(crate) struct Key(u128);
 
 impl Key {
     #[inline]
     fn new(time: Instant, component: usize) -> Self {
-        Key(u128::from(time.as_nanos()) << 64 | u128::from(rank(time, component)) << 32 | component as u128)
+        Key::ranked(time, rank(time, component), component)
     }
     #[inline]
-    fn time(self) -> Instant {
+    fn ranked(time: Instant, rank: u32, component: usize) -> Self {
+        Key(u128::from(time.as_nanos()) << 64 | u128::from(rank) << 32 | component as u128)
+    }
+    #[inline]
+    pub fn time(self) -> Instant {
         Instant::from_nanos((self.0 >> 64) as u64)
     }
     #[inline]
-    fn component(self) -> usize {
+    pub fn component(self) -> usize {
         self.0 as u32 as usize
     }
 }
@@ -63,10 +72,10 @@ fn rank(time: Instant, component: usize) -> u32 {
 
 impl Timeline {
     /// A timeline without events.
-    pub fn new(components: usize) -> Self {
+    pub fn new(components: usize, ties: Ties) -> Self {
         let never = Key::new(Instant::FAR_FUTURE, components);
         let times = vec![Instant::FAR_FUTURE; components + 1];
-        Timeline { times, families: vec![Family([never; FAN])], end: ROOT }
+        Timeline { times, families: vec![Family([never; FAN])], end: ROOT, ties, set: 0 }
     }
 
     /// True if of two components with an event at the same time `component` comes first.
@@ -75,14 +84,13 @@ impl Timeline {
         Key::new(time, component) < Key::new(time, other)
     }
 
-    /// The earliest event and its component; [`Instant::FAR_FUTURE`] when there is none.
+    /// The earliest event; at [`Instant::FAR_FUTURE`] when there is none.
     #[inline]
-    pub fn first(&mut self) -> (Instant, usize) {
+    pub fn first(&mut self) -> Key {
         while self.first_is_void() {
             self.remove_first();
         }
-        let first = self.key(ROOT);
-        (first.time(), first.component())
+        self.key(ROOT)
     }
 
     /// Sets when `component` has its next event; [`Instant::FAR_FUTURE`] for never.
@@ -92,7 +100,7 @@ impl Timeline {
         if time == before || time == Instant::FAR_FUTURE {
             return;
         }
-        let key = Key::new(time, component);
+        let key = self.key_of(time, component);
         if self.first_is_void() {
             self.sink(key);
         } else {
@@ -105,7 +113,19 @@ impl Timeline {
     pub fn set_first(&mut self, component: usize, time: Instant) {
         let before = std::mem::replace(&mut self.times[component], time);
         if time != before && time != Instant::FAR_FUTURE {
-            self.sink(Key::new(time, component));
+            let key = self.key_of(time, component);
+            self.sink(key);
+        }
+    }
+
+    #[inline]
+    fn key_of(&mut self, time: Instant, component: usize) -> Key {
+        match self.ties {
+            Ties::Hash => Key::new(time, component),
+            Ties::Scheduled => {
+                self.set = self.set.wrapping_add(1);
+                Key::ranked(time, self.set, component)
+            }
         }
     }
 
@@ -143,16 +163,19 @@ impl Timeline {
     /// Puts `key` in the place of the first entry and moves it down.
     #[inline]
     fn sink(&mut self, key: Key) {
-        let mut place = ROOT;
-        while let Some(children) = self.families.get(place - (FAN - 2)) {
+        // The place, as family and which of its members.
+        let (mut family, mut member) = (ROOT / FAN, ROOT % FAN);
+        let mut below = ROOT - (FAN - 2);
+        while let Some(children) = self.families.get(below) {
             let (child, least) = children.least();
             if key < least {
                 break;
             }
-            self.put(place, least);
-            place = FAN * (place - (FAN - 2)) + child;
+            self.families[family].0[member] = least;
+            (family, member) = (below, child);
+            below = FAN * family + member - (FAN - 2);
         }
-        self.put(place, key);
+        self.families[family].0[member] = key;
     }
 
     /// Adds `key` at the end and moves it up.
@@ -199,35 +222,48 @@ mod tests {
 
     #[test]
     fn without_events_the_first_is_never() {
-        assert_eq!(Timeline::new(3).first().0, Instant::FAR_FUTURE);
+        assert_eq!(Timeline::new(3, Ties::Hash).first().time(), Instant::FAR_FUTURE);
     }
 
     #[test]
     fn ties_are_decided_alike_whatever_the_order_of_calls() {
         let first = |order: [usize; 3]| {
-            let mut timeline = Timeline::new(5);
+            let mut timeline = Timeline::new(5, Ties::Hash);
             order.into_iter().for_each(|component| timeline.set(component, at(7)));
             timeline.first()
         };
-        assert_eq!(first([4, 2, 3]), first([3, 4, 2]));
-        assert_eq!(first([2, 3, 4]).0, at(7));
+        assert_eq!(first([4, 2, 3]).component(), first([3, 4, 2]).component());
+        assert_eq!(first([2, 3, 4]).time(), at(7));
+    }
+
+    #[test]
+    fn ties_may_be_decided_by_the_order_of_calls() {
+        let mut timeline = Timeline::new(5, Ties::Scheduled);
+        [4, 2, 3].into_iter().for_each(|component| timeline.set(component, at(7)));
+        let mut order = vec![];
+        for _ in 0..6 {
+            let first = timeline.first();
+            order.push(first.component());
+            timeline.set_first(first.component(), at(first.time().as_nanos() + 10));
+        }
+        assert_eq!(order, [4, 2, 3, 4, 2, 3], "components keep their order");
     }
 
     #[test]
     fn ties_favour_nobody() {
-        let mut timeline = Timeline::new(10);
+        let mut timeline = Timeline::new(10, Ties::Hash);
         let mut wins = [0u32; 10];
         for tick in 0..100_000 {
             (0..10).for_each(|component| timeline.set(component, at(83_200 * tick)));
-            wins[timeline.first().1] += 1;
+            wins[timeline.first().component()] += 1;
         }
         assert!(wins.iter().all(|wins| (9_600..10_400).contains(wins)), "each wins a tenth: {wins:?}");
     }
 
     proptest! {
         #[test]
-        fn the_first_is_the_minimum(count in 1usize..40, steps in proptest::collection::vec((0usize..40, 0u64..50), 0..200)) {
-            let mut timeline = Timeline::new(count);
+        fn the_first_is_the_minimum(scheduled: bool, count in 1usize..40, steps in proptest::collection::vec((0usize..40, 0u64..50), 0..200)) {
+            let mut timeline = Timeline::new(count, if scheduled { Ties::Scheduled } else { Ties::Hash });
             let mut model = vec![Instant::FAR_FUTURE; count];
             for (component, time) in steps {
                 let component = component % count;
@@ -235,9 +271,9 @@ mod tests {
                 timeline.set(component, time);
                 model[component] = time;
                 let least = *model.iter().min().unwrap();
-                prop_assert_eq!(timeline.first().0, least);
+                prop_assert_eq!(timeline.first().time(), least);
                 if least < Instant::FAR_FUTURE {
-                    prop_assert_eq!(model[timeline.first().1], least);
+                    prop_assert_eq!(model[timeline.first().component()], least);
                 }
                 prop_assert_eq!(timeline.get(component), time);
             }

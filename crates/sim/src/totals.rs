@@ -3,7 +3,7 @@
 use crate::world::World;
 use longhaul_results::{Arrived, ReductionTimes};
 use longhaul_tcp::{Connection, Event, LimitedTime, Stats};
-use longhaul_units::{Instant, counters};
+use longhaul_units::{EndpointId, FlowId, Instant, counters};
 
 /// Bytes of IPv4 and TCP headers without options, and of the timestamps option with its padding.
 const HEADERS: u64 = (longhaul_segment::IPV4_HEADER + longhaul_segment::TCP_HEADER) as u64;
@@ -26,19 +26,17 @@ counters! {
 
 impl Totals {
     /// Counters of a flow from its start to now.
-    pub fn of(world: &World<'_>, flow: usize) -> Totals {
-        let first = 2 * world.first_connection(flow);
-        let side = world.data_side(flow) as usize;
-        let side_of_data = world.data_side(flow);
+    pub fn of(world: &World<'_>, flow: FlowId) -> Totals {
+        let (first, side) = (world.first_connection(flow), world.data_side(flow));
         let over_quic = world.quic.of(flow);
-        let over_quic = over_quic.map(|(quic, place)| quic.totals(world.now, place, side_of_data));
+        let over_quic = over_quic.map(|(quic, place)| quic.totals(world.now, place, side));
         let mut totals = match &world.reused[flow] {
             _ if over_quic.is_some() => over_quic.unwrap_or_default(),
-            None => Totals::of_connection(world, first + side, first + 1 - side),
+            None => Totals::of_connection(world, first.end(side)),
             Some(reused) => {
-                let open = reused.open().map(|pair| first + 2 * pair + side);
+                let open = reused.open().map(|pair| first.after(pair).end(side));
                 open.fold(reused.ended, |mut sum, sender| {
-                    sum.merge(&Totals::of_connection(world, sender, sender ^ 1));
+                    sum.merge(&Totals::of_connection(world, sender));
                     sum
                 })
             }
@@ -49,8 +47,9 @@ impl Totals {
     }
 
     /// Counters of one connection, without what was lost.
-    pub fn of_connection(world: &World<'_>, sender: usize, receiver: usize) -> Totals {
-        let (sender, receiver) = (&world.endpoints[sender].connection, &world.endpoints[receiver].connection);
+    pub fn of_connection(world: &World<'_>, sender: EndpointId) -> Totals {
+        let [sender, receiver] =
+            [sender, sender.peer()].map(|endpoint| &world.endpoints[endpoint].connection);
         Totals {
             sender: *sender.stats(),
             delivered: receiver.received_bytes(),

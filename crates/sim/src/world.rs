@@ -1,23 +1,25 @@
 //! The world of a run: fabric, endpoints, applications, and the loop that takes event after event.
 
 use crate::endpoint::{self, Endpoint, SendOverhead, Watch};
-use crate::fabric::{Arrival, Delivery, Fabric};
+use crate::fabric::{Delivery, Fabric, Source};
 use crate::middleboxes::Node;
 use crate::monitor::FlowMonitor;
-use crate::packet::{Hosts, Packet};
+use crate::packet::Hosts;
 use crate::quic::Connections;
 use crate::recorder::{Capture, Recorder};
 use crate::streams::{NO_GOAL, Reused};
-use crate::timeline::Timeline;
 use crate::totals::{Totals, note_reduction};
 use longhaul_cc::Inspection;
 use longhaul_results::{CcRow, FlowRow, LinkSnapshot, ReductionTimes};
-use longhaul_scenario::{Network, Scenario};
+use longhaul_scenario::{Network, Scenario, Ties};
 use longhaul_segment::LineStats;
-use longhaul_segment::{Ecn, Segment, SeqNumber};
-use longhaul_tcp::{Connection, Event, Ports, State, reset_for};
+use longhaul_segment::SeqNumber;
+use longhaul_tcp::{Connection, Event, Ports};
 use longhaul_traffic::{App, Side, Timing};
-use longhaul_units::{Duration, Instant, Random};
+use longhaul_units::{
+    ConnectionId, DeclaredId, Duration, EndpointId, FlowId, Id, IdVec, Instant, LinkId, MiddleboxId, NodeId,
+    Random,
+};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Sums over samples while measured.
@@ -28,7 +30,7 @@ pub(crate) struct CwndMean {
 }
 
 impl CwndMean {
-    fn add(&mut self, cwnd_bytes: f64) {
+    pub fn add(&mut self, cwnd_bytes: f64) {
         self.sum += cwnd_bytes;
         self.samples += 1;
     }
@@ -47,36 +49,36 @@ pub(crate) struct World<'a> {
     pub scenario: &'a Scenario,
     pub network: &'a Network,
     pub fabric: Fabric,
-    pub endpoints: Vec<Endpoint>,
+    pub endpoints: IdVec<EndpointId, Endpoint>,
     /// The QUIC connections.
     pub quic: Connections,
-    pub apps: Vec<App>,
+    pub apps: IdVec<FlowId, App>,
     /// Connections of flows that have one after the other.
-    pub reused: Vec<Option<Box<Reused>>>,
+    pub reused: IdVec<FlowId, Option<Box<Reused>>>,
     /// Endpoints that an application has acted on, to be used again.
-    pub touched: Vec<usize>,
-    pub middleboxes: Vec<Node>,
+    pub touched: Vec<EndpointId>,
+    pub middleboxes: IdVec<MiddleboxId, Node>,
     pub recorder: Recorder,
     pub now: Instant,
     pub events: u64,
     /// Links of the scenario file.
-    pub declared: Vec<usize>,
+    pub declared: IdVec<DeclaredId, LinkId>,
     /// Flows at the end of the warm-up.
-    pub flow_baseline: Vec<Totals>,
+    pub flow_baseline: IdVec<FlowId, Totals>,
     /// When windows were reduced while measured.
-    pub reductions: Vec<ReductionTimes>,
+    pub reductions: IdVec<FlowId, ReductionTimes>,
     /// Connections of each flow that never opened, since their probes failed.
-    pub failed_starts: Vec<u64>,
-    pub link_baseline: Vec<LinkSnapshot>,
+    pub failed_starts: IdVec<FlowId, u64>,
+    pub link_baseline: IdVec<DeclaredId, LinkSnapshot>,
     /// Header compression on each declared link by then.
-    pub line_baseline: Vec<LineStats>,
+    pub line_baseline: IdVec<DeclaredId, LineStats>,
     /// Largest queue of each declared link while measured.
-    pub queue_peak: Vec<u64>,
-    pub cwnd_mean: Vec<CwndMean>,
-    flow_samples: Vec<FlowSample>,
+    pub queue_peak: IdVec<DeclaredId, u64>,
+    pub cwnd_mean: IdVec<FlowId, CwndMean>,
+    flow_samples: IdVec<FlowId, FlowSample>,
     /// Largest goodput of one measured interval in bit/s, by flow, where it is requested.
-    pub goodput_max: Vec<Option<f64>>,
-    link_samples: Vec<LinkSnapshot>,
+    pub goodput_max: IdVec<FlowId, Option<f64>>,
+    link_samples: IdVec<DeclaredId, LinkSnapshot>,
     last_sample: Instant,
 }
 
@@ -95,21 +97,19 @@ impl<'a> World<'a> {
     /// Sets everything up at time zero.
     pub fn new(scenario: &'a Scenario, network: &'a Network, recording: bool, serve_ahead: bool) -> Self {
         let seed = scenario.run.seed;
-        let declared: Vec<usize> =
-            (0..network.links.len()).filter(|link| network.links[*link].declared).collect();
-        let mut position = vec![None; network.links.len()];
-        declared.iter().enumerate().for_each(|(index, link)| position[*link] = Some(index as u32));
-        let named = |names: &[String]| -> Vec<bool> {
+        let declared = network.declared();
+        let named = |names: &[String]| -> IdVec<LinkId, bool> {
             let is_named = |link: &str| names.iter().any(|name| link.starts_with(&format!("{name}.")));
             network.links.iter().map(|link| link.declared && is_named(&link.name)).collect()
         };
         let taps = named(if recording { &scenario.run.capture } else { &[] });
         let monitored = named(&scenario.run.monitor);
-        let watched: Vec<bool> = taps.iter().zip(&monitored).map(|(tap, monitor)| tap | monitor).collect();
-        let bound = |endpoint: usize| {
+        let watched: IdVec<LinkId, bool> =
+            taps.iter().zip(&monitored).map(|(tap, monitor)| tap | monitor).collect();
+        let bound = |endpoint: EndpointId| {
             let flow = &network.flows[network.flow_of(endpoint)];
-            let spec = &scenario.flow[flow.group];
-            let side = if endpoint % 2 == 0 { Side::Client } else { Side::Server };
+            let spec = scenario.group(flow.group);
+            let side = endpoint.side();
             // What another flow on the same connection does is not seen from here.
             let shared = spec.quic().is_some_and(|quic| quic.connection.is_some());
             match side {
@@ -124,36 +124,38 @@ impl<'a> World<'a> {
         };
         let flows = network.flows.len();
         let others = 2 * network.connection_flows.len() + flows + network.middleboxes.len();
-        let fabric = Fabric::new(network, seed, serve_ahead, &watched, bound, others);
+        let ties = scenario.run.ties;
+        let serve_ahead = serve_ahead && ties == Ties::Hash;
+        let fabric = Fabric::new(network, seed, serve_ahead, &watched, bound, others, ties);
         // Time zero as QUIC counts; which instant it is changes nothing.
         let base = std::time::Instant::now();
         let mut world = World {
             scenario,
             network,
             fabric,
-            endpoints: Vec::with_capacity(2 * network.connection_flows.len()),
+            endpoints: IdVec::with_capacity(2 * network.connection_flows.len()),
             quic: Connections::new(scenario, network, base),
-            apps: Vec::with_capacity(flows),
-            reused: Vec::with_capacity(flows),
+            apps: IdVec::with_capacity(flows),
+            reused: IdVec::with_capacity(flows),
             touched: vec![],
-            middleboxes: vec![],
-            recorder: Recorder::new(recording, network.connection_flows.clone(), position),
+            middleboxes: IdVec::new(),
+            recorder: Recorder::new(recording, network.connection_flows.clone(), network.places()),
             now: Instant::ZERO,
             events: 0,
-            flow_baseline: vec![Totals::default(); flows],
-            reductions: vec![ReductionTimes::default(); flows],
-            failed_starts: vec![0; flows],
-            link_baseline: vec![LinkSnapshot::default(); declared.len()],
-            line_baseline: vec![LineStats::default(); declared.len()],
-            queue_peak: vec![0; declared.len()],
-            cwnd_mean: vec![CwndMean::default(); flows],
-            flow_samples: vec![FlowSample::default(); flows],
-            goodput_max: vec![None; flows],
-            link_samples: vec![LinkSnapshot::default(); declared.len()],
+            flow_baseline: IdVec::filled(Totals::default(), flows),
+            reductions: IdVec::filled(ReductionTimes::default(), flows),
+            failed_starts: IdVec::filled(0, flows),
+            link_baseline: IdVec::filled(LinkSnapshot::default(), declared.len()),
+            line_baseline: IdVec::filled(LineStats::default(), declared.len()),
+            queue_peak: IdVec::filled(0, declared.len()),
+            cwnd_mean: IdVec::filled(CwndMean::default(), flows),
+            flow_samples: IdVec::filled(FlowSample::default(), flows),
+            goodput_max: IdVec::filled(None, flows),
+            link_samples: IdVec::filled(LinkSnapshot::default(), declared.len()),
             declared,
             last_sample: Instant::ZERO,
         };
-        for flow in 0..flows {
+        for flow in network.flows.ids() {
             world.add_flow(flow, seed);
         }
         world.add_middleboxes();
@@ -163,21 +165,21 @@ impl<'a> World<'a> {
         world
     }
 
-    fn add_monitors(&mut self, monitored: &[bool]) {
+    fn add_monitors(&mut self, monitored: &IdVec<LinkId, bool>) {
         let flows = &self.network.flows;
-        for link in (0..monitored.len()).filter(|link| monitored[*link]) {
-            let Some(position) = self.recorder.declared[link] else { continue };
+        for link in monitored.ids().filter(|link| monitored[*link]) {
+            let Some(place) = self.recorder.places[link] else { continue };
             let crosses =
-                |flow: &usize| flows[*flow].forward.contains(&link) || flows[*flow].reverse.contains(&link);
-            let crossing = (0..flows.len()).filter(crosses).collect();
-            self.recorder.monitors[link] = Some(FlowMonitor::new(position, flows.len(), crossing));
+                |flow: &FlowId| flows[*flow].forward.contains(&link) || flows[*flow].reverse.contains(&link);
+            let crossing = flows.ids().filter(crosses).collect();
+            self.recorder.monitors[link] = Some(FlowMonitor::new(place, flows.len(), crossing));
         }
     }
 
     /// Notes the scripted changes of links among the events: they are known from the start.
     fn note_script(&mut self) {
         let end = Instant::ZERO + self.scenario.run.duration;
-        for (position, link) in self.declared.iter().enumerate() {
+        for (place, link) in self.declared.enumerated() {
             let config = &self.network.links[*link].config;
             let changes = config.changes.iter().flat_map(|change| {
                 let rate = change.rate.map(|rate| ("link_rate", rate.as_bps() as f64));
@@ -191,26 +193,26 @@ impl<'a> World<'a> {
             for (after, kind, value) in changes.chain(outages) {
                 let at = Instant::ZERO + after;
                 if at < end {
-                    self.recorder.event(at, kind, None, Some(position as u32), value);
+                    self.recorder.event(at, kind, None, Some(place), value);
                 }
             }
         }
     }
 
-    fn add_flow(&mut self, flow: usize, seed: u64) {
+    fn add_flow(&mut self, flow: FlowId, seed: u64) {
         let instance = &self.network.flows[flow];
-        let spec = &self.scenario.flow[instance.group];
+        let spec = self.scenario.group(instance.group);
         let app = spec.application(instance, seed);
         let data_side = spec.app.data_sender();
         self.fabric.timeline.set(self.app_component(flow), app.wake());
         self.apps.push(app);
-        let client_port = 1024 + (flow % 60_000) as u16;
+        let client_port = 1024 + (flow.0 % 60_000) as u16;
         let pairs = spec.app.connections();
         let quic = spec.quic();
         let reused = pairs > 1 && quic.is_none();
         self.reused.push(reused.then(|| Box::new(Reused::new(pairs, &instance.name, seed))));
         for pair in 0..pairs {
-            for side in [Side::Client, Side::Server] {
+            for side in Side::BOTH {
                 let (local, remote) =
                     if side == Side::Client { (client_port, 80) } else { (80, client_port) };
                 let ports = Ports { local, remote };
@@ -233,8 +235,8 @@ impl<'a> World<'a> {
                 });
                 self.endpoints.push(Endpoint {
                     connection,
-                    first_link: path[0] as u32,
-                    peer: (self.endpoints.len() ^ 1) as u32,
+                    first_link: path[0],
+                    peer: EndpointId::new(self.endpoints.len()).peer(),
                     goal: NO_GOAL,
                     due: Instant::FAR_FUTURE,
                     wake: Instant::FAR_FUTURE,
@@ -256,45 +258,44 @@ impl<'a> World<'a> {
         }
     }
 
-    fn endpoint_component(&self, endpoint: usize) -> usize {
-        self.fabric.len() + endpoint
+    pub(crate) fn endpoint_component(&self, endpoint: EndpointId) -> usize {
+        self.fabric.len() + endpoint.index()
     }
-    pub(crate) fn app_component(&self, flow: usize) -> usize {
-        self.fabric.len() + 2 * self.network.connection_flows.len() + flow
-    }
-
-    pub(crate) fn middlebox_component(&self, middlebox: usize) -> usize {
-        self.app_component(self.network.flows.len()) + middlebox
+    pub(crate) fn app_component(&self, flow: FlowId) -> usize {
+        self.fabric.len() + 2 * self.network.connection_flows.len() + flow.index()
     }
 
-    /// Number of a flow's first connection: its endpoints are twice this, and the next.
-    pub fn first_connection(&self, flow: usize) -> usize {
+    pub(crate) fn middlebox_component(&self, middlebox: MiddleboxId) -> usize {
+        self.app_component(FlowId::new(self.network.flows.len())) + middlebox.index()
+    }
+
+    /// A flow's first connection.
+    pub fn first_connection(&self, flow: FlowId) -> ConnectionId {
         self.network.flows[flow].first_connection
     }
     /// The end that sends the bulk of a flow's data.
-    pub fn data_side(&self, flow: usize) -> Side {
-        self.scenario.flow[self.network.flows[flow].group].app.data_sender()
+    pub fn data_side(&self, flow: FlowId) -> Side {
+        self.scenario.group(self.network.flows[flow].group).app.data_sender()
     }
     /// The endpoint that sends the bulk of a flow's data.
-    pub fn data_sender(&self, flow: usize) -> &Endpoint {
-        &self.endpoints[2 * self.first_connection(flow) + self.data_side(flow) as usize]
+    pub fn data_sender(&self, flow: FlowId) -> &Endpoint {
+        &self.endpoints[self.first_connection(flow).end(self.data_side(flow))]
     }
     /// The endpoint that receives it.
-    pub fn data_receiver(&self, flow: usize) -> &Endpoint {
-        &self.endpoints[2 * self.first_connection(flow) + 1 - self.data_side(flow) as usize]
+    pub fn data_receiver(&self, flow: FlowId) -> &Endpoint {
+        &self.endpoints[self.first_connection(flow).end(self.data_side(flow).other())]
     }
 
     /// Addresses of a packet that goes to `endpoint`.
-    pub fn hosts(&self, endpoint: u32) -> Hosts {
-        let address = |node: usize| {
-            let [_, high, middle, low] = (node as u32 + 1).to_be_bytes();
+    pub fn hosts(&self, endpoint: EndpointId) -> Hosts {
+        let address = |node: NodeId| {
+            let [_, high, middle, low] = (node.0 + 1).to_be_bytes();
             IpAddr::V4(Ipv4Addr::new(10, high, middle, low))
         };
-        let [client, server] = self.network.ends_of_connection(endpoint as usize / 2).map(address);
-        if endpoint % 2 == 0 {
-            Hosts { src: server, dst: client }
-        } else {
-            Hosts { src: client, dst: server }
+        let [client, server] = self.network.ends_of_connection(endpoint.connection()).map(address);
+        match endpoint.side() {
+            Side::Client => Hosts { src: server, dst: client },
+            Side::Server => Hosts { src: client, dst: server },
         }
     }
 
@@ -306,7 +307,7 @@ impl<'a> World<'a> {
         let middleboxes = apps + self.apps.len();
         self.fabric.set_horizons(until, count);
         for _ in 0..budget {
-            let (time, component) = self.fabric.timeline.first();
+            let (time, source) = self.fabric.first();
             let due = time >= until.min(self.fabric.first_arrival);
             if !self.fabric.arrivals.is_empty() && (due || self.fabric.arrivals.len() >= BATCH) {
                 self.deliver();
@@ -318,239 +319,32 @@ impl<'a> World<'a> {
             }
             self.now = time;
             self.events += 1;
+            let component = match source {
+                Source::Lane(lane) => {
+                    self.fabric.handle_lane(&mut self.recorder, time, lane);
+                    continue;
+                }
+                Source::Component(component) => component,
+            };
             if component < links {
-                self.fabric.handle_event(&mut self.recorder, time, component);
+                self.fabric.handle_event(&mut self.recorder, time, LinkId::new(component));
                 if let Some((port, packet)) = self.fabric.take_for_middlebox() {
                     self.pass_middlebox(port, packet);
                 }
             } else if component < apps {
-                self.timer(component - links);
+                self.timer(EndpointId::new(component - links));
             } else if component < middleboxes {
-                self.act(component - apps);
+                self.act(FlowId::new(component - apps));
             } else {
-                self.middlebox_timer(component - middleboxes);
+                self.middlebox_timer(MiddleboxId::new(component - middleboxes));
             }
         }
         Pause::Busy
     }
 
-    /// Hands packets to their endpoints: what has arrived in this event, and what may be handed over ahead of time. Many at
-    /// a time, so that code and data stay in the cache, as long as no event comes before the first of them.
-    fn deliver(&mut self) {
-        let mut next = 0;
-        let now = self.now;
-        while let Some(arrival) = self.fabric.arrivals.get(next).copied() {
-            next += 1;
-            let ahead = arrival.at > now;
-            if ahead {
-                self.catch_up(&arrival);
-            }
-            self.now = arrival.at;
-            if arrival.packet.damaged {
-                self.drop_damaged(arrival.packet);
-                continue;
-            }
-            self.receive(arrival.packet, !ahead);
-        }
-        self.now = now;
-        self.fabric.arrivals.clear();
-        self.fabric.first_arrival = Instant::FAR_FUTURE;
-    }
-
-    /// A packet's checksum is wrong: its receiver drops it.
-    #[cold]
-    pub(crate) fn drop_damaged(&mut self, packet: Packet) {
-        let payload_len = self.fabric.segments.get(&packet).payload_len;
-        self.recorder.drop(self.now, "checksum", packet.to as usize / 2, payload_len, None, packet.wire_len);
-        self.fabric.segments.release(packet);
-    }
-
-    /// What would happen to an endpoint before a packet that is handed to it ahead of time is a timer, or a sample of its
-    /// window: they come first.
-    #[inline]
-    fn catch_up(&mut self, arrival: &Arrival) {
-        let index = arrival.packet.to as usize;
-        loop {
-            let Endpoint { due, next_sample, .. } = self.endpoints[index];
-            if due.min(next_sample) > arrival.at {
-                return;
-            }
-            if next_sample <= due {
-                self.sample_window(index);
-                continue;
-            }
-            let component = self.endpoint_component(index);
-            if due == arrival.at && !Timeline::wins(component, arrival.link, due) {
-                return;
-            }
-            self.fire_ahead(index, due);
-        }
-    }
-
-    #[cold]
-    fn fire_ahead(&mut self, index: usize, due: Instant) {
-        self.now = due;
-        if self.endpoints[index].watch == Watch::Quic {
-            self.quic_timeout(index);
-        } else {
-            self.endpoints[index].connection.handle_timeout(due);
-        }
-        self.serve(index, false);
-    }
-
-    /// Adds the window of a sender that is served ahead of time to its mean, as it is before what happens next.
-    #[cold]
-    fn sample_window(&mut self, index: usize) {
-        let endpoint = &mut self.endpoints[index];
-        let at = endpoint.next_sample;
-        endpoint.next_sample += self.scenario.run.sample;
-        // The sample that ends the warm-up belongs to it.
-        if at > Instant::ZERO + self.scenario.run.warmup {
-            let flow = self.network.flow_of(index);
-            let cwnd = match self.quic.of(flow) {
-                Some((quic, _)) => quic.window(if index % 2 == 0 { Side::Client } else { Side::Server }),
-                None => endpoint.connection.cwnd(),
-            };
-            self.cwnd_mean[flow].add(cwnd as f64);
-        }
-    }
-
-    /// A packet reaches its endpoint now. With `hand_over`, what the endpoint sends may be delivered ahead of time.
-    #[inline]
-    fn receive(&mut self, packet: Packet, hand_over: bool) {
-        let index = packet.to as usize;
-        let endpoint = &self.endpoints[index];
-        if endpoint.connection.state() == State::Closed {
-            let segment = *self.fabric.segments.get(&packet);
-            self.fabric.segments.release(packet);
-            return self.refuse(index, &segment);
-        }
-        if endpoint.watch != Watch::Nothing {
-            if endpoint.watch == Watch::Quic {
-                return self.receive_datagram(packet, hand_over);
-            }
-            if self.is_stray(index, &packet) {
-                return;
-            }
-        }
-        let segment = self.fabric.segments.get(&packet);
-        self.endpoints[index].connection.handle_segment(self.now, segment, packet.ecn);
-        self.fabric.segments.release(packet);
-        self.serve(index, hand_over);
-    }
-
-    /// Traces a packet that arrives at a watched endpoint. True if it belongs to another connection: it is answered as such.
-    #[cold]
-    fn is_stray(&mut self, index: usize, packet: &Packet) -> bool {
-        let (endpoint, segment) = (&self.endpoints[index], self.fabric.segments.get(packet));
-        if endpoint.watch == Watch::Trace {
-            self.recorder.trace_received(self.now, self.network.flow_of(index), segment);
-            return false;
-        }
-        let ports = endpoint.connection.ports();
-        let stray = (segment.src_port, segment.dst_port) != (ports.remote, ports.local);
-        if stray {
-            let segment = *segment;
-            self.fabric.segments.release(*packet);
-            self.refuse(index, &segment);
-        }
-        stray
-    }
-
-    /// Answers a segment for a connection that is no more (RFC 9293 section 3.10.7.1).
-    #[cold]
-    fn refuse(&mut self, index: usize, segment: &Segment) {
-        if let Some(reset) = reset_for(segment) {
-            let endpoint = &self.endpoints[index];
-            let write = |segment: &mut Segment| {
-                *segment = reset;
-                Some(Ecn::NotEct)
-            };
-            let Some(packet) = self.fabric.segments.packet(endpoint.peer, endpoint.weight, write) else {
-                return;
-            };
-            let link = endpoint.first_link as usize;
-            self.fabric.send(&mut self.recorder, self.now, link, packet, false);
-        }
-    }
-
-    fn timer(&mut self, index: usize) {
-        let component = self.endpoint_component(index);
-        let endpoint = &mut self.endpoints[index];
-        let due = endpoint.due;
-        endpoint.wake = if due <= self.now { Instant::FAR_FUTURE } else { due };
-        self.fabric.timeline.set_first(component, endpoint.wake);
-        if due <= self.now {
-            if endpoint.watch == Watch::Quic {
-                self.quic_timeout(index);
-            } else {
-                endpoint.connection.handle_timeout(self.now);
-            }
-            self.serve(index, true);
-        }
-    }
-
-    /// Does all that an endpoint requires after an input: sends, notifies the application, sets the timer.
-    #[inline]
-    pub fn serve(&mut self, index: usize, hand_over: bool) {
-        if self.endpoints[index].watch == Watch::Quic {
-            return self.serve_quic(index, hand_over);
-        }
-        loop {
-            self.transmit(index, hand_over);
-            let connection = &mut self.endpoints[index].connection;
-            let reached = connection.received_bytes() >= self.endpoints[index].goal;
-            let event = self.endpoints[index].connection.poll_event();
-            if event.is_none() && !reached {
-                break;
-            }
-            self.tell_application(index, event, reached);
-        }
-        let due = self.endpoints[index].connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-        self.set_due(index, due);
-    }
-
-    /// The next timer of an endpoint is due at `due`.
-    #[inline]
-    pub fn set_due(&mut self, index: usize, due: Instant) {
-        let component = self.endpoint_component(index);
-        let endpoint = &mut self.endpoints[index];
-        endpoint.due = due;
-        if endpoint.due < endpoint.wake {
-            endpoint.wake = endpoint.due;
-            self.fabric.timeline.set(component, endpoint.due);
-        }
-    }
-
-    #[inline]
-    fn transmit(&mut self, index: usize, hand_over: bool) {
-        let endpoint = &mut self.endpoints[index];
-        loop {
-            let (mut retransmission, mut last) = (false, false);
-            let next = self.fabric.segments.packet(endpoint.peer, endpoint.weight, |segment| {
-                let departure = endpoint.connection.transmit_into(self.now, segment)?;
-                (retransmission, last) = (departure.retransmission, departure.last);
-                Some(departure.ecn)
-            });
-            let Some(packet) = next else { break };
-            if endpoint.watch == Watch::Trace {
-                let segment = self.fabric.segments.get(&packet);
-                self.recorder.trace_sent(self.now, self.network.flow_of(index), segment, retransmission);
-            }
-            let departure = match &mut endpoint.overhead {
-                None => self.now,
-                Some(overhead) => overhead.departure(self.now),
-            };
-            self.fabric.send(&mut self.recorder, departure, endpoint.first_link as usize, packet, hand_over);
-            if last {
-                break;
-            }
-        }
-    }
-
     /// Takes note of what a connection reports; `several` if its flow has many of them.
-    pub(crate) fn note_event(&mut self, flow: usize, index: usize, event: Event, several: bool) {
-        let sends_data = index % 2 == self.data_side(flow) as usize;
+    pub(crate) fn note_event(&mut self, flow: FlowId, index: EndpointId, event: Event, several: bool) {
+        let sends_data = index.side() == self.data_side(flow);
         self.failed_starts[flow] += u64::from(event == Event::StartFailed);
         let told = sends_data || event == Event::StartFailed;
         if told && !(several && matches!(event, Event::Connected | Event::Closed)) {
@@ -561,17 +355,17 @@ impl<'a> World<'a> {
 
     /// Takes note of all counters: what comes later is measured.
     pub fn end_warmup(&mut self) {
-        for flow in 0..self.apps.len() {
+        for flow in self.apps.ids() {
             self.flow_baseline[flow] = Totals::of(self, flow);
             self.reductions[flow] = ReductionTimes::default();
             self.apps[flow].clear_times(self.now);
         }
-        for (position, link) in self.declared.iter().enumerate() {
-            self.link_baseline[position] = LinkSnapshot::of(self.fabric.link(*link), self.now);
-            self.line_baseline[position] = self.fabric.line_stats(*link).unwrap_or_default();
+        for (place, link) in self.declared.enumerated() {
+            self.link_baseline[place] = LinkSnapshot::of(self.fabric.link(*link), self.now);
+            self.line_baseline[place] = self.fabric.line_stats(*link).unwrap_or_default();
             self.fabric.link(*link).measure_waits(self.now);
             self.fabric.link(*link).take_peak(self.now);
-            self.queue_peak[position] = 0;
+            self.queue_peak[place] = 0;
         }
         self.recorder.monitors.iter_mut().flatten().for_each(FlowMonitor::end_warmup);
         self.begin_measuring_middleboxes();
@@ -581,10 +375,10 @@ impl<'a> World<'a> {
     pub fn sample(&mut self, measuring: bool) {
         let span = self.now.since(self.last_sample);
         self.last_sample = self.now;
-        for position in 0..self.declared.len() {
-            self.sample_link(position);
+        for place in self.declared.ids() {
+            self.sample_link(place);
         }
-        for flow in 0..self.apps.len() {
+        for flow in self.apps.ids() {
             self.sample_flow(flow, span, measuring);
         }
         self.sample_middleboxes(span, measuring);
@@ -594,29 +388,28 @@ impl<'a> World<'a> {
         }
     }
 
-    fn sample_link(&mut self, position: usize) {
-        let index = self.declared[position];
+    fn sample_link(&mut self, place: DeclaredId) {
         let now = self.now;
-        let link = self.fabric.link(index);
+        let link = self.fabric.link(self.declared[place]);
         let peak = link.take_peak(now);
-        self.queue_peak[position] = self.queue_peak[position].max(peak);
+        self.queue_peak[place] = self.queue_peak[place].max(peak);
         if !self.recorder.recording {
             return;
         }
-        if let Some(row) = self.link_samples[position].row(link, now, position, peak) {
-            self.link_samples[position] = LinkSnapshot::of(link, now);
+        if let Some(row) = self.link_samples[place].row(link, now, place, peak) {
+            self.link_samples[place] = LinkSnapshot::of(link, now);
             self.recorder.tables.links.push(row);
         }
     }
 
-    fn sample_flow(&mut self, flow: usize, span: Duration, measuring: bool) {
+    fn sample_flow(&mut self, flow: FlowId, span: Duration, measuring: bool) {
         let app = &self.apps[flow];
         if !app.started() {
             return;
         }
         // A receiver that was served ahead may have finished at a time that is still to come.
         let ended = app.stopped() || app.finished().is_some_and(|at| at < self.now);
-        let index = 2 * self.first_connection(flow) + self.data_side(flow) as usize;
+        let index = self.first_connection(flow).end(self.data_side(flow));
         let (sample, state) = match &self.reused[flow] {
             None => self.connection_sample(flow),
             Some(reused) => self.sample_of_several(flow, reused),
@@ -648,7 +441,7 @@ impl<'a> World<'a> {
         }
         let row = FlowRow {
             time_s: self.now.as_secs_f64(),
-            flow: flow as u32,
+            flow: flow.0,
             throughput_bps: per_second(sample.sent_bytes - before.sent_bytes),
             goodput_bps,
             retransmits: (sample.retransmitted - before.retransmitted) as u32,
@@ -658,14 +451,14 @@ impl<'a> World<'a> {
     }
 
     /// Records what goes on inside the congestion control of a flow that is one connection.
-    fn inspect(&mut self, flow: usize) {
+    fn inspect(&mut self, flow: FlowId) {
         let mut inspection = Inspection::default();
         match self.quic.of(flow) {
             Some((quic, _)) => quic.inspect(self.data_side(flow), &mut inspection),
             None if self.reused[flow].is_some() => return,
             None => self.data_sender(flow).connection.congestion_control().inspect(&mut inspection),
         }
-        let (time_s, flow) = (self.now.as_secs_f64(), flow as u32);
+        let (time_s, flow) = (self.now.as_secs_f64(), flow.0);
         let rows = inspection.readings().iter().map(|reading| CcRow {
             time_s,
             flow,
@@ -677,7 +470,7 @@ impl<'a> World<'a> {
     }
 
     /// Counters and state of a flow that is one connection.
-    fn connection_sample(&self, flow: usize) -> (FlowSample, FlowRow) {
+    fn connection_sample(&self, flow: FlowId) -> (FlowSample, FlowRow) {
         if let Some((quic, _)) = self.quic.of(flow) {
             let (totals, side) = (Totals::of(self, flow), self.data_side(flow));
             let sample = FlowSample {
@@ -708,7 +501,7 @@ impl<'a> World<'a> {
     }
 
     /// The same of a flow with several connections: windows and flights are sums over the open ones.
-    fn sample_of_several(&self, flow: usize, reused: &Reused) -> (FlowSample, FlowRow) {
+    fn sample_of_several(&self, flow: FlowId, reused: &Reused) -> (FlowSample, FlowRow) {
         let totals = Totals::of(self, flow);
         let sample = FlowSample {
             sent_bytes: totals.sender.data_bytes_sent,
@@ -717,7 +510,7 @@ impl<'a> World<'a> {
         };
         let mut state = FlowRow::default();
         for pair in reused.open() {
-            let sender = 2 * (self.first_connection(flow) + pair) + self.data_side(flow) as usize;
+            let sender = self.first_connection(flow).after(pair).end(self.data_side(flow));
             let sender = &self.endpoints[sender].connection;
             state.cwnd_bytes += sender.cwnd() as f64;
             state.flight_bytes += sender.flight_size() as f64;
@@ -731,8 +524,8 @@ impl<'a> World<'a> {
 impl World<'_> {
     /// The captured packets as a pcapng file, if a capture was requested.
     pub fn capture_file(&self) -> Option<Capture> {
-        let is_tap = |link: &&usize| self.recorder.taps[**link];
-        let taps: Vec<(usize, String)> = self
+        let is_tap = |link: &&LinkId| self.recorder.taps[**link];
+        let taps: Vec<(LinkId, String)> = self
             .declared
             .iter()
             .filter(is_tap)

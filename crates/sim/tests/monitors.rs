@@ -3,6 +3,7 @@
 
 use longhaul_results::{LinkSummary, Summary};
 use longhaul_sim::{Outcome, RunOptions, load, simulate};
+use longhaul_units::Id;
 use proptest::prelude::*;
 
 fn run(text: &str) -> Outcome {
@@ -15,8 +16,11 @@ fn link<'a>(summary: &'a Summary, name: &str) -> &'a LinkSummary {
 }
 
 fn counted(link: &LinkSummary, flow: usize, name: &str) -> f64 {
-    let found =
-        link.monitor.iter().find(|monitored| monitored.flow == flow).expect("the flow crosses the link");
+    let found = link
+        .monitor
+        .iter()
+        .find(|monitored| monitored.flow.index() == flow)
+        .expect("the flow crosses the link");
     found.metrics.get(name).expect("it is counted")
 }
 

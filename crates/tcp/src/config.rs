@@ -41,7 +41,7 @@ pub enum Reading {
     Manual,
 }
 
-/// Which round trips feed the RTO estimator. `latest_rtt`, `min_rtt` and the congestion control see all of them.
+/// Which round trips feed the RTO estimator. `latest_rtt`, `min_rtt` and the congestion control get all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RttSampling {
     /// Each ACK of new data that Karn's rule allows.
@@ -97,7 +97,7 @@ pub struct Config {
     pub peer_ack_delay: Option<Duration>,
     /// How to find out that a reduction of the window was for nothing, upon which it is taken back.
     pub spurious_detection: SpuriousDetection,
-    /// Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8); otherwise keep it
+    /// Discard what was SACKed when the retransmission timer expires (RFC 2018 section 8); otherwise keep it
     /// (RFC 6675 section 5.1).
     pub clear_sack_on_timeout: bool,
     /// NewReno restarts its timer with each partial ACK, not with the first only (RFC 6582 section 4, "Slow-but-Steady").

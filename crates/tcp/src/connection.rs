@@ -7,6 +7,7 @@ mod prediction;
 mod timers;
 
 use crate::ack_congestion::INITIAL_RATIO;
+use crate::challenge::Challenges;
 use crate::event::Events;
 use crate::handshake::{Agreement, Offer};
 use crate::limits::LimitClock;
@@ -17,6 +18,7 @@ use crate::{Config, Event, Ports, State, Stats};
 use longhaul_cc::CongestionControl;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber, Timestamps};
 use longhaul_units::{Duration, Instant};
+use prediction::Expected;
 
 /// RFC 7323 section 5.5: TS.Recent is not to be trusted after so long.
 const TIMESTAMP_VALIDITY: Duration = Duration::from_secs(24 * 24 * 3600);
@@ -80,6 +82,7 @@ pub struct Connection {
     peer_offer: Option<Offer>,
     /// Before the connection is established: the probes with which it begins.
     probing: Option<Box<Probing>>,
+    challenges: Challenges,
     config: Box<Config>,
 }
 
@@ -126,6 +129,7 @@ impl Connection {
             last_keepalive: Instant::ZERO,
             reply: None,
             peer_offer: None,
+            challenges: Challenges::default(),
             config: Box::new(config),
         }
     }
@@ -184,11 +188,13 @@ impl Connection {
 
     /// A segment has arrived. Poll for what is to be sent after each one: duplicate ACKs count.
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
-        self.stats.segments_received += 1;
-        self.last_received = now;
-        if self.handle_expected(now, segment, ecn) {
-            return;
+        if self.handle_expected(now, segment, ecn) == Expected::No {
+            self.handle_unexpected(now, segment, ecn);
         }
+    }
+
+    #[inline(never)]
+    fn handle_unexpected(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         match self.state {
             State::Closed => {}
             State::Listen => self.on_segment_in_listen(now, segment),
@@ -200,7 +206,7 @@ impl Connection {
     /// RFC 9293 section 3.10.7.4, from SYN-RECEIVED on.
     fn on_segment(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         let Some(seq) = segment.seq.expand(self.peer_isn, self.receiver.next) else {
-            return self.refuse(segment);
+            return self.refuse(now, segment);
         };
         let payload = u64::from(segment.payload_len);
         let fin = segment.flags.contains(Flags::FIN);
@@ -253,10 +259,13 @@ impl Connection {
             return;
         }
         if segment.flags.contains(Flags::SYN) {
-            // RFC 5961 section 4: a challenge ACK.
-            self.receiver.ack_now = true;
-            return;
+            // RFC 5961 section 4.
+            return self.challenge(now);
         }
+        if end + u64::from(fin) == seq {
+            return self.challenge(now);
+        }
+        // No loop can come of data and FINs, which a timer sends again.
         self.receiver.ack_now = true;
         if end + u64::from(fin) <= self.receiver.next && end > seq {
             self.receiver.on_data(now, seq, end, fin, &mut self.stats);
@@ -269,10 +278,15 @@ impl Connection {
     }
     /// A number that no stream of ours can have.
     #[cold]
-    fn refuse(&mut self, segment: &Segment) {
+    fn refuse(&mut self, now: Instant, segment: &Segment) {
         if !segment.flags.contains(Flags::RST) {
-            self.receiver.ack_now = true;
+            self.challenge(now);
         }
+    }
+    /// Answers a segment from outside the stream, unless that has been done too often.
+    #[cold]
+    fn challenge(&mut self, now: Instant) {
+        self.receiver.ack_now |= self.challenges.allow(now);
     }
 
     #[cold]
@@ -283,7 +297,7 @@ impl Connection {
             if seq == self.receiver.next {
                 self.fail(Event::Reset);
             } else if seq > self.receiver.next && seq < self.receiver.right_edge() {
-                self.receiver.ack_now = true;
+                self.challenge(now);
             }
         } else if !segment.flags.contains(Flags::ACK) {
             // SYN-RECEIVED, and the peer's SYN again: our SYN-ACK was lost.
@@ -303,15 +317,17 @@ impl Connection {
         }
         let Some(ack) = segment.ack.expand(self.isn, self.sender.una) else {
             // A number from before the stream.
-            return self.on_old_ack(segment);
+            return self.on_old_ack(now, segment);
         };
         if ack > self.sender.acceptable_ack() {
-            self.receiver.ack_now |= self.config.answer_unsent_acks;
+            if self.config.answer_unsent_acks {
+                self.challenge(now);
+            }
             return false;
         }
         if ack < self.sender.una {
             self.sender.hear_overtaken_ack(ack);
-            let sensible = self.on_old_ack(segment);
+            let sensible = self.on_old_ack(now, segment);
             if sensible && !segment.options.sack.is_empty() && self.sender.takes_old_sacks() {
                 self.take_old_sack(now, segment, ack);
             }
@@ -355,10 +371,12 @@ impl Connection {
 
     /// An ACK below SND.UNA. RFC 5961 section 5.2: one that is further below than the largest window ever offered discards
     /// its segment and is answered. True if the payload is to be processed.
-    fn on_old_ack(&mut self, segment: &Segment) -> bool {
+    fn on_old_ack(&mut self, now: Instant, segment: &Segment) -> bool {
         let behind = SeqNumber::wrap(self.isn, self.sender.una).0.wrapping_sub(segment.ack.0);
         let sensible = self.sender.may_have_been_acked(u64::from(behind));
-        self.receiver.ack_now |= !sensible;
+        if !sensible {
+            self.challenge(now);
+        }
         sensible
     }
 
@@ -495,7 +513,11 @@ impl Connection {
         let older = (value.wrapping_sub(self.recent_timestamp) as i32) < 0;
         if older && now.since(self.recent_timestamp_at) < TIMESTAMP_VALIDITY {
             self.stats.paws_rejected += 1;
-            self.receiver.ack_now = true;
+            if segment.payload_len == 0 && !segment.flags.contains(Flags::FIN) {
+                self.challenge(now);
+            } else {
+                self.receiver.ack_now = true;
+            }
             return false;
         }
         true

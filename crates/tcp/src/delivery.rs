@@ -1,4 +1,4 @@
-//! Delivery rate samples, for congestion controls that ask for them (draft-ietf-ccwg-bbr-04 section 4.1;
+//! Delivery rate samples, for congestion controls that need them (draft-ietf-ccwg-bbr-04 section 4.1;
 //! draft-cheng-iccrg-delivery-rate-estimation sections 3 and 4).
 
 use crate::transmissions::{Run, Snapshot};
@@ -19,7 +19,7 @@ pub(crate) struct DeliveryRate {
 }
 
 impl DeliveryRate {
-    /// What a segment that leaves now has to remember; `idle` when nothing was in flight.
+    /// What is recorded with a segment that leaves now; `idle` when nothing was in flight.
     pub fn snapshot(
         &mut self,
         now: Instant,

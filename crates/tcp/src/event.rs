@@ -67,6 +67,8 @@ pub struct Departure {
     pub ecn: Ecn,
     /// True if any of its payload (or its SYN or FIN) was sent before.
     pub retransmission: bool,
+    /// Bytes of the whole IPv4 packet.
+    pub wire_len: u32,
     /// True if it is known that nothing follows it now: the next call would give nothing.
     pub last: bool,
 }

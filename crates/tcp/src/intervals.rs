@@ -3,6 +3,9 @@
 
 use std::collections::VecDeque;
 
+/// So many of the last intervals are looked at one by one: as many as an ACK reports, and one more.
+const NEAR_THE_END: usize = 5;
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IntervalSet {
     intervals: VecDeque<(u64, u64)>,
@@ -61,11 +64,22 @@ impl IntervalSet {
                 } else if back.1 <= position {
                     self.intervals.len()
                 } else {
-                    self.intervals.partition_point(|interval| interval.1 <= position)
+                    self.inner_index_ending_above(position)
                 }
             }
             _ => 0,
         }
+    }
+
+    /// The same where it is neither the first nor beyond the last: most often, it is one of the last.
+    fn inner_index_ending_above(&self, position: u64) -> usize {
+        let near = self.intervals.len().saturating_sub(NEAR_THE_END);
+        let ends_below = |interval: &(u64, u64)| interval.1 <= position;
+        if self.intervals.get(near).is_some_and(ends_below) {
+            let above = self.intervals.range(near + 1..).take_while(|interval| ends_below(interval)).count();
+            return near + 1 + above;
+        }
+        self.intervals.partition_point(ends_below)
     }
 
     /// Adds `[start, end)` and calls `new` for each part that was not there before.

@@ -39,6 +39,7 @@
 //! ```
 
 mod ack_congestion;
+mod challenge;
 mod config;
 mod connection;
 mod delivery;

@@ -19,7 +19,7 @@ pub enum Limit {
     Recovery,
     /// The connection is not established yet.
     Handshake,
-    /// The sender's own buffer: all that is in it is sent and not acknowledged. Told of QUIC only.
+    /// The sender's own buffer: all that is in it is sent and not acknowledged. Reported for QUIC only.
     SendBuffer,
     /// The connection is closed, or all is sent and the end too.
     Closed,
@@ -93,11 +93,11 @@ impl Count for LimitedTime {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct LimitClock {
-    /// `None` before the first call.
+    past: LimitedTime,
+    /// `None` before the first call. It stands beside the counters that follow in a connection, where it is compared for each segment.
     current: Option<Limit>,
     /// When the current limit set in.
     since: Instant,
-    past: LimitedTime,
 }
 
 impl LimitClock {

@@ -7,7 +7,7 @@ use crate::{Config, Reading, Stats};
 use longhaul_segment::{SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant, Rate, Size};
 
-/// As many duplicate ACKs as a sender needs to see a loss are not held back (RFC 5690 section 4.6).
+/// As many duplicate ACKs as a sender needs to detect a loss are not held back (RFC 5690 section 4.6).
 const EARLY_DUPLICATES: u8 = 3;
 
 #[derive(Clone, Debug)]
@@ -364,6 +364,10 @@ impl Receiver {
                 blocks.push(SeqNumber::wrap(isn, start), SeqNumber::wrap(isn, end));
             }
         };
+        if let (1, None, Some(only)) = (self.queue.len(), self.duplicate, self.queue.first()) {
+            push(&mut blocks, only);
+            return blocks;
+        }
         let mut enclosing = None;
         if let Some(duplicate) = self.duplicate.take() {
             push(&mut blocks, duplicate);

@@ -46,7 +46,7 @@ impl RttEstimator {
     pub fn rto(&self) -> Duration {
         self.rto
     }
-    /// A round trip as congestion control sees it.
+    /// A round trip as reported to congestion control.
     #[inline]
     pub fn observe(&mut self, rtt: Duration) {
         self.latest = rtt;

@@ -219,7 +219,7 @@ impl Scoreboard {
             self.high_rxt = end;
         }
     }
-    /// Forgets all SACKs: after a timeout on request (RFC 2018 section 8), or when the receiver reneged.
+    /// Discards all SACKs: after a timeout on request (RFC 2018 section 8), or when the receiver reneged.
     pub fn clear(&mut self) {
         self.sacked.clear();
         self.sacked_total = 0;

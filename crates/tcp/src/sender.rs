@@ -2,6 +2,7 @@
 //! sent next (RFC 9293 section 3.8, RFC 5681, RFC 6298, RFC 6582, RFC 6675).
 
 mod acknowledgment;
+mod bulk;
 mod loss_recovery;
 mod rack_tlp;
 mod reduction;
@@ -18,6 +19,7 @@ use crate::scoreboard::Scoreboard;
 use crate::send_log::SendLog;
 use crate::undo::Undo;
 use crate::{Config, CongestionState, ReductionBound, RttSampling};
+pub(crate) use bulk::Bulk;
 use longhaul_cc::{CongestionControl, InitialWindow, Probed};
 use longhaul_segment::{Options, SackBlocks, SeqNumber};
 use longhaul_units::{Duration, Instant, Rate};

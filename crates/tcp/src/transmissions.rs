@@ -1,5 +1,5 @@
 //! When each byte in flight was last sent, retransmissions included, and what the connection had delivered by then: one
-//! record for all that left back to back. Kept only for those who ask: delivery rate samples, loss detection by time.
+//! record for all that left back to back. Kept only where it is needed: delivery rate samples, loss detection by time.
 
 use longhaul_units::Instant;
 use std::collections::VecDeque;

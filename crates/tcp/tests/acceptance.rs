@@ -1,5 +1,5 @@
 //! Which segments of a synchronized connection are taken, challenged or dropped: resets (RFC 5961 section 3.2), old ACKs (RFC 5961
-//! section 5.2), timestamps (RFC 7323 sections 3.2 and 5).
+//! section 5.2), loops of answers (RFC 5961 section 7), timestamps (RFC 7323 sections 3.2 and 5).
 
 mod common;
 use common::*;
@@ -73,6 +73,33 @@ fn data_with_an_ancient_ack_is_discarded() {
         let (expected, received) = if taken { (101, 100) } else { (1, 0) };
         assert_eq!((answer, a.received_bytes()), (Some(expected), received), "{ack}");
     }
+}
+
+/// RFC 5961 section 7. Each end expects another number than the other sends, so each ACK is answered by an ACK: that ends, though
+/// the path copies what it carries.
+#[test]
+fn ends_whose_streams_do_not_match_do_not_answer_each_other_for_ever() {
+    let mut ends = [End::A, End::B].map(|end| {
+        let mut end = Connection::established(plain(), Reno::new(2), ports(end));
+        for start in (1..100_000).step_by(1_000) {
+            end.handle_segment(at_ms(1), &data(start, start + 1_000), Ecn::NotEct);
+        }
+        while end.poll_transmit(at_ms(1)).is_some() {}
+        end
+    });
+    let mut flying = vec![(0, data(1, 1))];
+    for round in 0..1_000 {
+        let now = at_ms(2 + round);
+        assert!(flying.len() < 100, "a storm");
+        for (to, segment) in std::mem::take(&mut flying) {
+            ends[to].handle_segment(now, &segment, Ecn::NotEct);
+            while let Some(sent) = ends[to].poll_transmit(now) {
+                flying.extend([(1 - to, sent.segment); 2]);
+            }
+        }
+    }
+    assert!(flying.is_empty());
+    assert_eq!(ends.map(|end| end.stats().pure_acks_sent), [11, 11]);
 }
 
 /// An ACK from before the stream's first number is old as well, and within the window it is harmless.

@@ -2,6 +2,7 @@
 
 mod common;
 use common::*;
+use longhaul_cc::{Ack, Congestion, CongestionControl};
 use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
 use longhaul_tcp::{
     Autotuning, Config, Connection, InitialWindow, Reading, Recovery, ReductionBound, SpuriousDetection,
@@ -9,6 +10,7 @@ use longhaul_tcp::{
 };
 use longhaul_units::{Duration, Instant, Rate};
 use proptest::prelude::*;
+use std::collections::VecDeque;
 
 fn recovery() -> impl Strategy<Value = Recovery> {
     prop_oneof![
@@ -219,5 +221,124 @@ proptest! {
             prop_assert!(connection.pipe() <= 1 << 62);
         }
         let _ = connection.state() == State::Closed;
+    }
+}
+
+/// Reno that takes no notice of what is sent, as most policies.
+struct Unnotified(Box<Reno>);
+
+impl CongestionControl for Unnotified {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.0.on_ack(ack);
+    }
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.0.on_congestion(event);
+    }
+    fn hears_of_sending(&self) -> bool {
+        false
+    }
+    fn window(&self) -> u64 {
+        self.0.window()
+    }
+    fn ssthresh(&self) -> u64 {
+        self.0.ssthresh()
+    }
+}
+
+/// Two ends, and what is on its way to each. Segments are handled and the next ones polled in one call, or in two.
+struct Two {
+    ends: [Connection; 2],
+    wires: [VecDeque<(Segment, Ecn)>; 2],
+    in_one_call: bool,
+}
+
+impl Two {
+    fn poll(&mut self, now: Instant, end: usize) {
+        while let Some(out) = self.ends[end].poll_transmit(now) {
+            self.wires[1 - end].push_back((out.segment, out.ecn));
+        }
+    }
+    /// The first segment on its way to `end` arrives, unless it is lost.
+    fn arrive(&mut self, now: Instant, end: usize, lost: bool, marked: bool) {
+        let Some((mut segment, mut ecn)) = self.wires[end].pop_front() else { return };
+        if lost {
+            return;
+        }
+        if marked && ecn != Ecn::NotEct {
+            ecn = Ecn::Ce;
+        }
+        if !self.in_one_call {
+            self.ends[end].handle_segment(now, &segment, ecn);
+            return self.poll(now, end);
+        }
+        let departure = self.ends[end].exchange(now, &mut segment, ecn);
+        let Some(departure) = departure else { return };
+        assert_eq!(departure.wire_len, segment.ipv4_len());
+        self.wires[1 - end].push_back((segment, departure.ecn));
+        if !departure.last {
+            self.poll(now, end);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 300, ..ProptestConfig::default() })]
+    /// Polls that [`Connection::exchange`] leaves out, since they give nothing, change nothing either.
+    #[test]
+    fn one_call_does_what_two_do(
+        config in config(),
+        plain in any::<bool>(),
+        seed in any::<u64>(),
+        loss_percent in prop_oneof![Just(0u64), 0u64..5],
+        written in prop_oneof![Just(None), (0u64..300_000).prop_map(Some)],
+    ) {
+        let config = if plain { Config { offer_sack: true, ..Config::default() } } else { config };
+        let pair = |in_one_call| {
+            let established = |end| Connection::established(config.clone(), Box::new(Unnotified(Reno::new(4))), ports(end));
+            let mut two = Two { ends: [End::A, End::B].map(established), wires: Default::default(), in_one_call };
+            match written {
+                None => two.ends[0].write_unlimited(),
+                Some(bytes) => two.ends[0].write(bytes),
+            }
+            two.poll(Instant::ZERO, 0);
+            two
+        };
+        let (mut long, mut short) = (pair(false), pair(true));
+        let mut state = seed;
+        let mut now = Instant::ZERO;
+        for step in 0..1500 {
+            let draw = random(&mut state);
+            now += Duration::from_micros(draw % 3_000);
+            let end = (draw >> 20) as usize % 2;
+            let lost = (draw >> 24) % 100 < loss_percent;
+            let marked = (draw >> 32) % 50 == 0;
+            for two in [&mut long, &mut short] {
+                for end in 0..2 {
+                    if two.ends[end].poll_timeout().is_some_and(|due| due <= now) {
+                        two.ends[end].handle_timeout(now);
+                        two.poll(now, end);
+                    }
+                }
+                match (draw >> 40) % 200 {
+                    0 => two.ends[1].write(700),
+                    1 if step > 1200 => two.ends[0].close(),
+                    _ => two.arrive(now, end, lost, marked),
+                }
+            }
+            prop_assert_eq!(&long.wires, &short.wires, "step {}", step);
+            for (a, b) in long.ends.iter_mut().zip(&mut short.ends) {
+                prop_assert_eq!(a.stats(), b.stats());
+                prop_assert_eq!((a.state(), a.cwnd(), a.poll_timeout()), (b.state(), b.cwnd(), b.poll_timeout()));
+                prop_assert_eq!(a.limited_time(now), b.limited_time(now));
+                loop {
+                    let event = a.poll_event();
+                    prop_assert_eq!(event, b.poll_event());
+                    if event.is_none() {
+                        break;
+                    }
+                }
+            }
+        }
+        prop_assert!(loss_percent > 0 || written == Some(0) || short.ends[1].received_bytes() > 0);
     }
 }

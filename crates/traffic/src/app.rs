@@ -5,19 +5,10 @@
 //! when connections open and end. It acts on [`Streams`] and sets in its [`Base`] when it acts again.
 
 use crate::Felt;
-use longhaul_units::{Duration, Histogram, Instant, Random, Size};
+use longhaul_units::{Duration, Histogram, Instant, Random, Side, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-
-/// Which end of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
-    /// The active opener.
-    Client,
-    /// The passive opener.
-    Server,
-}
 
 /// One end of one of a flow's connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,12 +14,11 @@ mod table;
 mod trace;
 mod video;
 
-pub use app::{
-    App, Application, Base, ENDLESS, End, Ending, Parameters, Setup, Side, Stream, Streams, Timing,
-};
+pub use app::{App, Application, Base, ENDLESS, End, Ending, Parameters, Setup, Stream, Streams, Timing};
 pub use apps::{AppSpec, Bulk, Cbr, Keystrokes, Messages, OnOff, Request, TraceBegin, TraceSpec, Web};
 pub use draw::{Count, Draw, Quantity, Volume};
 pub use felt::{Felt, Hearing, Viewing};
+pub use longhaul_units::Side;
 pub use table::NumberTable;
 pub use trace::{Format, Record, Trace, TraceError};
 pub use video::{Film, FrameSizes, VideoModel};

@@ -108,7 +108,7 @@ impl Histogram {
         std::iter::once(zeros).chain(others).filter(|(_, n)| *n > 0)
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub fn clear(&mut self) {
         *self = Histogram::default();
     }

@@ -4,21 +4,28 @@
 //! on every machine. Text such as `"50 Mbit/s"` parses and prints without loss; a number without a unit is refused.
 //! Prefixes follow SI (`k` = 1000) and IEC 80000-13 (`Ki` = 1024).
 //!
-//! Beside them stands what every world needs: streams of random numbers ([`Random`]) and histograms of durations ([`Histogram`]).
+//! Beside them stands what every world needs: streams of random numbers ([`Random`]), histograms of durations ([`Histogram`]), and
+//! numbers of flows, links and the like ([`Id`]). The feature `serde` (on by default) reads and writes all of them.
 
 pub mod counters;
 mod histogram;
+mod ids;
 mod limit;
 mod probability;
 mod random;
+#[cfg(feature = "serde")]
 pub mod ranges;
 mod rate;
+mod settings;
 mod size;
 mod text;
 mod time;
 
 pub use counters::{Count, Extreme};
 pub use histogram::Histogram;
+pub use ids::{
+    ConnectionId, DeclaredId, EndpointId, FlowId, GroupId, Id, IdVec, LinkId, MiddleboxId, NodeId, Side, ids,
+};
 pub use limit::Limit;
 pub use probability::Probability;
 pub use random::Random;

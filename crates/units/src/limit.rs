@@ -66,18 +66,21 @@ impl std::fmt::Display for Limit {
     }
 }
 
+#[cfg(feature = "serde")]
 impl serde::Serialize for Limit {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
+#[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for Limit {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         crate::text::deserialize(deserializer, PACKETS.quantity, PACKETS.example)
     }
 }
 
+#[cfg(feature = "serde")]
 impl schemars::JsonSchema for Limit {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Limit".into()

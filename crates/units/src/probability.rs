@@ -54,12 +54,14 @@ impl std::fmt::Display for Probability {
     }
 }
 
+#[cfg(feature = "serde")]
 impl serde::Serialize for Probability {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.0)
     }
 }
 
+#[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for Probability {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
@@ -85,6 +87,7 @@ impl<'de> serde::Deserialize<'de> for Probability {
     }
 }
 
+#[cfg(feature = "serde")]
 impl schemars::JsonSchema for Probability {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Probability".into()

@@ -1,6 +1,6 @@
 //! Reading and writing of `"<number> <unit>"`, exactly: decimal fractions are scaled as integers, never as floats.
 
-/// Why a text is not a quantity. The message says what was given and what is accepted.
+/// Why a text is not a quantity. The message states what was given and what is accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// A number stands alone.
@@ -217,16 +217,19 @@ macro_rules! textual {
                 GRAMMAR.print(f, self.0)
             }
         }
+        #[cfg(feature = "serde")]
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
+        #[cfg(feature = "serde")]
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 crate::text::deserialize(deserializer, GRAMMAR.quantity, GRAMMAR.example)
             }
         }
+        #[cfg(feature = "serde")]
         impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()
@@ -244,7 +247,8 @@ macro_rules! textual {
 }
 pub(crate) use textual;
 
-/// Reads a quantity from a string; a bare number gets an error that says how to write it.
+/// Reads a quantity from a string; a bare number gets an error that shows how to write it.
+#[cfg(feature = "serde")]
 pub(crate) fn deserialize<'de, D, T>(
     deserializer: D,
     quantity: &'static str,

@@ -19,14 +19,16 @@ from ..document import Document
 from ..errors import LonghaulError, ScenarioError
 from ..results import Result, load_run
 from ..scenario import Scenario, as_document, overrides
-from .advice import Advice, Row, Untried
+from .advice import Advice, LeastChange, Row, Untried
 from .diagnosis import Diagnosis
 from .goal import Goal, read_goal
+from .least import meets, search
 from .limits import Limit, limits_of
 from .race import SAME, Race, Trial, interval, leader, same_as
-from .remedies import PLACES, allowed, both, remedies
+from .remedies import remedies
+from .remedy import PLACES, allowed, both
 
-__all__ = ["PLACES", "Advice", "Limit", "Row", "Untried", "advise", "advise_document"]
+__all__ = ["PLACES", "Advice", "LeastChange", "Limit", "Row", "Untried", "advise", "advise_document"]
 
 #: Seeds for each remedy before pairs are made, and at most.
 _SEEDS_BEFORE_PAIRS, _SEEDS = 4, 8
@@ -34,6 +36,10 @@ _SEEDS_BEFORE_PAIRS, _SEEDS = 4, 8
 _WORTH_TWO = math.log(1.05)
 #: The best of so many families are tried in pairs.
 _PAIRED = 4
+#: Why a remedy that fits has no row.
+_NO_BUDGET = "the budget was used up"
+#: The share of the budget that is left for the least change, if a goal is given.
+_FOR_GOAL = 0.5
 
 
 def advise(
@@ -52,8 +58,9 @@ def advise(
     """What to change in a scenario, or in that of a result, so that its applications feel better.
 
     `can` names who can be asked to change something: "sender", "receiver", "router", "proxy". `groups` are the groups of flows to
-    serve (all); the others are neighbours, and rows show what each remedy costs them. `goal`, as in "completion p95 < 5 s", puts the
-    least change first that reaches it. `seconds` of wall-clock time and `runs` are the budget; `engine` and `jobs` as in `sweep`.
+    serve (all); the others are neighbours, and rows show what each remedy costs them. `goal`, as in "completion p95 < 5 s", asks for
+    the least change that reaches it: numbers of remedies that do are searched for their least value. `seconds` of wall-clock
+    time and `runs` (at least 1) are the budget; the scenario as it is takes part of it. `engine` and `jobs` as in `sweep`.
     `observer(runs, title)` is called after each run. Settings in `set` are changed first. Raises `ScenarioError`, `ResultError`, and
     `LonghaulError` for words that are not known.
 
@@ -93,7 +100,7 @@ def advise_document(
     """As `advise`, for a document and overrides that are TOML text already."""
     for place in can:
         if place not in PLACES:
-            raise LonghaulError(f"nobody called {place!r} can change anything; the places are {', '.join(PLACES)}")
+            raise LonghaulError(f"--can {place}: no such place; choose from {', '.join(PLACES)}")
     wanted = read_goal(goal) if goal else None
     content = tomllib.loads(core.resolve(document, changes)[0])
     named = [str(flow["name"]) for flow in content.get("flow", ())]
@@ -107,6 +114,8 @@ def advise_document(
     race.run([(base, 0)], always=True)
     if base.failure is not None:
         raise LonghaulError(base.failure)
+    if wanted is not None:
+        wanted.check(base.summaries[0], base.felt[0])
     served = list(groups) if groups else list(base.felt[0])
     served = [name for name in served if name in base.felt[0]]
     if not served:
@@ -124,26 +133,29 @@ def _keys(document: Document, named: Sequence[str]) -> dict[str, str]:
 def _search(
     race: Race, base: Trial, found: Diagnosis, served: list[str], can: Sequence[str], goal: Goal | None
 ) -> Advice:
+    if goal is not None:
+        race.allow(1 - _FOR_GOAL)
     singles, untried = _chosen(race, found, can)
     race.run((trial, 0) for trial in singles)
     # What seems to help is tried twice before the best are distinguished: the budget may end with that.
-    race.run([(base, 1)], always=True)
+    race.run([(base, 1)])
     promising = sorted(singles, key=lambda trial: -interval(trial.gains(base, served)).mean)
     race.run((trial, 1) for trial in promising if trial.felt and interval(trial.gains(base, served)).mean > SAME)
     told = race.tell_apart(base, singles, served, _SEEDS_BEFORE_PAIRS)
-    pairs = _pairs(race, base, singles, served)
+    reached = goal is not None and any(meets(trial, goal, served) for trial in (base, *singles))
+    pairs = [] if reached else _pairs(race, base, singles, served)
     race.run((trial, seed) for trial in pairs for seed in range(max(1, len(leader(base, singles, served).felt))))
     trials = [*singles, *pairs]
     told = race.tell_apart(base, trials, served, _SEEDS) and told
-    if goal is not None:
-        _settle_goal(race, base, trials, served, goal)
+    race.allow(1.0)
+    least = [] if goal is None else _least_changes(race, base, found, trials, served, goal)
     # What was far from the best has one seed yet: with three its effect can be evaluated.
     race.run((trial, seed) for trial in trials if trial.felt for seed in range(min(3, len(base.felt))))
     tried = [trial for trial in trials if trial.felt]
     rows = [_row(trial, base, found, served) for trial in _ranked(base, tried, served)]
     for trial in trials:
         if not trial.felt:
-            why = trial.failure or "the budget was used up"
+            why = trial.failure or _NO_BUDGET
             untried.append(Untried(trial.remedy.title if trial.remedy else "", why))
     limits = limits_of(found, base)
     return Advice(
@@ -157,9 +169,11 @@ def _search(
         runs=race.made,
         seeds=len(base.felt),
         told_apart=told,
+        out_of_budget=sum(one.why == _NO_BUDGET for one in untried),
         goal=goal,
-        goal_row=_reached(rows, goal, trials),
-        goal_met_already=goal is not None and _meets(base, goal, served),
+        goal_row=_reached(rows, goal, trials, least),
+        goal_met_already=goal is not None and meets(base, goal, served),
+        least=least,
     )
 
 
@@ -242,24 +256,23 @@ def _row(trial: Trial, base: Trial, found: Diagnosis, served: Sequence[str]) -> 
     return Row.of(trial, base, trial.remedy, gain, verdict, found, after)
 
 
-def _settle_goal(race: Race, base: Trial, trials: Sequence[Trial], served: Sequence[str], goal: Goal) -> None:
-    """At least three seeds for what seems to reach the goal with least effort, before one is chosen."""
-    near = [trial for trial in trials if trial.felt and _meets(trial, goal, served)]
-    near.sort(key=lambda trial: trial.remedy.effort if trial.remedy else 0)
-    race.run((base, seed) for seed in range(3))
-    race.run((trial, seed) for trial in near[:6] for seed in range(3))
+def _least_changes(
+    race: Race, base: Trial, found: Diagnosis, trials: Sequence[Trial], served: Sequence[str], goal: Goal
+) -> list[LeastChange]:
+    least = search(race, base, trials, goal, served)
+    return [LeastChange(_row(one.trial, base, found, served), one.turned, goal) for one in least]
 
 
-def _meets(trial: Trial, goal: Goal, served: Sequence[str]) -> bool:
-    """Whether every seed reaches the goal."""
-    values = [goal.values(trial.summaries[seed], trial.felt[seed], served) for seed in trial.felt]
-    return bool(values) and all(found and all(goal.met(value) for value in found) for found in values)
-
-
-def _reached(rows: Sequence[Row], goal: Goal | None, trials: Sequence[Trial]) -> Row | None:
-    """The row of the least change that reaches the goal under every seed; of equal ones the best."""
+def _reached(
+    rows: Sequence[Row], goal: Goal | None, trials: Sequence[Trial], least: Sequence[LeastChange]
+) -> Row | None:
+    """The row of the least change that reaches the goal under every seed: of equal effort a number at its least, then the best."""
     if goal is None:
         return None
     by_title = {trial.remedy.title: trial for trial in trials if trial.remedy}
-    reached = [row for row in rows if _meets(by_title[row.title], goal, row.groups)]
-    return min(reached, key=lambda row: (row.remedy.effort, -row.gain.mean), default=None)
+    reached = [row for row in rows if meets(by_title[row.title], goal, row.groups)]
+    whole = min(reached, key=lambda row: (row.remedy.effort, -row.gain.mean), default=None)
+    turned = least[0].row if least else None
+    if turned is None or (whole is not None and whole.remedy.effort < turned.remedy.effort):
+        return whole
+    return turned

@@ -12,9 +12,10 @@ from ..units import counted, quantity
 from .diagnosis import Diagnosis
 from .felt import Feeling
 from .goal import Goal
+from .least import Step, Turned
 from .limits import Limit
 from .race import SAME, Interval, Trial, interval
-from .remedies import Remedy
+from .remedy import Remedy
 
 #: Neighbours that lose or gain less are not worth a word.
 _NEIGHBOUR = 0.05
@@ -117,6 +118,78 @@ class Row:
 
 
 @dataclass(frozen=True)
+class LeastChange:
+    """A remedy at the least numbers that reach the goal, and what the next smaller change came to."""
+
+    row: Row
+    turned: tuple[Turned, ...]
+    goal: Goal
+
+    @property
+    def title(self) -> str:
+        """What is changed, with the numbers."""
+        title = self.row.title
+        return "; ".join(
+            [title, *(f"{one.what} of {one.least.text}" for one in self.turned if one.least.text not in title)]
+        )
+
+    @property
+    def text(self) -> str:
+        """What the least numbers reach, and how near the next ones come."""
+        return "; ".join(self._of(one) for one in self.turned)
+
+    def _of(self, one: Turned) -> str:
+        name = "" if len(self.turned) == 1 else f"{one.what} "
+        notes = []
+        if one.short.met:
+            notes.append(f"{one.short.text} reaches it under {one.short.met} of {counted(one.short.reached.n, 'seed')}")
+        if one.least.reached.n > 1 and one.least.reached.low <= self.goal.bound <= one.least.reached.high:
+            notes.append("the interval holds the bound, so other seeds may miss it")
+        if not one.settled:
+            notes.append("the budget ended before a smaller change could be tried")
+        text = f"{name}{one.least.text}: {self._shown(one.least)}; {one.short.text}: {self._shown(one.short)}"
+        return f"{text} ({'; '.join(notes)})" if notes else text
+
+    def _shown(self, step: Step) -> str:
+        """A step's mean with its interval, as in "4.9 s (4.8 s to 5 s)"."""
+        found, unit = step.reached, self.goal.unit
+        if not found.n:
+            return "–"
+        text = quantity(found.mean, unit, 4)
+        if math.isfinite(found.low) and found.high - found.low > 0.002 * abs(found.mean):
+            text += f" ({quantity(found.low, unit, 4)} to {quantity(found.high, unit, 4)})"
+        return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        numbers = [
+            {
+                "what": one.what,
+                "least": self._numbers(one.least),
+                "next_smaller": self._numbers(one.short),
+                "as_it_is": one.now,
+                "tried": one.tried,
+                "settled": one.settled,
+            }
+            for one in self.turned
+        ]
+        return {**self.row.to_dict(), "change": self.title, "numbers": numbers}
+
+    @staticmethod
+    def _numbers(step: Step) -> dict[str, Any]:
+        low, high = (value if math.isfinite(value) else None for value in (step.reached.low, step.reached.high))
+        mean = step.reached.mean if step.reached.n else None
+        return {
+            "value": step.text,
+            "mean": mean,
+            "low": low,
+            "high": high,
+            "seeds": step.reached.n,
+            "reached": step.met,
+        }
+
+
+@dataclass(frozen=True)
 class Advice:
     """The answer of `longhaul.advise`."""
 
@@ -133,9 +206,13 @@ class Advice:
     seeds: int
     #: False if the budget ended before the first row could be distinguished from the next.
     told_apart: bool
+    #: So many remedies that fit were not tried, since the budget had ended.
+    out_of_budget: int = 0
     goal: Goal | None = None
     goal_row: Row | None = None
     goal_met_already: bool = False
+    #: Remedies at the least numbers that reach the goal, the smallest effort first.
+    least: Sequence[LeastChange] = ()
 
     @property
     def best(self) -> Row | None:
@@ -177,8 +254,7 @@ class Advice:
         if self.best is None:
             if self.limit_reached:
                 return f"Nothing will help: the link's own limit is reached. {self._limits()}"
-            tried = counted(len(self.rows), "remedy").replace("remedys", "remedies")
-            return f"None of the {tried} that fit helps. {self._limits()}"
+            return f"{self._none()} {self._limits()}"
         best = self.best
         text = (
             f"Change this: {best.title} ({best.remedy.place}). {best.felt[:1].upper()}{best.felt[1:]}, {best.factor}."
@@ -186,8 +262,22 @@ class Advice:
         if self.limit_reached:
             text += f" More cannot be had: {self._limits()}"
         if not self.told_apart:
-            text += " The budget ended before the first rows could be told apart."
+            text += " The budget ended before the best remedies could be distinguished."
         return text
+
+    def _none(self) -> str:
+        """Why there is no advice: nothing helps, or the budget was too small to see that."""
+        tried, fit = len(self.rows), len(self.rows) + self.out_of_budget
+        if not fit:
+            return "No remedy fits what was found."
+        if not self.out_of_budget and not self.unsure:
+            return (
+                "The one remedy that fits does not help." if fit == 1 else f"None of the {fit} remedies that fit helps."
+            )
+        seen = f"{tried} of {counted(fit, 'remedy', 'remedies')} tried" if self.out_of_budget else "all remedies tried"
+        first = next((row for row in self.unsure if row.gain.mean > 0), None)
+        promise = f" Most promising so far: {first.title}, {first.factor}." if first else ""
+        return f"No remedy is certain to help yet ({seen}): give a larger budget.{promise}"
 
     def _of_goal(self) -> str:
         assert self.goal is not None
@@ -198,7 +288,10 @@ class Advice:
             near = f" The best is {best.title}: {best.felt}." if best else ""
             return f"Nothing that was tried reaches the goal {self.goal.text}.{near} {self._limits()}".strip()
         row = self.goal_row
-        return f"The least change that reaches {self.goal.text}: {row.title} ({row.remedy.place}). {row.felt}."
+        turned = next((one for one in self.least if one.row is row), None)
+        title = turned.title if turned else row.title
+        felt = f"{row.felt[:1].upper()}{row.felt[1:]}"
+        return f"The least change that reaches {self.goal.text}: {title} ({row.remedy.place}). {felt}."
 
     def _limits(self) -> str:
         return " ".join(f"{limit.text[:1].upper()}{limit.text[1:]}." for limit in self.limits)
@@ -212,6 +305,7 @@ class Advice:
             "goal": self.goal.text if self.goal else None,
             "goal_reached": self.goal_met_already or self.goal_row is not None if self.goal else None,
             "best": self.best.to_dict() if self.best else None,
+            "least": [one.to_dict() for one in self.least],
             "findings": dict(self.findings),
             "limits": [
                 {"group": one.group, "bound": one.bound, "share": one.share, "reached": one.reached}
@@ -222,10 +316,14 @@ class Advice:
             "runs": self.runs,
             "seeds": self.seeds,
             "told_apart": self.told_apart,
+            "out_of_budget": self.out_of_budget,
         }
 
     def __str__(self) -> str:
         lines = [self.headline]
+        for one in self.least:
+            lines.append(f"least: {one.title}: {one.text}")
+            lines.append(f"   {one.row.remedy.set_line}")
         for number, row in enumerate(self.better, 1):
             lines.append(f"{number}. {row.title}: {row.felt}, {row.factor}")
             lines.append(f"   {row.remedy.set_line}")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import bottleneck
+from .. import bottleneck, causes
 from ..units import counted, quantity, read_quantity
 
 #: Shares of time above this are worth a remedy.
@@ -97,6 +97,16 @@ class Diagnosis:
         shares = [float((flow.get("limited") or {}).get(name) or 0.0) for flow in self.flows]
         return math.fsum(shares) / len(shares) if shares else 0.0
 
+    def _send_buffer(self) -> float:
+        """Mean share of time in which the window would allow more than the send buffer holds."""
+        tcp = {section["name"]: section.get("tcp") or {} for section in self.sections}
+        shares = [
+            float((flow.get("limited") or {}).get("application") or 0.0)
+            for flow in self.flows
+            if causes.filled_send_buffer(flow, tcp.get(flow["group"], {}))
+        ]
+        return math.fsum(shares) / len(self.flows) if self.flows else 0.0
+
     def _total(self, metric: str) -> float:
         return math.fsum(float(flow["metrics"].get(metric) or 0.0) for flow in self.flows)
 
@@ -117,6 +127,9 @@ class Diagnosis:
             f"flows wait for the receiver's window {shown} of their time",
             f"flows wait for the receiver's window {shown} of their time",
         )
+        own = self._send_buffer()
+        text = f"flows wait for room in their own send buffer {quantity(own, 'share', 2)} of their time"
+        self._put("send buffer", own >= _WORTH, text, text)
         unscaled = any(not section["tcp"]["window_scaling"] for section in self.sections if uses_tcp(section))
         self._put(
             "no window scaling",
@@ -162,8 +175,8 @@ class Diagnosis:
         self._put(
             "timeouts",
             timeouts >= max(1.0, 0.2 * len(self.flows)),
-            f"there are {counted(int(timeouts), 'timeout')}",
-            "there is hardly a timeout" if timeouts else "there is no timeout",
+            f"{counted(int(timeouts), 'timeout')} occurred",
+            "timeouts are rare" if timeouts else "no timeout occurred",
         )
 
     def _on_the_path(self) -> None:

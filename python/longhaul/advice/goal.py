@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import LonghaulError
-from ..results import flat_metrics
+from ..expectations import all_metrics
+from ..naming import meant
 from ..units import quantity, read_quantity
 from .felt import Feeling
 
@@ -41,10 +42,22 @@ class Goal:
             if name in felt and self.metric in felt[name].values:
                 found.append(felt[name].values[self.metric])
         if not found:
-            metrics = flat_metrics(dict(summary))
-            names = [f"group.{name}.{self.metric}" for name in chosen] if self.group else [self.metric]
-            found = [float(value) for name in names if (value := metrics.get(name)) is not None]
+            metrics = all_metrics(dict(summary))
+            found = [float(value) for name in self._names() if (value := metrics.get(name)) is not None]
         return found
+
+    def check(self, summary: Mapping[str, Any], felt: Mapping[str, Feeling]) -> None:
+        """Raises `LonghaulError` if a run has nothing of this name, so that no change could ever reach it."""
+        names = all_metrics(dict(summary))
+        if any(self.metric in one.values for one in felt.values()) or any(name in names for name in self._names()):
+            return
+        hint = meant(self._names()[0], list(names)) or "; `longhaul list metrics` explains all"
+        raise LonghaulError(
+            f"--goal {self.text!r}: there is no metric {self._names()[0]!r} in this scenario's results{hint}"
+        )
+
+    def _names(self) -> list[str]:
+        return [f"group.{self.group}.{self.metric}"] if self.group else [self.metric]
 
     def met(self, value: float) -> bool:
         """Whether a value meets it."""

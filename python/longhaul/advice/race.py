@@ -21,7 +21,7 @@ from ..stats import t_quantile
 from ..sweep import PlannedRun, make_engine
 from ..sweep.engine import Engine, Task
 from .felt import Feeling, feelings
-from .remedies import Remedy
+from .remedy import Remedy
 
 #: What differs by less than this share is the same to people.
 SAME = 0.02
@@ -110,13 +110,21 @@ class Race:
         self.content = content
         self.first_seed = int(content["run"]["seed"])
         self.made = 0
-        self._engine, self._jobs, self._runs = engine, jobs, runs
-        self._deadline = None if seconds is None else time.monotonic() + seconds
+        self._engine, self._jobs = engine, jobs
+        self._whole = runs, seconds
+        self._began = time.monotonic()
         self._observer = observer
+        self.allow(1.0)
+
+    def allow(self, share: float) -> None:
+        """Lets the race use this share of its budget, of which what was made and the time since its begin are part."""
+        runs, seconds = self._whole
+        self._runs = None if runs is None else math.ceil(share * runs)
+        self._deadline = None if seconds is None else self._began + share * seconds
 
     @property
     def spent(self) -> bool:
-        """Whether the budget is used up."""
+        """Whether the budget is used up, or the share of it that may be used."""
         over = self._deadline is not None and time.monotonic() >= self._deadline
         return over or (self._runs is not None and self.made >= self._runs)
 
@@ -183,7 +191,7 @@ class Race:
             before = self.made
             seeds = max(len(trial.felt) for trial in going)
             need = [(base, seed) for seed in range(seeds + 1)]
-            self.run(need, always=True)
+            self.run(need)
             self.run([(trial, seed) for trial in going for seed in range(len(trial.felt) + 1)])
             if self.made == before:
                 return False

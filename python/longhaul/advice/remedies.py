@@ -3,99 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from .. import toml
-from ..units import read_quantity
 from .diagnosis import ASKING, HEADERS, Diagnosis, packets, uses_tcp
-
-#: Who can be asked to change something, as `--can` has it.
-PLACES = ("sender", "receiver", "router", "proxy")
-#: How much of a change each place is: what is equally good is ranked by the sum.
-_EFFORT = {"sender": 1, "receiver": 1, "router": 2, "proxy": 4}
-#: Transfers of so many bytes are worth several streams.
-_LONG = 1_000_000
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """A change that may help."""
-
-    title: str
-    #: Remedies of one family exclude one another: they change the same thing.
-    family: str
-    #: Whose machine is changed, one of `PLACES` or several with " and ".
-    place: str
-    #: Settings by path.
-    settings: Mapping[str, Any]
-    #: Findings, at least one of which it needs.
-    aims: frozenset[str]
-    #: Commands on Linux, if there are any.
-    linux: str = ""
-    effort: int = 1
-    #: What it takes from those who adopt it, beside what is measured.
-    cost: str = ""
-
-    @property
-    def overrides(self) -> list[tuple[str, str]]:
-        """The settings as the simulator takes them."""
-        return [(path, toml.value(value)) for path, value in self.settings.items()]
-
-    @property
-    def set_line(self) -> str:
-        """The settings as options of `longhaul run`.
-
-        >>> Remedy("x", "x", "sender", {"flow.a.tcp.ecn": True}, frozenset()).set_line
-        '--set flow.a.tcp.ecn=true'
-        """
-        return " ".join(f"--set {_quoted(f'{path}={_plain(value)}')}" for path, value in self.settings.items())
-
-    @property
-    def section(self) -> str:
-        """For a proxy the sections that are its configuration, as in a scenario file; else an empty text."""
-        boxes = self.settings.get("middlebox")
-        return toml.document({"middlebox": boxes}) if boxes and "proxy" in self.place else ""
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else toml.value(value)
-
-
-def _quoted(text: str) -> str:
-    return text if all(char.isalnum() or char in "._=-+[]" for char in text) else "'" + text.replace("'", "'\\''") + "'"
-
-
-def both(first: Remedy, second: Remedy) -> Remedy | None:
-    """Two remedies as one; `None` if they exclude each other."""
-    if first.family == second.family or any(_overlap(a, b) for a in first.settings for b in second.settings):
-        return None
-    places = dict.fromkeys([*first.place.split(" and "), *second.place.split(" and ")])
-    return Remedy(
-        f"{first.title}; {second.title}",
-        f"{first.family}+{second.family}",
-        " and ".join(places),
-        {**first.settings, **second.settings},
-        first.aims | second.aims,
-        "\n".join(line for line in (first.linux, second.linux) if line),
-        first.effort + second.effort,
-        "; ".join(cost for cost in (first.cost, second.cost) if cost),
-    )
-
-
-def _overlap(path: str, other: str) -> bool:
-    """Whether one of two settings is the other one, or is inside it.
-
-    >>> _overlap("flow.a.tcp", "flow.a.tcp.ecn"), _overlap("flow.a.tcp.ecn", "flow.ab.tcp.ecn")
-    (True, False)
-    """
-    return f"{path}.".startswith(f"{other}.") or f"{other}.".startswith(f"{path}.")
-
-
-def allowed(remedy: Remedy, can: Iterable[str]) -> bool:
-    """Whether only places that can be changed are changed."""
-    return set(remedy.place.split(" and ")) <= set(can)
+from .numbers import (
+    ack_filters,
+    buffers,
+    fewer_acks,
+    initial_windows,
+    parallel_streams,
+    queue_lengths,
+    return_queue,
+    short,
+    timeouts,
+)
+from .remedy import Remedy, dialled, each, lacks, remedy, tcp
 
 
 def remedies(found: Diagnosis) -> list[Remedy]:
@@ -104,25 +28,6 @@ def remedies(found: Diagnosis) -> list[Remedy]:
     for maker in (_congestion, _starts, _sending, _losses, _receiving, _quic, _queues, _returns, _proxies):
         made.extend(maker(found))
     return made
-
-
-def _remedy(
-    title: str, family: str, place: str, settings: Mapping[str, Any], aims: Iterable[str], linux: str = ""
-) -> Remedy:
-    effort = sum(_EFFORT[one] for one in place.split(" and "))
-    return Remedy(title, family, place, settings, frozenset(aims), linux, effort)
-
-
-def _each(found: Diagnosis, key: str, value: Any, only: Callable[[Any], bool] | None = None) -> dict[str, Any]:
-    """A setting of every group that is to be served."""
-    known = [section for section in found.sections if not key.startswith("tcp.") or uses_tcp(section)]
-    chosen = [section for section in known if only is None or only(section)]
-    return {f"flow.{found.keys[section['name']]}.{key}": value for section in chosen}
-
-
-def _tcp(found: Diagnosis, key: str, value: Any) -> dict[str, Any]:
-    """A setting of TCP in those groups that have another value."""
-    return _each(found, f"tcp.{key}", value, lambda section: section["tcp"].get(key) != value)
 
 
 #: Congestion controls, what they aim at, and their module in Linux.
@@ -144,18 +49,13 @@ _CONTROLS: dict[str, tuple[str, frozenset[str]]] = {
 }  # fmt: skip
 
 
-def _lacks(key: str, kind: str) -> Callable[[Any], bool]:
-    """Whether a section has another algorithm than this one."""
-    return lambda section: bool(section["tcp"][key]["kind"] != kind)
-
-
 def _congestion(found: Diagnosis) -> Iterator[Remedy]:
     for name, (module, aims) in _CONTROLS.items():
-        chosen = _each(found, "tcp.congestion", name, _lacks("congestion", name))
+        chosen = each(found, "tcp.congestion", name, lacks("congestion", name))
         if not chosen:
             continue
         load = f"modprobe {module} && " if module and name != "cubic" else ""
-        yield _remedy(
+        yield remedy(
             f"congestion control {name}",
             "congestion control",
             "sender",
@@ -167,50 +67,42 @@ def _congestion(found: Diagnosis) -> Iterator[Remedy]:
 
 def _starts(found: Diagnosis) -> Iterator[Remedy]:
     for name, linux in (("hystart++", ""), ("limited", "")):
-        chosen = _each(found, "tcp.slow_start", name, _lacks("slow_start", name))
+        chosen = each(found, "tcp.slow_start", name, lacks("slow_start", name))
         if chosen:
-            yield _remedy(f"slow start {name}", "slow start", "sender", chosen, {"overshoot", "standing queue"}, linux)
-    for count in (32, 64):
-        yield _remedy(
-            f"initial window of {count} packets",
-            "initial window",
-            "sender",
-            _tcp(found, "initial_window", f"{count} packets"),
-            {"slow start"},
-            f"ip route change default via GATEWAY dev DEVICE initcwnd {count}",
-        )
-    yield _remedy(
+            yield remedy(f"slow start {name}", "slow start", "sender", chosen, {"overshoot", "standing queue"}, linux)
+    yield from initial_windows(found)
+    yield remedy(
         "the window is kept in pauses",
         "restart after idle",
         "sender",
-        _tcp(found, "restart_after_idle", False),
+        tcp(found, "restart_after_idle", False),
         {"pauses"},
         "sysctl -w net.ipv4.tcp_slow_start_after_idle=0",
     )
-    yield _remedy(
+    yield remedy(
         "small segments are sent at once, without Nagle's algorithm",
         "Nagle",
         "sender",
-        _tcp(found, "nagle", False),
+        tcp(found, "nagle", False),
         {"pauses", "small messages"},
         "# in the application: setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, 1)",
     )
-    web = _each(
+    web = each(
         found,
         "app.persistent",
         True,
         lambda section: section["app"]["kind"] == "web" and not section["app"].get("persistent", False),
     )
     if web:
-        yield _remedy(
+        yield remedy(
             "objects share persistent connections", "connections", "sender", web, {"a connection for each object"}
         )
 
 
 def _sending(found: Diagnosis) -> Iterator[Remedy]:
-    paced = _each(found, "tcp.pacing", "window", lambda section: section["tcp"]["pacing"]["kind"] == "off")
+    paced = each(found, "tcp.pacing", "window", lambda section: section["tcp"]["pacing"]["kind"] == "off")
     if paced:
-        yield _remedy(
+        yield remedy(
             "pacing",
             "pacing",
             "sender",
@@ -218,41 +110,25 @@ def _sending(found: Diagnosis) -> Iterator[Remedy]:
             {"short queue", "overshoot", "slow start", "policed rate"},
             "tc qdisc replace dev DEVICE root fq",
         )
-    for count in (4, 8):
-        streams = _each(found, "streams", count, _is_long)
-        if streams:
-            yield _remedy(
-                f"{count} parallel streams for each transfer",
-                "parallel streams",
-                "sender",
-                streams,
-                {"loss on the link", "short queue", "slow start", "receiver's window", "no window scaling"},
-            )
+    yield from parallel_streams(found)
     for size in (1460, 536):
         aims = {"small segments"} if size > found.mss else {"too many flows"}
         if size != found.mss:
             mtu = size + HEADERS
-            yield _remedy(
+            yield remedy(
                 f"segments of {size} bytes",
                 "segment size",
                 "sender and receiver",
-                _tcp(found, "mss", f"{size} B"),
+                tcp(found, "mss", f"{size} B"),
                 aims,
                 f"ip route change default via GATEWAY dev DEVICE advmss {size}  # both ends; the MTU is at least {mtu}",
             )
 
 
-def _is_long(section: Mapping[str, Any]) -> bool:
-    """Whether a flow is one long transfer: short ones in many streams only have many initial windows."""
-    size = read_quantity(section["app"].get("size"))
-    long = section["app"].get("size") is None or (size is not None and size[0] >= _LONG)
-    return section["app"]["kind"] == "bulk" and long and not section.get("streams")
-
-
 def _losses(found: Diagnosis) -> Iterator[Remedy]:
-    old = _each(found, "tcp.variant", "sack", lambda section: section["tcp"]["variant"] in ("tahoe", "reno", "newreno"))
+    old = each(found, "tcp.variant", "sack", lambda section: section["tcp"]["variant"] in ("tahoe", "reno", "newreno"))
     if old:
-        yield _remedy(
+        yield remedy(
             "selective acknowledgements",
             "loss recovery",
             "sender and receiver",
@@ -260,11 +136,11 @@ def _losses(found: Diagnosis) -> Iterator[Remedy]:
             {"loss on the link", "overshoot", "short queue", "timeouts"},
             "sysctl -w net.ipv4.tcp_sack=1",
         )
-    rack = _each(
+    rack = each(
         found, "tcp.variant", "rack", lambda section: section["tcp"]["variant"] in ("sack", "fack", "newreno", "reno")
     )
     if rack:
-        yield _remedy(
+        yield remedy(
             "RACK and tail loss probes",
             "loss recovery",
             "sender",
@@ -272,7 +148,7 @@ def _losses(found: Diagnosis) -> Iterator[Remedy]:
             {"loss on the link", "timeouts", "overshoot", "outage"},
             "sysctl -w net.ipv4.tcp_recovery=1 net.ipv4.tcp_early_retrans=3",
         )
-    reduced = _each(
+    reduced = each(
         found,
         "tcp.rate_reduction",
         "safe_ack",
@@ -281,7 +157,7 @@ def _losses(found: Diagnosis) -> Iterator[Remedy]:
         ),
     )
     if reduced:
-        yield _remedy(
+        yield remedy(
             "proportional rate reduction",
             "rate reduction",
             "sender",
@@ -289,11 +165,11 @@ def _losses(found: Diagnosis) -> Iterator[Remedy]:
             {"overshoot", "loss on the link", "short queue"},
         )
     late = {"timeouts", "outage", "changing link"}
-    yield _remedy(
+    yield remedy(
         "spurious timeouts are found (F-RTO)",
         "spurious timeouts",
         "sender",
-        _each(
+        each(
             found,
             "tcp.spurious_detection.f_rto",
             True,
@@ -302,42 +178,14 @@ def _losses(found: Diagnosis) -> Iterator[Remedy]:
         late,
         "sysctl -w net.ipv4.tcp_frto=2",
     )
-    yield _remedy(
-        "retransmission timeouts of at most 3 s",
-        "longest timeout",
-        "sender",
-        _each(found, "tcp.rto.max", "3 s"),
-        {"outage"},
-        "sysctl -w net.ipv4.tcp_rto_max_ms=3000",
-    )
-    yield _remedy(
-        "retransmission timeouts from 200 ms",
-        "least timeout",
-        "sender",
-        _each(found, "tcp.rto.min", "200 ms"),
-        {"timeouts"},
-        "ip route change default via GATEWAY dev DEVICE rto_min 200ms",
-    )
+    yield from timeouts(found)
 
 
 def _receiving(found: Diagnosis) -> Iterator[Remedy]:
-    pipe = found.pipe_packets * found.mss * 2
-    size = max(65_536, 1 << math.ceil(math.log2(max(2, pipe))))
-    aims = {"receiver's window"}
-    yield _remedy(
-        f"receive buffer of {size // 1024:,} KiB",
-        "receive buffer",
-        "receiver",
-        {
-            **_each(found, "tcp.receive_buffer", f"{size} B"),
-            **_each(found, "tcp.window_scaling", True, lambda section: not section["tcp"]["window_scaling"]),
-        },
-        aims,
-        f'sysctl -w net.ipv4.tcp_window_scaling=1 net.ipv4.tcp_rmem="4096 131072 {2 * size}"',
-    )
-    unscaled = _each(found, "tcp.window_scaling", True, lambda section: not section["tcp"]["window_scaling"])
+    yield from buffers(found)
+    unscaled = each(found, "tcp.window_scaling", True, lambda section: not section["tcp"]["window_scaling"])
     if unscaled:
-        yield _remedy(
+        yield remedy(
             "window scaling",
             "window scaling",
             "receiver",
@@ -345,27 +193,20 @@ def _receiving(found: Diagnosis) -> Iterator[Remedy]:
             {"no window scaling"},
             "sysctl -w net.ipv4.tcp_window_scaling=1",
         )
-    yield _remedy(
+    yield remedy(
         "an ACK for every segment",
         "ACKs",
         "receiver",
-        _each(found, "tcp.ack_every", 1),
+        each(found, "tcp.ack_every", 1),
         {"slow start", "pauses"},
         "ip route change default via GATEWAY dev DEVICE quickack 1",
     )
-    for every in (8, 16):
-        yield _remedy(
-            f"an ACK for every {every} segments",
-            "ACKs",
-            "receiver",
-            _each(found, "tcp.ack_every", every),
-            {"full return link"},
-        )
-    yield _remedy(
+    yield from fewer_acks(found)
+    yield remedy(
         "ACK congestion control (RFC 5690)",
         "ACKs",
         "sender and receiver",
-        _each(found, "tcp.ack_congestion_control", True),
+        each(found, "tcp.ack_congestion_control", True),
         {"full return link"},
     )
 
@@ -408,7 +249,7 @@ def _quic(found: Diagnosis) -> Iterator[Remedy]:
             if uses_tcp(section) and not section.get("streams"):
                 flow = f"flow.{found.keys[section['name']]}"
                 settings |= {f"{flow}.tcp": {}, f"{flow}.transport": "quic", f"{flow}.quic": path | own}
-        yield replace(_remedy(title, "transport", "sender and receiver", settings, aims), cost=cost)
+        yield replace(remedy(title, "transport", "sender and receiver", settings, aims), cost=cost)
 
 
 def _queues(found: Diagnosis) -> Iterator[Remedy]:
@@ -419,26 +260,7 @@ def _queues(found: Diagnosis) -> Iterator[Remedy]:
     queue = found.setting(link, "queue") or {}
     limit = packets(queue.get("limit")) or 1000
     pipe = found.pipe_packets
-    flows = max(1, len(found.flows))
-    now = (queue.get("kind"), limit)
-    lengths: dict[int, set[str]] = {}
-    if pipe > limit:
-        lengths[pipe] = {"short queue", "overshoot"}
-    for length in (max(10, math.ceil(pipe / math.sqrt(flows))), max(10, pipe // 4)):
-        if length < limit and length not in lengths:
-            lengths[length] = {"standing queue"}
-    if 10 * flows > limit:
-        lengths[10 * flows] = {"too many flows"}
-    for length, aims in lengths.items():
-        if now != ("droptail", length):
-            yield _remedy(
-                f"a queue of {length:,} packets at {_short(link)}",
-                "queue",
-                "router",
-                {place: {"kind": "droptail", "limit": f"{length} packets"}},
-                aims,
-                f"tc qdisc replace dev DEVICE root pfifo limit {length}",
-            )
+    yield from queue_lengths(found)
     # CoDel's interval is about a worst round trip, its target 5 % of that (RFC 8289 section 4.3 and 4.4).
     interval = max(100, math.ceil(1000 * found.rtt))
     timing = {"interval": f"{interval} ms", "target": f"{max(5, interval // 20)} ms"}
@@ -458,12 +280,12 @@ def _queues(found: Diagnosis) -> Iterator[Remedy]:
             aims -= {"standing queue"}
         settings = {place: {"kind": kind, "limit": f"{room} packets", **more}}
         command = f"tc qdisc replace dev DEVICE root {linux}" if linux else "tc qdisc replace dev DEVICE root sfq"
-        yield _remedy(f"{kind} at {_short(link)}", "queue", "router", settings, aims, command)
+        yield remedy(f"{kind} at {short(link)}", "queue", "router", settings, aims, command)
         if kind in ("fq_codel", "codel"):
-            marked = _tcp(found, "ecn", True)
+            marked = tcp(found, "ecn", True)
             if marked:
-                yield _remedy(
-                    f"{kind} at {_short(link)}, with ECN",
+                yield remedy(
+                    f"{kind} at {short(link)}, with ECN",
                     "queue",
                     "router and sender and receiver",
                     {**settings, **marked},
@@ -477,16 +299,9 @@ def _returns(found: Diagnosis) -> Iterator[Remedy]:
     if thin is None:
         return
     place = found.place(thin)
-    yield _remedy(
-        f"a queue of 10 packets at {_short(thin)}",
-        "return queue",
-        "router",
-        {f"{place}.queue": {"kind": "droptail", "limit": "10 packets"}},
-        aims,
-        "tc qdisc replace dev DEVICE root pfifo limit 10",
-    )
-    yield _remedy(
-        f"a queue for each flow at {_short(thin)}",
+    yield from return_queue(found)
+    yield remedy(
+        f"a queue for each flow at {short(thin)}",
         "return queue",
         "router",
         {f"{place}.queue": {"kind": "fq_codel", "limit": "1000 packets"}},
@@ -496,8 +311,8 @@ def _returns(found: Diagnosis) -> Iterator[Remedy]:
     serial = found.setting(thin, "serial")
     if not (serial or {}).get("vj") and not (serial or {}).get("rohc"):
         line = dict(serial or {"framing": "none", "bits_per_byte": 8})
-        yield _remedy(
-            f"headers are compressed at {_short(thin)} (ROHC)",
+        yield remedy(
+            f"headers are compressed at {short(thin)} (ROHC)",
             "header compression",
             "router",
             {f"{place}.serial": {**line, "rohc": {}}},
@@ -505,18 +320,10 @@ def _returns(found: Diagnosis) -> Iterator[Remedy]:
         )
     boxes = list(found.content.get("middlebox", ()))
     if found.inner(thin["from"]):
-        box = {"kind": "ack_filter", "at": thin["from"], "name": _free("ack-filter", boxes)}
-        for every in (4, 16):
-            yield _remedy(
-                f"an ACK filter at {thin['from']}: one of {every} passes",
-                "ACK filter",
-                "proxy",
-                {"middlebox": [*boxes, {**box, "every": every}]},
-                aims,
-            )
+        yield from ack_filters(found, boxes, _free("ack-filter", boxes))
         if found.inner(thin["to"]):
             box = {"kind": "ack_compaction", "at": thin["from"], "peer": thin["to"], "name": _free("tunnel", boxes)}
-            yield _remedy(
+            yield remedy(
                 f"ACK compaction from {thin['from']} to {thin['to']}",
                 "ACK filter",
                 "proxy",
@@ -536,7 +343,7 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
         if box["kind"] == "split" and box.get("name"):
             if (box.get("long") or {}).get("transport") == "hop":
                 return
-            yield _remedy(
+            yield remedy(
                 f"BBR on the long hop of {box['name']}",
                 "proxy",
                 "proxy",
@@ -545,7 +352,7 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
             )
             defaults = (box.get("connections"), box.get("framing"), box.get("local_queue")) == (1, "header", None)
             if box.get("peer") and defaults:
-                yield _remedy(
+                yield remedy(
                     f"the accelerator's hop between the nodes of {box['name']}",
                     "proxy",
                     "proxy",
@@ -561,12 +368,19 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
     asking = any(section["app"]["kind"] in ASKING for section in found.sections)
     first, last = link["from"], link["to"]
     name = _free("pep", boxes)
-    buffer = f"{max(1_000_000, 4 * found.pipe_packets * found.mss)} B"
+    room = math.ceil(max(1_000_000, 4 * found.pipe_packets * found.mss) / 1024)
     fast = {"congestion": "bbr", "receive_buffer": f"{max(1_000_000, 8 * found.pipe_packets * found.mss)} B"}
     at_both = found.inner(first) and found.inner(last)
     if at_both:
-        box = {"kind": "split", "name": name, "at": first, "peer": last, "buffer": buffer, "long": {"transport": "hop"}}
-        yield _remedy(
+        box = {
+            "kind": "split",
+            "name": name,
+            "at": first,
+            "peer": last,
+            "buffer": f"{room} KiB",
+            "long": {"transport": "hop"},
+        }
+        yield remedy(
             f"an accelerator at {first} and {last} (longhaul-pep)",
             "proxy",
             "proxy",
@@ -575,48 +389,42 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
             _DEPLOY,
         )
         for connections, title in (("per_flow", "a connection for each flow"), (1, "one connection for all")):
-            box = {"kind": "split", "name": name, "at": first, "peer": last, "buffer": buffer, "connections": connections,
-                   "long": fast}  # fmt: skip
-            yield _remedy(
-                f"a proxy at {first} and {last}: BBR between them, {title}",
-                "proxy",
-                "proxy",
-                {"middlebox": [*boxes, box]},
-                aims,
-            )
+            box = {"kind": "split", "name": name, "at": first, "peer": last, "connections": connections, "long": fast}
+            whole = f"a proxy at {first} and {last}: BBR between them, {title}"
+            yield _split(whole, box, room, boxes, aims)
     alone = first if found.inner(first) else last if found.inner(last) else None
     if alone is not None:
         # Only upstream of the long link does the proxy send over it: to the passive opener, or to the one who asks.
         side = "near" if asking else "far"
         changes = {side: {"congestion": "bbr"}} if alone == first else {}
-        box = {"kind": "split", "name": name, "at": alone, "buffer": buffer, **changes}
-        yield _remedy(
-            f"a proxy at {alone}, BBR from there on" if changes else f"a proxy at {alone}",
-            "proxy",
-            "proxy",
-            {"middlebox": [*boxes, box]},
-            aims,
-        )
+        box = {"kind": "split", "name": name, "at": alone, **changes}
+        title = f"a proxy at {alone}, BBR from there on" if changes else f"a proxy at {alone}"
+        yield _split(title, box, room, boxes, aims)
     if found.inner(first) and not asking:
-        limit = f"{2 * found.pipe_packets} packets"
-        yield _remedy(
-            f"premature ACKs at {first}",
-            "proxy",
-            "proxy",
-            {"middlebox": [*boxes, {"kind": "premature_ack", "name": name, "at": first, "buffer": limit}]},
-            {"loss on the link", "slow start", "outage"},
-        )
-        yield _remedy(
-            f"a snoop agent at {first}",
-            "proxy",
-            "proxy",
-            {"middlebox": [*boxes, {"kind": "snoop", "name": name, "at": first, "cache": limit}]},
-            {"loss on the link"},
-        )
+        yield from _helpers(found, first, name, boxes)
 
 
-def _short(link: Mapping[str, Any]) -> str:
-    return f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']})"
+def _split(title: str, box: Mapping[str, Any], room: int, boxes: list[Any], aims: set[str]) -> Remedy:
+    """A proxy that ends connections, with a buffer of so many KiB for each direction of each flow."""
+
+    def made(size: int) -> Remedy:
+        return remedy(title, "proxy", "proxy", {"middlebox": [*boxes, {**box, "buffer": f"{size} KiB"}]}, aims)
+
+    return dialled("buffer of the proxy", 0, room, "KiB", made)
+
+
+def _helpers(found: Diagnosis, at: str, name: str, boxes: list[Any]) -> Iterator[Remedy]:
+    """Proxies that hold copies of segments and end no connection."""
+    for kind, title, room, aims in (
+        ("premature_ack", "premature ACKs", "buffer", {"loss on the link", "slow start", "outage"}),
+        ("snoop", "a snoop agent", "cache", {"loss on the link"}),
+    ):
+
+        def made(length: int, kind: str = kind, title: str = title, room: str = room, aims: set[str] = aims) -> Remedy:
+            box = {"kind": kind, "name": name, "at": at, room: f"{length} packets"}
+            return remedy(f"{title} at {at}", "proxy", "proxy", {"middlebox": [*boxes, box]}, aims)
+
+        yield dialled(f"{room} of {title} at {at}", 0, 2 * found.pipe_packets, "packets", made)
 
 
 def _free(name: str, boxes: Iterable[Mapping[str, Any]]) -> str:

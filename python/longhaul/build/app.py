@@ -24,7 +24,7 @@ def cbr(*, rate: str, message: str | None = None, voice: bool | None = None) -> 
 
     * `rate`: Mean rate of the application's data.
     * `message`: Bytes written at a time.
-    * `voice`: The messages are speech: how late each comes is measured, and `mos` has what a listener thinks of the call.
+    * `voice`: The messages are speech: how late each comes is measured, and `mos` estimates a listener's opinion of the call.
     """
     return given({"kind": "cbr", "rate": rate, "message": message, "voice": voice})
 
@@ -59,9 +59,9 @@ def web(
     * `think`: Time from the end of a page to the beginning of the next.
     * `objects`: Objects on a page, without its document.
     * `object`: Size of an object: `"packets"` are full-sized segments.
-    * `document`: The page's text, which lists the objects: they are asked for once it has come.
+    * `document`: The page's text, which lists the objects: they are requested once it has come.
     * `pages`: Number of pages; without it there is no end.
-    * `parallel`: Most connections at a time; what has to wait is asked for as soon as one is free.
+    * `parallel`: Most connections at a time; objects that wait are requested as soon as one is free.
     * `persistent`: Connections stay open and fetch one object after the other (HTTP/1.1); without it each object has its own (HTTP/1.0).
     * `request`: Bytes of a request.
     * `spacing`: Time between the requests for two objects of a page.

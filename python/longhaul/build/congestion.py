@@ -314,7 +314,7 @@ def vegas(
     left_on_loss: float | None = None,
     rtt: Literal["distinguished", "least", "mean", "smoothed"] | None = None,
 ) -> Section:
-    """Keeps alpha to beta segments waiting in the network, judged by delay (Brakmo and Peterson 1995).
+    """Keeps alpha to beta segments waiting in the network, estimated from delay (Brakmo and Peterson 1995).
 
     * `alpha`: Fewer segments than this in queues: the window grows by one segment in the next RTT.
     * `beta`: More segments than this in queues: the window shrinks by one segment in the next RTT. Not below alpha.

@@ -91,10 +91,10 @@ def tcp(
 ) -> Section:
     """A connection's settings, at both ends.
 
-    * `ack_congestion_control`: ACK congestion control (RFC 5690): the sender finds out that ACKs are lost or marked, asks the receiver to acknowledge one of R segments, R being 2 at first, and paces segments while R is above 2.
+    * `ack_congestion_control`: ACK congestion control (RFC 5690): the sender detects that ACKs are lost or marked, and requests that the receiver acknowledge one of R segments, R being 2 at first, and paces segments while R is above 2.
     * `ack_every`: Acknowledge at least every so many full-sized segments.
     * `answer_unsent_acks`: An ACK of what was never sent is answered by an ACK, and its timestamp recorded (RFC 9293 section 3.10.7.4); Linux 6.1 does neither.
-    * `clear_sack_on_timeout`: Forget what was SACKed when the retransmission timer expires (RFC 2018 section 8).
+    * `clear_sack_on_timeout`: Discard what was SACKed when the retransmission timer expires (RFC 2018 section 8).
     * `congestion`: Congestion control.
     * `credit_sacked`: Where the window grows, an ACK counts for all that it acknowledges (RFC 5681); without it, for what it delivers itself and not for what was SACKed before, as in Linux.
     * `delayed_ack`: Longest delay of an ACK.
@@ -260,14 +260,14 @@ def quic(
 
     * `ack_delay`: Longest delay of an ACK; other than 25 ms takes the same extension.
     * `ack_every`: Acknowledge at least every so many packets; other than 2 takes the ACK frequency extension, by which the sender asks the receiver for it.
-    * `careful_resume`: What both ends remember of an earlier connection over the same path, with which they resume carefully (RFC 9959): once the initial window is acknowledged, the window jumps to half of the remembered one, and back if that leads to losses.
+    * `careful_resume`: What both ends have stored of an earlier connection over the same path, with which they resume carefully (RFC 9959): once the initial window is acknowledged, the window jumps to half of the remembered one, and back if that leads to losses.
     * `certificates`: Bytes of the server's certificates, which a full handshake carries; a server sends at most three times what it has received before it has seen that the client's address is real (RFC 9000 section 8.1).
     * `congestion`: Congestion control: as for TCP, but for those that open a connection with probes, or quinn-proto's own (`quinn_cubic`, `quinn_bbr`, `quinn_new_reno`), which slow start, initial window and pacing do not concern.
     * `connection`: Flows between the same two hosts whose settings have the same name here share one connection, `"shared"` for instance; then all other settings but `priority` must be equal.
     * `connection_id`: Bytes of the connection IDs.
     * `connection_window`: Bytes that may arrive on all streams of a connection before they are read.
     * `ecn`: Packets are ECN-capable (RFC 9000 section 13.4).
-    * `handshake`: What the client knows of the server.
+    * `handshake`: What the client has stored of the server.
     * `idle_timeout`: A connection on which nothing arrives for so long is given up.
     * `initial_rtt`: Round trip that is assumed before one is measured: the first probe leaves after three of them (RFC 9002 section 6.2.2).
     * `initial_ssthresh`: Slow start threshold at the start; none means arbitrarily high.
@@ -275,7 +275,7 @@ def quic(
     * `keep_alive`: A silent connection is kept alive by a packet after so long.
     * `mtu`: UDP payload of the first datagrams.
     * `mtu_discovery`: Largest UDP payload that is looked for by probes (RFC 8899); `mtu` itself for none.
-    * `pacing`: Pacing for congestion controls that set only a window; RFC 9002 section 7.7 asks for it.
+    * `pacing`: Pacing for congestion controls that set only a window; RFC 9002 section 7.7 requires it.
     * `pacing_burst`: Datagrams that may leave back to back after a pause when datagrams are paced.
     * `packet_threshold`: Packets sent later that must be acknowledged before one is lost (RFC 9002 section 6.1.1).
     * `priority`: Data of the flow are sent before those of flows with a lower priority on the same connection; flows of equal priority take turns.
@@ -362,7 +362,7 @@ def direction(
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
-    * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was asked for them is assigned, then they are sent at `rate`.
+    * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was requested for them is assigned, then they are sent at `rate`.
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `jitter`: Extra delay, uniform between zero and this; packets keep their order.
     * `loss`: Loss without congestion; a probability alone is that of random loss.
@@ -441,7 +441,7 @@ def bottleneck(
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
-    * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was asked for them is assigned, then they are sent at `rate`.
+    * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was requested for them is assigned, then they are sent at `rate`.
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `forward`: What differs from left to right.
     * `jitter`: Extra delay, uniform between zero and this; packets keep their order.
@@ -495,7 +495,7 @@ def access(
     * `changes`: Scripted changes of rate and delay.
     * `corruption`: Damage behind the IP header that the link does not notice: the packet goes on over all links that follow, and the host at the end drops it for its checksum.
     * `delay`: Propagation delay, one way.
-    * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was asked for them is assigned, then they are sent at `rate`.
+    * `demand`: Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was requested for them is assigned, then they are sent at `rate`.
     * `duplication`: Probability that a packet arrives twice: the copy follows directly.
     * `from_`: What differs for the links of the sending side, both directions.
     * `jitter`: Extra delay, uniform between zero and this; packets keep their order.
@@ -537,6 +537,7 @@ def run(
     qlog: bool | None = None,
     sample: str | None = None,
     seed: int | None = None,
+    ties: Literal["hash", "scheduled"] | None = None,
     warmup: str | None = None,
 ) -> Section:
     """How long to run and what to record.
@@ -549,6 +550,7 @@ def run(
     * `qlog`: Whether each end of each QUIC connection is logged, to `qlog/FLOW-client.sqlog` and `qlog/FLOW-server.sqlog` in the format that qvis reads: packets with their frames, losses, windows.
     * `sample`: Interval of the time series.
     * `seed`: Seed of all random streams.
+    * `ties`: The order of events that happen in the same nanosecond.
     * `warmup`: Time at the beginning that is left out of averages, percentiles and rates.
     """
     return given(
@@ -561,6 +563,7 @@ def run(
             "qlog": qlog,
             "sample": sample,
             "seed": seed,
+            "ties": ties,
             "warmup": warmup,
         }
     )

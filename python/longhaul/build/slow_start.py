@@ -57,7 +57,7 @@ def hystart_pp(
     * `css_growth_divisor`: CSS_GROWTH_DIVISOR: by how much CSS is slower than slow start.
     * `css_rounds`: CSS_ROUNDS: rounds after which congestion avoidance follows CSS.
     * `limit`: L: the most that one ACK may add; without effect if the sender paces (RFC 9406: infinite then).
-    * `max_rtt_thresh`: MAX_RTT_THRESH: no larger rise is asked for.
+    * `max_rtt_thresh`: MAX_RTT_THRESH: the threshold is never larger.
     * `min_rtt_divisor`: MIN_RTT_DIVISOR: the rise that counts, as a fraction of the last round's least round trip time.
     * `min_rtt_thresh`: MIN_RTT_THRESH: no smaller rise of the round trip time counts.
     * `n_rtt_sample`: N_RTT_SAMPLE: samples that a round must have before it is evaluated.
@@ -92,7 +92,7 @@ def hystart(
     * `ack_delta`: Hystart_ack_delta: ACKs with no larger gaps are a train.
     * `ack_train`: Look at ACK trains.
     * `delay`: Look at the round trip time.
-    * `delay_max`: HYSTART_DELAY_MAX: no larger rise is asked for.
+    * `delay_max`: HYSTART_DELAY_MAX: the threshold is never larger.
     * `delay_min`: HYSTART_DELAY_MIN: no smaller rise of the round trip counts.
     * `host_delay`: What the sending host may hold segments back, which an ACK train is allowed beyond the round trip.
     * `low_window`: Hystart_low_window: below this window nothing is looked at.

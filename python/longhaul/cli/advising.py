@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -145,6 +145,7 @@ def _print(console: Console, found: object, show_all: bool) -> None:
     console.print(f"[bold]{escape(found.headline)}[/bold]", soft_wrap=True)
     for name, evidence in found.findings.items():
         console.print(f"  {escape(name)}: {escape(evidence)}", soft_wrap=True, style="dim")
+    _print_least(console, found)
     rows = found.better if show_all else found.better[:_ROWS]
     if rows:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -161,12 +162,11 @@ def _print(console: Console, found: object, show_all: bool) -> None:
             table.add_row(str(number), *map(escape, cells))
         console.print(table)
         for number, row in enumerate(rows, 1):
-            console.print(f"{number:>2}  {escape(row.remedy.set_line)}", soft_wrap=True, highlight=False)
-            for line in row.remedy.linux.splitlines():
-                console.print(f"    {escape(line)}", soft_wrap=True, highlight=False, style="cyan")
+            _print_settings(console, f"{number:>2}", row.remedy.set_line, row.remedy.linux)
     best = found.best
     if best is not None and best.remedy.section:
-        console.print(f"\nThe proxy of row {_number(rows, best)}, as a scenario has it:", highlight=False)
+        which = f"row {rows.index(best) + 1}" if best in rows else "the least change"
+        console.print(f"\nThe proxy of {which}, as a scenario has it:", highlight=False)
         console.print(escape(best.remedy.section.rstrip()), soft_wrap=True, highlight=False)
     hidden = len(found.better) - len(rows)
     if hidden:
@@ -178,8 +178,23 @@ def _print(console: Console, found: object, show_all: bool) -> None:
     )
 
 
-def _number(rows: Sequence[object], best: object) -> int:
-    return rows.index(best) + 1 if best in rows else 1
+def _print_settings(console: Console, mark: str, set_line: str, linux: str) -> None:
+    console.print(f"{mark}  {escape(set_line)}", soft_wrap=True, highlight=False)
+    for line in linux.splitlines():
+        console.print(f"    {escape(line)}", soft_wrap=True, highlight=False, style="cyan")
+
+
+def _print_least(console: Console, found: object) -> None:
+    """The least numbers that reach the goal, each with its setting, and what the next smaller change comes to."""
+    from ..advice import Advice
+
+    assert isinstance(found, Advice)
+    if found.least and found.goal:
+        console.print(f"\n[bold]Least numbers that reach {escape(found.goal.text)}[/bold]")
+        for one in found.least:
+            console.print(f"  {escape(one.title)}", soft_wrap=True, highlight=False)
+            console.print(f"    {escape(one.text)}", soft_wrap=True, highlight=False, style="dim")
+            _print_settings(console, "  ", one.row.remedy.set_line, one.row.remedy.linux)
 
 
 def _print_idle(console: Console, found: object, show_all: bool) -> None:

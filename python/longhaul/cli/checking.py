@@ -74,11 +74,13 @@ def settle(
             table.add_row(escape(outcome.expectation.text), escape(outcome.point) or "–", escape(outcome.found))
         Console(stderr=True, width=None if messages.is_terminal else 160).print(table)
     elif outcomes:
-        messages.print(f"all {counted(len(outcomes), 'expectation')} met", style="dim")
+        messages.print(
+            "the expectation is met" if len(outcomes) == 1 else f"all {len(outcomes)} expectations are met", style="dim"
+        )
     if wrong:
-        messages.print(f"error: {counted(len(wrong), 'warning')}, and --strict makes them errors", markup=False)
+        messages.print(f"error: {counted(len(wrong), 'warning')}; --strict makes warnings errors:", markup=False)
         for warning in wrong[:10]:
-            messages.print(f"  {warning['object']}: {warning['message']}", markup=False)
+            messages.print(f"  {warning['message']}", markup=False)
     if failed or wrong:
         raise typer.Exit(1)
 
@@ -110,13 +112,14 @@ def diff(
         typer.echo(json_text({"compared": compared, "tolerance": share, "changes": rows}), nl=False)
     elif found:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for heading in ("at", "metric", "first", "second", "difference"):
+        points = any(one.point for one in found)
+        for heading in (*(["at"] if points else []), "metric", "first", "second", "difference"):
             table.add_column(heading, overflow="fold")
         ordered = sorted(found, key=lambda one: -abs(one.relative or 1e9))
         for one in ordered[:limit]:
             change = "–" if one.relative is None else f"{100 * one.relative:+.2f} %"
             table.add_row(
-                escape(one.point) or "–",
+                *([escape(one.point) or "–"] if points else []),
                 one.metric,
                 quantity(one.first, one.unit),
                 quantity(one.second, one.unit),

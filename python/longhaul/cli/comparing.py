@@ -17,7 +17,7 @@ from ..compare import Row, invalid, label, labels
 from ..compare import compare as compared
 from ..errors import ResultError
 from ..results import Result, load_run
-from ..units import quantity, significant
+from ..units import alike, quantity
 from . import options
 
 
@@ -57,7 +57,7 @@ def _print(console: Console, results: tuple[Result, Result], rows: list[Row]) ->
     before = ""
     for row in rows:
         definition = definitions.get(row.metric, {"title": row.metric, "unit": ""})
-        values = [_value(value, definition["unit"]) for value in (row.first, row.second)]
+        values = alike((row.first, row.second), definition["unit"])
         difference = "–" if row.difference is None else f"{100 * row.difference:+.1f} %"
         table.add_row(escape(row.object) if row.object != before else "", definition["title"], *values, difference)
         before = row.object
@@ -69,7 +69,3 @@ def _print(console: Console, results: tuple[Result, Result], rows: list[Row]) ->
     for result in results:
         for why in invalid(result):
             console.print(f"[yellow]warning:[/yellow] {label(result)} is INVALID: {escape(why)}", soft_wrap=True)
-
-
-def _value(value: float | None, unit: str) -> str:
-    return quantity(value, unit, 4) if unit or value is None else significant(value, 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -134,7 +135,8 @@ def sweep(
         None,
         "--metrics",
         metavar="A,B",
-        help="Columns of the table, as in --metrics goodput_bps,group.NAME.loss_rate; all are in cells.parquet.",
+        help="Columns of the table, and the first figures of the report, as in --metrics goodput_bps,group.NAME.loss_rate; all are in"
+        " cells.parquet.",
     ),
     with_tables: bool = typer.Option(False, "--tables", help="Keep each run's time series too."),
     changed: str = CHANGED,
@@ -168,8 +170,8 @@ def sweep(
         return
     missing = store.missing(part)
     result = _run_sweep(
-        document, plan, out, part, jobs, engine, with_tables, resume, force, changed, report, large, quiet or as_json
-    )
+        document, plan, out, part, jobs, engine, with_tables, resume, force, changed, report, columns or (), large, quiet or as_json
+    )  # fmt: skip
     outcomes = checking.outcomes_of(result, wanted) if wanted and not part else []
     if as_json:
         expected = {"expectations": [one.to_dict() for one in outcomes]} if outcomes else {}
@@ -215,6 +217,7 @@ def _run_sweep(
     force: bool,
     changed: str,
     report: bool,
+    columns: Sequence[str],
     large: bool,
     quiet: bool,
 ) -> SweepResult:
@@ -232,6 +235,7 @@ def _run_sweep(
                 force=force,
                 changed=changed,
                 report=report,
+                metrics=columns,
                 large=large,
                 observer=observer,
                 drawing=drawing,

@@ -35,6 +35,7 @@ def print_run(console: Console, result: Result) -> None:
         )  # fmt: skip
     for title, value in tables.key_numbers(result):
         console.print(f"  {escape(title):<28}[bold]{value}[/bold]")
+    console.print()
     _print(console, tables.object_table(result, "links", short=True), "Links")
     if s.get("middleboxes"):
         _print(console, tables.middlebox_table(result, short=True), "Middleboxes")
@@ -84,35 +85,18 @@ def print_sweep(console: Console, sweep: SweepResult, metrics: Sequence[str] | N
     console.print(f"[bold]{escape(sweep.name)}[/bold]  {seeds} at each point{shown}")
     chosen = list(metrics or tables.first_metrics(sweep))
     content = tables.cell_table(sweep, chosen)
-    names = short_paths(sweep.parameters)
+    names = tables.short_paths(sweep.parameters)
     headings = [(name, "") for name in names] + content.headings[len(names) :]
     _print(console, tables.Table(headings, content.rows), names=len(names))
     if remark := tables.equal_seeds(sweep, chosen):
         console.print(escape(remark), style="dim", highlight=False)
 
 
-def short_paths(paths: Sequence[str]) -> list[str]:
-    """The ends of settings' paths by which they can be distinguished: two names, or more where it takes more.
-
-    >>> short_paths(["link.a.queue.limit", "link.b.queue.limit", "flow.0.tcp.variant", "run.duration"])
-    ['a.queue.limit', 'b.queue.limit', 'tcp.variant', 'run.duration']
-    """
-    parts = [path.split(".") for path in paths]
-    ends = [
-        next(
-            (end for size in range(2, len(mine)) if [other[-size:] for other in parts].count(end := mine[-size:]) == 1),
-            mine,
-        )
-        for mine in parts
-    ]
-    return [".".join(end) for end in ends]
-
-
 def _print(console: Console, content: tables.Table, title: str | None = None, names: int = 1) -> None:
     """A table whose first columns name the row; in parts that repeat these, if the terminal is too narrow for it at once."""
     columns = range(len(content.headings))
     widths = [max(len(text) for text in _column(content, column)) for column in columns]
-    if len(parts(widths, names, console.width)) > 1:
+    if sum(widths) + _BESIDE * len(widths) > console.width:
         widths = [_least_width(content, column, column < names) for column in columns]
     for number, part in enumerate(parts(widths, names, console.width)):
         console.print(_table(content, title if number == 0 else None, part, widths, names))

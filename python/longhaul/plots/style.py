@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import AutoMinorLocator, FuncFormatter
+from matplotlib.ticker import AutoMinorLocator, FuncFormatter, LogLocator, NullLocator
 
 from ..units import scaled_unit, significant
 
@@ -87,17 +87,28 @@ def title(axes: Axes, what: str, scenario: str) -> None:
 class Scaled(FuncFormatter):
     """Numbers of an axis in a unit that is `factor` base units."""
 
-    def __init__(self, factor: float) -> None:
+    def __init__(self, factor: float, unit: str = "") -> None:
         super().__init__(lambda value, _: _tick(value / factor))
         self.factor = factor
+        self.unit = unit
 
 
 def quantity_axis(axis: Any, largest: float, unit: str, label: str) -> None:
     """Labels an axis with a scaled unit; the data stay in base units."""
     factor, name = scaled_unit(largest, unit)
-    axis.set_major_formatter(Scaled(factor))
-    shown = {"": "", "1": ""}.get(name, f" ({name})")
+    plain = {"": "", "1": ""}.get(name, name)
+    axis.set_major_formatter(Scaled(factor, plain))
+    shown = f" ({plain})" if plain else ""
     axis.set_label_text(f"{label}{shown}")
+
+
+def decades(axes: Axes, values: Iterable[float]) -> None:
+    """A logarithmic y axis around values above zero, with names at 1, 2 and 5 and without minor ticks."""
+    known = [value for value in values if math.isfinite(value)]
+    axes.set_yscale("log", nonpositive="clip")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(known) / min(known) < 1000 else (1,)))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_ylim(min(known) / 1.4, max(known) * 1.4)
 
 
 def time_axis(axes: Axes, start: float, end: float) -> None:

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..errors import PlotError
-from ..units import quantity, read_quantity
+from ..tables import setting_text, short_paths
+from ..units import quantity, read_quantity, spans_decades
 from . import style
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
     places, ticks, unit = _places(values)
     figure, (axes,) = style.new()
     lines = list(frame.group_by(others, maintain_order=True)) if others else [((), frame)]
+    names = dict(zip(result.parameters, short_paths(result.parameters, 1), strict=True))
     largest = 0.0
     for number, (key, part) in enumerate(lines[:_LINES]):
         # Between categories there is nothing: no line, and the points of each group next to one another.
@@ -45,15 +47,22 @@ def draw(result: SweepResult, metric: str, parameter: str | None) -> Figure:
         mean = part["mean"].to_numpy()[order]
         low = part["ci95_low"].fill_null(np.nan).to_numpy().astype(float)[order]
         high = part["ci95_high"].fill_null(np.nan).to_numpy().astype(float)[order]
-        label = ", ".join(f"{_short(p)} {v}" for p, v in zip(others, key, strict=True)) or None
+        label = ", ".join(f"{names[p]} {setting_text(v)}" for p, v in zip(others, key, strict=True)) or None
         bars = np.nan_to_num(np.vstack([mean - low, high - mean]))
-        axes.errorbar(
+        drawn = axes.errorbar(
             x[order], mean, yerr=bars if bars.any() else None, capsize=3, marker="os^Dv<>p"[number], markersize=4,
             color=style.COLOURS[number], linestyle=style.DASHES[number] if ticks is None else "none", label=label,
         )  # fmt: skip
+        # How many runs each point is of, for reports that can be explored.
+        drawn.runs = part["n"].gather(order.tolist()).to_list()  # type: ignore[attr-defined]
         largest = max(largest, float(np.nanmax(mean + bars[1])))
-    style.from_zero(axes, largest)
-    style.quantity_axis(axes.yaxis, largest, result.unit(metric), result.title(metric))
+    means = [float(value) for value in frame["mean"].drop_nulls().to_list()]
+    if spans_decades(means):
+        style.decades(axes, means)
+        style.quantity_axis(axes.yaxis, max(means), result.unit(metric), result.title(metric))
+    else:
+        style.from_zero(axes, largest)
+        style.quantity_axis(axes.yaxis, largest, result.unit(metric), result.title(metric))
     _x_axis(axes, parameter, ticks, unit, [places[v] for v in values])
     more = f", {_LINES} of {len(lines)} lines" if len(lines) > _LINES else ""
     n = int(frame["n"].max() or 1)  # type: ignore[arg-type]
@@ -88,7 +97,7 @@ def _places(values: list[Any]) -> tuple[dict[Any, float], list[str] | None, str]
         return {value: item[0] for value, item in zip(values, read, strict=True) if item}, None, units.pop()
     return (
         {value: float(i) for i, value in enumerate(values)},
-        ["not set" if v is None else str(v) for v in values],
+        [setting_text(v) for v in values],
         "",
     )
 
@@ -105,7 +114,3 @@ def _x_axis(axes: Axes, parameter: str, names: list[str] | None, unit: str, plac
     axes.set_xticks(places, [""] * len(places))
     axes.minorticks_off()
     style.quantity_axis(axes.xaxis, high, unit, parameter)
-
-
-def _short(parameter: str) -> str:
-    return parameter.rsplit(".", 1)[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -15,8 +16,8 @@ from ..explain import NAMES, content_of, explain, explain_groups, limit_names, l
 from ..outputs import errors_as_output_error, write_atomically
 from ..results import Result
 from ..sweep.result import SweepResult
-from ..units import quantity
-from . import dots, explore, panels
+from ..units import quantity, read_quantity
+from . import dots, explore, maps, overview, panels
 from .topology import drawing
 
 _LARGE_SVG = 350_000
@@ -57,64 +58,75 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
     return _write("run.html", path, content)
 
 
-def write_sweep_report(sweep: SweepResult, path: Path, progress: Progress | None = None) -> Path:
-    """Writes the report of a sweep: a table of its points, and figures of the main metrics over each parameter."""
-    metrics = tables.report_metrics(sweep)
-    varying: list[str | None] = [p for p in sweep.parameters if sweep.cells[p].n_unique() > 1] or [None]
-    figures: list[dict[str, Any]] = []
+def write_sweep_report(
+    sweep: SweepResult, path: Path, progress: Progress | None = None, wanted: Sequence[str] = ()
+) -> Path:
+    """Writes the report of a sweep: the answer, the key numbers and the first figure; then points, maps and curves of the main metrics.
+
+    It begins with the metrics in `wanted`, of which those without a value are left out.
+    """
+    first_ones = [metric for metric in wanted if metric in sweep.metrics]
+    metrics = list(dict.fromkeys([*first_ones, *tables.report_metrics(sweep)]))
+    leading = first_ones[:3] or overview.chosen(metrics)
+    names = [p for p in sweep.parameters if sweep.cells[p].n_unique() > 1]
+    # Over a single number a curve shows every point, over single words a dot plot.
+    in_words = len(names) == 1 and any(read_quantity(value) is None for value in sweep.cells[names[0]])
+    varying: list[str | None] = [] if in_words else list(names) or [None]
+    most = max(4, len(first_ones))
+    dotted = metrics if in_words else metrics[:most] if len(names) > 1 else []
+    sorted_points = [dots.drawn(sweep, m, f"d{k}") for k, m in enumerate(dotted)]
+    curves: list[dict[str, Any]] = []
     for number, (m, p) in enumerate(_counted([(m, p) for m in metrics for p in varying], progress)):
         drawn = sweep.plot(m, p)
-        figures.append({
+        found = panels.of_figure(drawn, f"s{number}")
+        if found and len(found) == 1:  # the scenario's name stands above
+            found[0]["title"] = found[0]["title"].removesuffix(f" – {sweep.name}")
+        curves.append({
             "kind": f"{sweep.title(m)} over {p}" if p else sweep.title(m),
             "image": embedded(drawn),
-            "panels": panels.of_figure(drawn, f"s{number}"),
+            "panels": found,
             "caption": "",
             "alt": _alt_of(sweep, m, p),
         })  # fmt: skip
+    maps_of = [maps.drawn(sweep, m, f"m{k}") for k, m in enumerate(metrics[:most])]
+    groups = {
+        "maps": [_shown([one]) for one in maps_of if one],
+        "points": [_shown(several) for several in sorted_points if several],
+        "curves": curves,
+    }
+    # The first figure is one of the first metric.
+    leads = [kind for kind, shown in (("maps", maps_of[:1]), ("points", sorted_points[:1])) if shown and shown[0]]
+    order = [*leads, "curves", "points", "maps"]
+    first = next((groups[kind].pop(0) for kind in order if groups[kind]), None)
+    figures = [*([first] if first else []), *(one for found in groups.values() for one in found)]
     content = {
         "sweep": sweep,
         "done": sweep.done,
         "total": sweep.total,
-        "table": tables.cell_table(sweep, metrics),
+        "table": _named_shortly(sweep, tables.cell_table(sweep, metrics)),
         "equal_seeds": tables.equal_seeds(sweep, metrics),
-        "figures": figures,
+        "first": first,
+        "groups": groups,
         "warnings": _sweep_warnings(sweep),
         "failures": sweep.failures,
         "scenario": (sweep.path / "scenario.toml").read_text(encoding="utf-8"),
         "explorer": explore.explorer(explore.of_panels(one for f in figures for one in f["panels"] or ())),
-        "panels": [panel for metric in metrics[:4] for panel in dots.drawn(sweep, metric)],
-        "answer": _best_and_worst(sweep, metrics[:2]),
+        "key": overview.key_numbers(sweep, leading),
+        "answer": overview.answer(sweep, leading),
     }
     return _write("sweep.html", path, content)
 
 
-def _best_and_worst(sweep: SweepResult, metrics: Sequence[str]) -> list[str]:
-    """The first sentences of a sweep's report: where a metric is largest and least."""
-    sentences = []
-    for metric in metrics:
-        rows = [
-            r
-            for r in sweep.cells.filter(sweep.cells["metric"] == metric).iter_rows(named=True)
-            if r["mean"] is not None
-        ]
-        rows.sort(key=lambda row: float(row["mean"]))
-        if (
-            len(rows) < 2
-            or not sweep.parameters
-            or abs(rows[-1]["mean"] - rows[0]["mean"]) <= 0.02 * abs(rows[-1]["mean"])
-        ):
-            continue
-        least, most = (
-            f"{quantity(float(row['mean']), sweep.unit(metric))} with {_point(sweep, row)}"
-            for row in (rows[0], rows[-1])
-        )
-        sentences.append(f"{sweep.title(metric)}: from {least} to {most}.")
-    return sentences
+def _named_shortly(sweep: SweepResult, table: tables.Table) -> tables.Table:
+    """The table with the ends of the parameters' paths as headings; the whole paths are their definitions."""
+    names = tables.short_paths(sweep.parameters)
+    headings = [(name, path if path != name else "") for name, path in zip(names, sweep.parameters, strict=True)]
+    return tables.Table(headings + table.headings[len(names) :], table.rows)
 
 
-def _point(sweep: SweepResult, row: dict[str, Any]) -> str:
-    """A point of a sweep by the ends of its parameters' names."""
-    return ", ".join(f"{name.rsplit('.', 1)[-1]} {row[name]}" for name in sweep.parameters)
+def _shown(shown: Sequence[dots.Shown]) -> dict[str, Any]:
+    """Panels that stand together as a figure of a page."""
+    return {"panels": [one.panel for one in shown], "still": [one.still for one in shown], "caption": ""}
 
 
 def _alt_of(sweep: SweepResult, metric: str, parameter: str | None) -> str:
@@ -140,7 +152,17 @@ def _counted(items: Sequence[T], progress: Progress | None) -> Iterator[T]:
 def write_study(path: Path, content: dict[str, Any]) -> Path:
     """Writes the report of a reproduced study; what it shows is put together in `studies.writing`."""
     found = [panel for item in content["drawn"] for panel in item.panels]
-    return _write("study.html", path, content | {"explorer": explore.explorer(explore.of_panels(found))})
+    images, study = content["images"], content["study"]
+    by_name = {item.figure.id: item for item in content["drawn"] if item.figure.id in images}
+    leading = next((name for name in (*study.leading, *by_name) if name in by_name), None)
+    extra = {
+        "explorer": explore.explorer(explore.of_panels(found)),
+        "answer": overview.of_study(content["counts"], content["held"], content["scale"]),
+        "first": by_name.get(leading) if leading else None,
+        # A reason that several targets share stands at the first of them.
+        "reason_of": {item.reason: item.target.id for item in reversed(content["ran"]) if item.reason},
+    }
+    return _write("study.html", path, content | extra)
 
 
 def embedded(figure: Any) -> str:
@@ -153,6 +175,15 @@ def embedded(figure: Any) -> str:
     return "data:image/png;base64," + base64.b64encode(plots.figure_bytes(figure, "png", 130)).decode()
 
 
+def unbroken(text: str) -> str:
+    """A text in which no line ends between a number and its unit.
+
+    >>> unbroken("98 % of 10 Mbit/s, 3 of 50 flows").count("\\u00a0")
+    2
+    """
+    return re.sub(r"(?<=\d) (?=(?:%|[kMGTµmn]?(?:bit/s|B|s)|packets?)(?:\W|$))", "\u00a0", text)
+
+
 def _write(template: str, path: Path, content: dict[str, Any]) -> Path:
     folder = resources.files(__package__) / "templates"
     names = ("base.html", "macros.html", "run.html", "sweep.html", "study.html")
@@ -160,6 +191,7 @@ def _write(template: str, path: Path, content: dict[str, Any]) -> Path:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
+    environment.filters["unbroken"] = unbroken
     html = environment.get_template(template).render(content)
     with errors_as_output_error(path):
         write_atomically(path, html)

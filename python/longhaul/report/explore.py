@@ -59,17 +59,19 @@ def licence() -> str:
     return (resources.files(__package__) / "vendor" / "LICENSE").read_text(encoding="utf-8")
 
 
-def script() -> str:
-    """Longhaul's own part: decoding, drawing, zoom, switches."""
+def script(panels: bool = True) -> str:
+    """Longhaul's own part: decoding, drawing, zoom, switches; `panels` for pages that have some."""
     folder = resources.files(__package__) / "templates"
-    return "".join((folder / name).read_text(encoding="utf-8") for name in ("panels.js", "explore.js"))
+    return "".join(
+        (folder / name).read_text(encoding="utf-8") for name in (["panels.js"] if panels else []) + ["explore.js"]
+    )
 
 
 def explorer(content: dict[str, Any]) -> dict[str, str]:
     """What a page needs to be explored: the figures, uPlot with its licence, and our script."""
     return {
         "json": embedded(content),
-        "script": script(),
+        "script": script(any(figure["kind"] == "xy" for figure in content["figures"])),
         "uplot_js": vendored("uPlot.iife.min.js"),
         "uplot_css": vendored("uPlot.min.css"),
         "uplot_licence": licence(),
@@ -183,7 +185,7 @@ def first_flows(flows: list[dict[str, Any]]) -> list[int]:
 _ORDER = ("goodput_bps", "cwnd_bytes", "queue", "srtt_s", "drops", "utilisation", "throughput_bps", "middleboxes")
 #: Figures of flows: column, title, unit, whether they are averaged over a round trip, and what the caption has.
 _OF_FLOWS = (
-    ("goodput_bps", "Goodput", "bit/s", True, "Payload that reached the receiving application in order, averaged over {mean}."),
+    ("goodput_bps", "Goodput", "bit/s", True, "Payload that reached the receiving application in order, averaged over {mean}. When a lost segment is repaired, all that waited behind it is delivered at once, which can exceed the link's rate."),
     ("cwnd_bytes", "Congestion window", "B", False, "What congestion control allows to be in flight."),
     ("srtt_s", "Smoothed round trip", "s", False, "As the senders smooth it; what is above the base RTT is queueing."),
     ("throughput_bps", "Throughput", "bit/s", True, "Payload sent, retransmissions included, averaged over {mean}."),
@@ -219,12 +221,12 @@ def _flow_figures(columns: Columns, result: Result) -> None:
             "caption": caption.format(mean=quantity(each * sample, "s", 3)),
             "series": [],
         }
-        if len(flows) > FEW:
-            _spread(columns, figure, result, shown_times, shown, points)
         small_times, small = decimated(shown_times, shown, points)
         axis = columns.axis(small_times)
         for number, row in enumerate(small):
             figure["series"].append({"flow": number, "axis": axis, "label": str(flows[number]["name"]), **line(row)})
+        if len(flows) > FEW:  # after the flows: the median is drawn above them
+            _spread(columns, figure, result, shown_times, shown, points)
         _reference(figure, result, axis, len(small_times))
         figure["alt"] = _alt(title, unit, [str(flow["name"]) for flow in flows], rows)
         columns.figures.append(figure)

@@ -1,12 +1,13 @@
 """A drawn figure as panels to explore: lines, points and intervals are read off Matplotlib's figure, for the script of reports.
 
 So every figure of a sweep or a study can be hovered over, zoomed and switched without a drawing of its own, and stays as it was drawn
-for print. What is drawn with something else than lines (bars, maps) has no such panels.
+for print. Lines, points, intervals, bars (standing or lying) and maps have such panels; what is filled in another way has none.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..units import significant
+from .dots import short
 from .explore import decimated
 
 if TYPE_CHECKING:
@@ -37,12 +39,17 @@ def of_figure(figure: Figure, name: str) -> list[dict[str, Any]] | None:
     panels = []
     shown = [axes for axes in figure.axes if axes.axison]
     for number, axes in enumerate(shown):
-        if axes.images or axes.patches or (axes.get_shared_x_axes().joined(axes, shown[0]) and _is_twin(axes, shown)):
+        if axes.get_shared_x_axes().joined(axes, shown[0]) and _is_twin(axes, shown):
             return None
-        panel = _panel(axes, f"{name}-{number}")
+        panel = _map(axes, f"{name}-{number}") if axes.images else _panel(axes, f"{name}-{number}")
         if panel is None:
             return None
         panels.append(panel)
+    # Panels of lying bars side by side have the names of their rows once.
+    rows = next((panel["x"]["names"] for panel in panels if panel.get("flipped") and panel["x"].get("names")), None)
+    for panel in panels:
+        if panel.get("flipped") and rows and not any(word for _, word in panel["x"].get("names", ())):
+            panel["x"]["names"] = rows
     return panels or None
 
 
@@ -52,16 +59,29 @@ def _is_twin(axes: Axes, others: Sequence[Axes]) -> bool:
 
 
 def _panel(axes: Axes, name: str) -> dict[str, Any] | None:
-    from matplotlib.container import ErrorbarContainer
+    from matplotlib.container import BarContainer, ErrorbarContainer
 
     bars = [one for one in axes.containers if isinstance(one, ErrorbarContainer)]
-    if len(bars) < len(axes.containers):
+    blocks = [one for one in axes.containers if isinstance(one, BarContainer)]
+    if len(bars) + len(blocks) < len(axes.containers) or len(axes.patches) != sum(map(len, blocks)):
         return None
     parts = {id(part) for bar in bars for part in (*bar.lines[1], *bar.lines[2])}
     if any(id(one) not in parts for one in axes.collections):
         return None
     own = {id(bar.lines[0]): bar for bar in bars}
+    flipped = any(one.orientation == "horizontal" for one in blocks)
+    if flipped and (len(blocks) > 1 or axes.get_lines()):
+        return None
     series = []
+    for number, block in enumerate(blocks):
+        found = _bars(block, number)
+        if found is None:
+            return None
+        series += [found] if found["x"] else []
+    taken = [one["colour"] for one in series]
+    if len(set(taken)) < len(taken):
+        for number, one in enumerate(series):
+            one["colour"] = number
     for line in axes.get_lines():
         if id(line) in parts:
             continue
@@ -71,14 +91,86 @@ def _panel(axes: Axes, name: str) -> dict[str, Any] | None:
         series += [found] if found["x"] else []
     if not series:
         return None
-    columns, intervals = _aligned(series)
-    title = " ".join(axes.get_title(where) for where in ("left", "center")).strip().replace("\n", " ")
+    columns, beside = _aligned(series)
+    across = _axis(axes.xaxis, axes.get_xlim(), axes.get_xscale())
+    up = _axis(axes.yaxis, axes.get_ylim(), axes.get_yscale())
     panel: dict[str, Any] = {
-        "id": name, "kind": "xy", "title": title, "columns": columns, "intervals": intervals,
-        "x": _axis(axes.xaxis, axes.get_xlim(), axes.get_xscale()), "y": _axis(axes.yaxis, axes.get_ylim(), axes.get_yscale()),
-        "series": [{key: one[key] for key in ("label", "colour", "dash", "joined", "points", "stepped")} for one in series],
+        "id": name, "kind": "xy", "title": _title(axes), "columns": columns, "intervals": beside["ends"], "runs": beside["runs"],
+        "x": up if flipped else across, "y": across if flipped else up,
+        "series": [{key: one[key] for key in ("label", "colour", "dash", "joined", "points", "stepped", "bar") if key in one} for one in series],
     }  # fmt: skip
+    if flipped:
+        panel |= {"flipped": True, "upwards": bool(axes.get_ylim()[0] < axes.get_ylim()[1])}
     panel["alt"] = _alt(panel, series)
+    return panel
+
+
+def _title(axes: Axes) -> str:
+    return plain(" ".join(axes.get_title(where) for where in ("left", "center")))
+
+
+def plain(text: str) -> str:
+    """A text of a figure in one line, without the signs of formulas.
+
+    >>> plain("$d_S$ (ms)"), plain("a 5 $ note")
+    ('d_S (ms)', 'a 5 $ note')
+    """
+    inner = re.sub(r"\$([^$]+)\$", lambda found: re.sub(r"\\\w+|[{}\\]", "", found[1]), text)
+    return " ".join(inner.split())
+
+
+def _bars(block: Any, number: int) -> dict[str, Any] | None:
+    """Bars from zero as a series of their middles; `None` if they stand on others, or differ in width."""
+    lying = block.orientation == "horizontal"
+    boxes = [(one.get_x(), one.get_width(), one.get_y(), one.get_height()) for one in block.patches]
+    sides = [(y, height, x, width) if lying else (x, width, y, height) for x, width, y, height in boxes]
+    widths = {round(float(width), 6) for _, width, _, _ in sides}
+    if block.errorbar is not None or len(widths) > 1 or any(base for _, _, base, _ in sides):
+        return None
+    label = str(block.get_label())
+    return {
+        "x": [float(start + width / 2) for start, width, _, _ in sides], "y": [float(value) for *_, value in sides],
+        "label": "" if label.startswith("_") else plain(label), "dash": 0, "joined": False, "points": False, "stepped": False,
+        "colour": _colour(block.patches[0].get_facecolor()) if block.patches else number, "bar": min(widths, default=0.8),
+    }  # fmt: skip
+
+
+def _map(axes: Axes, name: str) -> dict[str, Any] | None:
+    """An image whose cells stand at whole numbers, with the texts that are written on them."""
+    from matplotlib.colors import to_hex
+
+    image = axes.images[0]
+    values: Values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan)
+    if len(axes.images) > 1 or axes.patches or axes.get_lines() or axes.collections or values.ndim != 2:
+        return None
+    rows, columns = values.shape
+    left, right, bottom, top = image.get_extent()
+    if [round(float(one), 3) for one in (left, right, min(bottom, top), max(bottom, top))] != [
+        -0.5, columns - 0.5, -0.5, rows - 0.5,
+    ]:  # fmt: skip
+        return None
+    written = {(round(one.get_position()[0]), round(one.get_position()[1])): one.get_text() for one in axes.texts}
+    known = values[np.isfinite(values)]
+    paints = [
+        [to_hex(tuple(image.to_rgba(value))) if math.isfinite(value) else None for value in row] for row in values
+    ]
+    panel: dict[str, Any] = {
+        "id": name, "kind": "xy", "title": _title(axes), "intervals": {}, "runs": {},
+        "columns": [[float(number) for number in range(columns)], [None] * columns],
+        "x": _axis(axes.xaxis, axes.get_xlim(), "linear"), "y": _axis(axes.yaxis, axes.get_ylim(), "linear"),
+        "series": [{"label": "", "colour": 0, "dash": 0, "joined": False, "points": False, "stepped": False}],
+        "cells": {
+            "values": [[short(value) for value in row] for row in values.tolist()], "paints": paints,
+            "written": [[written.get((column, row), "") for column in range(columns)] for row in range(rows)],
+            "low": float(known.min()) if len(known) else 0.0, "high": float(known.max()) if len(known) else 0.0,
+            "log": False, "factor": 1.0, "unit": "",
+        },
+    }  # fmt: skip
+    head = f"{panel['title']}: " if panel["title"] else ""
+    panel["alt"] = (
+        f"{head}map of {columns} by {rows} cells, {panel['y']['label']} over {panel['x']['label']}, {len(known)} with a value from"
+        f" {significant(panel['cells']['low'])} to {significant(panel['cells']['high'])}."
+    )
     return panel
 
 
@@ -108,13 +200,15 @@ def _series(axes: Axes, line: Any, bar: Any) -> dict[str, Any] | None:
         y = rows[0]
     label = str((bar or line).get_label())
     found: dict[str, Any] = {
-        "x": x.tolist(), "y": y.tolist(), "label": "" if label.startswith("_") else label.replace("\n", " "),
+        "x": x.tolist(), "y": y.tolist(), "label": "" if label.startswith("_") else plain(label),
         "colour": _colour(line.get_color()), "dash": _dash(line.get_linestyle()) if joined else 0, "joined": joined,
         "points": str(line.get_marker()).lower() not in ("none", "", " "), "stepped": "steps" in line.get_drawstyle(),
     }  # fmt: skip
     if bar is not None and bar.lines[2]:
         ends = {float(part[0][0]): (float(part[0][1]), float(part[1][1])) for part in bar.lines[2][0].get_segments()}
         found["ends"] = [ends.get(place) for place in found["x"]]
+    if len(runs := getattr(bar, "runs", ())) == len(found["x"]):
+        found["runs"] = runs
     return found
 
 
@@ -140,33 +234,36 @@ def _dash(style: Any) -> int:
     return {"-": 0, "--": 1, ":": 2, "-.": 3}.get(style if isinstance(style, str) else "--", 1)
 
 
-def _aligned(series: Sequence[dict[str, Any]]) -> tuple[list[list[float | None]], dict[str, list[Any]]]:
-    """Columns over one column of x in ascending order, with gaps; an x stands as often as a line has points there."""
+def _aligned(series: Sequence[dict[str, Any]]) -> tuple[list[list[float | None]], dict[str, dict[str, list[Any]]]]:
+    """Columns over one column of x in ascending order, with gaps; an x stands as often as a line has points there.
+
+    Beside them, by the number of a line: the ends of its intervals, and how many runs its points are of.
+    """
     most: Counter[float] = Counter()
     for one in series:
         most |= Counter(one["x"])
     places = sorted(most.elements())
     first = {x: number for number, x in reversed(list(enumerate(places)))}
-    columns: list[list[float | None]] = [[_short(x) for x in places]]
-    intervals: dict[str, list[Any]] = {}
+    columns: list[list[float | None]] = [[short(x) for x in places]]
+    beside: dict[str, dict[str, list[Any]]] = {"ends": {}, "runs": {}}
     for number, one in enumerate(series):
         column: list[float | None] = [None] * len(places)
         ends: list[Any] = [None] * len(places)
+        runs: list[Any] = [None] * len(places)
         used: Counter[float] = Counter()
         for index, (x, y) in enumerate(zip(one["x"], one["y"], strict=True)):
             place = first[x] + used[x]
             used[x] += 1
-            column[place] = _short(y)
+            column[place] = short(y)
             if one.get("ends") and one["ends"][index]:
-                ends[place] = [_short(end) for end in one["ends"][index]]
+                ends[place] = [short(end) for end in one["ends"][index]]
+            if one.get("runs"):
+                runs[place] = one["runs"][index]
         columns.append(column)
-        if any(ends):
-            intervals[str(number)] = ends
-    return columns, intervals
-
-
-def _short(value: float) -> float | None:
-    return float(f"{value:.7g}") if math.isfinite(value) else None
+        for kind, found in (("ends", ends), ("runs", runs)):
+            if any(found):
+                beside[kind][str(number)] = found
+    return columns, beside
 
 
 def _axis(axis: Any, bounds: tuple[float, float], scale: str) -> dict[str, Any]:
@@ -177,16 +274,16 @@ def _axis(axis: Any, bounds: tuple[float, float], scale: str) -> dict[str, Any]:
 
     low, high = sorted(float(one) for one in bounds)
     found: dict[str, Any] = {
-        "label": axis.get_label_text().replace("\n", " "), "low": low, "high": high, "log": scale == "log", "factor": 1.0,
+        "label": plain(axis.get_label_text()), "low": low, "high": high, "log": scale == "log", "factor": 1.0,
     }  # fmt: skip
     formatter = axis.get_major_formatter()
     if isinstance(formatter, Scaled):
-        found["factor"] = formatter.factor
+        found |= {"factor": formatter.factor, "unit": formatter.unit}
     elif isinstance(formatter, PercentFormatter):
         found |= {"factor": formatter.xmax / 100, "suffix": "%"}
     elif isinstance(axis.get_major_locator(), FixedLocator):
         places = [float(place) for place in axis.get_majorticklocs()]
-        found["names"] = [[place, str(formatter(place, number))] for number, place in enumerate(places)]
+        found["names"] = [[place, plain(str(formatter(place, number)))] for number, place in enumerate(places)]
     return found
 
 

@@ -82,13 +82,15 @@ def run_plan(
     force: bool = False,
     changed: str = "refuse",
     report: bool = False,
+    metrics: Sequence[str] = (),
     large: bool = False,
     observer: Observer | None = None,
     drawing: Callable[[int, int], None] | None = None,
 ) -> SweepResult:
     """Runs what of a plan is missing in `out`, or of one shard of it (number from 1, count).
 
-    Runs in `out` that are not of this plan are kept, and left out of its tables. A report that is there is made again.
+    Runs in `out` that are not of this plan are kept, and left out of its tables. A report that is there is made again; it
+    begins with `metrics`.
     """
     check(plan.largest(tables), large)
     store = Store(out, plan)
@@ -110,5 +112,5 @@ def run_plan(
             f"{len(failures)} of {len(missing)} runs failed, the first with: {first}; see {out / 'manifest.json'}"
         )
     if report:
-        result.report(outputs.report_of(out), drawing)
+        result.report(outputs.report_of(out), drawing, metrics)
     return result

@@ -175,14 +175,17 @@ class SweepResult:
             margins.place(figure)
             return figure
 
-    def report(self, path: str | Path, progress: Callable[[int, int], None] | None = None) -> Path:
+    def report(
+        self, path: str | Path, progress: Callable[[int, int], None] | None = None, metrics: Sequence[str] = ()
+    ) -> Path:
         """Writes the report, one HTML file that needs nothing else, and returns its path.
 
-        `progress(done, total)` is called before each figure and at the end.
+        It begins with `metrics`, if some are given; those of them that have no value are left out. `progress(done, total)` is called
+        before each figure and at the end.
         """
         from .. import report
 
-        return report.write_sweep_report(self, Path(path), progress)
+        return report.write_sweep_report(self, Path(path), progress, metrics)
 
     def _repr_html_(self) -> str:
         """The table of points, in a notebook."""

@@ -4,9 +4,8 @@
 
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::half_flight;
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`AverageRestart`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -5,13 +5,12 @@
 use crate::draws::Draws;
 use crate::max_filter::MaxFilter;
 use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{
     Ack, Bytes, Congestion, CongestionControl, CongestionKind, Delivery, InitialWindow, Inspection, Sent,
     Setup,
 };
 use longhaul_units::{Duration, Instant, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Bbr`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -10,12 +10,11 @@
 use crate::draws::Draws;
 use crate::max_filter::MaxFilter;
 use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{
     Ack, Bytes, Congestion, CongestionControl, CongestionKind, InitialWindow, Inspection, Lost, Sent, Setup,
 };
 use longhaul_units::{Duration, Instant, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Bbr3`]: the constants of section 2 of the draft.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -4,9 +4,8 @@
 
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::{half_flight, keep};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Bic`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -5,10 +5,9 @@
 use crate::closed_form;
 use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
 use crate::round_rtt::{RoundRtt, RttOfRound, queued_segments};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};
 use longhaul_units::Duration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Compound`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

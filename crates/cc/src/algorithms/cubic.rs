@@ -3,12 +3,11 @@
 
 use crate::closed_form;
 use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{
     Ack, Avoidance, Congestion, CongestionControl, CongestionKind, Counting, Cut, Inspection, Setup, Window,
 };
 use longhaul_units::{Duration, Instant};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Cubic`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

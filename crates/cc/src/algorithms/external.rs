@@ -2,9 +2,8 @@
 //! registers a maker for that name before it reads the scenario.
 
 use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{CongestionControl, Setup};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -2,11 +2,10 @@
 //! For measuring a path, and for the closed form W / RTT.
 
 use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::setup::in_bytes;
 use crate::{Ack, Bytes, Congestion, CongestionControl, Pacing, Setup};
 use longhaul_units::{Duration, Limit, Rate, Size};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Fixed`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

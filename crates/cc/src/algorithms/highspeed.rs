@@ -5,9 +5,8 @@
 use crate::closed_form::HighSpeedResponse;
 use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
 use crate::policy::keep;
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`HighSpeed`].
 ///

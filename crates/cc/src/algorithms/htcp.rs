@@ -4,10 +4,9 @@
 
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::{half_flight, keep};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};
 use longhaul_units::{Duration, Instant};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Htcp`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -5,12 +5,11 @@
 use crate::closed_form;
 use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
 use crate::policy::keep;
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{
     Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Growth, Inspection, Setup, Window,
 };
 use longhaul_units::Duration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Hybla`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

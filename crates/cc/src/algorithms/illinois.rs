@@ -5,10 +5,9 @@
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::{half_flight, keep};
 use crate::round_rtt::{RoundRtt, RttOfRound};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};
 use longhaul_units::Duration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Illinois`]. Delays are shares of d_m, the largest queueing delay seen.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -4,10 +4,9 @@
 
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::round_rtt::{RoundRtt, RttOfRound, queued_segments};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Cut, Growth, Inspection, Setup, Window};
 use longhaul_units::Duration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// When Vegas lets slow start grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -79,7 +78,7 @@ impl Default for VegasParams {
 impl Spec for VegasParams {
     const NAME: &'static str = "vegas";
     const SOURCE: &'static str = "Brakmo and Peterson 1995";
-    const SUMMARY: &'static str = "keeps alpha to beta segments waiting in the network, judged by delay";
+    const SUMMARY: &'static str = "keeps alpha to beta segments waiting in the network, estimated from delay";
 
     fn check(&self) -> Result<(), String> {
         if self.alpha > self.beta {

@@ -4,10 +4,9 @@
 use crate::params::{AlgorithmSpec, Compose, Spec};
 use crate::policy::keep;
 use crate::round_rtt::queued_segments;
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};
 use longhaul_units::Duration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Veno`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

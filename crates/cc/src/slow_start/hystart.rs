@@ -3,10 +3,9 @@
 //! the round trip has grown by an eighth (a queue builds up). Linux counts what is acked, without a limit.
 
 use crate::params::{SlowStartSpec, Spec};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Congestion, CongestionKind, Growth, Pacing, Setup, SlowStart, Window};
 use longhaul_units::{Duration, Instant};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Hystart`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +26,7 @@ pub struct HystartParams {
     pub host_delay: Duration,
     /// HYSTART_DELAY_MIN: no smaller rise of the round trip counts.
     pub delay_min: Duration,
-    /// HYSTART_DELAY_MAX: no larger rise is asked for.
+    /// HYSTART_DELAY_MAX: the threshold is never larger.
     pub delay_max: Duration,
     /// HYSTART_MIN_SAMPLES: round trips of a round that are looked at.
     #[schemars(extend("minimum" = 1, "maximum" = 65535, "x-unit" = "samples"))]

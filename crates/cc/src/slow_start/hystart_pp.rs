@@ -3,10 +3,9 @@
 
 use super::standard::{Standard, StandardParams};
 use crate::params::{SlowStartSpec, Spec};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Congestion, Growth, Pacing, Setup, SlowStart, Window};
 use longhaul_units::Duration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`HystartPp`]: the tuning constants of RFC 9406 section 4.3.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct HystartPpParams {
     /// MIN_RTT_THRESH: no smaller rise of the round trip time counts.
     pub min_rtt_thresh: Duration,
-    /// MAX_RTT_THRESH: no larger rise is asked for.
+    /// MAX_RTT_THRESH: the threshold is never larger.
     pub max_rtt_thresh: Duration,
     /// MIN_RTT_DIVISOR: the rise that counts, as a fraction of the last round's least round trip time.
     #[schemars(extend("minimum" = 1, "maximum" = 65535, "x-unit" = "1"))]

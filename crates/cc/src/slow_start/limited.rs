@@ -3,11 +3,10 @@
 
 use super::standard::{Standard, StandardParams};
 use crate::params::{SlowStartSpec, Spec};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::setup::in_bytes;
 use crate::{Ack, Bytes, Congestion, CongestionKind, Counting, Growth, Setup, SlowStart, Window};
 use longhaul_units::Limit;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Limited`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -5,10 +5,9 @@
 use super::standard::{Standard, StandardParams};
 use crate::params::{SlowStartSpec, Spec};
 use crate::probe::{Probe, ProbeFilter, ProbeSide, Probed};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Congestion, Growth, Setup, SlowStart, Window};
 use longhaul_units::{Duration, Size};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`PacketPair`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

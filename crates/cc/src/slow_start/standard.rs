@@ -2,9 +2,8 @@
 //! counted by ACKs or by bytes (RFC 3465).
 
 use crate::params::{SlowStartSpec, Spec};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Congestion, CongestionKind, Counting, Growth, Setup, SlowStart, Window};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of [`Standard`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

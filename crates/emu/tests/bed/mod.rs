@@ -12,7 +12,7 @@ pub const PATH: &str = "[run]\nduration = \"60 s\"\n[[link]]\nname = \"link\"\ne
                     forward = { delay = \"30 ms\" }\nreverse = { delay = \"20 ms\" }\n[[flow]]\nfrom = \"near\"\nto = \"far\"\n";
 
 /// True if these programs are there and the emulator may work. Panics with the reason if not: tests with real packets are ignored
-/// unless asked for (`scripts/can-send-packets` tells beforehand whether they can run), and none passes that has not run.
+/// by default (`scripts/can-send-packets` checks beforehand whether they can run), and none passes that has not run.
 pub fn can_run(programs: &[&str]) -> bool {
     let root = std::fs::metadata("/proc/self").is_ok_and(|of| std::os::unix::fs::MetadataExt::uid(&of) == 0);
     let found = |program: &&&str| {

@@ -150,7 +150,7 @@ impl History {
     }
 
     /// The capacity that a train has shown which left from `begin` to `end`, `gain` percent faster than `pace`; `None` if nothing
-    /// can be told.
+    /// can be measured.
     pub fn train_rate(&self, begin: Instant, end: Instant, pace: Rate, gain: u64) -> Option<Rate> {
         let quarter = Duration::from_nanos(end.since(begin).as_nanos() / 4);
         let last =

@@ -7,7 +7,7 @@ use longhaul_units::{Duration, Instant, Rate};
 const PRIOR: (f64, f64) = (0.008, 150.0);
 /// Measurements fade out over so many packets.
 const MEMORY: f64 = 20_000.0;
-/// Loss beyond twice the random one and this share asks for a test.
+/// Loss beyond twice the random one and this share leads to a test.
 const SUSPICION: f64 = 0.06;
 /// Packets lost in a round without which there is no test.
 const LEAST_LOST: u64 = 12;
@@ -82,7 +82,7 @@ impl LossMeter {
         (self.lost + lost) / (self.packets + acked + lost)
     }
 
-    /// Loss that asks for a test.
+    /// Loss that leads to a test.
     fn suspicious(&self) -> f64 {
         2.0 * (self.lost / self.packets).max(self.tolerated) + SUSPICION
     }
@@ -110,7 +110,7 @@ impl LossMeter {
         share > self.suspicious()
     }
 
-    /// Forgets the present round: after overload or an outage it shows nothing.
+    /// Discards the present round: after overload or an outage it shows nothing.
     pub fn restart(&mut self, now: Instant) {
         (self.round_acked, self.round_lost, self.began, self.test) = (0, 0, now, None);
     }

@@ -54,6 +54,7 @@ impl Peer {
         let Some(flow) = self.remove(key, context) else { return };
         let code = code.number().min(REFUSED - 1) + if refused { REFUSED } else { 0 };
         self.abort(flow.stream, code);
+        Record::Reset { stream: key, code: code.into() }.write(&mut self.records);
         self.wake_blocked(context);
     }
 
@@ -122,7 +123,7 @@ impl Peer {
         Some(bytes)
     }
 
-    /// Tells the peer how much of a flow was read.
+    /// Reports to the peer how much of a flow was read.
     pub(super) fn report(&mut self, key: u64) {
         let Some(flow) = self.flows.get_mut(&key) else { return };
         let offset = flow.into.reassembly.taken();
@@ -141,7 +142,7 @@ impl Peer {
         }
     }
 
-    /// Tells flows that wait for room that there is some, each in its turn.
+    /// Notifies flows that wait for room, each in its turn.
     pub(super) fn wake_blocked(&mut self, context: &mut Context<'_>) {
         for _ in 0..self.blocked.len() {
             let Some(key) = self.blocked.pop_front() else { return };

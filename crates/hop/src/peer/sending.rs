@@ -96,7 +96,7 @@ impl Peer {
         }
     }
 
-    /// Hands quinn-proto what leaves next, so that it has `want` bytes.
+    /// Hands quinn-proto what leaves next, so that it has `want` bytes to send.
     fn feed(&mut self, now: Instant, want: u64) {
         let plan = self.coding_plan();
         while self.unsent < want {

@@ -50,13 +50,13 @@ pub struct Into {
     pub queue: VecDeque<Bytes>,
     pub received: u64,
     pub taken: u64,
-    /// The peer was told that so much was read.
+    /// So much was reported to the peer as read.
     pub reported: u64,
     /// The end has come.
     pub ended: bool,
-    /// The owner was told of the end.
+    /// The owner was notified of the end.
     pub over: bool,
-    /// The owner knows that there is something to read.
+    /// The owner was notified that there is something to read.
     pub told: bool,
 }
 

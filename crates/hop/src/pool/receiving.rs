@@ -37,7 +37,8 @@ impl Pool {
             (false, Frame::Record(Record::Hello(hello))) => self.up(id, &hello),
             (false, _) => Err("a frame before the hello"),
             (true, Frame::Record(Record::Hello(_))) => Err("a second hello"),
-            (true, Frame::Record(Record::Unknown)) => Ok(()),
+            // A pool has a frame of its own for that.
+            (true, Frame::Record(Record::Unknown | Record::Reset { .. })) => Ok(()),
             (true, Frame::Record(Record::Consumed { stream, offset })) => self.consumed(id, stream, offset),
             (true, Frame::Record(Record::Accepted { stream })) => {
                 self.accepted(id, stream);
@@ -175,7 +176,7 @@ impl Pool {
         }
     }
 
-    /// Tells the owner that there is something to read, or that nothing more will be.
+    /// Notifies the owner that there is something to read, or that nothing more will come.
     pub(super) fn tell_reader(&mut self, id: LaneId, number: u64) {
         let Some(lane) = self.lanes.get_mut(&id) else { return };
         let Some(stream) = lane.streams.get_mut(&number) else { return };
@@ -226,7 +227,7 @@ impl Pool {
         Some(stream)
     }
 
-    /// Tells flows that wait for room that there is some, each in its turn.
+    /// Notifies flows that wait for room, each in its turn.
     fn wake_blocked(&mut self, peer: crate::types::PeerId) {
         let Some(group) = self.groups.get_mut(&peer) else { return };
         for _ in 0..group.blocked.len() {

@@ -1,4 +1,4 @@
-//! The pseudo proxy at the client's side: datagrams come in, and what it has to say goes out in messages on the thin line, as little as
+//! The pseudo proxy at the client's side: datagrams come in, and reports go out in messages on the thin line, as little as
 //! possible at a time.
 
 use super::datagram::Item;
@@ -23,7 +23,7 @@ pub struct PseudoProxy<P: Payload> {
     key: [u8; 16],
     /// Number of the datagrams' tunnel among the connections.
     tunnel: u32,
-    /// After a third of it in silence, it says that it is alive.
+    /// After a third of it in silence, it sends a message of life.
     silence: Option<Duration>,
     last_said: Instant,
     control_bytes: u64,
@@ -50,7 +50,7 @@ impl<P: Payload> PseudoProxy<P> {
         }
     }
 
-    /// Sends what the other node is to be told.
+    /// Sends the records for the other node.
     fn tell(&mut self, now: Instant) {
         for stream in self.half.forgotten.drain(..) {
             self.receiver.forget(stream);
@@ -114,7 +114,7 @@ impl<P: Payload> PseudoProxy<P> {
         self.silence.map(|silence| self.last_said + silence / 3)
     }
 
-    /// What it has to say: a report that is due, then data of the hosts, and else that it is alive. As little as possible waits unsent, so
+    /// What it has to send: a report that is due, then data of the hosts, and else a message of life. As little as possible waits unsent, so
     /// that a report is what it is when it leaves.
     fn say_next(&mut self, now: Instant) -> bool {
         if self.half.control.unsent() > 0 {

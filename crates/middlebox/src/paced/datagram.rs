@@ -35,7 +35,7 @@ pub const PARITY_HEADER: u32 = 18;
 /// interpret it.
 pub type Key = [u8; 12];
 
-/// One thing that the surrogate tells the pseudo proxy, exactly once.
+/// One item of the surrogate for the pseudo proxy, delivered exactly once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Item<D> {
     /// A host has opened a connection: the beginning of a stream.
@@ -218,7 +218,7 @@ pub enum DatagramError {
     /// It is damaged, or forged.
     #[error("the tag does not fit: the datagram is damaged or forged")]
     Tag,
-    /// It says what no datagram says.
+    /// Its content is that of no datagram.
     #[error("a datagram of kind {0} with fields that no such has")]
     Fields(u8),
 }

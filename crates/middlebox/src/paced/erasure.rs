@@ -1,5 +1,5 @@
 //! Erasure coding across datagrams: a systematic Reed-Solomon code, so that any k of the k + m datagrams of a block give all k items
-//! (the thesis's section 8.7 wants k to become n = 2k). Arithmetic is the library's.
+//! (section 8.7 of the thesis expands k to n = 2k). Arithmetic is the library's.
 
 /// How items are coded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,5 @@
 //! What both nodes of a paced hop have: connections to the hosts on their side, which are streams between the nodes, and an end of the
-//! control connection. What is to be told to the other node is handed to the owner, since the ways there and back differ.
+//! control connection. Records for the other node are handed to the owner, since the ways there and back differ.
 
 use super::datagram::{Item, Key, expand};
 use crate::base::Table;
@@ -53,13 +53,13 @@ pub(super) struct Half<P: Payload> {
     streams: BTreeMap<u32, u32>,
     /// Connections with data for the other node, in turn.
     pub ready: VecDeque<u32>,
-    /// Connections that are to be asked for packets.
+    /// Connections that may have packets to send.
     dirty: VecDeque<u32>,
     next_stream: u32,
     pub control: Carrier<P>,
     /// Its number among the connections.
     control_number: u32,
-    /// What the other node is to be told.
+    /// Records for the other node.
     pub outgoing: VecDeque<Item<P::Data>>,
     /// Streams that are over.
     pub forgotten: Vec<u32>,
@@ -162,7 +162,7 @@ impl<P: Payload> Half<P> {
         self.end(number).is_some_and(|end| !end.local.is_closed())
     }
 
-    /// A host has opened a connection: tells the other node.
+    /// A host has opened a connection: notifies the other node.
     fn open(&mut self, number: u32, local: Local<P>, stream: u32) {
         let ports = local.connection.ports();
         let ports = match local.direction {
@@ -212,7 +212,7 @@ impl<P: Payload> Half<P> {
         self.tell(Item::Credit { stream, limit });
     }
 
-    // What the other node says.
+    // Records of the other node.
 
     pub fn on_open(&mut self, stream: u32, key: &Key) {
         let hosts = Ends::decode(key);
@@ -271,7 +271,7 @@ impl<P: Payload> Half<P> {
         })
     }
 
-    // What it says to the other node.
+    // Records for the other node.
 
     /// The next piece of the next connection that has data for the other node. False if there is none.
     pub fn send_next(&mut self, now: Instant, most: u32) -> bool {
@@ -391,7 +391,7 @@ impl<P: Payload> Half<P> {
         begin.into_iter().chain(self.base.timers.next()).min()
     }
 
-    // What it tells of itself.
+    // Its counters.
 
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         self.hosts.counters(self.ends.iter().map(|end| &end.local))

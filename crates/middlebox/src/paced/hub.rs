@@ -1,4 +1,4 @@
-//! The surrogate sender at the hub: the hosts' data leave as datagrams, at the satellite's pace; what the pseudo proxy says comes in
+//! The surrogate sender at the hub: the hosts' data leave as datagrams, at the satellite's pace; the pseudo proxy's messages come in
 //! messages.
 
 use super::datagram::Item;
@@ -14,7 +14,7 @@ use crate::{
 use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER};
 use longhaul_units::{Duration, Instant, Random};
 
-/// The stream that a new session begins with, to be heard of: it is none.
+/// The stream of the message that begins a new session: it is none.
 const NO_STREAM: u32 = u32::MAX;
 
 /// The node that sends datagrams.
@@ -65,7 +65,7 @@ impl<P: Payload> Surrogate<P> {
         }
     }
 
-    /// Sends what the other node is to be told.
+    /// Sends the records for the other node.
     fn tell(&mut self) {
         while let Some(item) = self.half.outgoing.pop_front() {
             self.sender.push(item);

@@ -12,7 +12,7 @@
 //! | 7 session | number 2: what follows belongs to it |
 //! | 8 alive | nothing |
 //!
-//! A report says all that is to be known, so that a later one replaces an earlier one that has not been sent. It takes 14 bytes and 4 for
+//! A report is complete, so that a later one replaces an earlier one that has not been sent. It takes 14 bytes and 4 for
 //! each hole, a TCP segment for itself 54; with a serial line's framing of 2 bytes that is 58 ms at 9600 baud.
 
 use super::datagram::Key;
@@ -96,7 +96,7 @@ pub enum MessageError {
 }
 
 impl Message {
-    /// Appends its bytes. Of a report, what does not fit is left out: what it then says is less, but right.
+    /// Appends its bytes. Of a report, what does not fit is left out: the report then contains less, but nothing wrong.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Message::Report(report) => encode_report(report, out),

@@ -9,7 +9,7 @@
 //!
 //! * [`datagram`]: what crosses the satellite, and [`erasure`]: parities across datagrams, if wanted
 //! * [`message`]: what crosses the thin line: reports of what has come, data and openings of the client's hosts
-//! * [`sender`]: numbers, pace, delay loop; [`receiver`]: order, reports. Both know nothing of TCP or of middleboxes, and carry bytes as
+//! * [`sender`]: numbers, pace, delay loop; [`receiver`]: order, reports. Both are independent of TCP and of middleboxes, and carry bytes as
 //!   well as lengths: the same machines run on real packets.
 //! * [`Surrogate`] and [`PseudoProxy`]: the two nodes, with the connections to hosts around them; [`paced_hop`] puts both into one world
 //!
@@ -17,7 +17,7 @@
 //! proxy up to `buffer`, then at the hub in the receive buffer of the other host's connection, whose window closes.
 //!
 //! **Breaks:** what a split breaks: ACKs, handshake and FIN are answered before the other host has them, and what has been acknowledged
-//! shares the fate of the two nodes. Where the hub hears nothing from the pseudo proxy for a long time, it ends all connections.
+//! shares the fate of the two nodes. Where nothing arrives from the pseudo proxy for a long time, it ends all connections.
 //!
 //! After [`fail`](crate::Middlebox::fail) every connection is unknown: hosts that send are answered with a reset.
 
@@ -51,7 +51,7 @@ pub struct Settings {
     pub receiver: receiver::Settings,
     /// The connection between them.
     pub control: Control,
-    /// The hub ends a session whose pseudo proxy has been silent for so long; a third of it in silence, and the proxy says that it is
+    /// The hub ends a session whose pseudo proxy has been silent for so long; a third of it in silence, and the proxy reports that it is
     /// alive. `None`: never.
     pub silence: Option<Duration>,
     /// Number of the datagrams' tunnel among the connections; the control connection has the next one.

@@ -1,6 +1,6 @@
 //! The pseudo proxy's receiver: each item once, each stream in order, and reports of what is missing.
 //!
-//! A gap in the serials says that something was lost. Once as many datagrams have followed as may have overtaken it, and as the erasure
+//! A gap in the serials shows that something was lost. Once as many datagrams have followed as may have overtaken it, and as the erasure
 //! code needs to restore it, a report is due. While data arrive there is one now and then anyway. Reports are rare enough to take only a
 //! share of the line.
 
@@ -36,7 +36,7 @@ pub struct Counts {
     pub duplicates: u64,
     /// Items that parities gave.
     pub restored: u64,
-    /// Datagrams that are damaged, forged, or say what cannot be.
+    /// Datagrams that are damaged, forged, or contradict themselves.
     pub tossed: u64,
     /// Reports.
     pub reports: u64,

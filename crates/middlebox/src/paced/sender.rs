@@ -4,7 +4,7 @@
 //! * **Pacing**: the allotted rate, or that of the satellite link if it is lower; and nothing while more than `queue` waits there.
 //! * **Delay loop**: what was sent comes out of it after 2 RTT. What a report has confirmed by then is gone; what has not is sent again,
 //!   before anything new. During a fade the same items go round, nothing new is sent, and once it is over the full rate is of use at once.
-//! * **Reports** name holes. An item that is missing, though later datagrams have come, is sent again at once. Serials tell: each
+//! * **Reports** name holes. An item that is missing, though later datagrams have come, is sent again at once. Serials show it: each
 //!   datagram has one of its own, so that a lost retransmission is found like any other loss.
 //! * **Probes** follow when there is nothing more to send: without a later datagram the loss of the last one would not show.
 
@@ -239,7 +239,7 @@ impl<D: Data> Sender<D> {
         };
     }
 
-    /// When [`Sender::poll_transmit`] next has something to say, as far as is known.
+    /// When [`Sender::poll_transmit`] next has something to send, as far as is known.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let work = self.has_work().then(|| self.ready_at());
         let first = self.delay_loop.front().filter(|_| !self.held_up);
@@ -402,7 +402,7 @@ impl<D: Data> Sender<D> {
         true
     }
 
-    /// Datagrams at the end of the loop that were heard of, and whose items need no more care, leave it early.
+    /// Datagrams at the end of the loop that were reported, and whose items need no more care, leave it early.
     fn forget(&mut self, reported: u64) {
         while self.loop_base <= reported {
             let Some(sent) = self.delay_loop.front() else { return };

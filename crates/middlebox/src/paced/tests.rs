@@ -249,7 +249,7 @@ fn what_comes_out_of_the_delay_loop_goes_first() {
     let mut sender: Sender<Bytes> = Sender::new(sending(None), 0);
     sender.push(data(2, 0, 400));
     assert!(sender.poll_transmit(at(1)).is_some());
-    // Twice the initial 600 ms later it goes again, before what is new. Probes asked for a report meanwhile.
+    // Twice the initial 600 ms later it goes again, before what is new. Probes requested a report meanwhile.
     let mut probes = 0;
     while sender.poll_timeout().unwrap() < at(1201) {
         probes += usize::from(sender.poll_transmit(sender.poll_timeout().unwrap()).is_some());
@@ -290,7 +290,7 @@ fn a_loss_is_repaired_in_a_round_trip() {
     pair.sky.loss = 100;
     pair.run(Instant::from_nanos(600_000));
     pair.sky.loss = 0;
-    // Three datagrams later it is known, 300 ms later the hub knows, 250 ms later the data are there.
+    // Three datagrams later it is known, 300 ms later the hub has the report, 250 ms later the data are there.
     pair.run(at(804));
     assert_eq!(pair.stream(2), bytes(2, 0, 8000));
     let counts = pair.sender.counts();

@@ -122,7 +122,7 @@ fn figure_3_the_watermark_is_cut_at_a_through_packet() {
     assert_eq!(bench.counts().through_packets, 2);
     assert_eq!(bench.counts().premature_acks, 9, "3 to 6, 9 to 13");
     // "Real ACK for 10-12: the buffer is 13 14 16 17 ..., w = 2 (left of 14)." B-5 acknowledges 14; 13 has had its ACK.
-    // B-4: it acknowledges nothing that the source has not heard of.
+    // B-4: it acknowledges nothing new to the source, and is not forwarded.
     assert_eq!(bench.ack(12), did(false, &[14]));
     assert_eq!(bench.buffer(), [13, 14, 16, 17, 18, 19, 20, 21, 23]);
     assert_eq!(bench.w(), 2);

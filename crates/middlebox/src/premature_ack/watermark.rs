@@ -1,10 +1,10 @@
 //! Where the watermark W stands: fixed, or found while running. The paper leaves open how to choose it. The answer here:
 //!
 //! * W helps as long as D-Net runs dry for want of permissions to send. It no longer does when a queue stands there, which
-//!   the PEP sees in the round trips that it measures: all of the last loop took longer than the shortest.
+//!   visible in the round trips that the PEP measures: all of the last loop took longer than the shortest.
 //! * W harms when copies find the buffer full. The source may have its window R under way beyond what was acknowledged to
 //!   it, all of which can arrive at once: W = N - R is safe whatever happens. What exceeds W in fact is less, since part
-//!   of R is on S-Net; the PEP sees how full its buffer gets in a loop, and W may rise by half of what stayed free.
+//!   of R is on S-Net; the PEP measures how full its buffer gets in a loop, and W may rise by half of what stayed free.
 //!
 //! So W begins at N - R (a source without a window limit: N/2) and is looked at once a loop, the time around S-Net and D-Net.
 //! It rises while D-Net runs dry, p-ACKs wait for it, and room is left. If the buffer overflows it falls back, and does not

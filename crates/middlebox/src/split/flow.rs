@@ -3,7 +3,7 @@
 //! Credit is a position of the stream: bytes before it may be sent. It is what the other host has acknowledged and a window beyond. The
 //! window begins large, so that no credit limits a flow as long as its last hop is the faster one, and few are sent. A host that falls
 //! behind by more than `buffer` gets a window of `buffer`: then no more than that waits for it, and what was under way when it fell
-//! behind. A sender that has used up its credit says so, behind its last byte: if by then the host has acknowledged most of the window,
+//! behind. A sender that has used up its credit reports that, behind its last byte: if by then the host has acknowledged most of the window,
 //! the window is too small for the long hop, and doubles.
 
 use super::local::Local;
@@ -18,7 +18,7 @@ pub(super) struct Flow<P: Payload> {
     pub stream: u32,
     /// Which connection over the long hop has it.
     pub long: usize,
-    /// The other node is still to be told of it.
+    /// The other node is still to be notified of it.
     pub unannounced: bool,
     /// Bytes sent to the other node, and how many may be.
     sent: u64,
@@ -29,7 +29,7 @@ pub(super) struct Flow<P: Payload> {
     /// The most that was ever allowed.
     most_granted: u64,
     window: u64,
-    /// The other node was told that credit is used up.
+    /// The other node was notified that credit is used up.
     says_blocked: bool,
 }
 
@@ -62,7 +62,7 @@ impl<P: Payload> Flow<P> {
         self.limit = limit;
         self.says_blocked = false;
     }
-    /// True if there is more to send than credit allows, and the other node was not told yet.
+    /// True if there is more to send than credit allows, and the other node was not notified yet.
     pub fn is_newly_blocked(&mut self) -> bool {
         let blocked = self.credit() == 0 && self.local.connection.readable() > 0;
         blocked && !std::mem::replace(&mut self.says_blocked, true)

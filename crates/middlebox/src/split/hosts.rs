@@ -162,7 +162,7 @@ impl Undelivered {
     pub fn end(&self) -> u32 {
         self.0.len() as u32
     }
-    /// All are lost; tells how many there were.
+    /// All are lost; returns how many there were.
     pub fn lose_all(&mut self, now: Instant, levels: &mut Levels) -> u64 {
         let lost = self.total();
         self.0.clear();

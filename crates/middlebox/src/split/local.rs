@@ -24,7 +24,7 @@ pub(crate) struct Local<P: Payload> {
     pub direction: Direction,
     /// The host has sent all that it will.
     pub finished: bool,
-    /// The other host has been told so.
+    /// The other host has been notified.
     pub end_passed: bool,
     /// The other host has sent all that it will; a connection that is being opened cannot be closed yet.
     close_due: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Local<P: Payload> {
     pub syn: Option<SeqNumber>,
     /// It waits for its turn on the long hop.
     pub ready: bool,
-    /// It is to be asked for packets.
+    /// It may have packets to send.
     pub dirty: bool,
 }
 
@@ -66,7 +66,7 @@ impl<P: Payload> Local<P> {
         Self::new(connection, direction)
     }
 
-    /// Takes note of what has happened; tells if the host has ended the connection before its time.
+    /// Takes note of what has happened; true if the host has ended the connection before its time.
     pub fn take_events(&mut self) -> Option<Broken> {
         while let Some(event) = self.connection.poll_event() {
             match event {
@@ -98,7 +98,7 @@ impl<P: Payload> Local<P> {
     pub fn backlog(&self) -> u64 {
         self.connection.unsent().saturating_add(self.connection.flight_size())
     }
-    /// True if its host's data has all been read and no more will come, which the other host is still to be told.
+    /// True if its host's data has all been read and no more will come, of which the other host is still to be notified.
     pub fn has_end_to_pass(&self) -> bool {
         self.finished && !self.end_passed && self.connection.readable() == 0
     }

@@ -1,5 +1,5 @@
 //! The paper's flow control at the split start: every data packet of the hosts waits in a queue, with any discipline, before
-//! TCP sees it. A packet is let in as the long hop takes data away; what the queue drops tells the hosts to slow down.
+//! TCP sees it. A packet is let in as the long hop takes data away; its drops slow down the hosts.
 //!
 //! The paper keeps a credit, `buffer`: it begins at `buffer_start`, what is sent over the long hop is added, what is let in
 //! is taken away, and a packet is let in when the credit is at least its size. That is `buffer_start` less what was let in

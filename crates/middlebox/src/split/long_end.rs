@@ -164,7 +164,7 @@ impl<P: Payload> LongEnd<P> {
         Ok(())
     }
 
-    /// A field says all that comes up to the next: of its records the last takes room.
+    /// A field counts all that comes up to the next: of its records the last takes room.
     fn read_field(&mut self) -> Result<(), Malformed> {
         if self.untaken() == 0 {
             return Ok(());

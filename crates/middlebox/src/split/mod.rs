@@ -10,7 +10,7 @@
 //! **Keep:** every byte once and in order to the right host; half-close; a reset or a host that no longer answers ends the
 //! connection at the other host too. Within a flow the order of data and its end is kept over the long hop.
 //!
-//! **Break:** the handshake is answered before the other host has been asked; an ACK says that the data has reached the proxy,
+//! **Break:** the handshake is answered before the other host is contacted; an ACK means that the data has reached the proxy,
 //! not the host; a FIN is acknowledged before the other host has it. So the hosts no longer share one fate: what the proxy
 //! has acknowledged and not delivered is lost if the proxy breaks down, if the receiving host resets the connection, or
 //! no longer answers (counted as `lost_acknowledged_bytes`). Sequence numbers differ on both sides of the proxy, so that a
@@ -82,7 +82,7 @@ impl Plans {
 }
 
 /// Unsent data that the proxy keeps ready at a connection, in segments: enough that it never waits for more, and little, so
-/// that data waits where flow control sees it.
+/// that data waits where flow control counts it.
 const READY_SEGMENTS: u64 = 2;
 
 /// Both nodes in one world.

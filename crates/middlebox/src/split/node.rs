@@ -5,7 +5,7 @@
 //! Flow control is either the paper's (a local queue that drops, see [`super::LocalQueueSettings`]) or that of TCP: data waits in the receive
 //! buffers of the hosts' connections, which take turns on the long hop, segment by segment; their windows close as the
 //! buffers fill, and nothing is dropped. A host that is slower than the long hop is held back by credit (see [`super::flow`]), or,
-//! if [`FlowControl::Window`] says so, by the window of the connection over the long hop, which all its flows share.
+//! with [`FlowControl::Window`], by the window of the connection over the long hop, which all its flows share.
 
 use super::counts::Counts;
 use super::flow::Flow;
@@ -42,7 +42,7 @@ pub struct SplitNode<P: Payload = Sparse> {
     next_stream: u32,
     longs: Vec<Option<Box<LongEnd<P>>>>,
     queue: Option<LocalQueue<P>>,
-    /// Connections that are to be asked for packets.
+    /// Connections that may have packets to send.
     dirty: VecDeque<Owner>,
     notes: VecDeque<Note>,
     base: Base<P>,
@@ -98,7 +98,7 @@ impl<P: Payload> SplitNode<P> {
             Owner::Local(flow) => self.flow(flow).map(|flow| &mut flow.local.connection),
         }
     }
-    /// A connection is to be asked for packets.
+    /// A connection may have packets to send.
     fn touch(&mut self, owner: Owner) {
         let flag = match owner {
             Owner::Long(index) => self.longs[index].as_deref_mut().map(|long| &mut long.dirty),
@@ -126,7 +126,9 @@ impl<P: Payload> SplitNode<P> {
 
     fn on_host_packet(&mut self, now: Instant, packet: Waiting<P>) {
         let carries = packet.segment.payload_len > 0 || packet.segment.flags.contains(Flags::FIN);
+        let held_back = carries && self.is_held_back(packet.connection);
         match &mut self.queue {
+            Some(_) if held_back => self.drop_at_queue(&packet),
             Some(queue) if carries => {
                 queue.enqueue(now, packet);
                 self.note_drops();
@@ -142,12 +144,24 @@ impl<P: Payload> SplitNode<P> {
         self.queue.as_ref().is_some_and(LocalQueue::is_event_driven)
     }
 
+    /// With a local queue: a slow host at the other node has used up a flow's credit, and a buffer of data waits for it here.
+    /// More would wait in front of the other flows' packets.
+    fn is_held_back(&self, number: u32) -> bool {
+        let flow = self.flows.get(number as usize).filter(|_| self.queue.is_some());
+        flow.is_some_and(|flow| {
+            flow.credit() == 0 && flow.local.connection.readable() >= self.long_hop.buffer
+        })
+    }
+
+    fn drop_at_queue(&mut self, packet: &Waiting<P>) {
+        self.counts.local_queue_drops += u64::from(packet.segment.payload_len > 0);
+        self.base.events.push_back(packet.dropped());
+    }
+
     fn note_drops(&mut self) {
         let Some(queue) = &mut self.queue else { return };
-        for (packet, _) in queue.packets.take_dropped() {
-            self.counts.local_queue_drops += u64::from(packet.segment.payload_len > 0);
-            self.base.events.push_back(packet.dropped());
-        }
+        let dropped: Vec<_> = queue.packets.take_dropped().collect();
+        dropped.iter().for_each(|(packet, _)| self.drop_at_queue(packet));
     }
 
     /// Lets packets of the local queue in, as long as there is credit. True if there was any.
@@ -214,7 +228,7 @@ impl<P: Payload> SplitNode<P> {
         self.flow(number).is_some_and(|flow| !flow.local.is_closed())
     }
 
-    /// The hosts of a connection, by what this node's connection to one of them says.
+    /// The hosts of a connection, by this node's connection to one of them.
     fn ends(&self, number: u32, towards: Direction) -> Ends {
         let ports =
             self.flows.get(number as usize).map_or(Ports::default(), |flow| flow.local.connection.ports());
@@ -264,8 +278,8 @@ impl<P: Payload> SplitNode<P> {
     /// Tells the other node how much it may send for a host.
     fn grant(&mut self, number: u32) {
         let buffer = match self.control {
-            FlowControl::Window(None) => Some(self.long_hop.buffer),
-            FlowControl::Window(Some(_)) | FlowControl::LocalQueue(_) => None,
+            FlowControl::Window(None) | FlowControl::LocalQueue(_) => Some(self.long_hop.buffer),
+            FlowControl::Window(Some(_)) => None,
         };
         let Some(flow) = self.flow(number).filter(|flow| !flow.local.broken) else { return };
         if let Some(limit) = flow.next_credit(buffer) {
@@ -309,7 +323,7 @@ impl<P: Payload> SplitNode<P> {
         self.touch(Owner::Long(long));
     }
 
-    /// Tells the other node which hosts a stream belongs to, if it does not know.
+    /// Notifies the other node of the hosts of a stream, unless that has been done.
     fn announce(&mut self, number: u32) {
         let Some(flow) = self.flow(number).filter(|flow| flow.unannounced) else { return };
         flow.unannounced = false;
@@ -497,7 +511,7 @@ impl<P: Payload> SplitNode<P> {
         }
         let Some(end) = self.long(index) else { return };
         if end.broken {
-            // The other node does not know yet.
+            // The other node has not been notified yet.
             let direction = Direction::BOTH[1 - self.side];
             return self.base.refuse(0, packet.connection, direction, packet.segment);
         }

@@ -43,7 +43,7 @@ pub(crate) fn towards_host(side: usize, stream: u32) -> Direction {
     if is_active { Direction::Reverse } else { Direction::Forward }
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum RecordKind {
@@ -68,7 +68,7 @@ pub enum RecordKind {
 pub struct Record {
     /// Number of the stream, the same at both ends.
     pub stream: u32,
-    /// What it says.
+    /// Its content.
     pub kind: RecordKind,
     /// Bytes of data that follow, at most [`MOST_DATA`].
     pub len: u32,
@@ -102,7 +102,7 @@ impl Record {
     }
 }
 
-/// How records are told apart on the wire.
+/// How records are delimited on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Framing {
     /// Every record has a header.

@@ -23,7 +23,7 @@ pub struct LongHop {
     pub established: bool,
     /// How many there are. A flow keeps to one of them.
     pub connections: u32,
-    /// How records are told apart.
+    /// How records are delimited.
     pub framing: Framing,
     /// Bytes of a flow that may wait for a slow host, more or less.
     pub buffer: u64,

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 pub struct SingleSplit<P: Payload = crate::Sparse> {
     hosts: Hosts,
     pairs: Table<Pair<P>>,
-    /// Pairs that are to be asked for packets.
+    /// Pairs that may have packets to send.
     dirty: VecDeque<u32>,
     undelivered: Undelivered,
     lost_acknowledged_bytes: u64,

@@ -152,7 +152,12 @@ pub struct Path {
     counter: u64,
     /// When each middlebox breaks down.
     pub fails: Vec<Option<Instant>>,
+    /// Steps and packets since time last moved on.
+    standstill: u32,
 }
+
+/// More steps and packets than this at one time are a loop without end.
+const MOST_AT_ONCE: u32 = 1_000_000;
 
 impl Path {
     /// `stations` are ports of `boxes`; there is one hop more than stations.
@@ -176,10 +181,18 @@ impl Path {
             wire: BTreeMap::new(),
             counter: 0,
             fails,
+            standstill: 0,
         }
     }
 
+    /// Fails where time does not move on.
+    fn count_at_this_time(&mut self) {
+        self.standstill += 1;
+        assert!(self.standstill < MOST_AT_ONCE, "time stands still at {:?}", self.now);
+    }
+
     fn fly(&mut self, packet: Flying) {
+        self.count_at_this_time();
         for delay in self.hops[packet.hop].fate(self.now, &mut self.dice) {
             self.counter += 1;
             self.wire.insert((self.now + delay, self.counter), packet.clone());
@@ -284,7 +297,11 @@ impl Path {
             self.now = self.now.max(until);
             return false;
         };
-        self.now = self.now.max(next);
+        if next > self.now {
+            self.now = next;
+            self.standstill = 0;
+        }
+        self.count_at_this_time();
         let now = self.now;
         if let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= now) {
             let packet = entry.remove();
@@ -344,7 +361,7 @@ impl Path {
         *written += bytes;
     }
 
-    /// Whatever has arrived is what was written; asked once.
+    /// Whatever has arrived is what was written; checked once.
     pub fn check_content(&mut self) {
         for (flow, hosts) in self.hosts.iter_mut().enumerate() {
             for (host, from_client) in [(&mut hosts.server, true), (&mut hosts.client, false)] {

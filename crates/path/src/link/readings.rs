@@ -22,7 +22,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         let open_at_start = self.backlog.waiting_to_come(now);
         self.rest.waited = Waited { sum: 0, until: now, open_at_start };
         self.waits = Some(Box::default());
-        self.express = false;
+        self.measured = true;
     }
 
     /// The time in seconds that packets have waited from [`Link::measure_waits`] to `now`, summed over them: the integral of the
@@ -79,7 +79,11 @@ impl<P: Packet + Send + 'static> Link<P> {
             marked: self.rest.report.marked,
             transmitted: transmitted.packets,
             transmitted_bytes: transmitted.bytes,
-            delivered: self.delivered,
+            delivered: if self.is_plain() {
+                self.accepted.packets - self.in_flight()
+            } else {
+                self.delivered
+            },
             corrupted: self.rest.wire.corrupted,
             duplicated: self.rest.wire.duplicated,
         }

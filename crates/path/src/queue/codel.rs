@@ -3,10 +3,9 @@
 
 use super::fifo::Fifo;
 use super::{Occupancy, Queue, Report};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet};
 use longhaul_units::{Duration, Instant, Limit};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

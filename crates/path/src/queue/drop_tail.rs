@@ -1,6 +1,6 @@
 //! DropTail: first in, first out, and an arriving packet is dropped when the queue is full.
 
-use super::{Admission, Found, Verdict};
+use super::{Admission, Found, Occupancy, Verdict};
 use crate::DropCause;
 use longhaul_units::{Instant, Limit};
 
@@ -15,15 +15,16 @@ impl DropTail {
     pub fn new(limit: Limit) -> Self {
         DropTail { limit }
     }
+    /// True if a packet of `len` bytes that finds `system` is let in.
+    #[inline]
+    pub(crate) fn has_room(&self, system: Occupancy, len: u32) -> bool {
+        system.has_room(self.limit, len)
+    }
 }
 
 impl Admission for DropTail {
     #[inline]
     fn admit(&mut self, _now: Instant, found: &Found, len: u32) -> Verdict {
-        if found.system.has_room(self.limit, len) {
-            Verdict::Accept
-        } else {
-            Verdict::Drop(DropCause::QueueFull)
-        }
+        if self.has_room(found.system, len) { Verdict::Accept } else { Verdict::Drop(DropCause::QueueFull) }
     }
 }

@@ -3,10 +3,9 @@
 
 use super::flows::FlowQueues;
 use super::{Occupancy, Queue, Report};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
 use longhaul_units::{Instant, Limit, Size};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Parameters of deficit round robin.

@@ -1,13 +1,12 @@
 //! FlowQueue-CoDel (RFC 8290): a queue with CoDel for each flow, served by deficit round robin; flows that have just begun,
 //! or send little, come first.
 
-use super::codel::{Codel, CodelSettings, five_ms, hundred_ms};
+use super::codel::{Codel, CodelSettings};
 use super::flows::FlowQueues;
 use super::{Occupancy, Queue, Report};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
 use longhaul_units::{Duration, Instant, Limit, Size};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Parameters of FlowQueue-CoDel.
@@ -19,11 +18,11 @@ pub struct FqCodelSpec {
     #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
     pub limit: Limit,
     /// Queueing delay that may stand in a flow's queue.
-    #[serde(default = "five_ms")]
+    #[serde(default = "super::codel::five_ms")]
     #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub target: Duration,
     /// How long the delay must stay above `target` before the first packet is dropped.
-    #[serde(default = "hundred_ms")]
+    #[serde(default = "super::codel::hundred_ms")]
     pub interval: Duration,
     /// What a flow may send at each turn.
     #[serde(default = "ethernet_frame")]
@@ -191,14 +190,15 @@ impl<P: Packet + Send> Queue<P> for FqCodel<P> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::codel;
     use super::super::testing::{Numbered, at_ms, of_flow};
     use super::*;
 
     fn spec(limit: u64) -> FqCodelSpec {
         FqCodelSpec {
             limit: Limit::Packets(limit),
-            target: five_ms(),
-            interval: hundred_ms(),
+            target: codel::five_ms(),
+            interval: codel::hundred_ms(),
             quantum: ethernet_frame(),
             queues: 1024,
             drop_batch: 64,

@@ -26,10 +26,9 @@ pub use red::{Red, RedSpec};
 pub use wfq::{Wfq, WfqSpec};
 
 use self::red::{Overflow, RedBuffer};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
 use longhaul_units::{Instant, Limit, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// What is in the system: waiting packets and the one in transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -2,10 +2,9 @@
 //! that is adjusted every `update` by how far the queueing delay is from `target`, and where it is heading.
 
 use super::{Admission, Found, Verdict};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Random};
 use longhaul_units::{Duration, Instant, Limit, Probability, Size};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Parameters of PIE.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -4,10 +4,9 @@
 
 use super::flows::FlowQueues;
 use super::{Occupancy, Queue, Report};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
 use longhaul_units::{Instant, Limit};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

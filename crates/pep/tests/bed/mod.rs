@@ -1,6 +1,7 @@
 //! A client, an accelerator and a server, each a network namespace; removed at the end.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub mod sky;
 pub mod two;
 
 use std::fs::File;
@@ -56,7 +57,7 @@ pub struct Bed {
 
 impl Drop for Bed {
     fn drop(&mut self) {
-        for host in ["c", "p", "h", "s"] {
+        for host in ["c", "p", "h", "k", "s"] {
             let _ = Command::new("ip").args(["netns", "delete", &self.name(host)]).output();
         }
         let _ = std::fs::remove_dir_all(&self.folder);

@@ -10,6 +10,8 @@ pub struct Two {
     pub bed: Bed,
     pub terminal_key: String,
     pub hub_key: String,
+    /// Settings of the tunnel at both nodes.
+    pub rates: &'static str,
 }
 
 pub fn key(bed: &Bed, name: &str) -> String {
@@ -23,28 +25,32 @@ impl Two {
     pub fn new() -> Two {
         let bed = Bed::with_hub();
         let (terminal_key, hub_key) = (key(&bed, "terminal.key"), key(&bed, "hub.key"));
-        Two { bed, terminal_key, hub_key }
+        let rates = "send_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\n";
+        Two { bed, terminal_key, hub_key, rates }
     }
 
     pub fn hub(&self, more: &str) -> Daemon {
         let folder = self.bed.folder.display();
         let config = format!(
             "mode = \"hub\"\ntimeouts = {{ drain = \"1 s\" }}\ncontrol = \"{folder}/hub.sock\"\n\
-             [hop]\nlisten = \"10.83.0.2:7714\"\nkey = \"{folder}/hub.key\"\nsend_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\n\
+             [hop]\nlisten = \"10.83.0.2:7714\"\nkey = \"{folder}/hub.key\"\n{}\
              [[terminal]]\nname = \"ship\"\nkey = \"{}\"\nsources = [\"10.81.0.0/24\", \"fd81::/64\"]\n{more}\n",
-            self.terminal_key
+            self.rates, self.terminal_key
         );
         self.bed.start("h", "hub", &config)
     }
 
     pub fn terminal(&self, hub_key: &str) -> Daemon {
-        let folder = self.bed.folder.display();
-        let config = format!(
+        self.bed.start("p", "terminal", &self.terminal_config(hub_key))
+    }
+
+    pub fn terminal_config(&self, hub_key: &str) -> String {
+        let (folder, rates) = (self.bed.folder.display(), self.rates);
+        format!(
             "mode = \"terminal\"\ncontrol = \"{folder}/terminal.sock\"\nsocks = \"10.81.0.1:1080\"\n\
              [hop]\nhub = \"10.83.0.2:7714\"\nkey = \"{folder}/terminal.key\"\nhub_key = \"{hub_key}\"\n\
-             send_rate = \"500 Mbit/s\"\ninitial_rtt = \"10 ms\"\n[intercept]\ninterfaces = [\"lan\"]\n"
-        );
-        self.bed.start("p", "terminal", &config)
+             {rates}[intercept]\ninterfaces = [\"lan\"]\n"
+        )
     }
 
     /// Both, with the tunnel up.

@@ -3,7 +3,7 @@
 use super::{Ack, CompactionError, close, go_together, is_compactable, merge_sack, open};
 use crate::{EncodeError, SackBlocks, Segment};
 
-/// The bit of a record that says that the window changes.
+/// The bit of a record that is set if the window changes.
 const WINDOW_CHANGES: u16 = 0x8000;
 
 /// ACKs of one connection that are to travel together.
@@ -28,7 +28,7 @@ impl ExactBatch {
         })
     }
 
-    /// Adds an ACK. False, and nothing is changed, if it cannot be said in a record: another connection, no pure ACK, a step
+    /// Adds an ACK. False, and nothing is changed, if a record cannot express it: another connection, no pure ACK, a step
     /// back, or one over 32,767 bytes. It then begins a batch of its own, behind this one.
     pub fn push(&mut self, ack: &Ack) -> bool {
         let (header, segment) = ack;

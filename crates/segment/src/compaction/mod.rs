@@ -8,10 +8,10 @@
 //!
 //! | form | the ACK in full | behind it |
 //! |---|---|---|
-//! | exact | the first | for each further one a word: bit 15 says that the window changes, the rest are the bytes newly acknowledged; with bit 15, a second word, what is added to the window field |
+//! | exact | the first | for each further one a word: bit 15 is set if the window changes, the rest are the bytes newly acknowledged; with bit 15, a second word, what is added to the window field |
 //! | traditional | the last | one byte: how many ACKs are left out; a word: mean bytes that each of them, and the last, acknowledges |
 //!
-//! **Duplicate ACKs** are kept as such by the exact form (a word of zero). The traditional form cannot tell them from others:
+//! **Duplicate ACKs** are kept as such by the exact form (a word of zero). The traditional form cannot distinguish them from others:
 //! it spreads what is acknowledged evenly. **Window updates**: exact; traditional, all ACKs get the last one's window.
 //! **SACK blocks** are advisory, and what was received stays so: all ACKs of a packet get the blocks of the newest one, and
 //! as many of the older ones' as there is room for. **Timestamps**, ECN echoes and everything else that is not a pure ACK is
@@ -56,7 +56,7 @@ pub fn is_compactable(ip: &ip::Header, segment: &Segment) -> bool {
         && segment.options == options
 }
 
-/// True if two ACKs may share a packet: the same connection in all that a record does not say.
+/// True if two ACKs may share a packet: the same connection, and equal in all that a record does not contain.
 fn go_together(a: &Ack, b: &Ack) -> bool {
     let constant = |ack: &Ack| {
         let segment = Segment { ack: SeqNumber(0), window: 0, options: Options::NONE, ..ack.1 };

@@ -31,7 +31,7 @@ pub struct Compressed {
     pub header_out: usize,
 }
 
-/// After an answer to a request so many packets of a context pass before another is heard: those that were on their way then fail
+/// After an answer to a request so many packets of a context pass before another is processed: those that were on their way then fail
 /// at the other end as well.
 const DEAF_FOR: u32 = 8;
 
@@ -43,9 +43,9 @@ struct Context {
     references: VecDeque<Reference>,
     /// Headers that are still to be sent whole, whatever happens.
     whole_left: u32,
-    /// What the other end has asked for.
+    /// What the other end has requested.
     request: Option<Request>,
-    /// What was answered last, and for how many packets more that is no longer heard.
+    /// What was answered last, and for how many packets more that request is ignored.
     answered: (Option<Request>, u32),
     since_full: u32,
     /// Headers in full, one after the other.
@@ -71,7 +71,7 @@ impl Compressor {
         }
     }
 
-    /// What the other end says has come back.
+    /// Feedback of the other end has arrived.
     pub fn handle_feedback(&mut self, feedback: Feedback) {
         let Some(Some(context)) = self.contexts.get_mut(usize::from(feedback.context)) else { return };
         let (answered, deaf_for) = context.answered;
@@ -209,7 +209,7 @@ impl Context {
         self.references.iter().all(same)
     }
 
-    /// The fields that must cross, as bits of the mask, without regard to sizes; `None` if only a header in full can say it.
+    /// The fields that must cross, as bits of the mask, without regard to sizes; `None` if only a header in full can express it.
     fn changes(&self, now: &Reference) -> Option<u8> {
         let fields = &now.fields;
         let reaches = |lsb: super::lsb::Lsb, value: u32, of: fn(&Fields) -> u32| {

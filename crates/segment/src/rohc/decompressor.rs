@@ -53,7 +53,7 @@ impl Decompressor {
         Decompressor { contexts: vec![None; usize::from(contexts.clamp(1, 16))], feedback: None }
     }
 
-    /// What the other end should be told after the frame that was read last.
+    /// The feedback for the other end after the frame that was read last.
     pub fn poll_feedback(&mut self) -> Option<Feedback> {
         self.feedback.take()
     }
@@ -199,7 +199,7 @@ impl Decompressor {
 }
 
 impl Context {
-    /// What a compressed frame says if `lost` more packets are missing than its number tells.
+    /// The content of a compressed frame if `lost` more packets are missing than its number shows.
     fn read<'a>(
         &self,
         frame: &'a [u8],

@@ -3,7 +3,7 @@
 use crate::header::Header;
 use crate::{Flags, SackBlocks, SeqNumber};
 
-/// What a header says, but for addresses, ports, lengths and sums: these are the context's, follow from the frame, or cross as they
+/// The content of a header, but for addresses, ports, lengths and sums: these are the context's, follow from the frame, or cross as they
 /// are (RFC 6846 section 6.1 has the same classes).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Fields {
@@ -33,7 +33,7 @@ pub(crate) struct Rare {
 pub(crate) struct Options {
     pub timestamps: Option<[u32; 2]>,
     pub sack: SackBlocks,
-    /// Something else stands there, or in the IP header, or there is an urgent pointer: only a header in full can say it.
+    /// Something else stands there, or in the IP header, or there is an urgent pointer: only a header in full can express it.
     pub other: bool,
 }
 

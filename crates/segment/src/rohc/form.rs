@@ -6,7 +6,7 @@
 //! | `1110cccc`, c > 0 | the frame of context c; frames without it are of context 0 (Add-CID) |
 //! | `0mmmmkkk` | an ACK: 16 bits of the acknowledgment number, checksum, timestamps |
 //! | `1000mmmm` | data: `0kkkkkkk`, 16 bits of the sequence number, checksum, timestamps |
-//! | `1100mmmm` | anything: `0kkkkkkk`, a mask, what the mask says, checksum, timestamps, SACK blocks |
+//! | `1100mmmm` | anything: `0kkkkkkk`, a mask, the fields of the mask, checksum, timestamps, SACK blocks |
 //! | `11111000` | IR-DYN: CRC-8, 16 bits of the number, all fields |
 //! | `11111101` | IR: CRC-8, 16 bits of the number, both headers as they are |
 //! | `11111100` | any IP packet as it is |
@@ -130,7 +130,7 @@ pub(crate) fn take_sack(reader: &mut Reader<'_>, count: u8, ack: u32) -> Option<
     Some(blocks)
 }
 
-/// Appends one of the two timestamps; false, and nothing done, if no size tells it apart from all references.
+/// Appends one of the two timestamps; false, and nothing done, if no size distinguishes it from all references.
 pub(crate) fn put_timestamp(value: u32, references: &[u32], out: &mut Vec<u8>) -> bool {
     let fitting = TIMESTAMP
         .iter()

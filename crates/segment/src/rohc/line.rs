@@ -1,4 +1,4 @@
-//! Both ends of a line for simulated packets, and what the far end asks for on the way back.
+//! Both ends of a line for simulated packets, and the far end's requests on the way back.
 
 use super::{Compressor, Decompressor, Feedback, Form, Settings};
 use crate::line::LineStats;

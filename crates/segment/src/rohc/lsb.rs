@@ -1,5 +1,5 @@
 //! Window-based least significant bits (RFC 5795 section 4.1, RFC 6846 section 6.2): of a number only so many low bits cross the
-//! line as tell it apart, seen from every number that the other end may have seen last.
+//! line as make it unambiguous for every number that the other end may have received last.
 
 /// How many bits, and how far below the reference the numbers begin that they can mean.
 #[derive(Clone, Copy)]

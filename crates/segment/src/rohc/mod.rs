@@ -1,5 +1,5 @@
 //! Robust TCP/IP header compression, in the manner of ROHC-TCP (RFC 6846, framework RFC 5795): unlike [`crate::vj`] it goes on
-//! where frames are lost, since what crosses the line can be understood from any of the last packets, and a CRC tells if it
+//! where frames are lost, since what crosses the line can be understood from any of the last packets, and a CRC shows if it
 //! was not.
 //!
 //! **As in the RFCs:** contexts with small CIDs and Add-CID; a number for each packet (MSN) of which four bits cross; CRC-3 on ACKs,
@@ -60,7 +60,7 @@ impl Settings {
     }
 }
 
-/// What a decompressor asks for (RFC 6846 section 8.3's negative acknowledgments).
+/// What a decompressor requests (RFC 6846 section 8.3's negative acknowledgments).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Request {
     /// NACK: all fields that change.
@@ -69,7 +69,7 @@ pub enum Request {
     Static,
 }
 
-/// What a decompressor says to its compressor.
+/// The feedback of a decompressor to its compressor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Feedback {
     /// Number of the context.

@@ -8,7 +8,7 @@ use crate::ip::PROTOCOL_TCP;
 /// Why a frame gave no packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Tossed {
-    /// It leaves the slot's number out, and after an error on the line nobody knows which was the last.
+    /// It leaves the slot's number out, and after an error on the line it is unknown which was the last.
     #[error("a compressed header without the number of its slot, after an error on the line")]
     UnknownSlot,
     /// Its slot does not exist, or nothing was ever put there.
@@ -34,7 +34,7 @@ pub enum Tossed {
 pub struct Decompressor {
     slots: Vec<Option<Header>>,
     last: Option<u8>,
-    /// There was an error since a frame told the number of its slot: frames that do not are tossed.
+    /// There was an error since the last frame with the number of its slot: frames without one are tossed.
     toss: bool,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A compressor and a decompressor at the two ends of a line each keep the last header of up to 255 connections, in numbered
 //! slots, and only differences cross the line. A lost difference makes all that follow wrong, and nothing but the TCP checksum
-//! tells; a header sent in full puts things right, and that is what a compressor sends when TCP sends something again.
+//! shows it; a header sent in full ends the error, and that is what a compressor sends when TCP retransmits.
 
 mod compressor;
 mod decompressor;
@@ -16,10 +16,10 @@ pub use line::Line;
 /// Slots that RFC 1144 section 4 suggests for each direction of a line.
 pub const DEFAULT_SLOTS: u8 = 16;
 
-/// What stands on the line (RFC 1144 section 3.2.2). The framing tells the receiver which one it is.
+/// What stands on the line (RFC 1144 section 3.2.2). The framing has the type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FrameType {
-    /// `TYPE_IP`: an IP packet as it is. It says nothing to the decompressor.
+    /// `TYPE_IP`: an IP packet as it is. It does not change the decompressor's state.
     Ip,
     /// `UNCOMPRESSED_TCP`: a whole packet, with the slot's number in place of the IP protocol.
     Uncompressed,

@@ -171,7 +171,7 @@ fn another_connection_takes_its_slot() {
     assert_eq!(frames[4].1[..2], [0x44, 1]);
 }
 
-/// Section 3.2.4: what is sent again, and what a difference cannot say, is sent in full.
+/// Section 3.2.4: what is retransmitted, and what a difference cannot express, is sent in full.
 #[test]
 fn what_is_sent_in_full() {
     let ack = Sent::new(1000, 500, b"");
@@ -235,7 +235,7 @@ fn what_passes_unchanged() {
     }
 }
 
-/// RFC 1144 appendix B.1 and RFC 1332 section 4: how a receiver knows the type.
+/// RFC 1144 appendix B.1 and RFC 1332 section 4: how a receiver recognises the type.
 #[test]
 fn types_on_slip_and_ppp() {
     for (frame_type, first, marked, protocol) in [
@@ -276,7 +276,7 @@ fn a_lost_frame_makes_all_that_follow_wrong_until_something_is_sent_again() {
     assert_eq!(fates, expected);
 }
 
-/// Section 3.2.2: after an error, frames without a slot's number are tossed, whatever they say; one with it ends that.
+/// Section 3.2.2: after an error, frames without a slot's number are tossed, whatever their content; one with it ends that.
 #[test]
 fn after_a_line_error_implicit_slots_are_tossed() {
     let a = Sent::new(1000, 500, b"");

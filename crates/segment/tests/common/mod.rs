@@ -99,7 +99,7 @@ fn set_checksum(bytes: &mut [u8], at: usize, mut checksum: Checksum) {
     bytes[at..at + 2].copy_from_slice(&checksum.finish().to_be_bytes());
 }
 
-/// Decodes; what is accepted must lie within the bytes and encode to a packet that says the same. True if accepted.
+/// Decodes; what is accepted must lie within the bytes and encode to a packet with the same content. True if accepted.
 pub fn accepts(bytes: &[u8]) -> bool {
     let Ok(packet) = wire::decode(bytes) else { return false };
     let start = packet.ip_header_len + packet.tcp_header_len;

@@ -4,7 +4,9 @@ use super::Connection;
 use crate::handshake::Offer;
 use crate::sender::Chunk;
 use crate::{Departure, Event, Limit, State, Transmit};
-use longhaul_segment::{Ecn, Flags, Options, SackBlocks, Segment, SeqNumber, Timestamps};
+use longhaul_segment::{
+    Ecn, Flags, IPV4_HEADER, Options, SackBlocks, Segment, SeqNumber, TCP_HEADER, Timestamps,
+};
 use longhaul_units::Instant;
 use std::num::NonZeroU8;
 
@@ -24,6 +26,7 @@ impl Connection {
             return Some(Departure {
                 ecn: transmit.ecn,
                 retransmission: transmit.retransmission,
+                wire_len: transmit.segment.ipv4_len(),
                 last: false,
             });
         }
@@ -33,7 +36,10 @@ impl Connection {
             option_bytes += 4 + 8 * self.receiver.sack_block_count().min(room) as u64;
         }
         match self.sender.next_segment(now, option_bytes, &mut self.stats) {
-            Ok(chunk) => return Some(self.data_segment(now, chunk, segment)),
+            Ok(chunk) => {
+                let departure = self.data_segment(now, chunk, segment);
+                return Some(Departure { last: option_bytes == 0 && self.nothing_follows(now), ..departure });
+            }
             Err(limit) => self.limits.set(now, limit),
         }
         if self.receiver.ack_now {
@@ -47,6 +53,17 @@ impl Connection {
         None
     }
 
+    /// True if it is plain that nothing follows data which have left without options: most often, cwnd is full again.
+    #[inline]
+    fn nothing_follows(&mut self, now: Instant) -> bool {
+        let others = self.receiver.ack_now || self.sender.probe_is_due() || self.keepalive_due;
+        if others || self.sender.ack_ratio_len() > 0 {
+            return false;
+        }
+        let limit = self.sender.blocked_by_cwnd();
+        limit.into_iter().for_each(|limit| self.limits.set(now, limit));
+        limit.is_some()
+    }
     #[inline]
     fn data_segment(&mut self, now: Instant, chunk: Chunk, segment: &mut Segment) -> Departure {
         let mut flags = Flags::ACK;
@@ -66,18 +83,18 @@ impl Connection {
             }
         }
         let ack_ratio = self.sender.take_ack_ratio(&chunk);
-        self.write_segment(now, chunk.start, chunk.payload as u32, flags, ack_ratio, segment);
-        Departure { ecn, retransmission: chunk.retransmission, last: false }
+        let wire_len = self.write_segment(now, chunk.start, chunk.payload as u32, flags, ack_ratio, segment);
+        Departure { ecn, retransmission: chunk.retransmission, wire_len, last: false }
     }
     #[inline]
-    fn bare_ack(&mut self, now: Instant, seq: u64, segment: &mut Segment) -> Departure {
-        self.write_segment(now, seq, 0, Flags::ACK, None, segment);
+    pub(super) fn bare_ack(&mut self, now: Instant, seq: u64, segment: &mut Segment) -> Departure {
+        let wire_len = self.write_segment(now, seq, 0, Flags::ACK, None, segment);
         // RFC 3168 section 6.1.4 forbids it only as long as nobody controls the congestion of ACKs (RFC 5690 section 4.1).
         let capable = self.ecn && self.agreed.ack_congestion_control;
         let ecn = if capable { Ecn::Ect0 } else { Ecn::NotEct };
-        Departure { ecn, retransmission: false, last: false }
+        Departure { ecn, retransmission: false, wire_len, last: false }
     }
-    /// A segment of the synchronized states; it acknowledges what has arrived.
+    /// A segment of the synchronized states; it acknowledges what has arrived. Returns the length of its packet.
     #[inline]
     fn write_segment(
         &mut self,
@@ -86,6 +103,25 @@ impl Connection {
         payload_len: u32,
         flags: Flags,
         ack_ratio: Option<NonZeroU8>,
+        segment: &mut Segment,
+    ) -> u32 {
+        self.write_plain_segment(now, seq, payload_len, flags, segment);
+        let mut wire_len = IPV4_HEADER + TCP_HEADER + payload_len;
+        if self.agreed.timestamps || self.receiver.has_sack_blocks() || ack_ratio.is_some() {
+            segment.options = self.options(now, ack_ratio);
+            wire_len = segment.ipv4_len();
+        }
+        self.receiver.ack_sent();
+        wire_len
+    }
+    /// The same without options; the ACK that it carries is not noted yet.
+    #[inline(always)]
+    pub(super) fn write_plain_segment(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        payload_len: u32,
+        flags: Flags,
         segment: &mut Segment,
     ) {
         *segment = Segment {
@@ -98,10 +134,6 @@ impl Connection {
             payload_len,
             options: Options::NONE,
         };
-        if self.agreed.timestamps || self.receiver.has_sack_blocks() || ack_ratio.is_some() {
-            segment.options = self.options(now, ack_ratio);
-        }
-        self.receiver.ack_sent();
     }
     #[inline(never)]
     pub(super) fn options(&mut self, now: Instant, ack_ratio: Option<NonZeroU8>) -> Options {
@@ -139,8 +171,8 @@ impl Connection {
             return None;
         };
         self.stats.probes_sent += 1;
-        self.write_segment(now, seq, payload_len, Flags::ACK, None, segment);
-        Some(Departure { ecn: Ecn::NotEct, retransmission: false, last: false })
+        let wire_len = self.write_segment(now, seq, payload_len, Flags::ACK, None, segment);
+        Some(Departure { ecn: Ecn::NotEct, retransmission: false, wire_len, last: false })
     }
 
     #[cold]

@@ -3,16 +3,107 @@
 //! The effect is the same as that of the full procedure.
 
 use super::Connection;
-use crate::State;
-use crate::sender::Acknowledgment;
-use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
+use crate::sender::{Acknowledgment, Bulk};
+use crate::{Departure, Limit, State};
+use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER};
 use longhaul_units::Instant;
 
+/// What a segment was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expected {
+    /// Something else, and nothing was done.
+    No,
+    /// The next data in order.
+    Data,
+    /// An ACK of new data.
+    Ack,
+    /// The same in the middle of a bulk transfer, with nothing missing and nothing to measure beside the round trip.
+    BulkAck,
+}
+
 impl Connection {
-    /// Handles the segment if it is as expected: the next in order on an established connection, without options, and
-    /// either data that acknowledges nothing new or an ACK of new data, without signs of congestion. False: nothing was done.
+    /// A segment has arrived ([`Connection::handle_segment`]), and the first segment to send then takes its place, if there is one
+    /// ([`Connection::transmit_into`]; go on with that). Both in one call, since most segments are data answered by an ACK and
+    /// ACKs answered by data.
     #[inline]
-    pub(super) fn handle_expected(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> bool {
+    pub fn exchange(&mut self, now: Instant, segment: &mut Segment, ecn: Ecn) -> Option<Departure> {
+        match self.handle_expected(now, segment, ecn) {
+            Expected::Data if self.only_acknowledges() => return Some(self.pure_ack(now, segment)),
+            Expected::BulkAck => match self.continue_bulk(now) {
+                Bulk::Segment(seq, limit) => return Some(self.bulk_segment(now, seq, limit, segment)),
+                Bulk::Nothing(limit) => {
+                    self.limits.set(now, limit);
+                    return None;
+                }
+                Bulk::Unclear => {}
+            },
+            Expected::Data | Expected::Ack => {}
+            Expected::No => self.handle_unexpected(now, segment, ecn),
+        }
+        self.transmit_into(now, segment)
+    }
+
+    /// An ACK is due, and there is nothing else to send.
+    #[inline(always)]
+    fn only_acknowledges(&self) -> bool {
+        self.receiver.ack_now && self.sender.is_idle() && !self.has_extras()
+    }
+
+    /// There is something to send that is neither data nor an ACK of what has come.
+    #[inline(always)]
+    fn has_extras(&self) -> bool {
+        self.sender.probe_is_due() || self.keepalive_due || self.reply.is_some()
+    }
+
+    /// What [`Connection::transmit_into`] finds then.
+    #[inline(always)]
+    fn pure_ack(&mut self, now: Instant, segment: &mut Segment) -> Departure {
+        self.sender.note_idle();
+        self.limits.set(now, Limit::Application);
+        self.stats.pure_acks_sent += 1;
+        Departure { last: true, ..self.bare_ack(now, self.sender.max, segment) }
+    }
+
+    #[inline(always)]
+    fn continue_bulk(&mut self, now: Instant) -> Bulk {
+        if self.receiver.ack_now || self.receiver.has_sack_blocks() || self.has_extras() {
+            return Bulk::Unclear;
+        }
+        self.sender.next_in_bulk(now, &mut self.stats)
+    }
+
+    /// A full segment of new data without options.
+    #[inline(always)]
+    fn bulk_segment(
+        &mut self,
+        now: Instant,
+        start: u64,
+        limit: Option<Limit>,
+        segment: &mut Segment,
+    ) -> Departure {
+        let payload = self.sender.mss;
+        let (mut flags, mut ecn) = (Flags::ACK, Ecn::NotEct);
+        if self.ecn {
+            ecn = Ecn::Ect0;
+            if self.sender.take_cwr(start + payload) {
+                flags |= Flags::CWR;
+            }
+        }
+        self.write_plain_segment(now, start, payload as u32, flags, segment);
+        self.receiver.ack_sent();
+        if let Some(limit) = limit {
+            self.limits.set(now, limit);
+        }
+        let wire_len = IPV4_HEADER + TCP_HEADER + payload as u32;
+        Departure { ecn, retransmission: false, wire_len, last: limit.is_some() }
+    }
+
+    /// Handles the segment if it is as expected: the next in order on an established connection, without options, and
+    /// either data that acknowledges nothing new or an ACK of new data, without signs of congestion.
+    #[inline(always)]
+    pub(super) fn handle_expected(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> Expected {
+        self.stats.segments_received += 1;
+        self.last_received = now;
         let usual = self.state == State::Established
             && !self.agreed.timestamps
             && ecn != Ecn::Ce
@@ -22,7 +113,7 @@ impl Connection {
             && segment.seq == SeqNumber::wrap(self.peer_isn, self.receiver.next);
         let advanced = segment.ack.distance_from(SeqNumber::wrap(self.isn, self.sender.una));
         if !usual || advanced < 0 {
-            return false;
+            return Expected::No;
         }
         let seq = self.receiver.next;
         let ack = self.sender.una + advanced as u64;
@@ -39,15 +130,29 @@ impl Connection {
             advanced > 0 && ack <= self.sender.max
         };
         if !fresh || !handled {
-            return false;
+            return Expected::No;
         }
         self.window_seq = seq;
         self.window_ack = ack;
         self.sender.allow_burst();
         if payload > 0 {
             self.receiver.on_data(now, seq, seq + payload, false, &mut self.stats);
-            return true;
+            return Expected::Data;
         }
+        let undisturbed = self.sender.is_undisturbed();
+        if undisturbed {
+            self.sender.move_on(now, ack, window_edge, &mut self.stats);
+        } else {
+            self.handle_disturbed_ack(now, segment, ack, window_edge);
+        }
+        if self.sender.una == self.sender.max {
+            self.on_nothing_in_flight(now);
+        }
+        if undisturbed { Expected::BulkAck } else { Expected::Ack }
+    }
+
+    #[inline(never)]
+    fn handle_disturbed_ack(&mut self, now: Instant, segment: &Segment, ack: u64, window_edge: u64) {
         let acknowledgment = Acknowledgment {
             now,
             ack,
@@ -60,9 +165,5 @@ impl Connection {
             timestamp_rtt: None,
         };
         self.sender.on_ack(&acknowledgment, &mut self.stats, &mut self.events);
-        if self.sender.una == self.sender.max {
-            self.on_nothing_in_flight(now);
-        }
-        true
     }
 }

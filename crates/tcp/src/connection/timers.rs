@@ -5,7 +5,7 @@ use crate::{Event, State};
 use longhaul_units::{Duration, Instant};
 
 impl Connection {
-    /// When `handle_timeout` is wanted next.
+    /// When `handle_timeout` is due next.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let earliest = self

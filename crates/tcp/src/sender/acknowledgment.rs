@@ -8,17 +8,17 @@ use crate::undo::ForwardRto;
 use crate::{Event, Stats};
 use longhaul_cc::{Ack, Allowance, Congestion, CongestionKind, Delivery, Pacing};
 use longhaul_segment::SeqNumber;
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Rate};
 
 /// The outcome of an ACK, as congestion control receives it.
-struct Report {
-    now: Instant,
-    prior_una: u64,
-    prior_in_flight: u64,
-    prior_phase: Phase,
-    newly_acked: u64,
-    rtt: Option<Duration>,
-    delivery: Option<Delivery>,
+pub(super) struct Report {
+    pub now: Instant,
+    pub prior_una: u64,
+    pub prior_in_flight: u64,
+    pub prior_phase: Phase,
+    pub newly_acked: u64,
+    pub rtt: Option<Duration>,
+    pub delivery: Option<Delivery>,
 }
 
 impl Sender {
@@ -92,7 +92,7 @@ impl Sender {
             }
             let was_sacked = self.board.acknowledge(a.ack);
             newly_acked = advanced - was_sacked;
-            rtt = self.measure(a, prior_una, stats);
+            rtt = self.measure(a.now, a.ack, a.timestamp_rtt, prior_una, stats);
             self.on_new_ack(a.now, advanced, events);
         } else if newly_sacked > 0 || (self.is_duplicate_ack(a) && !window_changed) {
             stats.duplicate_acks_received += 1;
@@ -153,7 +153,7 @@ impl Sender {
 
     /// No data are missing, as far as ACKs show.
     #[inline]
-    fn is_orderly(&self) -> bool {
+    pub(super) fn is_orderly(&self) -> bool {
         self.phase == Phase::Open && self.duplicate_acks == 0 && self.board.is_empty()
     }
 
@@ -185,8 +185,8 @@ impl Sender {
         }
     }
 
-    #[inline]
-    fn tell_congestion_control(&mut self, report: &Report) {
+    #[inline(always)]
+    pub(super) fn tell_congestion_control(&mut self, report: &Report) {
         let round_start = self.una > self.round_end;
         if round_start {
             self.round += 1;
@@ -281,26 +281,28 @@ impl Sender {
     }
 
     /// RTT measurement by Karn's rule, else by timestamps (RFC 7323 section 4).
-    #[inline]
+    #[inline(always)]
     pub(super) fn measure(
         &mut self,
-        a: &Acknowledgment<'_>,
+        now: Instant,
+        ack: u64,
+        timestamp_rtt: Option<Duration>,
         prior_una: u64,
         stats: &mut Stats,
     ) -> Option<Duration> {
-        let timed_at = if self.every_ack_sampled { None } else { self.timed_segment(a.ack) };
-        let departures = self.log.acknowledge(a.ack);
+        let timed_at = if self.every_ack_sampled { None } else { self.timed_segment(ack) };
+        let departures = self.log.acknowledge(ack);
         let unambiguous = prior_una >= self.retransmitted_below;
         let (oldest, newest) = if unambiguous {
             let departures = departures?;
-            (a.now.since(departures.oldest), a.now.since(departures.newest))
+            (now.since(departures.oldest), now.since(departures.newest))
         } else {
-            let rtt = a.timestamp_rtt?;
+            let rtt = timestamp_rtt?;
             (rtt, rtt)
         };
         self.take_rtt(oldest, newest, stats);
         if let Some(timed_at) = timed_at {
-            self.rtt.sample(if unambiguous { a.now.since(timed_at) } else { newest });
+            self.rtt.sample(if unambiguous { now.since(timed_at) } else { newest });
         }
         Some(newest)
     }
@@ -326,7 +328,7 @@ impl Sender {
     }
 
     /// SND.UNA has advanced by `advanced`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_new_ack(&mut self, now: Instant, advanced: u64, events: &mut Events) {
         self.duplicate_acks = 0;
         self.limited_transmitted = 0;
@@ -491,9 +493,17 @@ impl Sender {
     fn adopt(&mut self, allowance: Allowance) {
         self.cwnd = if self.reducing { self.reduced_window(allowance.window) } else { allowance.window };
         self.in_slow_start = allowance.in_slow_start;
+        if self.restart_pacing.is_some() || self.max_pacing_rate.is_some() || self.ack_congestion.is_some() {
+            return self.adopt_pacing(allowance.pacing_rate);
+        }
+        self.pacer.rate = allowance.pacing_rate;
+    }
+    /// The pacing rate, where not only congestion control determines it.
+    #[inline(never)]
+    fn adopt_pacing(&mut self, rate: Option<Rate>) {
         // The first ACK of what was sent after idleness is the new ACK clock.
         self.restart_pacing = self.restart_pacing.filter(|(_, sent_before)| self.una <= *sent_before);
-        self.pacer.rate = self.restart_pacing.map(|(rate, _)| rate).or(allowance.pacing_rate);
+        self.pacer.rate = self.restart_pacing.map(|(rate, _)| rate).or(rate);
         if self.pacer.rate.is_none() && self.ack_ratio().is_some_and(|ratio| ratio > INITIAL_RATIO) {
             // RFC 5690 section 4.7: what an ACK of many segments lets go is not to leave in one burst.
             // At least a segment in a round trip: a window of zero would never let go what follows it.

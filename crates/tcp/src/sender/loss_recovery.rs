@@ -1,5 +1,5 @@
-//! Loss recovery as a value: how losses are found, what is thought to be in flight, what is sent again, what a timeout says, and when
-//! recovery ends. [`LossRecovery::of`] is the only place that knows the variants by name; each method is one question of the sender's.
+//! Loss recovery as a value: how losses are found, the estimate of what is in flight, what is retransmitted, what a timeout means, and when
+//! recovery ends. Only [`LossRecovery::of`] matches the variants by name; each method is one decision of the sender.
 
 use crate::Recovery;
 use crate::scoreboard::Scoreboard;
@@ -53,12 +53,12 @@ impl LossRecovery {
         if self.uses_sack() { Self::of(Recovery::NewReno) } else { self }
     }
 
-    /// SACK blocks tell it what has arrived.
+    /// It uses SACK blocks.
     #[inline]
     pub fn uses_sack(self) -> bool {
         self.detection != Detection::Duplicates
     }
-    /// It has a timer of its own, and wants to know when each segment left.
+    /// It has a timer of its own, and needs the time at which each segment left.
     #[inline]
     pub fn goes_by_time(self) -> bool {
         self.detection == Detection::Time
@@ -94,7 +94,7 @@ impl LossRecovery {
             Detection::Time | Detection::Duplicates => {}
         }
     }
-    /// True if so many duplicate ACKs say that a segment is lost.
+    /// True if so many duplicate ACKs mean that a segment is lost.
     #[inline]
     pub fn is_loss(self, duplicate_acks: u32, duplicate_threshold: u32) -> bool {
         duplicate_acks >= duplicate_threshold && !self.goes_by_time()
@@ -122,7 +122,7 @@ impl LossRecovery {
             board.retransmitted_up_to(end);
         }
     }
-    /// What is thought to be in the network, of what was sent below `max`, as far as the scoreboard tells.
+    /// The estimate of what is in the network, of what was sent below `max`, according to the scoreboard.
     #[inline]
     pub fn pipe(self, board: &Scoreboard, max: u64) -> u64 {
         match self.detection {
@@ -132,7 +132,7 @@ impl LossRecovery {
         }
     }
 
-    // What a timeout says.
+    // What a timeout means.
 
     /// Only the first segment, which ends at `end`, is sent again for now (RFC 5682).
     pub fn on_doubtful_timeout(self, board: &mut Scoreboard, una: u64, end: u64) {
@@ -142,7 +142,7 @@ impl LossRecovery {
             self.on_timeout(board, end);
         }
     }
-    /// All below `end` that is not SACKed is lost, sent again or not. Where losses are found by time, time tells instead.
+    /// All below `end` that is not SACKed is lost, sent again or not. Where losses are found by time, the timer decides instead.
     pub fn on_timeout(self, board: &mut Scoreboard, end: u64) {
         board.restart_retransmission();
         board.mark_lost_below(end);
@@ -171,7 +171,7 @@ mod tests {
         // Five lost, five SACKed: nothing is in flight.
         assert_eq!(found(Recovery::Sack), (Some((1, 5001)), 0));
         assert_eq!(found(Recovery::Fack), (Some((1, 5001)), 0));
-        // Time tells, not the ACK.
+        // Time decides, not the ACK.
         assert_eq!(found(Recovery::Rack), (None, 5000));
     }
 

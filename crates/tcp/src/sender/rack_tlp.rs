@@ -1,4 +1,4 @@
-//! What is kept about each transmission for those who ask for it, and what RACK-TLP (RFC 8985) does with it: losses by
+//! What is kept about each transmission for those that need it, and what RACK-TLP (RFC 8985) does with it: losses by
 //! time, the probe at the tail, and the timers of both beside the retransmission timer.
 
 use super::{Acknowledgment, Chunk, Phase, Sender};

@@ -16,9 +16,7 @@ impl Sender {
         stats: &mut Stats,
     ) -> Result<Chunk, Limit> {
         if self.is_idle() {
-            if self.measured.is_some() {
-                self.mark_application_limited();
-            }
+            self.note_idle();
             return Err(Limit::Application);
         }
         let segment_size = self.mss.saturating_sub(option_bytes).max(1);
@@ -28,7 +26,7 @@ impl Sender {
                 self.record(now, &chunk, stats);
                 Ok(chunk)
             }
-            Err(mut limit) => {
+            Err(limit) => {
                 if self.measured.is_some() {
                     if matches!(limit, Limit::Application | Limit::Recovery) {
                         self.mark_application_limited();
@@ -41,26 +39,52 @@ impl Sender {
                         return Ok(chunk);
                     }
                 }
-                let full = !matches!(limit, Limit::Application | Limit::ReceiverWindow)
-                    || self.pipe() + self.mss > self.cwnd;
-                if let Some(usage) = &mut self.usage {
-                    usage.note(self.una, self.max, full);
-                }
-                if full {
-                    self.cwnd_limited_below = self.max;
-                    if limit == Limit::ReceiverWindow && self.max > self.una {
-                        // Both windows are full: a larger one at the receiver would let nothing go.
-                        limit = Limit::Cwnd;
-                    }
-                } else if limit == Limit::ReceiverWindow {
-                    self.receiver_limited_below = self.max;
-                }
-                if limit == Limit::Cwnd && self.in_slow_start {
-                    return Err(Limit::SlowStart);
-                }
-                Err(limit)
+                Err(self.note_limit(limit))
             }
         }
+    }
+
+    /// There is nothing to send.
+    #[inline]
+    pub fn note_idle(&mut self) {
+        if self.measured.is_some() {
+            self.mark_application_limited();
+        }
+    }
+
+    /// Takes note of what keeps the next segment from leaving; returns what that counts as.
+    #[inline]
+    pub(super) fn note_limit(&mut self, mut limit: Limit) -> Limit {
+        let full = !matches!(limit, Limit::Application | Limit::ReceiverWindow)
+            || self.pipe() + self.mss > self.cwnd;
+        if let Some(usage) = &mut self.usage {
+            usage.note(self.una, self.max, full);
+        }
+        if full {
+            self.cwnd_limited_below = self.max;
+            if limit == Limit::ReceiverWindow && self.max > self.una {
+                // Both windows are full: a larger one at the receiver would let nothing go.
+                limit = Limit::Cwnd;
+            }
+        } else if limit == Limit::ReceiverWindow {
+            self.receiver_limited_below = self.max;
+        }
+        if limit == Limit::Cwnd && self.in_slow_start { Limit::SlowStart } else { limit }
+    }
+
+    /// Right after new data: what [`Sender::next_segment`] would return, if it is plain that cwnd alone holds back a full segment
+    /// without options. `None` where it has to be called.
+    #[inline]
+    pub fn blocked_by_cwnd(&mut self) -> Option<Limit> {
+        let pipe = self.pipe();
+        let plain = self.phase == Phase::Open
+            && self.measured.is_none()
+            && pipe > 0
+            && pipe + self.mss > self.cwnd
+            && self.within_record(self.max, self.data_end).saturating_sub(self.max) >= self.mss
+            && self.flight_size() + self.mss <= self.send_buffer
+            && self.window_edge.saturating_sub(self.max) >= self.mss;
+        plain.then(|| self.note_limit(Limit::Cwnd))
     }
 
     /// Everything written has been sent and acknowledged: so it is for good where data is only received.
@@ -208,7 +232,7 @@ impl Sender {
     }
 
     /// The last data written do not fill a segment: true if they wait for more, for Nagle's algorithm (RFC 9293 section 3.7.4) or
-    /// because the application asks for it.
+    /// because the application requests it.
     #[inline]
     fn waits_for_more(&self, start: u64) -> bool {
         let nagle = self.nagle && self.una < start && (!self.minshall || self.una < self.small_below);

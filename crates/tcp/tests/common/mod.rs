@@ -3,7 +3,7 @@
 
 use longhaul_cc::{Ack, Congestion, CongestionControl, CongestionKind};
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
-use longhaul_tcp::{Config, Connection, Event, Ports, State, Transmit};
+use longhaul_tcp::{Config, Connection, Departure, Event, Ports, State, Transmit};
 use longhaul_units::{Duration, Instant};
 use std::collections::BTreeMap;
 
@@ -72,6 +72,14 @@ impl CongestionControl for Reno {
     fn ssthresh(&self) -> u64 {
         self.ssthresh
     }
+}
+
+/// The next segment, and whether it is known that nothing follows it.
+fn transmitted(connection: &mut Connection, now: Instant) -> Option<(Transmit, bool)> {
+    let mut segment = Segment::default();
+    let Departure { ecn, retransmission, wire_len, last } = connection.transmit_into(now, &mut segment)?;
+    assert_eq!(wire_len, segment.ipv4_len());
+    Some((Transmit { segment, ecn, retransmission }, last))
 }
 
 /// Which end sent a segment.
@@ -180,11 +188,14 @@ impl World {
         }
     }
 
-    /// Sends all that either end has to send now.
+    /// Sends all that either end has to send now; what is known beforehand of a segment holds.
     pub fn flush(&mut self) {
         for end in [End::A, End::B] {
             let now = self.now;
-            while let Some(transmit) = self.end(end).poll_transmit(now) {
+            let mut expected = true;
+            while let Some((transmit, last)) = transmitted(self.end(end), now) {
+                assert!(expected, "a segment was the last, and another one followed");
+                expected = !last;
                 let mut sent = Sent { at: now, from: end, transmit, dropped: false };
                 let copies = (self.script)(&sent);
                 sent.dropped = copies.is_empty();

@@ -18,7 +18,7 @@ pub struct Cbr {
     #[serde(default = "one_kilobyte")]
     #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
     pub message: Size,
-    /// The messages are speech: how late each comes is measured, and `mos` has what a listener thinks of the call.
+    /// The messages are speech: how late each comes is measured, and `mos` estimates a listener's opinion of the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub voice: bool,
 }

@@ -20,7 +20,7 @@ pub struct Web {
     pub pages: Option<u64>,
     /// Time from the end of a page to the beginning of the next.
     pub think: Draw<Duration>,
-    /// The page's text, which lists the objects: they are asked for once it has come. Without it all are known at once.
+    /// The page's text, which lists the objects: they are requested once it has come. Without it all are requested at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<Draw<Volume>>,
     /// Objects on a page, without its document.
@@ -34,7 +34,7 @@ pub struct Web {
     #[serde(default = "small_request")]
     #[schemars(extend("x-exclusiveMinimum" = "0 B"))]
     pub request: Size,
-    /// Most connections at a time; what has to wait is asked for as soon as one is free.
+    /// Most connections at a time; objects that wait are requested as soon as one is free.
     #[serde(default = "six")]
     #[schemars(range(min = 1, max = 1000))]
     pub parallel: u32,

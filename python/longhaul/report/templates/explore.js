@@ -101,6 +101,48 @@
     over.addEventListener("touchend", () => { begun = null; });
   };
 
+  // --- values by keyboard: arrows go from point to point (in a map also from row to row), plus and minus zoom, 0 shows all
+  const keyboard = (plot, { name, flipped, upwards, rows, zoom, reset, speak }) => {
+    const { over } = plot;
+    let at = -1, row = 0;
+    over.tabIndex = 0;
+    over.setAttribute("role", "application");
+    over.setAttribute("aria-roledescription", "figure");
+    over.setAttribute("aria-label", `${name}: arrow keys go from value to value, plus and minus zoom, 0 shows all`);
+    const filled = (index) => rows > 0 || plot.series.some((line, number) => number > 0 && line.show !== false && typeof plot.data[number][index] === "number");
+    const go = (step) => {
+      const { min, max } = plot.scales.x, places = plot.data[0], found = [];
+      places.forEach((x, index) => {
+        if (x >= min && x <= max && filled(index) && (!found.length || places[found.at(-1)] !== x)) found.push(index);
+      });
+      if (!found.length) return;
+      const stride = Math.max(1, Math.round(found.length / 120)), here = found.findIndex((index) => index >= at);
+      const next = at < 0 || here < 0 ? (step < 0 ? found.length - 1 : 0) : here + step * stride;
+      at = found[Math.min(found.length - 1, Math.max(0, next))];
+      const value = plot.series.map((_line, number) => (number ? plot.data[number][at] : null)).find((one) => typeof one === "number");
+      const along = plot.valToPos(places[at], "x"), across = rows ? plot.valToPos(row, "y")
+        : value === undefined ? 20 : plot.valToPos(value, "y");
+      plot.setCursor(flipped ? { left: across, top: along } : { left: along, top: across });
+    };
+    over.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const steps = flipped ? { ArrowDown: upwards ? -1 : 1, ArrowUp: upwards ? 1 : -1 } : { ArrowRight: 1, ArrowLeft: -1 };
+      const acts = { "+": () => zoom(0.5), "-": () => zoom(2), 0: reset, Escape: () => plot.setCursor({ left: -10, top: -10 }) };
+      if (rows && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+        row = Math.min(rows - 1, Math.max(0, row + (event.key === "ArrowUp" ? 1 : -1)));
+        go(0);
+      } else if (steps[event.key]) go(steps[event.key]);
+      else if (acts[event.key]) acts[event.key]();
+      else return;
+      event.preventDefault();
+    });
+    // Of figures that share a cursor only the one in use is read out.
+    if (speak) {
+      over.addEventListener("focus", () => speak(true));
+      over.addEventListener("blur", () => speak(false));
+    }
+  };
+
   const marks = {
     hooks: {
       drawClear: [(plot) => {
@@ -288,11 +330,23 @@
     options.cursor.drag.setScale = false;
     const plot = new uPlot(options, columns, place);
     plot.over.addEventListener("dblclick", () => setRange(...whole));
+    const nearer = (factor) => {
+      const middle = (range[0] + range[1]) / 2, half = ((range[1] - range[0]) / 2) * factor;
+      setRange(middle - half, middle + half);
+    };
+    keyboard(plot, {
+      name: figure.title, zoom: nearer, reset: () => setRange(...whole),
+      speak: (on) => { box.setAttribute("aria-hidden", String(!on)); box.setAttribute("aria-live", on ? "polite" : "off"); },
+    });
     pinch(plot, () => ({ x: { range: [...range] } }), (x) => setRange(...x));
     place.append(box);
-    charts.push({ plot, figure, place });
+    charts.push({ plot, figure, place, height: () => (special ? 380 : 240) });
     if (special) key(place, special.keys.map(([label, name]) => ({ label, paint: () => style(name) })));
     else if (figure.kind === "flows") {
+      const list = document.createElement("div");
+      list.className = "key-lines";
+      place.append(list);
+      legends.push(list);
       const fixed = figure.series.filter((line) => line.reference || line.spread === "median");
       if (fixed.length) {
         key(place, fixed.map((line) => ({
@@ -307,15 +361,25 @@
     }
   };
 
-  // --- what the lines are; those of links can be switched
-  const painted = [];
+  // --- what the lines are; those of links can be switched, those of flows with one switch for all figures
+  const painted = [], legends = [], named = 12;
+  const nameFlows = () => legends.forEach((list) => {
+    const shown = [...colours].slice(0, named).map(([flow, number]) => {
+      const item = document.createElement("span"), chip = document.createElement("i");
+      chip.style.borderTop = `3px solid ${colour(number)}`;
+      item.append(chip, data.flows[flow].name);
+      return item;
+    });
+    if (colours.size > named) shown.push(`and ${colours.size - named} more`);
+    list.replaceChildren(...shown);
+  });
   const key = (place, entries) => {
     const list = document.createElement("div");
     list.className = "key-lines";
     for (const entry of entries) {
       const item = document.createElement(entry.toggle ? "button" : "span");
       const chip = document.createElement("i");
-      const paint = () => { chip.style.borderTop = `3px ${entry.dash ? "dashed" : "solid"} ${entry.paint()}`; };
+      const paint = () => { chip.style.borderTop = `${entry.block ? 10 : 3}px ${entry.dash ? "dashed" : "solid"} ${entry.paint()}`; };
       paint();
       painted.push(paint);
       item.append(chip, entry.label);
@@ -330,7 +394,7 @@
       }
       list.append(item);
     }
-    place.append(list);
+    if (entries.length) place.append(list);
   };
 
   // --- the panel of flows: one switch for all figures, with a filter that keeps 500 flows in reach
@@ -350,6 +414,7 @@
       input.checked = colours.has(flow);
       chip.style.background = input.checked ? colour(colours.get(flow)) : "transparent";
     });
+    nameFlows();
     const count = document.getElementById("flow-count");
     if (count) count.textContent = `${colours.size} of ${data.flows.length}`;
   };
@@ -380,7 +445,7 @@
   }
 
   const panels = data.figures.filter((figure) => figure.kind === "xy");
-  const helpers = { style, colour, dashes, digits, key, charts, pinch };
+  const helpers = { style, colour, dashes, digits, key, charts, pinch, keyboard };
   panels.forEach((panel) => window.longhaulPanel(panel, helpers));
   data.figures.filter((figure) => figure.kind !== "xy").forEach(build);
   refresh();
@@ -396,10 +461,11 @@
   };
   document.querySelectorAll("[data-zoom]").forEach((button) => button.addEventListener("click", () => move[button.dataset.zoom]()));
 
-  new ResizeObserver(() => charts.forEach(({ plot, place, figure }) => {
+  const fit = () => charts.forEach(({ plot, place, height }) => {
     const width = Math.max(260, place.clientWidth);
-    if (width !== plot.width) plot.setSize({ width, height: figure.kind === "sequence" ? 380 : figure.kind === "xy" ? 280 : 240 });
-  })).observe(document.body);
+    if (width !== plot.width) plot.setSize({ width, height: height() });
+  });
+  new ResizeObserver(() => requestAnimationFrame(fit)).observe(document.body);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     charts.forEach(({ plot }) => plot.redraw(false));
     painted.forEach((paint) => paint());
@@ -407,6 +473,25 @@
   });
   // For scripts that test the page.
   window.longhaulReport = { charts, setRange, whole, range: () => range, shown: colours };
+})();
+
+// What is wider than the page can be reached by keyboard, and has a line about it.
+(() => {
+  const note = (of) => {
+    const wide = of.scrollWidth > of.clientWidth + 2, next = of.nextElementSibling, has = next && next.className === "hint";
+    if (wide && !has) {
+      const hint = document.createElement("p");
+      hint.className = "hint";
+      hint.textContent = "⇆ continues to the right: scroll sideways";
+      of.after(hint);
+      of.tabIndex = 0;
+      of.setAttribute("role", "region");
+      of.setAttribute("aria-label", "scrolls sideways");
+    } else if (!wide && has) next.remove();
+  };
+  // In the next frame: a note changes the layout that is being observed.
+  const watch = new ResizeObserver((found) => requestAnimationFrame(() => found.forEach(({ target }) => note(target))));
+  document.querySelectorAll(".scroll").forEach((of) => watch.observe(of));
 })();
 
 // Definitions: by pointer, keyboard and touch.

@@ -53,10 +53,11 @@ def reason(target: str) -> str:
 FINDINGS = {
     "Why windows fall together": (
         "Access links and the split link have the same rate and all packets the same size, so that packets arrive at the full queue on one grid of times. Which flow finds it full is then a matter of"
-        " the order of simultaneous events (Floyd and Jacobson 1991). Longhaul orders them by a hash of time and component (docs/design.md), ns-2 as they were scheduled. With access links"
-        " of 1 Gbit/s there is no such grid, and Longhaul has 93.0, 82.8 and 79.4 Mbit/s with 50 flows over 3000, 1000 and 600 packets, within 1 Mbit/s of ns-2.35 with 100 Mbit/s, and"
-        " 84.1 instead of 92.7 with 500 flows over 1000 (the thesis: 81.5; the sawtooth: 82.0). So ns-2's order of simultaneous packets keeps windows together as if there were no grid, and ours"
-        " spreads their losses. With few packets of queue the thesis's 50 flows lie between both (87.9 and 84.0). An option for ns-2's order does not exist."
+        " the order of simultaneous events (Floyd and Jacobson 1991). Longhaul orders them by a hash of time and component, which spreads the losses; ns-2 as they were scheduled, which"
+        " keeps flows in their order and their windows together. With ns-2's order"
+        ' (`run.ties = "scheduled"`, the last reading) Longhaul has 92.7, 83.9 and 79.7 Mbit/s with 50 flows over 3000, 1000 and 600 packets, and 86.2 with 500 flows over 1000, each within 2 Mbit/s'
+        " of ns-2.35. With access links of 1 Gbit/s there is no such grid, and windows fall together with either order. The thesis's 50 flows lie between both orders; its 500 flows are below"
+        " both (81.5), where a sawtooth of all windows gives 82.0."
     ),
     "Which queue the thesis's end-to-end runs had": (
         "The titles of figures 4.2 to 4.5 name RED, and RED as printed (thresholds 62.5 and 187.5) would keep the average queue near 63 packets, whatever its limit."

@@ -35,14 +35,15 @@ TCP: dict[str, Any] = {
 }  # fmt: skip
 #: The sinks of the split nodes delay ACKs (the thesis's `TCPSink/Sack1/DelAck/Split`).
 DELAYED: dict[str, Any] = {"delayed_ack": "100 ms", "ack_every": 2}
-#: The readings of a run without the PEP (decisions D1, D2, D5), by what they change in the one that is taken: the network and the
-#: flows. The first is the one that is taken.
+#: The readings of a run without the PEP (decisions D1, D2, D5), by what they change in the one that is taken: the network, the
+#: flows and the order of simultaneous events. The first is the one that is taken.
 READINGS: dict[str, dict[str, Any]] = {
     "as taken": {},
     "delayed ACKs": {"tcp": DELAYED},
     "RED as printed": {"discipline": "red"},
     "access 1 Gbit/s": {"access_rate": "1 Gbit/s"},
     "all start at once": {"start": "0 s"},
+    "ties as in ns-2": {"ties": "scheduled"},
 }  # fmt: skip
 #: The split connection's congestion control, by the name of the mode; CUBIC is that of Linux at the time (decision D8).
 MODES: dict[str, Any] = {"cubic": {"kind": "cubic", "beta": 0.8, "counting": "bytes"}, "sack": TCP["congestion"]}
@@ -76,10 +77,11 @@ def scenario(
     tested = queue(changes.get("discipline", queue_kind), packets)
     on_link = tested if mode == "none" else {"kind": "droptail", "limit": f"{LINK_QUEUE} packets"}
     app = {"kind": "bulk"} if traffic == "ftp" else PARETO
+    run = {"ties": changes["ties"]} if "ties" in changes else {}
     built = (
         Scenario(
             f"{flows} {traffic} flows, {mode}, {queue_kind} {packets}",
-            duration=f"{duration} s", warmup=f"{warmup} s", sample="1 s",
+            duration=f"{duration} s", warmup=f"{warmup} s", sample="1 s", **run,
         )
         .link("split", "start", "end", rate="100 Mbit/s", delay="250 ms", queue=on_link)
         .flow(

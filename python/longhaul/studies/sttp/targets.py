@@ -321,7 +321,7 @@ def _shares(protocol: str, count: int) -> Target:
         each = [median([values[source] for values in found]) for source in range(count)]
         parts = [
             number(sum(each), sum(packets), 0.01, unit="packets"),
-            number(lost, sum(drops), max(2.0, sum(drops) / 2), unit="drops", relative=False),
+            number(lost, sum(drops), max(1.0, sum(drops) / 2), unit="drops", relative=False),
         ]
         if count > 1:
             parts.append(

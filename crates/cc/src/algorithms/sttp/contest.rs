@@ -3,9 +3,8 @@
 //! they lose, and giving way to them is starving (the test of V. Arun and H. Balakrishnan: Copa, NSDI 2018, section 5).
 
 use crate::Ack;
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::Duration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Whose window sets the rate while others keep the queue full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -3,9 +3,8 @@
 //! not a level: a queue that stands, or grows slowly, is not seen.
 
 use super::SttpParams;
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::Duration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// The factor that a change of the round trip from `last` to `new` requires. The thesis prints three that do not agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

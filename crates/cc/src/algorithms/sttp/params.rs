@@ -2,11 +2,10 @@
 
 use super::{Rival, Scaling, Sttp};
 use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::token_bucket::TokenSource;
 use crate::{CongestionControl, Setup};
 use longhaul_units::Duration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// What a token stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -5,11 +5,13 @@
 use super::params::SttpParams;
 use super::{Rival, Sttp, TokenUnit};
 use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::settings::Serialize;
+#[cfg(feature = "serde")]
+use crate::settings::{Deserialize, JsonSchema};
 use crate::slow_start::packet_pair::PacketPairParams;
 use crate::{CongestionControl, Setup};
 use longhaul_units::Duration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+#[cfg(feature = "serde")]
 use serde_json::{Map, Value};
 
 /// Parameters of [`Sttp`] with defaults for use.
@@ -40,6 +42,7 @@ impl Default for PracticalParams {
     }
 }
 
+#[cfg(feature = "serde")]
 impl PracticalParams {
     /// What is not in `given` is as here by default.
     fn over_defaults(given: Map<String, Value>) -> Result<Self, serde_json::Error> {
@@ -51,6 +54,7 @@ impl PracticalParams {
     }
 }
 
+#[cfg(feature = "serde")]
 impl<'de> Deserialize<'de> for PracticalParams {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = Map::deserialize(deserializer)?;
@@ -58,6 +62,7 @@ impl<'de> Deserialize<'de> for PracticalParams {
     }
 }
 
+#[cfg(feature = "serde")]
 impl JsonSchema for PracticalParams {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "PracticalParams".into()

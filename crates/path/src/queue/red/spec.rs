@@ -1,9 +1,8 @@
 //! The parameters of RED, their ranges, and what "automatic" makes of them: Floyd, Gummadi and Shenker, "Adaptive RED"
 //! (2001), in the form of ns-2.35.
 
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use longhaul_units::{Duration, Limit, Probability, Rate, Size};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// In what the average queue and its thresholds are measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -1,0 +1,274 @@
+//! Endpoints at work: packets are handed to them, their timers expire, and what they send leaves.
+
+use crate::endpoint::{Endpoint, Watch};
+use crate::fabric::Arrival;
+use crate::packet::Packet;
+use crate::timeline::Timeline;
+use crate::world::World;
+use longhaul_segment::{Ecn, Segment};
+use longhaul_tcp::{State, reset_for};
+use longhaul_units::{EndpointId, Id, Instant};
+
+/// So many packets that were handed over are forgotten at once.
+const MOST_DONE: usize = 1024;
+
+impl World<'_> {
+    /// Hands packets to their endpoints: what has arrived in this event, and what may be handed over ahead of time. Many at
+    /// a time, so that code and data stay in the cache, as long as no event comes before the first of them.
+    pub(crate) fn deliver(&mut self) {
+        let (now, mut next) = (self.now, 0);
+        while let Some(arrival) = self.fabric.arrivals.get(next).copied() {
+            next += 1;
+            if next == MOST_DONE {
+                // Where a flow has its way to itself there are more and more, up to the next stop.
+                self.fabric.arrivals.drain(..next);
+                next = 0;
+            }
+            if arrival.at > now {
+                self.catch_up(&arrival);
+            }
+            self.now = arrival.at;
+            if arrival.packet.damaged {
+                self.drop_damaged(arrival.packet);
+                continue;
+            }
+            self.receive(arrival.packet);
+        }
+        self.now = now;
+        self.fabric.arrivals.clear();
+        self.fabric.first_arrival = Instant::FAR_FUTURE;
+    }
+
+    /// A packet's checksum is wrong: its receiver drops it.
+    #[cold]
+    pub(crate) fn drop_damaged(&mut self, packet: Packet) {
+        let payload_len = self.fabric.segments.get(&packet).payload_len;
+        self.recorder.drop(self.now, "checksum", packet.to.connection(), payload_len, None, packet.wire_len);
+        self.fabric.segments.release(packet);
+    }
+
+    /// What would happen to an endpoint before a packet that is handed to it ahead of time is a timer, or a sample of its
+    /// window: they come first.
+    #[inline]
+    fn catch_up(&mut self, arrival: &Arrival) {
+        let index = arrival.packet.to;
+        loop {
+            let Endpoint { due, next_sample, .. } = self.endpoints[index];
+            if due.min(next_sample) > arrival.at {
+                return;
+            }
+            if next_sample <= due {
+                self.sample_window(index);
+                continue;
+            }
+            let component = self.endpoint_component(index);
+            if due == arrival.at && !Timeline::wins(component, arrival.link.index(), due) {
+                return;
+            }
+            self.fire_ahead(index, due);
+        }
+    }
+
+    #[cold]
+    fn fire_ahead(&mut self, index: EndpointId, due: Instant) {
+        self.now = due;
+        if self.endpoints[index].watch == Watch::Quic {
+            self.quic_timeout(index);
+        } else {
+            self.endpoints[index].connection.handle_timeout(due);
+        }
+        self.serve(index, false);
+    }
+
+    /// Adds the window of a sender that is served ahead of time to its mean, as it is before what happens next.
+    #[cold]
+    fn sample_window(&mut self, index: EndpointId) {
+        let endpoint = &mut self.endpoints[index];
+        let at = endpoint.next_sample;
+        endpoint.next_sample += self.scenario.run.sample;
+        // The sample that ends the warm-up belongs to it.
+        if at > Instant::ZERO + self.scenario.run.warmup {
+            let flow = self.network.flow_of(index);
+            let cwnd = match self.quic.of(flow) {
+                Some((quic, _)) => quic.window(index.side()),
+                None => endpoint.connection.cwnd(),
+            };
+            self.cwnd_mean[flow].add(cwnd as f64);
+        }
+    }
+
+    /// A packet reaches its endpoint now.
+    #[inline]
+    fn receive(&mut self, packet: Packet) {
+        let index = packet.to;
+        let endpoint = &self.endpoints[index];
+        let (watched, delayed) = (endpoint.watch != Watch::Nothing, endpoint.overhead.is_some());
+        if endpoint.connection.state() == State::Closed {
+            let segment = *self.fabric.segments.get(&packet);
+            self.fabric.segments.release(packet);
+            return self.refuse(index, &segment);
+        }
+        if watched {
+            if endpoint.watch == Watch::Quic {
+                return self.receive_datagram(packet, true);
+            }
+            if self.is_stray(index, &packet) {
+                return;
+            }
+        }
+        if watched || delayed {
+            let segment = self.fabric.segments.get(&packet);
+            self.endpoints[index].connection.handle_segment(self.now, segment, packet.ecn);
+            self.fabric.segments.release(packet);
+            return self.serve(index, true);
+        }
+        self.exchange(index, packet);
+    }
+
+    /// The endpoint handles a packet; the first segment that it sends then, if any, takes the packet's place.
+    #[inline(always)]
+    fn exchange(&mut self, index: EndpointId, mut packet: Packet) {
+        let endpoint = &mut self.endpoints[index];
+        let segment = self.fabric.segments.get_mut(&packet);
+        let Some(departure) = endpoint.connection.exchange(self.now, segment, packet.ecn) else {
+            self.fabric.segments.release(packet);
+            if !self.settle(index) {
+                self.serve(index, true);
+            }
+            return;
+        };
+        let (ecn, wire_len) = (departure.ecn, departure.wire_len);
+        self.fabric.segments.reuse(&mut packet, endpoint.peer, endpoint.weight, ecn, wire_len);
+        self.fabric.leave(&mut self.recorder, self.now, endpoint.first_link, packet, true);
+        if !(departure.last && self.settle(index)) {
+            self.serve(index, true);
+        }
+    }
+
+    /// Traces a packet that arrives at a watched endpoint. True if it belongs to another connection: it is answered as such.
+    #[cold]
+    fn is_stray(&mut self, index: EndpointId, packet: &Packet) -> bool {
+        let (endpoint, segment) = (&self.endpoints[index], self.fabric.segments.get(packet));
+        if endpoint.watch == Watch::Trace {
+            self.recorder.trace_received(self.now, self.network.flow_of(index), segment);
+            return false;
+        }
+        let ports = endpoint.connection.ports();
+        let stray = (segment.src_port, segment.dst_port) != (ports.remote, ports.local);
+        if stray {
+            let segment = *segment;
+            self.fabric.segments.release(*packet);
+            self.refuse(index, &segment);
+        }
+        stray
+    }
+
+    /// Answers a segment for a connection that is no more (RFC 9293 section 3.10.7.1).
+    #[cold]
+    fn refuse(&mut self, index: EndpointId, segment: &Segment) {
+        if let Some(reset) = reset_for(segment) {
+            let endpoint = &self.endpoints[index];
+            let write = |segment: &mut Segment| {
+                *segment = reset;
+                Some((Ecn::NotEct, reset.ipv4_len()))
+            };
+            let Some(packet) = self.fabric.segments.packet(endpoint.peer, endpoint.weight, write) else {
+                return;
+            };
+            let link = endpoint.first_link;
+            self.fabric.send(&mut self.recorder, self.now, link, packet, false);
+        }
+    }
+
+    pub(crate) fn timer(&mut self, index: EndpointId) {
+        let component = self.endpoint_component(index);
+        let endpoint = &mut self.endpoints[index];
+        let due = endpoint.due;
+        endpoint.wake = if due <= self.now { Instant::FAR_FUTURE } else { due };
+        self.fabric.timeline.set_first(component, endpoint.wake);
+        if due <= self.now {
+            if endpoint.watch == Watch::Quic {
+                self.quic_timeout(index);
+            } else {
+                endpoint.connection.handle_timeout(self.now);
+            }
+            self.serve(index, true);
+        }
+    }
+
+    /// Does all that an endpoint requires after an input: sends, notifies the application, sets the timer.
+    #[inline]
+    pub fn serve(&mut self, index: EndpointId, hand_over: bool) {
+        if self.endpoints[index].watch == Watch::Quic {
+            return self.serve_quic(index, hand_over);
+        }
+        loop {
+            self.transmit(index, hand_over);
+            if self.settle(index) {
+                return;
+            }
+        }
+    }
+
+    /// After an endpoint has sent all that it may: sets its timer if it reports nothing; else notifies the application, and there
+    /// may be more to send (false).
+    #[inline]
+    fn settle(&mut self, index: EndpointId) -> bool {
+        let endpoint = &mut self.endpoints[index];
+        let reached = endpoint.connection.received_bytes() >= endpoint.goal;
+        let event = endpoint.connection.poll_event();
+        if event.is_some() || reached {
+            self.tell_application(index, event, reached);
+            return false;
+        }
+        endpoint.due = endpoint.connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        if endpoint.due < endpoint.wake {
+            self.wake_when_due(index);
+        }
+        true
+    }
+
+    /// The next timer of an endpoint is due at `due`.
+    #[inline]
+    pub fn set_due(&mut self, index: EndpointId, due: Instant) {
+        let endpoint = &mut self.endpoints[index];
+        endpoint.due = due;
+        if due < endpoint.wake {
+            self.wake_when_due(index);
+        }
+    }
+
+    #[cold]
+    fn wake_when_due(&mut self, index: EndpointId) {
+        let component = self.endpoint_component(index);
+        let endpoint = &mut self.endpoints[index];
+        endpoint.wake = endpoint.due;
+        self.fabric.timeline.set(component, endpoint.due);
+    }
+
+    #[inline]
+    fn transmit(&mut self, index: EndpointId, hand_over: bool) {
+        let endpoint = &mut self.endpoints[index];
+        loop {
+            let (mut retransmission, mut last) = (false, false);
+            let next = self.fabric.segments.packet(endpoint.peer, endpoint.weight, |segment| {
+                let departure = endpoint.connection.transmit_into(self.now, segment)?;
+                (retransmission, last) = (departure.retransmission, departure.last);
+                Some((departure.ecn, departure.wire_len))
+            });
+            let Some(packet) = next else { break };
+            if endpoint.watch == Watch::Trace {
+                let segment = self.fabric.segments.get(&packet);
+                self.recorder.trace_sent(self.now, self.network.flow_of(index), segment, retransmission);
+            }
+            let departure = match &mut endpoint.overhead {
+                None => self.now,
+                Some(overhead) => overhead.departure(self.now),
+            };
+            self.fabric.send(&mut self.recorder, departure, endpoint.first_link, packet, hand_over);
+            if last {
+                break;
+            }
+        }
+    }
+}

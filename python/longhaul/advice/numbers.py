@@ -1,0 +1,278 @@
+"""Remedies that set a number: windows, buffers, queues, streams, timeouts, ACKs. Each can be tried with any other number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..units import quantity, read_quantity
+from .diagnosis import Diagnosis, packets, uses_tcp
+from .remedy import Remedy, dialled, each, remedy
+
+#: Transfers of so many bytes are worth several streams.
+_LONG = 1_000_000
+#: The largest window without window scaling (RFC 7323 section 2.2).
+_UNSCALED = 65_535
+_KIB = 1024
+
+
+def initial_windows(found: Diagnosis) -> Iterator[Remedy]:
+    """More packets before the first ACK."""
+    now = {name: _in_packets(tcp.get("initial_window"), found.mss) for name, tcp in _tcp(found).items()}
+
+    def made(count: int) -> Remedy:
+        return remedy(
+            f"initial window of {count} packets",
+            "initial window",
+            "sender",
+            each(found, "tcp.initial_window", f"{count} packets", _below(now, count)),
+            {"slow start"},
+            f"ip route change default via GATEWAY dev DEVICE initcwnd {count}",
+        )
+
+    for count in (32, 64):
+        yield dialled("initial window", _least(now, count), count, "packets", made)
+
+
+def parallel_streams(found: Diagnosis) -> Iterator[Remedy]:
+    """Several connections for one long transfer."""
+
+    def made(count: int) -> Remedy:
+        return remedy(
+            f"{count} parallel streams for each transfer",
+            "parallel streams",
+            "sender",
+            each(found, "streams", count, _is_long),
+            {"loss on the link", "short queue", "slow start", "receiver's window", "no window scaling"},
+        )
+
+    if any(map(_is_long, found.sections)):
+        for count in (4, 8):
+            yield dialled("parallel streams", 1, count, "", made)
+
+
+def _is_long(section: Mapping[str, Any]) -> bool:
+    """Whether a flow is one long transfer: short ones in many streams only have many initial windows."""
+    size = read_quantity(section["app"].get("size"))
+    long = section["app"].get("size") is None or (size is not None and size[0] >= _LONG)
+    return section["app"]["kind"] == "bulk" and long and not section.get("streams")
+
+
+def timeouts(found: Diagnosis) -> Iterator[Remedy]:
+    """Bounds of the retransmission timeout: its longest, which back-off leads to, and its least."""
+    longest = {name: _in_ms((tcp.get("rto") or {}).get("max")) for name, tcp in _tcp(found).items()}
+    least = {name: _in_ms((tcp.get("rto") or {}).get("min")) for name, tcp in _tcp(found).items()}
+
+    def at_most(value: int) -> Remedy:
+        return remedy(
+            f"retransmission timeouts of at most {quantity(value / 1000, 's')}",
+            "longest timeout",
+            "sender",
+            each(found, "tcp.rto.max", f"{value} ms", _above(longest, value)),
+            {"outage"},
+            f"sysctl -w net.ipv4.tcp_rto_max_ms={value}",
+        )
+
+    def at_least(value: int) -> Remedy:
+        return remedy(
+            f"retransmission timeouts from {quantity(value / 1000, 's')}",
+            "least timeout",
+            "sender",
+            each(found, "tcp.rto.min", f"{value} ms", _above(least, value)),
+            {"timeouts"},
+            f"ip route change default via GATEWAY dev DEVICE rto_min {value}ms",
+        )
+
+    yield dialled("longest timeout", _most(longest, 3000), 3000, "ms", at_most)
+    yield dialled("least timeout", _most(least, 200), 200, "ms", at_least)
+
+
+def buffers(found: Diagnosis) -> Iterator[Remedy]:
+    """What receivers and senders have room for."""
+    pipe = found.pipe_packets * found.mss * 2
+    size = max(65_536, 1 << math.ceil(math.log2(max(2, pipe)))) // _KIB
+    room = {name: _room(tcp, found.mss) for name, tcp in _tcp(found).items()}
+    own = {name: _in_kib(tcp.get("send_buffer"), found.mss) for name, tcp in _tcp(found).items()}
+
+    def receive(value: int) -> Remedy:
+        scaled = each(found, "tcp.window_scaling", True, lambda section: not section["tcp"]["window_scaling"])
+        raised = each(found, "tcp.receive_buffer", f"{value} KiB", _below(room, value))
+        return remedy(
+            f"receive buffer of {value:,} KiB",
+            "receive buffer",
+            "receiver",
+            {**raised, **scaled} if raised else {},
+            {"receiver's window"},
+            f'sysctl -w net.ipv4.tcp_window_scaling=1 net.ipv4.tcp_rmem="{_three(value)}"',
+        )
+
+    def send(value: int) -> Remedy:
+        return remedy(
+            f"send buffer of {value:,} KiB",
+            "send buffer",
+            "sender",
+            each(found, "tcp.send_buffer", f"{value} KiB", _below(own, value)),
+            {"send buffer"},
+            f'sysctl -w net.ipv4.tcp_wmem="{_three(value)}"',
+        )
+
+    yield dialled("receive buffer", _least(room, size), size, "KiB", receive)
+    yield dialled("send buffer", _least(own, size), size, "KiB", send)
+
+
+def _three(size: int) -> str:
+    """Linux's least, first and largest buffer for so many KiB of payload: half of a buffer holds payload."""
+    largest = 2 * size * _KIB
+    return f"4096 {min(131_072, largest)} {largest}"
+
+
+def _room(tcp: Mapping[str, Any], mss: int) -> int | None:
+    """KiB that a receiver's window has room for; `None` without a limit."""
+    buffer = _in_kib(tcp.get("receive_buffer"), mss)
+    if tcp["window_scaling"]:
+        return buffer
+    return _UNSCALED // _KIB if buffer is None else min(buffer, _UNSCALED // _KIB)
+
+
+def fewer_acks(found: Diagnosis) -> Iterator[Remedy]:
+    """One ACK for many segments."""
+    now = {name: int(tcp["ack_every"]) for name, tcp in _tcp(found).items() if tcp.get("ack_every") is not None}
+
+    def made(count: int) -> Remedy:
+        return remedy(
+            f"an ACK for every {count} segments",
+            "ACKs",
+            "receiver",
+            each(found, "tcp.ack_every", count, _below(now, count)),
+            {"full return link"},
+        )
+
+    for count in (8, 16):
+        yield dialled("segments for each ACK", _least(now, count), count, "", made)
+
+
+def queue_lengths(found: Diagnosis) -> Iterator[Remedy]:
+    """A longer or a shorter queue at the bottleneck."""
+    link = found.bottleneck
+    if link is None:
+        return
+    place = f"{found.place(link)}.queue"
+    queue = found.setting(link, "queue") or {}
+    limit = packets(queue.get("limit"))
+    droptail = queue.get("kind") == "droptail"
+
+    def made(length: int, aims: set[str]) -> Remedy:
+        return remedy(
+            f"a queue of {length:,} packets at {short(link)}",
+            "queue",
+            "router",
+            {place: {"kind": "droptail", "limit": f"{length} packets"}},
+            aims,
+            f"tc qdisc replace dev DEVICE root pfifo limit {length}",
+        )
+
+    for length, aims in _lengths(found, limit or 1000).items():
+        if not (droptail and length == limit):
+            now = limit if droptail else None
+            yield dialled("queue", now, length, "packets", lambda value, aims=aims: made(value, aims))  # type: ignore[misc]
+
+
+def _lengths(found: Diagnosis, limit: int) -> dict[int, set[str]]:
+    """Lengths that are worth a try beside the present one, and what each aims at."""
+    pipe, flows = found.pipe_packets, max(1, len(found.flows))
+    lengths: dict[int, set[str]] = {}
+    if pipe > limit:
+        lengths[pipe] = {"short queue", "overshoot"}
+    for length in (max(10, math.ceil(pipe / math.sqrt(flows))), max(10, pipe // 4)):
+        if length < limit and length not in lengths:
+            lengths[length] = {"standing queue"}
+    if 10 * flows > limit:
+        lengths[10 * flows] = {"too many flows"}
+    return lengths
+
+
+def return_queue(found: Diagnosis) -> Iterator[Remedy]:
+    """A short queue for ACKs: those that are dropped are made up for by later ones."""
+    thin = found.thin
+    if thin is None:
+        return
+    place = f"{found.place(thin)}.queue"
+    queue = found.setting(thin, "queue") or {}
+    limit = packets(queue.get("limit")) if queue.get("kind") == "droptail" else None
+
+    def made(length: int) -> Remedy:
+        return remedy(
+            f"a queue of {length:,} packets at {short(thin)}",
+            "return queue",
+            "router",
+            {place: {"kind": "droptail", "limit": f"{length} packets"}},
+            {"full return link"},
+            f"tc qdisc replace dev DEVICE root pfifo limit {length}",
+        )
+
+    yield dialled("return queue", limit, 10, "packets", made)
+
+
+def ack_filters(found: Diagnosis, boxes: Sequence[Mapping[str, Any]], name: str) -> Iterator[Remedy]:
+    """A filter in front of a thin return link."""
+    thin = found.thin
+    assert thin is not None
+
+    def made(count: int) -> Remedy:
+        box = {"kind": "ack_filter", "at": thin["from"], "name": name, "every": count}
+        return remedy(
+            f"an ACK filter at {thin['from']}: one of {count} passes",
+            "ACK filter",
+            "proxy",
+            {"middlebox": [*boxes, box]},
+            {"full return link"},
+        )
+
+    for count in (4, 16):
+        yield dialled("ACKs of which one passes", 1, count, "", made)
+
+
+def short(link: Mapping[str, Any]) -> str:
+    """A link and its direction, as in "satellite (hub → terminal)"."""
+    return f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']})"
+
+
+def _tcp(found: Diagnosis) -> dict[str, Mapping[str, Any]]:
+    """The settings of TCP of each group that is to be served."""
+    return {str(section["name"]): section["tcp"] for section in found.sections if uses_tcp(section)}
+
+
+def _below(now: Mapping[str, int | None], value: int) -> Callable[[Any], bool]:
+    """Whether a section has a smaller number."""
+    return lambda section: (present := now.get(section["name"])) is not None and present < value
+
+
+def _above(now: Mapping[str, int | None], value: int) -> Callable[[Any], bool]:
+    """Whether a section has a larger number."""
+    return lambda section: (present := now.get(section["name"])) is not None and present > value
+
+
+def _least(now: Mapping[str, int | None], value: int) -> int | None:
+    """The least number that would be raised."""
+    return min((one for one in now.values() if one is not None and one < value), default=None)
+
+
+def _most(now: Mapping[str, int | None], value: int) -> int | None:
+    """The largest number that would be lowered."""
+    return max((one for one in now.values() if one is not None and one > value), default=None)
+
+
+def _in_packets(value: object, mss: int) -> int | None:
+    read = read_quantity(value)
+    return None if read is None else round(read[0] / mss if read[1] == "bytes" else read[0])
+
+
+def _in_kib(value: object, mss: int) -> int | None:
+    read = read_quantity(value)
+    return None if read is None else int(read[0] * (mss if read[1] == "packets" else 1) / _KIB)
+
+
+def _in_ms(value: object) -> int | None:
+    read = read_quantity(value)
+    return None if read is None else round(1000 * read[0])
