@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from longhaul import second_kernel
-from longhaul.second_kernel import Guest, KernelError
+from longhaul_studies import second_kernel
+from longhaul_studies.second_kernel import Guest, KernelError
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent

@@ -1,4 +1,4 @@
-"""Jobs of the second kernel for `validate_second_kernel.py`, beside those of `longhaul.second_kernel.guest`, which loads them.
+"""Jobs of the second kernel for `validate_second_kernel.py`, beside those of `longhaul_studies.second_kernel.guest`, which loads them.
 
 There are two ways between two hosts, each a network namespace: over the devices vec0 and vec1, behind which is the machine
 outside; and over three namespaces of this kernel, of which the middle one forwards and netem makes the path. Python's standard library only.

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from longhaul.studies import Row
+from longhaul_studies import Row
 
 #: Seconds of a run, and the packets of a full path, of the experiments that differ from the others.
 _SECONDS = {"E7": 3600.0, "long": 10_000.0, "E11": 100.0}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import longhaul
-from longhaul.studies import Case, Claim, Decision, Experiment, Figure, Results, Study, Target, drawing, verdict
+from longhaul_studies import Case, Claim, Decision, Experiment, Figure, Results, Study, Target, drawing, verdict
 
 RATE = 2e6
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from longhaul import asymmetric, cli, designs
-from longhaul.asymmetric import KB, Line
+from longhaul import cli
+from longhaul_studies.asymmetric import designs, formulas
+from longhaul_studies.formulas.formulas import KB, Line
 
 #: Table 5.1: speed of the line, limit in kB/s and in Mbit/s of 2^20, plain and with header compression.
 TABLE_5_1 = [
@@ -23,7 +24,7 @@ TABLE_7_1 = [(1, 4.5, 9, 7.5, 15), (2, 3.9, 7.8, 6.5, 13), (4, 3.3, 6.6, 5.5, 11
 @pytest.mark.parametrize(("baud", "plain", "plain_mbps", "compressed", "compressed_mbps"), TABLE_5_1)
 def test_table_5_1(baud: int, plain: float, plain_mbps: float, compressed: float, compressed_mbps: float) -> None:
     for header, kilobytes, megabits in ((40, plain, plain_mbps), (7, compressed, compressed_mbps)):
-        limit = asymmetric.asymmetric_limit(Line(baud, header=header)) / KB
+        limit = formulas.asymmetric_limit(Line(baud, header=header)) / KB
         assert limit == pytest.approx(kilobytes, abs=0.06)
         assert limit * 8 / 1024 == pytest.approx(megabits, abs=0.006)
 
@@ -31,7 +32,7 @@ def test_table_5_1(baud: int, plain: float, plain_mbps: float, compressed: float
 @pytest.mark.parametrize(("initial", "short_1", "short_2", "long_1", "long_2"), TABLE_7_1)
 def test_table_7_1(initial: int, short_1: float, short_2: float, long_1: float, long_2: float) -> None:
     def time(rtt: float, n: float) -> float:
-        return asymmetric.slow_start_time(250 * KB, rtt, initial, rounds_per_doubling=n)
+        return formulas.slow_start_time(250 * KB, rtt, initial, rounds_per_doubling=n)
 
     assert [time(0.6, 1), time(0.6, 2), time(1, 1), time(1, 2)] == pytest.approx(
         [short_1, short_2, long_1, long_2], abs=0.1
@@ -39,34 +40,34 @@ def test_table_7_1(initial: int, short_1: float, short_2: float, long_1: float, 
 
 
 def test_worked_values_of_chapter_5() -> None:
-    assert asymmetric.window_limit(32 * KB, 0.6) / KB == pytest.approx(53.3, abs=0.05)
-    assert asymmetric.window_limit(65_535, 0.6) == pytest.approx(109_225)
+    assert formulas.window_limit(32 * KB, 0.6) / KB == pytest.approx(53.3, abs=0.05)
+    assert formulas.window_limit(65_535, 0.6) == pytest.approx(109_225)
     assert Line(9600).ack_time == pytest.approx(0.04375)
     assert Line(9600, header=84).ack_time == pytest.approx(0.0896, abs=1e-4)
-    stamped = Line(9600, header=asymmetric.HEADER_WITH_TIMESTAMPS)
-    limit = asymmetric.asymmetric_limit(stamped, mss=asymmetric.MSS_WITH_TIMESTAMPS)
+    stamped = Line(9600, header=formulas.HEADER_WITH_TIMESTAMPS)
+    limit = formulas.asymmetric_limit(stamped, mss=formulas.MSS_WITH_TIMESTAMPS)
     assert limit / KB == pytest.approx(50.3, abs=0.05)
-    assert asymmetric.header_compression_gain() == pytest.approx(4.7, abs=0.05)
-    assert asymmetric.loss_of_ack_capacity() == pytest.approx(9.4, abs=0.1)
-    assert asymmetric.ack_backbone_load(5600, mss=536) == pytest.approx(209, abs=1)
-    assert asymmetric.ack_backbone_load(304 * KB) == pytest.approx(4264, abs=1)
+    assert formulas.header_compression_gain() == pytest.approx(4.7, abs=0.05)
+    assert formulas.loss_of_ack_capacity() == pytest.approx(9.4, abs=0.1)
+    assert formulas.ack_backbone_load(5600, mss=536) == pytest.approx(209, abs=1)
+    assert formulas.ack_backbone_load(304 * KB) == pytest.approx(4264, abs=1)
 
 
 def test_worked_values_of_chapters_6_and_8() -> None:
-    assert asymmetric.queue_of_duplicates(250 * KB) == 176
-    assert asymmetric.queue_of_all(1.0, 304 * KB) == 214
-    longest = Line(9600, header=asymmetric.LONGEST_HEADER)
-    assert asymmetric.clearing_time(214, longest) == pytest.approx(18.3, abs=0.05)
+    assert formulas.queue_of_duplicates(250 * KB) == 176
+    assert formulas.queue_of_all(1.0, 304 * KB) == 214
+    longest = Line(9600, header=formulas.LONGEST_HEADER)
+    assert formulas.clearing_time(214, longest) == pytest.approx(18.3, abs=0.05)
     # Design 8.3 takes the limit of 28800 baud, 195.5 kB/s; 2.34 s.
-    line = Line(28_800, header=asymmetric.LONGEST_HEADER)
-    packets = 0.6 * 195.5 * KB / asymmetric.MSS
-    assert asymmetric.clearing_time(packets, line) == pytest.approx(2.34, abs=0.01)
-    assert asymmetric.rate_for_backbone_load(5000) == 365_000
-    assert asymmetric.line_for(365_000, Line(1, header=7)) == pytest.approx(11_250)
-    rate = asymmetric.rate_for_clearing_time(5, 0.6, line)
+    line = Line(28_800, header=formulas.LONGEST_HEADER)
+    packets = 0.6 * 195.5 * KB / formulas.MSS
+    assert formulas.clearing_time(packets, line) == pytest.approx(2.34, abs=0.01)
+    assert formulas.rate_for_backbone_load(5000) == 365_000
+    assert formulas.line_for(365_000, Line(1, header=7)) == pytest.approx(11_250)
+    rate = formulas.rate_for_clearing_time(5, 0.6, line)
     assert rate == pytest.approx(427_317, abs=1)
-    assert asymmetric.queue_of_all(0.6, rate) == 176
-    windows = [asymmetric.bandwidth_delay_product(rate, 0.6) for rate in (96, 192, 356.4, 417.3)]
+    assert formulas.queue_of_all(0.6, rate) == 176
+    windows = [formulas.bandwidth_delay_product(rate, 0.6) for rate in (96, 192, 356.4, 417.3)]
     assert windows == pytest.approx([57.6, 115.2, 213.84, 250.38])
 
 

@@ -12,15 +12,14 @@ from pathlib import Path
 
 import longhaul
 import pytest
-from longhaul import second_kernel
 from longhaul.errors import LonghaulError
 from longhaul.scenario import Scenario
-from longhaul.studies import emulation
-from longhaul.studies.asymmetric import emulated, pages
-from longhaul.studies.asymmetric.scenarios import MEGABYTE, network
-from longhaul.studies.emulation import Bench, RealCase, find_emulator
-from longhaul.studies.judging import judge
-from longhaul.studies.results import NotRun
+from longhaul_studies import emulation, second_kernel
+from longhaul_studies.asymmetric import emulated, pages
+from longhaul_studies.asymmetric.scenarios import MEGABYTE, network
+from longhaul_studies.emulation import Bench, RealCase, find_emulator
+from longhaul_studies.judging import judge
+from longhaul_studies.results import NotRun
 from waiting import PATIENCE_S
 
 PING = """PING 10.0.0.1 (10.0.0.1) 56(84) bytes of data.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import longhaul_studies as studies
 import pytest
-from longhaul import studies
-from longhaul.studies import Results
-from longhaul.studies.asymmetric import STUDY
-from longhaul.studies.asymmetric.scenarios import download, network
-from longhaul.studies.judging import judge
+from longhaul_studies import Results, outcomes
+from longhaul_studies.asymmetric.scenarios import download, network
+from longhaul_studies.asymmetric.study import STUDY
+from longhaul_studies.judging import judge
 
 
 def test_the_grid() -> None:
@@ -44,7 +44,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     campaign = studies.plan(STUDY, "tiny", tmp_path_factory.mktemp("study"))
     campaign.open("refuse")
     campaign.run(campaign.missing(None, None), jobs=1)
-    return {item.target.id: item.verdict for item in studies.outcome(campaign).judged}
+    return {item.target.id: item.verdict for item in outcomes.outcome(campaign).judged}
 
 
 def test_the_smallest_scale_gives_the_exact_numbers(tiny: dict[str, str]) -> None:

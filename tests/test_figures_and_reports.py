@@ -10,8 +10,8 @@ import pytest
 from longhaul import plots
 from longhaul.explain import explain
 from longhaul.plots import decimation, links, margins, style
-from longhaul.studies import drawing
-from longhaul.studies.highspeed import figures as highspeed_figures
+from longhaul_studies import drawing
+from longhaul_studies.highspeed import figures as highspeed_figures
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from synthetic import write_result
 

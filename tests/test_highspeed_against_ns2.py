@@ -8,9 +8,9 @@ from typing import Any
 import longhaul
 import ns2_answers
 import pytest
-from longhaul.studies.highspeed.measures import REGTCP
-from longhaul.studies.highspeed.scenarios import perturbed, scenario
-from longhaul.studies.highspeed.targets.isolated import trace_of
+from longhaul_studies.highspeed.measures import REGTCP
+from longhaul_studies.highspeed.scenarios import perturbed, scenario
+from longhaul_studies.highspeed.targets.isolated import trace_of
 
 
 def in_ns2(**settings: object) -> dict[str, Any]:

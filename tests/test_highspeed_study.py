@@ -7,14 +7,14 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import longhaul_studies as studies
 import pytest
-from longhaul import studies
-from longhaul.studies import NotRun, Results, Row
-from longhaul.studies.drawing import draw
-from longhaul.studies.highspeed import STUDY
-from longhaul.studies.highspeed.scenarios import SIMULATED, THEORY, scenario
-from longhaul.studies.highspeed.targets.sets import crosspoint
-from longhaul.studies.judging import judge
+from longhaul_studies import NotRun, Results, Row
+from longhaul_studies.drawing import draw
+from longhaul_studies.highspeed.scenarios import SIMULATED, THEORY, scenario
+from longhaul_studies.highspeed.study import STUDY
+from longhaul_studies.highspeed.targets.sets import crosspoint
+from longhaul_studies.judging import judge
 
 #: Experiments whose targets look at time series, which only real runs have.
 OVER_TIME = {"E1", "E7", "E11", "E12"}

@@ -1,15 +1,18 @@
-"""What is in the archive of the sources: everything that an installation from it needs."""
+"""What is in the archives of the sources and of a machine: everything that an installation from them needs."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+#: Of the studies: the page of a study, a program that another one starts, a target's facts.
+STUDIES = ["study.html", "second_kernel/guest.py", "asymmetric/page_client.py", "py.typed"]
 
 
 @pytest.mark.slow("packs the sources")
@@ -22,7 +25,26 @@ def test_the_source_archive_is_complete(tmp_path):
     needed = ["Cargo.lock", "LICENSE-MIT", "pyproject.toml", "python/README.md", "crates/py/src/lib.rs"]
     needed += ["python/data/data/share/man/man1/longhaul.1", "crates/sim/build/sources.rs"]
     needed += [f"python/longhaul/examples/{path.name}" for path in (ROOT / "examples").glob("*.toml")]
+    needed += [f"python/longhaul_studies/{name}" for name in STUDIES]
     assert not [name for name in needed if name not in names]
+
+
+@pytest.mark.slow("compiles a wheel")
+def test_a_wheel_has_both_packages_and_names_the_studies(tmp_path):
+    maturin = Path(sys.executable).with_name("maturin")
+    call = [maturin, "build", "--profile", "quick", "--locked", "--out", tmp_path]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        names = set(wheel.namelist())
+        listed = next(name for name in names if name.endswith("dist-info/entry_points.txt"))
+        entry_points = wheel.read(listed).decode()
+    files = [path for folder in ("longhaul", "longhaul_studies") for path in (ROOT / "python" / folder).rglob("*.py")]
+    needed = {path.relative_to(ROOT / "python").as_posix() for path in files}
+    needed |= {f"longhaul_studies/{name}" for name in STUDIES}
+    assert not needed - names
+    assert "[longhaul.studies]\nasymmetric=longhaul_studies.asymmetric.study:STUDY" in entry_points.replace(" ", "")
+    assert "[longhaul.designs]" in entry_points
 
 
 def test_a_copied_example_names_itself_in_its_comments(command, tmp_path):

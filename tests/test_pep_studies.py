@@ -7,13 +7,13 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import longhaul_studies as studies
 import pytest
-from longhaul import studies
-from longhaul.studies import NotRun, Results, Row
-from longhaul.studies.drawing import draw
-from longhaul.studies.premature_ack.measures import Curve
-from longhaul.studies.premature_ack.scenarios import scenario as premature_scenario
-from longhaul.studies.split_pep.scenarios import scenario as split_scenario
+from longhaul_studies import NotRun, Results, Row
+from longhaul_studies.drawing import draw
+from longhaul_studies.premature_ack.measures import Curve
+from longhaul_studies.premature_ack.scenarios import scenario as premature_scenario
+from longhaul_studies.split_pep.scenarios import scenario as split_scenario
 
 
 def planned(name: str, scale: str) -> studies.Campaign:

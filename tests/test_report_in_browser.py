@@ -11,10 +11,10 @@ import fake_study
 import longhaul
 import numpy as np
 import pytest
-from longhaul import report
 from longhaul.report import dots, explore, maps, overview, panels
-from longhaul.studies import Figure as StudyFigure
-from longhaul.studies import drawing
+from longhaul_studies import Figure as StudyFigure
+from longhaul_studies import drawing
+from longhaul_studies import page as pages
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from synthetic import write_result
@@ -504,7 +504,7 @@ def test_what_is_filled_stays_as_it_was_drawn():
 def test_bars_and_maps_of_studies_can_be_explored(tmp_path, scheme):
     """The page of a study whose figures are bars, lying bars and a map."""
     page = tmp_path / "study.html"
-    report.write_study(page, study_page())
+    pages.write(page, study_page())
     charts = rows_tried(page, 0, 3, f"--blink-settings=preferredColorScheme={scheme}")
     assert [one["id"] for one in charts] == ["figure-bars-0", "figure-lying-0", "figure-map-0"]
     bars, lying, cells = charts

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import longhaul_studies as studies
 import pytest
-from longhaul import run, studies
-from longhaul.studies import Results, Row
-from longhaul.studies.satellite_objectives.grids import transports
-from longhaul.studies.satellite_objectives.measures import best, seconds
-from longhaul.studies.satellite_objectives.scenarios import CELLS, scenario, tcp
-from longhaul.studies.satellite_objectives.tables import TABLES
-from longhaul.studies.satellite_objectives.targets import GROUPS, target_name
+from longhaul import run
+from longhaul_studies import Results, Row
+from longhaul_studies.satellite_objectives.grids import transports
+from longhaul_studies.satellite_objectives.measures import best, seconds
+from longhaul_studies.satellite_objectives.scenarios import CELLS, scenario, tcp
+from longhaul_studies.satellite_objectives.tables import TABLES
+from longhaul_studies.satellite_objectives.targets import GROUPS, target_name
 
 OF = {(cell.name, cell.megabytes): cell for cell in CELLS}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import uml
-from longhaul import second_kernel
+from longhaul_studies import second_kernel
 
 BUILT = [uml.ROOT / "target" / profile / "longhaul-emu" for profile in ("release", "quick", "debug")]
 EMULATOR = next((path for path in BUILT if path.is_file()), uml.EMULATOR)

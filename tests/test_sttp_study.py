@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+import longhaul_studies as studies
 import pytest
-from longhaul import studies
-from longhaul.studies import Results
-from longhaul.studies.judging import judge
-from longhaul.studies.sttp import STUDY, practical
-from longhaul.studies.sttp.claims import CLAIMS_TABLE
-from longhaul.studies.sttp.measures import jain_of, nodes, with_interval
-from longhaul.studies.sttp.scenarios import bulk, dumbbell, flows, topology_1
-from longhaul.studies.sttp.tables import APPENDIX_1, APPENDIX_2, TABLE_4_5
+from longhaul_studies import Results, outcomes
+from longhaul_studies.judging import judge
+from longhaul_studies.sttp import practical
+from longhaul_studies.sttp.claims import CLAIMS_TABLE
+from longhaul_studies.sttp.measures import jain_of, nodes, with_interval
+from longhaul_studies.sttp.scenarios import bulk, dumbbell, flows, topology_1
+from longhaul_studies.sttp.study import STUDY
+from longhaul_studies.sttp.tables import APPENDIX_1, APPENDIX_2, TABLE_4_5
 
 
 def test_the_grid() -> None:
@@ -122,7 +123,7 @@ def test_the_smallest_scale_runs_and_can_be_judged(tmp_path: Path) -> None:
     campaign = studies.plan(STUDY, "tiny", tmp_path)
     campaign.open("refuse")
     campaign.run(campaign.missing(None, None), jobs=1)
-    outcome = studies.outcome(campaign)
+    outcome = outcomes.outcome(campaign)
     verdicts = {item.target.id: item.verdict for item in outcome.judged}
     assert "not run" not in (verdicts["E1a"], verdicts["T4.4 reno 1"])
     assert {item.figure.id for item in outcome.drawn if item.png is not None} >= {"4.2", "4.4", "4.8", "4.12", "4.13"}

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import fake_study
 import longhaul
+import longhaul_studies as studies
 import pytest
-from longhaul import studies
-from longhaul.studies import Case, NotRun, Study, Target, names, verdict
+from longhaul import study as lab
+from longhaul_studies import Case, NotRun, Study, Target, verdict
 from waiting import PATIENCE_S
 
 
 @pytest.fixture(autouse=True)
 def fake(monkeypatch):
     """`longhaul reproduce fake`."""
-    monkeypatch.setitem(names.STUDIES, "fake", "fake_study")
+    entry = EntryPoint("fake", "fake_study:STUDY", lab.STUDIES)
+    monkeypatch.setitem(lab.offered(lab.STUDIES), "fake", entry)
 
 
 @pytest.fixture
@@ -183,16 +189,75 @@ def test_shards_make_the_whole(command, tmp_path, runs_made):
     assert "not run" not in verdicts(tmp_path / "out" / "quick" / "targets.json").values()
 
 
+def distribution(tmp_path: Path, entry: str = "fake = fake_study:STUDY") -> Path:
+    """A folder with what an installer leaves of a distribution that offers a study."""
+    metadata = tmp_path / "site" / "fake_study-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: fake-study\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[longhaul.studies]\n{entry}\n")
+    return metadata.parent
+
+
+def listed(path: Path) -> subprocess.CompletedProcess[str]:
+    """`longhaul reproduce`, where the folder is among those for packages."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), *sys.path])}
+    call = [sys.executable, "-m", "longhaul", "reproduce", "--json"]
+    return subprocess.run(call, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_a_study_of_another_distribution_is_found(tmp_path):
+    shown = listed(distribution(tmp_path))
+    assert shown.returncode == 0, shown.stderr
+    names = [found["name"] for found in json.loads(shown.stdout)]
+    assert "fake" in names
+    assert "highspeed" in names
+
+
+def test_a_study_that_cannot_be_loaded_is_named(tmp_path):
+    shown = listed(distribution(tmp_path, "fake = no_such_module:STUDY"))
+    assert shown.returncode == 2
+    expected = "error: the study fake (no_such_module:STUDY) cannot be loaded: No module named 'no_such_module'\n"
+    assert shown.stderr == expected
+
+
+def test_the_lab_imports_no_study():
+    """The programs of `longhaul` name no module of `longhaul_studies`, and load none until a study is requested."""
+    lab = Path(longhaul.__file__).parent
+    naming = [
+        str(path)
+        for path in lab.rglob("*.py")
+        if re.search(r"^\s*(from|import) longhaul_studies", path.read_text(), re.M)
+    ]
+    assert not naming
+    code = (
+        "import pkgutil, importlib, sys, longhaul\n"
+        "for found in pkgutil.walk_packages(longhaul.__path__, 'longhaul.'):\n"
+        "    if not found.name.endswith('__main__') and '.examples.' not in found.name: importlib.import_module(found.name)\n"
+        "print([name for name in sys.modules if name.startswith('longhaul_studies')])"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_the_installed_distribution_offers_what_the_source_tree_does():
+    """`pyproject.toml` is read where there is a source tree: what it lists is what an installation has."""
+    tree = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]["entry-points"]
+    for group in (lab.STUDIES, lab.DESIGNS):
+        for name, value in tree[group].items():
+            module, _, attribute = value.partition(":")
+            assert hasattr(importlib.import_module(module), attribute), name
+
+
 def test_an_interrupted_study_goes_on(command, tmp_path, monkeypatch):
     out = tmp_path / "out"
     code = (
-        "import fake_study, longhaul.studies.names as n; from longhaul.cli import main;"
-        "n.STUDIES['fake'] = 'fake_study';"
+        "import fake_study; from longhaul.cli import main;"
         "old = fake_study.scenario;"
         "fake_study.scenario = lambda *a: old(*a).run_settings(duration='4000 s', warmup='2 s'); main()"
     )
     arguments = ["reproduce", "fake", "--out", str(out), "--jobs", "1"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(fake_study.__file__).parent)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(distribution(tmp_path)), *sys.path])}
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, env=environment
     )
@@ -276,7 +341,7 @@ def test_headlines_count_the_papers_own_numbers_and_claims(command, tmp_path):
 
 
 def test_every_target_has_a_class_and_arithmetic_needs_no_run():
-    for name in studies.STUDIES:
+    for name in lab.names():
         study = studies.find(name)
         for target in study.targets:
             assert (target.origin == "arithmetic") == (not target.experiments), target.id
@@ -334,7 +399,7 @@ def test_another_result_is_not_written_over(command, tmp_path, sweep_file):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fake1"], "no study is called 'fake1'; there are asymmetric, highspeed, premature-ack, satellite-objectives, split-pep, sttp, fake; did you mean 'fake'?"),
+        (["fake1"], "no study is called 'fake1'; there are asymmetric, fake, highspeed, premature-ack, satellite-objectives, split-pep, sttp; did you mean 'fake'?"),
         (["fake", "--scale", "quik"], "no scale of the study fake is called 'quik'; there are tiny, quick; did you mean 'quick'?"),
         (["fake", "--figure", "F3"], "there are F1, F2, figure 1.1, figure 1.2"),
         (["fake", "--figure", "F11"], "did you mean 'F1.1'?"),

@@ -16,11 +16,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import longhaul_studies as studies
 import polars as pl
 import pytest
 from drawn_series import Change, DrawnRow, changed_series
-from longhaul import studies
-from longhaul.studies import NotRun, Results, Row, Target, verdict
+from longhaul import study as lab
+from longhaul_studies import NotRun, Results, Row, Target, verdict
 
 #: Results that are drawn, and changes that are tried on each.
 DRAWS, CHANGES = 25, 60
@@ -146,12 +147,12 @@ def bounds(monkeypatch) -> list[tuple[float, float]]:
         found.append((low, high))
         return originals["band"](value, low, high, margin=margin, unit=unit)
 
-    for name in studies.STUDIES:
+    for name in lab.names():
         studies.find(name)  # imports its modules
     originals = {name: getattr(verdict, name) for name in ("number", "over_seeds", "band")}
     replaced = {"number": number, "over_seeds": over_seeds, "band": band}
     for name, module in list(sys.modules.items()):
-        if name.startswith("longhaul.studies.") and name != verdict.__name__:
+        if name.startswith("longhaul_studies.") and name != verdict.__name__:
             for function, original in originals.items():
                 if getattr(module, function, None) is original:
                     monkeypatch.setattr(module, function, replaced[function])

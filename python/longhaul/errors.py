@@ -29,6 +29,10 @@ class OutputError(LonghaulError):
     """The output's path is not usable."""
 
 
+class UnknownName(LonghaulError):
+    """A name, as of a study or an experiment, that does not exist."""
+
+
 class PlotError(LonghaulError):
     """A figure cannot be drawn from this result."""
 

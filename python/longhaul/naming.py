@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from .errors import UnknownName
 
 #: How many names a message proposes.
 _MOST = 4
@@ -39,6 +41,27 @@ def meant(given: str, known: Iterable[str]) -> str:
     """
     near = nearest(given, known)
     return f"; did you mean {listed(near)}?" if near else ""
+
+
+def only(
+    name: str,
+    known: Sequence[str],
+    what: str,
+    *,
+    given: str | None = None,
+    shown: Sequence[str] | None = None,
+    spelled: Mapping[str, str] | None = None,
+) -> str:
+    """The name itself if it is known; otherwise an error that lists the known names and suggests the nearest.
+
+    >>> only("quick", ["quick", "full"], "scale")
+    'quick'
+    """
+    if name in known:
+        return name
+    close = difflib.get_close_matches(name, known, 1, 0.5)
+    hint = f"; did you mean {(spelled or {}).get(close[0], close[0])!r}?" if close else ""
+    raise UnknownName(f"no {what} is called {given or name!r}; there are {', '.join(shown or known)}{hint}")
 
 
 def listed(names: Sequence[str]) -> str:

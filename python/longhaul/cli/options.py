@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO, cast
 
 import typer
+from rich import box
 from rich.console import Console
+from rich.table import Table
 
 from ..errors import LonghaulError
 from ..sweep import ENGINES
@@ -46,6 +48,14 @@ def output() -> Console:
         return Console()
     width = None if os.environ.get("COLUMNS", "").isdigit() else _WIDE
     return Console(width=width, file=cast(TextIO, _Trimmed(sys.stdout)))
+
+
+def new_table(*headings: str) -> Table:
+    """An empty table whose cells may take several lines."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
 
 
 class UsageError(LonghaulError):

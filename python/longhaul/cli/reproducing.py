@@ -1,4 +1,4 @@
-"""`longhaul reproduce`: its options. What it does is in `studying`, which is slow to load, and loaded when needed."""
+"""`longhaul reproduce`: its options. What they do is up to the study, which is slow to load, and loaded when needed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import typer
 
-from .options import ENGINE, JOBS, starting_with
+from .options import ENGINE, JOBS, new_table, output, starting_with
 from .running import CHANGED, JSON, QUIET
 
 
 def _studies() -> Iterable[str]:
-    from ..studies import names
+    from .. import study
 
-    return names.STUDIES
+    return study.names()
 
 
 def reproduce(
@@ -76,17 +76,33 @@ def reproduce(
     quiet: bool = QUIET,
 ) -> None:
     """Repeat a published study: draw its figures, and compare its numbers with ours. An interrupted study continues where it stopped."""
-    from . import studying
+    from ..study import Request, find
 
     if study is None:
-        studying.print_studies(as_json)
+        _print_studies(as_json)
         return
-    request = studying.Request(
-        study, scale or "quick", figure, out, jobs, engine, shard, list_, no_run, changed, document, emulator, as_json, quiet
+    find(study).reproduce(
+        Request(
+            scale=scale or "quick", figure=figure, out=out, jobs=jobs, engine=engine, shard=shard, contents=list_, no_run=no_run,
+            changed=changed, document=document, emulated=emulated, emulator=emulator, as_json=as_json, quiet=quiet,
+        )
     )  # fmt: skip
-    if emulated:
-        from . import emulating
 
-        emulating.reproduce(request)
-    else:
-        studying.reproduce(request)
+
+def _print_studies(as_json: bool) -> None:
+    """Every study that there is."""
+    from rich.markup import escape
+
+    from ..outputs import json_text
+    from ..study import find, names
+
+    found = [find(name) for name in names()]
+    if as_json:
+        content = [{"name": s.name, "title": s.title, "source": s.source, "scales": dict(s.scales)} for s in found]
+        typer.echo(json_text(content), nl=False)
+        return
+    table = new_table("Study", "Title", "Paper")
+    for study in found:
+        table.add_row(study.name, escape(study.title), escape(study.source))
+    output().print(table)
+    typer.echo("longhaul reproduce STUDY --list shows what a study consists of")

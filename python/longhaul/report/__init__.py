@@ -55,7 +55,7 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
         "scenario": result.scenario if result.path else "",
         "quantity": quantity,
     }
-    return _write("run.html", path, content)
+    return write_page("run.html", path, content)
 
 
 def write_sweep_report(
@@ -114,7 +114,7 @@ def write_sweep_report(
         "key": overview.key_numbers(sweep, leading),
         "answer": overview.answer(sweep, leading),
     }
-    return _write("sweep.html", path, content)
+    return write_page("sweep.html", path, content)
 
 
 def _named_shortly(sweep: SweepResult, table: tables.Table) -> tables.Table:
@@ -149,22 +149,6 @@ def _counted(items: Sequence[T], progress: Progress | None) -> Iterator[T]:
         progress(len(items), len(items))
 
 
-def write_study(path: Path, content: dict[str, Any]) -> Path:
-    """Writes the report of a reproduced study; what it shows is put together in `studies.writing`."""
-    found = [panel for item in content["drawn"] for panel in item.panels]
-    images, study = content["images"], content["study"]
-    by_name = {item.figure.id: item for item in content["drawn"] if item.figure.id in images}
-    leading = next((name for name in (*study.leading, *by_name) if name in by_name), None)
-    extra = {
-        "explorer": explore.explorer(explore.of_panels(found)),
-        "answer": overview.of_study(content["counts"], content["held"], content["scale"]),
-        "first": by_name.get(leading) if leading else None,
-        # A reason that several targets share stands at the first of them.
-        "reason_of": {item.reason: item.target.id for item in reversed(content["ran"]) if item.reason},
-    }
-    return _write("study.html", path, content | extra)
-
-
 def embedded(figure: Any) -> str:
     """A figure as a data URI: SVG, or PNG where that would be heavy."""
     from .. import plots  # matplotlib takes longer to load than a report of a run to write
@@ -184,10 +168,12 @@ def unbroken(text: str) -> str:
     return re.sub(r"(?<=\d) (?=(?:%|[kMGTµmn]?(?:bit/s|B|s)|packets?)(?:\W|$))", "\u00a0", text)
 
 
-def _write(template: str, path: Path, content: dict[str, Any]) -> Path:
+def write_page(template: str, path: Path, content: dict[str, Any], *, package: str | None = None) -> Path:
+    """Writes a page from a template of this package, or of another one, which may extend `base.html` and import `macros.html`."""
     folder = resources.files(__package__) / "templates"
-    names = ("base.html", "macros.html", "run.html", "sweep.html", "study.html")
-    loader = jinja2.DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in names})
+    found = {name: folder / name for name in ("base.html", "macros.html")}
+    found[template] = resources.files(package) / template if package else folder / template
+    loader = jinja2.DictLoader({name: file.read_text(encoding="utf-8") for name, file in found.items()})
     environment = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )

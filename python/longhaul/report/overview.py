@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ..sweep.result import SweepResult
 from ..tables import setting_text
@@ -92,26 +91,3 @@ def key_numbers(sweep: SweepResult, metrics: Sequence[str]) -> list[tuple[str, s
         tiles.append(("points", f"{count:,}"))
     tiles.append(("runs", f"{sweep.done:,}"))
     return tiles
-
-
-def of_study(counts: Mapping[Any, int], held: Sequence[Any], scale: str) -> list[str]:
-    """What came of a study: how many of the paper's numbers hold, and which of its claims do."""
-    ran = {verdict: number for verdict, number in counts.items() if verdict != "not run"}
-    total = sum(ran.values())
-    if not total:
-        return [f"At the scale {scale} none of the paper's numbers and claims has been tried yet."]
-    parts = [
-        f"{number} {'not reproduced' if verdict == 'not' else verdict}" for verdict, number in ran.items() if number
-    ]
-    left = counts.get("not run", 0)
-    text = f"{counted(total, 'number or claim', 'numbers and claims')} of the paper tried: {', '.join(parts)}"
-    sentences = [text + (f"; {left} not run at the scale {scale}." if left else ".")]
-    by_standing: dict[str, list[str]] = {}
-    for item in held:
-        by_standing.setdefault(item.standing, []).append(item.claim.text.rstrip("."))
-    words = {"confirmed": "Confirmed", "refuted": "Refuted", "depends": "Depends on the conditions"}
-    for standing, word in words.items():
-        if claims := by_standing.get(standing):
-            more = f" (and {len(claims) - 1} more below)" if len(claims) > 1 else ""
-            sentences.append(f"{word}: {claims[0]}{more}.")
-    return sentences

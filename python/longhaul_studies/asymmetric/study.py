@@ -1,0 +1,43 @@
+"""The asymmetric satellite thesis of C. Coetzee (Stellenbosch, 1999): a fast satellite down, a serial line of 9600 baud up."""
+
+from __future__ import annotations
+
+from ..emulation import Emulated
+from ..model import Study
+from . import comparison, senders
+from .claims import CLAIMS, GAP
+from .decisions import DECISIONS
+from .figures import FIGURES
+from .findings import FINDINGS
+from .grids import EXPERIMENTS, SCALES
+from .targets import TARGETS
+
+
+def _emulated() -> Emulated:
+    from .emulated import EMULATED  # needs this package's targets
+
+    return EMULATED
+
+
+STUDY = Study(
+    name="asymmetric",
+    title="Asymmetric satellite TCP",
+    source="C. Coetzee: On Optimizing High-Latency Asymmetric Satellite TCP/IP, M.Sc.Eng. thesis, University of Stellenbosch, October 1999",
+    about=(
+        "TCP over a fast satellite with a return line of 9600 baud: the limit by the ACKs on the return path, the gain of header compression and"
+        " its cost after losses, long and short serial queues, Vegas, and designs for such paths. The thesis measured on Linux 2.2; this study"
+        " simulates. kB are 1024 bytes."
+    ),
+    scales=SCALES,
+    experiments=(*EXPERIMENTS, comparison.EXPERIMENT),
+    targets=(*TARGETS, *comparison.TARGETS),
+    figures=FIGURES,
+    decisions=DECISIONS,
+    findings=FINDINGS,
+    tables=(senders.TABLE, comparison.TABLE),
+    claims=CLAIMS,
+    leading=("5.1", "6.2", "7.1"),
+    gap=GAP,
+    question="How fast is TCP over a satellite whose return line has 9600 baud?",
+    emulated=_emulated,
+)

@@ -1,0 +1,161 @@
+"""A study's runs: a plan from its experiments, run as a sweep, in a directory that several scales share.
+
+OUT/manifest.json       which study this is
+OUT/runs/ID/            every run, of any scale, once
+OUT/SCALE/              manifest and tables of the runs of one scale, verdicts, figures, report
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from longhaul import core, outputs
+from longhaul.errors import LonghaulError, OutputError, ResultError
+from longhaul.outputs import json_text, write_atomically
+from longhaul.results import read_json
+from longhaul.sweep import Engine, Plan, PlannedRun, Store, make_engine, settle, unique
+from longhaul.sweep.execute import Observer, execute
+
+from .model import Study
+from .results import Results, Row
+
+#: What a scenario draws from the seed: distributions, random losses, RED, hosts' jitter.
+_DRAWN = re.compile(r"probability|uniform|pareto|exponential|lomax|normal|\"red\"|jitter|send_overhead|gilbert|markov")
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """The runs of a study at one scale, and where their results are."""
+
+    study: Study
+    scale: str
+    store: Store
+    #: The experiment of each planned run, by cell.
+    experiments: tuple[str, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """All runs of this scale."""
+        return self.store.plan
+
+    def missing(
+        self, experiments: Sequence[str] | None = None, shard: tuple[int, int] | None = None
+    ) -> list[PlannedRun]:
+        """Runs that are not done: of some experiments, or of one shard of them (number from 1, count)."""
+        wanted = [run for run in self.plan.runs if experiments is None or self.experiments[run.cell] in experiments]
+        chosen = unique(wanted)
+        if shard:
+            chosen = chosen[shard[0] - 1 :: shard[1]]
+        return [run for run in chosen if not self.store.done(run)]
+
+    @property
+    def started(self) -> bool:
+        """Whether this scale was begun here."""
+        return (self.store.path / "manifest.json").exists()
+
+    def open(self, changed: str = "refuse") -> None:
+        """Claims the directory, and applies the rule `changed` to results from another build of the simulator."""
+        _claim(self.store.path.parent, self.study)
+        self.store.open(None, resume=True, join=False, force=False)
+        settle(self.store, changed)
+
+    def run(
+        self,
+        runs: Sequence[PlannedRun],
+        *,
+        jobs: int | None = None,
+        engine: str | Engine = "local",
+        observer: Observer | None = None,
+    ) -> None:
+        """Makes runs and keeps the finished ones. Raises `LonghaulError` if some failed."""
+        failures: dict[str, str] = {}
+        with make_engine(engine, jobs) if isinstance(engine, str) else engine as maker:
+            try:
+                failures = execute(self.store, runs, engine=maker, observer=observer)
+            finally:
+                self.store.write_manifest(failures)
+                self.store.write_tables(cells=False)
+        if failures:
+            first = next(iter(failures.values()))
+            raise LonghaulError(
+                f"{len(failures)} of {len(runs)} runs failed, the first with: {first}; see {self.store.path / 'manifest.json'}"
+            )
+
+    def results(self) -> Results:
+        """The results so far."""
+        measured = {run.run_id: metrics for run, metrics in self.store.rows()}
+        read: set[str] = set()
+        seconds = {run_id: outputs.seconds_of(self.store.runs / run_id) for run_id in measured}
+        rows = [
+            Row(
+                experiment=self.experiments[run.cell],
+                parameters={key: value for key, value in run.parameters.items() if key != "experiment"},
+                seed=run.seed,
+                run_id=run.run_id,
+                path=self.store.run_path(run),
+                metrics=measured.get(run.run_id),
+                cpu_s=seconds.get(run.run_id, 0.0),
+                weight=run.weight,
+                random=_DRAWN.search(str(run.document)) is not None,
+                read=read,
+            )
+            for run in self.plan.runs
+        ]
+        return Results(self.scale, rows)
+
+
+def plan(study: Study, scale: str, out: Path) -> Campaign:
+    """The runs of a study at a scale; every scenario is checked. Nothing is written."""
+    runs: list[PlannedRun] = []
+    experiments: list[str] = []
+    names: dict[str, None] = {"experiment": None}
+    for experiment in study.experiments:
+        for case in experiment.cases(scale):
+            document = case.scenario.document()
+            parameters: dict[str, Any] = {"experiment": experiment.id, **case.parameters}
+            names |= dict.fromkeys(parameters)
+            seeds = range(1, 1 + case.replications)
+            _, run_ids = core.resolve_seeds(document, (), seeds)
+            for k, run_id in enumerate(run_ids):
+                changes = (("run.seed", str(1 + k)),)
+                run = PlannedRun(
+                    run_id, len(experiments), parameters, k, 1 + k, document, changes, case.tables, case.weight
+                )
+                runs.append(run)
+            experiments.append(experiment.id)
+    identity = hashlib.sha256(f"study {study.name} {scale}".encode()).hexdigest()[:32]
+    most = max((run.replication + 1 for run in runs), default=0)
+    planned = Plan(f"{study.name} ({scale})", tuple(names), most, 1, identity, tuple(_kept(runs)))
+    return Campaign(study, scale, Store(out / scale, planned, out / "runs"), tuple(experiments))
+
+
+def _kept(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """The same runs, with time series where any case that shares a run wants them."""
+    wanted = {run.run_id for run in runs if run.tables}
+    return [run if run.tables or run.run_id not in wanted else _with_tables(run) for run in runs]
+
+
+def _with_tables(run: PlannedRun) -> PlannedRun:
+    return replace(run, tables=True)
+
+
+def _claim(out: Path, study: Study) -> None:
+    """Claims a directory that is free or belongs to this study; raises `OutputError` otherwise."""
+    file = out / "manifest.json"
+    try:
+        manifest = read_json(file) if file.exists() else None
+    except ResultError:
+        manifest = None
+    if manifest is None:
+        outputs.check_free(out)
+    elif manifest.get("kind") != "study" or manifest.get("name") != study.name:
+        raise OutputError(f"{out} contains another result; choose another directory with --out")
+    else:
+        return
+    content = {"longhaul": core.version(), "kind": "study", "name": study.name}
+    write_atomically(file, json_text(content))

@@ -1,0 +1,139 @@
+"""The verdict on every target of a study, and their counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from longhaul.errors import LonghaulError
+
+from .model import ORIGINS, Claim, Origin, Study, Target
+from .results import NotRun, Results
+from .verdict import VERDICTS, Judgement, Verdict
+
+#: Runs of a point with random numbers that a verdict needs.
+SEEDS = 5
+#: The verdict on a claim.
+Standing = Literal["confirmed", "refuted", "depends", "not run"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A target with its verdict."""
+
+    target: Target
+    judgement: Judgement
+
+    @property
+    def verdict(self) -> Verdict:
+        """reproduced, partly, not, or not run."""
+        return self.judgement.verdict
+
+    @property
+    def reason(self) -> str:
+        """The cause of a miss, if there is one and it is known."""
+        return self.target.reason if self.verdict in ("partly", "not") else ""
+
+
+def judge(study: Study, results: Results) -> list[Judged]:
+    """All targets in their order; a target without runs is "not run", and so is one with fewer than `SEEDS` of what is random."""
+    few = {} if results.scale in study.smoke else _too_few(study, results)
+    return [Judged(target, _judgement(target, results, few)) for target in study.targets]
+
+
+def _too_few(study: Study, results: Results) -> dict[str, str]:
+    """The experiments with fewer seeds than a verdict needs, with a message."""
+    found = {}
+    for experiment in study.experiments:
+        if experiment.steady:
+            continue
+        seeds = Counter(tuple(row.parameters.items()) for row in results[experiment.id].rows if row.random)
+        least = min(seeds.values(), default=SEEDS)
+        if least < SEEDS:
+            found[experiment.id] = f"{experiment.id} has {least} of the {SEEDS} seeds that a verdict needs"
+    return found
+
+
+def _judgement(target: Target, results: Results, few: Mapping[str, str]) -> Judgement:
+    try:
+        for experiment in target.experiments:
+            if experiment in few:
+                raise NotRun(few[experiment])
+        return target.judge(results)
+    except NotRun as missing:
+        return Judgement("not run", str(missing))
+    except (ArithmeticError, LookupError, ValueError) as error:
+        raise LonghaulError(f"target {target.id} cannot be evaluated from these results: {error!r}") from error
+
+
+def counts(judged: Sequence[Judged]) -> dict[Verdict, int]:
+    """How many targets have each verdict."""
+    found = Counter(item.verdict for item in judged)
+    return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def headline(judged: Sequence[Judged]) -> dict[Verdict, int]:
+    """How many of the paper's own numbers and claims have each verdict; a comparison that it states twice counts once."""
+    return counts([item for item in judged if item.target.counts])
+
+
+def by_origin(judged: Sequence[Judged]) -> dict[Origin, dict[Verdict, int]]:
+    """How many targets of each origin have each verdict; repeated comparisons are left out."""
+    once = [item for item in judged if not item.target.same_as]
+    return {origin: counts([item for item in once if item.target.origin == origin]) for origin in ORIGINS}
+
+
+@dataclass(frozen=True)
+class Held:
+    """A claim with its verdict, and the targets behind it."""
+
+    claim: Claim
+    standing: Standing
+    judged: Sequence[Judged]
+
+    @property
+    def verdict(self) -> str:
+        """In words, for a table."""
+        return "depends on the conditions" if self.standing == "depends" else self.standing
+
+    @property
+    def measured(self) -> str:
+        """The first target's value, at most 120 characters, and how many targets hold."""
+        ran = [item for item in self.judged if item.verdict != "not run"]
+        if not ran:
+            return ""
+        held = sum(item.verdict == "reproduced" for item in ran)
+        text = f" ({held} of {len(ran)} targets)" if len(ran) > 1 else ""
+        return shortened(ran[0].judgement.measured, 120 - len(text)) + text
+
+
+def held(study: Study, judged: Sequence[Judged]) -> list[Held]:
+    """The study's claims: confirmed if every target with a verdict is reproduced, refuted if none is even partly."""
+    by_name = {item.target.id: item for item in judged}
+    found = []
+    for claim in study.claims:
+        items = [by_name[name] for name in claim.targets]
+        verdicts = {item.verdict for item in items} - {"not run"}
+        standing: Standing = (
+            "not run" if not verdicts
+            else "confirmed" if verdicts == {"reproduced"}
+            else "refuted" if verdicts == {"not"}
+            else "depends"
+        )  # fmt: skip
+        found.append(Held(claim, standing, items))
+    return found
+
+
+def shortened(text: str, width: int) -> str:
+    """The beginning of a text up to a separator within `width` characters.
+
+    >>> shortened("1 at 2, 3 at 4, 5 at 6", 16)
+    '1 at 2, 3 at 4 …'
+    """
+    if len(text) <= width:
+        return text
+    # A separator may begin where the two characters of the mark will stand.
+    place = max(text[:width].rfind(separator) for separator in ("; ", ", ", ". "))
+    return (text[:place] if place > width // 3 else text[: width - 2].rpartition(" ")[0]) + " …"

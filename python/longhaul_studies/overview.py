@@ -1,0 +1,115 @@
+"""The page for all studies: a row for each, from what their documents were made of, and what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from longhaul.outputs import json_text, write_atomically
+from longhaul.results import read_json
+from longhaul.study import names
+
+from .drawing import file_name
+from .judging import headline
+from .names import find
+from .prose import wrapped
+from .writing import Outcome, best_held
+
+_VERDICTS = ("reproduced", "partly", "not", "not run")
+_MARKS = {"confirmed": "confirmed", "refuted": "**refuted**", "depends": "*depends*", "not run": "not run"}
+
+#: What the studies say together, for a reader of today.
+TOGETHER = """
+Long, fat, lossy or lopsided paths fail plain TCP for four different reasons, and each of the five ideas helps with one of them.
+
+* **The window grows too slowly for the pipe.** One packet in a round trip takes minutes to hours to fill a satellite link (split connection,
+  figure 4.1) or 1 Gbit/s over 100 ms (HighSpeed TCP). Growth that depends on the window (HighSpeed TCP) or on time (CUBIC) removes that. Today's
+  CUBIC and BBR do it without a proxy: of the gain of 2009 the part for a single flow over a shallow queue remains.
+* **The windows of several flows fall together.** Over one DropTail queue all lose in the same round trip, so that the queue's length decides
+  how much of the link is used. RED (or any active queue), one shared connection over the long hop, or a queue of a bandwidth-delay product
+  each remove it.
+* **The way back limits the way forth.** ACKs on a slow return line limit a download to a small multiple of that line. Fewer or smaller ACKs
+  (header compression, compaction, ACK congestion control) lift the limit; what a burst of duplicate ACKs does to the queue of that line
+  matters more than any loss forth.
+* **The receiver's window or the distance limits the source.** A proxy that acknowledges ahead (premature ACKs) hides the long part of the
+  path. Its buffer must hold what it has acknowledged: one watermark too high costs more than none.
+
+Two warnings are common to the five papers. Results of single runs depend on chance: on which flow meets a full queue, on one lost probe, on
+one seed. And results depend on points that papers do not state: the smallest RTO, delayed ACKs, the queue's discipline, the amount of background
+traffic. Where a paper and we differ, the cause was nearly always one of these.
+"""
+
+
+def record(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """What the overview shows of a study: claims, counts of the largest scale with verdicts, a figure, the largest gap."""
+    study = outcomes[0].study
+    best = max(outcomes, key=lambda outcome: sum(item.verdict != "not run" for item in outcome.judged))
+    drawn = {item.figure.id: item for outcome in outcomes for item in outcome.drawn if item.png is not None}
+    figure = next((drawn[name].figure for name in study.leading if name in drawn), None)
+    return {
+        "study": study.name,
+        "title": study.title,
+        "question": study.question,
+        "scale": best.scale,
+        "verdicts": headline(best.judged),
+        "claims": [{"claim": item.claim.text, "verdict": item.standing} for item, _ in best_held(outcomes)],
+        "figure": None if figure is None else {"file": f"{study.name}/{file_name(figure)}", "title": figure.title},
+        "gap": study.gap,
+    }
+
+
+def write_record(outcomes: Sequence[Outcome], directory: Path) -> None:
+    """Writes NAME/overview.json beside the study's figures, and the page for all studies."""
+    write_atomically(directory / outcomes[0].study.name / "overview.json", json_text(record(outcomes)))
+    write_page(directory)
+
+
+def write_page(directory: Path) -> Path:
+    """Writes README.md from the records in the directory; studies without one are named."""
+    records: dict[str, Mapping[str, Any]] = {}
+    for name in names():
+        file = directory / name / "overview.json"
+        if file.exists():
+            records[name] = read_json(file)
+    rows = [
+        "| study | question | claims | the paper's own targets | the largest unexplained gap |",
+        "|---|---|---|---|---|",
+    ]
+    figures = []
+    for name in names():
+        found = records.get(name)
+        study = find(name)
+        if found is None:
+            rows.append(
+                f"| [{study.title}]({name}.md) | {study.question} | not run again in this form | see the document | {study.gap} |"
+            )
+            continue
+        counts = ", ".join(
+            f"{found['verdicts'][v]} {v if v != 'not' else 'not reproduced'}" for v in _VERDICTS if found["verdicts"][v]
+        )
+        verdicts = [claim["verdict"] for claim in found["claims"]]
+        claims = ", ".join(f"{verdicts.count(v)} {_MARKS[v]}" for v in _MARKS if v in verdicts)
+        rows.append(
+            f"| [{found['title']}]({name}.md) | {found['question']} | {claims} | {counts} (scale `{found['scale']}`) | {found['gap']} |"
+        )
+        if found["figure"]:
+            title = f"{found['title']}: {found['figure']['title']}"
+            figures.append(f"![{title}]({found['figure']['file']})\n\n*{title}.*\n")
+    claims_lines = ["| study | the paper's claim | verdict |", "|---|---|---|"]
+    for found in records.values():
+        for number, claim in enumerate(found["claims"]):
+            claims_lines.append(
+                f"| {found['title'] if not number else ''} | {claim['claim']} | {_MARKS[claim['verdict']]} |"
+            )
+    text = (
+        "<!-- Generated by `longhaul reproduce STUDY --document`: change the studies' code, not this file. -->\n# Studies, repeated\n\n"
+        "Each row is a published study, run again; one compares transports with the objectives of an Internet draft. Counts are of the paper's own numbers and claims;"
+        " `longhaul reproduce STUDY --scale SCALE --no-run --json` prints them. [What they mean for an operator](operators.md).\n\n"
+        + "\n".join(rows) + "\n\n## The claims\n\n" + "\n".join(claims_lines) + "\n\n## What they show together\n" + TOGETHER
+        + "\n## A figure of each\n\n" + "\n".join(figures)
+        + "\nThe asymmetric study also ran with [real packets](asymmetric-emulated.md).\n"
+    )  # fmt: skip
+    path = directory / "README.md"
+    write_atomically(path, wrapped(text))
+    return path

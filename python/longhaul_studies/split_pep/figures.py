@@ -1,0 +1,239 @@
+"""The thesis's figures: the long run, utilisation over flows and queues, windows, Pareto traffic; flow controls side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from longhaul.plots.style import COLOURS, DASHES
+from matplotlib.figure import Figure as Drawing
+
+from ..drawing import MARKERS, line, panels
+from ..model import Figure
+from ..results import Metric, NotRun, Results
+from .measures import cwnd, delivery, fairness, utilisation
+from .scenarios import PACKET, PAYLOAD
+from .targets import long_hop, series_of
+
+_NAMES = {"none": "no PEP", "cubic": "PEP, CUBIC", "sack": "PEP, SACK"}
+
+
+def _lines(
+    results: Results, experiment: str, over: str, metric: Metric, by: str, *, log: bool, label: str
+) -> Callable[[str], Drawing]:
+    """A panel for each discipline; a line for each mode and value of `by`."""
+
+    def draw(y: str) -> Drawing:
+        table = results[experiment]
+        drawing, all_axes = panels(2)
+        drawn = 0
+        for axes, queue in zip(all_axes, ("red", "droptail"), strict=True):
+            axes.set_title("RED" if queue == "red" else "DropTail")
+            for mode in _NAMES:
+                # Without the PEP there is one queue, the split link's: it stands beside both local queues.
+                tested = "droptail" if mode == "none" else queue
+                try:
+                    values = table.points(by, mode=mode, queue=tested)
+                except NotRun:
+                    continue
+                for number, value in enumerate(reversed(values)):
+                    try:
+                        found: Mapping[float, list[float]] = table.spread(
+                            metric, over, mode=mode, queue=tested, **{by: value}
+                        )
+                    except NotRun:
+                        continue
+                    x = list(found)
+                    style = list(_NAMES).index(mode)
+                    axes.plot(
+                        x, [float(np.median(runs)) for runs in found.values()], color=COLOURS[number % len(COLOURS)], marker=MARKERS[style],
+                        linestyle=DASHES[style], markersize=3.5, label=f"{_NAMES[mode]}, {label.format(value)}",
+                    )  # fmt: skip
+                    drawn += 1
+            if log:
+                axes.set_xscale("log")
+            axes.set_xlabel("number of flows" if over == "flows" else "queue (packets)")
+        if not drawn:
+            raise NotRun(f"{experiment} has not been run")
+        all_axes[0].set_ylabel(y)
+        handles: dict[str, Any] = {}
+        for axes in all_axes:
+            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        drawing.legend(list(handles.values()), list(handles), loc="outside right upper")
+        return drawing
+
+    return draw
+
+
+def _hours(results: Results) -> Drawing:
+    drawing, all_axes = panels(2, share_y=False)
+    drawn = 0
+    for number, mode in enumerate(("sack", "cubic")):
+        try:
+            time, window, rate = long_hop(results["long"].where(mode=mode)[0])
+        except NotRun:
+            continue
+        step = 10
+        all_axes[0].plot(
+            time[::step], window[::step], label=_NAMES[mode], color=COLOURS[number], linestyle=DASHES[number]
+        )
+        smooth = np.convolve(rate, np.ones(20) / 20, mode="same")
+        all_axes[1].plot(
+            time[::step], smooth[::step], label=_NAMES[mode], color=COLOURS[number], linestyle=DASHES[number]
+        )
+        drawn += 1
+    if not drawn:
+        raise NotRun("long has not been run")
+    all_axes[0].set(xlabel="time (s)", ylabel="cwnd of the split connection (packets)")
+    all_axes[1].set(xlabel="time (s)", ylabel="throughput (Mbit/s)", ylim=(0, 100))
+    all_axes[0].legend()
+    return drawing
+
+
+#: The thesis's payload without the PEP in Mbit/s, by queue in packets and number of flows (figures 4.2, 4.5, 4.6).
+PAPER_NONE = {
+    3000: {50: 95.0, 500: 93.3, 5: 96.2}, 1500: {50: 88.9, 500: 85.1, 5: 87.8}, 1000: {50: 87.9, 500: 81.5, 5: 78.4}, 600: {50: 84.0},
+}  # fmt: skip
+
+
+def _ftp(results: Results) -> Drawing:
+    """Without the PEP at each queue, with the thesis's values as crosses; with it and CUBIC at any queue."""
+    table = results["sweep"] if results["sweep"].has(mode="none", traffic="ftp") else results["ftp"]
+    drawing, (left, right) = panels(2)
+    for number, packets in enumerate(table.points("packets", mode="none")[::-1]):
+        values = table.spread(utilisation, "flows", mode="none", packets=packets)
+        line(left, values, f"queue {packets}", number)
+        paper = PAPER_NONE.get(packets, {})
+        left.plot(
+            list(paper),
+            list(paper.values()),
+            "x",
+            color=COLOURS[number % len(COLOURS)],
+            markersize=8,
+            markeredgewidth=1.8,
+        )
+    left.plot([], [], "x", color="black", markersize=8, markeredgewidth=1.8, label="the thesis")
+    left.set_title("without the PEP")
+    for number, (queue, packets) in enumerate(
+        (q, p) for q in ("red", "droptail") for p in table.points("packets", mode="cubic", queue=q)[::-1]
+    ):
+        values = table.spread(utilisation, "flows", mode="cubic", queue=queue, packets=packets)
+        line(right, values, f"{'RED' if queue == 'red' else 'DropTail'} {packets}", number)
+    right.plot(
+        [5, 50, 500],
+        [94.2, 94.2, 94.1],
+        "x",
+        color="black",
+        markersize=8,
+        markeredgewidth=1.8,
+        label="the thesis, any queue",
+    )
+    right.set_title("PEP with CUBIC, by its local queue")
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_xlabel("number of flows")
+        axes.legend(loc="lower right", fontsize=6.5)
+    left.set_ylabel("payload on the split link (Mbit/s)")
+    return drawing
+
+
+def _seconds_of_the_link(results: Results) -> Drawing:
+    """Figure 4.5: the split link's payload over time, 500 flows, queue 3000."""
+    drawing, (axes,) = panels()
+    for number, (mode, queue, label) in enumerate(
+        (("none", "droptail", "no PEP"), ("cubic", "red", "PEP, CUBIC, RED"))
+    ):
+        result = results["ftp"].where(mode=mode, queue=queue, packets=3000, flows=500)[0].result()
+        place = next(i for i, link in enumerate(result.summary["links"]) if link["name"] == "split.forward")
+        frame = result.links.filter((result.links["link"] == place) & (result.links["time_s"] > 100))[:200]
+        payload = frame["throughput_bps"].to_numpy() * PAYLOAD / PACKET / 1e6
+        axes.plot(
+            frame["time_s"].to_numpy(),
+            payload,
+            color=COLOURS[number],
+            linestyle=DASHES[number],
+            label=label,
+            linewidth=1,
+        )
+    for value, text in ((70, "the thesis: dips without"), (90, "the thesis: least with")):
+        axes.axhline(value, color="grey", linewidth=0.8, linestyle=":")
+        axes.text(101, value + 0.6, text, fontsize=6.5, color="0.35")
+    axes.set(xlabel="time (s)", ylabel="payload on the split link (Mbit/s)", ylim=(60, 100))
+    axes.legend(loc="lower right")
+    return drawing
+
+
+def _windows(results: Results) -> Drawing:
+    return _lines(results, "ftp", "packets", cwnd, "flows", log=False, label="{} flows")(
+        "mean cwnd of senders (packets)"
+    )
+
+
+def _pareto(results: Results) -> Drawing:
+    return _lines(results, "pareto", "packets", utilisation, "flows", log=False, label="{} flows")(
+        "payload on the split link (Mbit/s)"
+    )
+
+
+def _one(experiment: str, flows: int, flow: int, packets: int) -> Callable[[Results], Drawing]:
+    def draw(results: Results) -> Drawing:
+        drawing, (axes,) = panels()
+        drawn = 0
+        for number, (mode, queue) in enumerate((("none", "droptail"), ("cubic", "red"), ("cubic", "droptail"))):
+            try:
+                row = results[experiment].where(mode=mode, queue=queue, packets=packets, flows=flows)[0]
+            except NotRun:
+                continue
+            if not (row.path / "flows.parquet").exists():
+                continue
+            values = series_of(row, flow)[:300]
+            axes.plot(
+                np.arange(len(values)),
+                values,
+                linewidth=0.9,
+                color=COLOURS[number],
+                label=f"{_NAMES[mode]}, {queue}",
+            )
+            drawn += 1
+        if not drawn:
+            raise NotRun("there are no time series at this scale")
+        axes.set(xlabel="time after the warm-up (s)", ylabel="throughput of one flow (Mbit/s)", ylim=(0, None))
+        axes.legend()
+        return drawing
+
+    return draw
+
+
+def _control(results: Results) -> Drawing:
+    table = results["control"]
+    names = table.points("variant")
+    drawing, all_axes = panels(3, share_y=False)
+    drawing.set_size_inches(9.5, 2.8)
+    for axes, metric, title in zip(
+        all_axes,
+        (utilisation, fairness, delivery),
+        ("payload (Mbit/s)", "Jain's index", "delivery time (s)"),
+        strict=True,
+    ):
+        values = [table.median(metric, variant=name) for name in names]
+        axes.barh(range(len(names)), values, color=COLOURS[0], height=0.6)
+        axes.set(xlabel=title, yticks=range(len(names)))
+        axes.set_yticklabels(names if axes is all_axes[0] else [""] * len(names))
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        if metric is fairness:
+            axes.set_xlim(0.9, 1)
+    return drawing
+
+
+FIGURES = (
+    Figure("4.1", "the split connection over hours", "SACK grows by half a packet per round trip and needs hours to fill the link. CUBIC needs minutes.", _hours, ("long",)),
+    Figure("4.8", "payload on the split link over the number of flows", "Crosses are the thesis's numbers. Without the PEP the payload depends on the queue; with it, 300 packets are as good as 3000.", _ftp, ("ftp",)),
+    Figure("4.5", "the split link over time, 500 flows, queue 3000", "An excerpt of one run. Without the PEP windows fall together.", _seconds_of_the_link, ("ftp",)),
+    Figure("4.3", "throughput of flow 23 of 50, queue 600", "An excerpt of one run (figure 4.4 has the PEP with DropTail).", _one("ftp", 50, 23, 600), ("ftp",)),
+    Figure("4.7", "windows of the senders over the queue", "With the PEP the senders' round trip ends at the proxy.", _windows, ("ftp",)),
+    Figure("4.10", "throughput of Pareto flow 547 of 750, queue 1500 (and 4.11)", "An excerpt of one run. RED as the local queue gives short high peaks, DropTail a steadier share.", _one("pareto", 750, 547, 1500), ("pareto",)),
+    Figure("4.12", "Pareto traffic: payload on the split link over the queue", "The thesis has a panel for each number of flows.", _pareto, ("pareto",)),
+    Figure("control", "flow controls of the PEP, 50 FTP flows", "Delivery time: from the sender to the receiver's application, by Little's law.", _control, ("control",)),
+)  # fmt: skip
