@@ -7,7 +7,7 @@ import json
 import pytest
 from longhaul import cli
 from longhaul_studies.asymmetric import designs, formulas
-from longhaul_studies.formulas.formulas import KB, Line
+from longhaul_studies.asymmetric.formulas import KB, Line
 
 #: Table 5.1: speed of the line, limit in kB/s and in Mbit/s of 2^20, plain and with header compression.
 TABLE_5_1 = [
