@@ -112,8 +112,8 @@ pub trait CongestionControl: Send {
     fn on_back_off(&mut self, _now: Instant) -> bool {
         false
     }
-    /// New data are about to leave while nothing is in flight, and nothing has been for `idle`: that time has told nothing of
-    /// the path (RFC 9438 section 4.2, last paragraph but one).
+    /// New data are about to leave while nothing is in flight, and nothing has been for `idle`: that time contains no information about the path
+    /// (RFC 9438 section 4.2, last paragraph but one).
     fn on_transmission_start(&mut self, _now: Instant, _idle: Duration) {}
     /// The sender was idle for longer than the RTO (RFC 5681 section 4.1); `restart_window` in bytes.
     fn on_idle(&mut self, _restart_window: Bytes) {}
@@ -163,7 +163,7 @@ pub trait CongestionControl: Send {
     fn on_recovery_end(&mut self) {}
     /// What goes on inside, beside window and threshold: W_max, the model's bandwidth, the state.
     fn inspect(&self, _inspection: &mut Inspection) {}
-    /// True if [`Ack::delivery`] is wanted; the connection does not measure it otherwise.
+    /// True if the policy reads [`Ack::delivery`]; otherwise the connection does not measure it.
     fn needs_delivery_rate(&self) -> bool {
         false
     }

@@ -8,7 +8,7 @@ use crate::{
 };
 use longhaul_units::{Duration, Instant, Limit, Rate};
 
-/// The window and its threshold, as the rules see them. Fractions of a byte count: small steps must not be lost.
+/// The window and its threshold, as the rules get them. Fractions of a byte count: small steps must not be lost.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Window {
     /// Congestion window in bytes; never below one MSS.

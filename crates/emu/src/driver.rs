@@ -92,7 +92,7 @@ impl Live {
         }
     }
 
-    /// Calls `tell` once a second until `over` is true; looks at that every 20 ms, and then calls `notice` with what has happened.
+    /// Calls `tell` once a second until `over` is true, which it checks every 20 ms, and then calls `notice` with what has happened.
     pub fn watch(
         &self,
         clock: Clock,

@@ -28,7 +28,7 @@ const NAP: Duration = Duration::from_millis(50);
 /// A connection that waits to be taken by its server, of each flow.
 const BACKLOG: i32 = 64;
 
-/// What happens to a flow, as its thread and those who watch see it.
+/// The state of a flow, shared by its thread and its observers.
 #[derive(Default)]
 pub struct Progress {
     /// Bytes delivered to the application at the end that receives the bulk of the data.
@@ -193,7 +193,7 @@ impl Flow<'_> {
         Some(i32::try_from(bytes).unwrap_or(i32::MAX / 4))
     }
 
-    /// Sets the largest window that is offered. Kernels forget it when they see how large packets are (tcp_measure_rcv_mss): it
+    /// Sets the largest window that is offered. Kernels reset it when they measure the size of packets (tcp_measure_rcv_mss): it
     /// is set again and again.
     fn clamp_window(&self, socket: &impl AsRawFd) -> io::Result<()> {
         match self.largest_window() {

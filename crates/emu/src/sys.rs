@@ -84,7 +84,7 @@ pub(crate) fn tcp_info(socket: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<u
 }
 
 /// A socket that takes every frame that comes in at an interface, whomever it is for, and sends frames out there. What is
-/// sent there, by others or itself, it does not see.
+/// sent there, by others or itself, do not reach it.
 pub(crate) struct PacketSocket {
     file: File,
     /// Number of the interface.

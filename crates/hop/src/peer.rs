@@ -311,7 +311,7 @@ impl Peer {
         self.fail(now, "the port is closed");
     }
 
-    /// Ends the connection at the wish of the owner.
+    /// Ends the connection at the owner's request.
     pub fn give_up(&mut self, now: Instant, reason: &str, context: &mut Context<'_>) {
         if self.state != State::Lost {
             self.lost(reason, context);

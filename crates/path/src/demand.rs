@@ -17,7 +17,7 @@ pub struct DemandSpec {
     /// Time from a request to the earliest beginning of what was assigned for it: a round trip to the hub, and its scheduling.
     #[schemars(extend("x-maximum" = "1 h"))]
     pub delay: Duration,
-    /// Capacity that the terminal has without asking, evenly over time; none if not given.
+    /// Capacity that the terminal has without a request, evenly over time; none if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-exclusiveMinimum" = "0 bit/s"))]
     pub constant: Option<Rate>,

@@ -202,8 +202,8 @@ impl SerialSpec {
     }
 }
 
-/// Compresses what leaves a queue. It sees each packet when its transmission is due, in order, and is notified of what became of
-/// it before it sees the next.
+/// Compresses what leaves a queue. It gets each packet when its transmission is due, in order, and is notified of what became of it before it gets
+/// the next.
 pub trait LineCoder<P> {
     /// Bytes of the packet on the line, framing not included. Its transmission begins at `start`.
     fn encode(&mut self, start: Instant, packet: &P) -> u32;

@@ -1,4 +1,4 @@
-//! RED here and in ns-2 (2.35), on the very same arrivals: it needs ns-2 (Debian's package `ns2`) and is ignored unless asked for.
+//! RED here and in ns-2 (2.35), on the very same arrivals: it needs ns-2 (Debian's package `ns2`) and is ignored by default.
 //! With `--nocapture` the numbers of docs/validation.md are printed.
 
 use longhaul_path::link::Fate;

@@ -115,7 +115,7 @@ impl PyLoss {
     fn now(&self) -> f64 {
         seconds(self.event.now)
     }
-    /// "loss" (duplicate ACKs or SACK), "ecn", "timeout", or "spurious": the last reduction was for nothing.
+    /// "loss" (duplicate ACKs or SACK), "ecn", "timeout", or "spurious": the last reduction was unnecessary.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.event.kind {

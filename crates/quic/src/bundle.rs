@@ -1,4 +1,4 @@
-//! The QUIC connection of one flow, or of several that share it: what their applications want of streams, and what happens to
+//! The QUIC connection of one flow, or of several that share it: what their applications request of streams, and what happens to
 //! these, for any world that moves datagrams between the two endpoints.
 //!
 //! What is a connection of its own to an application (one of a web session's pairs of ends) is a stream here, and closing it is
@@ -102,7 +102,7 @@ struct Flow {
     /// Its first lane.
     first: usize,
     member: Member,
-    /// It has wanted something.
+    /// It has requested something.
     asked: bool,
     /// It was notified that the connection is established.
     told: bool,

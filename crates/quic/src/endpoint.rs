@@ -1,6 +1,6 @@
 //! An endpoint: quinn-proto's, driven by the run's time, with what an application has to send and what it has received.
 //!
-//! Sans-IO: inputs are datagrams, time and the application's wishes; outputs are datagrams, events and the time of the next
+//! Sans-IO: inputs are datagrams, time and the application's requests; outputs are datagrams, events and the time of the next
 //! timer. After each input, [`Endpoint::poll_transmit`] is called until it gives nothing more, then
 //! [`Endpoint::poll_event`], then [`Endpoint::poll_timeout`].
 

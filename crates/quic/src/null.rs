@@ -2,7 +2,7 @@
 //! its packets those of AES-128-GCM, but nothing is computed. Signatures of some algorithms vary in length, and keys are
 //! random: with this session a simulation is fast and the same every time.
 //!
-//! Each message carries what the other end must learn (transport parameters, and whether early data are offered and taken);
+//! Each message carries what the other end needs (transport parameters, and whether early data are offered and taken);
 //! the rest is filler. A packet's tag names its key, so that a packet that is opened with the wrong key is refused, as with
 //! real keys.
 

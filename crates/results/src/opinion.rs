@@ -1,4 +1,4 @@
-//! What people think of what they got, as a mean opinion score (MOS) from 1, bad, to 5, excellent (ITU-T P.800): three models, one
+//! Opinions of users, as a mean opinion score (MOS) from 1, bad, to 5, excellent (ITU-T P.800): three models, one
 //! each for pages, films and calls.
 
 use longhaul_traffic::{Hearing, Viewing};
@@ -12,7 +12,7 @@ const BPL: f64 = 25.1;
 /// Delays tried for a call's playout buffer: so many shares of its messages come in time.
 const SHARES: u64 = 200;
 
-/// Of a page that took so many seconds (ITU-T G.1030 Annex A): logarithmic between what is felt as at once and giving up.
+/// Of a page that took so many seconds (ITU-T G.1030 Annex A): logarithmic from instantaneous to given up.
 pub(crate) fn of_page(seconds: f64) -> f64 {
     let least = 0.003 * PAGE_MAX_S + 0.12;
     let part = libm::log(seconds.max(1e-9) / least) / libm::log(PAGE_MAX_S / least);
@@ -25,7 +25,7 @@ pub(crate) fn of_film(viewing: &Viewing) -> Option<f64> {
     if watched <= 0.0 {
         return None;
     }
-    // A film that has not begun stands still since it was wanted.
+    // A film that has not begun stands still from its request on.
     let stalls = if viewing.stalled == viewing.watched { 1.0 } else { viewing.stalls as f64 };
     if stalls == 0.0 {
         return Some(5.0);

@@ -67,7 +67,7 @@ pub struct Summary {
     pub middleboxes: Vec<MiddleboxSummary>,
     /// Nodes of the scenario file.
     pub nodes: Vec<NodeSummary>,
-    /// What a reader should know before believing the numbers.
+    /// Warnings that qualify the numbers.
     pub warnings: Vec<Warning>,
     /// How much was computed.
     pub work: Work,
@@ -236,7 +236,7 @@ pub struct NodeSummary {
     pub name: String,
 }
 
-/// Something that a reader should know.
+/// Something that qualifies the numbers.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Warning {
     /// A short constant name.

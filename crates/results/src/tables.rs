@@ -161,7 +161,7 @@ pub enum SegmentKind {
     Sack = 3,
 }
 
-/// One segment as the data's sender saw it. Sequence numbers count from 0 and do not wrap.
+/// One segment at the sender of the data. Sequence numbers count from 0 and do not wrap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SegmentRow {
     /// Time in nanoseconds.

@@ -1,4 +1,4 @@
-//! What a reader should know before believing the numbers: settings that silently limit a flow, results that are far
+//! Warnings that qualify the numbers: settings that silently limit a flow, results that are far
 //! from their formula, flows that did not do what the scenario states.
 
 use crate::context::Context;

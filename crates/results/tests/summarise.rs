@@ -1,4 +1,4 @@
-//! From facts to a summary, with facts made by hand: what a kernel does not tell stays unknown, everything else is computed as
+//! From facts to a summary, with facts made by hand: what a kernel does not report stays unknown, everything else is computed as
 //! for any other world.
 
 use longhaul_path::LinkStats;

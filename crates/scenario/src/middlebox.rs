@@ -24,7 +24,7 @@ pub enum MiddleboxSpec {
     /// Ends the connections of the hosts and has connections of its own beyond: at one node, or at two with a long hop between
     /// them.
     Split(Box<SplitSpec>),
-    /// Keeps copies of data packets for a lossy last hop and sends lost ones again, out of the sender's sight (Balakrishnan et
+    /// Keeps copies of data packets for a lossy last hop and retransmits lost ones, which hides the loss from the sender (Balakrishnan et
     /// al. 1995).
     Snoop(SnoopSpec),
     /// Sends the ACKs of a while over a thin link as one packet, and takes them apart behind it (Coetzee 1999).
@@ -271,7 +271,7 @@ text_setting!(
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GuardSpec {
-    /// None ever does.
+    /// A premature ACK never covers one.
     #[default]
     Strict,
     /// The paper's step B-3 to the letter, which leaves a case open.
@@ -746,7 +746,7 @@ pub struct LocalQueueSpec {
     #[serde(default = "forty_bytes")]
     #[schemars(extend("x-maximum" = "1000 B"))]
     pub header_size: Size,
-    /// How often is looked whether a packet can be let in; without it, whenever something has changed.
+    /// Time between two checks whether a packet can be let in; without it, checked after every change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-exclusiveMinimum" = "0 s"))]
     pub send_check_interval: Option<Duration>,

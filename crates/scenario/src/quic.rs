@@ -202,8 +202,7 @@ pub struct QuicSpec {
     /// The receiver takes data as they come and puts them in order itself. Otherwise quinn-proto does, and ends the connection once
     /// more than 1024 pieces of a stream wait for what is missing between them: slow start's overshoot can do that.
     pub unordered: bool,
-    /// Acknowledge at least every so many packets; other than 2 takes the ACK frequency extension, by which the sender asks the
-    /// receiver for it.
+    /// Acknowledge at least every so many packets; other than 2 takes the ACK frequency extension, by which the sender sets it at the receiver.
     #[schemars(range(min = 1))]
     pub ack_every: u32,
     /// Longest delay of an ACK; other than 25 ms takes the same extension.
@@ -231,8 +230,8 @@ pub struct QuicSpec {
     pub connection_id: u8,
     /// What the client has stored of the server.
     pub handshake: HandshakeSpec,
-    /// Bytes of the server's certificates, which a full handshake carries; a server sends at most three times what
-    /// it has received before it has seen that the client's address is real (RFC 9000 section 8.1).
+    /// Bytes of the server's certificates, which a full handshake carries; until the client's address is validated, a server sends at most three
+    /// times what it has received (RFC 9000 section 8.1).
     #[schemars(extend("x-minimum" = "100 B", "x-maximum" = "64 kB"))]
     pub certificates: Size,
     /// What both ends have stored of an earlier connection over the same path, with which they resume carefully (RFC 9959): once the

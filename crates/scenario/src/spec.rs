@@ -74,17 +74,16 @@ pub struct RunSpec {
     /// The order of events that happen in the same nanosecond.
     #[serde(default, skip_serializing_if = "Ties::is_default")]
     pub ties: Ties,
-    /// Whether the largest goodput of one sampling interval is looked for in each flow.
+    /// Record the largest goodput of each flow in one sampling interval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub peak_goodput: bool,
-    /// Whether the inside of each flow's congestion control (W_max, BBR's state, a bandwidth estimate ...) is written to
-    /// `cc.parquet` at each sample.
+    /// Write the state of each flow's congestion control (W_max, BBR's phase, a bandwidth estimate ...) to `cc.parquet` at each sample.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inspect: bool,
     /// Links whose packets are captured to `packets.pcapng` as they enter the queue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capture: Vec<String>,
-    /// Whether each end of each QUIC connection is logged, to `qlog/FLOW-client.sqlog` and `qlog/FLOW-server.sqlog` in the format
+    /// Log both ends of each QUIC connection to `qlog/FLOW-client.sqlog` and `qlog/FLOW-server.sqlog` in the format
     /// that qvis reads: packets with their frames, losses, windows. Some 400 B a packet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub qlog: bool,

@@ -59,7 +59,7 @@ impl Variant {
     }
 }
 
-/// How a sender finds out that a reduction of the window was for nothing; it then takes it back.
+/// How a sender detects that a reduction of the window was unnecessary; it then undoes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpuriousDetectionSpec {
@@ -425,7 +425,7 @@ pub struct TcpSpec {
     /// besides (RFC 8985 section 7.2). If not given, it is taken to be `delayed_ack`. 200 ms in Linux.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer_ack_delay: Option<Duration>,
-    /// Ways to find out that a reduction of the window was for nothing, upon which it is taken back.
+    /// How a sender detects that a reduction of the window was unnecessary; it then undoes it.
     pub spurious_detection: SpuriousDetectionSpec,
     /// Discard what was SACKed when the retransmission timer expires (RFC 2018 section 8).
     pub clear_sack_on_timeout: bool,

@@ -38,7 +38,7 @@ impl Default for TimesSpec {
     }
 }
 
-/// The table form of [`TimesSpec`].
+/// Start or stop times as a table.
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TimesTable {

@@ -64,7 +64,7 @@ pub struct FlowSpec {
     /// The connection's settings, at both ends.
     #[serde(default)]
     pub tcp: TcpSpec,
-    /// The same of a QUIC connection; only with transport "quic".
+    /// The QUIC connection's settings, at both ends; only with `transport = "quic"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quic: Option<QuicSpec>,
 }

@@ -1,4 +1,4 @@
-//! What is refused, and how it is said: each bad scenario gets one message with its place and what would be right.
+//! What is refused, and with which message: each bad scenario gets one message with its place and what would be right.
 
 mod common;
 
@@ -389,7 +389,7 @@ fn settings_that_would_do_nothing_are_refused() {
     );
 }
 
-/// What a first user ran into: messages in the words of scenario files, blamed on who has said it.
+/// What a first user ran into: messages use the words of scenario files and name the place of the error.
 mod first_steps {
     use super::{refusal, refusal_of, says, with_override};
     use longhaul_scenario::load;

@@ -1,4 +1,4 @@
-//! Scenarios that name a trace: where it is looked for, what is said if something is wrong with it, what identifies a run.
+//! Scenarios that name a trace: where it is looked for, the message if something is wrong with it, what identifies a run.
 
 use longhaul_scenario::{AppSpec, Scenario, load, resolved_toml, run_id};
 use std::fs;

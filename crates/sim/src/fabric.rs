@@ -251,7 +251,7 @@ impl Fabric {
     pub fn link(&mut self, link: LinkId) -> &mut Link<Packet> {
         &mut self.links[link].link
     }
-    /// What waits for a link, as a router that stands at it sees.
+    /// What waits for a link, at the router that feeds it.
     pub fn queue_state(&mut self, link: LinkId, now: Instant) -> QueueState {
         let link = &mut self.links[link].link;
         QueueState { bytes: link.occupancy(now).bytes, rate: link.rate_at(now) }

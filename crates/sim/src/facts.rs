@@ -64,7 +64,7 @@ fn flow_facts(world: &World<'_>, flow: FlowId) -> FlowFacts {
     }
 }
 
-/// QUIC connections that met a limit of quinn-proto, or ended otherwise than their applications wanted.
+/// QUIC connections that met a limit of quinn-proto, or ended otherwise than their applications requested.
 fn quic_warnings(world: &World<'_>) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = vec![];
     for (flow, incidents) in world.quic.incidents() {

@@ -40,7 +40,7 @@ pub(crate) struct Capture {
 
 /// Collects what happens.
 pub(crate) struct Recorder {
-    /// Time series are wanted.
+    /// Time series are recorded.
     pub recording: bool,
     pub tables: Tables,
     /// Data packets of each flow that were dropped anywhere.

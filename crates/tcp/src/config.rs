@@ -95,7 +95,7 @@ pub struct Config {
     /// The longest time for which the peer may hold back an ACK, which a probe for a single segment waits for besides (WCDelAckT of
     /// RFC 8985 section 7.2); `None` takes it to be this end's `delayed_ack`. Linux: 200 ms.
     pub peer_ack_delay: Option<Duration>,
-    /// How to find out that a reduction of the window was for nothing, upon which it is taken back.
+    /// How to detect that a reduction of the window was unnecessary; it is then undone.
     pub spurious_detection: SpuriousDetection,
     /// Discard what was SACKed when the retransmission timer expires (RFC 2018 section 8); otherwise keep it
     /// (RFC 6675 section 5.1).

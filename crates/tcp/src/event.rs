@@ -45,7 +45,7 @@ pub enum Event {
     RecoveryEnd,
     /// The window was reduced on an ECN echo.
     EcnReduction,
-    /// The last reduction of the window proved to be for nothing and was taken back.
+    /// The last reduction of the window proved to be unnecessary and was undone.
     ReductionUndone,
 }
 

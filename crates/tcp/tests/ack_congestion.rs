@@ -62,7 +62,7 @@ fn negotiation() {
     }
 }
 
-/// A receiver that has been told a ratio with its first segment.
+/// A receiver that got a ratio with its first segment.
 struct Receiver {
     connection: Connection,
     now: Instant,
@@ -147,7 +147,7 @@ fn a_lost_ack_doubles_r_and_clear_windows_bring_it_back() {
     assert_eq!(world.a.stats().retransmitted_segments, 0);
 }
 
-/// Section 4.4: ACKs tell of a lost one by acknowledging more than R segments; without loss nothing is sent.
+/// Section 4.4: ACKs reveal a lost one by acknowledging more than R segments; without loss nothing is sent.
 #[test]
 fn no_option_without_loss() {
     let mut world = world(24, 1000);

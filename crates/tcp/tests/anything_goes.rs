@@ -119,7 +119,7 @@ proptest! {
             time += pause;
             world.run_until(at_ms(time));
             let end = if to_a { End::A } else { End::B };
-            // A passive end has nothing to say before it is asked.
+            // A passive end has nothing to send before it gets a SYN.
             world.end(end).write(bytes);
             written[end as usize] += bytes;
         }

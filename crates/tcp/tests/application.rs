@@ -1,4 +1,4 @@
-//! What the application asks of a sender: to hold small segments back, or not to.
+//! What the application requests of a sender: to hold small segments back, or not to.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What congestion control is told of the rate of delivery (draft-ietf-ccwg-bbr-04 section 4.1).
+//! What congestion control is notified of about the rate of delivery (draft-ietf-ccwg-bbr-04 section 4.1).
 
 mod common;
 

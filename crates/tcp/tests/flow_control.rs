@@ -227,7 +227,7 @@ fn segments_leave_at_the_pacing_rate() {
     assert_eq!(world.a.limited_time(world.now).get(Limit::Pacing), ms(4));
 }
 
-/// cc learns whether the window was the limit when the data was sent (RFC 7661, RFC 9293).
+/// cc is notified whether the window was the limit when the data was sent (RFC 7661, RFC 9293).
 #[test]
 fn an_application_that_sends_little_does_not_open_the_window() {
     let mut world = World::established(plain(), Reno::avoiding(10), ms(50));

@@ -141,7 +141,7 @@ fn called(config: Config) -> Connection {
 }
 
 /// Section 3.10.7.4, first check, in SYN-RECEIVED too: "an acknowledgment should be sent in reply", at once and once:
-/// `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>`; not for a RST. RFC 5961 section 4 wants the same for a SYN with another number.
+/// `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>`; not for a RST. RFC 5961 section 4 requires the same for a SYN with another number.
 #[test]
 fn what_is_not_acceptable_in_syn_received_is_challenged() {
     let mut b = called(Config { receive_buffer: Some(10_000), ..plain() });

@@ -122,7 +122,7 @@ fn the_sack_blocks_of_an_overtaken_ack_are_used() {
     }
 }
 
-/// Notes what it is told of ACKs.
+/// Records the ACKs that it is notified of.
 struct Noting(Arc<Mutex<Vec<u64>>>);
 impl CongestionControl for Noting {
     fn on_ack(&mut self, ack: &Ack) {

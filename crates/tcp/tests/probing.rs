@@ -118,7 +118,7 @@ fn the_size_of_probes_can_be_set() {
     assert_eq!(world.a.stats().retransmitted_segments, 0);
 }
 
-/// The echo returns over a way that spreads it: 40 bytes at 16 kbit/s take 20 ms. Timestamps of the echoes tell when the
+/// The echo returns over a way that spreads it: 40 bytes at 16 kbit/s take 20 ms. Timestamps of the echoes show when the
 /// probes arrived: 52 bytes each, 208 us apart at 2 Mbit/s.
 #[test]
 fn the_receiver_can_measure() {
@@ -144,7 +144,7 @@ fn the_receiver_can_measure() {
     }
 }
 
-/// A clock of 1 ms tells no gap of 208 us, but that it is below 1 ms: what the sender hears is possible, and holds.
+/// A clock of 1 ms does not resolve a gap of 208 us, only that it is below 1 ms: the gap measured at the sender is possible, and holds.
 #[test]
 fn a_receiver_with_a_coarse_clock_is_no_worse_than_the_sender() {
     let timestamps = Config { timestamps: true, timestamp_tick: ms(1), ..config() };

@@ -21,7 +21,7 @@ fn all_holes_are_repaired_in_one_round_trip() {
     assert_eq!((world.a.stats().fast_retransmits, world.a.stats().timeouts), (1, 0));
 }
 
-/// Section 4.1 (lost retransmission): what is SACKed after a retransmission was sent says that it is lost too. RFC 6675 waits
+/// Section 4.1 (lost retransmission): what is SACKed after a retransmission was sent shows that it is lost too. RFC 6675 waits
 /// for the timer.
 #[test]
 fn a_lost_retransmission_is_sent_again_a_round_trip_later() {
@@ -128,7 +128,7 @@ fn a_loss_that_the_probe_repairs_is_congestion() {
     assert_eq!(world.a.stats().fast_retransmits, 0);
 }
 
-/// Section 7.4.2: a probe that was not needed, as the D-SACK says, leaves the window alone.
+/// Section 7.4.2: a probe that was not needed, as the D-SACK shows, leaves the window alone.
 #[test]
 fn a_probe_for_nothing_is_no_congestion() {
     let mut world = World::established(rack(), Reno::avoiding(10), ms(50)).scripted(|sent| {

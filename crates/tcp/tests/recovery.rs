@@ -198,7 +198,7 @@ fn karns_rule() {
     }
 }
 
-/// Counts what it is told; a window of `0.0` segments, halved at each loss.
+/// Counts what it is notified of; a window of `0.0` segments, halved at each loss.
 struct Counting(u64, Arc<Mutex<Vec<CongestionKind>>>);
 impl CongestionControl for Counting {
     fn on_ack(&mut self, _: &Ack) {}

@@ -40,7 +40,7 @@ fn the_timed_segment_is_the_sample_not_the_oldest_one_acknowledged() {
     a.sends(240);
     a.hears(340, 5001);
     assert_eq!(a.estimate(), (100_000, 28_125));
-    // Congestion control sees every round trip.
+    // Congestion control gets every round trip.
     assert_eq!(a.0.stats().rtt_samples, 3);
 }
 

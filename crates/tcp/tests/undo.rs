@@ -10,7 +10,7 @@ const EIFEL: SpuriousDetection = SpuriousDetection { eifel: true, ..OFF };
 const F_RTO: SpuriousDetection = SpuriousDetection { f_rto: true, ..OFF };
 const DSACK: SpuriousDetection = SpuriousDetection { dsack: true, ..OFF };
 
-/// A window of ten segments that a loss halves and a timeout cuts to one, and that comes back when told to.
+/// A window of ten segments that a loss halves and a timeout cuts to one, and that is restored by an undo.
 struct Halving {
     window: u64,
     before: u64,

@@ -133,7 +133,7 @@ impl<T: Quantity> Draw<T> {
     }
 }
 
-/// The table form of [`Draw`].
+/// A drawn quantity as a table.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DrawTable<T> {

@@ -9,7 +9,7 @@ const RECORD: usize = 8;
 pub(crate) fn read(content: &[u8]) -> Result<Trace, TraceError> {
     if let Some(what) = what_else(content) {
         return Err(TraceError::whole(format!(
-            "it is {what}, no binary trace of ns-2's; say what it is: format = \"csv\", \"parquet\" or \"access_log\""
+            "it is {what}, not a binary trace of ns-2; name its format: format = \"csv\", \"parquet\" or \"access_log\""
         )));
     }
     let over = content.len() % RECORD;

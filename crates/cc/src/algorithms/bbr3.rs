@@ -3,7 +3,7 @@
 //! draft-ietf-ccwg-bbr-06, whose sections and pseudocode are named below. What it leaves open is decided as follows.
 //!
 //! (a) Random draws are the connection's own (SplitMix64). (b) The connection is limited by cwnd if a segment that left in this round or the
-//! one before filled the window. (c) The losses that end Startup are judged at the end of a round trip of recovery, with as many
+//! one before filled the window. (c) The losses that end Startup are evaluated at the end of a round trip of recovery, with as many
 //! separate ranges lost in it as the draft requires. (d) The table of section 5.6.1 bounds Drain by inflight_longterm, the
 //! pseudocode does not: as the pseudocode. (e) An ECN echo counts as a loss in its round.
 

@@ -29,7 +29,7 @@ pub struct BicParams {
     /// Take less than the window at a loss for the maximum when it is below the last one, so that newcomers find room.
     #[schemars(extend("x-unit" = "true or false"))]
     pub fast_convergence: bool,
-    /// While no loss has been seen, gain at least this share of the window per round trip.
+    /// Before the first loss, gain at least this share of the window per round trip.
     #[schemars(extend("minimum" = 0, "maximum" = 1, "x-unit" = "share of the window per RTT"))]
     pub growth_before_loss: f64,
     /// What an ACK counts for: the bytes that it covers or one segment.

@@ -35,7 +35,7 @@ pub struct CubicParams {
     /// it goes on gaining 3 (1 - beta) / (1 + beta) (Linux).
     #[schemars(extend("x-unit" = "true or false"))]
     pub reno_alpha_rises: bool,
-    /// While no loss has been seen, gain at least this share of the window per round trip (Linux: 0.05).
+    /// Before the first loss, gain at least this share of the window per round trip (Linux: 0.05).
     #[schemars(extend("minimum" = 0, "maximum" = 0.5, "x-unit" = "share of the window per RTT"))]
     pub growth_before_loss: f64,
     /// How the window grows: with each ACK (sections 4.3 to 4.5), or by a segment for each `cnt` segments acknowledged, a number
@@ -44,7 +44,7 @@ pub struct CubicParams {
     pub growth: Growth,
 }
 
-/// What [`CubicParams::growth`] is.
+/// How CUBIC's window grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Growth {
@@ -54,7 +54,7 @@ pub enum Growth {
     Count,
 }
 
-/// Which round trip [`CubicParams::target_rtt`] is.
+/// The round trip after which CUBIC's target is to be reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetRtt {

@@ -49,7 +49,7 @@ impl Peer {
         }
     }
 
-    /// Gives up a flow at the wish of the owner.
+    /// Gives up a flow at the owner's request.
     pub fn reset(&mut self, key: u64, code: ResetCode, refused: bool, context: &mut Context<'_>) {
         let Some(flow) = self.remove(key, context) else { return };
         let code = code.number().min(REFUSED - 1) + if refused { REFUSED } else { 0 };

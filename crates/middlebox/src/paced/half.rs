@@ -155,7 +155,7 @@ impl<P: Payload> Half<P> {
         } else if self.end(number).is_none() {
             let local = self.hosts.established(number, towards, hosts::ports_to_sender(segment));
             let Some(local) = local else { return false };
-            // Both nodes may see the connection first, and mean the same stream.
+            // Both nodes may get the connection's first packet at the same time, and use the same stream.
             let stream = record::established_stream(self.side, number, direction);
             self.open(number, local, stream);
         }

@@ -7,7 +7,7 @@
 //!                                          TCP on the thin line
 //! ```
 //!
-//! * [`datagram`]: what crosses the satellite, and [`erasure`]: parities across datagrams, if wanted
+//! * [`datagram`]: what crosses the satellite, and [`erasure`]: parities across datagrams, if configured
 //! * [`message`]: what crosses the thin line: reports of what has come, data and openings of the client's hosts
 //! * [`sender`]: numbers, pace, delay loop; [`receiver`]: order, reports. Both are independent of TCP and of middleboxes, and carry bytes as
 //!   well as lengths: the same machines run on real packets.

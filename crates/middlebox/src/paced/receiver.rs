@@ -453,7 +453,7 @@ impl<D: Data> Receiver<D> {
     pub fn next_report(&self) -> Option<Instant> {
         self.report_at.map(|due| due.max(self.line_free_at))
     }
-    /// A report is wanted at once, since something else goes the same way.
+    /// A report is due at once, since something else goes the same way.
     pub fn report_soon(&mut self, now: Instant) {
         if self.latest.is_some() {
             self.report_at = Some(self.report_at.map_or(now, |due| due.min(now)));

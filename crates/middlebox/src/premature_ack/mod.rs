@@ -40,7 +40,7 @@ const MAX_TIMEOUTS: u32 = 15;
 /// What keeps premature ACKs from covering packets that are not in the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Guard {
-    /// Nothing is acknowledged above a packet that is not here. Step B-3 does not see to it where fewer than W copies are
+    /// Nothing is acknowledged above a packet of which there is no copy. Step B-3 does not ensure it where fewer than W copies are
     /// left, all below the through packet: data that comes then is acknowledged by step A-1, and the through packet with it.
     #[default]
     Strict,

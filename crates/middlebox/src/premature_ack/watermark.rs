@@ -1,6 +1,6 @@
 //! Where the watermark W stands: fixed, or found while running. The paper leaves open how to choose it. The answer here:
 //!
-//! * W helps as long as D-Net runs dry for want of permissions to send. It no longer does when a queue stands there, which
+//! * W helps as long as D-Net runs dry because the source may not send. It no longer does when a queue stands there, which
 //!   visible in the round trips that the PEP measures: all of the last loop took longer than the shortest.
 //! * W harms when copies find the buffer full. The source may have its window R under way beyond what was acknowledged to
 //!   it, all of which can arrive at once: W = N - R is safe whatever happens. What exceeds W in fact is less, since part

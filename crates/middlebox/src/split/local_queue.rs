@@ -22,7 +22,7 @@ pub struct LocalQueueSettings {
     pub buffer_start: u64,
     /// Headers that count for each segment's worth of data that waits behind the queue.
     pub header_size: u32,
-    /// How often is looked whether a packet can be let in; `None`: whenever something has changed.
+    /// Time between two checks whether a packet can be let in; `None`: checked after every change.
     pub check_interval: Option<Duration>,
 }
 

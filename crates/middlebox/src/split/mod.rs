@@ -3,7 +3,7 @@
 //! * [`SingleSplit`] stands at one node, as I-TCP and PEPsal do: host, proxy, host.
 //! * [`SplitNode`]s stand at two, at the ends of a long hop: host, split start, split end, host. The flows share one
 //!   connection over the long hop, or several, or have one each ("A split connection PEP in ns-2", Innsbruck, 2009). Each is a value of
-//!   its own, and learns of the other what is in the packets of the long hop.
+//!   its own, and gets from the other what is in the packets of the long hop.
 //!
 //! Hosts are answered with the address of the other host, so that they notice nothing; the paper's hosts address the PEP.
 //!

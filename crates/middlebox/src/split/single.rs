@@ -1,7 +1,7 @@
 //! A split at one node: for each flow a connection to either host, and data handed from one to the other.
 //!
 //! Flow control needs no more than TCP has: data stays in the receive buffer of the connection where it came in until the
-//! other one can send it, so that the window which the sending host sees closes as the buffer fills.
+//! other one can send it, so that the window offered to the sending host closes as the buffer fills.
 
 use super::hosts::{self, Hosts, Undelivered};
 use super::local::{Broken, Local};

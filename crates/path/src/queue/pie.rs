@@ -29,7 +29,7 @@ pub struct PieSpec {
     #[serde(default = "five_quarters")]
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1000))]
     pub beta: f64,
-    /// MAX_BURST: so much time after a quiet one nothing is dropped.
+    /// MAX_BURST: after a time without delay, nothing is dropped for this long.
     #[serde(default = "burst")]
     pub max_burst: Duration,
     /// MEAN_PKTSIZE: a queue of at most two such packets is left alone.

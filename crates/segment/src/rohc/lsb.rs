@@ -18,7 +18,7 @@ impl Lsb {
         references.all(|reference| value.wrapping_sub(reference.wrapping_sub(self.below)) <= self.mask())
     }
 
-    /// What the low bits mean to whom saw `reference` last.
+    /// The number that the low bits stand for, at an end that got `reference` last.
     pub fn read(self, low: u32, reference: u32) -> u32 {
         let first = reference.wrapping_sub(self.below);
         first.wrapping_add(low.wrapping_sub(first) & self.mask())
@@ -41,7 +41,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever saw any of the references reads the number itself.
+        /// An end that got any of the references decodes the number itself.
         #[test]
         fn what_reaches_all_is_read_by_all(
             bits in 1u32..32, below: u32, value: u32, references in prop::collection::vec(any::<u32>(), 1..5), near: bool,

@@ -15,7 +15,7 @@ pub enum Tossed {
     #[error("a compressed header for slot {0}, which is empty or does not exist")]
     EmptySlot(u8),
     /// It is cut, or it is no whole TCP/IP header where it ought to be one.
-    #[error("a frame that is cut or is not what its type says")]
+    #[error("a frame that is cut short or does not match its type")]
     Malformed,
     /// It makes a packet longer than 65,535 bytes.
     #[error("a packet longer than 65535 bytes")]

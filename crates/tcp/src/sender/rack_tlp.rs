@@ -19,7 +19,7 @@ pub(crate) struct Measured {
     pub samples: bool,
     /// Losses are found by time.
     pub rack: Option<Rack>,
-    /// Reductions that were for nothing are taken back.
+    /// Unnecessary reductions are undone.
     pub undo: Option<Undo>,
 }
 

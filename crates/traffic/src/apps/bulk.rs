@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
-    /// What is to be sent, then the connection closes; without it there is always more.
+    /// Bytes to send, then the connection closes; without it the transfer has no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Draw<Volume>>,
 }

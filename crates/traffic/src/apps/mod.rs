@@ -64,7 +64,7 @@ applications! {
     /// A person who reads pages: each page is a number of objects, each fetched by the active side from the passive side over a
     /// connection; then time to read it.
     Web(Web) = "web",
-    /// The active side asks, the passive side answers, again and again on one connection.
+    /// The active side sends requests and the passive side answers, one after the other on one connection.
     Request(Request) = "request",
     /// A person who types: the active side sends keystrokes, whether or not the ones before have been echoed, and the passive side
     /// echoes each of them. The time from a keystroke to its echo is measured. Remote shells turn Nagle's algorithm

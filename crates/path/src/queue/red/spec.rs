@@ -114,7 +114,7 @@ pub struct RedSpec {
     /// Which packet goes when one arrives at a full queue.
     #[serde(default)]
     pub overflow: Overflow,
-    /// Whose gentle part.
+    /// Whose form of the gentle part.
     #[serde(default)]
     pub form: RedForm,
 }
