@@ -152,7 +152,7 @@ bench-emu: emu
 
 # The compiled module is rebuilt when a Rust source changes; Python sources are used where they are.
 $(STAMPS)/longhaul: $(STAMPS)/packages pyproject.toml $(RUST_SOURCES)
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile $(PROFILE) --locked
+	VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --profile $(PROFILE) --locked
 	@touch $@
 
 $(STAMPS)/packages: requirements.lock | check-tools

@@ -442,7 +442,7 @@ def main() -> int:
             print(INSTALL_NS2, file=sys.stderr)
     if not options.ns2_only:
         if not shutil.which(options.ours):
-            raise BenchError(f"no program {options.ours}: build it with `cargo build --release -p longhaul-sim --example bench_run`, "
+            raise BenchError(f"no program {options.ours}: build it with `make bench-program`, "
                              "name it with --ours, or measure ns-2 alone with --ns2-only")  # fmt: skip
         simulators["ours"] = lambda scenario, directory: run_ours(scenario, directory, options.ours)
 
@@ -495,5 +495,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except BenchError as error:
-        print(f"bench: {error}", file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         sys.exit(1)

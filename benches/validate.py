@@ -140,7 +140,7 @@ def main() -> int:
     if not shutil.which("ns"):
         raise bench.BenchError("ns-2 is not installed: run scripts/install-packages (Debian's package `ns2`)")
     if not shutil.which(options.ours):
-        raise bench.BenchError(f"no program {options.ours}: cargo build --release -p longhaul-sim --example bench_run")
+        raise bench.BenchError(f"no program {options.ours}: build it with `make bench-program`")
     verdicts = []
     for case in CASES:
         print(f"{case.name} ...", file=sys.stderr, flush=True)

@@ -320,6 +320,15 @@ def test_a_closed_standard_stream_is_no_traceback_and_no_files_place(scenario, t
     assert is_json(tmp_path / "r" / "summary.json")
 
 
+def test_a_reader_that_leaves_ends_the_command_as_sigpipe_would(tmp_path):
+    code = "from longhaul.command import main; main()"
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as nobody:
+        done = subprocess.run([sys.executable, "-c", code, "list"], stdout=nobody, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def is_json(file):
     """Whether a JSON file holds JSON, and nothing that was meant for a terminal."""
     return isinstance(json.loads(file.read_text()), dict)

@@ -263,7 +263,7 @@ def equal_seeds(sweep: SweepResult, metrics: list[str]) -> str | None:
     equal = [value for value, half in pairs if is_equal(value, half)]
     seeds = f"all {sweep.manifest['replications']} seeds"
     if pairs and len(equal) == len(pairs):
-        why = "nothing in this scenario that matters here is random (start times, losses, sizes), so more seeds tell nothing new"
+        why = "nothing random in this scenario affects them (start times, losses, sizes), so more seeds add nothing"
         return f"no ±: {seeds} gave the same values; {why}"
     return f"a value without ± was the same under {seeds}" if any(equal) else None
 

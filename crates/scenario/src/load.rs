@@ -204,8 +204,10 @@ fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> Scena
     let closer = error_in_middlebox(text);
     let error = closer.as_ref().unwrap_or(error);
     let message = error.message().trim().to_string();
-    let help = suggestion(&message).or_else(|| two_brackets(&message, &text[error.span()?.start..]));
-    let message = in_plain_words(&message);
+    let nearest = suggestion(&message);
+    let message = if nearest.is_some() { without_long_list(&message) } else { &message };
+    let help = nearest.or_else(|| two_brackets(message, &text[error.span()?.start..]));
+    let message = in_plain_words(message);
     let error = match error.span() {
         Some(span) => ScenarioError::at(source_name, text, span.start, message),
         None => ScenarioError::new(source_name, message),
@@ -280,6 +282,17 @@ fn suggestion(message: &str) -> Option<String> {
     }
 }
 
+/// The message without the names that were possible, if they are so many that they hide the suggestion.
+fn without_long_list(message: &str) -> &str {
+    const MOST: usize = 8;
+    let lists = [("; known are: ", ", "), (", expected one of ", ", ")];
+    let list = lists.iter().find_map(|(begin, comma)| Some((message.split_once(begin)?, comma)));
+    match list {
+        Some(((found, names), comma)) if names.split(comma).count() > MOST => found,
+        _ => message,
+    }
+}
+
 /// Puts one value into the document.
 fn apply(document: &mut Table, path: &str, value: &str) -> Result<(), String> {
     let keys: Vec<&str> = path.split('.').map(str::trim).collect();
@@ -330,7 +343,7 @@ fn element<'a>(list: &'a mut [Value], key: &str, chosen: &str) -> Result<&'a mut
         .or_else(|| chosen.parse().ok().filter(|n| *n < list.len()));
     let Some(Value::Table(table)) = position.map(|position| &mut list[position]) else {
         let hint = nearest(chosen, names.iter().map(String::as_str));
-        let hint = hint.map_or_else(String::new, |hint| format!(". {hint}"));
+        let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
         return Err(format!("there is no {key} \"{chosen}\"; there are: {}{hint}", names.join(", ")));
     };
     Ok(table)

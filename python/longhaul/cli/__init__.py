@@ -105,6 +105,8 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         outcome: Any = command()(arguments, standalone_mode=True)
     except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # whoever read the output has closed it, as `head` does
+            return 141
         if end.code == 130:
             return _complain("interrupted", terminal.exit_code(end.__context__))
         return end.code if isinstance(end.code, int) else (0 if end.code is None else 2)

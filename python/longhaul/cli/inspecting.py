@@ -156,13 +156,13 @@ def schema() -> None:
 
 
 def bench(context: typer.Context) -> None:
-    """Compare speed and memory with ns-2, in a checkout of the project after `make bench` has built the program.
+    """Compare speed and memory with ns-2. It needs a checkout of the project and the program that `make bench-program` builds there.
 
     Arguments go to benches/bench.py:
 
     --pairs N        runs of each simulator per scenario (5; 1 with --quick)
 
-    --quick          short durations, one pair: does it work?
+    --quick          short durations, one pair
 
     --only A,B       only these scenarios
 

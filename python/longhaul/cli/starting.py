@@ -56,6 +56,8 @@ def examples(
     wanted = [one.name for one in shipped.examples()] if every else [shipped.example(name).name for name in names or ()]
     for name in wanted:
         typer.echo(str(shipped.copy(name, to, force=force)))
+    if len(wanted) == 1:
+        messages.print(f"next: longhaul run {to / wanted[0]}.toml --report", style="dim", markup=False)
     if not wanted:
         for one in shipped.examples():
             typer.echo(f"{one.name:<20} {one.title}")

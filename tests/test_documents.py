@@ -1,0 +1,85 @@
+"""Documents: every relative link leads to something, and prose is broken at 120 characters."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+WRAP = ROOT / "scripts" / "wrap-markdown"
+#: Without the repository's list there is nothing to check.
+pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout")
+
+
+def documents() -> list[Path]:
+    """The Markdown files of the repository."""
+    listed = subprocess.run(["git", "ls-files", "-z", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
+
+
+def prose(file: Path) -> str:
+    """A document without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(file: Path) -> set[str]:
+    """The anchors of a document's headings, as forges make them."""
+    found: Counter[str] = Counter()
+    names = set()
+    for heading in re.findall(r"^#+ +(.*)$", prose(file), flags=re.MULTILINE):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+        name = "".join(c for c in text if c.isalnum() or c in " -_").replace(" ", "-")
+        names.add(f"{name}-{found[name]}" if found[name] else name)
+        found[name] += 1
+    return names
+
+
+def broken(file: Path) -> list[str]:
+    """Links of a document that lead nowhere, or have not the form of an address."""
+    wrong = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(file)):
+        if re.match(r"https?://", link):
+            if not re.fullmatch(r"https?://[\w.-]+\.\w+(/[\w./~%?=&#+-]*)?", link):
+                wrong.append(link)
+            continue
+        path, _, anchor = link.partition("#")
+        target = Path(os.path.normpath(file.parent / path)) if path else file
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            wrong.append(link)
+    return wrong
+
+
+def test_every_link_leads_somewhere():
+    assert {file.name: links for file in documents() if (links := broken(file))} == {}
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path):
+    (tmp_path / "other.md").write_text("# One\n\n# One\n")
+    page = tmp_path / "page.md"
+    page.write_text("[a](other.md#one-1) [b](other.md#two) [c](none.md) [d](https://a.org/b) [e](https://a,org)\n")
+    assert broken(page) == ["other.md#two", "none.md", "https://a,org"]
+
+
+def test_prose_is_broken_at_120_characters():
+    # The changelog is wrapped when a version is prepared.
+    files = [file for file in documents() if file != ROOT / "CHANGELOG.md"]
+    made = subprocess.run([sys.executable, WRAP, "--check", *files], capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout + made.stderr
+
+
+def test_wrapping_leaves_code_tables_and_lists(tmp_path):
+    long = "word " * 30
+    text = f"Text.\n\n    {long}\n\n* {long}\n\n  {long}\n\n| {long} |\n\n```\n{long}\n```\n\nshort\nlines\n"
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    subprocess.run([sys.executable, WRAP, page], check=True, capture_output=True)
+    item = " ".join(["word"] * 23)
+    rest = " ".join(["word"] * 7)
+    folded = f"* {item}\n  {rest}\n\n  {item}\n  {rest}\n"
+    assert page.read_text() == text.replace(f"* {long}\n\n  {long}\n", folded)
