@@ -204,10 +204,8 @@ fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> Scena
     let closer = error_in_middlebox(text);
     let error = closer.as_ref().unwrap_or(error);
     let message = error.message().trim().to_string();
-    let nearest = suggestion(&message);
-    let message = if nearest.is_some() { without_long_list(&message) } else { &message };
-    let help = nearest.or_else(|| two_brackets(message, &text[error.span()?.start..]));
-    let message = in_plain_words(message);
+    let help = suggestion(&message).or_else(|| two_brackets(&message, &text[error.span()?.start..]));
+    let message = in_plain_words(&message);
     let error = match error.span() {
         Some(span) => ScenarioError::at(source_name, text, span.start, message),
         None => ScenarioError::new(source_name, message),
@@ -279,17 +277,6 @@ fn suggestion(message: &str) -> Option<String> {
     match found.starts_with("unknown field") {
         true => meant(given, &known),
         false => nearest(given, known),
-    }
-}
-
-/// The message without the names that were possible, if they are so many that they hide the suggestion.
-fn without_long_list(message: &str) -> &str {
-    const MOST: usize = 8;
-    let lists = [("; known are: ", ", "), (", expected one of ", ", ")];
-    let list = lists.iter().find_map(|(begin, comma)| Some((message.split_once(begin)?, comma)));
-    match list {
-        Some(((found, names), comma)) if names.split(comma).count() > MOST => found,
-        _ => message,
     }
 }
 

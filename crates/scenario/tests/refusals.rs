@@ -43,21 +43,6 @@ fn an_unknown_key_is_named_with_the_nearest_known_one() {
     );
 }
 
-/// Thirty names before the right one would hide it; without a near one all are of use.
-#[test]
-fn a_long_list_of_names_does_not_hide_the_nearest() {
-    let of_key = with_override("flow.download.tcp.congestoin", "cubic");
-    assert!(of_key.ends_with("unknown field `congestoin`\nhelp: did you mean \"congestion\"?"), "{of_key}");
-    let of_name = with_override("flow.download.tcp.congestion", "cubik");
-    let end = "unknown congestion control \"cubik\"\nhelp: did you mean \"cubic\"?";
-    assert!(of_name.ends_with(end), "{of_name}");
-    says(&with_override("flow.download.tcp.zzzzzz", "1"), &["expected one of", "`congestion`"]);
-    says(&with_override("flow.download.tcp.congestion", "zzzzzz"), &["known are: reno, cubic"]);
-    says(&with_override("flow.download.tcp.ending", "1"), &["expected one of"]);
-    let node = with_override("flow.downlod.count", "2");
-    assert!(node.ends_with("there are: download; did you mean \"download\"?"), "{node}");
-}
-
 #[test]
 fn a_missing_unit_is_named_with_an_example() {
     says(&refusal("\"50 Mbit/s\"", "50"), &["geo.toml:6", "50", "with its unit, as in \"50 Mbit/s\""]);
