@@ -34,7 +34,7 @@ class Result:
     """A finished run.
 
     `summary` holds one number per metric and object, in base units (bit/s, s, bytes, packets); `definitions` says
-    what each metric is. `flows`, `links`, `events` and `segments` are read from the result directory when asked for.
+    what each metric is. `flows`, `links`, `events` and `segments` are read from the result directory on request.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ def advise(
     show_all: bool = typer.Option(False, "--all", help="Show every remedy, and why the others were not tried."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Try what may help, and rank it by what the applications feel: with the setting and the Linux command of each."""
+    """Try remedies and rank them by their effect on the applications; show the setting and the Linux command of each."""
     from ..sweep import ENGINES
 
     options.one_of("--engine", engine, ENGINES)

@@ -68,7 +68,7 @@ def explain(
     limit: int = typer.Option(20, "--limit", min=1, help="At most this many flows, the slowest first."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON: every flow."),
 ) -> None:
-    """Explain what limited the flows, and what would change that: like flows together, then those that are unlike."""
+    """Explain what limited the flows and what would change that: groups of similar flows first, then the exceptions."""
     loaded = load_run(result)
     summary, content = loaded.summary, explaining.content_of(loaded)
     found = summary["flows"]

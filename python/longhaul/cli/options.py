@@ -43,7 +43,7 @@ class _Trimmed:
 
 
 def output() -> Console:
-    """Standard output: as wide as its terminal or COLUMNS says, and wide enough for tables where neither is known."""
+    """Standard output: as wide as its terminal or as COLUMNS states, and wide enough for tables where neither is known."""
     if sys.stdout.isatty():
         return Console()
     width = None if os.environ.get("COLUMNS", "").isdigit() else _WIDE
@@ -76,7 +76,7 @@ def one_of(option: str, given: str, known: Sequence[str]) -> str:
 
 
 def starting_with(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """What a shell offers for an option that takes one of a few words; they are looked up when it asks.
+    """What a shell offers for an option that takes one of a few words; they are looked up on request.
 
     >>> starting_with(lambda: ["quick", "full"])("q")
     ['quick']

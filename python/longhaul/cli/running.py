@@ -58,7 +58,7 @@ def run(
     force: bool = FORCE,
     no_tables: bool = typer.Option(False, "--no-tables", help="Write no time series, only the summary."),
     report: bool = REPORT,
-    advise: bool = typer.Option(False, "--advise", help="Then try what may help, as `longhaul advise` does."),
+    advise: bool = typer.Option(False, "--advise", help="Then try remedies, as `longhaul advise` does."),
     expect: list[str] | None = checking.EXPECT,
     strict: bool = checking.STRICT,
     junit: Path | None = checking.JUNIT,

@@ -22,7 +22,7 @@ def draw(result: Result, view: View) -> Figure:
     frame = view.cut(result.cc, result).filter(pl.col("flow").is_in(ids) & pl.col("value").is_finite())
     if frame.is_empty():
         raise PlotError(
-            f"{result.name!r}: the congestion controls of these flows tell nothing of their inside; those of CUBIC, BIC, H-TCP, "
+            f"{result.name!r}: the congestion controls of these flows record no state; those of CUBIC, BIC, H-TCP, "
             "Westwood+, Vegas, BBR and others do"
         )
     units = frame["unit"].unique(maintain_order=True).to_list()

@@ -46,7 +46,7 @@ class Segments:
 
 
 def draw(result: Result, view: View) -> Figure:
-    """One traced flow as its sender sees it."""
+    """One traced flow at its sender."""
     segments = _sender_side(result, view)
     start, end = view.span(result)
     long = np.count_nonzero(segments.of(_SENT, _AGAIN)) > _OVERVIEW

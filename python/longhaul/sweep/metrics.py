@@ -20,7 +20,7 @@ _MOST_POINTS = 20
 def check_metrics(plan: Plan, wanted: Sequence[str]) -> None:
     """Raises `ResultError` if no run of the plan would have one of these metrics.
 
-    A scenario that cannot be shortened (a flow that starts late at a random time, say) is not looked at.
+    A scenario that cannot be shortened (a flow that starts late at a random time, say) is not checked.
     """
     known: dict[str, None] = {}
     points = list({run.cell: run for run in reversed(plan.runs)}.values())[::-1]

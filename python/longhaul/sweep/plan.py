@@ -90,7 +90,7 @@ def make_plan(
 ) -> Plan:
     """Reads the `[sweep]` table; arguments take the place of its entries. Every run is checked before any is made.
 
-    Replication k has seed `seed + k` at every point, so that points see the same random draws (common random numbers).
+    Replication k has seed `seed + k` at every point, so that points have the same random draws (common random numbers).
     """
     own = grid is None and points is None
     grid, points, replications = _settings(document, grid, points, replications)

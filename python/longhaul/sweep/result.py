@@ -137,7 +137,7 @@ class SweepResult:
     def paired(self, metric: str, parameter: str, baseline: Any) -> pl.DataFrame:
         """Differences to a baseline, seed by seed: `mean`, 95 % interval and number of pairs for each other value.
 
-        Points that differ only in `parameter` saw the same random draws, so the difference varies less than the values.
+        Points that differ only in `parameter` have the same random draws, so the difference varies less than the values.
         """
         import polars as pl
 
