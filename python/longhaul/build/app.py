@@ -14,7 +14,7 @@ from .section import Section, given
 def bulk(*, size: Mapping[str, Any] | str | None = None) -> Section:
     """Sends as fast as the connection allows.
 
-    * `size`: What is to be sent, then the connection closes; without it there is always more.
+    * `size`: Bytes to send, then the connection closes; without it the transfer has no end.
     """
     return given({"kind": "bulk", "size": size})
 
@@ -85,7 +85,7 @@ def web(
 def request(
     *, response: str, request: str | None = None, requests: int | None = None, think: str | None = None
 ) -> Section:
-    """The active side asks, the passive side answers, again and again on one connection.
+    """The active side sends requests and the passive side answers, one after the other on one connection.
 
     * `response`: Bytes of an answer.
     * `request`: Bytes of a request.

@@ -110,7 +110,7 @@ def snoop(
     recovery: Mapping[str, Any] | None = None,
     towards: Literal["from", "to"] | None = None,
 ) -> Section:
-    """Keeps copies of data packets for a lossy last hop and sends lost ones again, out of the sender's sight (Balakrishnan et al. 1995).
+    """Keeps copies of data packets for a lossy last hop and retransmits lost ones, which hides the loss from the sender (Balakrishnan et al. 1995).
 
     * `at`: Name of the node where it stands.
     * `cache`: Data packets of each connection that it may keep a copy of.

@@ -41,7 +41,7 @@ def cubic(
     * `counting`: What an ACK counts for in the cubic regions: one segment (sections 4.4, 4.5) or the bytes that it covers (Linux).
     * `fast_convergence`: Release bandwidth to newcomers when the saturation point falls (section 4.7).
     * `growth`: How the window grows: with each ACK (sections 4.3 to 4.5), or by a segment for each `cnt` segments acknowledged, a number that is computed anew when the window has changed, else at most every 1/32 s (Linux).
-    * `growth_before_loss`: While no loss has been seen, gain at least this share of the window per round trip (Linux: 0.05).
+    * `growth_before_loss`: Before the first loss, gain at least this share of the window per round trip (Linux: 0.05).
     * `reno_alpha_rises`: Once Reno's window has reached that before the last cut it gains one segment per round trip (section 4.3); without this it goes on gaining 3 (1 - beta) / (1 + beta) (Linux).
     * `reno_friendly`: Never be slower than Reno would be (section 4.3).
     * `target_rtt`: The round trip after which the target is to be reached: the smoothed one (section 4.2) or the least (Linux).
@@ -148,7 +148,7 @@ def bic(
     * `beta`: What is left of the window upon loss: 819/1024 in Linux, 0.875 in the paper.
     * `counting`: What an ACK counts for: the bytes that it covers or one segment.
     * `fast_convergence`: Take less than the window at a loss for the maximum when it is below the last one, so that newcomers find room.
-    * `growth_before_loss`: While no loss has been seen, gain at least this share of the window per round trip.
+    * `growth_before_loss`: Before the first loss, gain at least this share of the window per round trip.
     * `low_window`: Up to here the rules are standard TCP's.
     * `max_increment`: S_max: the largest step. 16 in Linux, 32 in the paper.
     * `search_divisor`: BICTCP_B: a step is the distance to the old maximum over this. 4 in Linux; 2, true bisection, in the paper.

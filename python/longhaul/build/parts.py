@@ -134,7 +134,7 @@ def tcp(
     * `slow_but_steady`: NewReno restarts its retransmission timer on every partial ACK, not only on the first (RFC 6582 section 4).
     * `slow_start`: Slow start.
     * `slow_start_to_twice_flight`: In slow start the window grows up to twice the most that was in flight, where the application or the receiver's window is the limit (Linux).
-    * `spurious_detection`: Ways to find out that a reduction of the window was for nothing, upon which it is taken back.
+    * `spurious_detection`: How a sender detects that a reduction of the window was unnecessary; it then undoes it.
     * `tail_loss_probe`: With variant "rack", probe for losses at the tail after two round trips without an ACK (RFC 8985 section 7).
     * `time_wait`: Time in TIME-WAIT, 2 MSL.
     * `timestamp_tick`: Tick of the timestamps option's clock.
@@ -259,9 +259,9 @@ def quic(
     """A QUIC connection's settings, at both ends.
 
     * `ack_delay`: Longest delay of an ACK; other than 25 ms takes the same extension.
-    * `ack_every`: Acknowledge at least every so many packets; other than 2 takes the ACK frequency extension, by which the sender asks the receiver for it.
+    * `ack_every`: Acknowledge at least every so many packets; other than 2 takes the ACK frequency extension, by which the sender sets it at the receiver.
     * `careful_resume`: What both ends have stored of an earlier connection over the same path, with which they resume carefully (RFC 9959): once the initial window is acknowledged, the window jumps to half of the remembered one, and back if that leads to losses.
-    * `certificates`: Bytes of the server's certificates, which a full handshake carries; a server sends at most three times what it has received before it has seen that the client's address is real (RFC 9000 section 8.1).
+    * `certificates`: Bytes of the server's certificates, which a full handshake carries; until the client's address is validated, a server sends at most three times what it has received (RFC 9000 section 8.1).
     * `congestion`: Congestion control: as for TCP, but for those that open a connection with probes, or quinn-proto's own (`quinn_cubic`, `quinn_bbr`, `quinn_new_reno`), which slow start, initial window and pacing do not concern.
     * `connection`: Flows between the same two hosts whose settings have the same name here share one connection, `"shared"` for instance; then all other settings but `priority` must be equal.
     * `connection_id`: Bytes of the connection IDs.
@@ -544,10 +544,10 @@ def run(
 
     * `duration`: Simulated time.
     * `capture`: Links whose packets are captured to `packets.pcapng` as they enter the queue.
-    * `inspect`: Whether the inside of each flow's congestion control (W_max, BBR's state, a bandwidth estimate ...) is written to `cc.parquet` at each sample.
+    * `inspect`: Write the state of each flow's congestion control (W_max, BBR's phase, a bandwidth estimate ...) to `cc.parquet` at each sample.
     * `monitor`: Links at whose entrance packets and bytes of each flow are counted, those offered and those that the queue dropped.
-    * `peak_goodput`: Whether the largest goodput of one sampling interval is looked for in each flow.
-    * `qlog`: Whether each end of each QUIC connection is logged, to `qlog/FLOW-client.sqlog` and `qlog/FLOW-server.sqlog` in the format that qvis reads: packets with their frames, losses, windows.
+    * `peak_goodput`: Record the largest goodput of each flow in one sampling interval.
+    * `qlog`: Log both ends of each QUIC connection to `qlog/FLOW-client.sqlog` and `qlog/FLOW-server.sqlog` in the format that qvis reads: packets with their frames, losses, windows.
     * `sample`: Interval of the time series.
     * `seed`: Seed of all random streams.
     * `ties`: The order of events that happen in the same nanosecond.

@@ -58,7 +58,7 @@ def red(
     * `beta`: What max_p is multiplied by when the average queue is too short.
     * `bottom`: Max_p is not made smaller below this; if not given 0.01, or the inverse of the bandwidth-delay product in packets of 1000 B at 100 ms if that is less.
     * `ecn`: Mark ECN-capable packets instead of dropping them.
-    * `form`: Whose gentle part.
+    * `form`: Whose form of the gentle part.
     * `gentle`: Above the maximum threshold the probability rises from max_p to 1 at twice that threshold; otherwise it is 1.
     * `interval`: Time between two adaptations of max_p.
     * `mark_limit`: From this probability on ECN-capable packets are dropped too (RFC 3168 section 7).
@@ -192,7 +192,7 @@ def pie(
     * `derandomise`: Keep drops from being too close to each other or too far apart (section 5, optional).
     * `ecn`: Mark ECN-capable packets instead of dropping them.
     * `mark_limit`: MAX_ECNTH: from this probability on ECN-capable packets are dropped too.
-    * `max_burst`: MAX_BURST: so much time after a quiet one nothing is dropped.
+    * `max_burst`: MAX_BURST: after a time without delay, nothing is dropped for this long.
     * `mean_packet`: MEAN_PKTSIZE: a queue of at most two such packets is left alone.
     * `target`: QDELAY_REF: the queueing delay to keep.
     * `update`: T_UPDATE: time between two adjustments of the probability.
