@@ -73,6 +73,7 @@ class Scenario:
     delayed_ack: str
     send_overhead: str
     ties: str
+    variant: str
     min_rto: str
     start: list[str]
     seed: int
@@ -239,7 +240,7 @@ send_overhead = "{scenario.send_overhead}"
 app = {{ kind = "bulk" }}
 
 [flow.tcp]
-variant = "sack"
+variant = "{scenario.variant}"
 congestion = {CONGESTION[scenario.congestion]}
 slow_start = {slow_start}
 ecn = {ecn}

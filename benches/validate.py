@@ -38,6 +38,9 @@ class Case:
     quick: dict[str, object]
 
 
+#: One flow's window fits into queue and path only in part: what recovery leaves of ssthresh and cwnd decides minutes.
+OVERSHOOT = {"access_rate": "1 Gbit/s", "variant": "sack1", "ties": "scheduled", "duration": "400 s", "warmup": "50 s"}
+
 CASES = [
     Case("a", "a", "50 SACK flows, 100 Mbit/s, 250 ms, DropTail 1000",
          {"send_overhead": "1 ms", "duration": "600 s", "warmup": "300 s"}, {"duration": "200 s", "warmup": "100 s"}),
@@ -51,6 +54,10 @@ CASES = [
          {"ties": "scheduled", "duration": "600 s", "warmup": "200 s"}, {"duration": "300 s", "warmup": "100 s"}),
     Case("b500, ties", "b500", "b500 without it", {"ties": "scheduled", "duration": "400 s", "warmup": "200 s"},
          {"duration": "120 s", "warmup": "60 s"}),
+    Case("1 flow, sack1", "b1", "1 flow behind 1 Gbit/s, half a window lost in slow start; ns-2's loss recovery",
+         OVERSHOOT, {"duration": "200 s", "warmup": "50 s"}),
+    Case("2 flows, sack1", "b1", "2 flows, the same", {**OVERSHOOT, "flows": 2}, {"duration": "200 s", "warmup": "50 s"}),
+    Case("3 flows, sack1", "b1", "3 flows, the same", {**OVERSHOOT, "flows": 3}, {"duration": "200 s", "warmup": "50 s"}),
     Case("lossy", "lossy", "10 flows, 50 Mbit/s, 1 % random loss", {"duration": "3000 s"}, {"duration": "1500 s"}),
     Case("lossy01", "lossy01", "10 flows, 50 Mbit/s, 0.1 % random loss",
          {"duration": "3000 s", "warmup": "200 s"}, {"duration": "1000 s", "warmup": "200 s"}),

@@ -22,6 +22,8 @@ pub enum Variant {
     /// Conservative loss recovery by selective acknowledgment (RFC 6675).
     #[default]
     Sack,
+    /// Selective acknowledgment with the counted pipe of 1996 (Fall and Floyd), as ns-2's Sack1.
+    Sack1,
     /// Forward acknowledgment (Mathis and Mahdavi 1996).
     Fack,
     /// Selective acknowledgment with losses found by time, lost retransmissions too (RFC 8985).
@@ -42,6 +44,7 @@ impl Variant {
             Variant::Reno => "reno",
             Variant::Newreno => "newreno",
             Variant::Sack => "sack",
+            Variant::Sack1 => "sack1",
             Variant::Fack => "fack",
             Variant::Rack => "rack",
             Variant::Linux => "linux",
@@ -53,6 +56,7 @@ impl Variant {
             Variant::Reno => Recovery::Reno,
             Variant::Newreno => Recovery::NewReno,
             Variant::Sack => Recovery::Sack,
+            Variant::Sack1 => Recovery::Sack1,
             Variant::Fack => Recovery::Fack,
             Variant::Rack | Variant::Linux => Recovery::Rack,
         }

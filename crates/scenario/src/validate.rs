@@ -536,6 +536,12 @@ impl Checker {
                 "proportional rate reduction needs variant \"sack\", \"fack\" or \"rack\" (RFC 9937)",
             );
         }
+        if tcp.rate_reduction != RateReduction::Off && tcp.variant == Variant::Sack1 {
+            self.problem(
+                &["rate_reduction"],
+                "variant \"sack1\" counts ACKs itself: proportional rate reduction needs \"sack\", \"fack\" or \"rack\"",
+            );
+        }
         // Variant "linux" has them in any case.
         let asked = tcp.variant != Variant::Linux;
         if asked && tcp.rate_reduction_on_ecn && !(tcp.ecn && tcp.rate_reduction != RateReduction::Off) {

@@ -364,6 +364,10 @@ fn settings_that_would_do_nothing_are_refused() {
         &["geo.toml:12", "variant \"sack\", \"fack\" or \"rack\""],
     );
     says(
+        &refusal("variant = \"sack1\", rate_reduction = \"safe_ack\""),
+        &["geo.toml:12", "rate_reduction", "counts ACKs itself"],
+    );
+    says(
         &refusal("variant = \"reno\", rate_reduction = \"safe_ack\""),
         &["geo.toml:12", "proportional rate reduction", "variant \"sack\""],
     );

@@ -16,6 +16,9 @@ pub enum Recovery {
     /// Conservative loss recovery by SACK (RFC 6675).
     #[default]
     Sack,
+    /// SACK with a counted pipe (Fall and Floyd 1996), as ns-2's Sack1: a hole is retransmitted once anything above it is SACKed, lost
+    /// segments stay in the pipe until partial ACKs take them out, and a timeout forgets all SACKs.
+    Sack1,
     /// Forward acknowledgment: what lies below the highest SACK has left the network (Mathis and Mahdavi 1996).
     Fack,
     /// By SACK, with losses found by time, of retransmissions too (RFC 8985).
@@ -25,7 +28,7 @@ pub enum Recovery {
 impl Recovery {
     /// True for the variants that use the SACK option.
     pub const fn uses_sack(self) -> bool {
-        matches!(self, Recovery::Sack | Recovery::Fack | Recovery::Rack)
+        matches!(self, Recovery::Sack | Recovery::Sack1 | Recovery::Fack | Recovery::Rack)
     }
 }
 
@@ -69,7 +72,7 @@ pub struct Config {
     /// largest sent and the one announced to the peer. 1 to 65,495.
     pub mss: u32,
 
-    /// Loss recovery variant. `Sack` and `Fack` fall back to `NewReno` when the peer does not do SACK.
+    /// Loss recovery variant. Those that use SACK fall back to `NewReno` when the peer does not do SACK.
     pub recovery: Recovery,
     /// Duplicate ACKs (or SACKed segments) that mean a loss; DupThresh, 3 (RFC 5681, RFC 6675).
     pub duplicate_threshold: u32,

@@ -200,7 +200,7 @@ pub(crate) struct Sender {
     board: Scoreboard,
 
     // What losses and timers touch.
-    /// Without SACK: bytes that have left the network, by the count of duplicate ACKs (RFC 6582's window inflation).
+    /// Bytes that have left the network, where ACKs are counted: without SACK the duplicate ones (RFC 6582's window inflation).
     inflation: i64,
     /// End of the data in flight when recovery began (RecoveryPoint; RFC 6582's `recover`).
     recovery_point: u64,
@@ -566,7 +566,9 @@ impl Sender {
     }
     fn pipe_with_losses(&self) -> u64 {
         if self.recovery.uses_sack() {
-            if self.phase == Phase::Open && !self.limited_transmit {
+            if self.phase == Phase::FastRecovery && self.recovery.counts_acks() {
+                self.flight_size().saturating_add_signed(-self.inflation)
+            } else if self.phase == Phase::Open && !self.limited_transmit {
                 self.flight_size()
             } else {
                 self.recovery.pipe(&self.board, self.max)

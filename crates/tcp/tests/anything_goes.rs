@@ -18,6 +18,7 @@ fn recovery() -> impl Strategy<Value = Recovery> {
         Just(Recovery::Reno),
         Just(Recovery::NewReno),
         Just(Recovery::Sack),
+        Just(Recovery::Sack1),
         Just(Recovery::Fack),
         Just(Recovery::Rack),
     ]

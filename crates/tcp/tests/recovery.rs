@@ -7,6 +7,10 @@ use longhaul_tcp::{Config, Event, Limit, Recovery};
 use longhaul_units::Duration;
 use std::sync::{Arc, Mutex};
 
+/// The variants that find losses by what ACKs bring.
+const EACH: [Recovery; 6] =
+    [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Sack1, Recovery::Fack];
+
 fn with(recovery: Recovery) -> Config {
     Config { recovery, ..plain() }
 }
@@ -34,12 +38,62 @@ fn newreno_repairs_one_hole_per_round_trip() {
 /// RFC 6675 section 5: all holes within one round trip.
 #[test]
 fn sack_repairs_all_holes_in_one_round_trip() {
-    for recovery in [Recovery::Sack, Recovery::Fack] {
+    for recovery in [Recovery::Sack, Recovery::Sack1, Recovery::Fack] {
         let world = three_losses(recovery);
         assert_eq!(world.retransmissions(), [(100, 3001), (100, 7001), (100, 12001)]);
         assert_eq!(world.a.stats().fast_retransmits, 1);
         assert_eq!(world.a.stats().timeouts, 0);
     }
+}
+
+/// Fall and Floyd 1996 section 3.4, the pipe. Of 20 segments the 4th to 13th are lost. 22 are outstanding at the third duplicate ACK,
+/// 19 in the pipe, and four more leave 15 there: nothing is retransmitted but the first, though cwnd is 10. A round trip later five
+/// duplicate ACKs and the partial one, which counts twice, make room for two; then each partial ACK makes room for two. RFC 6675
+/// takes lost segments out of the pipe.
+#[test]
+fn lost_segments_stay_in_the_counted_pipe() {
+    let retransmissions = |recovery| {
+        let lost: Vec<u32> = (3..13).map(|segment| 1 + 1000 * segment).collect();
+        let mut world = World::established(with(recovery), Reno::avoiding(20), ms(50)).dropping_once(&lost);
+        world.a.write(60_000);
+        world.run_until(at_ms(5_000));
+        assert_eq!((world.b.received_bytes(), world.a.stats().timeouts), (60_000, 0));
+        world.retransmissions().iter().map(|sent| sent.0).collect::<Vec<_>>()
+    };
+    assert_eq!(retransmissions(Recovery::Sack1), [100, 200, 200, 300, 300, 300, 300, 400, 400, 400]);
+    assert_eq!(retransmissions(Recovery::Sack), [100, 100, 100, 100, 100, 200, 200, 200, 200, 200]);
+}
+
+/// One SACKed segment above a hole is enough once recovery has begun; RFC 6675 requires three, and sends new data first.
+#[test]
+fn a_hole_below_any_sack_is_retransmitted_in_recovery() {
+    let retransmissions = |recovery| {
+        let config = Config { limited_transmit: false, ..with(recovery) };
+        let mut world = World::established(config, Reno::avoiding(8), ms(50)).dropping_once(&[1, 6001]);
+        world.a.write(20_000);
+        world.run_until(at_ms(199));
+        world.retransmissions()
+    };
+    assert_eq!(retransmissions(Recovery::Sack1), [(100, 1), (100, 6001)]);
+    assert_eq!(retransmissions(Recovery::Sack), [(100, 1)]);
+}
+
+/// A timeout discards the scoreboard, and what duplicate ACKs report counts only after new data is acknowledged: all is sent
+/// again up to where the cumulative ACK jumps.
+#[test]
+fn a_timeout_discards_a_counted_scoreboard() {
+    let after = |recovery| {
+        let config = Config { limited_transmit: false, ..with(recovery) };
+        let mut world = World::established(config, Reno::avoiding(7), ms(50)).dropping(|sent| {
+            sent.from == End::A && sent.at < at_ms(500) && [1, 5001, 6001].contains(&sent.seq())
+        });
+        world.a.write(7_000);
+        world.run_until(at_ms(10_000));
+        assert_eq!((world.b.received_bytes(), world.a.stats().timeouts), (7_000, 1));
+        world.retransmissions().iter().filter(|sent| sent.0 >= 1000).map(|sent| sent.1).collect::<Vec<_>>()
+    };
+    assert_eq!(after(Recovery::Sack1), [1, 5001, 6001]);
+    assert_eq!(after(Recovery::Sack), [1, 5001, 6001]);
 }
 
 /// RFC 5681 section 3.2 without partial ACKs: each of several losses halves the window again, until too little is in
@@ -66,7 +120,7 @@ fn tahoe_starts_over() {
 /// RFC 5681 section 3.2 step 2: ssthresh = max(FlightSize / 2, 2*SMSS), not counting limited transmit.
 #[test]
 fn the_window_is_halved() {
-    for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Fack] {
+    for &recovery in &EACH[1..] {
         let mut world = World::established(with(recovery), Reno::avoiding(20), ms(50)).dropping_once(&[1]);
         world.a.write(60_000);
         world.run_until(at_ms(100));
@@ -118,7 +172,7 @@ fn the_timer_backs_off_and_ssthresh_is_set_once() {
 #[test]
 fn a_fast_retransmit_restarts_the_timer() {
     for (restart_timer_on_fast_retransmit, timeouts) in [(true, 0), (false, 1)] {
-        for recovery in [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Fack] {
+        for recovery in EACH {
             let config = Config { restart_timer_on_fast_retransmit, ..with(recovery) };
             let mut world =
                 World::established(config, Reno::avoiding(20), ms(275)).dropping_once(&[20_001, 21_001]);
@@ -155,7 +209,7 @@ fn after_a_timeout_sacked_data_is_not_sent_again() {
 /// RFC 6582 section 3.2 step 2: duplicate ACKs from data sent twice after a timeout start no fast retransmit.
 #[test]
 fn no_fast_retransmit_after_a_timeout() {
-    for recovery in [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Fack] {
+    for recovery in EACH {
         // Every ACK is held up for 1.5 s once: a spurious timeout, then everything is sent twice.
         let mut world = World::established(with(recovery), Reno::avoiding(8), ms(50)).scripted(|sent| {
             let late = sent.from == End::B && sent.at < at_ms(500);
@@ -235,7 +289,7 @@ fn reductions_with(config: &Config, window: u64, lost: impl Iterator<Item = u64>
 #[test]
 fn one_reduction_per_window_of_data() {
     for window in [1_000, 5_000, 16_000, 33_000] {
-        for recovery in [Recovery::Sack, Recovery::Fack] {
+        for recovery in [Recovery::Sack, Recovery::Sack1, Recovery::Fack] {
             assert_eq!(reductions(window, 7..8, recovery), [CongestionKind::Loss], "{window} {recovery:?}");
             let burst = window / 3..window / 3 + window / 10;
             assert_eq!(reductions(window, burst, recovery), [CongestionKind::Loss], "{window} {recovery:?}");

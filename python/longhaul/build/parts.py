@@ -86,7 +86,7 @@ def tcp(
     timestamps: bool | None = None,
     timestamps_required: bool | None = None,
     user_timeout: str | None = None,
-    variant: Literal["fack", "linux", "newreno", "rack", "reno", "sack", "tahoe"] | None = None,
+    variant: Literal["fack", "linux", "newreno", "rack", "reno", "sack", "sack1", "tahoe"] | None = None,
     window_scaling: bool | None = None,
 ) -> Section:
     """A connection's settings, at both ends.

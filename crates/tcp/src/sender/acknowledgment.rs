@@ -72,9 +72,12 @@ impl Sender {
         if probed && self.window_edge > a.ack {
             self.on_window_reopened(a.now, a.ack);
         }
+        if self.phase == Phase::FastRecovery && self.recovery.counts_acks() {
+            self.inflation += self.mss as i64;
+        }
         let mut newly_sacked = 0;
         let mut duplicate = None;
-        if !a.sack.is_empty() && self.recovery.uses_sack() {
+        if !a.sack.is_empty() && self.recovery.uses_sack() && !self.ignores_sack() {
             (newly_sacked, duplicate) = self.on_sack(a, stats);
         }
 
@@ -97,7 +100,7 @@ impl Sender {
         } else if newly_sacked > 0 || (self.is_duplicate_ack(a) && !window_changed) {
             stats.duplicate_acks_received += 1;
             if self.phase == Phase::FastRecovery {
-                self.inflation += self.mss as i64;
+                self.inflation += if self.recovery.counts_acks() { 0 } else { self.mss as i64 };
             } else {
                 self.duplicate_acks += 1;
             }
@@ -149,6 +152,12 @@ impl Sender {
             return newly_acked;
         }
         newly_acked.saturating_sub(u64::from(duplicates) * self.mss).max(newly_acked.min(self.mss))
+    }
+
+    /// After a timeout that has discarded the scoreboard.
+    #[inline]
+    fn ignores_sack(&self) -> bool {
+        self.timeouts_in_a_row > 0 && self.recovery.forgets_on_timeout()
     }
 
     /// No data are missing, as far as ACKs show.
@@ -343,6 +352,9 @@ impl Sender {
                 self.leave_recovery(events);
             } else if self.phase == Phase::FastRecovery && !self.recovery.uses_sack() {
                 restart_timer = self.on_partial_ack(advanced);
+            } else if self.phase == Phase::FastRecovery && self.recovery.counts_acks() {
+                // FlightSize has fallen by what is acknowledged; the pipe falls by the lost segment.
+                self.inflation += self.mss as i64 - advanced as i64;
             }
         } else if self.reducing && self.una > self.reduction_point {
             // After an ECN echo: what left with CWR is acknowledged.

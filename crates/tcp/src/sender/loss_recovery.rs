@@ -11,6 +11,8 @@ enum Detection {
     Duplicates,
     /// By what is SACKed above (RFC 6675 section 4, IsLost()).
     Sacked,
+    /// By duplicate ACKs; then all below the highest SACK is (Fall and Floyd 1996).
+    Counted,
     /// By distance from the highest SACK (Mathis and Mahdavi 1996).
     Forward,
     /// By time, of retransmissions too (RFC 8985).
@@ -43,6 +45,7 @@ impl LossRecovery {
             Recovery::Reno => (Detection::Duplicates, Repair::ToFirstAck),
             Recovery::NewReno => (Detection::Duplicates, Repair::ToRecoveryPoint),
             Recovery::Sack => (Detection::Sacked, Repair::ToRecoveryPoint),
+            Recovery::Sack1 => (Detection::Counted, Repair::ToRecoveryPoint),
             Recovery::Fack => (Detection::Forward, Repair::ToRecoveryPoint),
             Recovery::Rack => (Detection::Time, Repair::ToRecoveryPoint),
         };
@@ -73,11 +76,22 @@ impl LossRecovery {
     pub fn ends_with_first_ack(self) -> bool {
         self.repair == Repair::ToFirstAck
     }
+    /// In fast recovery ACKs are counted to find out how much has left the network: one segment for each, and one more for a
+    /// partial ACK.
+    #[inline]
+    pub fn counts_acks(self) -> bool {
+        self.detection == Detection::Counted
+    }
+    /// A timeout discards the scoreboard (RFC 2018 section 8), and SACK blocks count again with the next ACK of new data.
+    #[inline]
+    pub fn forgets_on_timeout(self) -> bool {
+        self.detection == Detection::Counted
+    }
     /// Without a loss to repair and new data to send, holes that are not lost are filled too (RFC 6675 section 4, rules 3 and 4 of
     /// NextSeg()).
     #[inline]
     pub fn fills_holes(self) -> bool {
-        self.uses_sack() && !self.goes_by_time()
+        matches!(self.detection, Detection::Sacked | Detection::Forward)
     }
 
     // What it does on an ACK.
@@ -91,7 +105,7 @@ impl LossRecovery {
                 let tolerated = u64::from(duplicate_threshold) * mss;
                 board.mark_lost_below(board.highest_sacked().saturating_sub(tolerated));
             }
-            Detection::Time | Detection::Duplicates => {}
+            Detection::Time | Detection::Duplicates | Detection::Counted => {}
         }
     }
     /// True if so many duplicate ACKs mean that a segment is lost.
@@ -111,7 +125,11 @@ impl LossRecovery {
     /// The first data that are lost and have not been sent again.
     #[inline]
     pub fn next_lost(self, board: &Scoreboard) -> Option<(u64, u64)> {
-        if self.goes_by_time() { board.first_awaiting() } else { board.next_lost() }
+        match self.detection {
+            Detection::Time => board.first_awaiting(),
+            Detection::Counted => board.next_lost().or_else(|| board.next_hole()),
+            Detection::Duplicates | Detection::Sacked | Detection::Forward => board.next_lost(),
+        }
     }
     /// `[start, end)` was sent again.
     #[inline]
@@ -126,7 +144,7 @@ impl LossRecovery {
     #[inline]
     pub fn pipe(self, board: &Scoreboard, max: u64) -> u64 {
         match self.detection {
-            Detection::Duplicates | Detection::Sacked => board.pipe(max),
+            Detection::Duplicates | Detection::Sacked | Detection::Counted => board.pipe(max),
             Detection::Forward => board.fack_pipe(max),
             Detection::Time => board.pipe_of_rack(max),
         }

@@ -52,7 +52,7 @@ impl Sender {
         if self.board.reneged() {
             stats.reneging += 1;
             self.board.clear();
-        } else if self.clear_sack_on_timeout {
+        } else if self.clear_sack_on_timeout || self.recovery.forgets_on_timeout() {
             self.board.clear();
         }
         let prior_phase = std::mem::replace(&mut self.phase, Phase::AfterTimeout);

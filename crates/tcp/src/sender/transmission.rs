@@ -331,6 +331,9 @@ impl Sender {
                 self.rescue_rxt = self.recovery_point;
             } else {
                 self.recovery.on_sent_again(&mut self.board, chunk.start, end);
+                if self.recovery.counts_acks() && !self.retransmit_now {
+                    self.inflation -= chunk.payload as i64;
+                }
                 if self.rescue_rxt == u64::MAX {
                     self.rescue_rxt = end;
                 }
