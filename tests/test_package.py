@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-#: Of the studies: the page of a study, a program that another one starts, a target's facts.
-STUDIES = ["study.html", "second_kernel/guest.py", "asymmetric/page_client.py", "py.typed"]
+#: Of the studies: the page of a study, a program that another one starts, the facts that targets cite.
+STUDIES = ["study.html", "second_kernel/guest.py", "asymmetric/page_client.py", "sttp/facts.md", "py.typed"]
 
 
 @pytest.mark.slow("packs the sources")

@@ -349,6 +349,18 @@ def test_every_target_has_a_class_and_arithmetic_needs_no_run():
         assert any(target.counts for target in study.targets)
 
 
+@pytest.mark.parametrize("name", [name for name in lab.names() if name != "fake"])
+def test_the_facts_of_a_paper_have_every_place_that_a_target_cites(name):
+    chosen = studies.find(name)
+    module = lab.offered(lab.STUDIES)[name].module
+    facts = Path(importlib.import_module(module).__file__).with_name("facts.md").read_text()
+    cited = {label for target in chosen.targets for label in re.findall(r"[A-Z]?\.?\d+(?:\.\d+)*", target.source)}
+    missing = [label for label in cited if not re.search(rf"(?<![\d.]){re.escape(label)}(?!\d)", facts)]
+    assert cited
+    assert not missing
+    assert not [line for line in facts.splitlines() if len(line) > 120 and not line.startswith("|")]
+
+
 def test_sttps_rows_count_once():
     ids = [target.id for target in studies.find("sttp").targets]
     assert len(ids) == len(set(ids))
