@@ -38,6 +38,7 @@ mod sys;
 mod sysctl;
 pub mod tcp_info;
 pub mod testbed;
+pub mod text_file;
 pub mod world;
 
 pub use error::Error;

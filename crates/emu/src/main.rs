@@ -278,8 +278,7 @@ fn clean() -> Result<ExitCode, Error> {
 impl ScenarioArguments {
     fn load(&self) -> Result<Scenario, Error> {
         let name = self.file.display().to_string();
-        let text = std::fs::read_to_string(&self.file)
-            .map_err(|why| ScenarioError::new(&name, format!("cannot be read: {why}")))?;
+        let text = longhaul_emu::text_file::read(&self.file).map_err(|why| ScenarioError::new(&name, why))?;
         let pairs =
             self.overrides.iter().map(|pair| split_pair("--set", pair)).collect::<Result<Vec<_>, _>>()?;
         Ok(longhaul_scenario::load_with(&text, &name, &pairs, &longhaul_parquet::read)?)

@@ -14,8 +14,8 @@ const LONGEST_INTERFACE: usize = 15;
 /// # Errors
 /// A file that cannot be read, and whatever [`parse`] finds.
 pub fn load(path: &Path) -> Result<Config, Error> {
-    let text =
-        std::fs::read_to_string(path).map_err(|why| Error::Config(format!("{}: {why}", path.display())))?;
+    let text = longhaul_emu::text_file::read(path)
+        .map_err(|why| Error::Config(format!("{}: {why}", path.display())))?;
     parse(&text, &path.display().to_string())
 }
 
