@@ -29,7 +29,7 @@ help:
 	@echo "make bench     speed and memory compared with ns-2 (if installed: scripts/install-packages)"
 	@echo "make bench-emu speed of the emulator, with iperf3 (needs root)"
 	@echo "make validate  runs ns-2 and compares results (scripts/install-packages)"
-	@echo "make ns2-answers             what the tests compare with: asks ns-2 again, writes benches/ns2/answers.json"
+	@echo "make ns2-answers             what the tests compare with: runs ns-2 again, writes benches/ns2/answers.json"
 	@echo "make validate-kernel         transfers by this machine's kernel compared with simulated ones (needs root)"
 	@echo "make validate-second-kernel  the emulator compared with netem, congestion controls with User-Mode Linux's (needs root)"
 	@echo "make packetdrill SCRIPTS=FOLDER  packetdrill's scripts against the simulated TCP"
