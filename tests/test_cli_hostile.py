@@ -329,6 +329,16 @@ def test_a_reader_that_leaves_ends_the_command_as_sigpipe_would(tmp_path):
     assert (done.returncode, done.stderr) == (141, "")
 
 
+def test_a_result_without_the_id_of_its_run_is_found(command, scenario, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command("run", scenario, "-q").code == 0
+    (made,) = (tmp_path / "results").iterdir()
+    named = made.name.rpartition("-")[0]
+    outcome = command("explain", Path("results") / named)
+    clear(outcome, f"results/{named} does not exist; did you mean results/{made.name}?")
+    clear(command("explain", Path("results") / "none"), "results/none does not exist")
+
+
 def is_json(file):
     """Whether a JSON file holds JSON, and nothing that was meant for a terminal."""
     return isinstance(json.loads(file.read_text()), dict)

@@ -294,7 +294,17 @@ def load_run(directory: Path) -> Result:
 def require_directory(path: Path) -> None:
     """Raises `ResultError` unless there is such a directory."""
     if not path.is_dir():
-        raise ResultError(f"{path} is not a directory" if path.exists() else f"{path} does not exist")
+        raise ResultError(f"{path} is not a directory" if path.exists() else f"{path} does not exist{_meant(path)}")
+
+
+def _meant(path: Path) -> str:
+    """For a directory that does not exist: the newest one next to it with this name and the id of a run."""
+    try:
+        found = [one for one in path.parent.iterdir() if one.is_dir() and one.name.startswith(f"{path.name}-")]
+        newest = max(found, key=lambda one: one.stat().st_mtime, default=None)
+    except OSError:
+        return ""
+    return "" if newest is None else f"; did you mean {newest}?"
 
 
 def read_json(file: Path) -> dict[str, Any]:
