@@ -1,6 +1,8 @@
 """What to change: the right remedy for situations whose best one is known, and an honest answer where none helps."""
 
 import json
+import math
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -293,3 +295,30 @@ def test_a_goal_that_is_not_reached_is_exit_code_1(command, scenario):
     outcome = command("advise", scenario, "--goal", "goodput > 1 Gbit/s", "--budget", "10 runs")
     assert outcome.code == 1
     assert "Nothing that was tried reaches the goal" in outcome.out
+
+
+def test_two_limits_of_which_each_hides_the_other_are_found_as_a_pair():
+    """With either buffer larger the other one is the limit at once: alone neither gains anything."""
+    scenario = one_link().flow("a", "b", name="f", tcp={"receive_buffer": "32 KiB", "send_buffer": "32 KiB"})
+    found = advise(scenario, can=["sender", "receiver"], seconds=None, runs=80)
+    assert found.best is not None
+    families = set(found.best.remedy.family.split("+"))
+    assert families == {"receive buffer", "send buffer"}
+    # 32 KiB in a round trip of 0.2 s are 1.3 Mbit/s, of 10.
+    assert math.exp(found.best.gain.mean) > 5
+    singles = [row for row in found.rows if row.remedy.family in families]
+    assert all(row.verdict == "nothing" for row in singles)
+
+
+def test_a_goal_beyond_the_numbers_that_are_tried():
+    """A window of 64 packets at most is tried: a first flight of 300 kB takes more."""
+    scenario = (
+        Scenario("far", duration="20 s")
+        .link("path", "a", "b", rate="1 Gbit/s", delay="250 ms", queue="5000 packets")
+        .flow("a", "b", name="f", app={"kind": "bulk", "size": "300 kB"}, tcp={"established": True})
+    )
+    found = advise(scenario, goal="completion < 0.4 s", can=["sender"], seconds=None, runs=150)
+    least = next(one for one in found.least if "initial window" in one.title)
+    # 300 kB are 206 segments, which have to leave before the first ACK.
+    assert least.row.remedy.settings == {"flow.f.tcp.initial_window": "206 packets"}
+    assert found.headline.startswith("The least change that reaches completion < 0.4 s: initial window of 206 packets")

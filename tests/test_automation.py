@@ -123,6 +123,27 @@ def test_differences_between_results(command, scenario, tmp_path):
     assert command("diff", tmp_path / "a", tmp_path / "c", "--tolerance", "much").code == 2
 
 
+def test_a_difference_is_listed_once_and_what_matters_first(command, tmp_path):
+    scenario = tmp_path / "one.toml"
+    scenario.write_text(
+        'name = "one"\n[run]\nduration = "20 s"\nseed = 1\n[[link]]\nname = "path"\nends = ["a", "b"]\nrate = "10 Mbit/s"\n'
+        'delay = "50 ms"\n[[flow]]\nname = "f"\nfrom = "a"\nto = "b"\n'
+    )
+    for name, rate in (("a", "10 Mbit/s"), ("b", "5 Mbit/s")):
+        setting = f"link.path.rate={rate}"
+        assert command("run", scenario, "--set", setting, "--out", tmp_path / name, "-q").code == 0
+    out = command("diff", tmp_path / "a", tmp_path / "b", "--limit", 1000).out
+    metrics = [line.split()[0] for line in out.splitlines() if " Mbit/s" in line or " B " in line]
+    # Of the only flow of the only group every number is that of the run.
+    assert metrics[0] == "goodput_bps"
+    assert not {"group.f.goodput_bps", "flow.f.goodput_bps"} & set(metrics)
+    assert not re.search(r"(group|flow)\.f\.(sent_packets|rtt_mean_s) ", out)
+    assert "findings of their own" in out
+    # JSON has every name that a script may look up.
+    names = [one["metric"] for one in json.loads(command("diff", tmp_path / "a", tmp_path / "b", "--json").out)["changes"]]
+    assert {"goodput_bps", "flow.f.goodput_bps"} <= set(names)
+
+
 def test_progress_in_a_log(monkeypatch, capsys):
     clock = iter([0.0, 5.0, 11.0, 12.0])
     monkeypatch.setattr("longhaul.progress.time.monotonic", lambda: next(clock))

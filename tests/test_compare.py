@@ -75,3 +75,18 @@ def test_numbers_beside_one_another_have_one_unit(pair: tuple[Path, Path], comma
     out = command("compare", *pair).out
     assert re.search(r"Mean queue +0\.01 packets +0 packets", out), out
     assert re.search(r"Goodput +41\.3 Mbit/s +0\.5 Mbit/s", out), out
+
+
+def test_results_of_the_simulator_go_by_their_directories_and_differing_settings(
+    command: Callable[..., Outcome], scenario: Path, tmp_path: Path
+) -> None:
+    assert command("run", scenario, "--out", tmp_path / "before", "-q").code == 0
+    setting = ("--set", "flow.users.tcp.congestion=reno", "--set", "flow.users.tcp.receive_buffer=32 KiB")
+    assert command("run", scenario, *setting, "--out", tmp_path / "after", "-q").code == 0
+    shown = command("compare", tmp_path / "before", tmp_path / "after")
+    assert shown.code == 0, shown.err
+    assert re.search(r"before +after +Difference", shown.out)
+    assert re.search(r"flow.users.tcp.congestion.kind +cubic +reno", shown.out)
+    assert re.search(r"flow.users.tcp.receive_buffer +unlimited +32", shown.out)
+    # The parameters of another kind are no findings of their own.
+    assert "congestion.beta" not in shown.out

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from . import usage
 from .units import counted, quantity
 
 #: A link with this utilisation is called full.
 _FULL = 0.95
-#: A flow with this part of its equal share has what it can expect.
-SHARE_IS_MET = 0.8
 #: Loss on the wire is the cause when it explains this part of a flow's losses.
 _MOST_LOSSES = 0.8
 #: Longest IP and TCP header with all options, in bytes: packets that are no longer on average are taken for pure ACKs.
@@ -34,7 +33,7 @@ _FORMULAS = {
     "hybla_bps": "Hybla's response function",
     "compound_bps": "Compound TCP's response function",
 }
-_BY_CONGESTION_CONTROL = {"cwnd", "slow_start", "recovery"}
+_BY_CONGESTION_CONTROL = {"cwnd", "slow_start", "recovery", "timeout"}
 
 
 @dataclass(frozen=True)
@@ -75,14 +74,20 @@ def find(flow: dict[str, Any], summary: dict[str, Any], changed: frozenset[str] 
     if thin is not None and _utilisation(thin) >= _FULL > _utilisation(busiest):
         waits = by_congestion_control or main == "receiver_window"
         return _full_of_acks(flow, thin, summary) if waits else None
-    if by_congestion_control and (part or 0.0) < SHARE_IS_MET and (cause := _lossy(flow, data)):
+    if by_congestion_control and (part or 0.0) < usage.SHARE_IS_MET and (cause := _lossy(flow, data)):
         return cause
-    if _utilisation(busiest) >= _FULL and part is not None and (by_congestion_control or part >= SHARE_IS_MET):
+    filled = max(_utilisation(busiest), _used_in_its_time(flow)) >= _FULL
+    if filled and part is not None and (by_congestion_control or part >= usage.SHARE_IS_MET):
         return _full(flow, busiest, part, summary, str(busiest["name"]) in changed)
     if by_congestion_control and _utilisation(busiest) >= _BUSY and (taken := _taken(flow, part or 0.0, summary)):
         text = f"{link_name(busiest)} is in use {quantity(_utilisation(busiest), 'share')}, and it got {quantity(part, 'share', 2)} of an equal share."
-        return Cause(text + taken, frozenset({"cwnd", "recovery"}), "starved")
+        return Cause(text + taken, frozenset({"cwnd", "recovery", "timeout"}), "starved")
     return None
+
+
+def busiest(flow: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any] | None:
+    """The link of a flow's data that is in use most."""
+    return max(_path(flow, summary, "data_path"), key=_utilisation, default=None)
 
 
 def slowest_link(flow: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any] | None:
@@ -114,8 +119,14 @@ def _utilisation(link: dict[str, Any]) -> float:
     return _metric(link, "utilisation")
 
 
-def _in_use(link: dict[str, Any]) -> str:
-    return f"{quantity(_utilisation(link), 'share')} of {quantity(float(link['rate_bps']), 'bit/s')}"
+def _used_in_its_time(flow: dict[str, Any]) -> float:
+    """The share of what its path could carry that was used while the flow was active; 0 if that is not known."""
+    return 1.0 - sum(usage.unused(flow).values()) if usage.full(flow) else 0.0
+
+
+def _in_use(link: dict[str, Any], in_its_time: float = 0.0) -> str:
+    used = max(_utilisation(link), in_its_time)
+    return f"{quantity(used, 'share')} of {quantity(float(link['rate_bps']), 'bit/s')}"
 
 
 def _queueing(flow: dict[str, Any]) -> str:
@@ -129,11 +140,11 @@ def _queueing(flow: dict[str, Any]) -> str:
 def _full(flow: dict[str, Any], link: dict[str, Any], part: float, summary: dict[str, Any], changed: bool) -> Cause:
     sharing = round(float(link.get("active_flows") or link.get("flows") or 1))
     fair = float(flow["predicted"]["fair_share_bps"])
-    used = _in_use(link)
+    used = _in_use(link, _used_in_its_time(flow))
     if changed:
         mean = quantity(_capacity(link), "bit/s")
         used = f"{quantity(_utilisation(link), 'share')} of {mean}, the mean of a rate that changed,"
-    if sharing <= 1 and part >= SHARE_IS_MET:
+    if sharing <= 1 and part >= usage.SHARE_IS_MET:
         text = f"Fills {link_name(link)}: {used} is in use, and only a faster link would make it faster."
     else:
         among = f"of an equal share of the link ({quantity(fair, 'bit/s')}{f', 1/{sharing:,}' if sharing > 1 else ''})"
@@ -143,8 +154,8 @@ def _full(flow: dict[str, Any], link: dict[str, Any], part: float, summary: dict
     text += "" if changed else _taken(flow, part, summary)
     queueing = _queueing(flow)
     # A larger initial window would help a flow that has less than its share, unless its window waits in the queue already.
-    starts_well = queueing or part >= SHARE_IS_MET
-    met = {"cwnd", "recovery", "receiver_window"} | ({"slow_start"} if starts_well else set())
+    starts_well = queueing or part >= usage.SHARE_IS_MET
+    met = {"cwnd", "recovery", "timeout", "receiver_window"} | ({"slow_start"} if starts_well else set())
     return Cause(text + queueing, frozenset(met), "full link")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from . import bottleneck
+from . import bottleneck, usage
 from .bottleneck import Cause
 from .units import counted, quantity, read_quantity
 
@@ -20,9 +20,12 @@ _FULL = 0.95
 _MOST = 0.8
 #: So many packets lost at one reduction are a burst.
 _BURST = 20
+#: With more reductions than these not all of the losses are those of the start.
+_FEW = 5
+_WITHOUT_SACK = frozenset({"tahoe", "reno", "newreno"})
 #: Headers of IP and TCP without options, in bytes.
 _HEADERS = 40
-_BY_LOSS = frozenset({"cwnd", "recovery", "slow_start", "handshake"})
+_BY_LOSS = frozenset({"cwnd", "recovery", "timeout", "slow_start", "handshake"})
 
 
 def find(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
@@ -86,7 +89,7 @@ def _path(flow: Mapping[str, Any], summary: Mapping[str, Any], key: str = "data_
     return [links[number] for number in flow.get(key) or () if number < len(links)]
 
 
-def _time_of(flow: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[float, float]:
+def time_of(flow: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[float, float]:
     """From when to when the flow was active and measured."""
     begin = max(float(flow.get("start_s") or 0.0), float(summary.get("warmup_s") or 0.0))
     end = float(summary.get("duration_s") or 0.0)
@@ -117,7 +120,7 @@ def silences(
 
 
 def _outage(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
-    begin, end = _time_of(flow, summary)
+    begin, end = time_of(flow, summary)
     if end <= begin:
         return None
     worst: tuple[float, dict[str, Any], list[tuple[float, float, str]]] | None = None
@@ -197,13 +200,8 @@ def _long_hop(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[st
 
 def _after_the_sender(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
     """A transfer that fits into a proxy's buffer: the sender's limits are those of its first milliseconds, the rest is the long hop's."""
-    took, rtt = _metric(flow, "completion_time_s"), _metric(flow, "rtt_min_s")
-    handshake = float((flow.get("limited") or {}).get("handshake") or 0.0)
-    if not took or not rtt or not handshake:
-        return None
-    # A handshake is a round trip: its share gives the whole time of the sender.
-    sending = rtt / handshake
-    if took < 3 * sending:
+    took, sending = _metric(flow, "completion_time_s"), float((flow.get("path_use") or {}).get("sending_s") or 0.0)
+    if not sending or took < 3 * sending:
         return None
     for box in _box_of(flow, summary, content, "split"):
         inside = _behind_proxy(_path(flow, summary), list(box["at"]))
@@ -334,7 +332,7 @@ def _policer(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str
                 if drops
                 else "."
             )
-            return Cause(text, frozenset({"cwnd", "recovery", "slow_start"}), "throttle")
+            return Cause(text, frozenset({"cwnd", "recovery", "timeout", "slow_start"}), "throttle")
     return None
 
 
@@ -356,13 +354,13 @@ def _own_link(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[st
     size = int(flow.get("mss_bytes") or 1460)
     own_rate = min(rates.values())
     received = _metric(flow, "received_packets") * (size + _HEADERS) * 8
-    begin, end = _time_of(flow, summary)
+    begin, end = time_of(flow, summary)
     used = received / (end - begin) / own_rate if end > begin else 0.0
     if own_rate < slowest and used >= 0.9:
         return Cause(
             f"Fills its own {side} link: {quantity(min(1.0, used), 'share', 3)} of {quantity(own_rate, 'bit/s')} is in use, and no shared"
             " link is that slow.",
-            frozenset({"cwnd", "recovery", "slow_start"}),
+            frozenset({"cwnd", "recovery", "timeout", "slow_start"}),
             "own link",
         )
     lost = _metric(flow, "lost_packets")
@@ -371,12 +369,12 @@ def _own_link(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[st
         for link in shared
     )
     part = bottleneck.share_met(flow)
-    if lost and not elsewhere and wire and (part or 1.0) < bottleneck.SHARE_IS_MET:
+    if lost and not elsewhere and wire and (part or 1.0) < usage.SHARE_IS_MET:
         side = "first" if rates["to"] >= slowest or rates["from"] <= rates["to"] else "last"
         return Cause(
             f"All its losses ({counted(int(lost), 'packet')}) were dropped at its own {side} link of {quantity(rates['from' if side == 'first' else 'to'], 'bit/s')}:"
             " no shared link dropped one. A longer queue there, or pacing, keeps bursts.",
-            frozenset({"cwnd", "recovery"}),
+            frozenset({"cwnd", "recovery", "timeout"}),
             "own link",
         )
     return None
@@ -385,31 +383,40 @@ def _own_link(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[st
 def _reordering(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
     """Fast retransmits without losses: packets came in another order."""
     repairs, lost = _metric(flow, "fast_retransmits"), _metric(flow, "lost_packets")
-    if repairs < 3 or lost > 0.2 * repairs or (bottleneck.share_met(flow) or 0.0) >= bottleneck.SHARE_IS_MET:
+    if repairs < 3 or lost > 0.2 * repairs or (bottleneck.share_met(flow) or 0.0) >= usage.SHARE_IS_MET:
         return None
     where = [bottleneck.link_name(link) for link in _path(flow, summary) if link_setting(link, content, "reordering")]
     text = f"{' and '.join(where)} reorders packets" if where else "Packets are reordered on the way"
     return Cause(
         f"{text}: {counted(int(repairs), 'fast retransmit')}, and {counted(int(lost), 'packet')} lost. Each reduces the window for"
         " nothing; recovery by time (variant rack, RFC 8985) or a higher duplicate_threshold waits longer.",
-        frozenset({"cwnd", "recovery"}),
+        frozenset({"cwnd", "recovery", "timeout"}),
         "reordering",
     )
 
 
 def _overshoot(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    """Many packets lost at once at the start, and most of what is missing was lost in repairing them."""
     events, lost = _metric(flow, "congestion_events"), _metric(flow, "lost_packets")
-    limited = flow.get("limited") or {}
-    repairs, first = float(limited.get("recovery") or 0.0), (flow.get("metrics") or {}).get("first_congestion_event_s")
+    first = (flow.get("metrics") or {}).get("first_congestion_event_s")
     queue = sum(_metric(link, "drops_queue") for link in _path(flow, summary))
-    if not 0 < events <= 5 or lost / events < _BURST or repairs < _WORTH or first is None or queue < _MOST * lost:
+    if not events or lost / events < _BURST or first is None or queue < _MOST * lost:
         return None
-    if (bottleneck.share_met(flow) or 0.0) >= bottleneck.SHARE_IS_MET:
-        return None
+    if usage.is_known(flow):
+        unused = usage.unused(flow)
+        repairs, total = unused.get("recovery", 0.0) + unused.get("timeout", 0.0), sum(unused.values())
+        begin, end = time_of(flow, summary)
+        until = (flow.get("path_use") or {}).get("unused_until_s")
+        early = until is not None and float(first) <= float(until) <= (begin + end) / 2
+        if total < 1 - _FULL or repairs < _WORTH * total or not (early or events <= _FEW):
+            return None
+    else:
+        repairs = float((flow.get("limited") or {}).get("recovery") or 0.0)
+        if repairs < _WORTH or events > _FEW or (bottleneck.share_met(flow) or 0.0) >= usage.SHARE_IS_MET:
+            return None
     text = (
-        f"Its slow start overshot: {counted(int(lost), 'packet')} were lost at {counted(int(events), 'reduction')}, the first at"
-        f" {quantity(float(first), 's')}, and it repaired them {quantity(repairs, 'share', 2)} of its time and grew from a small window"
-        " after that. A slow start that ends before the queue is full (hystart++, limited) avoids that; SACK repairs many losses in"
-        " one round trip."
+        f"Its slow start overshot: {counted(int(lost), 'packet')} were lost at {counted(int(events), 'reduction')} of the window, the"
+        f" first at {quantity(float(first), 's')}. One that grows in smaller steps, or leaves earlier, loses fewer"
     )
-    return Cause(text, frozenset({"recovery", "cwnd"}), "overshoot")
+    text += "; SACK repairs many losses in one round trip." if flow.get("variant") in _WITHOUT_SACK else "."
+    return Cause(text, frozenset({"recovery", "timeout", "cwnd"}), "overshoot")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from . import felt
@@ -73,9 +77,57 @@ def label(result: Result) -> str:
 
 
 def labels(first: Result, second: Result) -> tuple[str, str]:
-    """Names of both results that differ."""
+    """Names of both results that differ: simulator and kernel, or their directories."""
     names = label(first), label(second)
-    return names if names[0] != names[1] else (f"{names[0]} (1)", f"{names[1]} (2)")
+    if names[0] != names[1]:
+        return names
+    where = directories([first, second])
+    return (where[0], where[1]) if where else (f"{names[0]} (1)", f"{names[1]} (2)")
+
+
+def directories(results: Sequence[Result]) -> list[str]:
+    """The shortest ends of the results' paths that differ; an empty list if one has none.
+
+    >>> directories([Result({}, Path("a/run")), Result({}, Path("b/run"))])
+    ['a/run', 'b/run']
+    """
+    if any(result.path is None for result in results):
+        return []
+    parts = [result.path.absolute().parts for result in results if result.path is not None]
+    for count in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(each[-count:]) for each in parts]
+        if len(set(names)) == len(names):
+            return names
+    return []
+
+
+def differing_settings(results: Sequence[Result]) -> list[tuple[str, tuple[str, ...]]]:
+    """The settings that are not the same in all results, as paths of `--set`, with the value of each; "–" where there is none."""
+    flat = [_flat(tomllib.loads(result.scenario)) if result.path is not None else {} for result in results]
+    if not all(flat):
+        return []
+    paths = dict.fromkeys(path for one in flat for path in one)
+    rows = [(path, tuple(one.get(path, "–") for one in flat)) for path in paths]
+    found = [(path, values) for path, values in rows if len(set(values)) > 1 and path not in ("name", "description")]
+    # Of two kinds of a thing all the settings differ.
+    kinds = [path.removesuffix("kind") for path, _ in found if path.endswith(".kind")]
+    return [(path, values) for path, values in found if path.endswith(".kind") or not path.startswith(tuple(kinds))]
+
+
+def _flat(value: Any, path: str = "") -> dict[str, str]:
+    """The settings of a scenario by path; items of a list of named tables by their names."""
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list) and value and all(isinstance(one, dict) and "name" in one for one in value):
+        items = {str(one["name"]): one for one in value}.items()
+    else:
+        return {path: value if isinstance(value, str) else json.dumps(value)}
+    return {
+        name: text
+        for key, inner in items
+        if not (path and key == "name")
+        for name, text in _flat(inner, f"{path}.{key}" if path else key).items()
+    }
 
 
 def invalid(result: Result) -> list[str]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 #: Metrics of the run that follow what the applications feel.
 _OF_RUN = ("utilisation", "jain_index", "loss_rate", "retransmission_rate", "rtt_mean_s")
-assert side_by_side  # it is imported before its name means the function, so that it never takes the name back
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,8 @@ class Comparison:
 def compare(*results: Result | str | Path, names: Sequence[str] | None = None) -> Comparison:
     """Two or more runs side by side: for each group what its applications feel, then the main metrics of the run.
 
-    Results are `Result` objects or their directories; `names` head the columns (the scenarios' names, numbered where they are the
-    same). Raises `ResultError` for fewer than two results, or as many names as there are not results.
+    Results are `Result` objects or their directories; `names` head the columns (the scenarios' names, or where they are the
+    same the directories). Raises `ResultError` for fewer than two results, or as many names as there are not results.
     """
     loaded = [result if isinstance(result, Result) else load_run(Path(result)) for result in results]
     if len(loaded) < 2:
@@ -79,6 +78,8 @@ def compare(*results: Result | str | Path, names: Sequence[str] | None = None) -
     if names is not None and len(names) != len(loaded):
         raise ResultError(f"{len(loaded)} results and {len(names)} names; there must be one for each")
     heads = list(names) if names is not None else [result.name for result in loaded]
+    if names is None and len(set(heads)) < len(heads):
+        heads = side_by_side.directories(loaded) or heads
     if len(set(heads)) < len(heads):
         heads = [f"{name} ({number})" for number, name in enumerate(heads, 1)]
     values = [flat_metrics(result.summary) for result in loaded]

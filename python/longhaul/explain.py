@@ -7,25 +7,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import bottleneck, causes
+from . import bottleneck, causes, usage
 from .errors import ResultError
 from .results import Result
 from .units import counted, quantity, read_quantity
+from .usage import NAMES
 
-#: How each limit is called in figures and texts; order of stacking.
-NAMES = {
-    "cwnd": "cwnd",
-    "slow_start": "slow start",
-    "recovery": "recovery",
-    "receiver_window": "receiver's window",
-    "application": "application",
-    "pacing": "pacing",
-    "handshake": "handshake",
-    "closed": "closed",
-    "send_buffer": "send buffer",
-}
 #: Shares below this are not worth a sentence.
 _WORTH = 0.15
+#: A path that was full for less of a flow's time was not what limited it.
+_SOMETIMES = 0.05
+#: A smaller part of what a path could carry is not worth a sentence.
+_MISSING = 0.01
+#: The share of these is put beside a cause that explains them.
+_BESIDE_CAUSES = frozenset({"cwnd", "receiver_window", "send_buffer", "slow_start", "recovery", "timeout"})
+#: These causes state how far a link was in use, or by what else a flow is held back.
+_COMPLETE = frozenset({"full link", "full return link", "outage", "ended", "throttle", "own link"})
 #: A segment that takes longer on the wire, in seconds, is mentioned for a flow that delivered nothing.
 _LONG_SEGMENT = 1.0
 #: IPv4 and TCP header without options.
@@ -42,7 +39,7 @@ _STANDING = 2.0
 
 def limit_names(flows: list[dict[str, Any]]) -> list[str]:
     """The limits with a share of time above zero, known ones first."""
-    present = dict.fromkeys(key for flow in flows for key, share in flow.get("limited", {}).items() if share)
+    present = dict.fromkeys(key for flow in flows for key, share in usage.by_time(flow).items() if share)
     return [key for key in NAMES if key in present] + [key for key in present if key not in NAMES]
 
 
@@ -67,11 +64,12 @@ def limit_title(name: str, flows: Sequence[Mapping[str, Any]], content: Mapping[
 
 def main_limit(flow: dict[str, Any]) -> tuple[str, float]:
     """The limit that took most of the flow's time, and its share; an empty name if no time was measured."""
-    limited = flow.get("limited") or {}
-    if not any(limited.values()):
-        return "", 0.0
-    name = max(limited, key=lambda key: limited[key] or 0.0)
-    return name, float(limited[name] or 0.0)
+    return _largest(usage.by_time(flow))
+
+
+def _largest(shares: Mapping[str, float]) -> tuple[str, float]:
+    name = max(shares, key=lambda key: shares[key] or 0.0, default="")
+    return (name, float(shares[name])) if name and shares[name] else ("", 0.0)
 
 
 def explain(
@@ -90,27 +88,63 @@ def explain(
     >>> print(explain(flow))
     Waited for the receiver's window 90 % of its time. A window of 68.2 kB cannot carry more than 1.05 Mbit/s over a round trip of 520 ms; 650 kB would fill its share of the link.
     """
-    limited = {key: float(value or 0.0) for key, value in (flow.get("limited") or {}).items()}
+    limited = usage.by_time(flow)
     if not any(limited.values()):
         return "It was not active in the measured time."
     content = content or {}
     if idle := _without_data(flow, summary or {}):
         return idle
-    worth = {name: share for name, share in limited.items() if share >= _WORTH and name in _SENTENCES}
-    starved = _is_starved(flow) and bool(worth.keys() & {"cwnd", "recovery", "slow_start"})
+    worth, fact = _worth(flow)
+    starved = _is_starved(flow) and bool(worth.keys() & {"cwnd", "recovery", "slow_start", "timeout"})
     cause = None if starved else _cause(flow, summary or {}, content)
     sentences = [cause.text] if cause else []
+    if fact is _left_by and not starved and (not cause or cause.kind not in _COMPLETE):
+        sentences.insert(len(sentences) if cause and cause.kind == "long hop" else 0, _in_use(flow, summary or {}))
     for name, share in sorted(worth.items(), key=lambda item: -item[1]):
         if cause and name in cause.explains:
-            if name in _FACTS:
-                sentences.append(f"{_fact(name, share)}{_repairs(flow) if name == 'recovery' else ''}.")
+            if name in _BESIDE_CAUSES:
+                sentences.append(f"{fact(name, share)}{_repairs(flow) if name == 'recovery' else ''}.")
         elif name in warned_of:
-            sentences.append(f"{_fact(name, share)}: see the warning.")
+            sentences.append(f"{fact(name, share)}: see the warning.")
         else:
-            sentences.append(_by_settings(flow, name, share, content) or _SENTENCES[name](flow, share))
+            by_settings = _by_settings(flow, name, limited.get(name, 0.0), content)
+            sentences.append(by_settings or _SENTENCES[name](flow, fact(name, share)))
     if starved:
         sentences.append(_starved(flow))
     return " ".join(sentences) or "Nothing limited it for long."
+
+
+def _worth(flow: dict[str, Any]) -> tuple[dict[str, float], Callable[[str, float], str]]:
+    """The limits that are worth a sentence, each with its share, and how the share is put in words.
+
+    Where the path was full now and then it is the share of what the path could have carried; else the share of time.
+    """
+    unused = usage.unused(flow)
+    if usage.full(flow) < _SOMETIMES:
+        shares = usage.by_time(flow)
+        return {name: share for name, share in shares.items() if share >= _WORTH and name in _SENTENCES}, _fact
+    least = max(_MISSING, _WORTH * sum(unused.values()))
+    return {name: share for name, share in unused.items() if share >= least and name in _SENTENCES}, _left_by
+
+
+def _in_use(flow: dict[str, Any], summary: dict[str, Any]) -> str:
+    """How long the path was full, and how much of what it could carry was not used, by when."""
+    use, total = flow["path_use"], sum(usage.unused(flow).values())
+    busiest = bottleneck.busiest(flow, summary)
+    name = bottleneck.link_name(busiest) if busiest else "The path"
+    text = f"{name} was full {quantity(use['full'], 'share', 2)} of its time."
+    if total < _MISSING:
+        return text
+    capacity = float(use["capacity_bytes"])
+    text += (
+        f" Of the {quantity(capacity, 'B')} that it could carry, {quantity(total * capacity, 'B')}"
+        f" ({quantity(total, 'share', 2)}) stayed unused"
+    )
+    begin, end = causes.time_of(flow, summary)
+    until = use.get("unused_until_s")
+    if until is not None and float(until) - begin < 0.5 * (end - begin):
+        text += f", most of that before {quantity(float(until), 's')}"
+    return f"{text}."
 
 
 def _cause(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> bottleneck.Cause | None:
@@ -232,7 +266,7 @@ def _without_data(flow: dict[str, Any], summary: dict[str, Any]) -> str:
     metrics = flow.get("metrics") or {}
     if "goodput_bps" in metrics and metrics["goodput_bps"] is None:
         return "It had stopped before the measured time; only retransmissions and closing were left."
-    name, share = main_limit(flow)
+    name, share = _largest(flow.get("limited") or {})
     if metrics.get("delivered_bytes") != 0 or name != "handshake":
         return ""
     if dead := _losing_all(flow, summary):
@@ -305,7 +339,9 @@ def _explain_group(
     middle = float(median["metrics"]["goodput_bps"])
     near = [flow for flow in alike if middle / 2 <= float(flow["metrics"]["goodput_bps"]) <= 2 * middle]
     unlike = [flow for flow in active if flow not in near]
-    text = explain(median, summary, (), content)
+    # What they leave of the path is that of all; each alone has its own bad times.
+    use = usage.mean(near)
+    text = explain({**median, "path_use": use} if use else median, summary, (), content)
     if len(near) > 1:
         low, high = (quantity(float(flow["metrics"]["goodput_bps"]), "bit/s", 3) for flow in (near[0], near[-1]))
         span = f"{low} each" if low == high else f"{low} to {high}"
@@ -347,22 +383,41 @@ def _value(flow: dict[str, Any], part: str, key: str) -> float | None:
 
 
 _FACTS = {
-    "cwnd": "Limited by the congestion window",
-    "receiver_window": "Waited for the receiver's window",
-    "send_buffer": "Waited for its own send buffer",
+    "cwnd": "Limited by the congestion window {} of its time",
+    "receiver_window": "Waited for the receiver's window {} of its time",
+    "send_buffer": "Waited for its own send buffer {} of its time",
     "slow_start": "Spent {} of its time in slow start",
     "recovery": "Spent {} of its time repairing losses",
+    "timeout": "Spent {} of its time after timeouts: waiting, repairing and in slow start again",
+    "application": "Had nothing to send {} of its time",
+    "pacing": "Limited by pacing {} of its time",
+    "handshake": "The handshake took {} of its time",
+}
+_LEFT = {
+    "cwnd": "The congestion window left {} unused",
+    "receiver_window": "Waiting for the receiver's window left {} unused",
+    "send_buffer": "Waiting for its own send buffer left {} unused",
+    "slow_start": "Slow start left {} unused",
+    "recovery": "Repairing losses left {} unused",
+    "timeout": "The time after timeouts left {} unused: waiting, repairing and slow start again",
+    "application": "The application had nothing to send, and left {} unused",
+    "pacing": "Pacing left {} unused",
+    "handshake": "The handshake left {} unused",
 }
 
 
 def _fact(name: str, share: float) -> str:
     """How much of its time, without a reason or a full stop."""
-    shown = quantity(share, "share", 2)
-    return _FACTS[name].format(shown) if "{}" in _FACTS[name] else f"{_FACTS[name]} {shown} of its time"
+    return _FACTS[name].format(quantity(share, "share", 2))
 
 
-def _receiver(flow: dict[str, Any], share: float) -> str:
-    text = f"{_fact('receiver_window', share)}."
+def _left_by(name: str, share: float) -> str:
+    """How much of what the path could carry, without a reason or a full stop."""
+    return _LEFT[name].format(quantity(share, "share", 2))
+
+
+def _receiver(flow: dict[str, Any], fact: str) -> str:
+    text = f"{fact}."
     limit, rtt = _value(flow, "predicted", "window_limit_bps"), _value(flow, "metrics", "rtt_mean_s")
     fair = _value(flow, "predicted", "fair_share_bps")
     if limit and rtt:
@@ -374,8 +429,8 @@ def _receiver(flow: dict[str, Any], share: float) -> str:
     return text
 
 
-def _cwnd(flow: dict[str, Any], share: float) -> str:
-    text = f"{_fact('cwnd', share)}."
+def _cwnd(flow: dict[str, Any], fact: str) -> str:
+    text = f"{fact}."
     goodput, fair = _value(flow, "metrics", "goodput_bps"), _value(flow, "predicted", "fair_share_bps")
     if _is_starved(flow):
         return text
@@ -425,16 +480,16 @@ def _starved(flow: dict[str, Any]) -> str:
     )
 
 
-def _slow_start(flow: dict[str, Any], share: float) -> str:
+def _slow_start(flow: dict[str, Any], fact: str) -> str:
     # Behind a proxy the sender's round trip is shorter than the path's.
     known = (flow.get("base_rtt_s"), _value(flow, "metrics", "rtt_mean_s"))
     rtt = min((float(rtt) for rtt in known if rtt), default=None)
     each = f", one doubling each {quantity(rtt, 's')}" if rtt else ""
-    return f"{_fact('slow_start', share)}{each}; a larger initial window or a longer transfer makes this part smaller."
+    return f"{fact}{each}; a larger initial window or a longer transfer makes this part smaller."
 
 
-def _recovery(flow: dict[str, Any], share: float) -> str:
-    return f"{_fact('recovery', share)}{_repairs(flow)}."
+def _recovery(flow: dict[str, Any], fact: str) -> str:
+    return f"{fact}{_repairs(flow)}."
 
 
 def _repairs(flow: dict[str, Any]) -> str:
@@ -448,17 +503,14 @@ def _repairs(flow: dict[str, Any]) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-_SENTENCES: dict[str, Callable[[dict[str, Any], float], str]] = {
+_SENTENCES: dict[str, Callable[[dict[str, Any], str], str]] = {
     "receiver_window": _receiver,
-    "send_buffer": lambda _f, s: f"{_fact('send_buffer', s)}.",
+    "send_buffer": lambda _f, fact: f"{fact}.",
     "cwnd": _cwnd,
     "slow_start": _slow_start,
     "recovery": _recovery,
-    "application": lambda _f, s: (
-        f"Had nothing to send {quantity(s, 'share', 2)} of its time: the application was the limit."
-    ),
-    "pacing": lambda _f, s: (
-        f"Limited by pacing {quantity(s, 'share', 2)} of its time: the congestion control set the rate."
-    ),
-    "handshake": lambda _f, s: f"The handshake took {quantity(s, 'share', 2)} of its time: it is a short transfer.",
+    "timeout": lambda _f, fact: f"{fact}.",
+    "application": lambda _f, fact: f"{fact}: the application was the limit.",
+    "pacing": lambda _f, fact: f"{fact}: the congestion control set the rate.",
+    "handshake": lambda _f, fact: f"{fact}: it is a short transfer.",
 }

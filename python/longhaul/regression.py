@@ -33,6 +33,57 @@ class Change:
         return (self.second - self.first) / abs(self.first)
 
 
+def once(found: list[Change], results: tuple[Result | SweepResult, ...]) -> list[Change]:
+    """Each finding once, what matters most first: of a flow that is alone in its group, and a group that is alone in its run, the
+    same change of the same metric is one finding. What applications feel comes first, then the others by the size of the change.
+    """
+    counts = [_alone(result) for result in results if isinstance(result, Result)]
+    kept: dict[tuple[str, str, str, str], Change] = {}
+    for one in found:
+        place, _, metric = one.metric.rpartition(".")
+        kind, _, name = place.partition(".")
+        for alone in counts[:1]:
+            place = alone.get((kind, name), place)
+        # Sums over one flow differ from the flow's own number in the last digits.
+        first, second = (f"{value:.6g}" if value is not None else "" for value in (one.first, one.second))
+        kept.setdefault((f"{one.point}|{place}", metric, first, second), one)
+    return sorted(kept.values(), key=lambda one: (_rank(one.metric), -abs(one.relative or math.inf)))
+
+
+def _alone(result: Result) -> dict[tuple[str, str], str]:
+    """Flows and groups that are all there is, with what they stand for: the whole run, or their group."""
+    groups = result.summary["groups"]
+    whole = len(groups) == 1
+    found = {("group", str(group["name"])): "" for group in groups if whole}
+    for flow in result.summary["flows"]:
+        group = next((one for one in groups if one["name"] == flow["group"]), None)
+        if group is not None and group["count"] == 1:
+            found["flow", str(flow["name"])] = "" if whole else f"group.{group['name']}"
+    # The values of a group go by the name of its flow too.
+    for group in groups:
+        found.setdefault(("flow", str(group["name"])), "" if whole else f"group.{group['name']}")
+    return found
+
+
+#: What a change is worth: what applications feel, then how it came about; the rest follows.
+_WORTH = (
+    "completion_time_mean_s", "completion_time_s", "completion_time_p95_s", "completed_flows", "response_time_p50_s",
+    "response_time_p95_s", "page_time_mean_s", "page_time_p95_s", "mos", "stall_share", "goodput_bps", "jain_index", "utilisation",
+    "queue_delay_mean_s", "rtt_mean_s", "loss_rate", "drop_rate", "retransmission_rate", "timeouts", "congestion_events",
+)  # fmt: skip
+
+
+def _rank(metric: str) -> tuple[int, int]:
+    """The place of a metric in a list: by what it is, then run, groups, flows, links."""
+    place, _, name = metric.rpartition(".")
+    levels = ("", "group", "flow", "middlebox", "link")
+    kind = place.partition(".")[0]
+    return (
+        _WORTH.index(name) if name in _WORTH else len(_WORTH),
+        levels.index(kind) if kind in levels else len(levels),
+    )
+
+
 def differ(first: float | None, second: float | None, tolerance: float) -> bool:
     """Whether two values differ by more than a share of the larger.
 

@@ -70,6 +70,7 @@ fn flow_facts(run: &Finished<'_>, flow: FlowId) -> FlowFacts {
             Some(done) => done.limited,
             None => limited(&measured.info_before, &shared.last, until.since(instance.start.max(warmup))),
         },
+        path_use: None,
         cwnd: measured.cwnd,
         goodput_max_bps: None,
         reductions: ReductionTimes::default(),

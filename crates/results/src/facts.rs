@@ -3,7 +3,7 @@
 //!
 //! Counters and times are those of the measured time (after the warm-up), smallest and largest values of the whole run.
 
-use crate::{LinkFacts, MiddleboxFacts, Warning};
+use crate::{LinkFacts, MiddleboxFacts, PathUse, Warning};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_tcp::{LimitedTime, Stats};
 use longhaul_traffic::Felt;
@@ -55,6 +55,8 @@ pub struct FlowFacts {
     pub made: u64,
     /// How long each limit kept its sender from sending.
     pub limited: LimitedTime,
+    /// How far its path was in use, and what limited its sender when it was not; `None` where links and limits are not compared.
+    pub path_use: Option<PathUse>,
     /// Sum of the samples of the congestion window in bytes, and how many there were.
     pub cwnd: (f64, u64),
     /// The largest goodput of one interval in bit/s, where it is measured.

@@ -5,7 +5,7 @@ use crate::links::ratio;
 use crate::metric::*;
 use crate::opinion::{self, Call};
 use crate::predictions::predictions;
-use crate::{FlowFacts, FlowSummary, Metrics, ReductionTimes, SenderFacts};
+use crate::{FlowFacts, FlowSummary, Metrics, PathUseSummary, ReductionTimes, SenderFacts};
 use longhaul_tcp::{Limit, LimitedTime};
 use longhaul_traffic::{Felt, Viewing};
 use longhaul_units::{Duration, FlowId, Histogram, IdVec, Instant, LinkId};
@@ -43,8 +43,14 @@ pub(crate) fn flow_summary(context: &Context<'_>, flow: FlowId) -> FlowSummary {
         state: facts.state.clone(),
         metrics: flow_metrics(context, flow),
         limited: limited_shares(&facts.limited),
+        path_use: path_use(context, facts),
         predicted: predictions(context, flow),
     }
+}
+
+fn path_use(context: &Context<'_>, facts: &FlowFacts) -> Option<PathUseSummary> {
+    let begin = context.begin.since(Instant::ZERO).as_secs_f64();
+    facts.path_use.as_ref()?.summary(begin, context.measured_s)
 }
 
 fn flow_metrics(context: &Context<'_>, flow: FlowId) -> Metrics {

@@ -14,6 +14,7 @@ mod links;
 mod metrics;
 mod middleboxes;
 mod opinion;
+mod path_use;
 pub mod pcapng;
 mod predictions;
 mod summarise;
@@ -27,6 +28,7 @@ pub use facts::{AppFacts, Arrived, FlowFacts, FlowFailure, ReductionTimes, RunFa
 pub use links::{LinkFacts, LinkSnapshot, Offered};
 pub use metrics::{Definition, Metric};
 pub use middleboxes::{LongHopFacts, MiddleboxFacts, MiddleboxWatch};
+pub use path_use::{LinkUse, PathUse, PathUseSummary, Shares};
 pub use summarise::summarise;
 pub use summary::{
     Emulation, FlowSummary, GroupSummary, LinkSummary, LongHopSummary, Metrics, MiddleboxSummary,

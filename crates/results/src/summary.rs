@@ -1,6 +1,6 @@
 //! `summary.json`: one number per metric and object.
 
-use crate::Metric;
+use crate::{Metric, PathUseSummary};
 use longhaul_units::{DeclaredId, FlowId};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -173,6 +173,9 @@ pub struct FlowSummary {
     /// Shares of the active measured time, by what limited the sender; they add up to 1.
     #[serde(serialize_with = "shares")]
     pub limited: Vec<(&'static str, f64)>,
+    /// How far its path was in use, and what limited the sender when it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_use: Option<PathUseSummary>,
     /// What formulas predict.
     pub predicted: Metrics,
 }

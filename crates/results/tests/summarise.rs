@@ -55,6 +55,7 @@ fn flow(fast_retransmits: Option<u64>, finished: Option<Instant>) -> FlowFacts {
         arrived: Arrived { packets: 980, wire_bytes: 1_470_000, marked: 0 },
         lost: 20,
         made: 0,
+        path_use: None,
         limited: LimitedTime::from_iter([
             (Limit::ReceiverWindow, seconds(60)),
             (Limit::Application, seconds(20)),

@@ -89,12 +89,15 @@ fn excerpt(line: &str, column: usize) -> (String, usize) {
     (format!("{start}{shown}{end}"), column - skipped + start.len())
 }
 
+/// How many letters differ, whatever their case.
+pub(crate) fn distance(given: &str, name: &str) -> usize {
+    strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase())
+}
+
 /// "did you mean ...", if one of the names is close.
 pub(crate) fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let (distance, name) = names
-        .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase()), name))
-        .min_by_key(|(distance, _)| *distance)?;
+    let (distance, name) =
+        names.into_iter().map(|name| (distance(given, name), name)).min_by_key(|(distance, _)| *distance)?;
     (distance <= (name.len() / 3).max(1) && distance < name.len())
         .then(|| format!("did you mean \"{name}\"?"))
 }

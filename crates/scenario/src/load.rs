@@ -1,6 +1,6 @@
 //! Reading a scenario: parse strictly, apply overrides, validate. Also its resolved form, identity and schema.
 
-use crate::error::nearest;
+use crate::error::{distance, nearest};
 use crate::linux;
 use crate::meant::meant;
 use crate::shorthand;
@@ -244,7 +244,20 @@ fn in_plain_words(message: &str) -> String {
     let Some((found, expected)) = message.split_once(", expected ") else { return message };
     let plain =
         WORDS.iter().find(|(rust, _)| expected.starts_with(rust)).map_or(expected, |(_, plain)| plain);
-    format!("{found}, expected {plain}")
+    format!("{found}, expected {}", nearest_first(found, plain).unwrap_or_else(|| plain.to_string()))
+}
+
+/// Of more names than one reads at a glance, those nearest to the given one; `None` if they are few.
+fn nearest_first(found: &str, expected: &str) -> Option<String> {
+    const SHOWN: usize = 5;
+    let given = found.split('`').nth(1)?;
+    let mut names: Vec<&str> = expected.strip_prefix("one of ")?.split('`').skip(1).step_by(2).collect();
+    if names.len() <= SHOWN + 3 {
+        return None;
+    }
+    names.sort_by_key(|name| distance(given, name));
+    let shown: Vec<String> = names[..SHOWN].iter().map(|name| format!("`{name}`")).collect();
+    Some(format!("one of {} or {} others", shown.join(", "), names.len() - SHOWN))
 }
 
 /// What is wrong inside a `[[middlebox]]`. Tables that are distinguished by their `kind` lose the places of what is in them when

@@ -235,6 +235,16 @@ fn an_override_is_blamed_for_its_own_mistakes() {
 }
 
 #[test]
+fn of_many_fields_the_nearest_are_listed() {
+    says(
+        &with_override("flow.download.tcp.recieve_buffer", "64 KiB"),
+        &["unknown field `recieve_buffer`, expected one of `receive_buffer`, ", " others"],
+    );
+    let error = with_override("flow.download.tcp.recieve_buffer", "64 KiB").to_string();
+    assert!(error.len() < 300, "{error}");
+}
+
+#[test]
 fn overrides_reach_tables_by_name_and_by_number() {
     let set =
         |path: &str, value: &str| load(GOOD, "geo.toml", &[(path.to_string(), value.to_string())]).unwrap();

@@ -56,6 +56,7 @@ fn flow_facts(world: &World<'_>, flow: FlowId) -> FlowFacts {
         lost: totals.lost,
         made: totals.made,
         limited: totals.limited,
+        path_use: Some(world.path_use[flow].clone()),
         cwnd: (cwnd.sum, cwnd.samples),
         goodput_max_bps: world.goodput_max[flow],
         reductions: world.reductions[flow],

@@ -10,6 +10,7 @@ mod line;
 mod middleboxes;
 mod monitor;
 mod packet;
+mod path_use;
 mod quic;
 mod recorder;
 mod run;

@@ -142,13 +142,7 @@ fn play(world: &mut World<'_>, options: &mut RunOptions<'_>) -> Result<(), RunEr
     }
     while world.now < end {
         let stop = next_sample.min(end).min(if measuring { end } else { warmup });
-        // Receivers' counters go into time series and largest goodputs, and into the summary at the end of the warm-up and of the run.
-        let count = match (options.tables || run.peak_goodput, measuring) {
-            (true, _) => stop,
-            (false, true) => end,
-            (false, false) => warmup,
-        };
-        while let Pause::Busy = world.advance(stop, count, EVENTS_PER_SLICE) {
+        while let Pause::Busy = world.advance(stop, stop, EVENTS_PER_SLICE) {
             tell(world, options, &mut told, end)?;
         }
         if world.now == next_sample || world.now == end {

@@ -5,12 +5,13 @@ use crate::fabric::{Delivery, Fabric, Source};
 use crate::middleboxes::Node;
 use crate::monitor::FlowMonitor;
 use crate::packet::Hosts;
+use crate::path_use::LinkWatch;
 use crate::quic::Connections;
 use crate::recorder::{Capture, Recorder};
 use crate::streams::{NO_GOAL, Reused};
 use crate::totals::{Totals, note_reduction};
 use longhaul_cc::Inspection;
-use longhaul_results::{CcRow, FlowRow, LinkSnapshot, ReductionTimes};
+use longhaul_results::{CcRow, FlowRow, LinkSnapshot, PathUse, ReductionTimes};
 use longhaul_scenario::{Network, Scenario, Ties};
 use longhaul_segment::LineStats;
 use longhaul_segment::SeqNumber;
@@ -80,6 +81,9 @@ pub(crate) struct World<'a> {
     pub goodput_max: IdVec<FlowId, Option<f64>>,
     link_samples: IdVec<DeclaredId, LinkSnapshot>,
     last_sample: Instant,
+    /// What the flows left of their paths.
+    pub path_use: IdVec<FlowId, PathUse>,
+    pub(crate) link_watch: LinkWatch,
 }
 
 /// Most packets that are gathered before they are handed to their endpoints.
@@ -152,6 +156,8 @@ impl<'a> World<'a> {
             flow_samples: IdVec::filled(FlowSample::default(), flows),
             goodput_max: IdVec::filled(None, flows),
             link_samples: IdVec::filled(LinkSnapshot::default(), declared.len()),
+            path_use: IdVec::filled(PathUse::default(), flows),
+            link_watch: LinkWatch::new(network, declared.len()),
             declared,
             last_sample: Instant::ZERO,
         };
@@ -369,6 +375,7 @@ impl<'a> World<'a> {
         }
         self.recorder.monitors.iter_mut().flatten().for_each(FlowMonitor::end_warmup);
         self.begin_measuring_middleboxes();
+        self.begin_path_use();
     }
 
     /// Writes a row for each flow and each link, and adds to the means. `measuring` is false during the warm-up.
@@ -382,6 +389,9 @@ impl<'a> World<'a> {
             self.sample_flow(flow, span, measuring);
         }
         self.sample_middleboxes(span, measuring);
+        if measuring {
+            self.add_path_use();
+        }
         if self.recorder.recording && !span.is_zero() {
             let Recorder { monitors, tables, .. } = &mut self.recorder;
             monitors.iter_mut().flatten().for_each(|monitor| monitor.sample(self.now, &mut tables.monitors));

@@ -36,6 +36,8 @@ _SEEDS_BEFORE_PAIRS, _SEEDS = 4, 8
 _WORTH_TWO = math.log(1.05)
 #: The best of so many families are tried in pairs.
 _PAIRED = 4
+#: So many remedies that take a limit away and gain nothing are tried with what shows behind it.
+_HIDING = 3
 #: Why a remedy that fits has no row.
 _NO_BUDGET = "the budget was used up"
 #: The share of the budget that is left for the least change, if a goal is given.
@@ -143,7 +145,7 @@ def _search(
     race.run((trial, 1) for trial in promising if trial.felt and interval(trial.gains(base, served)).mean > SAME)
     told = race.tell_apart(base, singles, served, _SEEDS_BEFORE_PAIRS)
     reached = goal is not None and any(meets(trial, goal, served) for trial in (base, *singles))
-    pairs = [] if reached else _pairs(race, base, singles, served)
+    pairs = [] if reached else [*_pairs(race, base, singles, served), *_behind(race, base, singles, found, can)]
     race.run((trial, seed) for trial in pairs for seed in range(max(1, len(leader(base, singles, served).felt))))
     trials = [*singles, *pairs]
     told = race.tell_apart(base, trials, served, _SEEDS) and told
@@ -215,6 +217,39 @@ def _pairs(race: Race, base: Trial, singles: Sequence[Trial], served: Sequence[s
     made = []
     for one, other in itertools.combinations(chosen, 2):
         if one.remedy and other.remedy and (pair := both(one.remedy, other.remedy)) and not race.possible(pair):
+            made.append(Trial(pair))
+    return made
+
+
+def _behind(
+    race: Race, base: Trial, singles: Sequence[Trial], found: Diagnosis, can: Sequence[str]
+) -> list[Trial]:
+    """Pairs for two limits of which each hides the other: one is gone, nothing is gained, and what shows then is a second one."""
+    made: list[Trial] = []
+    begun = 0
+    for trial in singles:
+        if not (trial.remedy and trial.felt) or begun == _HIDING:
+            continue
+        if interval(trial.gains(base, found.groups)).mean > SAME:
+            continue
+        after = Diagnosis(trial.summaries[min(trial.summaries)], found.content, found.groups, found.keys)
+        gone = trial.remedy.aims & found.present - after.present
+        if not gone or not after.present:
+            continue
+        begun += 1
+        # What shows only now comes first, then what showed before.
+        second = [one for one in remedies(after) if one.settings and one.aims & after.present and allowed(one, can)]
+        second.sort(key=lambda one: -len(one.aims & (after.present - found.present)))
+        families: set[str] = set()
+        for one in second:
+            if one.family in families or len(families) == _PAIRED:
+                continue
+            pair = both(trial.remedy, one)
+            known = {other.remedy.title for other in made if other.remedy}
+            reverse = both(one, trial.remedy)
+            if pair is None or (reverse and reverse.title in known) or race.possible(pair):
+                continue
+            families.add(one.family)
             made.append(Trial(pair))
     return made
 

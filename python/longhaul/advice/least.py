@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .goal import Goal
 from .race import Interval, Race, Trial, interval
@@ -14,6 +14,8 @@ from .remedy import Dial
 SEEDS = 5
 #: The search ends where a number that fails is nearer than this share, or one step.
 _NEAR = 0.01
+#: How often a number that brings the goal nearer is doubled beyond what was tried.
+_DOUBLINGS = 6
 #: So many kinds of remedies have their least number searched.
 _KINDS = 3
 
@@ -74,6 +76,8 @@ def search(race: Race, base: Trial, trials: Sequence[Trial], goal: Goal, groups:
     if meets(base, goal, groups):
         return []
     near = [trial for trial in trials if trial.remedy and meets(trial, goal, groups)]
+    if not near:
+        near = [trial for one in trials if (trial := _beyond(race, base, one, goal, groups))]
     near.sort(key=lambda trial: (_effort(trial), _distance(trial)))
     found: dict[str, Least] = {}
     for trial in near:
@@ -86,6 +90,35 @@ def search(race: Race, base: Trial, trials: Sequence[Trial], goal: Goal, groups:
             continue
         found[family] = _least(race, base, trial, goal, groups)
     return list(found.values())
+
+
+def _beyond(race: Race, base: Trial, trial: Trial, goal: Goal, groups: Sequence[str]) -> Trial | None:
+    """A remedy whose number, doubled (or halved) as often as that brings the goal nearer, reaches it; `None` if none does."""
+    remedy = trial.remedy
+    if remedy is None or len(remedy.dials) != 1 or not trial.felt or race.spent:
+        return None
+    (dial,) = remedy.dials
+    way = 1 if goal.above else -1
+    best, value = way * values(trial, goal, groups)[0], dial.tried
+    if best <= way * values(base, goal, groups)[0]:
+        return None
+    for _ in range(_DOUBLINGS):
+        value = value * 2 if dial.tried > dial.now else value // 2
+        made = dial.made(value)
+        if value < 1 or race.possible(made):
+            return None
+        further = Trial(replace(made, dials=(replace(dial, tried=value),)))
+        race.run([(further, 0)])
+        if not further.felt:
+            return None
+        now = way * values(further, goal, groups)[0]
+        if meets(further, goal, groups):
+            return further
+        # A round trip less is a step: between two of them a larger number gains nothing.
+        if now < best - _NEAR * abs(best):
+            return None
+        best = max(best, now)
+    return None
 
 
 def _effort(trial: Trial) -> int:

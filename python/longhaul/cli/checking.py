@@ -93,11 +93,12 @@ def diff(
     limit: int = typer.Option(30, "--limit", min=1, help="At most this many rows."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List every metric that differs between two runs or two sweeps; exit code 1 if there is one."""
+    """List every metric that differs between two runs or two sweeps, what matters most first; exit code 1 if there is one."""
     from .. import regression
 
     share = read_share(tolerance)
-    found, compared = regression.changes(load(first), load(second), share, options.metrics(metrics))
+    results = load(first), load(second)
+    found, compared = regression.changes(*results, share, options.metrics(metrics))
     if as_json:
         rows: list[dict[str, Any]] = [
             {
@@ -115,7 +116,7 @@ def diff(
         points = any(one.point for one in found)
         for heading in (*(["at"] if points else []), "metric", "first", "second", "difference"):
             table.add_column(heading, overflow="fold")
-        ordered = sorted(found, key=lambda one: -abs(one.relative or 1e9))
+        ordered = regression.once(found, results)
         for one in ordered[:limit]:
             change = "–" if one.relative is None else f"{100 * one.relative:+.2f} %"
             table.add_row(
@@ -126,7 +127,8 @@ def diff(
                 change,
             )
         options.output().print(table)
-        more = f", {limit} shown (--limit)" if len(found) > limit else ""
+        more = f", {len(ordered)} of them findings of their own" if len(ordered) < len(found) else ""
+        more += f", {limit} shown (--limit)" if len(ordered) > limit else ""
         typer.echo(f"{len(found)} of {counted(compared, 'value')} differ by more than {quantity(share, 'share')}{more}")
     else:
         typer.echo(f"no difference beyond {quantity(share, 'share')} in {counted(compared, 'value')}")

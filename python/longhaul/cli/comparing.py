@@ -13,12 +13,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from .. import plots
-from ..compare import Row, invalid, label, labels
+from ..compare import Row, differing_settings, invalid, label, labels
 from ..compare import compare as compared
 from ..errors import ResultError
 from ..results import Result, load_run
 from ..units import alike, quantity
 from . import options
+
+#: At most so many differing settings are printed.
+_SETTINGS = 20
 
 
 def compare(
@@ -32,12 +35,14 @@ def compare(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
 ) -> None:
-    """Show two results of one scenario side by side: simulated and emulated."""
+    """Show two results of one scenario side by side, as simulated and emulated, with the settings that differ."""
     results = load_run(first), load_run(second)
     rows = compared(*results)
     if as_json:
         listed = [asdict(row) | {"difference": row.difference} for row in rows]
-        typer.echo(json.dumps({"rows": listed, "invalid": [invalid(result) for result in results]}, indent=1))
+        settings = {path: list(values) for path, values in differing_settings(results)}
+        bad = [invalid(result) for result in results]
+        typer.echo(json.dumps({"rows": listed, "settings": settings, "invalid": bad}, indent=1))
     else:
         _print(options.output(), results, rows)
     if figure is not None:
@@ -62,6 +67,15 @@ def _print(console: Console, results: tuple[Result, Result], rows: list[Row]) ->
         table.add_row(escape(row.object) if row.object != before else "", definition["title"], *values, difference)
         before = row.object
     console.print(table)
+    if settings := differing_settings(results):
+        different = Table(title="Settings that differ", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        for heading in ("", *labels(*results)):
+            different.add_column(heading, overflow="fold")
+        for path, texts in settings[:_SETTINGS]:
+            different.add_row(escape(path), *(escape(text) for text in texts))
+        console.print(different)
+        if len(settings) > _SETTINGS:
+            console.print(f"and {len(settings) - _SETTINGS} more; --json lists all", style="dim")
     lengths = [float(result.summary["duration_s"]) for result in results]
     if max(lengths) > 1.01 * min(lengths):
         text = f"the results are of {quantity(lengths[0], 's')} and {quantity(lengths[1], 's')}: averages over time differ for that alone"

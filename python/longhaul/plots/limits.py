@@ -8,8 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from .. import usage
 from ..errors import PlotError
-from ..explain import NAMES, content_of, limit_names, limit_title
+from ..explain import content_of, limit_names, limit_title
 from ..results import Result
 from . import lines, style
 from .view import View
@@ -32,7 +33,7 @@ def _bars(result: Result, flows: list[dict[str, Any]]) -> Figure:
     content = content_of(result)
     rows = np.arange(len(flows))
     for name in limit_names(flows):
-        shares = np.array([float(flow["limited"].get(name) or 0) for flow in flows])
+        shares = np.array([usage.by_time(flow).get(name, 0.0) for flow in flows])
         axes.barh(rows, shares, left=left, height=0.72, label=limit_title(name, flows, content), **_fill(name))
         for row, (share, start) in enumerate(zip(shares, left, strict=True)):
             if share >= 0.07:
@@ -55,13 +56,13 @@ def _bars(result: Result, flows: list[dict[str, Any]]) -> Figure:
 def _areas(result: Result, flows: list[dict[str, Any]]) -> Figure:
     figure, (axes,) = style.new()
     names, content = limit_names(flows), content_of(result)
-    mean = {name: np.mean([float(flow["limited"].get(name) or 0) for flow in flows]) for name in names}
+    mean = {name: np.mean([usage.by_time(flow).get(name, 0.0) for flow in flows]) for name in names}
     main = max(names, key=lambda name: mean[name])
-    flows = sorted(flows, key=lambda flow: float(flow["limited"].get(main) or 0))
+    flows = sorted(flows, key=lambda flow: usage.by_time(flow).get(main, 0.0))
     edges = np.arange(len(flows) + 1)
     base = np.zeros(len(flows) + 1)
     for name in sorted(names, key=lambda name: -mean[name]):
-        shares = np.array([float(flow["limited"].get(name) or 0) for flow in flows])
+        shares = np.array([usage.by_time(flow).get(name, 0.0) for flow in flows])
         top = base + np.append(shares, shares[-1])
         axes.fill_between(
             edges,
@@ -83,15 +84,28 @@ def _areas(result: Result, flows: list[dict[str, Any]]) -> Figure:
     return figure
 
 
+#: The colour of each limit, and its hatch. What comes of a loss has one colour, and so have the windows of hosts.
+_FILLS = {
+    "link": ("#BBBBBB", ""),
+    "cwnd": (style.COLOURS[0], ""),
+    "slow_start": (style.COLOURS[1], "////"),
+    "recovery": (style.COLOURS[2], "||||"),
+    "timeout": (style.COLOURS[2], "xx"),
+    "receiver_window": (style.COLOURS[3], "\\\\\\\\"),
+    "send_buffer": (style.COLOURS[3], "xx"),
+    "application": (style.COLOURS[4], "xxxx"),
+    "pacing": (style.COLOURS[5], "----"),
+    "handshake": (style.COLOURS[6], "++"),
+    "closed": (style.COLOURS[7], "oo"),
+    "down": ("#FFFFFF", ".."),
+}
+
+
 def _fill(name: str, hatched: bool = True) -> dict[str, Any]:
-    number = list(NAMES).index(name) if name in NAMES else list(NAMES).index("closed")
-    # A send buffer is a window too, the sender's: its colour with crosses.
-    colour, hatch = (
-        (style.COLOURS[3], "xx") if name == "send_buffer" else (style.COLOURS[number], style.HATCHES[number])
-    )
+    colour, hatch = _FILLS.get(name, _FILLS["closed"])
     return {
         "facecolor": colour,
         "alpha": 0.75,
         "hatch": hatch if hatched else "",
-        "edgecolor": "white",
+        "edgecolor": "#888888" if name == "down" else "white",
     }

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import jinja2
 
-from .. import tables
-from ..explain import NAMES, content_of, explain, explain_groups, limit_names, limit_title
+from .. import tables, usage
+from ..explain import content_of, explain, explain_groups, limit_names, limit_title
 from ..outputs import errors_as_output_error, write_atomically
 from ..results import Result
 from ..sweep.result import SweepResult
@@ -188,10 +188,11 @@ def _limit_row(flow: dict[str, Any], summary: dict[str, Any], scenario: dict[str
     shares = [
         {
             **_legend(name, [flow], scenario),
-            "share": float(flow["limited"][name]),
-            "text": quantity(float(flow["limited"][name]), "share", 2),
+            "share": share,
+            "text": quantity(share, "share", 2),
         }
-        for name in limit_names([flow])
+        for name, share in usage.by_time(flow).items()
+        if share
     ]
     return {
         "name": flow["name"],
@@ -202,8 +203,7 @@ def _limit_row(flow: dict[str, Any], summary: dict[str, Any], scenario: dict[str
 
 
 def _legend(name: str, flows: list[dict[str, Any]], scenario: dict[str, Any]) -> dict[str, str]:
-    number = list(NAMES).index(name) if name in NAMES else len(NAMES) - 1
-    return {"name": limit_title(name, flows, scenario), "colour": f"var(--c{number % 8})"}
+    return {"name": limit_title(name, flows, scenario), "colour": f"var(--limit-{name.replace('_', '-')}, var(--c7))"}
 
 
 def _sweep_warnings(sweep: SweepResult) -> list[tuple[str, int]]:

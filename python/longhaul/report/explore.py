@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ..errors import ResultError
 from ..results import Result
 from ..units import quantity
+from . import sequence
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,8 +35,6 @@ _POINTS, _ALL = 1200, 150_000
 FEW = 8
 #: So many flows of each kind (slowest, around the median, fastest) are drawn at first among many.
 _SAMPLES = 1
-#: Rows of a time-sequence graph; beyond, consecutive segments are drawn as one.
-_SEGMENTS = 60_000
 #: At most so many links: the busiest.
 _LINKS = 4
 #: The release of uPlot that is inlined, and the digests of its files (MIT licence).
@@ -160,7 +159,7 @@ def of_run(result: Result) -> dict[str, Any]:
         _box_figures(columns, result)
         columns.figures.sort(key=lambda figure: _ORDER.index(figure["id"]))
         if result.has_segments:
-            _time_sequences(columns, result)
+            columns.figures += sequence.figures(result)
     return {
         "span": span,
         "axes": columns.axes,
@@ -377,54 +376,6 @@ def _box_figures(columns: Columns, result: Result) -> None:
 
 #: Kinds of rows in segments.parquet: sent, sent again, ACK, SACK block.
 _SENT, _AGAIN, _ACK, _SACK = range(4)
-
-
-def _time_sequences(columns: Columns, result: Result) -> None:
-    """Each traced flow as its sender sees it, in the convention of tcptrace; at most two flows."""
-    frame = result.segments
-    flows = frame["flow"].to_numpy()
-    for flow in np.unique(flows)[:2].tolist():
-        part = frame.filter(frame["flow"] == flow).sort("time_s", maintain_order=True)
-        time, kind = part["time_s"].to_numpy(), part["kind"].to_numpy()
-        start, end = part["start"].to_numpy().astype(float), part["end"].to_numpy().astype(float)
-        marks = {}
-        for name, wanted in (("sent", _SENT), ("again", _AGAIN), ("sack", _SACK)):
-            chosen = kind == wanted
-            marks[name] = _merged(time[chosen], start[chosen], end[chosen])
-        acks = np.flatnonzero(kind == _ACK)
-        acks = acks[:: max(1, math.ceil(len(acks) / 20_000))]
-        name = str(result.summary["flows"][flow]["name"])
-        sent = int((kind == _SENT).sum())
-        columns.figures.append({
-            "id": f"timeseq{flow}", "title": f"Time-sequence graph, {name}", "unit": "B", "kind": "sequence", "series": [],
-            "caption": "Every segment of the flow: sent, sent again, SACKed; the steps are the ACK number and the end of the receiver's"
-            " window. Drag to zoom, down to single segments.",
-            "marks": {key: value for key, value in marks.items() if value["n"]},
-            "acks": {"n": len(acks), "time": _f8(time[acks]), "ack": _f8(start[acks]), "window": _f8(end[acks])},
-            "alt": f"Time-sequence graph of {name}: {sent:,} segments sent, {int((kind == _AGAIN).sum()):,} of them again, up to sequence"
-            f" number {quantity(float(end[kind == _SENT].max()) if sent else 0.0, 'B')}.",
-        })  # fmt: skip
-
-
-def _merged(time: Values, start: Values, end: Values) -> dict[str, Any]:
-    """Segments as lines from (t, start) to (t2, end); of too many, consecutive ones become one line."""
-    each = max(1, math.ceil(len(time) / _SEGMENTS))
-    if each > 1:
-        count = len(time) // each * each
-        groups = [values[:count].reshape(-1, each) for values in (time, start, end)]
-        first, last = groups[0][:, 0], groups[0][:, -1]
-        return {"n": len(first), "each": each, "time": _f8(first), "last": _f8(last), "start": _f8(groups[1].min(axis=1)),
-                "end": _f8(groups[2].max(axis=1))}  # fmt: skip
-    return {"n": len(time), "each": 1, "time": _f8(time), "start": _f8(start), "end": _f8(end)}
-
-
-def _f8(values: Values) -> str:
-    """Numbers as 32-bit steps between the least and the greatest, with both: 12 µs in 50,000 s, a byte in 4 GB."""
-    if not len(values):
-        return ""
-    low, high = float(values.min()), float(values.max())
-    steps = np.round((values - low) / ((high - low) or 1.0) * 4294967295.0).astype("<u4")
-    return f"{low!r},{high!r},{base64.b64encode(steps.tobytes()).decode()}"
 
 
 def _marks(result: Result) -> list[dict[str, Any]]:

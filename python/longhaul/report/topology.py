@@ -95,17 +95,41 @@ def _node(place: tuple[float, float], label: str, host: bool) -> str:
 
 def _edge(places: dict[str, tuple[float, float]], a: str, b: str, links: list[dict[str, Any]]) -> str:
     (x1, y1), (x2, y2), (mx, my) = _ends(places, a, b)
-    first = links[0]
-    rates = list(dict.fromkeys(quantity(link["rate_bps"], "bit/s") for link in links))
-    delays = list(dict.fromkeys(quantity(link["delay_s"], "s") for link in links))
-    name = str(first["name"]).removesuffix(".forward").removesuffix(".reverse")
-    lines = [name, " / ".join(rates) + ", " + " / ".join(delays)]
+    name = str(links[0]["name"]).removesuffix(".forward").removesuffix(".reverse")
+    # The direction that the arrow points in, on the drawing.
+    ways = [(_arrow(places, str(link["from"]), str(link["to"])), link) for link in links]
+    settings = [
+        _of_both([(way, quantity(link["rate_bps"], "bit/s")) for way, link in ways]),
+        _of_both([(way, quantity(link["delay_s"], "s")) for way, link in ways]),
+    ]
+    lines = [name, ", ".join(", ".join(each) for each in settings)]
     above = "".join(
         f'<text x="{mx}" y="{my - 18 + 12 * i}" class="link{" strong" if i == 0 else ""}">{escape(t)}</text>'
         for i, t in enumerate(lines)
     )
-    queue = f'<text x="{mx}" y="{my + 14}" class="link">{escape(str(first["queue"]))}</text>'
-    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" class="wire"/>{above}{queue}'
+    below = "".join(
+        f'<text x="{mx}" y="{my + 14 + 12 * i}" class="link">{escape(t)}</text>'
+        for i, t in enumerate(_of_both([(way, str(link["queue"])) for way, link in ways]))
+    )
+    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" class="wire"/>{above}{below}'
+
+
+def _arrow(places: dict[str, tuple[float, float]], a: str, b: str) -> str:
+    (ax, ay), (bx, by) = places[a], places[b]
+    if ax == bx:
+        return "↓" if ay < by else "↑"
+    return "→" if ax < bx else "←"
+
+
+def _of_both(values: list[tuple[str, str]]) -> list[str]:
+    """A setting of both directions: once, if it is the same.
+
+    >>> _of_both([("→", "10 ms"), ("←", "10 ms")]), _of_both([("→", "droptail 10"), ("←", "red 5")])
+    (['10 ms'], ['→ droptail 10', '← red 5'])
+    """
+    if len({value for _, value in values}) == 1:
+        return [values[0][1]]
+    return [f"{way} {value}" for way, value in values]
 
 
 def _join(places: dict[str, tuple[float, float]], a: str, b: str) -> str:

@@ -198,72 +198,154 @@
     box.textContent = [`at ${shown(plot.data[0][place], "s", 6)}`, ...parts.slice(0, 10)].join("  ·  ") + (parts.length > 10 ? "  ·  …" : "");
   };
 
-  // --- a time-sequence graph: ACK number and window as steps, segments drawn by hand in the visible range alone
+  // --- a time-sequence graph: runs of rows at an even pace, drawn by hand in the visible range alone; zoomed in, row by row
   const sequence = (figure) => {
-    const parts = Object.entries(figure.marks).map(([kind, part]) => {
-      const time = numbers(part.time);
-      return { kind, time, last: part.last ? numbers(part.last) : time, start: numbers(part.start), end: numbers(part.end) };
-    });
-    const acks = [numbers(figure.acks.time), numbers(figure.acks.ack), numbers(figure.acks.window)];
-    const first = (times, wanted) => {
-      let low = 0, high = times.length;
-      while (low < high) {
-        const middle = (low + high) >> 1;
-        if (times[middle] < wanted) low = middle + 1; else high = middle;
-      }
-      return low;
+    const runs = (part) => {
+      const [t0, t1, s0, s1, e0, e1, count] = ["t0", "t1", "s0", "s1", "e0", "e1", "count"].map((name) => numbers(part[name]));
+      const at = (first, last, run, part_of) => first[run] + (last[run] - first[run]) * part_of;
+      return {
+        n: part.n, t0, t1, count: count.map(Math.round),
+        time: (run, x) => at(t0, t1, run, x), start: (run, x) => at(s0, s1, run, x), end: (run, x) => at(e0, e1, run, x),
+        // The part of a run that lies in a span of time.
+        within: (run, low, high) => {
+          const width = t1[run] - t0[run];
+          if (t1[run] < low || t0[run] > high) return null;
+          return width > 0 ? [Math.max(0, (low - t0[run]) / width), Math.min(1, (high - t0[run]) / width)] : [0, 1];
+        },
+      };
     };
+    const parts = Object.entries(figure.marks).map(([kind, part]) => ({ kind, ...runs(part) }));
+    const acks = runs(figure.acks);
     const names = { sent: "--ink", again: "--again", sack: "--sack" };
+    // So many rows are drawn one by one; of more, each run is drawn as what it covers.
+    const most = 12000;
+    const visible = (part, min, max) => {
+      const found = [];
+      let rows = 0;
+      for (let run = 0; run < part.n; run += 1) {
+        const span = part.within(run, min, max);
+        if (!span) continue;
+        found.push([run, span]);
+        rows += 1 + Math.floor((span[1] - span[0]) * (part.count[run] - 1));
+      }
+      return { found, rows };
+    };
+    const each = (part, run, [from, to], act) => {
+      const steps = part.count[run] - 1;
+      for (let row = Math.ceil(from * steps - 1e-9); row <= to * steps + 1e-9; row += 1) act(steps ? row / steps : 0);
+    };
+    const segments = (plot, part, min, max) => {
+      const { ctx } = plot, dpr = devicePixelRatio, again = part.kind === "again";
+      const x = (value) => plot.valToPos(value, "x", true), y = (value) => plot.valToPos(value, "y", true);
+      const { found, rows } = visible(part, min, max), single = rows <= most, few = rows < 400;
+      ctx.strokeStyle = ctx.fillStyle = style(names[part.kind]);
+      ctx.globalAlpha = part.kind === "sack" && !few ? 0.55 : 1;
+      // What was sent again is seldom, and must be seen however small it is.
+      ctx.lineWidth = (again ? 3 : few ? 2 : 1.2) * dpr;
+      const least = (again ? 5 : 1) * dpr;
+      ctx.beginPath();
+      for (const [run, span] of found) {
+        if (single || part.count[run] === 1) {
+          each(part, run, span, (at) => {
+            const place = x(part.time(run, at)), low = y(part.start(run, at)), high = Math.min(low - least, y(part.end(run, at)));
+            ctx.moveTo(place, low);
+            ctx.lineTo(place, high);
+            if (few) {
+              ctx.moveTo(place - 3 * dpr, low); ctx.lineTo(place + 3 * dpr, low);
+              ctx.moveTo(place - 3 * dpr, high); ctx.lineTo(place + 3 * dpr, high);
+            }
+          });
+          continue;
+        }
+        const [from, to] = span, left = x(part.time(run, from)), right = Math.max(left + least, x(part.time(run, to)));
+        const low = [y(part.start(run, from)), y(part.start(run, to))];
+        const high = [y(part.end(run, from)), y(part.end(run, to))].map((top, side) => Math.min(low[side] - least, top));
+        ctx.moveTo(left, low[0]);
+        ctx.lineTo(left, high[0]);
+        ctx.lineTo(right, high[1]);
+        ctx.lineTo(right, low[1]);
+        ctx.closePath();
+      }
+      ctx.stroke();
+      if (!single) ctx.fill();
+      ctx.globalAlpha = 1;
+    };
+    const steps = (plot, value, name, min, max) => {
+      const { ctx } = plot, x = (time) => plot.valToPos(time, "x", true), y = (bytes) => plot.valToPos(bytes, "y", true);
+      const single = visible(acks, min, max).rows <= most;
+      let run = 0;
+      while (run < acks.n && acks.t1[run] < min) run += 1;
+      ctx.strokeStyle = style(name);
+      ctx.lineWidth = 1.2 * devicePixelRatio;
+      ctx.beginPath();
+      const inside = run < acks.n && acks.within(run, min, max);
+      let height = inside && inside[0] > 0 ? y(value(run, inside[0])) : run > 0 ? y(value(run - 1, 1)) : y(value(0, 0));
+      ctx.moveTo(run > 0 ? plot.bbox.left : x(acks.t0[0]), height);
+      const step = (at) => {
+        const place = x(acks.time(run, at));
+        ctx.lineTo(place, height);
+        height = y(value(run, at));
+        ctx.lineTo(place, height);
+      };
+      for (; run < acks.n && acks.t0[run] <= max; run += 1) {
+        const [from, to] = acks.within(run, min, max);
+        if (single || acks.count[run] === 1) {
+          if (from > 0) height = y(value(run, from));
+          each(acks, run, [from, to], step);
+        } else {
+          step(from);
+          height = y(value(run, to));
+          ctx.lineTo(x(acks.time(run, to)), height);
+        }
+      }
+      ctx.lineTo(Math.min(x(max), x(acks.t1[acks.n - 1])), height);
+      ctx.stroke();
+    };
     const draw = (plot) => {
       const { ctx, bbox } = plot, { min, max } = plot.scales.x;
       ctx.save();
       ctx.beginPath();
       ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
       ctx.clip();
-      for (const part of parts) {
-        const from = Math.max(0, first(part.time, min) - 1), to = Math.min(part.time.length, first(part.time, max) + 1);
-        const thick = (to - from < 400 ? 2 : 1.2) * devicePixelRatio;
-        ctx.strokeStyle = style(names[part.kind]);
-        ctx.lineWidth = part.kind === "again" ? 1.8 * thick : thick;
-        ctx.beginPath();
-        for (let place = from; place < to; place += 1) {
-          const x = plot.valToPos(part.time[place], "x", true), y = plot.valToPos(part.start[place], "y", true);
-          ctx.moveTo(x, y);
-          ctx.lineTo(plot.valToPos(part.last[place], "x", true), Math.min(y - 1, plot.valToPos(part.end[place], "y", true)));
-          if (to - from < 400) {
-            const top = plot.valToPos(part.end[place], "y", true);
-            ctx.moveTo(x - 3, y); ctx.lineTo(x + 3, y);
-            ctx.moveTo(x - 3, top); ctx.lineTo(x + 3, top);
-          }
-        }
-        ctx.stroke();
+      parts.filter(({ kind }) => kind === "sack").forEach((part) => segments(plot, part, min, max));
+      if (acks.n) {
+        steps(plot, acks.end, "--window", min, max);
+        steps(plot, acks.start, "--ack", min, max);
       }
+      parts.filter(({ kind }) => kind !== "sack").forEach((part) => segments(plot, part, min, max));
       ctx.restore();
     };
-    const limits = (_plot, _low, _high, _key) => {
+    const limits = () => {
       let low = Infinity, high = -Infinity;
+      const include = (...values) => values.forEach((value) => { low = Math.min(low, value); high = Math.max(high, value); });
       for (const part of parts) {
-        const from = first(part.time, range[0]), to = first(part.time, range[1]);
-        for (let place = from; place < to; place += Math.max(1, Math.floor((to - from) / 3000))) {
-          low = Math.min(low, part.start[place]);
-          high = Math.max(high, part.end[place]);
+        for (const [run, [from, to]] of visible(part, ...range).found) {
+          include(part.start(run, from), part.start(run, to), part.end(run, from), part.end(run, to));
         }
       }
+      // The ACKs of what is in flight lie a window below: they belong to the picture, the receiver's window only if it is near.
+      for (const [run, [from, to]] of visible(acks, ...range).found) include(acks.start(run, from), acks.start(run, to));
       if (low > high) {
-        const place = Math.min(acks[1].length - 1, first(acks[0], range[0]));
-        return place < 0 ? [0, 1] : [acks[1][place], acks[1][place] + 1];
+        let run = 0;
+        while (run < acks.n - 1 && acks.t0[run + 1] <= range[0]) run += 1;
+        return acks.n ? [acks.start(run, 1), acks.start(run, 1) + 1] : [0, 1];
       }
       const room = 0.05 * (high - low) || 1;
       return [low - room, high + room];
     };
-    const steps = uPlot.paths.stepped({ align: 1 });
+    // For the pointer: what is known where a run of ACKs begins and ends.
+    const columns = [[], [], []];
+    for (let run = 0; run < acks.n; run += 1) {
+      for (const at of acks.count[run] > 1 ? [0, 1] : [0]) {
+        columns[0].push(acks.time(run, at));
+        columns[1].push(acks.start(run, at));
+        columns[2].push(acks.end(run, at));
+      }
+    }
+    const hidden = { paths: () => null, points: { show: false } };
     return {
-      columns: acks,
-      series: [
-        {},
-        { label: "ACK number", stroke: () => style("--ack"), width: 1.2, paths: steps, points: { show: false } },
-        { label: "end of the window", stroke: () => style("--window"), width: 1.2, paths: steps, points: { show: false } },
-      ],
+      columns,
+      series: [{}, { label: "ACK number", ...hidden }, { label: "end of the window", ...hidden }],
       draw,
       limits,
       keys: [["sent", "--ink"], ["sent again", "--again"], ["SACKed", "--sack"], ["ACK number", "--ack"], ["end of the window", "--window"]],
@@ -341,8 +423,18 @@
     pinch(plot, () => ({ x: { range: [...range] } }), (x) => setRange(...x));
     place.append(box);
     charts.push({ plot, figure, place, height: () => (special ? 380 : 240) });
-    if (special) key(place, special.keys.map(([label, name]) => ({ label, paint: () => style(name) })));
-    else if (figure.kind === "flows") {
+    if (special) {
+      key(place, special.keys.map(([label, name]) => ({ label, paint: () => style(name) })));
+      const tools = document.createElement("p"), near = document.createElement("button"), all = document.createElement("button");
+      tools.className = "panel-tools";
+      [[near, figure.zoomed, () => setRange(...figure.zoom)], [all, "whole run", () => setRange(...whole)]].forEach(([button, text, act]) => {
+        button.type = "button";
+        button.textContent = text;
+        button.addEventListener("click", act);
+        tools.append(button);
+      });
+      place.append(tools);
+    } else if (figure.kind === "flows") {
       const list = document.createElement("div");
       list.className = "key-lines";
       place.append(list);

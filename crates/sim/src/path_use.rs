@@ -1,0 +1,93 @@
+//! What the flows left of their paths in each interval of `run.sample`, and what limited their senders meanwhile.
+
+use crate::totals::Totals;
+use crate::world::World;
+use longhaul_results::LinkUse;
+use longhaul_scenario::Network;
+use longhaul_tcp::LimitedTime;
+use longhaul_traffic::Side;
+use longhaul_units::{DeclaredId, Duration, FlowId, IdVec, Instant};
+
+/// The links of the scenario file, by interval.
+pub(crate) struct LinkWatch {
+    /// Bits transmitted by the last interval.
+    bits: IdVec<DeclaredId, f64>,
+    /// The last interval.
+    new: IdVec<DeclaredId, LinkUse>,
+    /// When it ended.
+    at: Instant,
+    /// Flows that had ended by then.
+    over: IdVec<FlowId, bool>,
+}
+
+impl LinkWatch {
+    pub fn new(network: &Network, links: usize) -> Self {
+        LinkWatch {
+            bits: IdVec::filled(0.0, links),
+            new: IdVec::filled(LinkUse::default(), links),
+            at: Instant::ZERO,
+            over: IdVec::filled(false, network.flows.len()),
+        }
+    }
+}
+
+impl World<'_> {
+    /// What comes later is measured.
+    pub(crate) fn begin_path_use(&mut self) {
+        self.measure_links();
+        for flow in self.apps.ids() {
+            let (limited, timeouts) = self.limits_of(flow);
+            self.path_use[flow].begin(limited, timeouts);
+        }
+    }
+
+    /// Adds the time since the last call, or since [`World::begin_path_use`].
+    pub(crate) fn add_path_use(&mut self) {
+        let span = self.now.since(self.link_watch.at);
+        if span.is_zero() {
+            return;
+        }
+        self.measure_links();
+        let run = &self.scenario.run;
+        let begin = Instant::ZERO + run.warmup;
+        let whole = (Instant::ZERO + run.duration).since(begin).as_secs_f64();
+        let progress = self.now.since(begin).as_secs_f64() / whole;
+        for flow in self.apps.ids() {
+            if !self.apps[flow].started() || self.link_watch.over[flow] {
+                continue;
+            }
+            let limits = self.limits_of(flow);
+            let instance = &self.network.flows[flow];
+            let path =
+                if self.data_side(flow) == Side::Server { &instance.reverse } else { &instance.forward };
+            let places = path.iter().filter_map(|link| self.recorder.places[*link]);
+            let links = places.map(|place| self.link_watch.new[place]);
+            let app = &self.apps[flow];
+            let over = app.finished().map_or(Duration::ZERO, |at| self.now.since(at));
+            self.path_use[flow].add(span, over, progress, limits, links);
+            self.link_watch.over[flow] = app.stopped() || app.finished().is_some_and(|at| at <= self.now);
+        }
+    }
+
+    fn measure_links(&mut self) {
+        let (now, watch) = (self.now, &mut self.link_watch);
+        for (place, link) in self.declared.enumerated() {
+            let link = self.fabric.link(*link);
+            let bits = link.transmitted_bits(now);
+            let capacity = link.schedule().mean_rate_bps(watch.at, now) * now.since(watch.at).as_secs_f64();
+            watch.new[place] = LinkUse { bits: bits - watch.bits[place], capacity };
+            watch.bits[place] = bits;
+        }
+        watch.at = now;
+    }
+
+    /// Time under each limit of a flow's sender, and its timeouts, from the start to now.
+    fn limits_of(&self, flow: FlowId) -> (LimitedTime, u64) {
+        if self.reused[flow].is_none() && self.quic.of(flow).is_none() {
+            let sender = &self.data_sender(flow).connection;
+            return (sender.limited_time(self.now), sender.stats().timeouts);
+        }
+        let totals = Totals::of(self, flow);
+        (totals.limited, totals.sender.timeouts)
+    }
+}
