@@ -1,5 +1,6 @@
 """Reports as a browser shows them: hover, zoom, switches, both colour schemes; without a browser these are skipped."""
 
+import base64
 import json
 import re
 import shutil
@@ -11,7 +12,8 @@ import fake_study
 import longhaul
 import numpy as np
 import pytest
-from longhaul.report import dots, explore, maps, overview, panels
+from longhaul import Scenario
+from longhaul.report import dots, explore, maps, overview, panels, sequence
 from longhaul_studies import Figure as StudyFigure
 from longhaul_studies import drawing
 from longhaul_studies import page as pages
@@ -606,6 +608,8 @@ def test_colours_have_the_contrast_of_wcag_aa(scheme):
     # Shares of time have their numbers on them.
     for number in range(8):
         assert contrast(shown[f"c{number}"], shown["paper"]) >= 4.5, number
+    for limit in (name for name in shown if name.startswith("limit-")):
+        assert contrast(shown[limit], shown["paper"]) >= 4.5, limit
 
 
 def test_what_is_inlined_is_the_release_that_was_checked():
@@ -633,6 +637,77 @@ def test_five_hundred_flows_stay_small(tmp_path):
     write_result(tmp_path / "r", flows=500, duration=3000.0)
     page = longhaul.load(tmp_path / "r").report(tmp_path / "report.html")
     assert page.stat().st_size < 3_000_000
+
+
+def unpacked(text: str) -> np.ndarray:
+    low, high, steps = text.split(",")
+    return float(low) + np.frombuffer(base64.b64decode(steps), "<u4") * (float(high) - float(low)) / 4294967295
+
+
+@pytest.fixture(scope="module")
+def traced():
+    """A download over a satellite that overshoots: hundreds of SACK blocks and segments sent again, by kind."""
+    scenario = Scenario.from_file(Path(longhaul.__file__).parent / "examples/geo-one-flow.toml")
+    return longhaul.run(scenario, set={"run.duration": "20 s"})
+
+
+def test_a_zoom_to_one_round_trip_shows_each_segment_where_it_is(traced):
+    """Runs stand for rows at an even pace: counted out, each row is within a thousandth of a round trip of its time."""
+    (figure,) = sequence.figures(traced)
+    frame = traced.segments.to_numpy()
+    parts = {"sent": (0, figure["marks"]["sent"]), "again": (1, figure["marks"]["again"]), "ack": (2, figure["acks"])}
+    for name, (kind, part) in parts.items():
+        rows = frame[frame[:, 2] == kind][:, [0, 3, 4]]
+        first, last = (
+            np.stack([unpacked(part[f"{column}{end}"]) for column in "tse"], axis=1) for end in (0, 1)
+        )
+        count = np.round(unpacked(part["count"])).astype(int)
+        assert count.sum() == len(rows), name
+        place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        share = place / np.repeat(np.maximum(count - 1, 1), count)
+        drawn = np.repeat(first, count, axis=0) + np.repeat(last - first, count, axis=0) * share[:, np.newaxis]
+        off = np.abs(drawn - rows).max(axis=0)
+        assert off[0] < 0.0006 + 1e-6, (name, off)
+        assert off[1] < 731, (name, off)
+    # A window of two thousand segments is a few runs; the page stays small.
+    assert figure["marks"]["sent"]["n"] < 1000
+    assert len(json.dumps(figure)) < 800_000
+
+
+def test_sack_blocks_of_different_holes_are_not_joined(traced):
+    """Before, eight rows in a row were drawn as one line, across blocks and across recoveries."""
+    (figure,) = sequence.figures(traced)
+    part = figure["marks"]["sack"]
+    assert np.abs(unpacked(part["s0"]) - unpacked(part["s1"])).max() < 1
+    frame = traced.segments.to_numpy()
+    starts = {int(start) for start in frame[frame[:, 2] == 3][:, 3]}
+    assert {round(start) for start in unpacked(part["s0"])} == starts
+
+
+@browser
+def test_one_round_trip_is_one_click_away(tmp_path, traced):
+    page = traced.report(tmp_path / "report.html")
+    acts = """<script>window.addEventListener("load", () => setTimeout(() => {
+      const report = window.longhaulReport, { plot, place } = report.charts.at(-1), out = {};
+      place.querySelector(".panel-tools button").click();
+      setTimeout(() => {
+        out.range = report.range();
+        out.bytes = plot.scales.y.max - plot.scales.y.min;
+        const { data } = plot.ctx.getImageData(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+        out.red = 0;
+        for (let at = 0; at < data.length; at += 4) out.red += data[at] > 150 && data[at + 1] < 90 && data[at + 2] < 90 && data[at + 3] > 200;
+        const note = document.createElement("pre");
+        note.id = "outcome";
+        note.textContent = JSON.stringify(out);
+        document.body.append(note);
+      }, 50);
+    }, 100));</script>"""
+    found = tried(page, acts, "--blink-settings=preferredColorScheme=1")
+    # The first segment is sent again at 10.7 s; a round trip is 0.6 s.
+    assert found["range"] == pytest.approx([10.55, 11.15], abs=0.01)
+    assert 1e6 < found["bytes"] < 3e7
+    # What is sent again is drawn so thick that it is seen.
+    assert found["red"] > 300
 
 
 #: Which boxes are wider than the page, and what is said about each.

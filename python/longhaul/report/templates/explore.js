@@ -18,8 +18,15 @@
 
   // --- numbers with units, as the tables have them
   const prefixes = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+  const raised = (power) => String(power).replace(/./g, (char) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[char] || "⁻");
+  // A number as a power of ten, as in 2×10⁻⁷.
+  const scientific = (value, count = 3) => {
+    const power = Math.floor(Math.log10(Math.abs(value)) + 1e-9), first = Number((value / 10 ** power).toPrecision(count));
+    return `${first === 1 ? "" : `${first}×`}10${raised(power)}`;
+  };
   const digits = (value, count = 3) => {
     if (value === 0) return "0";
+    if (Math.abs(value) < 1e-6) return scientific(value, count);
     const places = Math.max(0, count - 1 - Math.floor(Math.log10(Math.abs(value))));
     return value.toLocaleString("en", { maximumFractionDigits: Math.min(places, 9) });
   };
@@ -537,7 +544,7 @@
   }
 
   const panels = data.figures.filter((figure) => figure.kind === "xy");
-  const helpers = { style, colour, dashes, digits, key, charts, pinch, keyboard };
+  const helpers = { style, colour, dashes, digits, scientific, key, charts, pinch, keyboard };
   panels.forEach((panel) => window.longhaulPanel(panel, helpers));
   data.figures.filter((figure) => figure.kind !== "xy").forEach(build);
   refresh();

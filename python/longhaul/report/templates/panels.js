@@ -1,7 +1,7 @@
 "use strict";
 // Draws panels that were read off a drawn figure, or made of a sweep's points: lines over any axis, points, intervals, bars, rows of a
 // dot plot, maps. Each has a zoom of its own, a readout by pointer, touch and keyboard, and its values as a table.
-window.longhaulPanel = (panel, { style, colour, dashes, digits, key, charts, pinch, keyboard }) => {
+window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key, charts, pinch, keyboard }) => {
   const place = document.getElementById(`plot-${panel.id}`);
   if (!place) return;
   place.closest("figure").classList.add("live");
@@ -101,8 +101,10 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, key, charts, pin
         if (from.names) return cut(text(from, tick), side === 3 ? Math.max(90, place.clientWidth * 0.38) - 20 : 125);
         // Of a logarithmic axis the powers of ten are named, and 2 and 5 where there is room.
         if (from.log) {
-          const first = Math.round(tick / 10 ** Math.floor(Math.log10(tick) + 1e-9)), room = decade(self) * (side === 2 ? 1 : 2);
+          const first = Math.round(tick / 10 ** Math.floor(Math.log10(tick) + 1e-9)), room = decade(self) * (side === 2 ? 0.55 : 2);
           if (ticks.length > 2 && !(room > 280 ? [1, 2, 3, 5, 7] : room > 110 ? [1, 2, 5] : [1]).includes(first)) return "";
+          const value = Math.abs(tick / from.factor);
+          if (value >= 1e5 || value < 1e-3) return `${scientific(tick / from.factor)}${from.suffix ? ` ${from.suffix}` : ""}`;
         }
         return text(from, tick);
       }),
