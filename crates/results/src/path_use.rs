@@ -186,3 +186,75 @@ impl Serialize for Shares {
         map.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(whole: u64) -> Duration {
+        Duration::from_secs(whole)
+    }
+    /// The sender's times by now.
+    fn limited(times: &[(Limit, u64)]) -> LimitedTime {
+        times.iter().map(|(limit, time)| (*limit, seconds(*time))).collect()
+    }
+    fn link(bits: f64) -> impl Iterator<Item = LinkUse> {
+        // A fast link before the one that counts.
+        [LinkUse { bits, capacity: 1e9 }, LinkUse { bits, capacity: 1000.0 }].into_iter()
+    }
+    fn value(shares: &Shares, name: &str) -> f64 {
+        shares.0.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value)
+    }
+
+    #[test]
+    fn a_window_is_no_limit_while_the_link_is_full() {
+        let mut path = PathUse::default();
+        path.begin(LimitedTime::default(), 0);
+        path.add(seconds(1), Duration::ZERO, 0.5, (limited(&[(Limit::Cwnd, 1)]), 0), link(1000.0));
+        path.add(seconds(1), Duration::ZERO, 1.0, (limited(&[(Limit::Cwnd, 2)]), 0), link(250.0));
+        let summary = path.summary(10.0, 2.0).unwrap();
+        assert_eq!((summary.full, value(&summary.open, "cwnd")), (0.5, 0.5));
+        assert_eq!(summary.capacity_bytes, 2000.0 / 8.0);
+        assert_eq!(value(&summary.unused_bytes, "cwnd"), 750.0 / 8.0);
+        assert_eq!(summary.unused_until_s, Some(12.0));
+    }
+
+    #[test]
+    fn slow_start_after_a_timeout_is_part_of_what_it_costs() {
+        let mut path = PathUse::default();
+        path.begin(LimitedTime::default(), 0);
+        let mut at = |times: &[(Limit, u64)], timeouts| {
+            path.add(seconds(1), Duration::ZERO, 0.5, (limited(times), timeouts), link(0.0));
+        };
+        at(&[(Limit::SlowStart, 1)], 0);
+        at(&[(Limit::SlowStart, 1), (Limit::Recovery, 1)], 1);
+        at(&[(Limit::SlowStart, 2), (Limit::Recovery, 1)], 1);
+        at(&[(Limit::SlowStart, 2), (Limit::Recovery, 1), (Limit::Cwnd, 1)], 1);
+        at(&[(Limit::SlowStart, 3), (Limit::Recovery, 1), (Limit::Cwnd, 1)], 1);
+        let unused = path.summary(0.0, 5.0).unwrap().unused_bytes;
+        let bits = |name| value(&unused, name) * 8.0;
+        assert_eq!((bits("slow_start"), bits("timeout"), bits("cwnd")), (2000.0, 2000.0, 1000.0));
+    }
+
+    #[test]
+    fn the_time_after_a_flow_s_end_is_not_its_own() {
+        let mut path = PathUse::default();
+        path.begin(LimitedTime::default(), 0);
+        let times = limited(&[(Limit::Cwnd, 1), (Limit::Closed, 3)]);
+        path.add(seconds(4), seconds(2), 1.0, (times, 0), link(500.0));
+        let summary = path.summary(0.0, 4.0).unwrap();
+        assert_eq!(summary.sending_s, 1.0);
+        assert_eq!((value(&summary.open, "cwnd"), value(&summary.open, "closed")), (0.5, 0.5));
+        assert_eq!(summary.capacity_bytes, 500.0 / 8.0);
+    }
+
+    #[test]
+    fn a_link_that_is_down_limits_whatever_the_sender_does() {
+        let mut path = PathUse::default();
+        path.begin(LimitedTime::default(), 0);
+        let dark = [LinkUse::default()].into_iter();
+        path.add(seconds(1), Duration::ZERO, 1.0, (limited(&[(Limit::Recovery, 1)]), 1), dark);
+        let summary = path.summary(0.0, 1.0).unwrap();
+        assert_eq!((summary.down, summary.open), (1.0, Shares(vec![])));
+    }
+}

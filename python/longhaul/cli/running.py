@@ -110,7 +110,7 @@ def sweep(
         None,
         "--grid",
         metavar="PATH=[VALUES]",
-        help="Values to sweep, as in --grid 'flow.0.count=[1, 10, 50]'. Replaces the scenario's [sweep].",
+        help="Values to sweep, as in --grid 'flow.0.count=[1, 10, 50]'. Replaces what the scenario has under sweep.",
     ),
     replications: int | None = typer.Option(None, "--replications", "-n", min=1, help="Seeds at each point."),
     set: list[str] | None = SET,
