@@ -140,7 +140,9 @@ def test_a_difference_is_listed_once_and_what_matters_first(command, tmp_path):
     assert not re.search(r"(group|flow)\.f\.(sent_packets|rtt_mean_s) ", out)
     assert "findings of their own" in out
     # JSON has every name that a script may look up.
-    names = [one["metric"] for one in json.loads(command("diff", tmp_path / "a", tmp_path / "b", "--json").out)["changes"]]
+    names = [
+        one["metric"] for one in json.loads(command("diff", tmp_path / "a", tmp_path / "b", "--json").out)["changes"]
+    ]
     assert {"goodput_bps", "flow.f.goodput_bps"} <= set(names)
 
 

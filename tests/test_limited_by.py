@@ -99,7 +99,9 @@ def test_many_flows_share_what_is_missing_and_who_lost_it():
 def test_behind_a_proxy_the_long_hop_accounts_for_what_is_missing():
     """The sender waits for the proxy all the time: what the satellite could have carried is the long hop's."""
     result = longhaul.run(
-        Scenario.from_toml(three_links(SATELLITE + '\nforward = { loss = "1 %" }', more=split('long = { congestion = "reno" }'))),
+        Scenario.from_toml(
+            three_links(SATELLITE + '\nforward = { loss = "1 %" }', more=split('long = { congestion = "reno" }'))
+        ),
         tables=False,
     )
     text = result.explain("f")

@@ -658,9 +658,7 @@ def test_a_zoom_to_one_round_trip_shows_each_segment_where_it_is(traced):
     parts = {"sent": (0, figure["marks"]["sent"]), "again": (1, figure["marks"]["again"]), "ack": (2, figure["acks"])}
     for name, (kind, part) in parts.items():
         rows = frame[frame[:, 2] == kind][:, [0, 3, 4]]
-        first, last = (
-            np.stack([unpacked(part[f"{column}{end}"]) for column in "tse"], axis=1) for end in (0, 1)
-        )
+        first, last = (np.stack([unpacked(part[f"{column}{end}"]) for column in "tse"], axis=1) for end in (0, 1))
         count = np.round(unpacked(part["count"])).astype(int)
         assert count.sum() == len(rows), name
         place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)

@@ -6,7 +6,6 @@ import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from . import felt
@@ -88,6 +87,7 @@ def labels(first: Result, second: Result) -> tuple[str, str]:
 def directories(results: Sequence[Result]) -> list[str]:
     """The shortest ends of the results' paths that differ; an empty list if one has none.
 
+    >>> from pathlib import Path
     >>> directories([Result({}, Path("a/run")), Result({}, Path("b/run"))])
     ['a/run', 'b/run']
     """

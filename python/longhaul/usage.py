@@ -57,7 +57,7 @@ def _by_itself(flow: Mapping[str, Any]) -> bool:
     limited = flow.get("limited") or {}
     main = max(limited, key=lambda name: limited[name] or 0.0, default="")
     goodput, fair = (flow.get("metrics") or {}).get("goodput_bps"), (flow.get("predicted") or {}).get("fair_share_bps")
-    return main in _OF_HOSTS and goodput is not None and bool(fair) and float(goodput) < SHARE_IS_MET * float(fair)
+    return main in _OF_HOSTS and goodput is not None and float(goodput) < SHARE_IS_MET * float(fair or 0.0)
 
 
 def full(flow: Mapping[str, Any]) -> float:

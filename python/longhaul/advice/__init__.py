@@ -221,9 +221,7 @@ def _pairs(race: Race, base: Trial, singles: Sequence[Trial], served: Sequence[s
     return made
 
 
-def _behind(
-    race: Race, base: Trial, singles: Sequence[Trial], found: Diagnosis, can: Sequence[str]
-) -> list[Trial]:
+def _behind(race: Race, base: Trial, singles: Sequence[Trial], found: Diagnosis, can: Sequence[str]) -> list[Trial]:
     """Pairs for two limits of which each hides the other: one is gone, nothing is gained, and what shows then is a second one."""
     made: list[Trial] = []
     begun = 0

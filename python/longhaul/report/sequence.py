@@ -121,7 +121,9 @@ def runs(rows: Rows, kind: int, exact: float, near: float) -> Places:
         off = np.zeros(len(place))
         for values, allowed in columns:
             low, high = values[firsts], values[lasts]
-            off = np.maximum(off, np.abs(values[place] - np.repeat(low, lengths) - np.repeat(high - low, lengths) * part) / allowed)
+            off = np.maximum(
+                off, np.abs(values[place] - np.repeat(low, lengths) - np.repeat(high - low, lengths) * part) / allowed
+            )
         edges = np.append(0, np.cumsum(lengths)[:-1])
         worst = np.maximum.reduceat(off, edges)
         bad = worst > 1.0
