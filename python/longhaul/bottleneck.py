@@ -77,7 +77,9 @@ def find(flow: dict[str, Any], summary: dict[str, Any], changed: frozenset[str] 
     if by_congestion_control and (part or 0.0) < usage.SHARE_IS_MET and (cause := _lossy(flow, data)):
         return cause
     filled = max(_utilisation(busiest), _used_in_its_time(flow)) >= _FULL
-    if filled and part is not None and (by_congestion_control or part >= usage.SHARE_IS_MET):
+    # Where SYNs wait in a queue as well, the handshake takes long.
+    waits = by_congestion_control or main == "handshake"
+    if filled and part is not None and (waits or part >= usage.SHARE_IS_MET):
         return _full(flow, busiest, part, summary, str(busiest["name"]) in changed)
     if by_congestion_control and _utilisation(busiest) >= _BUSY and (taken := _taken(flow, part or 0.0, summary)):
         text = f"{link_name(busiest)} is in use {quantity(_utilisation(busiest), 'share')}, and it got {quantity(part, 'share', 2)} of an equal share."
@@ -121,7 +123,7 @@ def _utilisation(link: dict[str, Any]) -> float:
 
 def _used_in_its_time(flow: dict[str, Any]) -> float:
     """The share of what its path could carry that was used while the flow was active; 0 if that is not known."""
-    return 1.0 - sum(usage.unused(flow).values()) if usage.full(flow) else 0.0
+    return (usage.in_its_time(flow) or 0.0) if usage.full(flow) else 0.0
 
 
 def _in_use(link: dict[str, Any], in_its_time: float = 0.0) -> str:
@@ -155,7 +157,7 @@ def _full(flow: dict[str, Any], link: dict[str, Any], part: float, summary: dict
     queueing = _queueing(flow)
     # A larger initial window would help a flow that has less than its share, unless its window waits in the queue already.
     starts_well = queueing or part >= usage.SHARE_IS_MET
-    met = {"cwnd", "recovery", "timeout", "receiver_window"} | ({"slow_start"} if starts_well else set())
+    met = {"cwnd", "recovery", "timeout", "handshake", "receiver_window"} | ({"slow_start"} if starts_well else set())
     return Cause(text + queueing, frozenset(met), "full link")
 
 

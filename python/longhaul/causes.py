@@ -185,7 +185,7 @@ def _long_hop(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[st
         waits = f"Waits for the proxy {box['name']}, whose buffer is full: what limits it is "
         if not inside:
             continue
-        explained = frozenset({"receiver_window"})
+        explained = frozenset({"receiver_window", "slow_start"})
         if full := [link for link in behind if _metric(link, "utilisation") >= _FULL]:
             link = min(full, key=lambda one: float(one["rate_bps"]))
             return Cause(
@@ -244,9 +244,9 @@ def _between(data: Sequence[dict[str, Any]], first: str, last: str | None) -> li
 def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequence[dict[str, Any]]) -> str:
     busiest = max(inside, key=lambda link: _metric(link, "utilisation"))
     name = bottleneck.link_name(busiest)
-    if _metric(busiest, "utilisation") >= _FULL:
+    if _used(flow, busiest) >= _FULL:
         return (
-            f"{name} is full: {quantity(_metric(busiest, 'utilisation'), 'share')} of {quantity(float(busiest['rate_bps']), 'bit/s')}"
+            f"{name} is full: {quantity(_used(flow, busiest), 'share')} of {quantity(float(busiest['rate_bps']), 'bit/s')}"
             " is in use, and only a faster link would make it faster."
         )
     ends = [hop for hop in box.get("long_hop") or () if hop["from"] == inside[0]["from"]]
@@ -277,7 +277,13 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
             " congestion; one that does not (BBR) would be faster."
         )
     again = f"; {quantity(sent_again, 'share', 2)} of its segments were sent again" if sent_again else ""
-    return f"{name} is in use {quantity(_metric(busiest, 'utilisation'), 'share', 2)}, so {by} is the limit{again}."
+    return f"{name} is in use {quantity(_used(flow, busiest), 'share', 2)}, so {by} is the limit{again}."
+
+
+def _used(flow: Mapping[str, Any], busiest: Mapping[str, Any]) -> float:
+    """How far the path is in use in the flow's time; over the whole run if that is not known."""
+    used = usage.in_its_time(flow)
+    return _metric(busiest, "utilisation") if used is None else used
 
 
 def _why_of_accelerator(
@@ -304,8 +310,8 @@ def _why_of_accelerator(
         )
     overloads = int(_metric(box, "hop_overloads"))
     cut = f", which it cut {counted(overloads, 'time')} for an overloaded link" if overloads else ""
-    used = quantity(_metric(busiest, "utilisation"), "share", 2)
-    return f"The hop sends at a rate of its own, whatever is lost{cut}; over the whole run {name} is in use {used}."
+    used = quantity(_used(flow, busiest), "share", 2)
+    return f"The hop sends at a rate of its own, whatever is lost{cut}; {name} is in use {used} of that time."
 
 
 def _configured_rate(box: Mapping[str, Any], link: Mapping[str, Any]) -> tuple[str, float | None]:
@@ -395,6 +401,13 @@ def _reordering(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[
     )
 
 
+def _scripted(link: Mapping[str, Any], content: Mapping[str, Any], before: float) -> bool:
+    """Whether a link's rate changed, or it was down, before a time."""
+    times = [one["at"] for one in link_setting(link, content, "changes") or ()]
+    times += [one["start"] for one in link_setting(link, content, "outages") or ()]
+    return any(seconds(at) <= before for at in times)
+
+
 def _overshoot(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
     """Many packets lost at once at the start, and most of what is missing was lost in repairing them."""
     events, lost = _metric(flow, "congestion_events"), _metric(flow, "lost_packets")
@@ -402,12 +415,14 @@ def _overshoot(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[s
     queue = sum(_metric(link, "drops_queue") for link in _path(flow, summary))
     if not events or lost / events < _BURST or first is None or queue < _MOST * lost:
         return None
+    if any(_scripted(link, content, float(first)) for link in _path(flow, summary)):
+        return None
     if usage.is_known(flow):
         unused = usage.unused(flow)
         repairs, total = unused.get("recovery", 0.0) + unused.get("timeout", 0.0), sum(unused.values())
         begin, end = time_of(flow, summary)
         until = (flow.get("path_use") or {}).get("unused_until_s")
-        early = until is not None and float(first) <= float(until) <= (begin + end) / 2
+        early = until is not None and float(first) <= float(until) <= begin + (end - begin) / 3
         if total < 1 - _FULL or repairs < _WORTH * total or not (early or events <= _FEW):
             return None
     else:

@@ -103,7 +103,7 @@ def explain(
     for name, share in sorted(worth.items(), key=lambda item: -item[1]):
         if cause and name in cause.explains:
             if name in _BESIDE_CAUSES:
-                sentences.append(f"{fact(name, share)}{_repairs(flow) if name == 'recovery' else ''}.")
+                sentences.append(f"{fact(name, share)}{_repairs(flow) if name in ('recovery', 'timeout') else ''}.")
         elif name in warned_of:
             sentences.append(f"{fact(name, share)}: see the warning.")
         else:
@@ -388,7 +388,7 @@ _FACTS = {
     "send_buffer": "Waited for its own send buffer {} of its time",
     "slow_start": "Spent {} of its time in slow start",
     "recovery": "Spent {} of its time repairing losses",
-    "timeout": "Spent {} of its time after timeouts: waiting, repairing and in slow start again",
+    "timeout": "Spent {} of its time after timeouts, in waiting, repairing and slow start again",
     "application": "Had nothing to send {} of its time",
     "pacing": "Limited by pacing {} of its time",
     "handshake": "The handshake took {} of its time",
@@ -399,7 +399,7 @@ _LEFT = {
     "send_buffer": "Waiting for its own send buffer left {} unused",
     "slow_start": "Slow start left {} unused",
     "recovery": "Repairing losses left {} unused",
-    "timeout": "The time after timeouts left {} unused: waiting, repairing and slow start again",
+    "timeout": "Waiting for timeouts, repairing and slow start again left {} unused",
     "application": "The application had nothing to send, and left {} unused",
     "pacing": "Pacing left {} unused",
     "handshake": "The handshake left {} unused",
@@ -509,7 +509,7 @@ _SENTENCES: dict[str, Callable[[dict[str, Any], str], str]] = {
     "cwnd": _cwnd,
     "slow_start": _slow_start,
     "recovery": _recovery,
-    "timeout": lambda _f, fact: f"{fact}.",
+    "timeout": _recovery,
     "application": lambda _f, fact: f"{fact}: the application was the limit.",
     "pacing": lambda _f, fact: f"{fact}: the congestion control set the rate.",
     "handshake": lambda _f, fact: f"{fact}: it is a short transfer.",

@@ -76,6 +76,13 @@ def unused(flow: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(size) / capacity for name, size in use.get("unused_bytes", {}).items()} if capacity else {}
 
 
+def in_its_time(flow: Mapping[str, Any]) -> float | None:
+    """The share of what a flow's path could carry in the flow's time that was used, by whoever; `None` if it is not known."""
+    use = flow.get("path_use") or {}
+    capacity = float(use.get("capacity_bytes") or 0.0)
+    return 1.0 - sum(use["unused_bytes"].values()) / capacity if capacity else None
+
+
 def mean(flows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The path use of flows that are alike: the mean of each number."""
     uses = [flow["path_use"] for flow in flows if flow.get("path_use")]

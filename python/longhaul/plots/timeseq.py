@@ -110,16 +110,22 @@ def _panel(axes: Axes, segments: Segments, span: tuple[float, float], unit: str)
     time, left, right = acks.time, acks.start, acks.end
     axes.step(*decimation.line(time, left), where="post", color=_ACKS, linewidth=1.1, label="ACK received")
     highest = 0.0
-    for kind, colour, mark, label, width in (
-        (_SENT, _DATA, None, "segment sent", 1.0),
-        (_SACK, _SACKED, "S", "S: SACKed range", 1.0),
-        (_AGAIN, _RETRANSMITTED, "R", "R: retransmission", 1.6),
+    # What was sent again is seldom: it lies above the rest, thick, and is never too short to be seen.
+    least = 0.006 * float(np.ptp(segments.start[segments.of(_SENT, _AGAIN)])) if segments.of(_SENT, _AGAIN).any() else 0.0
+    for kind, colour, mark, label, width, opaque in (
+        (_SENT, _DATA, None, "segment sent", 1.0, 1.0),
+        (_SACK, _SACKED, "S", "S: SACKed range", 1.0, 0.5),
+        (_AGAIN, _RETRANSMITTED, "R", "R: retransmission", 2.6, 1.0),
     ):
         rows = segments.only(segments.of(kind))
         x, low, high = rows.time, rows.start, rows.end
         if not x.size:
             continue
-        axes.plot(*decimation.ranges(x, low, high), color=colour, linewidth=width, solid_capstyle="butt", label=label)
+        shown = np.maximum(high, low + least) if kind == _AGAIN else high
+        axes.plot(
+            *decimation.ranges(x, low, shown), color=colour, linewidth=width, alpha=opaque, solid_capstyle="butt", label=label,
+            zorder=3 if kind == _AGAIN else 2,
+        )  # fmt: skip
         highest = max(highest, float(high.max()))
         if mark and len(x) <= 400:
             axes.plot(x, high, linestyle="", marker=f"${mark}$", markersize=4.5, color=colour)
