@@ -53,7 +53,10 @@ def test_what_is_missing_is_attributed_in_bytes_to_slow_start_and_the_timeout(ge
     text = geo.explain("download")
     assert "(15 %) stayed unused, most of that before 25.8 s" in text
     assert "Its slow start overshot: 2,700 packets were lost" in text
-    assert "Waiting for timeouts, repairing and slow start again left 8.1 % unused (0.629 % of its packets were lost, 1 timeout)" in text
+    assert (
+        "Waiting for timeouts, repairing and slow start again left 8.1 % unused (0.629 % of its packets were lost, 1 timeout)"
+        in text
+    )
     assert "Slow start left 5.8 % unused" in text
 
 

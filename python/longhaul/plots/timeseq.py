@@ -111,7 +111,9 @@ def _panel(axes: Axes, segments: Segments, span: tuple[float, float], unit: str)
     axes.step(*decimation.line(time, left), where="post", color=_ACKS, linewidth=1.1, label="ACK received")
     highest = 0.0
     # What was sent again is seldom: it lies above the rest, thick, and is never too short to be seen.
-    least = 0.006 * float(np.ptp(segments.start[segments.of(_SENT, _AGAIN)])) if segments.of(_SENT, _AGAIN).any() else 0.0
+    least = (
+        0.006 * float(np.ptp(segments.start[segments.of(_SENT, _AGAIN)])) if segments.of(_SENT, _AGAIN).any() else 0.0
+    )
     for kind, colour, mark, label, width, opaque in (
         (_SENT, _DATA, None, "segment sent", 1.0, 1.0),
         (_SACK, _SACKED, "S", "S: SACKed range", 1.0, 0.5),
