@@ -8,7 +8,7 @@ use crate::demand::Demand;
 use crate::queue::{Admission, Discipline, Found, Occupancy, Report, Verdict};
 use crate::schedule::Schedule;
 use crate::serial::{LineCoder, Plain};
-use crate::transmitter::{Grants, Pace, Transmitter};
+use crate::transmitter::{Grants, Marks, Pace, Transmitter};
 use crate::wire::Wire;
 use crate::{DropCause, Histogram, LinkConfig, LossModel, LossPlace, Packet, Random, SerialSpec};
 use longhaul_units::{Duration, Instant, Rate};
@@ -35,22 +35,16 @@ pub enum Fate {
 #[repr(C)]
 pub struct Link<P> {
     transmitter: Transmitter,
+    /// Packets that the queue has let in.
+    accepted_packets: u64,
     /// The propagation delay at the start.
     delay: Duration,
-    /// Packets and bytes that the queue has let in.
-    accepted: Occupancy,
+    /// Bytes that the queue has let in; apart from the packets, as the compiler makes more of two sums side by side than two additions.
+    accepted_bytes: u64,
     /// Departures are known on arrival, the order of packets never changes, and none arrives twice.
     fifo: bool,
     /// Neither changes nor grants, loss, fades, corruption, duplication, jitter, reordering or framing.
     plain: bool,
-    /// Plain and FIFO: nothing happens to packets but queueing and propagation.
-    orderly: bool,
-    /// A plain DropTail link.
-    express: bool,
-    /// The backlog is the packet that was transmitted last, and not written down: most have left before it is read.
-    implied: bool,
-    /// `waits` is there.
-    measured: bool,
     /// Packets on the wire in order of arrival.
     flight: VecDeque<(Instant, P)>,
     /// Packets that have come out; not counted on a plain FIFO link, where it follows.
@@ -109,18 +103,18 @@ impl<P: Packet + Send + 'static> Link<P> {
             && config.reordering.is_none()
             && config.duplication.get() == 0.0;
         Link {
-            transmitter: Transmitter::new(),
+            transmitter: Transmitter::new(
+                plain && fifo,
+                plain && matches!(discipline, Discipline::DropTail(_)),
+            ),
             delay: config.delay,
             fifo,
             plain,
-            orderly: plain && fifo,
-            express: plain && matches!(discipline, Discipline::DropTail(_)),
-            implied: false,
-            measured: false,
             discipline,
             backlog: Backlog::default(),
             flight: VecDeque::new(),
-            accepted: Occupancy::default(),
+            accepted_packets: 0,
+            accepted_bytes: 0,
             delivered: 0,
             peak: 0,
             waits: None,
@@ -148,24 +142,30 @@ impl<P: Packet + Send + 'static> Link<P> {
     /// True if nothing happens to packets on a FIFO link but queueing and propagation, both without a change.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.orderly
+        self.transmitter.marks.orderly
     }
 
     /// Offers a packet. Offers never go back in time.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Instant, packet: &mut P) -> Fate {
         match self.pass(now, packet.wire_len()) {
             Some(arrival) => Fate::Arrives(arrival),
-            None => self.offer_to_queue(now, packet, &mut Plain),
+            None => self.offer_to_plain_queue(now, packet),
         }
     }
 
-    /// The short way through a plain DropTail link: when a packet of `len` bytes arrives at the far end. `None`: nothing was done,
-    /// offer the packet. The long way gives the same.
+    /// The long way without header compression.
+    #[inline(never)]
+    fn offer_to_plain_queue(&mut self, now: Instant, packet: &mut P) -> Fate {
+        self.offer_to_queue(now, packet, &mut Plain)
+    }
+
+    /// The short way through a plain link: when a packet of `len` bytes arrives at the far end. `None`: nothing was done, offer the
+    /// packet. The long way gives the same.
     #[inline(always)]
-    pub fn pass(&mut self, now: Instant, len: u32) -> Option<Instant> {
+    fn pass(&mut self, now: Instant, len: u32) -> Option<Instant> {
         match self.pass_idle(now, len) {
-            None if self.express => self.pass_waiting(now, len),
+            None if self.transmitter.marks.express => self.pass_waiting(now, len),
             passed => passed,
         }
     }
@@ -173,14 +173,21 @@ impl<P: Packet + Send + 'static> Link<P> {
     /// The same only while the transmitter is idle, as most are at most times, and has sent a packet of this length before.
     #[inline(always)]
     pub fn pass_idle(&mut self, now: Instant, len: u32) -> Option<Instant> {
-        if !self.express {
+        let Marks { orderly, express, .. } = self.transmitter.marks;
+        if !orderly {
             return None;
         }
         let departure = now + self.transmitter.idle_time(now, len)?;
+        if !express {
+            let Discipline::Red(queue) = &mut self.discipline else { return None };
+            if !queue.admit_to_idle(now, len) {
+                return None;
+            }
+        }
         self.transmitter.free_at = departure;
-        self.accepted.add(len);
-        self.implied = true;
-        if self.measured {
+        self.count_accepted(len);
+        self.transmitter.marks.implied = true;
+        if self.transmitter.marks.measured {
             self.record_wait(Duration::ZERO);
         }
         Some(departure + self.delay)
@@ -189,13 +196,13 @@ impl<P: Packet + Send + 'static> Link<P> {
     /// The same behind others of its length.
     #[inline(never)]
     fn pass_waiting(&mut self, now: Instant, len: u32) -> Option<Instant> {
-        let Transmitter { free_at, last_time, last_len } = self.transmitter;
+        let Transmitter { free_at, last_time, last_len, .. } = self.transmitter;
         let Discipline::DropTail(queue) = &self.discipline else { return None };
         let queue = *queue;
         if free_at <= now || last_len != len {
             return None;
         }
-        if self.implied {
+        if self.transmitter.marks.implied {
             self.clear_backlog(now);
         } else {
             self.backlog.remove_until(now);
@@ -205,10 +212,10 @@ impl<P: Packet + Send + 'static> Link<P> {
         }
         let departure = free_at + last_time;
         self.transmitter.free_at = departure;
-        self.accepted.add(len);
+        self.count_accepted(len);
         self.backlog.push(departure, last_time, len);
         self.peak = self.peak.max(self.backlog.occupancy().packets);
-        if self.measured {
+        if self.transmitter.marks.measured {
             self.record_wait(free_at - now);
         }
         Some(departure + self.delay)
@@ -251,10 +258,10 @@ impl<P: Packet + Send + 'static> Link<P> {
         let len = if self.plain { len } else { self.line_len(coder.encode(start, packet)) };
         let time = self.transmitter.send(&mut self.rest.pace, start, len);
         let departure = start + time;
-        self.accepted.add(len);
+        self.count_accepted(len);
         self.backlog.push(departure, time, len);
         self.peak = self.peak.max(self.backlog.occupancy().packets);
-        if self.measured {
+        if self.transmitter.marks.measured {
             self.record_wait(start - now);
         }
         if self.plain {
@@ -262,6 +269,12 @@ impl<P: Packet + Send + 'static> Link<P> {
         } else {
             self.leave(departure, len, packet, coder)
         }
+    }
+
+    #[inline(always)]
+    fn count_accepted(&mut self, len: u32) {
+        self.accepted_packets += 1;
+        self.accepted_bytes += u64::from(len);
     }
 
     #[inline]
@@ -278,12 +291,12 @@ impl<P: Packet + Send + 'static> Link<P> {
     /// Takes a packet for which [`Link::offer`] returned [`Fate::Queue`]. See [`Link::take_dropped`].
     pub fn enqueue(&mut self, now: Instant, packet: P) {
         self.integrate_waiting(now);
+        self.count_accepted(packet.wire_len());
         let Discipline::Queue(queue) = &mut self.discipline else {
             unreachable!("only a queueing discipline asks for the packet");
         };
         let in_service = self.rest.in_service.as_ref().map_or(0, |(_, packet)| packet.wire_len());
         let before = self.rest.report.dropped.len();
-        self.accepted.add(packet.wire_len());
         queue.enqueue(now, packet, in_service, &mut self.rest.report);
         let waiting = queue.waiting().packets;
         self.count_discarded(before);
@@ -377,9 +390,9 @@ impl<P: Packet + Send + 'static> Link<P> {
 
     #[inline]
     fn clear_backlog(&mut self, now: Instant) {
-        if std::mem::take(&mut self.implied) {
+        if std::mem::take(&mut self.transmitter.marks.implied) {
             self.peak = self.peak.max(1);
-            let Transmitter { free_at, last_time, last_len } = self.transmitter;
+            let Transmitter { free_at, last_time, last_len, .. } = self.transmitter;
             self.backlog.begin(free_at, last_time, last_len);
         }
         if self.transmitter.free_at <= now {

@@ -25,6 +25,21 @@ pub(crate) struct Transmitter {
     pub last_time: Duration,
     /// No length where the rate changes.
     pub last_len: u32,
+    /// They stand here for the room that is left beside `last_len`.
+    pub marks: Marks,
+}
+
+/// What every packet requires to be known of the link around the transmitter.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Marks {
+    /// Plain and FIFO: nothing happens to packets but queueing and propagation.
+    pub orderly: bool,
+    /// A plain DropTail link.
+    pub express: bool,
+    /// The backlog is the packet that was transmitted last, and not written down: most have left before it is read.
+    pub implied: bool,
+    /// Waits are recorded.
+    pub measured: bool,
 }
 
 /// How fast it is.
@@ -59,8 +74,9 @@ impl Pace {
 }
 
 impl Transmitter {
-    pub const fn new() -> Self {
-        Transmitter { free_at: Instant::ZERO, last_time: Duration::ZERO, last_len: 0 }
+    pub fn new(orderly: bool, express: bool) -> Self {
+        let marks = Marks { orderly, express, ..Marks::default() };
+        Transmitter { free_at: Instant::ZERO, last_time: Duration::ZERO, last_len: 0, marks }
     }
 
     /// The transmission time of a packet of `len` bytes, if it is at hand and the transmitter is idle.

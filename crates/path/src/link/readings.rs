@@ -22,7 +22,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         let open_at_start = self.backlog.waiting_to_come(now);
         self.rest.waited = Waited { sum: 0, until: now, open_at_start };
         self.waits = Some(Box::default());
-        self.measured = true;
+        self.transmitter.marks.measured = true;
     }
 
     /// The time in seconds that packets have waited from [`Link::measure_waits`] to `now`, summed over them: the integral of the
@@ -69,18 +69,18 @@ impl<P: Packet + Send + 'static> Link<P> {
         } else {
             let present = self.backlog.occupancy();
             Occupancy {
-                packets: self.accepted.packets - present.packets,
-                bytes: self.accepted.bytes - present.bytes,
+                packets: self.accepted_packets - present.packets,
+                bytes: self.accepted_bytes - present.bytes,
             }
         };
         LinkStats {
-            arrivals: self.accepted.packets + refused + lost_before,
+            arrivals: self.accepted_packets + refused + lost_before,
             dropped: self.rest.dropped,
             marked: self.rest.report.marked,
             transmitted: transmitted.packets,
             transmitted_bytes: transmitted.bytes,
             delivered: if self.is_plain() {
-                self.accepted.packets - self.in_flight()
+                self.accepted_packets - self.in_flight()
             } else {
                 self.delivered
             },

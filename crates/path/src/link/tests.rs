@@ -276,6 +276,55 @@ proptest! {
     }
 }
 
+proptest! {
+    /// The short ways through a plain link do what its long way does.
+    #[test]
+    fn the_short_ways_do_what_the_long_way_does(
+        packets in proptest::collection::vec((prop_oneof![0u64..100_000, 0u64..4_000_000], prop_oneof![Just(40u32), Just(1000)], 0u8..8), 1..400),
+        kind in 0u8..3,
+        limit in 1u64..30,
+        ecn: bool,
+        seed: u64,
+    ) {
+        let limit = Limit::Packets(limit);
+        let red = crate::queue::RedSpec {
+            ecn,
+            adaptive: true,
+            min_threshold: Some(Limit::Packets(2)),
+            max_threshold: Some(Limit::Packets(8)),
+            queue_weight: Some(0.1),
+            interval: Duration::from_millis(20),
+            ..crate::queue::RedSpec::automatic(limit)
+        };
+        let queue = if kind == 0 { QueueSpec::Droptail { limit } } else { QueueSpec::Red(red) };
+        let link = || Link::<Dummy>::new(&config(queue), seed, "link");
+        let (mut short, mut long) = (link(), link());
+        let mut now = Instant::ZERO;
+        for (id, (gap, len, look)) in packets.into_iter().enumerate() {
+            now += Duration::from_nanos(gap);
+            if look == 0 {
+                prop_assert_eq!(short.take_peak(now), long.take_peak(now));
+            }
+            if look == 1 && short.waits().is_none() {
+                short.measure_waits(now);
+                long.measure_waits(now);
+            }
+            let mut packet = Dummy { id: id as u64, len };
+            let fate = short.offer(now, &mut packet);
+            prop_assert_eq!(fate, long.offer_to_queue(now, &mut packet, &mut Plain));
+            prop_assert_eq!(short.average_queue(), long.average_queue());
+            if look == 2 {
+                prop_assert_eq!(short.occupancy(now), long.occupancy(now));
+                prop_assert_eq!(short.stats(now), long.stats(now));
+                prop_assert_eq!(short.waited_secs(now), long.waited_secs(now));
+            }
+        }
+        prop_assert_eq!(short.stats(now), long.stats(now));
+        let sums = |link: &Link<Dummy>| link.waits().map(|waits| (waits.count(), waits.sum_nanos(), waits.max()));
+        prop_assert_eq!(sums(&short), sums(&long));
+    }
+}
+
 /// Frames of 30 ms, 600 ms from request to assignment: a request at once, an assignment at 600 ms, 1 ms for each packet, 10 ms of wire.
 /// What comes in the first frame is assigned a frame later. A queue that is asked packet by packet gives the same.
 #[test]

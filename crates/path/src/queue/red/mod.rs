@@ -201,6 +201,21 @@ impl Red {
         if self.ecn && base < self.mark_limit { Verdict::Mark } else { Verdict::Drop(DropCause::Early) }
     }
 
+    /// Admits a packet that finds the link idle and the average at zero, as on a return link that only ACKs cross: then it stays there,
+    /// and no packet is marked. False, and nothing done, where [`Admission::admit`] has more to do.
+    #[inline]
+    pub(crate) fn admit_to_idle(&mut self, now: Instant, len: u32) -> bool {
+        // An adaptation that is due moves max_p down to its bottom then, and is due all the time once it is there.
+        let adapts = self.adaptation.as_ref().is_some_and(|own| now > own.due && self.max_p > own.bottom);
+        if self.average != 0.0 || adapts {
+            return false;
+        }
+        self.above = false;
+        self.count += 1;
+        self.count_bytes += u64::from(len);
+        true
+    }
+
     fn forget_count(&mut self) {
         self.count = 0;
         self.count_bytes = 0;
