@@ -2,7 +2,7 @@
 
 use longhaul_scenario::TcpSpec;
 use longhaul_segment::SeqNumber;
-use longhaul_tcp::{Connection, Ports};
+use longhaul_tcp::{Connection, Ports, State};
 use longhaul_traffic::Side;
 use longhaul_units::{Duration, EndpointId, Instant, LinkId, Random};
 
@@ -52,6 +52,23 @@ pub(crate) fn connection(tcp: &TcpSpec, side: Side, isn: SeqNumber, ports: Ports
 }
 
 impl Endpoint {
+    /// It has an open connection of its own, and nothing is done with what arrives but handing it over.
+    #[inline(always)]
+    pub fn is_ordinary(&self) -> bool {
+        self.watch == Watch::Nothing && self.overhead.is_none() && self.connection.state() != State::Closed
+    }
+
+    /// After it has sent all that it may: takes note of its next timer. True if it reports nothing to the application, and the timeline
+    /// wakes it in time.
+    #[inline(always)]
+    pub fn is_settled(&mut self) -> bool {
+        if self.connection.has_events() || self.connection.received_bytes() >= self.goal {
+            return false;
+        }
+        self.due = self.connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
+        self.due >= self.wake
+    }
+
     /// Takes a new connection in the place of the old one.
     pub fn renew(&mut self, connection: Connection) {
         self.connection = connection;

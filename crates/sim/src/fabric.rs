@@ -118,8 +118,8 @@ pub(crate) struct Fabric {
 
 /// What comes next on the timeline.
 pub(crate) enum Source {
-    /// The first packet of a lane arrives.
-    Lane(LaneId),
+    /// The first packet in a lane arrives.
+    Lane,
     /// It is the turn of a component.
     Component(usize),
 }
@@ -265,7 +265,7 @@ impl Fabric {
     #[inline]
     pub fn first(&mut self) -> (Instant, Source) {
         let event = self.timeline.first();
-        let (turn, lane) = self.lanes.first();
+        let turn = self.lanes.first();
         let lane_is_first = match turn.at.cmp(&event.time()) {
             Ordering::Less => true,
             // What is in a lane and on the timeline at the same time, both of one link, came to the lane first.
@@ -273,7 +273,7 @@ impl Fabric {
             Ordering::Greater => false,
         };
         if lane_is_first {
-            (turn.at, Source::Lane(lane))
+            (turn.at, Source::Lane)
         } else {
             (event.time(), Source::Component(event.component()))
         }
@@ -281,30 +281,60 @@ impl Fabric {
 
     /// Handles the event of a lane, the first of all: its first packet goes on its way.
     #[inline]
-    pub fn handle_lane(&mut self, observer: &mut impl Observer, now: Instant, lane: LaneId) {
-        if let Some((next, packet)) = self.lanes.pop(lane) {
-            self.send(observer, now, next, packet, true);
+    pub fn handle_lane(&mut self, observer: &mut impl Observer, now: Instant) {
+        let Some((link, mut packet)) = self.lanes.pop() else { return };
+        let entry = &mut self.links[link];
+        if entry.special {
+            return self.send(observer, now, link, packet, true);
+        }
+        let arrival = match entry.link.offer(now, &mut packet) {
+            Fate::Arrives(arrival) => arrival,
+            fate => return self.keep_or_drop(observer, now, link, packet, fate),
+        };
+        match next_hop(&self.hops, entry.next, &packet) {
+            Hop::Ahead(next) if arrival < Instant::FAR_FUTURE => {
+                entry.link.count_delivered();
+                self.end_ahead(observer, arrival, next, packet);
+            }
+            _ => self.passed(observer, link, arrival, packet, true),
         }
     }
 
-    /// A packet leaves an endpoint by its first link: [`Fabric::send`], shorter on an idle link that has a lane.
+    /// A packet reaches a link that is served ahead of time: [`Fabric::send`], shorter on an idle one that leads to an endpoint.
+    #[inline(always)]
+    fn end_ahead(&mut self, observer: &mut impl Observer, now: Instant, link: LinkId, packet: Packet) {
+        let entry = &mut self.links[link];
+        if (entry.next, entry.special, entry.apart) == (Next::Always(Hop::Arrived), false, false) {
+            if let Some(at) = entry.link.pass_idle(now, packet.wire_len) {
+                if at < self.horizons[entry.delivery as usize] {
+                    return self.arrive(Arrival { packet, at, link });
+                }
+                return self.carry(link, at, packet);
+            }
+        }
+        self.send(observer, now, link, packet, true);
+    }
+
+    /// A packet leaves an endpoint by its first link: [`Fabric::send`], shorter on a link that has a lane.
     #[inline(always)]
     pub fn leave(
         &mut self,
         observer: &mut impl Observer,
         now: Instant,
         link: LinkId,
-        packet: Packet,
+        mut packet: Packet,
         hand_over: bool,
     ) {
         let entry = &mut self.links[link];
         if let (Next::Always(Hop::Lane(lane)), false) = (entry.next, entry.apart) {
-            if let Some(at) = entry.link.pass_idle(now, packet.wire_len) {
-                if !self.lanes.push(lane, Turn { at, link }, packet) {
-                    self.carry(link, at, packet);
-                }
-                return;
+            let fate = entry.link.offer(now, &mut packet);
+            let Fate::Arrives(at) = fate else {
+                return self.keep_or_drop(observer, now, link, packet, fate);
+            };
+            if !self.lanes.push(lane, Turn { at, link }, packet) {
+                self.carry(link, at, packet);
             }
+            return;
         }
         self.send(observer, now, link, packet, hand_over);
     }
@@ -321,46 +351,75 @@ impl Fabric {
     ) {
         loop {
             let entry = &mut self.links[link];
-            let passed = if entry.special { None } else { entry.link.pass(now, packet.wire_len) };
-            let arrival = match passed {
-                Some(arrival) => arrival,
-                None => match self.offer(observer, now, link, &mut packet) {
-                    Fate::Arrives(arrival) => arrival,
-                    fate => return self.keep_or_drop(observer, now, link, packet, fate),
-                },
+            let fate = if entry.special {
+                self.offer_specially(observer, now, link, &mut packet)
+            } else {
+                entry.link.offer(now, &mut packet)
             };
-            let entry = &mut self.links[link];
-            match next_hop(&self.hops, entry.next, &packet) {
-                Hop::Ahead(next) if arrival < Instant::FAR_FUTURE => {
-                    entry.link.count_delivered();
-                    (link, now) = (next, arrival);
-                    continue;
-                }
-                Hop::UntilStop(next) if arrival < self.horizons[Delivery::UntilStop as usize] => {
-                    if entry.apart {
-                        self.send_flight(observer, link, next);
-                    }
-                    self.links[link].link.count_delivered();
-                    (link, now) = (next, arrival);
-                    continue;
-                }
-                Hop::Lane(lane)
-                    if !entry.apart && self.lanes.join(lane, Turn { at: arrival, link }, packet) =>
-                {
-                    return;
-                }
-                _ if hand_over && arrival < self.horizons[entry.delivery as usize] => {
-                    // Ahead of time, and before it all others that are on their way there.
-                    entry.link.count_delivered();
-                    if entry.link.in_flight() > 0 {
-                        self.hand_over_flight(link);
-                    }
-                    return self.arrive(Arrival { packet, at: arrival, link });
-                }
-                _ => {}
+            let Fate::Arrives(arrival) = fate else {
+                return self.keep_or_drop(observer, now, link, packet, fate);
+            };
+            match self.go_ahead(observer, link, arrival, packet, hand_over) {
+                Some(next) => (link, now) = (next, arrival),
+                None => return,
             }
-            return self.carry(link, arrival, packet);
         }
+    }
+
+    /// A packet will come out of a link at `arrival`: the rest of [`Fabric::send`].
+    #[inline(never)]
+    fn passed(
+        &mut self,
+        observer: &mut impl Observer,
+        link: LinkId,
+        arrival: Instant,
+        packet: Packet,
+        hand_over: bool,
+    ) {
+        if let Some(next) = self.go_ahead(observer, link, arrival, packet, hand_over) {
+            self.send(observer, arrival, next, packet, hand_over);
+        }
+    }
+
+    /// A packet will come out of a link at `arrival`. The next link, if the packet is offered to it at once; else it is on its way.
+    #[inline(always)]
+    fn go_ahead(
+        &mut self,
+        observer: &mut impl Observer,
+        link: LinkId,
+        arrival: Instant,
+        packet: Packet,
+        hand_over: bool,
+    ) -> Option<LinkId> {
+        let entry = &mut self.links[link];
+        match next_hop(&self.hops, entry.next, &packet) {
+            Hop::Ahead(next) if arrival < Instant::FAR_FUTURE => {
+                entry.link.count_delivered();
+                return Some(next);
+            }
+            Hop::UntilStop(next) if arrival < self.horizons[Delivery::UntilStop as usize] => {
+                if entry.apart {
+                    self.send_flight(observer, link, next);
+                }
+                self.links[link].link.count_delivered();
+                return Some(next);
+            }
+            Hop::Lane(lane) if !entry.apart && self.lanes.join(lane, Turn { at: arrival, link }, packet) => {
+                return None;
+            }
+            _ if hand_over && arrival < self.horizons[entry.delivery as usize] => {
+                // Ahead of time, and before it all others that are on their way there.
+                entry.link.count_delivered();
+                if entry.apart {
+                    self.hand_over_flight(link);
+                }
+                self.arrive(Arrival { packet, at: arrival, link });
+                return None;
+            }
+            _ => {}
+        }
+        self.carry(link, arrival, packet);
+        None
     }
 
     /// A packet takes the way by an event of its link.
@@ -373,9 +432,9 @@ impl Fabric {
         }
     }
 
-    /// Offers a packet to a link on which it does not pass at once.
+    /// Offers a packet to a link that is watched or compresses headers.
     #[inline(never)]
-    fn offer(
+    fn offer_specially(
         &mut self,
         observer: &mut impl Observer,
         now: Instant,
@@ -413,6 +472,7 @@ impl Fabric {
         while let Some((at, packet)) = self.links[link].link.take_ahead(horizon) {
             self.arrive(Arrival { packet, at, link });
         }
+        self.links[link].apart = false;
         self.timeline.set(link.index(), Instant::FAR_FUTURE);
     }
 

@@ -21,6 +21,13 @@ const MOST_OVERTAKEN: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LaneId(pub u8);
 
+impl LaneId {
+    #[inline]
+    fn index(self) -> usize {
+        usize::from(self.0) % MOST_LANES
+    }
+}
+
 /// When a packet arrives at the far end of its link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Turn {
@@ -42,74 +49,117 @@ impl Turn {
     }
 }
 
+#[repr(align(64))]
 struct Lane {
     /// Where it leads.
     next: LinkId,
+    /// The last packet's turn; of a lane that is empty, any that has passed.
+    back: Turn,
     packets: VecDeque<(Turn, Packet)>,
-}
-
-impl Lane {
-    #[inline]
-    fn front(&self) -> Turn {
-        self.packets.front().map_or(Turn::NEVER, |(turn, _)| *turn)
-    }
 }
 
 /// All lanes.
 pub(crate) struct Lanes {
-    lanes: Vec<Lane>,
+    lanes: [Lane; MOST_LANES],
+    /// The first packet's turn of each lane, beside each other.
+    fronts: [Turn; MOST_LANES],
     /// The first packet of all, and its lane.
     first: (Turn, LaneId),
+    /// The first packet of all in other lanes, and its lane.
+    second: (Turn, LaneId),
 }
 
 impl Lanes {
     /// A lane to each of these links.
     pub fn new(next: &[LinkId]) -> Self {
-        let lane = |next: &LinkId| Lane { next: *next, packets: VecDeque::new() };
-        Lanes { lanes: next.iter().map(lane).collect(), first: (Turn::NEVER, LaneId(0)) }
+        assert!(next.len() <= MOST_LANES, "{} lanes are more than {MOST_LANES}", next.len());
+        let back = Turn { at: Instant::ZERO, link: LinkId(0) };
+        let lane = |number: usize| Lane {
+            next: next.get(number).copied().unwrap_or(LinkId(u32::MAX)),
+            back,
+            packets: VecDeque::new(),
+        };
+        Lanes {
+            lanes: std::array::from_fn(lane),
+            fronts: [Turn::NEVER; MOST_LANES],
+            first: (Turn::NEVER, LaneId(0)),
+            second: (Turn::NEVER, LaneId(1)),
+        }
     }
 
     /// Where a lane leads.
     pub fn next(&self, lane: LaneId) -> LinkId {
-        self.lanes[usize::from(lane.0)].next
+        self.lanes[lane.index()].next
     }
 
-    /// The first packet of all: its turn, and its lane; at [`Instant::FAR_FUTURE`] if there is none.
+    /// The turn of the first packet of all; at [`Instant::FAR_FUTURE`] if there is none.
     #[inline]
-    pub fn first(&self) -> (Turn, LaneId) {
-        self.first
+    pub fn first(&self) -> Turn {
+        self.first.0
     }
 
-    /// Takes the first packet out of a lane, and where it goes.
+    /// Takes the first packet of all out of its lane, and where it goes.
     #[inline]
-    pub fn pop(&mut self, lane: LaneId) -> Option<(LinkId, Packet)> {
-        let lane = &mut self.lanes[usize::from(lane.0)];
-        let (_, packet) = lane.packets.pop_front()?;
-        let next = lane.next;
-        let mut first = (Turn::NEVER, LaneId(0));
-        for (lane, number) in self.lanes.iter().zip(0..) {
-            let front = lane.front();
-            if front.is_before(first.0) {
-                first = (front, LaneId(number));
+    pub fn pop(&mut self) -> Option<(LinkId, Packet)> {
+        let lane = self.first.1;
+        let own = &mut self.lanes[lane.index()];
+        let (_, packet) = own.packets.pop_front()?;
+        let next = own.next;
+        let front = own.packets.front().map_or(Turn::NEVER, |(turn, _)| *turn);
+        self.fronts[lane.index()] = front;
+        if front.is_before(self.second.0) {
+            self.first.0 = front;
+        } else {
+            self.first = self.second;
+            self.second = self.first_beside(self.first.1);
+        }
+        Some((next, packet))
+    }
+
+    /// The first packet in lanes other than this.
+    #[inline]
+    fn first_beside(&self, lane: LaneId) -> (Turn, LaneId) {
+        let mut first = (Turn::NEVER, lane);
+        for (front, number) in self.fronts.iter().zip(0..) {
+            if number != lane.0 && front.at < Instant::FAR_FUTURE && front.is_before(first.0) {
+                first = (*front, LaneId(number));
             }
         }
-        self.first = first;
-        Some((next, packet))
+        first
     }
 
     /// Adds a packet. False, and nothing done, if too many are to come after it.
     #[inline(always)]
     pub fn push(&mut self, lane: LaneId, turn: Turn, packet: Packet) -> bool {
-        let packets = &mut self.lanes[usize::from(lane.0)].packets;
-        if packets.back().is_some_and(|(last, _)| turn.is_before(*last)) {
+        let own = &mut self.lanes[lane.index()];
+        if turn.is_before(own.back) {
             return self.insert(lane, turn, packet);
         }
-        packets.push_back((turn, packet));
+        own.back = turn;
+        let alone = own.packets.is_empty();
+        own.packets.push_back((turn, packet));
         // In a lane that is not empty it is not the first.
-        if turn.is_before(self.first.0) {
-            self.first = (turn, lane);
+        if alone {
+            self.begin(lane, turn);
         }
         true
+    }
+
+    /// A packet is the first of its lane now, before others of it.
+    #[inline]
+    fn begin(&mut self, lane: LaneId, turn: Turn) {
+        self.fronts[lane.index()] = turn;
+        if self.first.1 == lane {
+            if turn.is_before(self.second.0) {
+                self.first.0 = turn;
+            } else {
+                (self.first, self.second) = (self.second, (turn, lane));
+            }
+        } else if turn.is_before(self.first.0) {
+            (self.first, self.second) = ((turn, lane), self.first);
+        } else if self.second.1 == lane || turn.is_before(self.second.0) {
+            self.second = (turn, lane);
+        }
     }
 
     /// The same as a call: most packets are added where they leave their endpoint.
@@ -121,15 +171,19 @@ impl Lanes {
     #[cold]
     #[inline(never)]
     fn insert(&mut self, lane: LaneId, turn: Turn, packet: Packet) -> bool {
-        let packets = &mut self.lanes[usize::from(lane.0)].packets;
-        let last = packets.iter().rev().take(MOST_OVERTAKEN + 1);
+        let own = &mut self.lanes[lane.index()];
+        let last = own.packets.iter().rev().take(MOST_OVERTAKEN + 1);
         let later = last.take_while(|(other, _)| turn.is_before(*other)).count();
         if later > MOST_OVERTAKEN {
             return false;
         }
-        packets.insert(packets.len() - later, (turn, packet));
-        if turn.is_before(self.first.0) {
-            self.first = (turn, lane);
+        let place = own.packets.len() - later;
+        own.packets.insert(place, (turn, packet));
+        if later == 0 {
+            own.back = turn;
+        }
+        if place == 0 {
+            self.begin(lane, turn);
         }
         true
     }
@@ -156,15 +210,15 @@ mod tests {
             let mut lanes = Lanes::new(&leads);
             let mut models: [Vec<(Turn, u32)>; 3] = [vec![], vec![], vec![]];
             for (step, (time, link, lane, pop)) in steps.into_iter().enumerate() {
-                let fronts = models.iter().zip(0..).filter_map(|(model, lane)| Some((model.first()?.0, LaneId(lane))));
+                let fronts = models.iter().enumerate().filter_map(|(lane, model)| Some((model.first()?.0, lane)));
                 let first = fronts.reduce(|first, next| if next.0.is_before(first.0) { next } else { first });
                 if pop {
-                    prop_assert_eq!(first.map_or(Instant::FAR_FUTURE, |first| first.0.at), lanes.first().0.at);
+                    prop_assert_eq!(first.map_or(Instant::FAR_FUTURE, |first| first.0.at), lanes.first().at);
                     let Some((turn, lane)) = first else { continue };
-                    prop_assert_eq!(lanes.first(), (turn, lane));
-                    let (_, to) = models[usize::from(lane.0)].remove(0);
-                    let (next, packet) = lanes.pop(lane).unwrap();
-                    prop_assert_eq!((next, packet.to.0), (leads[usize::from(lane.0)], to));
+                    prop_assert_eq!(lanes.first(), turn);
+                    let (_, to) = models[lane].remove(0);
+                    let (next, packet) = lanes.pop().unwrap();
+                    prop_assert_eq!((next, packet.to.0), (leads[lane], to));
                     continue;
                 }
                 // A link has one lane.

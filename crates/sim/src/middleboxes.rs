@@ -99,20 +99,20 @@ impl World<'_> {
             let id = MiddleboxId(port.middlebox.into());
             let World { fabric, recorder, middleboxes, now, network, .. } = self;
             let its_own = packet.to.connection().index() >= network.connection_flows.len();
-            if packet.damaged && (its_own || !fabric.goes_on(port, &packet)) {
+            if packet.is_damaged() && (its_own || !fabric.goes_on(port, &packet)) {
                 // The way of its own packets ends at a middlebox, and that of others where they go on as its own.
                 self.drop_damaged(packet);
                 next = self.fabric.take_for_middlebox();
                 continue;
             }
-            if packet.damaged || fabric.segments.datagram(&packet).is_some() {
+            if packet.is_damaged() || fabric.segments.datagram(&packet).is_some() {
                 // What does not fit its checksum passes unseen.
                 // QUIC is encrypted: what acts on TCP lets it pass.
                 fabric.send_from_middlebox(recorder, *now, port, packet);
                 next = fabric.take_for_middlebox();
                 continue;
             }
-            let mut ecn = packet.ecn;
+            let mut ecn = packet.ecn();
             let (segment, body) = fabric.segments.with_payload(&packet);
             let direction = match packet.to.side() {
                 Side::Server => Direction::Forward,
@@ -122,7 +122,7 @@ impl World<'_> {
                 Passing { connection: packet.to.connection().0, direction, ecn: &mut ecn, segment, body };
             match middleboxes[id].inner.handle_packet(*now, usize::from(port.port), passing) {
                 Verdict::Forward => {
-                    packet.ecn = ecn;
+                    packet.set_ecn(ecn);
                     packet.wire_len = fabric.segments.get(&packet).ipv4_len();
                     fabric.send_from_middlebox(recorder, *now, port, packet);
                 }

@@ -8,7 +8,7 @@ use longhaul_segment::{Ecn, Segment};
 use longhaul_units::EndpointId;
 use std::net::IpAddr;
 
-/// What links and queues need of a packet, and where its segment is.
+/// What links and queues need of a packet, and where its segment is: four numbers, since a packet is copied some ten times on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     /// Endpoint that it goes to.
@@ -17,12 +17,52 @@ pub(crate) struct Packet {
     slot: u32,
     /// Bytes of the IP packet.
     pub wire_len: u32,
-    pub ecn: Ecn,
-    weight: u8,
+    marks: Marks,
+}
+
+/// Some small facts of a packet.
+#[derive(Clone, Copy, Debug)]
+struct Marks(u32);
+
+impl Marks {
+    /// The ECN field, as in the IP header.
+    const ECN: u32 = 3;
     /// A link has damaged it: its checksum is wrong.
-    pub damaged: bool,
+    const DAMAGED: u32 = 1 << 2;
     /// It comes out of the link that it is on twice.
-    twice: bool,
+    const TWICE: u32 = 1 << 3;
+    /// The weight of its flow stands above all these.
+    const WEIGHT: u32 = 8;
+
+    #[inline]
+    fn new(ecn: Ecn, weight: u8) -> Self {
+        Marks(ecn as u32 | u32::from(weight) << Self::WEIGHT)
+    }
+    #[inline]
+    fn contains(self, mark: u32) -> bool {
+        self.0 & mark != 0
+    }
+}
+
+impl Packet {
+    /// Its ECN field.
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.marks.0 as u8)
+    }
+    pub fn set_ecn(&mut self, ecn: Ecn) {
+        self.marks.0 = (self.marks.0 & !Marks::ECN) | ecn as u32;
+    }
+    /// A link has damaged it.
+    #[inline]
+    pub fn is_damaged(&self) -> bool {
+        self.marks.contains(Marks::DAMAGED)
+    }
+    /// Another packet in the same slot.
+    #[inline]
+    fn another(&self, to: EndpointId, weight: u8, ecn: Ecn, wire_len: u32) -> Packet {
+        Packet { to, slot: self.slot, wire_len, marks: Marks::new(ecn, weight) }
+    }
 }
 
 impl longhaul_path::Packet for Packet {
@@ -34,21 +74,21 @@ impl longhaul_path::Packet for Packet {
         u64::from(self.to.0)
     }
     fn weight(&self) -> u8 {
-        self.weight
+        (self.marks.0 >> Marks::WEIGHT) as u8
     }
     fn damage(&mut self, _draw: u64) -> bool {
-        self.damaged = true;
+        self.marks.0 |= Marks::DAMAGED;
         true
     }
     fn duplicate(&mut self) -> bool {
-        self.twice = true;
+        self.marks.0 |= Marks::TWICE;
         true
     }
     fn mark_congestion(&mut self) -> bool {
-        match self.ecn {
+        match self.ecn() {
             Ecn::NotEct => false,
             Ecn::Ect0 | Ecn::Ect1 | Ecn::Ce => {
-                self.ecn = Ecn::Ce;
+                self.set_ecn(Ecn::Ce);
                 true
             }
         }
@@ -61,10 +101,15 @@ pub(crate) struct Hosts {
     pub dst: IpAddr,
 }
 
+/// A place for a segment, at the beginning of a cache line: what most segments need of it is in that line.
+#[derive(Default)]
+#[repr(align(64))]
+struct Slot(Segment);
+
 /// All segments that are on their way. Payload is only a length.
 #[derive(Default)]
 pub(crate) struct Segments {
-    slots: Vec<Segment>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     /// What packets carry beside a segment and a length, beside their slots; empty as long as there is none.
     cargo: Vec<Option<Cargo>>,
@@ -95,10 +140,10 @@ impl Segments {
             self.grow();
         }
         let slot = *self.free.last()?;
-        let segment = &mut self.slots[slot as usize];
+        let segment = &mut self.slots[slot as usize].0;
         let (ecn, wire_len) = write(segment)?;
         self.free.pop();
-        Some(Packet { to, slot, wire_len, ecn, weight, damaged: false, twice: false })
+        Some(Packet { to, slot, wire_len, marks: Marks::new(ecn, weight) })
     }
 
     /// Makes a packet of the segment that `write` writes, if it does; `write` also returns where it goes, and the flow's weight.
@@ -112,7 +157,7 @@ impl Segments {
             (to, weight, ecn) = write(segment)?;
             Some((ecn, segment.ipv4_len()))
         })?;
-        Some(Packet { to, weight, ..packet })
+        Some(packet.another(to, weight, packet.ecn(), packet.wire_len))
     }
 
     /// Makes a packet of a UDP datagram.
@@ -166,22 +211,22 @@ impl Segments {
             Some(Some(Cargo::Payload(payload))) => payload,
             _ => &NO_PAYLOAD,
         };
-        (&mut self.slots[slot], payload)
+        (&mut self.slots[slot].0, payload)
     }
 
     /// The copy of a packet that comes out of a link twice, in a slot of its own; `None` if it comes out once.
     #[inline]
     pub fn copy(&mut self, packet: &mut Packet) -> Option<Packet> {
-        if packet.twice { self.copied(packet) } else { None }
+        if packet.marks.contains(Marks::TWICE) { self.copied(packet) } else { None }
     }
 
     #[cold]
     fn copied(&mut self, packet: &mut Packet) -> Option<Packet> {
-        packet.twice = false;
+        packet.marks.0 &= !Marks::TWICE;
         let (segment, cargo) = (*self.get(packet), self.cargo.get(packet.slot as usize).cloned().flatten());
-        let copy = self.packet(packet.to, packet.weight, |slot| {
+        let copy = self.packet(packet.to, 1, |slot| {
             *slot = segment;
-            Some((packet.ecn, segment.ipv4_len()))
+            Some((packet.ecn(), segment.ipv4_len()))
         })?;
         if let Some(cargo) = cargo {
             self.put_cargo(&copy, cargo);
@@ -192,26 +237,26 @@ impl Segments {
     #[cold]
     fn grow(&mut self) {
         self.free.push(self.slots.len() as u32);
-        self.slots.push(Segment::default());
+        self.slots.push(Slot::default());
     }
 
     /// The segment of a packet.
     #[inline]
     pub fn get(&self, packet: &Packet) -> &Segment {
-        &self.slots[packet.slot as usize]
+        &self.slots[packet.slot as usize].0
     }
 
     /// The same, to be changed.
     #[inline]
     pub fn get_mut(&mut self, packet: &Packet) -> &mut Segment {
-        &mut self.slots[packet.slot as usize]
+        &mut self.slots[packet.slot as usize].0
     }
 
     /// Makes another packet, which carries nothing else, of one whose segment was overwritten.
     #[inline]
     pub fn reuse(&mut self, packet: &mut Packet, to: EndpointId, weight: u8, ecn: Ecn, wire_len: u32) {
         self.drop_cargo(packet);
-        *packet = Packet { to, slot: packet.slot, wire_len, ecn, weight, damaged: false, twice: false };
+        *packet = packet.another(to, weight, ecn, wire_len);
     }
 
     #[inline]

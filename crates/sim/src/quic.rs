@@ -209,9 +209,9 @@ impl World<'_> {
             let arrived = &mut quic.arrived[place][side as usize];
             arrived.packets += 1;
             arrived.wire_bytes += u64::from(packet.wire_len);
-            arrived.marked += u64::from(packet.ecn == Ecn::Ce);
+            arrived.marked += u64::from(packet.ecn() == Ecn::Ce);
         }
-        let ecn = match packet.ecn {
+        let ecn = match packet.ecn() {
             Ecn::NotEct => QuicEcn::NotEct,
             Ecn::Ect0 => QuicEcn::Ect0,
             Ecn::Ect1 => QuicEcn::Ect1,

@@ -245,7 +245,7 @@ impl Recorder {
             let Some(tap) = taps.iter().position(|(link, _)| *link == captured.link) else { continue };
             let hosts = hosts(captured.packet.to);
             let ip = longhaul_segment::ip::Header {
-                ecn: captured.packet.ecn,
+                ecn: captured.packet.ecn(),
                 id: number as u16,
                 ..longhaul_segment::ip::Header::new(hosts.src, hosts.dst)
             };

@@ -24,11 +24,12 @@ impl World<'_> {
                 self.fabric.arrivals.drain(..next);
                 next = 0;
             }
-            if arrival.at > now {
+            let endpoint = &self.endpoints[arrival.packet.to];
+            if arrival.at > now && endpoint.due.min(endpoint.next_sample) <= arrival.at {
                 self.catch_up(&arrival);
             }
             self.now = arrival.at;
-            if arrival.packet.damaged {
+            if arrival.packet.is_damaged() {
                 self.drop_damaged(arrival.packet);
                 continue;
             }
@@ -49,7 +50,7 @@ impl World<'_> {
 
     /// What would happen to an endpoint before a packet that is handed to it ahead of time is a timer, or a sample of its
     /// window: they come first.
-    #[inline]
+    #[cold]
     fn catch_up(&mut self, arrival: &Arrival) {
         let index = arrival.packet.to;
         loop {
@@ -98,51 +99,61 @@ impl World<'_> {
     }
 
     /// A packet reaches its endpoint now.
-    #[inline]
-    fn receive(&mut self, packet: Packet) {
-        let index = packet.to;
-        let endpoint = &self.endpoints[index];
-        let (watched, delayed) = (endpoint.watch != Watch::Nothing, endpoint.overhead.is_some());
-        if endpoint.connection.state() == State::Closed {
-            let segment = *self.fabric.segments.get(&packet);
-            self.fabric.segments.release(packet);
-            return self.refuse(index, &segment);
-        }
-        if watched {
-            if endpoint.watch == Watch::Quic {
-                return self.receive_datagram(packet, true);
-            }
-            if self.is_stray(index, &packet) {
-                return;
-            }
-        }
-        if watched || delayed {
-            let segment = self.fabric.segments.get(&packet);
-            self.endpoints[index].connection.handle_segment(self.now, segment, packet.ecn);
-            self.fabric.segments.release(packet);
-            return self.serve(index, true);
-        }
-        self.exchange(index, packet);
-    }
-
-    /// The endpoint handles a packet; the first segment that it sends then, if any, takes the packet's place.
     #[inline(always)]
-    fn exchange(&mut self, index: EndpointId, mut packet: Packet) {
+    fn receive(&mut self, mut packet: Packet) {
+        let index = packet.to;
         let endpoint = &mut self.endpoints[index];
+        if !endpoint.is_ordinary() {
+            return self.receive_specially(packet);
+        }
+        // The first segment that it sends now, if any, takes the packet's place.
         let segment = self.fabric.segments.get_mut(&packet);
-        let Some(departure) = endpoint.connection.exchange(self.now, segment, packet.ecn) else {
+        let Some(departure) = endpoint.connection.exchange(self.now, segment, packet.ecn()) else {
             self.fabric.segments.release(packet);
-            if !self.settle(index) {
-                self.serve(index, true);
+            if !endpoint.is_settled() {
+                self.settle_and_serve(index);
             }
             return;
         };
         let (ecn, wire_len) = (departure.ecn, departure.wire_len);
         self.fabric.segments.reuse(&mut packet, endpoint.peer, endpoint.weight, ecn, wire_len);
         self.fabric.leave(&mut self.recorder, self.now, endpoint.first_link, packet, true);
-        if !(departure.last && self.settle(index)) {
+        if !departure.last {
+            self.serve(index, true);
+        } else if !endpoint.is_settled() {
+            self.settle_and_serve(index);
+        }
+    }
+
+    /// What is left to do for an endpoint that has sent all that it may.
+    #[inline(never)]
+    fn settle_and_serve(&mut self, index: EndpointId) {
+        if !self.settle(index) {
             self.serve(index, true);
         }
+    }
+
+    /// A packet reaches an endpoint that is closed, watched, or slow to send.
+    #[inline(never)]
+    fn receive_specially(&mut self, packet: Packet) {
+        let index = packet.to;
+        let endpoint = &self.endpoints[index];
+        let watch = endpoint.watch;
+        if endpoint.connection.state() == State::Closed {
+            let segment = *self.fabric.segments.get(&packet);
+            self.fabric.segments.release(packet);
+            return self.refuse(index, &segment);
+        }
+        if watch == Watch::Quic {
+            return self.receive_datagram(packet, true);
+        }
+        if watch != Watch::Nothing && self.is_stray(index, &packet) {
+            return;
+        }
+        let segment = self.fabric.segments.get(&packet);
+        self.endpoints[index].connection.handle_segment(self.now, segment, packet.ecn());
+        self.fabric.segments.release(packet);
+        self.serve(index, true);
     }
 
     /// Traces a packet that arrives at a watched endpoint. True if it belongs to another connection: it is answered as such.
@@ -215,16 +226,16 @@ impl World<'_> {
     #[inline]
     fn settle(&mut self, index: EndpointId) -> bool {
         let endpoint = &mut self.endpoints[index];
+        if endpoint.is_settled() {
+            return true;
+        }
         let reached = endpoint.connection.received_bytes() >= endpoint.goal;
         let event = endpoint.connection.poll_event();
         if event.is_some() || reached {
             self.tell_application(index, event, reached);
             return false;
         }
-        endpoint.due = endpoint.connection.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
-        if endpoint.due < endpoint.wake {
-            self.wake_when_due(index);
-        }
+        self.wake_when_due(index);
         true
     }
 

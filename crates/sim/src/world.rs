@@ -314,20 +314,19 @@ impl<'a> World<'a> {
         self.fabric.set_horizons(until, count);
         for _ in 0..budget {
             let (time, source) = self.fabric.first();
-            let due = time >= until.min(self.fabric.first_arrival);
-            if !self.fabric.arrivals.is_empty() && (due || self.fabric.arrivals.len() >= BATCH) {
+            if time >= until.min(self.fabric.first_arrival) || self.fabric.arrivals.len() >= BATCH {
+                if self.fabric.arrivals.is_empty() {
+                    self.now = until;
+                    return Pause::Reached;
+                }
                 self.deliver();
                 continue;
-            }
-            if time >= until {
-                self.now = until;
-                return Pause::Reached;
             }
             self.now = time;
             self.events += 1;
             let component = match source {
-                Source::Lane(lane) => {
-                    self.fabric.handle_lane(&mut self.recorder, time, lane);
+                Source::Lane => {
+                    self.fabric.handle_lane(&mut self.recorder, time);
                     continue;
                 }
                 Source::Component(component) => component,
