@@ -31,6 +31,7 @@ pub const UDP_HEADER: u32 = 8;
 
 /// One TCP segment (RFC 9293 section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
 pub struct Segment {
     /// Source port.
     pub src_port: u16,

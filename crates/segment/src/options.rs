@@ -13,11 +13,20 @@ pub struct Timestamps {
 }
 
 /// Up to four SACK blocks, each `[start, end)` (RFC 2018 section 3).
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
 pub struct SackBlocks {
-    blocks: [(SeqNumber, SeqNumber); Self::MAX],
     len: u8,
+    /// What lies beyond `len` is of no meaning.
+    blocks: [(SeqNumber, SeqNumber); Self::MAX],
 }
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+impl Eq for SackBlocks {}
 
 impl SackBlocks {
     /// As many blocks as 40 bytes of options can hold.
@@ -29,6 +38,10 @@ impl SackBlocks {
         *slot = (start, end);
         self.len += 1;
         true
+    }
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.len = 0;
     }
     /// The blocks in the order of the wire: the most recently received first.
     pub fn as_slice(&self) -> &[(SeqNumber, SeqNumber)] {
@@ -52,11 +65,10 @@ impl std::fmt::Debug for SackBlocks {
 
 /// The options that Longhaul understands. Others are skipped on reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)] // SACK blocks, which are long and rare, come last: most segments of a simulation touch one cache line
 pub struct Options {
     /// Timestamps (kind 8).
     pub timestamps: Option<Timestamps>,
-    /// SACK blocks (kind 5).
-    pub sack: SackBlocks,
     /// Maximum segment size in bytes (kind 2; SYN only).
     pub mss: Option<u16>,
     /// Window scale, 0 to 14 (kind 3, RFC 7323 section 2; SYN only).
@@ -67,19 +79,33 @@ pub struct Options {
     pub ack_congestion_control_permitted: bool,
     /// ACK Ratio: acknowledge one of so many segments (RFC 5690 section 4.2; data only).
     pub ack_ratio: Option<NonZeroU8>,
+    /// SACK blocks (kind 5).
+    pub sack: SackBlocks,
 }
 
 impl Options {
     /// No option at all.
     pub const NONE: Options = Options {
         timestamps: None,
-        sack: SackBlocks { blocks: [(SeqNumber(0), SeqNumber(0)); SackBlocks::MAX], len: 0 },
+        sack: SackBlocks { len: 0, blocks: [(SeqNumber(0), SeqNumber(0)); SackBlocks::MAX] },
         mss: None,
         window_scale: None,
         sack_permitted: false,
         ack_congestion_control_permitted: false,
         ack_ratio: None,
     };
+
+    /// Removes all; what SACK blocks were there is not written over.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.timestamps = None;
+        self.mss = None;
+        self.window_scale = None;
+        self.sack_permitted = false;
+        self.ack_congestion_control_permitted = false;
+        self.ack_ratio = None;
+        self.sack.clear();
+    }
 
     /// Bytes that the ACK Ratio option takes, with its padding.
     pub const ACK_RATIO_LEN: u32 = 8;

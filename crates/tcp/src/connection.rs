@@ -193,6 +193,19 @@ impl Connection {
         }
     }
 
+    /// [`Connection::handle_segment`] without header prediction: the same, slower. For tests that compare the two.
+    #[doc(hidden)]
+    pub fn handle_segment_in_full(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
+        self.note_arrival(now);
+        self.handle_unexpected(now, segment, ecn);
+    }
+
+    #[inline(always)]
+    fn note_arrival(&mut self, now: Instant) {
+        self.stats.segments_received += 1;
+        self.last_received = now;
+    }
+
     #[inline(never)]
     fn handle_unexpected(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         match self.state {
@@ -443,7 +456,7 @@ impl Connection {
             }
         }
         self.receiver.on_data(now, seq, end, fin, &mut self.stats);
-        if self.receiver.fin.is_some() && self.receiver.finished() {
+        if self.receiver.finished() {
             self.on_peer_closed(now);
         }
     }

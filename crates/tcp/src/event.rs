@@ -2,6 +2,7 @@
 
 use longhaul_segment::{Ecn, Segment};
 use longhaul_units::Rate;
+use std::collections::VecDeque;
 
 /// Something that happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,7 +93,9 @@ impl Ports {
 /// Events wait here until the owner polls. Notices of congestion are dropped if it does not.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
-    queue: std::collections::VecDeque<Event>,
+    /// Not there before the first.
+    queue: Option<Box<VecDeque<Event>>>,
+    waiting: u32,
 }
 
 impl Events {
@@ -107,11 +110,21 @@ impl Events {
                 | Event::EcnReduction
                 | Event::ReductionUndone
         );
-        if !notice || self.queue.len() < Self::MOST_NOTICES {
-            self.queue.push_back(event);
+        let queue = self.queue.get_or_insert_default();
+        if !notice || queue.len() < Self::MOST_NOTICES {
+            queue.push_back(event);
+            self.waiting += 1;
         }
     }
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
     pub fn pop(&mut self) -> Option<Event> {
-        self.queue.pop_front()
+        if self.is_empty() {
+            return None;
+        }
+        self.waiting -= 1;
+        self.queue.as_mut()?.pop_front()
     }
 }

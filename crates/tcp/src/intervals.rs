@@ -1,6 +1,7 @@
 //! A set of stream offsets as disjoint intervals `[start, end)` in ascending order, never touching each other.
 //! The scoreboard and the reassembly queue are such sets: work at either end is O(1), elsewhere a binary search.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 /// So many of the last intervals are looked at one by one: as many as an ACK reports, and one more.
@@ -9,6 +10,8 @@ const NEAR_THE_END: usize = 5;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IntervalSet {
     intervals: VecDeque<(u64, u64)>,
+    /// The index that the last search between the ends found: the next one is most often for the same interval or the one above.
+    found: Cell<usize>,
 }
 
 impl IntervalSet {
@@ -79,37 +82,45 @@ impl IntervalSet {
             let above = self.intervals.range(near + 1..).take_while(|interval| ends_below(interval)).count();
             return near + 1 + above;
         }
-        self.intervals.partition_point(ends_below)
+        let found = self.found.get();
+        let is_it = |index: &usize| {
+            let below = self.intervals.get(index.wrapping_sub(1)).is_some_and(ends_below);
+            below && self.intervals.get(*index).is_some_and(|interval| interval.1 > position)
+        };
+        let index = [found, found + 1].into_iter().find(is_it);
+        let index = index.unwrap_or_else(|| self.intervals.partition_point(ends_below));
+        self.found.set(index);
+        index
     }
 
-    /// Adds `[start, end)` and calls `new` for each part that was not there before.
-    pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
+    /// Adds `[start, end)`, which is not empty, and calls `new` for each part that was not there before. Returns the interval that
+    /// holds it now.
+    pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) -> (u64, u64) {
         if start >= end {
-            return;
+            return (start, start);
         }
         match self.intervals.back_mut() {
-            None => {
-                self.intervals.push_back((start, end));
-                return new(start, end);
-            }
-            Some(last) if start > last.1 => {
-                self.intervals.push_back((start, end));
-                return new(start, end);
-            }
-            Some(last) if start >= last.0 => {
-                if end > last.1 {
-                    new(last.1, end);
-                    last.1 = end;
+            Some(last) if start <= last.1 => {
+                if start >= last.0 {
+                    if end > last.1 {
+                        new(last.1, end);
+                        last.1 = end;
+                    }
+                    return *last;
                 }
-                return;
             }
-            Some(_) => {}
+            _ => {
+                self.intervals.push_back((start, end));
+                new(start, end);
+                return (start, end);
+            }
         }
         // The first interval that overlaps or touches; there is one at or above, since `start < last.start`.
-        let first = self.intervals.partition_point(|interval| interval.1 < start);
+        let first = if start == 0 { 0 } else { self.index_ending_above(start - 1) };
         if self.intervals[first].0 > end {
             self.intervals.insert(first, (start, end));
-            return new(start, end);
+            new(start, end);
+            return (start, end);
         }
         let mut merged = (start.min(self.intervals[first].0), end);
         let mut position = start;
@@ -134,6 +145,7 @@ impl IntervalSet {
             2 => drop(self.intervals.remove(first + 1)),
             _ => drop(self.intervals.drain(first + 1..next)),
         }
+        merged
     }
 
     /// Removes all below `position` and calls `removed` for each part that was there.
@@ -150,6 +162,7 @@ impl IntervalSet {
             }
             removed(first.0, first.1);
             self.intervals.pop_front();
+            self.found.set(self.found.get().saturating_sub(1));
         }
     }
 
@@ -221,7 +234,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn set(intervals: &[(u64, u64)]) -> IntervalSet {
-        IntervalSet { intervals: intervals.iter().copied().collect() }
+        IntervalSet { intervals: intervals.iter().copied().collect(), ..IntervalSet::default() }
     }
 
     #[test]

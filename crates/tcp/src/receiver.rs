@@ -10,6 +10,38 @@ use longhaul_units::{Duration, Instant, Rate, Size};
 /// As many duplicate ACKs as a sender needs to detect a loss are not held back (RFC 5690 section 4.6).
 const EARLY_DUPLICATES: u8 = 3;
 
+/// A block of the reassembly queue that has changed.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    /// An offset in it. It stays when the block is in order and gone; none at all is the greatest number.
+    offset: u64,
+    block: (u64, u64),
+}
+
+impl Recent {
+    const NONE: Recent = Recent { offset: u64::MAX, block: (u64::MAX, u64::MAX) };
+
+    #[inline]
+    fn is_within(&self, (low, high): (u64, u64)) -> bool {
+        low <= self.offset && self.offset < high
+    }
+}
+
+/// What is needed only where data are missing, come twice, or end. It stands apart: a segment in order touches none of it.
+#[derive(Clone, Debug)]
+struct Reassembly {
+    /// Where the peer's FIN stands, once it is known.
+    fin: Option<u64>,
+    /// A duplicate that the next ACK reports.
+    duplicate: Option<(u64, u64)>,
+    /// Data above a gap.
+    queue: IntervalSet,
+    /// Data so far above RCV.NXT and beyond is forgotten.
+    limit: u64,
+    /// The recently changed blocks of `queue`, the latest first.
+    recent: [Recent; SackBlocks::MAX],
+}
+
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
@@ -29,35 +61,28 @@ pub(crate) struct Receiver {
     full_size: u64,
     /// An ACK is to be sent now.
     pub ack_now: bool,
+    /// Nothing is above a gap, no duplicate is to be reported, and no FIN has come: `parts` need no look.
+    regular: bool,
     /// The peer understands SACK blocks.
     pub sack: bool,
     unlimited: bool,
     shift: u8,
     dsack: bool,
-    ack_every: u32,
-    /// Segments with data since the last ACK; counted where `by_segments`.
-    unacknowledged: u32,
     /// ACK congestion control: `ack_every` is the ACK Ratio, and counts segments of any size (RFC 5690 section 4.3).
     by_segments: bool,
     /// Duplicate ACKs sent at once since data above a gap began to arrive.
     early_duplicates: u8,
-    reading: Reading,
-    delayed_ack: Option<Duration>,
+    ack_every: u32,
+    /// Segments with data since the last ACK; counted where `by_segments`.
+    unacknowledged: u32,
     /// So many segments more are acknowledged at once.
     quick_acks: u32,
+    reading: Reading,
+    delayed_ack: Option<Duration>,
     /// The receive buffer grows with what is read.
     right_sizing: Option<Box<RightSizing>>,
-    /// Where the peer's FIN stands, once it is known.
-    pub fin: Option<u64>,
-    /// A duplicate that the next ACK reports.
-    duplicate: Option<(u64, u64)>,
-    /// Data above a gap.
-    queue: IntervalSet,
 
-    /// Data so far above RCV.NXT and beyond is forgotten.
-    reassembly_limit: u64,
-    /// One offset in each recently changed block of `queue`, the latest first.
-    recent: [u64; SackBlocks::MAX],
+    parts: Box<Reassembly>,
     mss: u64,
     /// Right edge promised to the peer (finite buffer only). Never moves back.
     edge: u64,
@@ -72,7 +97,14 @@ impl Receiver {
             last_acked: 0,
             ack_now: false,
             ack_deadline: Instant::FAR_FUTURE,
-            fin: None,
+            regular: true,
+            parts: Box::new(Reassembly {
+                fin: None,
+                duplicate: None,
+                queue: IntervalSet::default(),
+                limit: config.reassembly_limit.unwrap_or(u64::MAX),
+                recent: [Recent::NONE; SackBlocks::MAX],
+            }),
             ack_every: config.ack_every.max(1),
             unacknowledged: 0,
             by_segments: false,
@@ -83,10 +115,6 @@ impl Receiver {
                 .autotuning
                 .map(|sizes| Box::new(RightSizing::new(sizes, u64::from(config.mss.max(1))))),
             full_size: 1,
-            queue: IntervalSet::default(),
-            reassembly_limit: config.reassembly_limit.unwrap_or(u64::MAX),
-            recent: [u64::MAX; SackBlocks::MAX],
-            duplicate: None,
             sack: false,
             dsack: config.dsack,
             largest_window: config.first_window(),
@@ -128,8 +156,19 @@ impl Receiver {
         if self.unlimited { self.next + self.largest_window } else { self.edge }
     }
     /// The peer's FIN and all before it have arrived.
+    #[inline]
     pub fn finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.next > fin)
+        !self.regular && self.parts.fin.is_some_and(|fin| self.next > fin)
+    }
+    /// The peer's FIN has not come.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.regular || self.parts.fin.is_none()
+    }
+    /// To be called after each change of `parts`.
+    fn note_irregularity(&mut self) {
+        let Reassembly { fin, duplicate, queue, .. } = &*self.parts;
+        self.regular = queue.is_empty() && duplicate.is_none() && fin.is_none();
     }
     /// Payload bytes received in order.
     pub fn received(&self) -> u64 {
@@ -137,8 +176,8 @@ impl Receiver {
     }
     /// Payload bytes above a gap.
     pub fn out_of_order(&self) -> u64 {
-        let fin = self.fin.filter(|fin| self.queue.containing(*fin).is_some());
-        self.queue.covered(0, u64::MAX) - u64::from(fin.is_some())
+        let fin = self.parts.fin.filter(|fin| self.parts.queue.containing(*fin).is_some());
+        self.parts.queue.covered(0, u64::MAX) - u64::from(fin.is_some())
     }
     /// The largest payload so far.
     pub fn largest_payload(&self) -> u64 {
@@ -158,7 +197,11 @@ impl Receiver {
         stats.data_segments_received += u64::from(len > 0);
         self.full_size = self.full_size.max(len);
         self.unacknowledged += u32::from(len > 0);
-        if start == self.next && self.queue.is_empty() && !fin && end <= self.right_edge() {
+        if start == self.next
+            && (self.regular || self.parts.queue.is_empty())
+            && !fin
+            && end <= self.right_edge()
+        {
             self.next = end;
             self.schedule_ack(now);
         } else {
@@ -226,7 +269,8 @@ impl Receiver {
     fn on_irregular_data(&mut self, now: Instant, start: u64, end: u64, fin: bool, stats: &mut Stats) {
         let above_a_gap = start > self.next && !fin;
         self.take_irregular_data(start, end, fin, stats);
-        if self.queue.is_empty() {
+        self.note_irregularity();
+        if self.parts.queue.is_empty() {
             self.early_duplicates = 0;
         }
         if self.by_segments && self.ack_every > 2 && above_a_gap {
@@ -244,11 +288,11 @@ impl Receiver {
         if end > edge {
             stats.beyond_window_bytes += end - edge.max(start);
             end = edge.max(start);
-        } else if fin && self.fin.is_none() {
-            self.fin = Some(end);
+        } else if fin && self.parts.fin.is_none() {
+            self.parts.fin = Some(end);
         }
         // The FIN takes one offset, so that it is reassembled like data.
-        let taken = match self.fin {
+        let taken = match self.parts.fin {
             Some(position) if end >= position => position + u64::from(fin),
             _ => end,
         };
@@ -263,7 +307,7 @@ impl Receiver {
             }
             self.fill_gap(taken, payload_end, stats);
         } else if start < taken {
-            if start - self.next >= self.reassembly_limit {
+            if start - self.next >= self.parts.limit {
                 stats.not_reassembled_bytes += payload_end.saturating_sub(start);
             } else {
                 self.store(start, taken, payload_end, stats);
@@ -273,8 +317,8 @@ impl Receiver {
 
     fn on_duplicate(&mut self, start: u64, end: u64, stats: &mut Stats) {
         stats.duplicate_bytes_received += end - start;
-        if self.dsack && self.duplicate.is_none() {
-            self.duplicate = Some((start, end));
+        if self.dsack && self.parts.duplicate.is_none() {
+            self.parts.duplicate = Some((start, end));
         }
     }
 
@@ -283,12 +327,12 @@ impl Receiver {
         let before = self.next;
         let mut stored = 0;
         let mut next = end;
-        let joins = self.queue.containing(end);
+        let joins = self.parts.queue.containing(end);
         if let Some((_, block_end)) = joins {
             next = block_end;
         }
         let mut first_overlap = None;
-        self.queue.remove_below(next.max(end), |a, b| {
+        self.parts.queue.remove_below(next.max(end), |a, b| {
             let overlap = b.min(payload_end).saturating_sub(a);
             if overlap > 0 && first_overlap.is_none() {
                 first_overlap = Some((a, a + overlap));
@@ -317,7 +361,7 @@ impl Receiver {
                 first_known.get_or_insert((from, to));
             }
         };
-        self.queue.insert(start, end, |a, b| {
+        let block = self.parts.queue.insert(start, end, |a, b| {
             take(known_from, a.min(payload_end));
             known_from = b;
         });
@@ -326,31 +370,36 @@ impl Receiver {
             self.on_duplicate(from, to, stats);
             stats.duplicate_bytes_received += known - (to - from);
         }
-        self.note_recent(start);
+        self.note_recent(start, block);
     }
 
     /// RFC 2018 section 4: "the first SACK block MUST specify the contiguous block of data containing the segment
     /// which triggered this ACK", the others repeat the most recently reported.
-    fn note_recent(&mut self, start: u64) {
-        let Some((low, high)) = self.queue.containing(start) else { return };
-        let mut carried = start;
-        for slot in &mut self.recent {
+    fn note_recent(&mut self, start: u64, block: (u64, u64)) {
+        let mut carried = Recent { offset: start, block };
+        for slot in &mut self.parts.recent {
             std::mem::swap(slot, &mut carried);
             // What it takes the place of is in the same block, or the list has ended.
-            if (low <= carried && carried < high) || carried == u64::MAX {
-                return;
+            if carried.is_within(block) || carried.offset == u64::MAX {
+                break;
             }
         }
+        // It may have joined others.
+        self.parts
+            .recent
+            .iter_mut()
+            .filter(|recent| recent.is_within(block))
+            .for_each(|recent| recent.block = block);
     }
 
     /// True if the next ACK carries SACK blocks.
     #[inline]
     pub fn has_sack_blocks(&self) -> bool {
-        self.sack && (!self.queue.is_empty() || self.duplicate.is_some())
+        !self.regular && self.sack && (!self.parts.queue.is_empty() || self.parts.duplicate.is_some())
     }
     /// How many blocks the next ACK would carry if there was room for all.
     pub fn sack_block_count(&self) -> usize {
-        self.queue.len() + usize::from(self.duplicate.is_some())
+        self.parts.queue.len() + usize::from(self.parts.duplicate.is_some())
     }
     /// The blocks for the next ACK, at most `room`; the D-SACK block comes first and is reported once (RFC 2883
     /// section 4).
@@ -364,21 +413,26 @@ impl Receiver {
                 blocks.push(SeqNumber::wrap(isn, start), SeqNumber::wrap(isn, end));
             }
         };
-        if let (1, None, Some(only)) = (self.queue.len(), self.duplicate, self.queue.first()) {
+        if let (1, None, Some(only)) =
+            (self.parts.queue.len(), self.parts.duplicate, self.parts.queue.first())
+        {
             push(&mut blocks, only);
             return blocks;
         }
         let mut enclosing = None;
-        if let Some(duplicate) = self.duplicate.take() {
+        if let Some(duplicate) = self.parts.duplicate.take() {
+            self.note_irregularity();
             push(&mut blocks, duplicate);
             // RFC 2883 section 4, rule 4: the block that holds the duplicate follows.
-            enclosing = self.queue.containing(duplicate.0);
+            enclosing = self.parts.queue.containing(duplicate.0);
         }
         let mut reported = [u64::MAX; SackBlocks::MAX];
         let mut count = 0;
-        let recent = self.recent.iter().filter_map(|&offset| self.queue.containing(offset));
+        let in_order = self.next;
+        let present = |recent: &&Recent| (in_order..u64::MAX).contains(&recent.offset);
+        let recent = self.parts.recent.iter().filter(present).map(|recent| recent.block);
         // Where few are remembered, the highest blocks fill the room.
-        let others = self.queue.descending().take(SackBlocks::MAX);
+        let others = self.parts.queue.descending().take(SackBlocks::MAX);
         for block in enclosing.into_iter().chain(recent).chain(others) {
             if count == SackBlocks::MAX || blocks.len() >= room {
                 break;

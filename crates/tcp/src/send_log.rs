@@ -20,7 +20,7 @@ pub(crate) struct Departures {
 
 impl SendLog {
     /// New data up to `end` leaves.
-    #[inline]
+    #[inline(always)]
     pub fn sent(&mut self, end: u64, now: Instant) {
         match self.runs.back_mut() {
             Some(run) if run.1 == now => run.0 = end,
@@ -34,8 +34,21 @@ impl SendLog {
     /// Everything below `una` is acknowledged.
     #[inline]
     pub fn acknowledge(&mut self, una: u64) -> Option<Departures> {
-        let oldest = self.runs.front()?.1;
-        let mut newest = oldest;
+        let &(end, oldest) = self.runs.front()?;
+        let newest = if end < una {
+            self.newest_below(una, oldest)
+        } else {
+            if end == una {
+                self.runs.pop_front();
+            }
+            oldest
+        };
+        Some(Departures { oldest, newest })
+    }
+
+    /// When the last byte below `una` was sent, which is not in the first run.
+    #[inline(never)]
+    fn newest_below(&mut self, una: u64, mut newest: Instant) -> Instant {
         while let Some(&(end, at)) = self.runs.front() {
             newest = at;
             if end > una {
@@ -46,7 +59,7 @@ impl SendLog {
                 break;
             }
         }
-        Some(Departures { oldest, newest })
+        newest
     }
 }
 

@@ -143,8 +143,10 @@ pub(crate) struct Sender {
     every_ack_sampled: bool,
     credit_sacked: bool,
     sack_whole_segments: bool,
-    /// Ends of records: no segment crosses one. Those below SND.UNA may still be here.
-    record_ends: VecDeque<u64>,
+    /// Ends of records: no segment crosses one. Those below SND.UNA may still be here. Not there before the first.
+    record_ends: Option<Box<VecDeque<u64>>>,
+    /// One of `restart_pacing` and `max_pacing_rate` is there.
+    own_rate: bool,
     /// cc.sets_rate().
     rate_based: bool,
     /// cc.hears_of_sending().
@@ -186,9 +188,10 @@ pub(crate) struct Sender {
     cc: Box<dyn CongestionControl>,
     log: SendLog,
     pub rtt: RttEstimator,
-    pub pacer: Pacer,
     /// The send buffer: more than this is not in flight.
     send_buffer: u64,
+    pub pacer: Pacer,
+    board: Scoreboard,
     /// End of the last small segment sent, where Nagle's algorithm is Minshall's.
     small_below: u64,
     restart_window: Option<InitialWindow>,
@@ -197,7 +200,6 @@ pub(crate) struct Sender {
     /// Pacing after idleness: at which rate, and until what is above this is acknowledged.
     restart_pacing: Option<(Rate, u64)>,
     max_pacing_rate: Option<Rate>,
-    board: Scoreboard,
 
     // What losses and timers touch.
     /// Bytes that have left the network, where ACKs are counted: without SACK the duplicate ones (RFC 6582's window inflation).
@@ -315,6 +317,7 @@ impl Sender {
             cwr_due: false,
             pace_after_idle: config.pace_after_idle,
             restart_pacing: None,
+            own_rate: config.max_pacing_rate.is_some(),
             max_pacing_rate: config.max_pacing_rate,
             restart_window: config.restart_after_idle.then_some(config.initial_window),
             clear_sack_on_timeout: config.clear_sack_on_timeout,
@@ -325,7 +328,7 @@ impl Sender {
             sack_of_old_acks: config.sack_of_old_acks,
             credit_sacked: config.credit_sacked,
             sack_whole_segments: config.sack_whole_segments,
-            record_ends: VecDeque::new(),
+            record_ends: None,
             empty_probes: config.empty_probes,
             every_ack_sampled: config.rtt_sampling == RttSampling::EveryAck,
             impatient: !config.slow_but_steady,
@@ -441,17 +444,18 @@ impl Sender {
     /// What has been written last ends a record.
     pub fn end_record(&mut self) {
         let una = self.una;
-        while self.record_ends.front().is_some_and(|end| *end <= una) {
-            self.record_ends.pop_front();
+        let ends = self.record_ends.get_or_insert_default();
+        while ends.front().is_some_and(|end| *end <= una) {
+            ends.pop_front();
         }
         if self.data_end > self.max.max(1) && self.data_end != UNLIMITED {
-            self.record_ends.push_back(self.data_end);
+            ends.push_back(self.data_end);
         }
     }
     /// `end`, or the end of the record in which `start` is.
     #[inline]
     pub(super) fn within_record(&self, start: u64, end: u64) -> u64 {
-        if self.record_ends.is_empty() {
+        if self.record_ends.is_none() {
             end
         } else {
             self.first_record_end(start).map_or(end, |first| first.min(end))
@@ -459,8 +463,9 @@ impl Sender {
     }
     #[cold]
     fn first_record_end(&self, start: u64) -> Option<u64> {
-        let next = self.record_ends.partition_point(|end| *end <= start);
-        self.record_ends.get(next).copied().filter(|end| *end < self.data_end)
+        let ends = self.record_ends.as_ref()?;
+        let next = ends.partition_point(|end| *end <= start);
+        ends.get(next).copied().filter(|end| *end < self.data_end)
     }
     pub fn write_unlimited(&mut self) {
         self.write(UNLIMITED);

@@ -124,16 +124,14 @@ impl Connection {
         flags: Flags,
         segment: &mut Segment,
     ) {
-        *segment = Segment {
-            src_port: self.ports.local,
-            dst_port: self.ports.remote,
-            seq: SeqNumber::wrap(self.isn, seq),
-            ack: SeqNumber::wrap(self.peer_isn, self.receiver.next),
-            window: self.receiver.window_field(now),
-            flags: if self.ecn_echo { flags | Flags::ECE } else { flags },
-            payload_len,
-            options: Options::NONE,
-        };
+        segment.src_port = self.ports.local;
+        segment.dst_port = self.ports.remote;
+        segment.seq = SeqNumber::wrap(self.isn, seq);
+        segment.ack = SeqNumber::wrap(self.peer_isn, self.receiver.next);
+        segment.window = self.receiver.window_field(now);
+        segment.flags = if self.ecn_echo { flags | Flags::ECE } else { flags };
+        segment.payload_len = payload_len;
+        segment.options.clear();
     }
     #[inline(never)]
     pub(super) fn options(&mut self, now: Instant, ack_ratio: Option<NonZeroU8>) -> Options {
@@ -268,6 +266,11 @@ impl Connection {
         Transmit { segment, ecn: Ecn::NotEct, retransmission }
     }
 
+    /// True if [`Connection::poll_event`] has one.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
     /// The next event, if any. Events are rare; notices of congestion are dropped when 256 wait.
     #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {

@@ -98,48 +98,53 @@ impl Connection {
         Departure { ecn, retransmission: false, wire_len, last: limit.is_some() }
     }
 
-    /// Handles the segment if it is as expected: the next in order on an established connection, without options, and
-    /// either data that acknowledges nothing new or an ACK of new data, without signs of congestion.
+    /// Handles the segment if it is as expected on an established connection: data without options that acknowledge nothing new and
+    /// are not below RCV.NXT, or a pure ACK with or without SACK blocks, both without signs of congestion.
     #[inline(always)]
     pub(super) fn handle_expected(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> Expected {
-        self.stats.segments_received += 1;
-        self.last_received = now;
+        self.note_arrival(now);
         let usual = self.state == State::Established
             && !self.agreed.timestamps
             && ecn != Ecn::Ce
             && segment.flags | Flags::PSH == Flags::ACK | Flags::PSH
-            && segment.options.sack.is_empty()
-            && segment.options.ack_ratio.is_none()
-            && segment.seq == SeqNumber::wrap(self.peer_isn, self.receiver.next);
+            && segment.options.ack_ratio.is_none();
+        let ahead = segment.seq.distance_from(SeqNumber::wrap(self.peer_isn, self.receiver.next));
         let advanced = segment.ack.distance_from(SeqNumber::wrap(self.isn, self.sender.una));
-        if !usual || advanced < 0 {
+        if !usual || ahead < 0 || advanced < 0 {
             return Expected::No;
         }
-        let seq = self.receiver.next;
+        let seq = self.receiver.next + ahead as u64;
         let ack = self.sender.una + advanced as u64;
         let window_edge = ack + (u64::from(segment.window) << self.agreed.send_shift);
         let payload = u64::from(segment.payload_len);
         let fresh = self.window_seq < seq || (self.window_seq == seq && self.window_ack <= ack);
-        let handled = if payload > 0 {
-            advanced == 0
-                && self.sender.expects_nothing(window_edge)
-                && self.receiver.fin.is_none()
+        let regular = segment.options.sack.is_empty();
+        if payload > 0 {
+            let edge = self.receiver.right_edge();
+            let handled = advanced == 0
+                && regular
+                && self.sender.expects_nothing(if fresh { window_edge } else { self.sender.window_edge() })
+                && self.receiver.is_open()
                 && !self.reading_stopped
-                && seq <= self.receiver.right_edge()
-        } else {
-            advanced > 0 && ack <= self.sender.max
-        };
-        if !fresh || !handled {
+                && (seq < edge || (seq == edge && ahead == 0));
+            if !handled {
+                return Expected::No;
+            }
+            if fresh {
+                self.window_seq = seq;
+                self.window_ack = ack;
+            }
+            self.sender.allow_burst();
+            self.receiver.on_data(now, seq, seq + payload, false, &mut self.stats);
+            return Expected::Data;
+        }
+        if ahead > 0 || !fresh || ack > self.sender.max {
             return Expected::No;
         }
         self.window_seq = seq;
         self.window_ack = ack;
         self.sender.allow_burst();
-        if payload > 0 {
-            self.receiver.on_data(now, seq, seq + payload, false, &mut self.stats);
-            return Expected::Data;
-        }
-        let undisturbed = self.sender.is_undisturbed();
+        let undisturbed = advanced > 0 && regular && self.sender.is_undisturbed();
         if undisturbed {
             self.sender.move_on(now, ack, window_edge, &mut self.stats);
         } else {

@@ -37,6 +37,11 @@ impl Sender {
             && self.expects_nothing(a.window_edge.unwrap_or(self.window_edge))
             && !a.ecn_echo
     }
+    /// Right edge of the peer's window.
+    #[inline]
+    pub fn window_edge(&self) -> u64 {
+        self.window_edge
+    }
     /// An ACK of nothing new that leaves the window where it is has no effect.
     #[inline]
     pub fn expects_nothing(&self, window_edge: u64) -> bool {
@@ -505,7 +510,7 @@ impl Sender {
     fn adopt(&mut self, allowance: Allowance) {
         self.cwnd = if self.reducing { self.reduced_window(allowance.window) } else { allowance.window };
         self.in_slow_start = allowance.in_slow_start;
-        if self.restart_pacing.is_some() || self.max_pacing_rate.is_some() || self.ack_congestion.is_some() {
+        if self.own_rate || self.ack_congestion.is_some() {
             return self.adopt_pacing(allowance.pacing_rate);
         }
         self.pacer.rate = allowance.pacing_rate;
@@ -515,6 +520,7 @@ impl Sender {
     fn adopt_pacing(&mut self, rate: Option<Rate>) {
         // The first ACK of what was sent after idleness is the new ACK clock.
         self.restart_pacing = self.restart_pacing.filter(|(_, sent_before)| self.una <= *sent_before);
+        self.own_rate = self.restart_pacing.is_some() || self.max_pacing_rate.is_some();
         self.pacer.rate = self.restart_pacing.map(|(rate, _)| rate).or(rate);
         if self.pacer.rate.is_none() && self.ack_ratio().is_some_and(|ratio| ratio > INITIAL_RATIO) {
             // RFC 5690 section 4.7: what an ACK of many segments lets go is not to leave in one burst.

@@ -64,7 +64,7 @@ impl Sender {
             && edge.saturating_sub(start) >= 2 * mss
             && self.pacer.rate.is_none()
             && self.burst_left > 0
-            && self.record_ends.is_empty()
+            && self.record_ends.is_none()
             && !self.tells_of_sending;
         if !plain {
             return Bulk::Unclear;

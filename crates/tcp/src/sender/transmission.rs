@@ -72,19 +72,28 @@ impl Sender {
         if limit == Limit::Cwnd && self.in_slow_start { Limit::SlowStart } else { limit }
     }
 
-    /// Right after new data: what [`Sender::next_segment`] would return, if it is plain that cwnd alone holds back a full segment
+    /// Right after a segment: what [`Sender::next_segment`] would return, if it is plain that cwnd alone holds back a full segment
     /// without options. `None` where it has to be called.
     #[inline]
     pub fn blocked_by_cwnd(&mut self) -> Option<Limit> {
         let pipe = self.pipe();
-        let plain = self.phase == Phase::Open
-            && self.measured.is_none()
-            && pipe > 0
-            && pipe + self.mss > self.cwnd
-            && self.within_record(self.max, self.data_end).saturating_sub(self.max) >= self.mss
-            && self.flight_size() + self.mss <= self.send_buffer
-            && self.window_edge.saturating_sub(self.max) >= self.mss;
-        plain.then(|| self.note_limit(Limit::Cwnd))
+        if self.measured.is_some() || pipe == 0 || pipe + self.mss <= self.cwnd {
+            return None;
+        }
+        let limit = match self.phase {
+            Phase::Open => Limit::Cwnd,
+            _ if self.retransmit_now || self.record_ends.is_some() => return None,
+            _ => Limit::Recovery,
+        };
+        let full = match self.next_lost().filter(|_| self.phase != Phase::Open) {
+            Some((start, end)) => end.min(self.data_end) >= start + self.mss,
+            None => {
+                self.within_record(self.max, self.data_end).saturating_sub(self.max) >= self.mss
+                    && self.flight_size() + self.mss <= self.send_buffer
+                    && self.window_edge.saturating_sub(self.max) >= self.mss
+            }
+        };
+        full.then(|| self.note_limit(limit))
     }
 
     /// Everything written has been sent and acknowledged: so it is for good where data is only received.
@@ -297,6 +306,7 @@ impl Sender {
         let window = ((self.cwnd as f64 * share) as u64).max(self.mss);
         let rate = Rate::from_bps_f64(window as f64 * 8.0 / self.rtt.srtt.as_secs_f64());
         self.restart_pacing = Some((rate, self.max));
+        self.own_rate = true;
         Some(window)
     }
 
