@@ -147,6 +147,7 @@ impl<A: Avoidance, S: SlowStart> WindowBased<A, S> {
         }
     }
 
+    #[inline(always)]
     fn step_of_avoidance(&mut self, ack: &Ack) {
         let step = self.avoidance.increase(&self.window, ack);
         let least = self.slow_start.beyond_ssthresh(&self.window, ack);

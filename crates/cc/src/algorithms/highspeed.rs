@@ -126,6 +126,7 @@ pub struct HighSpeed {
 
 impl HighSpeed {
     /// a(w), computed again when the window has moved by a thousandth: a(w) grows slower than w, so it errs by less.
+    #[inline]
     fn a(&mut self, w: f64) -> f64 {
         if (w - self.known.0).abs() > 0.001 * w {
             self.known = (w, self.response.a(w));
@@ -136,6 +137,7 @@ impl HighSpeed {
 
 impl Avoidance for HighSpeed {
     /// RFC 3649 section 5: w = w + a(w) / w.
+    #[inline]
     fn increase(&mut self, window: &Window, ack: &Ack) -> f64 {
         let a = self.a(window.segments());
         self.params.counting.additive_increase(a, window, ack)
