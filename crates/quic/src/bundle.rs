@@ -4,67 +4,29 @@
 //! What is a connection of its own to an application (one of a web session's pairs of ends) is a stream here, and closing it is
 //! that stream's end. The connection closes when each of its flows has one stream and that is complete.
 
-use crate::careful_resume::Phase;
-use crate::endpoint::{ConnectionKey, Endpoint, Event, StreamCounts, number};
+use crate::endpoint::{ConnectionKey, Endpoint, StreamCounts};
 use crate::null::Ticket;
 use crate::settings::{Settings, SettingsError};
 use crate::trace::TraceRow;
 use crate::warnings::Incidents;
 use longhaul_cc::Inspection;
-use longhaul_tcp::{Event as TcpEvent, LimitedTime, Stats};
-use longhaul_traffic::{ENDLESS, End, Side, Stream, Streams};
+use longhaul_tcp::{LimitedTime, Stats};
+use longhaul_traffic::Side;
 use longhaul_units::{Instant, Random, counters};
-use quinn_proto::StreamId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+
+mod events;
+mod known;
+mod streams;
+
+pub use events::Told;
+pub use known::{Known, rehearse};
+pub use streams::FlowStreams;
+use streams::Lane;
 
 /// The server name in a client's handshake.
 pub const SERVER_NAME: &str = "server.example";
-
-/// The operations of an application on a stream.
-#[derive(Clone, Copy)]
-enum Order {
-    Write(u64),
-    Close,
-    Abort,
-}
-
-/// One end of a stream.
-#[derive(Default)]
-struct Lane {
-    stream: Option<StreamId>,
-    orders: VecDeque<Order>,
-    received: u64,
-    /// Received bytes at which the application is notified.
-    goal: Option<u64>,
-    /// Nothing more is written.
-    closed: bool,
-    /// All that was written is acknowledged, and the end too.
-    acknowledged: bool,
-    /// The peer's end was read, or the peer has given up.
-    complete: bool,
-}
-
-impl Lane {
-    fn is_done(&self) -> bool {
-        self.acknowledged && self.complete
-    }
-}
-
-impl Stream for Lane {
-    fn write(&mut self, bytes: u64) {
-        self.orders.push_back(Order::Write(bytes));
-    }
-    fn close(&mut self) {
-        self.orders.push_back(Order::Close);
-    }
-    fn abort(&mut self) {
-        self.orders.push_back(Order::Abort);
-    }
-    fn received(&self) -> u64 {
-        self.received
-    }
-}
 
 counters! {
     /// What an end's connections, or a flow's streams, did up to now.
@@ -143,19 +105,6 @@ pub struct Bundle {
     now: Instant,
 }
 
-/// What an event of a connection means for its world.
-#[derive(Default)]
-pub struct Told {
-    /// The same in TCP's words, for a list of events.
-    pub note: Option<TcpEvent>,
-    /// Careful resume has come to this phase.
-    pub phase: Option<Phase>,
-    /// A flow and its pair of which something came or ended.
-    pub stream: Option<(usize, usize)>,
-    /// The connection is no more.
-    pub lost: bool,
-}
-
 /// What a world needs of the connection that an end has at present.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Sample {
@@ -176,15 +125,6 @@ pub fn seed_of(seed: u64, name: &str, what: &str) -> [u8; 32] {
     let mut key = [0; 32];
     key.chunks_exact_mut(8).zip(words).for_each(|(part, word)| part.copy_from_slice(&word));
     key
-}
-
-/// What a client remembers of its server when it opens the connection.
-#[derive(Clone, Debug, Default)]
-pub struct Known {
-    /// A ticket of an earlier connection; sessions with TLS keep theirs themselves.
-    pub ticket: Option<Ticket>,
-    /// Early data may be sent.
-    pub early_data: bool,
 }
 
 impl Bundle {
@@ -394,100 +334,6 @@ impl Bundle {
         FlowStreams { bundle: self, flow }
     }
 
-    /// Which ends have something to do for their applications.
-    pub fn waiting(&self) -> [bool; 2] {
-        let waits = |end: &BundleEnd| end.lanes.iter().any(|lane| !lane.orders.is_empty());
-        [waits(&self.ends[0]), waits(&self.ends[1])]
-    }
-
-    /// The client's connection, if it has one.
-    pub fn client_connection(&self) -> Option<ConnectionKey> {
-        self.ends[0].key
-    }
-
-    /// Carries out the pending operations of both ends, as far as there is a connection for them.
-    pub fn carry_out(&mut self) {
-        for side in [Side::Client, Side::Server] {
-            for flow in 0..self.flows.len() {
-                for lane in self.flows[flow].lanes() {
-                    if !self.ends[side as usize].lanes[lane].orders.is_empty() {
-                        self.flows[flow].asked = true;
-                        self.carry_out_on(side, flow, lane);
-                    }
-                }
-            }
-        }
-        if std::mem::take(&mut self.closing) {
-            if let Some(key) = self.ends[0].key {
-                self.ends[0].endpoint.close(self.now, key, 0);
-            }
-        }
-    }
-
-    /// The client's connection, which is opened if there is none.
-    fn connection(&mut self, flow: usize) -> Option<ConnectionKey> {
-        let client = &mut self.ends[0];
-        if client.key.is_none() && !self.flows[flow].dead {
-            let (server, ticket) = (self.addresses[1], self.ticket.clone());
-            // The address is one of a server, and there is a connection ID: there is no other connection.
-            client.key = client.endpoint.connect(self.now, server, SERVER_NAME, ticket).ok();
-        }
-        client.key
-    }
-
-    fn carry_out_on(&mut self, side: Side, flow: usize, lane: usize) {
-        let key = if side == Side::Client { self.connection(flow) } else { self.ends[1].key };
-        let alone = !self.is_shared() && !self.flows[flow].several();
-        let priority = self.flows[flow].member.priority;
-        let number_of = lane;
-        let BundleEnd { endpoint, lanes, .. } = &mut self.ends[side as usize];
-        let lane = &mut lanes[lane];
-        let Some(key) = key else { return };
-        while let Some(order) = lane.orders.front().copied() {
-            if matches!(order, Order::Abort) && alone {
-                endpoint.close(self.now, key, 1);
-                lane.orders.clear();
-                return;
-            }
-            if lane.stream.is_none() && side == Side::Client && (self.early || endpoint.is_connected(key)) {
-                lane.stream = endpoint.open(key);
-                if let Some(stream) = lane.stream {
-                    self.lane_of.insert(number(stream), number_of);
-                    endpoint.set_priority(key, stream, priority);
-                }
-            }
-            // A server writes on its client's streams.
-            let Some(stream) = lane.stream else { return };
-            match order {
-                Order::Write(bytes) => {
-                    endpoint.write(key, stream, if bytes == ENDLESS { u64::MAX } else { bytes });
-                }
-                Order::Close if lane.closed => {}
-                Order::Close => {
-                    endpoint.finish(key, stream);
-                    lane.closed = true;
-                }
-                Order::Abort => {
-                    endpoint.reset(key, stream, 1);
-                    endpoint.stop(key, stream, 1);
-                    (lane.closed, lane.acknowledged, lane.complete) = (true, true, true);
-                }
-            }
-            lane.orders.pop_front();
-        }
-    }
-
-    /// The next event of an endpoint, taken up.
-    pub fn poll_event(&mut self, side: Side) -> Option<Told> {
-        let (key, event) = self.ends[side as usize].endpoint.poll_event()?;
-        let told = self.take(side, key, &event);
-        if told.lost {
-            self.end_connection(side);
-        }
-        self.carry_out();
-        Some(told)
-    }
-
     /// A flow with one stream that was not notified yet that the connection is established.
     pub fn take_connected(&mut self) -> Option<usize> {
         let client = &self.ends[0];
@@ -551,170 +397,4 @@ impl Bundle {
             }
         }
     }
-
-    /// Takes up an event of one end.
-    fn take(&mut self, side: Side, key: ConnectionKey, event: &Event) -> Told {
-        let lane_of = |stream: &StreamId| self.lane_of.get(&number(*stream)).copied();
-        let place = |lane: usize| {
-            let flow = self.flows.iter().position(|flow| flow.lanes().contains(&lane));
-            flow.map(|flow| (flow, lane - self.flows[flow].first))
-        };
-        let end = &mut self.ends[side as usize];
-        let note = |event| Told { note: Some(event), ..Told::default() };
-        let about = |lane: usize| Told { stream: place(lane), ..Told::default() };
-        match event {
-            Event::Connected => {
-                end.key = Some(key);
-                return note(TcpEvent::Connected);
-            }
-            Event::Opened(stream) => {
-                // Early data come before the handshake is complete.
-                end.key = Some(key);
-                if let Some(lane) = lane_of(stream) {
-                    end.lanes[lane].stream = Some(*stream);
-                    let told = about(lane);
-                    if let Some((flow, _)) = told.stream {
-                        end.endpoint.set_priority(key, *stream, self.flows[flow].member.priority);
-                    }
-                    return told;
-                }
-            }
-            Event::Received { stream, bytes, end: last } => {
-                if let Some(at) = lane_of(stream).filter(|lane| end.lanes[*lane].stream == Some(*stream)) {
-                    let lane = &mut end.lanes[at];
-                    lane.received += bytes;
-                    if *last {
-                        lane.complete = true;
-                        // Whoever has no more to come has no more to answer: as with TCP.
-                        lane.orders.push_back(Order::Close);
-                    }
-                    return about(at);
-                }
-            }
-            Event::Acknowledged(stream) | Event::Stopped { stream, .. } | Event::Reset { stream, .. } => {
-                if let Some(at) = lane_of(stream).filter(|lane| end.lanes[*lane].stream == Some(*stream)) {
-                    let lane = &mut end.lanes[at];
-                    lane.acknowledged = true;
-                    lane.complete |= !matches!(event, Event::Acknowledged(_));
-                    return about(at);
-                }
-            }
-            Event::LossEvent { in_flight } => {
-                return note(TcpEvent::FastRetransmit { lost: 0, flight_size: *in_flight });
-            }
-            Event::EcnEvent => return note(TcpEvent::EcnReduction),
-            Event::PersistentCongestion => {
-                return note(TcpEvent::Timeout { lost: 0, flight_size: 0, backoff: 1 });
-            }
-            Event::RecoveryEnd => return note(TcpEvent::RecoveryEnd),
-            Event::Resume(phase) => return Told { phase: Some(*phase), ..Told::default() },
-            Event::Lost { reason, closed } => {
-                let alone = self.flows.len() == 1;
-                for flow in self.flows.iter_mut().filter(|flow| alone || (flow.asked && !flow.gone)) {
-                    if !closed {
-                        flow.failure.get_or_insert_with(|| reason.clone());
-                    }
-                }
-                let event = if *closed { TcpEvent::Closed } else { TcpEvent::TimedOut };
-                return Told { lost: true, ..note(event) };
-            }
-            Event::Readable(_) | Event::Writable(_) => {}
-        }
-        Told::default()
-    }
-
-    /// A connection is no more at one end: its counters are kept.
-    fn end_connection(&mut self, side: Side) {
-        let (now, end) = (self.now, &mut self.ends[side as usize]);
-        let Some(key) = end.key.take() else { return };
-        let BundleEnd { endpoint, past, incidents, .. } = end;
-        incidents.merge(&endpoint.incidents(key));
-        past.merge(&Done {
-            sender: endpoint.stats(key),
-            received: endpoint.received_bytes(key),
-            limited: endpoint.limited_time(now, key),
-        });
-        if self.flows.len() > 1 {
-            // The next connection uses the same numbers for other streams.
-            for flow in &mut self.flows {
-                for lane in flow.lanes() {
-                    if let Some(stream) = self.ends[side as usize].lanes[lane].stream {
-                        let end = &mut self.ends[side as usize];
-                        flow.past[side as usize].merge(&end.endpoint.sent_on(key, stream));
-                        if !flow.several() {
-                            end.lanes[lane].stream = None;
-                        }
-                    }
-                }
-            }
-        }
-        if side == Side::Client {
-            for flow in self.flows.iter_mut().filter(|flow| flow.asked && !flow.several()) {
-                flow.dead = true;
-            }
-        }
-    }
-}
-
-/// The streams of a flow.
-pub struct FlowStreams<'a> {
-    bundle: &'a mut Bundle,
-    flow: usize,
-}
-
-impl FlowStreams<'_> {
-    fn lane(&self, end: End) -> usize {
-        self.bundle.flows[self.flow].first + end.pair
-    }
-}
-
-impl Streams for FlowStreams<'_> {
-    fn end(&mut self, end: End) -> &mut dyn Stream {
-        let lane = self.lane(end);
-        &mut self.bundle.ends[end.side as usize].lanes[lane]
-    }
-    fn look(&self, end: End) -> &dyn Stream {
-        &self.bundle.ends[end.side as usize].lanes[self.lane(end)]
-    }
-    fn want(&mut self, end: End, total: u64) {
-        let lane = self.lane(end);
-        self.bundle.ends[end.side as usize].lanes[lane].goal = Some(total).filter(|total| *total != u64::MAX);
-    }
-    fn open(&mut self, pair: usize) {
-        self.bundle.renew(self.flow, pair);
-    }
-}
-
-/// What a client remembers of an earlier connection to the same server, over a path without delay.
-pub fn rehearse(
-    settings: [Settings; 2],
-    seed: [u8; 32],
-    base: std::time::Instant,
-    addresses: [SocketAddr; 2],
-    early_data: bool,
-) -> Option<Known> {
-    let [client, server] = settings;
-    let mut ends = [
-        Endpoint::client(client, seed, base).ok()?,
-        Endpoint::server(server, seed.map(|byte| !byte), base).ok()?,
-    ];
-    let connection = ends[0].connect(Instant::ZERO, addresses[1], SERVER_NAME, None).ok()?;
-    // Tickets of TLS come after the handshake: until nobody has anything more to send.
-    loop {
-        let mut sent = false;
-        for from in 0..2 {
-            while let Some(datagram) = ends[from].poll_transmit(Instant::ZERO) {
-                sent = true;
-                let bytes = bytes::BytesMut::from(datagram.bytes.as_slice());
-                ends[1 - from].handle_datagram(Instant::ZERO, addresses[from], crate::Ecn::NotEct, bytes);
-            }
-        }
-        if !sent {
-            break;
-        }
-    }
-    if !ends[0].is_connected(connection) {
-        return None;
-    }
-    Some(Known { ticket: ends[0].ticket(connection, early_data), early_data })
 }
