@@ -115,6 +115,27 @@ fn printed(child: Child) -> String {
 
 #[test]
 #[ignore = "sends real packets: root and `make test-all`"]
+fn packets_wait_for_a_bridge_that_is_kept_from_its_processor() {
+    if !can_run(&["python3"]) {
+        return;
+    }
+    let bed = Bed::new("burst", PATH);
+    let bridge = bed.bridged(&[]);
+    let pid = Pid::from_raw(bridge.id() as i32);
+    let burst = "import socket\n\
+        s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW); s.bind(('out',0))\n\
+        for _ in range(2000): s.send(bytes.fromhex('02000000000202000000000188b5')+bytes(1400))\n";
+    kill(pid, Signal::SIGSTOP).unwrap();
+    let sent = bed.at(&bed.left, &format!("python3 -c \"{burst}\""));
+    kill(pid, Signal::SIGCONT).unwrap();
+    assert!(sent.status.success(), "{}", text(&sent.stderr));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let errors = text(&end(bridge).stderr);
+    assert!(!errors.contains("lost or refused"), "{errors}");
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
 fn frames_of_a_vlan_cross_with_their_tags() {
     if !can_run(&["python3"]) {
         return;
