@@ -158,7 +158,7 @@ mod tests {
         let settings = Settings {
             rate: Rate::from_bps(8000),
             burst,
-            queue: QueueSpec::Droptail { limit: Limit::Packets(limit) },
+            queue: QueueSpec::droptail(Limit::Packets(limit)),
             towards: Direction::Reverse,
         };
         Throttle::new(settings, 1, "throttle")

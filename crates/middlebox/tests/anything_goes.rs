@@ -288,7 +288,7 @@ impl Kind {
                 let settings = throttle::Settings {
                     rate: Rate::from_bps(2_000_000),
                     burst: *burst,
-                    queue: QueueSpec::Droptail { limit: Limit::Packets(*queue) },
+                    queue: QueueSpec::droptail(Limit::Packets(*queue)),
                     towards: Direction::Forward,
                 };
                 (vec![Box::new(Throttle::new(settings, seed, "throttle"))], vec![(0, 0)])
@@ -323,7 +323,7 @@ impl Kind {
             Kind::Distributed { connections, buffer, hold_back, credit, established, queue } => {
                 let control = match queue {
                     Some(packets) => FlowControl::LocalQueue(LocalQueueSettings {
-                        queue: QueueSpec::Droptail { limit: Limit::Packets(*packets) },
+                        queue: QueueSpec::droptail(Limit::Packets(*packets)),
                         rate: Rate::from_bps(10_000_000),
                         buffer_start: 5200,
                         header_size: 40,

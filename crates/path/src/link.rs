@@ -241,7 +241,7 @@ impl<P: Packet + Send + 'static> Link<P> {
         let verdict = match &mut self.discipline {
             Discipline::DropTail(queue) => queue.admit(now, &found, len),
             Discipline::Red(queue) => queue.admit(now, &found, len),
-            Discipline::Pie(queue) => queue.admit(now, &found, len),
+            Discipline::Admission(queue) => queue.admit(now, &found, len),
             Discipline::Queue(_) => return Fate::Queue,
         };
         match verdict {

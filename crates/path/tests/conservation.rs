@@ -3,7 +3,7 @@
 
 use longhaul_path::link::Fate;
 use longhaul_path::queue::red::{Measure, Overflow};
-use longhaul_path::queue::{CodelSpec, DrrSpec, FqCodelSpec, PieSpec, RedSpec, WfqSpec};
+use longhaul_path::queue::{CodelSpec, DrrSpec, FqCodelSpec, HeadDropSpec, PieSpec, RedSpec, WfqSpec};
 use longhaul_path::{CorruptionSpec, Link, LinkConfig, Packet, QueueSpec};
 use longhaul_units::{Duration, Instant, Limit, Probability, Rate, Size};
 use proptest::prelude::*;
@@ -79,8 +79,8 @@ fn disciplines() -> impl Strategy<Value = QueueSpec> {
         prop_oneof![Just(Overflow::Arriving), Just(Overflow::Oldest), Just(Overflow::Random)],
     )
         .prop_map(|(limit, kind, [gentle, adaptive, wait, bytes, ecn], overflow)| match kind {
-            0 => QueueSpec::Droptail { limit },
-            1 => QueueSpec::HeadDrop { limit },
+            0 => QueueSpec::droptail(limit),
+            1 => QueueSpec::HeadDrop(HeadDropSpec { limit }),
             2 => QueueSpec::Codel(CodelSpec {
                 limit,
                 target: Duration::from_millis(1),

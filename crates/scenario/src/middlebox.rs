@@ -1131,7 +1131,7 @@ fn two_packets() -> Size {
     Size::from_bytes(3000)
 }
 fn fifty_packets_droptail() -> QueueSpec {
-    QueueSpec::Droptail { limit: Limit::Packets(50) }
+    QueueSpec::droptail(Limit::Packets(50))
 }
 
 impl ThrottleSpec {

@@ -19,7 +19,7 @@ pub(crate) fn queue<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
             )
         }
         fn visit_str<E: Error>(self, text: &str) -> Result<QueueSpec, E> {
-            text.parse().map(|limit| QueueSpec::Droptail { limit }).map_err(E::custom)
+            text.parse().map(QueueSpec::droptail).map_err(E::custom)
         }
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<QueueSpec, A::Error> {
             QueueSpec::deserialize(MapAccessDeserializer::new(map))

@@ -242,7 +242,7 @@ impl DirectionSpec {
         Some(LinkConfig {
             rate: self.serial.map_or(rate, |serial| serial.data_rate(rate)),
             delay: self.delay?,
-            queue: self.queue.unwrap_or(QueueSpec::Droptail { limit: Limit::Packets(1000) }),
+            queue: self.queue.unwrap_or(QueueSpec::droptail(Limit::Packets(1000))),
             loss: self.loss,
             changes: self.serial.map_or(changes.clone(), |serial| serial.data_changes(&changes)),
             outages: self.outages.clone().unwrap_or_default(),

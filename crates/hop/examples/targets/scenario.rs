@@ -24,7 +24,7 @@ fn loss(spec: &LossSpec) -> String {
 
 /// A direction of the link, in the words of a scenario.
 fn direction(link: &LinkConfig) -> String {
-    let QueueSpec::Droptail { limit: Limit::Bytes(queue) } = link.queue else { panic!("a queue in bytes") };
+    let Limit::Bytes(queue) = link.queue.limit() else { panic!("a queue in bytes") };
     let mut text = format!("{{ rate = \"{} bit/s\", queue = \"{} B\"", link.rate.as_bps(), queue.as_bytes());
     if let Some(spec) = &link.loss {
         text += &format!(", loss = {}", loss(spec));

@@ -132,7 +132,8 @@ impl<P: Packet + Send + 'static> Link<P> {
         match &self.discipline {
             Discipline::Red(queue) => Some(queue.average_packets()),
             Discipline::Queue(queue) => queue.average(),
-            Discipline::DropTail(_) | Discipline::Pie(_) => None,
+            Discipline::Admission(queue) => queue.average(),
+            Discipline::DropTail(_) => None,
         }
     }
 

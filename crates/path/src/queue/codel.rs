@@ -2,10 +2,10 @@
 //! for a whole `interval`, and then the faster the longer that lasts.
 
 use super::fifo::Fifo;
-use super::{Occupancy, Queue, Report};
+use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet};
-use longhaul_units::{Duration, Instant, Limit};
+use longhaul_units::{Duration, Instant, Limit, Rate};
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +29,18 @@ pub struct CodelSpec {
     /// for data centres).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
+}
+
+impl Parameters for CodelSpec {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+    fn check(&self, _rate: Rate) -> Result<(), (&'static str, String)> {
+        CodelSettings::from(self).check()
+    }
+    fn build<P: Packet + Send + 'static>(&self, _setup: &Setup<'_>) -> Discipline<P> {
+        Discipline::queue(CodelQueue::new(self))
+    }
 }
 
 pub(crate) fn five_ms() -> Duration {

@@ -1,8 +1,30 @@
 //! DropTail: first in, first out, and an arriving packet is dropped when the queue is full.
 
-use super::{Admission, Found, Occupancy, Verdict};
-use crate::DropCause;
+use super::{Admission, Discipline, Found, Occupancy, Parameters, Setup, Verdict};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
+use crate::{DropCause, Packet};
 use longhaul_units::{Instant, Limit};
+
+/// Parameters of DropTail.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DropTailSpec {
+    /// Most packets or bytes in the system.
+    #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
+    pub limit: Limit,
+}
+
+impl Parameters for DropTailSpec {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+    fn decides_on_arrival(&self) -> bool {
+        true
+    }
+    fn build<P: Packet + Send + 'static>(&self, _setup: &Setup<'_>) -> Discipline<P> {
+        Discipline::DropTail(DropTail::new(self.limit))
+    }
+}
 
 /// DropTail with a limit in packets or bytes.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //! packet is too large for is kept for the next turn.
 
 use super::flows::FlowQueues;
-use super::{Occupancy, Queue, Report};
+use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
 use longhaul_units::{Instant, Limit, Size};
@@ -23,6 +23,15 @@ pub struct DrrSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65536))]
     pub queues: Option<u32>,
+}
+
+impl Parameters for DrrSpec {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+    fn build<P: Packet + Send + 'static>(&self, setup: &Setup<'_>) -> Discipline<P> {
+        Discipline::queue(Drr::new(self, setup.random("queue")))
+    }
 }
 
 fn full_packet() -> Size {

@@ -3,10 +3,10 @@
 
 use super::codel::{Codel, CodelSettings};
 use super::flows::FlowQueues;
-use super::{Occupancy, Queue, Report};
+use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
-use longhaul_units::{Duration, Instant, Limit, Size};
+use longhaul_units::{Duration, Instant, Limit, Rate, Size};
 use std::collections::VecDeque;
 
 /// Parameters of FlowQueue-CoDel.
@@ -42,6 +42,18 @@ pub struct FqCodelSpec {
     /// ECN-capable packets that have waited longer than this are marked in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
+}
+
+impl Parameters for FqCodelSpec {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+    fn check(&self, _rate: Rate) -> Result<(), (&'static str, String)> {
+        CodelSettings::from(self).check()
+    }
+    fn build<P: Packet + Send + 'static>(&self, setup: &Setup<'_>) -> Discipline<P> {
+        Discipline::queue(FqCodel::new(self, setup.random("queue")))
+    }
 }
 
 fn ethernet_frame() -> Size {

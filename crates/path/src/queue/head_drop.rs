@@ -1,9 +1,28 @@
 //! Drop from the front (Lakshman, Neidhardt, Ott 1996): the news of a loss reaches the sender a queue's delay earlier.
 
 use super::fifo::Fifo;
-use super::{Occupancy, Queue, Report};
+use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup};
+use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet};
 use longhaul_units::{Instant, Limit};
+
+/// Parameters of head drop.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HeadDropSpec {
+    /// Most packets or bytes in the system.
+    #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
+    pub limit: Limit,
+}
+
+impl Parameters for HeadDropSpec {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+    fn build<P: Packet + Send + 'static>(&self, _setup: &Setup<'_>) -> Discipline<P> {
+        Discipline::queue(HeadDrop::new(self.limit))
+    }
+}
 
 /// First in, first out; overflow drops the oldest waiting packet.
 pub struct HeadDrop<P> {

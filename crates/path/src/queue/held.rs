@@ -40,7 +40,7 @@ impl<P: Packet + Send + 'static> HeldQueue<P> {
         let verdict = match &mut self.discipline {
             Discipline::DropTail(queue) => queue.admit(now, &found, len),
             Discipline::Red(queue) => queue.admit(now, &found, len),
-            Discipline::Pie(queue) => queue.admit(now, &found, len),
+            Discipline::Admission(queue) => queue.admit(now, &found, len),
             Discipline::Queue(queue) => {
                 queue.enqueue(now, packet, in_service, &mut self.report);
                 if self.head.is_none() {
@@ -109,6 +109,7 @@ impl<P: Packet + Send + 'static> HeldQueue<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::HeadDropSpec;
     use longhaul_units::Limit;
 
     #[derive(Clone, Copy, PartialEq, Debug)]
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn droptail_keeps_the_first() {
-        let mut queue = queue(QueueSpec::Droptail { limit: Limit::Packets(3) });
+        let mut queue = queue(QueueSpec::droptail(Limit::Packets(3)));
         (0..5).for_each(|id| queue.enqueue(Instant::ZERO, Dummy(id)));
         let dropped: Vec<u32> = queue.take_dropped().map(|(packet, _)| packet.0).collect();
         assert_eq!(dropped, [3, 4]);
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn head_drop_keeps_the_last_behind_the_head() {
-        let mut queue = queue(QueueSpec::HeadDrop { limit: Limit::Packets(3) });
+        let mut queue = queue(QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(3) }));
         (0..5).for_each(|id| queue.enqueue(Instant::ZERO, Dummy(id)));
         let dropped: Vec<u32> = queue.take_dropped().map(|(packet, _)| packet.0).collect();
         assert_eq!(dropped, [1, 2]);
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_discipline_without_an_average_queue_has_none() {
-        let spec = QueueSpec::HeadDrop { limit: Limit::Packets(3) };
+        let spec = QueueSpec::HeadDrop(HeadDropSpec { limit: Limit::Packets(3) });
         let Discipline::Queue(discipline) = spec.build::<Dummy>(Rate::from_bps(1_000_000), 1, "queue") else {
             panic!("head drop drops packets that it has accepted");
         };

@@ -1,5 +1,8 @@
 //! Queue disciplines, of two kinds. A discipline that decides on arrival and serves in order is an [`Admission`]: the
 //! link then computes every packet's departure the moment it arrives. All others are a [`Queue`].
+//!
+//! A new one is a file here, with its parameters ([`Parameters`]), and its lines in this one: the module, and an entry in the list
+//! of `disciplines!`.
 
 mod codel;
 mod drop_tail;
@@ -16,16 +19,15 @@ mod testing;
 mod wfq;
 
 pub use codel::{CodelQueue, CodelSpec};
-pub use drop_tail::DropTail;
+pub use drop_tail::{DropTail, DropTailSpec};
 pub use drr::{Drr, DrrSpec};
 pub use fq_codel::{FqCodel, FqCodelSpec};
-pub use head_drop::HeadDrop;
+pub use head_drop::{HeadDrop, HeadDropSpec};
 pub use held::HeldQueue;
 pub use pie::{Pie, PieSpec};
 pub use red::{Red, RedSpec};
 pub use wfq::{Wfq, WfqSpec};
 
-use self::red::{Overflow, RedBuffer};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
 use longhaul_units::{Instant, Limit, Rate};
@@ -104,6 +106,10 @@ pub enum Verdict {
 pub trait Admission: Send {
     /// Decides on a packet of `len` bytes that arrives at `now` and finds `found`.
     fn admit(&mut self, now: Instant, found: &Found, len: u32) -> Verdict;
+    /// The average queue that the discipline goes by, in packets, as of the last arrival; `None` if it goes by none.
+    fn average(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// What a [`Queue`] does to packets besides holding them.
@@ -152,36 +158,116 @@ pub trait Queue<P>: Send {
     }
 }
 
-/// A queue discipline and its parameters.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum QueueSpec {
+/// Where a discipline works: what its parameters are made into it with.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The transmitter's rate.
+    pub rate: Rate,
+    seed: u64,
+    name: &'a str,
+}
+
+impl Setup<'_> {
+    /// A random stream of the discipline's own, by what it is for.
+    pub fn random(&self, what: &str) -> Random {
+        Random::stream(self.seed, &format!("{} {what}", self.name))
+    }
+}
+
+/// Parameters of a discipline as a scenario has them. The range of each is in the schema: see [`longhaul_units::ranges`].
+pub trait Parameters {
+    /// The limit on packets or bytes.
+    fn limit(&self) -> Limit;
+
+    /// What is wrong with them on a link of this rate, and the parameter's name.
+    ///
+    /// # Errors
+    /// If two of them do not go together.
+    fn check(&self, _rate: Rate) -> Result<(), (&'static str, String)> {
+        Ok(())
+    }
+
+    /// True if the fate of a packet is decided when it arrives, and packets leave in the order in which they came: for
+    /// what is built as [`Discipline::admission`].
+    fn decides_on_arrival(&self) -> bool {
+        false
+    }
+
+    /// Builds the discipline.
+    fn build<P: Packet + Send + 'static>(&self, setup: &Setup<'_>) -> Discipline<P>;
+}
+
+macro_rules! disciplines {
+    ($($(#[$doc:meta])* $variant:ident($parameters:ty) = $name:literal,)*) => {
+        /// A queue discipline and its parameters.
+        #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+        pub enum QueueSpec {
+            $($(#[$doc])* $variant($parameters),)*
+        }
+
+        impl QueueSpec {
+            /// The discipline's name in scenario files.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(QueueSpec::$variant(_) => $name,)*
+                }
+            }
+
+            /// See [`Parameters::limit`].
+            pub fn limit(&self) -> Limit {
+                match self {
+                    $(QueueSpec::$variant(parameters) => parameters.limit(),)*
+                }
+            }
+
+            /// See [`Parameters::check`].
+            ///
+            /// # Errors
+            /// If two parameters do not go together.
+            pub fn check(&self, rate: Rate) -> Result<(), (&'static str, String)> {
+                match self {
+                    $(QueueSpec::$variant(parameters) => parameters.check(rate),)*
+                }
+            }
+
+            /// See [`Parameters::decides_on_arrival`].
+            pub fn decides_on_arrival(&self) -> bool {
+                match self {
+                    $(QueueSpec::$variant(parameters) => parameters.decides_on_arrival(),)*
+                }
+            }
+
+            /// Builds the discipline for the transmitter `name` of this rate.
+            pub fn build<P: Packet + Send + 'static>(&self, rate: Rate, seed: u64, name: &str) -> Discipline<P> {
+                let setup = Setup { rate, seed, name };
+                match self {
+                    $(QueueSpec::$variant(parameters) => parameters.build(&setup),)*
+                }
+            }
+        }
+    };
+}
+
+disciplines! {
     /// First in, first out; a packet that finds the queue full is dropped. The limit counts the packet in transmission.
-    Droptail {
-        /// Most packets or bytes in the system.
-        #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
-        limit: Limit,
-    },
+    Droptail(DropTailSpec) = "droptail",
     /// First in, first out; a packet that finds the queue full pushes out the oldest waiting one.
-    HeadDrop {
-        /// Most packets or bytes in the system.
-        #[schemars(extend("x-exclusiveMinimum" = "0 packets"))]
-        limit: Limit,
-    },
+    HeadDrop(HeadDropSpec) = "head_drop",
     /// Random early detection: as the average queue grows, packets are marked or dropped at random, before the queue is
     /// full (Floyd and Jacobson 1993; Floyd, Gummadi and Shenker 2001).
-    Red(RedSpec),
+    Red(RedSpec) = "red",
     /// Controlled delay: drops or marks packets as they leave while the queueing delay stands above a target (RFC 8289).
-    Codel(CodelSpec),
+    Codel(CodelSpec) = "codel",
     /// A queue with CoDel for each flow, served in turn; sparse flows first (RFC 8290).
-    FqCodel(FqCodelSpec),
+    FqCodel(FqCodelSpec) = "fq_codel",
     /// Proportional integral controller enhanced: drops or marks arriving packets with a probability that steers the queueing
     /// delay to a target (RFC 8033).
-    Pie(PieSpec),
+    Pie(PieSpec) = "pie",
     /// Deficit round robin: flows take turns, each with the same number of bytes (Shreedhar and Varghese 1995).
-    Drr(DrrSpec),
+    Drr(DrrSpec) = "drr",
     /// Weighted fair queueing, self-clocked (Golestani 1994).
-    Wfq(WfqSpec),
+    Wfq(WfqSpec) = "wfq",
 }
 
 fn yes() -> bool {
@@ -189,92 +275,31 @@ fn yes() -> bool {
 }
 
 impl QueueSpec {
-    /// The limit on packets or bytes.
-    pub fn limit(&self) -> Limit {
-        match self {
-            QueueSpec::Droptail { limit } | QueueSpec::HeadDrop { limit } => *limit,
-            QueueSpec::Red(spec) => spec.limit,
-            QueueSpec::Codel(spec) => spec.limit,
-            QueueSpec::FqCodel(spec) => spec.limit,
-            QueueSpec::Pie(spec) => spec.limit,
-            QueueSpec::Drr(spec) => spec.limit,
-            QueueSpec::Wfq(spec) => spec.limit,
-        }
-    }
-
-    /// What is wrong with the parameters on a link of this rate, and the parameter's name. The range of each is in the schema:
-    /// see [`longhaul_units::ranges`].
-    ///
-    /// # Errors
-    /// If two of them do not go together.
-    pub fn check(&self, rate: Rate) -> Result<(), (&'static str, String)> {
-        match self {
-            QueueSpec::Red(spec) => spec.check(rate),
-            QueueSpec::Codel(spec) => codel::CodelSettings::from(spec).check(),
-            QueueSpec::FqCodel(spec) => codel::CodelSettings::from(spec).check(),
-            _ => Ok(()),
-        }
-    }
-
-    /// True if the fate of a packet is decided when it arrives, and packets leave in the order in which they came.
-    pub fn decides_on_arrival(&self) -> bool {
-        match self {
-            QueueSpec::Droptail { .. } | QueueSpec::Pie(_) => true,
-            QueueSpec::Red(spec) => spec.overflow == Overflow::Arriving,
-            _ => false,
-        }
-    }
-
-    /// The discipline's name in scenario files.
-    pub fn name(&self) -> &'static str {
-        match self {
-            QueueSpec::Droptail { .. } => "droptail",
-            QueueSpec::HeadDrop { .. } => "head_drop",
-            QueueSpec::Red(_) => "red",
-            QueueSpec::Codel(_) => "codel",
-            QueueSpec::FqCodel(_) => "fq_codel",
-            QueueSpec::Pie(_) => "pie",
-            QueueSpec::Drr(_) => "drr",
-            QueueSpec::Wfq(_) => "wfq",
-        }
-    }
-
-    /// Builds the discipline for the transmitter `name` of this rate.
-    pub fn build<P: Packet + Send + 'static>(&self, rate: Rate, seed: u64, name: &str) -> Discipline<P> {
-        let random = |what| Random::stream(seed, &format!("{name} {what}"));
-        match self {
-            QueueSpec::Droptail { limit } => Discipline::DropTail(DropTail::new(*limit)),
-            QueueSpec::HeadDrop { limit } => Discipline::queue(HeadDrop::new(*limit)),
-            QueueSpec::Red(spec) => {
-                let red = Red::new(spec, rate, random("queue"));
-                match spec.overflow {
-                    Overflow::Arriving => Discipline::Red(Box::new(red)),
-                    victim => Discipline::queue(RedBuffer::new(red, spec.limit, victim, random("victims"))),
-                }
-            }
-            QueueSpec::Codel(spec) => Discipline::queue(CodelQueue::new(spec)),
-            QueueSpec::FqCodel(spec) => Discipline::queue(FqCodel::new(spec, random("queue"))),
-            QueueSpec::Pie(spec) => Discipline::Pie(Box::new(Pie::new(spec, random("queue")))),
-            QueueSpec::Drr(spec) => Discipline::queue(Drr::new(spec, random("queue"))),
-            QueueSpec::Wfq(spec) => Discipline::queue(Wfq::new(spec, random("queue"))),
-        }
+    /// DropTail with this limit.
+    pub fn droptail(limit: Limit) -> Self {
+        QueueSpec::Droptail(DropTailSpec { limit })
     }
 }
 
-/// A discipline at work. Those that decide on arrival need no virtual call.
+/// A discipline at work. The two that long runs are made with need no virtual call.
 pub enum Discipline<P> {
     /// DropTail.
     DropTail(DropTail),
     /// RED.
     Red(Box<Red>),
-    /// PIE.
-    Pie(Box<Pie>),
+    /// Any other that decides on arrival.
+    Admission(Box<dyn Admission>),
     /// Any that does not decide on arrival.
     Queue(Box<dyn Queue<P>>),
 }
 
 impl<P> Discipline<P> {
-    fn queue(queue: impl Queue<P> + 'static) -> Self {
+    /// One that decides on arrival.
+    pub fn admission(admission: impl Admission + 'static) -> Self {
+        Discipline::Admission(Box::new(admission))
+    }
+    /// One that does not.
+    pub fn queue(queue: impl Queue<P> + 'static) -> Self {
         Discipline::Queue(Box::new(queue))
     }
 }

@@ -1,9 +1,9 @@
 //! PIE, proportional integral controller enhanced (RFC 8033): packets are dropped or marked on arrival with a probability
 //! that is adjusted every `update` by how far the queueing delay is from `target`, and where it is heading.
 
-use super::{Admission, Found, Verdict};
+use super::{Admission, Discipline, Found, Parameters, Setup, Verdict};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use crate::{DropCause, Random};
+use crate::{DropCause, Packet, Random};
 use longhaul_units::{Duration, Instant, Limit, Probability, Size};
 
 /// Parameters of PIE.
@@ -51,6 +51,18 @@ pub struct PieSpec {
     /// MAX_ECNTH: from this probability on ECN-capable packets are dropped too.
     #[serde(default = "one_tenth")]
     pub mark_limit: Probability,
+}
+
+impl Parameters for PieSpec {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+    fn decides_on_arrival(&self) -> bool {
+        true
+    }
+    fn build<P: Packet + Send + 'static>(&self, setup: &Setup<'_>) -> Discipline<P> {
+        Discipline::admission(Pie::new(self, setup.random("queue")))
+    }
 }
 
 fn fifteen_ms() -> Duration {

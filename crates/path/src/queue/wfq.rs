@@ -3,7 +3,7 @@
 //! that of the packet in service, so that nothing needs to be simulated beside it.
 
 use super::flows::FlowQueues;
-use super::{Occupancy, Queue, Report};
+use super::{Discipline, Occupancy, Parameters, Queue, Report, Setup};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{DropCause, Packet, Random};
 use longhaul_units::{Instant, Limit};
@@ -21,6 +21,15 @@ pub struct WfqSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65536))]
     pub queues: Option<u32>,
+}
+
+impl Parameters for WfqSpec {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+    fn build<P: Packet + Send + 'static>(&self, setup: &Setup<'_>) -> Discipline<P> {
+        Discipline::queue(Wfq::new(self, setup.random("queue")))
+    }
 }
 
 /// Virtual time in 2^-32 bytes at weight 1.

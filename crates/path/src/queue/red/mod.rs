@@ -7,8 +7,8 @@ mod spec;
 pub use buffer::RedBuffer;
 pub use spec::{Measure, Overflow, RedForm, RedSettings, RedSpec};
 
-use super::{Admission, Found, Verdict};
-use crate::{DropCause, Random};
+use super::{Admission, Discipline, Found, Parameters, Setup, Verdict};
+use crate::{DropCause, Packet, Random};
 use longhaul_units::{Duration, Instant, Limit, Rate};
 
 /// RED at work. An arrival costs one multiplication and addition while the average is below the minimum threshold.
@@ -219,6 +219,25 @@ impl Red {
     fn forget_count(&mut self) {
         self.count = 0;
         self.count_bytes = 0;
+    }
+}
+
+impl Parameters for RedSpec {
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+    fn check(&self, rate: Rate) -> Result<(), (&'static str, String)> {
+        self.check(rate)
+    }
+    fn decides_on_arrival(&self) -> bool {
+        self.overflow == Overflow::Arriving
+    }
+    fn build<P: Packet + Send + 'static>(&self, setup: &Setup<'_>) -> Discipline<P> {
+        let red = Red::new(self, setup.rate, setup.random("queue"));
+        match self.overflow {
+            Overflow::Arriving => Discipline::Red(Box::new(red)),
+            victim => Discipline::queue(RedBuffer::new(red, self.limit, victim, setup.random("victims"))),
+        }
     }
 }
 
