@@ -43,6 +43,10 @@ pub fn load_with(
     overrides: &[(String, String)],
     read_parquet: ReadTable<'_>,
 ) -> Result<Scenario, ScenarioError> {
+    if let Some(offset) = long_key(text) {
+        let message = format!("a key of more than {MOST_PARTS} parts");
+        return Err(ScenarioError::at(source_name, text, offset, message));
+    }
     if toml::from_str::<Table>(text).is_ok_and(|table| table.is_empty()) {
         let message =
             "the scenario is empty: it needs a [run], a network ([[link]] or [dumbbell]) and a [[flow]]";
@@ -77,6 +81,25 @@ pub fn load_with(
         None => Ok(scenario),
         Some(problem) => Err(semantic_error(&problem, &scenario, text, source_name, overrides)),
     }
+}
+
+/// Keys of scenarios have some six parts.
+const MOST_PARTS: usize = 256;
+
+/// Where a dotted key with too many parts stands: the parser's time is quadratic in them.
+fn long_key(text: &str) -> Option<usize> {
+    let (mut start, mut dots) = (0, 0);
+    for (offset, byte) in text.bytes().enumerate() {
+        match byte {
+            b'.' => dots += 1,
+            b'=' | b',' | b'#' | b'\n' | b'[' | b']' | b'{' | b'}' => (start, dots) = (offset + 1, 0),
+            _ => {}
+        }
+        if dots >= MOST_PARTS {
+            return Some(start);
+        }
+    }
+    None
 }
 
 /// Applies all overrides, then reads the whole: two of them may make a table that neither makes alone.
@@ -224,7 +247,8 @@ fn two_brackets(message: &str, text: &str) -> Option<String> {
 
 /// What the parser calls by the names of Rust types, in the words of scenario files.
 fn in_plain_words(message: &str) -> String {
-    const WORDS: [(&str, &str); 11] = [
+    const WORDS: [(&str, &str); 12] = [
+        ("recursion limit", "tables, lists or keys are nested too deep"),
         ("internally tagged enum AppSpec", "a table, as in { kind = \"bulk\", size = \"1 MB\" }"),
         ("internally tagged enum", "a table with a `kind`"),
         ("struct", "a table"),

@@ -440,7 +440,7 @@ impl Checker {
     fn is_node(&mut self, field: &'static str, name: &str) {
         if !self.known.contains(name) {
             let help = nearest(name, self.nodes.iter().map(String::as_str))
-                .or_else(|| Some(format!("known nodes: {}", listed(&self.nodes))));
+                .or_else(|| Some(known_nodes(&self.nodes)));
             self.problem_with_help(&[field], format!("there is no node \"{name}\""), help);
         }
     }
@@ -860,6 +860,14 @@ impl Checker {
                 });
             }
         }
+    }
+}
+
+/// What stands in a message about a node that there is not.
+fn known_nodes(names: &[String]) -> String {
+    match names {
+        [] => "nodes are the ends of links: add a [[link]]".to_string(),
+        _ => format!("known nodes: {}", listed(names)),
     }
 }
 

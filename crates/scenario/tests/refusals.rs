@@ -103,6 +103,21 @@ fn absurd_values_are_refused() {
 }
 
 #[test]
+fn a_network_without_links_has_no_nodes() {
+    let flow = "[run]\nduration = \"5 s\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
+    says(&refusal_of(flow), &["geo.toml:4", "no node \"a\"", "add a [[link]]"]);
+}
+
+/// The parser's time is quadratic in the parts of a key: this one took minutes.
+#[test]
+fn a_key_of_very_many_parts_is_refused_at_once() {
+    let text = format!("[run]\nduration = \"1 s\"\n{}b = 1\n", "a.".repeat(100_000));
+    says(&refusal_of(&text), &["geo.toml:3", "more than 256 parts"]);
+    let text = format!("[run]\nx = {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
+    says(&refusal_of(&text), &["geo.toml:2", "nested too deep"]);
+}
+
+#[test]
 fn a_dangling_name_is_named_with_the_nearest_node() {
     says(
         &refusal("to = \"remote\"", "to = \"remoet\""),
