@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -473,3 +474,33 @@ def test_a_run_has_time_series_where_a_case_wants_them(tmp_path):
     campaign.run(campaign.missing(), jobs=1)
     row = campaign.results()["F2"].where(n=2)[0]
     assert row.result().flows["cwnd_bytes"].max() > 0
+
+
+def _with_further_seeds(value: Callable[[int], float]) -> Study:
+    """One random point with two seeds and four at most, judged by the mean of a value that depends on the seed."""
+    import dataclasses
+
+    random = fake_study.scenario(2, 30).flow("hub", "remote", name="late", start={"uniform": ["0 s", "1 s"]})
+    return dataclasses.replace(
+        fake_study.STUDY,
+        experiments=[studies.Experiment("F1", "", "", lambda _: [Case({"n": 2}, random, 2, most=4)])],
+        targets=[
+            Target("T", "", "", "band", lambda r: verdict.band(r["F1"].median(lambda row: 0 * row["utilisation"] + value(row.seed), n=2), 0, 0.8), ("F1",))
+        ],
+        figures=[], claims=[], leading=[],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "runs"), [(lambda seed: 0.5, 2), (lambda seed: 2.0 - seed, 4), (lambda seed: 3.0, 2)]
+)
+def test_further_seeds_are_run_where_the_verdict_depends_on_one(tmp_path, value, runs):
+    campaign = studies.plan(_with_further_seeds(value), "tiny", tmp_path / "out")
+    campaign.open()
+    assert len(campaign.plan.runs) == 4
+    assert len(campaign.missing()) == 2
+    assert campaign.missing_further() == []
+    campaign.run(campaign.missing(), jobs=1)
+    campaign.run(campaign.missing_further(), jobs=1)
+    assert campaign.missing() == []
+    assert [row.seed for row in campaign.results()["F1"].where(n=2)] == list(range(1, runs + 1))

@@ -21,6 +21,7 @@ from longhaul.results import read_json
 from longhaul.sweep import Engine, Plan, PlannedRun, Store, make_engine, settle, unique
 from longhaul.sweep.execute import Observer, execute
 
+from . import seeds
 from .model import Study
 from .results import Results, Row
 
@@ -37,6 +38,8 @@ class Campaign:
     store: Store
     #: The experiment of each planned run, by cell.
     experiments: tuple[str, ...]
+    #: Ids of further runs, which are made only where a verdict depends on a single seed (`seeds`).
+    further: frozenset[str] = frozenset()
 
     @property
     def plan(self) -> Plan:
@@ -46,12 +49,32 @@ class Campaign:
     def missing(
         self, experiments: Sequence[str] | None = None, shard: tuple[int, int] | None = None
     ) -> list[PlannedRun]:
-        """Runs that are not done: of some experiments, or of one shard of them (number from 1, count)."""
-        wanted = [run for run in self.plan.runs if experiments is None or self.experiments[run.cell] in experiments]
+        """Runs that are not done: of some experiments, or of one shard of them (number from 1, count); no further seeds."""
+        wanted = [
+            run for run in self.plan.runs
+            if run.run_id not in self.further and (experiments is None or self.experiments[run.cell] in experiments)
+        ]  # fmt: skip
         chosen = unique(wanted)
         if shard:
             chosen = chosen[shard[0] - 1 :: shard[1]]
         return [run for run in chosen if not self.store.done(run)]
+
+    def missing_further(self, experiments: Sequence[str] | None = None) -> list[PlannedRun]:
+        """Further seeds that the rule of `seeds` asks for and that are not done; none while first seeds are missing."""
+        if not self.further or self.missing(experiments):
+            return []
+        found = seeds.unsettled(self.study, self.results())
+        wanted = set().union(*(seeds.points(rows) for rows in found.values()))
+        chosen = [
+            run for run in self.plan.runs
+            if run.run_id in self.further and self._point(run) in wanted
+            and (experiments is None or self.experiments[run.cell] in experiments)
+        ]  # fmt: skip
+        return [run for run in unique(chosen) if not self.store.done(run)]
+
+    def _point(self, run: PlannedRun) -> tuple[object, ...]:
+        parameters = {key: value for key, value in run.parameters.items() if key != "experiment"}
+        return (self.experiments[run.cell], *parameters.items())
 
     @property
     def started(self) -> bool:
@@ -105,6 +128,7 @@ class Campaign:
                 read=read,
             )
             for run in self.plan.runs
+            if run.run_id in measured or run.run_id not in self.further
         ]
         return Results(self.scale, rows)
 
@@ -113,14 +137,16 @@ def plan(study: Study, scale: str, out: Path) -> Campaign:
     """The runs of a study at a scale; every scenario is checked. Nothing is written."""
     runs: list[PlannedRun] = []
     experiments: list[str] = []
+    first: set[str] = set()
     names: dict[str, None] = {"experiment": None}
     for experiment in study.experiments:
         for case in experiment.cases(scale):
             document = case.scenario.document()
             parameters: dict[str, Any] = {"experiment": experiment.id, **case.parameters}
             names |= dict.fromkeys(parameters)
-            seeds = range(1, 1 + case.replications)
-            _, run_ids = core.resolve_seeds(document, (), seeds)
+            numbers = range(1, 1 + max(case.replications, case.most))
+            _, run_ids = core.resolve_seeds(document, (), numbers)
+            first |= set(run_ids[: case.replications])
             for k, run_id in enumerate(run_ids):
                 changes = (("run.seed", str(1 + k)),)
                 run = PlannedRun(
@@ -131,7 +157,8 @@ def plan(study: Study, scale: str, out: Path) -> Campaign:
     identity = hashlib.sha256(f"study {study.name} {scale}".encode()).hexdigest()[:32]
     most = max((run.replication + 1 for run in runs), default=0)
     planned = Plan(f"{study.name} ({scale})", tuple(names), most, 1, identity, tuple(_kept(runs)))
-    return Campaign(study, scale, Store(out / scale, planned, out / "runs"), tuple(experiments))
+    further = frozenset(run.run_id for run in planned.runs) - first
+    return Campaign(study, scale, Store(out / scale, planned, out / "runs"), tuple(experiments), further)
 
 
 def _kept(runs: Sequence[PlannedRun]) -> list[PlannedRun]:

@@ -46,6 +46,8 @@ def reproduce(study: Study, request: Request) -> None:
     campaign.open(request.changed)
     if not request.no_run:
         _run(campaign, campaign.missing(wanted, part), request)
+        if not part and (further := campaign.missing_further(wanted)):
+            _run(campaign, further, request)
     outcome = outcomes.outcome(campaign)
     paths = outcomes.write(outcome, out / scale)
     if request.document:
@@ -119,7 +121,11 @@ def _concerns(item: Judged, wanted: Sequence[str] | None) -> bool:
 def _print_contents(study: Study, campaign: Campaign, wanted: Sequence[str] | None, as_json: bool) -> None:
     runs = {
         experiment.id: len(
-            {run.run_id for run in campaign.plan.runs if campaign.experiments[run.cell] == experiment.id}
+            {
+                run.run_id
+                for run in campaign.plan.runs
+                if campaign.experiments[run.cell] == experiment.id and run.run_id not in campaign.further
+            }
         )
         for experiment in study.experiments
     }
@@ -157,8 +163,11 @@ def _print_contents(study: Study, campaign: Campaign, wanted: Sequence[str] | No
         )
         table.add_row(*(escape(cell) for cell in row))
     console.print(table)
-    unlike = len({run.run_id for run in campaign.plan.runs})
+    unlike = len({run.run_id for run in campaign.plan.runs} - campaign.further)
+    more = f" and up to {counted(len(campaign.further), 'further seed')} where a verdict depends on one" * bool(
+        campaign.further
+    )
     typer.echo(
-        f"{counted(unlike, 'different run')} at scale {campaign.scale}; {counted(len(study.targets), 'target')},"
+        f"{counted(unlike, 'different run')}{more} at scale {campaign.scale}; {counted(len(study.targets), 'target')},"
         f" {counted(len(study.figures), 'figure')}"
     )

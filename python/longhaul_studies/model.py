@@ -51,6 +51,8 @@ class Case:
     tables: bool = False
     #: Relative duration of a run, for the estimate of the remaining time: for example the number of data packets.
     weight: float = 1.0
+    #: Seeds at most: those beyond `replications` are run where a verdict depends on a single one (`seeds`).
+    most: int = 0
 
 
 @dataclass(frozen=True)

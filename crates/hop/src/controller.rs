@@ -474,7 +474,6 @@ impl RateController {
     }
 
     fn set(&mut self, rate: Rate) {
-        if self.fair.is_none() {}
         self.rate = clamp(rate, self.settings.most);
     }
 

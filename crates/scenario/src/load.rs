@@ -247,8 +247,7 @@ fn two_brackets(message: &str, text: &str) -> Option<String> {
 
 /// What the parser calls by the names of Rust types, in the words of scenario files.
 fn in_plain_words(message: &str) -> String {
-    const WORDS: [(&str, &str); 12] = [
-        ("recursion limit", "tables, lists or keys are nested too deep"),
+    const WORDS: [(&str, &str); 11] = [
         ("internally tagged enum AppSpec", "a table, as in { kind = \"bulk\", size = \"1 MB\" }"),
         ("internally tagged enum", "a table with a `kind`"),
         ("struct", "a table"),
@@ -263,6 +262,9 @@ fn in_plain_words(message: &str) -> String {
     ];
     if message == TABLE_FOR_LIST {
         return "a single table in the place of a list".to_string();
+    }
+    if message == "recursion limit" || message.starts_with("cannot recurse further") {
+        return "tables, lists or keys are nested too deep".to_string();
     }
     let message = message.replace(" as i128,", ",").replace(" as u128,", ",");
     let Some((found, expected)) = message.split_once(", expected ") else { return message };

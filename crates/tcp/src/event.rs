@@ -94,6 +94,7 @@ impl Ports {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
     /// Not there before the first.
+    #[allow(clippy::box_collection)] // rarely there: 8 bytes of the connection, not 32
     queue: Option<Box<VecDeque<Event>>>,
     waiting: u32,
 }

@@ -144,6 +144,7 @@ pub(crate) struct Sender {
     credit_sacked: bool,
     sack_whole_segments: bool,
     /// Ends of records: no segment crosses one. Those below SND.UNA may still be here. Not there before the first.
+    #[allow(clippy::box_collection)] // rarely there: 8 bytes of the connection, not 32
     record_ends: Option<Box<VecDeque<u64>>>,
     /// One of `restart_pacing` and `max_pacing_rate` is there.
     own_rate: bool,

@@ -58,8 +58,8 @@ mod tests {
     #[test]
     fn other_files_are_told_from_traces() {
         for (content, what) in [
-            (&b"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700]"[..], "it is text, no binary trace"),
-            (&b"gap_s,bytes\n1,2\n3,4\n"[..], "it is text, no binary trace"),
+            (&b"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700]"[..], "it is text, not a binary trace"),
+            (&b"gap_s,bytes\n1,2\n3,4\n"[..], "it is text, not a binary trace"),
             (&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0][..], "it is a file compressed by gzip (unpack it first)"),
             (&b"PAR1\x15\x04\x15\x10"[..], "it is a Parquet file"),
         ] {

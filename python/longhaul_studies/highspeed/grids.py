@@ -12,7 +12,7 @@ SCALES = {
     "tiny": "single flows, slow starts and lossy links, for continuous integration: the exact numbers",
     "quick": "a thinned grid, five seeds for each point: shapes and orderings",
     "grid": "the study's whole grid, one seed for each point: figures, no verdicts",
-    "full": "the study's grid, ten seeds for each point",
+    "full": "the study's grid, five seeds for each point, and ten where a verdict depends on one of them",
 }
 
 #: Sections 6.2 and 6.6: number of flows of sets 1 and 2; set 3 has half of each and begins with 2.
@@ -35,9 +35,10 @@ _WHOLE = ("grid", "full")
 _QUICK_FLOWS, _QUICK_LOSSES, _QUICK_PERTURBATIONS = (2, 10, 40), (1e-5, 1e-4, 1e-3), (0, 30, 70)
 
 
-def _seeds(scale: str) -> int:
-    """A verdict needs five; the smallest scale checks the program with one, and `grid` is for figures."""
-    return {"full": 10, "quick": 5}.get(scale, 1)
+def _seeds(scale: str, least: int = 1) -> dict[str, Any]:
+    """A verdict needs five seeds, and gets ten at the full scale where it depends on one of them; `grid` is for figures."""
+    seeds = {"replications": 5 if scale in ("quick", "full") else least}
+    return seeds | ({"most": 10} if scale == "full" else {})
 
 
 def _sets(flows: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -57,7 +58,7 @@ def isolated(scale: str) -> list[Case]:
         case(
             {"set": kind},
             queue,
-            replications=_seeds(scale),
+            **_seeds(scale),
             noise=False,
             start="0 s",
             sample="50 ms",
@@ -76,7 +77,7 @@ def ideal(scale: str) -> list[Case]:
     """E2, section 6.2: sets of N flows."""
     flows = {"tiny": (), "quick": _QUICK_FLOWS}.get(scale, FLOWS)
     return [
-        case({"set": name, "n": n}, queue, replications=_seeds(scale), **counts)
+        case({"set": name, "n": n}, queue, **_seeds(scale), **counts)
         for queue in QUEUES for n in flows for name, counts in _sets(n)
     ]  # fmt: skip
 
@@ -86,7 +87,7 @@ def lossy(scale: str) -> list[Case]:
     losses = {"tiny": (1e-4, 1e-3), "quick": _QUICK_LOSSES}.get(scale, LOSSES)
     queues = ("red",) if scale == "tiny" else QUEUES
     return [
-        case({"set": name, "loss": loss}, queue, replications=_seeds(scale), loss=loss, **counts)
+        case({"set": name, "loss": loss}, queue, **_seeds(scale), loss=loss, **counts)
         for queue in queues for loss in losses for name, counts in _sets(10)
         if not (scale == "quick" and queue == "droptail" and loss > 1e-5)
     ]  # fmt: skip
@@ -96,7 +97,7 @@ def bursty(scale: str) -> list[Case]:
     """E4, section 6.4: sets of 10 flows with perturbations."""
     bursts = {"tiny": (), "quick": _QUICK_PERTURBATIONS}.get(scale, PERTURBATIONS)
     return [
-        case({"set": name, "p": p}, queue, replications=_seeds(scale), perturbations=p, **counts)
+        case({"set": name, "p": p}, queue, **_seeds(scale), perturbations=p, **counts)
         for queue in QUEUES for p in bursts for name, counts in _sets(10)
     ]  # fmt: skip
 
@@ -105,7 +106,7 @@ def one_against_many(scale: str) -> list[Case]:
     """E5, section 6.5: one HSTCP flow against n standard ones."""
     opponents = {"tiny": (), "quick": (3, 7, 15, 19)}.get(scale, OPPONENTS)
     return [
-        case({"n": n}, queue, replications=_seeds(scale), hstcp=1, regtcp=n) for queue in QUEUES for n in opponents
+        case({"n": n}, queue, **_seeds(scale), hstcp=1, regtcp=n) for queue in QUEUES for n in opponents
     ]  # fmt: skip
 
 
@@ -113,7 +114,7 @@ def constant_loss(scale: str) -> list[Case]:
     """E6, section 6.6: sets of N flows at a loss rate of 1e-5."""
     flows = {"tiny": (), "quick": (2, 6, 20)}.get(scale, FLOWS)
     return [
-        case({"set": name, "n": n}, queue, replications=_seeds(scale), loss=CONSTANT_LOSS, **counts)
+        case({"set": name, "n": n}, queue, **_seeds(scale), loss=CONSTANT_LOSS, **counts)
         for queue in QUEUES for n in flows for name, counts in _sets(n)
     ]  # fmt: skip
 
@@ -122,7 +123,7 @@ def long_term(scale: str) -> list[Case]:
     """E7, section 6.7: one flow of each kind for an hour (decision A12: with noise)."""
     if scale not in _WHOLE:
         return []
-    return [case({}, "red", replications=_seeds(scale), hstcp=1, regtcp=1, duration=3600, sample="200 ms", tables=True)]
+    return [case({}, "red", **_seeds(scale), hstcp=1, regtcp=1, duration=3600, sample="200 ms", tables=True)]
 
 
 def streams_alone(scale: str) -> list[Case]:
@@ -132,7 +133,7 @@ def streams_alone(scale: str) -> list[Case]:
     queues = QUEUES if scale in _WHOLE else ("red",)
     kinds: list[tuple[str, dict[str, Any]]] = [(str(n), {"regtcp": n}) for n in numbers] + [("hstcp", {"hstcp": 1})]
     return [
-        case({"transfer": name, "loss": loss}, queue, replications=max(5, _seeds(scale)), loss=loss, **counts)
+        case({"transfer": name, "loss": loss}, queue, **_seeds(scale, 5), loss=loss, **counts)
         for queue in queues for name, counts in kinds for loss in losses
     ]  # fmt: skip
 
@@ -142,7 +143,7 @@ def streams_lossy(scale: str) -> list[Case]:
     losses = {"tiny": (), "quick": _QUICK_LOSSES}.get(scale, LOSSES)
     numbers = STREAMS_LOSSY if scale in _WHOLE else (4, 10)
     return [
-        case({"competitor": name, "loss": loss}, queue, replications=_seeds(scale), loss=loss, regtcp=10, **counts)
+        case({"competitor": name, "loss": loss}, queue, **_seeds(scale), loss=loss, regtcp=10, **counts)
         for queue in QUEUES for name, counts in _competitors(numbers) for loss in losses
         if not (scale == "quick" and queue == "droptail" and (loss > 1e-5 or name == "4"))
     ]  # fmt: skip
@@ -153,7 +154,7 @@ def streams_bursty(scale: str) -> list[Case]:
     bursts = {"tiny": (), "quick": _QUICK_PERTURBATIONS}.get(scale, PERTURBATIONS)
     numbers = STREAMS_BURSTY if scale in _WHOLE else (10,)
     return [
-        case({"competitor": name, "p": p}, queue, replications=_seeds(scale), perturbations=p, regtcp=10, **counts)
+        case({"competitor": name, "p": p}, queue, **_seeds(scale), perturbations=p, regtcp=10, **counts)
         for queue in QUEUES for name, counts in _competitors(numbers) for p in bursts
     ]  # fmt: skip
 
@@ -166,7 +167,7 @@ def slow_start(scale: str) -> list[Case]:
     """E11, section 6.11: the beginning of one HSTCP flow, by the threshold of limited slow start."""
     return [
         case(
-            {"max_ssthresh": threshold}, "red", replications=_seeds(scale), hstcp=1, max_ssthresh=threshold, duration=100, noise=False, start="0 s",
+            {"max_ssthresh": threshold}, "red", **_seeds(scale), hstcp=1, max_ssthresh=threshold, duration=100, noise=False, start="0 s",
             sample="10 ms", tables=True,
         )
         for threshold in MAX_SSTHRESH

@@ -172,10 +172,16 @@ def expected_packets(
 
 
 def case(
-    parameters: dict[str, Any], queue: str, *, replications: int = 1, tables: bool = False, **settings: Any
+    parameters: dict[str, Any],
+    queue: str,
+    *,
+    replications: int = 1,
+    most: int = 0,
+    tables: bool = False,
+    **settings: Any,
 ) -> Case:
     """A point of a grid: `parameters` tell it from the others, `settings` are those of `scenario`."""
     return Case(
         {"queue": queue, **parameters}, scenario(queue, **settings), replications, tables,
-        expected_packets(**settings),
+        expected_packets(**settings), most,
     )  # fmt: skip

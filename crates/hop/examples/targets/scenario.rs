@@ -1,7 +1,7 @@
 //! A row's link as a scenario for `longhaul-emu`.
 
 use crate::rows::Row;
-use longhaul_path::{LinkConfig, LossSpec, QueueSpec};
+use longhaul_path::{LinkConfig, LossSpec};
 use longhaul_units::{Duration, Limit};
 
 fn seconds(time: Duration) -> String {

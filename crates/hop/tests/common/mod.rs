@@ -54,9 +54,7 @@ pub fn link(rate: Rate, rtt: Duration, loss: Option<LossSpec>) -> LinkConfig {
     LinkConfig {
         rate,
         delay: Duration::from_nanos(rtt.as_nanos() / 2),
-        queue: QueueSpec::Droptail {
-            limit: Limit::Bytes(Size::from_bytes(rate.bytes_in(rtt).as_bytes().max(20_000))),
-        },
+        queue: QueueSpec::droptail(Limit::Bytes(Size::from_bytes(rate.bytes_in(rtt).as_bytes().max(20_000)))),
         loss,
         changes: vec![],
         outages: vec![],

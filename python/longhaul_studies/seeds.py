@@ -1,0 +1,56 @@
+"""Further seeds, by a rule: where the verdict on a target depends on one of its seeds, its points get the rest of theirs.
+
+A point begins with `Case.replications` seeds. When these are there, each target is judged again with each single seed left out. If no
+verdict changes, the target is settled. Otherwise every random point that it reads gets its further seeds, up to `Case.most`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .model import Study, Target
+from .results import NotRun, Results, Row
+from .verdict import Verdict
+
+
+def unsettled(study: Study, results: Results) -> dict[str, list[Row]]:
+    """The targets whose verdict changes without one of the seeds, with the runs that they read."""
+    without = _without_each(results)
+    found = {}
+    for target in study.targets:
+        results.read.clear()
+        before = _verdict(target, results)
+        read = [row for row in results.rows if row.run_id in results.read]
+        if before is None or not read:
+            continue
+        if any(_verdict(target, fewer) not in (before, None) for fewer in without):
+            found[target.id] = read
+    return found
+
+
+def points(rows: list[Row]) -> set[tuple[object, ...]]:
+    """The points that runs belong to, as `point` names them."""
+    return {point(row) for row in rows if row.random}
+
+
+def point(row: Row) -> tuple[object, ...]:
+    """What names a run's point: its experiment and parameters."""
+    return (row.experiment, *row.parameters.items())
+
+
+def _without_each(results: Results) -> list[Results]:
+    """The results without each of the seeds in turn; points with a single run keep it."""
+    runs = Counter(point(row) for row in results.rows if row.metrics is not None)
+    seeds = sorted({row.seed for row in results.rows if row.random})
+    return [
+        Results(results.scale, [row for row in results.rows if row.seed != seed or runs[point(row)] < 2])
+        for seed in seeds
+    ]
+
+
+def _verdict(target: Target, results: Results) -> Verdict | None:
+    """The verdict, or none where runs are missing or a comparison is not defined."""
+    try:
+        return target.judge(results).verdict
+    except (NotRun, ArithmeticError, LookupError, ValueError):
+        return None
