@@ -15,13 +15,11 @@
 
 use crate::config::{LEAST_RATE, MOST_RATE, Remembered, Share};
 use contest::Contest;
-use fair::{Acknowledged, FairWindow};
 use history::History;
 use longhaul_units::{Duration, Instant, Rate, Size};
 use loss::LossMeter;
 
 mod contest;
-mod fair;
 mod history;
 mod loss;
 #[cfg(test)]
@@ -75,11 +73,11 @@ const HEADROOM: u64 = 985;
 const SLACK: Duration = Duration::from_millis(100);
 /// The same while a queue is drained.
 const DRAIN_SLACK: Duration = Duration::from_millis(4);
+/// The same at least in a contest on a link that belongs to others too; ACKs are held back for so long.
+const FAIR_SLACK: Duration = Duration::from_millis(40);
 /// A train takes that long, and its packets leave faster by the gain in percent.
 const TRAIN: Duration = Duration::from_millis(100);
 const GAIN: u64 = 25;
-/// Pace of a window in a contest, in percent of the window for each round trip: Linux's.
-const FAIR_PACE: u64 = 120;
 /// Without an ACK for so long beyond a round trip, there is an outage.
 const SILENCE: Duration = Duration::from_millis(300);
 /// In an outage a packet leaves now and then, to find its end.
@@ -99,7 +97,7 @@ enum Train {
 }
 
 /// The controller.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RateController {
     settings: Settings,
     rate: Rate,
@@ -113,11 +111,6 @@ pub struct RateController {
     history: History,
     loss: LossMeter,
     contest: Contest,
-    /// The contest on a link that is shared.
-    fair: Option<FairWindow>,
-    /// There was nothing to send then.
-    unused: Instant,
-    acked: u64,
     /// The queue is drained: less may be in flight.
     draining: bool,
     /// Packets sent before this left under an older rate, and show nothing about the present one.
@@ -143,9 +136,6 @@ impl RateController {
             history: History::default(),
             loss: LossMeter::new(settings.remembered),
             contest: Contest::default(),
-            fair: None,
-            unused: Instant::ZERO,
-            acked: 0,
             draining: false,
             since: Instant::ZERO,
             train: Train::Next(Instant::ZERO),
@@ -224,12 +214,13 @@ impl RateController {
 
     /// Most bytes in flight.
     pub fn window(&self) -> u64 {
-        if let Some(fair) = &self.fair {
-            return fair.window();
-        }
         let slack = if self.draining { DRAIN_SLACK } else { SLACK };
         // In the queue of others, packets wait with theirs: how many decides what this sender gets.
-        let slack = if self.contest.is_on() { slack.max(self.base_rtt()) } else { slack };
+        let slack = match self.settings.share {
+            _ if !self.contest.is_on() => slack,
+            Share::Exclusive => slack.max(self.base_rtt()),
+            Share::Fair => FAIR_SLACK.max(self.base_rtt() / 4),
+        };
         self.rate.bytes_in(self.base_rtt() + slack).as_bytes().max(4 * self.packet())
     }
 
@@ -290,9 +281,6 @@ impl RateController {
     fn pace(&mut self, now: Instant) -> Rate {
         let by = |percent: u64| Rate::from_bps(self.rate.as_bps() * percent / 100);
         let time = self.train_time();
-        if self.fair.is_some() {
-            return by(FAIR_PACE);
-        }
         match self.train {
             Train::Leaving(since) if now < since + time => by(100 + GAIN),
             // As much slower afterwards: a link that has no more is left with no queue.
@@ -306,9 +294,8 @@ impl RateController {
     }
 
     /// Nothing is left to send although more may leave.
-    pub fn on_app_limited(&mut self, now: Instant) {
+    pub fn on_app_limited(&mut self, _now: Instant) {
         self.paused = true;
-        self.unused = now;
         if let Train::Leaving(_) = self.train {
             // It is not one.
             self.train = Train::Next(self.last_sent + self.base_rtt());
@@ -320,14 +307,12 @@ impl RateController {
         self.newest = Some(self.newest.map_or(sent, |newest| newest.max(sent)));
         self.history.acked(bytes + u64::from(self.settings.headers));
         self.loss.on_ack(sent);
-        self.acked += bytes;
     }
 
     /// All that one ACK acknowledges, and all losses that it reveals, were reported.
     pub fn on_end_acks(&mut self, now: Instant, in_flight: u64) {
         self.in_flight = in_flight;
         let Some(newest) = self.newest.take() else { return };
-        let acked = std::mem::take(&mut self.acked);
         if now.since(self.waits_since) > self.rtt() + SILENCE {
             self.loss.restart(now);
         }
@@ -341,9 +326,6 @@ impl RateController {
         }
         if self.history.waiting().is_some_and(|waiting| waiting < QUEUE_LOW) {
             self.contest.queue_is_empty();
-        }
-        if self.fair.is_some() {
-            return self.share(now, newest, acked);
         }
         if self.contest.is_on() {
             return self.compete(now);
@@ -366,67 +348,30 @@ impl RateController {
         }
     }
 
-    /// Takes what is due to one of several senders.
-    fn share(&mut self, now: Instant, newest: Instant, acked: u64) {
-        let (rtt, base_rtt) = (self.rtt(), self.base_rtt());
-        let waits = self.history.waiting().is_none_or(|waiting| waiting >= QUEUE_LOW);
-        let Some(fair) = &mut self.fair else { return };
-        let app_limited = newest <= self.unused;
-        let in_flight = self.in_flight;
-        let goes_on =
-            fair.on_ack(Acknowledged { now, bytes: acked, rtt, base_rtt, in_flight, app_limited, waits });
-        let bits = u128::from(fair.window()) * 8_000_000_000 / u128::from(rtt.as_nanos().max(1));
-        self.set(Rate::from_bps(u64::try_from(bits).unwrap_or(u64::MAX)));
-        self.loss.restart(now);
-        if !goes_on {
-            self.fair = None;
-            self.since = now;
-            self.train = Train::Next(now + base_rtt + base_rtt);
-        }
-    }
-
     /// Packets were declared lost, the newest of them sent at `sent`.
-    pub fn on_loss(&mut self, now: Instant, sent: Instant, bytes: u64) {
+    pub fn on_loss(&mut self, _now: Instant, sent: Instant, bytes: u64) {
         self.in_flight = self.in_flight.saturating_sub(bytes);
-        let packets = bytes.div_ceil(u64::from(self.settings.mtu));
-        self.loss.on_loss(sent, packets);
-        let random = self.loss.random();
-        if let Some(fair) = &mut self.fair {
-            fair.on_loss(now, sent, packets, random);
-        }
+        self.loss.on_loss(sent, bytes.div_ceil(u64::from(self.settings.mtu)));
     }
 
     /// Cuts the rate if packets wait for long.
     fn look_at_queue(&mut self, now: Instant, newest: Instant) {
         if newest < self.since {
             // A link that becomes slower still shows it at once.
-            return self.follow_fall(now, newest);
+            return self.follow_fall(now);
         }
         if self.draining {
             // What leaves now is little, and shows nothing.
             return;
         }
-        if self.settings.share == Share::Fair && self.history.waited(now, BUSY) >= QUEUE_HIGH {
-            // This sender's own part of the queue is drained: what is left is of others.
-            if let Some(part) = self.contest.part() {
-                return self.contend(now, part);
-            }
-        }
-        let (low, high) = (QUEUE_LOW, QUEUE_HIGH);
-        let Some(capacity) = self.history.busy_capacity(now, self.since, low, high, BUSY) else { return };
+        let Some(capacity) = self.history.busy_capacity(now, QUEUE_LOW, QUEUE_HIGH, BUSY) else { return };
         if self.was_full(newest, BUSY) {
             self.overload(now, capacity);
         }
     }
 
-    fn follow_fall(&mut self, now: Instant, newest: Instant) {
-        // What trickled out while the queue was drained shows no capacity, if others keep the queue.
-        if !self.was_full(newest, BUSY) {
-            return;
-        }
-        let Some(capacity) =
-            self.history.busy_capacity(now, Instant::ZERO, QUEUE_HIGH, QUEUE_HIGH, BUSY + BUSY)
-        else {
+    fn follow_fall(&mut self, now: Instant) {
+        let Some(capacity) = self.history.busy_capacity(now, QUEUE_HIGH, QUEUE_HIGH, BUSY + BUSY) else {
             return;
         };
         let capacity = self.with_random_loss(capacity);
@@ -444,8 +389,9 @@ impl RateController {
     fn overload(&mut self, now: Instant, delivered: Rate) {
         let capacity = self.with_random_loss(delivered);
         self.overloads += 1;
-        if let Some(part) = self.contest.overload(capacity) {
-            return self.contend(now, part);
+        if self.contest.overload(now, capacity) {
+            self.draining = false;
+            return;
         }
         let capacity = Rate::from_bps(capacity.as_bps().max(self.rate.as_bps() / 8));
         let target = match self.settings.share {
@@ -458,19 +404,6 @@ impl RateController {
         self.since = now;
         self.train = Train::Next(now + self.base_rtt() + self.base_rtt());
         self.loss.restart(now);
-    }
-
-    /// Others keep the queue, and this sender was delivered `part`.
-    fn contend(&mut self, now: Instant, part: Rate) {
-        self.draining = false;
-        match self.settings.share {
-            Share::Exclusive => self.contest.begin(now, part),
-            Share::Fair => {
-                self.contest.queue_is_empty();
-                let window = part.bytes_in(self.rtt()).as_bytes();
-                self.fair = Some(FairWindow::new(now, window, self.settings.mtu));
-            }
-        }
     }
 
     fn set(&mut self, rate: Rate) {

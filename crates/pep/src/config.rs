@@ -313,7 +313,7 @@ pub struct Hop {
     pub receive_rate: Option<Rate>,
     /// This node never sends faster.
     pub most_rate: Option<Rate>,
-    /// Others use the link too: where it is overloaded, the tunnel gives way by 30 %, and while others keep the queue, it has CUBIC's window.
+    /// Others use the link too: where it is overloaded, the tunnel gives way by 30 %.
     #[serde(default)]
     pub shared: bool,
     /// What carries the tunnel's bytes.

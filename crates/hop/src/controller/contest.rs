@@ -36,21 +36,15 @@ impl Contest {
         (self.overloads, self.part) = (0, Rate::ZERO);
     }
 
-    /// An overload, in which `delivered` was this sender's part. The best part, if others are the reason.
-    pub fn overload(&mut self, delivered: Rate) -> Option<Rate> {
+    /// An overload, in which `delivered` was this sender's part; true if a contest begins.
+    pub fn overload(&mut self, now: Instant, delivered: Rate) -> bool {
         self.overloads += 1;
         self.part = self.part.max(delivered);
-        (self.overloads >= OVERLOADS).then_some(self.part)
-    }
-
-    /// The best part that was delivered in overloads since the queue was empty.
-    pub fn part(&self) -> Option<Rate> {
-        (self.overloads > 0).then_some(self.part)
-    }
-
-    /// A contest begins with this part.
-    pub fn begin(&mut self, now: Instant, part: Rate) {
-        *self = Contest { delivered: [part].into(), began: now, waited: now, ..Contest::default() };
+        if self.overloads < OVERLOADS {
+            return false;
+        }
+        *self = Contest { delivered: [self.part].into(), began: now, waited: now, ..Contest::default() };
+        true
     }
 
     /// During a contest: the queue's waiting time is `waits` now. The rate to go on with, if a round trip is over; `delivered` is

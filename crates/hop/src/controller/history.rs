@@ -60,12 +60,6 @@ impl History {
         self.acks.back().map(|mark| self.queue(mark))
     }
 
-    /// For how long all packets have waited at least that were acknowledged during the last `time`.
-    pub fn waited(&self, now: Instant, time: Duration) -> Duration {
-        let recent = self.acks.iter().rev().take_while(|mark| now.since(mark.at) <= time);
-        recent.map(|mark| self.queue(mark)).min().unwrap_or(Duration::ZERO)
-    }
-
     pub fn base_rtt(&self) -> Option<Duration> {
         self.base.iter().flatten().min().copied()
     }
@@ -117,22 +111,14 @@ impl History {
     }
 
     /// Delivery of a link that was busy without a break for `busy` at least: all packets waited longer than `low`, the newest
-    /// ones longer than `high`, and they were sent faster than they were delivered, so that the sender is the reason. Packets sent
-    /// before `since` do not count.
-    pub fn busy_capacity(
-        &self,
-        now: Instant,
-        since: Instant,
-        low: Duration,
-        high: Duration,
-        busy: Duration,
-    ) -> Option<Rate> {
+    /// ones longer than `high`, and they were sent faster than they were delivered, so that the sender is the reason.
+    pub fn busy_capacity(&self, now: Instant, low: Duration, high: Duration, busy: Duration) -> Option<Rate> {
         let last = self.acks.back()?;
         let mut first = None;
         let mut waited = Duration::MAX;
         for mark in self.acks.iter().rev() {
             let queue = self.queue(mark);
-            if queue < low || mark.sent < since || now.since(mark.at) > busy + busy + busy {
+            if queue < low || now.since(mark.at) > busy + busy + busy {
                 break;
             }
             if now.since(mark.at) <= busy {
@@ -219,9 +205,9 @@ mod tests {
         };
         ack(100, 0);
         (0..20).for_each(|n| ack(400 + 10 * n, 100 + 5 * n));
-        assert!(history.busy_capacity(at(590), at(0), ms(20), ms(30), ms(100)).is_some());
+        assert!(history.busy_capacity(at(590), ms(20), ms(30), ms(100)).is_some());
         history.acked(1500);
         history.end_ack(at(600), at(50));
-        assert_eq!(history.busy_capacity(at(600), at(0), ms(20), ms(30), ms(100)), None);
+        assert_eq!(history.busy_capacity(at(600), ms(20), ms(30), ms(100)), None);
     }
 }

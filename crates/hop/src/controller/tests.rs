@@ -2,8 +2,6 @@
 
 use super::*;
 
-mod beside_cubic;
-
 /// A link with a queue without end; ACKs return for each packet, a round trip and its waiting time later.
 struct Fluid {
     controller: RateController,
