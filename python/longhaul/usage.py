@@ -45,9 +45,10 @@ def by_time(flow: Mapping[str, Any]) -> dict[str, float]:
     >>> by_time({"limited": {"cwnd": 0.9, "pacing": None}})
     {'cwnd': 0.9, 'pacing': 0.0}
     """
-    use = flow.get("path_use")
-    if not use or _by_itself(flow):
-        return {name: float(share or 0.0) for name, share in (flow.get("limited") or {}).items()}
+    use, limited = flow.get("path_use"), flow.get("limited") or {}
+    # A flow that was not active in the measured time has no limit, whatever its links did.
+    if not use or _by_itself(flow) or not any(limited.values()):
+        return {name: float(share or 0.0) for name, share in limited.items()}
     shares = {**use["open"], "down": use["down"], "link": use["full"]}
     return {name: float(share) for name, share in shares.items() if share}
 

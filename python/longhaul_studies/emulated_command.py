@@ -39,7 +39,7 @@ def reproduce(simulated_study: Study, request: Request) -> None:
         )
     real = simulated_study.emulated()
     study = real.study
-    scale = only(request.scale, list(study.scales), "scale of the emulated study")
+    scale = only(request.scale, list(real.scales), "scale of the emulated study")
     wanted = names.experiments(study, request.figure) if request.figure else None
     cases = [case for case in real.cases(scale) if wanted is None or case.experiment in wanted]
     if request.contents:

@@ -107,6 +107,8 @@ class Emulated:
 
     study: Study
     cases: Callable[[str], list[RealCase]]
+    #: Scales by name, with what each is for.
+    scales: Mapping[str, str]
     #: Further tables for the document, in Markdown, by heading.
     tables: Mapping[str, Callable[[Results], str]] = field(default_factory=dict)
 

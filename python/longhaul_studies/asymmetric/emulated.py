@@ -624,4 +624,4 @@ STUDY = Study(
 )  # fmt: skip
 
 #: Tables that the document shows in addition to targets.
-EMULATED = Emulated(STUDY, cases, {"Pages through a proxy": page_table})
+EMULATED = Emulated(STUDY, cases, SCALES, {"Pages through a proxy": page_table})
