@@ -7,7 +7,6 @@ use crate::lanes::{self, Common};
 use crate::leg::prepare;
 use crate::listen::listen;
 use crate::node::Node;
-use crate::pool::PIPE_DESCRIPTORS;
 use crate::state::{self, State};
 use crate::table::Entrance;
 use crate::tunnel::Tunnel;
@@ -26,7 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 
 /// Descriptors besides those of connections.
-const OWN_DESCRIPTORS: u64 = 128 + PIPE_DESCRIPTORS as u64;
+const OWN_DESCRIPTORS: u64 = 128;
 /// Niceness by which the tunnel's thread is ahead of the others: it keeps the pace, and wakes up for each millisecond of packets.
 const AHEAD: i32 = 10;
 /// How often measured rates are written to the state directory.

@@ -4,7 +4,6 @@ use crate::leg::{Leg, TcpLeg};
 use crate::tunnel::HopLeg;
 use std::io;
 use std::task::{Context, Poll};
-use tokio::net::TcpStream;
 
 /// Either of them.
 pub(crate) enum Far {
@@ -34,9 +33,6 @@ impl Leg for Far {
     }
     fn poll_write(&mut self, cx: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.leg_mut().poll_write(cx, bytes)
-    }
-    fn socket(&self) -> Option<&TcpStream> {
-        self.leg().socket()
     }
     fn finish(&mut self) -> io::Result<()> {
         self.leg_mut().finish()

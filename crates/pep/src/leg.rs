@@ -21,10 +21,6 @@ pub(crate) trait Leg {
     fn poll_read(&mut self, cx: &mut Context, room: &mut [u8]) -> Poll<io::Result<usize>>;
     /// Hands bytes on; returns how many were taken.
     fn poll_write(&mut self, cx: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>>;
-    /// The kernel's socket of this side, if it is one.
-    fn socket(&self) -> Option<&TcpStream> {
-        None
-    }
     /// Ends the stream towards this side, behind all bytes.
     fn finish(&mut self) -> io::Result<()>;
     /// Bytes handed on that this side has not acknowledged.
@@ -87,10 +83,6 @@ impl Leg for TcpLeg {
 
     fn poll_write(&mut self, cx: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn socket(&self) -> Option<&TcpStream> {
-        Some(&self.0)
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -33,7 +33,6 @@ mod metrics;
 mod node;
 pub mod opening;
 mod outward;
-mod pipe;
 pub mod plan;
 pub mod pool;
 pub mod prefix;

@@ -4,7 +4,6 @@
 //! Every direction can always have a small buffer: the configuration is refused if the budget is less than that. Large ones
 //! are for what is left over. So slow readers cannot bring the others to a stop.
 
-use crate::pipe::{PIPE, Pipe};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,12 +13,6 @@ pub const SMALL: usize = 16 << 10;
 pub const LARGE: usize = 256 << 10;
 /// Buffers that are kept for the next use.
 const KEPT: usize = 64;
-/// Pipes that are kept for the next use, and that exist besides them. A direction has one only while there is something in it.
-/// The kernel gives a user 64 of this size (fs.pipe-user-pages-soft).
-const KEPT_PIPES: usize = 8;
-const MOST_PIPES: usize = 32;
-/// Descriptors of pipes.
-pub const PIPE_DESCRIPTORS: usize = 2 * (KEPT_PIPES + MOST_PIPES);
 
 /// Buffers, and how many bytes of them are in use.
 pub struct Pool {
@@ -29,8 +22,6 @@ pub struct Pool {
     small_in_use: AtomicUsize,
     large: Mutex<Vec<Box<[u8]>>>,
     small: Mutex<Vec<Box<[u8]>>>,
-    pipes: Mutex<Vec<Pipe>>,
-    pipes_in_use: AtomicUsize,
 }
 
 /// A piece of a stream: bytes from `start` to `end` are to be sent on.
@@ -49,56 +40,20 @@ impl Pool {
             small_in_use: AtomicUsize::new(0),
             large: Mutex::new(vec![]),
             small: Mutex::new(vec![]),
-            pipes: Mutex::default(),
-            pipes_in_use: AtomicUsize::new(0),
         }
     }
 
     /// An empty buffer, a large one if that is requested and there is room.
     pub fn take(&self, large: bool) -> Chunk {
-        let bytes = if large && self.reserve(LARGE) {
+        let room = |used: usize| (used + LARGE <= self.spare).then_some(used + LARGE);
+        let order = Ordering::Relaxed;
+        let bytes = if large && self.large_in_use.fetch_update(order, order, room).is_ok() {
             take_from(&self.large, LARGE)
         } else {
-            self.small_in_use.fetch_add(SMALL, Ordering::Relaxed);
+            self.small_in_use.fetch_add(SMALL, order);
             take_from(&self.small, SMALL)
         };
         Chunk { bytes, start: 0, end: 0 }
-    }
-
-    /// An empty pipe, if there is room for one.
-    pub(crate) fn take_pipe(&self) -> Option<Pipe> {
-        if self.pipes_in_use.load(Ordering::Relaxed) >= MOST_PIPES || !self.reserve(PIPE) {
-            return None;
-        }
-        let kept = self.pipes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
-        let pipe = kept.or_else(Pipe::new);
-        match pipe {
-            Some(_) => self.pipes_in_use.fetch_add(1, Ordering::Relaxed),
-            None => self.large_in_use.fetch_sub(PIPE, Ordering::Relaxed),
-        };
-        pipe
-    }
-
-    /// Takes a pipe back; one with bytes in it is closed.
-    pub(crate) fn give_pipe(&self, pipe: Pipe) {
-        self.large_in_use.fetch_sub(PIPE, Ordering::Relaxed);
-        self.pipes_in_use.fetch_sub(1, Ordering::Relaxed);
-        let mut pipes = self.pipes.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if pipe.held() == 0 && pipes.len() < KEPT_PIPES {
-            pipes.push(pipe);
-        }
-    }
-
-    /// Pipes that wait for their next use.
-    #[cfg(test)]
-    pub(crate) fn kept_pipes(&self) -> usize {
-        self.pipes.lock().unwrap().len()
-    }
-
-    /// Counts memory beyond the small buffers, if there is so much left.
-    fn reserve(&self, bytes: usize) -> bool {
-        let room = |used: usize| (used + bytes <= self.spare).then_some(used + bytes);
-        self.large_in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok()
     }
 
     /// Takes a buffer back.

@@ -3,11 +3,10 @@
 use crate::config::{Limits, Timeouts};
 use crate::flow::{End, Flow, Waiting, Way};
 use crate::leg::Leg;
-use crate::pipe::Pipe;
 use crate::pool::{Chunk, Pool};
 use crate::table::{Entry, State, Table};
 use std::future::poll_fn;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
@@ -43,94 +42,12 @@ impl Shared {
     }
 }
 
-/// A direction goes through a pipe as long as it moves so much at a time. Smaller pieces would keep whole pages of the kernel
-/// each.
-const WORTH_A_PIPE: usize = 32 << 10;
-
-/// What a direction holds.
-enum Held {
-    Copied(Chunk),
-    Piped(Pipe),
-}
-
 /// One direction on its way: the bytes that it holds.
 #[derive(Default)]
 struct Carried {
-    held: Option<Held>,
+    chunk: Option<Chunk>,
     /// The last read filled its buffer: the next is worth a large one.
     busy: bool,
-    /// It filled a large one: the next is worth a pipe.
-    bulk: bool,
-}
-
-impl Carried {
-    /// Gives what is held to a leg, until nothing is left.
-    fn poll_hand_on(
-        &mut self,
-        cx: &mut Context,
-        to: &mut dyn Leg,
-        pool: &Pool,
-        mut handed: impl FnMut(usize),
-    ) -> Poll<io::Result<()>> {
-        while let Some(held) = &mut self.held {
-            let (n, left) = match held {
-                Held::Copied(chunk) => {
-                    let n = ready!(to.poll_write(cx, chunk.filled()))?;
-                    chunk.remove(n);
-                    (n, chunk.filled().len())
-                }
-                Held::Piped(pipe) => {
-                    let Some(socket) = to.socket() else { unreachable!("pipes lead to sockets") };
-                    let n = ready!(pipe.poll_drain(cx, socket))?;
-                    (n, pipe.held())
-                }
-            };
-            handed(n);
-            if left == 0 {
-                self.give_back(pool);
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// Gives the memory back.
-    fn give_back(&mut self, pool: &Pool) {
-        match self.held.take() {
-            Some(Held::Copied(chunk)) => pool.give(chunk),
-            Some(Held::Piped(pipe)) => pool.give_pipe(pipe),
-            None => {}
-        }
-    }
-
-    /// Takes what is there through a pipe, if that is worth it; `None` if an ordinary read is to follow.
-    fn take_by_pipe(&mut self, from: &dyn Leg, to: &dyn Leg, pool: &Pool) -> Option<usize> {
-        let (true, Some(socket), Some(_)) = (self.bulk, from.socket(), to.socket()) else { return None };
-        let mut pipe = pool.take_pipe()?;
-        let n = pipe.fill(socket);
-        if n == 0 {
-            pool.give_pipe(pipe);
-            return None;
-        }
-        self.bulk = n >= WORTH_A_PIPE;
-        self.held = Some(Held::Piped(pipe));
-        Some(n)
-    }
-
-    /// Takes what is there into a buffer; 0 is the end of the stream.
-    fn poll_take(&mut self, cx: &mut Context, from: &mut dyn Leg, pool: &Pool) -> Poll<io::Result<usize>> {
-        let mut chunk = pool.take(self.busy);
-        let room = chunk.room().len();
-        let read = from.poll_read(cx, chunk.room());
-        let Poll::Ready(Ok(n @ 1..)) = read else {
-            pool.give(chunk);
-            return read;
-        };
-        self.busy = n == room || (self.busy && n > room / 8);
-        self.bulk = chunk.is_large() && (n == room || (self.bulk && n >= WORTH_A_PIPE));
-        chunk.add(n);
-        self.held = Some(Held::Copied(chunk));
-        read
-    }
 }
 
 /// A connection with both legs open.
@@ -157,7 +74,7 @@ impl<C: Leg, S: Leg> Relay<C, S> {
             chunk.room()[..bytes.len()].copy_from_slice(bytes);
             chunk.add(bytes.len());
             self.entry.flow().up.received(bytes.len());
-            self.up.held = Some(Held::Copied(chunk));
+            self.up.chunk = Some(chunk);
         }
         self
     }
@@ -245,9 +162,14 @@ impl<C: Leg, S: Leg> Relay<C, S> {
             Way::Down => (End::ServerReset, End::ClientReset),
         };
         loop {
-            let handed = |n| self.entry.flow().direction(way).sent(n);
-            ready!(carried.poll_hand_on(cx, to, &self.shared.pool, handed))
-                .map_err(|why| end_of(&why, to_failed))?;
+            while let Some(chunk) = &mut carried.chunk {
+                let n = ready!(to.poll_write(cx, chunk.filled())).map_err(|why| end_of(&why, to_failed))?;
+                chunk.remove(n);
+                self.entry.flow().direction(way).sent(n);
+                if chunk.filled().is_empty() {
+                    carried.chunk.take().into_iter().for_each(|chunk| self.shared.pool.give(chunk));
+                }
+            }
             let direction = *self.entry.flow().direction(way);
             if direction.must_finish() {
                 to.finish().map_err(|why| end_of(&why, to_failed))?;
@@ -257,15 +179,22 @@ impl<C: Leg, S: Leg> Relay<C, S> {
             if direction.is_finished() {
                 return Poll::Ready(Ok(()));
             }
-            let n = match carried.take_by_pipe(from, to, &self.shared.pool) {
-                Some(n) => n,
-                None => ready!(carried.poll_take(cx, from, &self.shared.pool))
-                    .map_err(|why| end_of(&why, from_failed))?,
+            let mut chunk = self.shared.pool.take(carried.busy);
+            let room = chunk.room().len();
+            let read = from.poll_read(cx, chunk.room());
+            let Poll::Ready(Ok(n)) = read else {
+                self.shared.pool.give(chunk);
+                ready!(read).map_err(|why| end_of(&why, from_failed))?;
+                continue;
             };
             if n == 0 {
+                self.shared.pool.give(chunk);
                 self.entry.flow().direction(way).ended();
                 continue;
             }
+            carried.busy = n == room || (carried.busy && n > room / 8);
+            chunk.add(n);
+            carried.chunk = Some(chunk);
             let first = {
                 let mut flow = self.entry.flow();
                 flow.direction(way).received(n);
@@ -306,9 +235,10 @@ impl<C: Leg, S: Leg> Relay<C, S> {
     }
 
     /// Ends both legs, and gives back what is held.
-    fn finish(mut self, end: End) {
-        self.up.give_back(&self.shared.pool);
-        self.down.give_back(&self.shared.pool);
+    fn finish(self, end: End) {
+        for chunk in [self.up.chunk, self.down.chunk].into_iter().flatten() {
+            self.shared.pool.give(chunk);
+        }
         if end == End::Complete {
             self.client.close();
             self.server.close();
@@ -325,147 +255,12 @@ impl<C: Leg, S: Leg> Relay<C, S> {
 }
 
 /// The end that an error of a leg stands for: `reset` unless the tunnel gives another reason.
-pub(crate) fn end_of(why: &io::Error, reset: End) -> End {
+pub(crate) fn end_of(why: &std::io::Error, reset: End) -> End {
     match why.kind() {
         ErrorKind::ConnectionRefused => End::Refused,
         ErrorKind::HostUnreachable => End::Unreachable,
         ErrorKind::PermissionDenied => End::Forbidden,
         ErrorKind::NotConnected => End::Tunnel,
         _ => reset,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::leg::TcpLeg;
-    use crate::table::{Ends, Entrance};
-    use socket2::SockRef;
-    use std::net::{Shutdown, SocketAddr};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::{TcpListener, TcpStream};
-
-    const SIZE: usize = 24 << 20;
-
-    fn noise(len: usize) -> Vec<u8> {
-        let mut state = 7u64;
-        let next = |_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        };
-        (0..len).map(next).collect()
-    }
-
-    /// The two ends of a connection over loopback.
-    async fn pair() -> (TcpStream, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let one = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        (one, listener.accept().await.unwrap().0)
-    }
-
-    /// A relay at work between a client and a server.
-    async fn relayed(
-        memory: &str,
-    ) -> (TcpStream, TcpStream, Arc<Shared>, Arc<Entry>, tokio::task::JoinHandle<End>) {
-        let text = format!(
-            "mode = \"split\"\nsocks = \"127.0.0.1:1\"\n[limits]\nflows = 10\nmemory = \"{memory}\"\n"
-        );
-        let config = crate::load::parse(&text, "pep.toml").unwrap();
-        let shared = Arc::new(Shared::new(config.limits, config.timeouts));
-        let anywhere: SocketAddr = "192.0.2.1:1".parse().unwrap();
-        let ends = Ends { entrance: Entrance::Forward, client: anywhere, server: anywhere };
-        let entry = shared.table.enter(ends).unwrap_or_else(|_| unreachable!());
-        let ((client, near), (far, server)) = (pair().await, pair().await);
-        let leg = |stream| TcpLeg::new(stream, &config.timeouts).unwrap();
-        let relay = Relay::new(leg(near), leg(far), entry.clone(), shared.clone());
-        let (sender, stop) = watch::channel(false);
-        let task = tokio::spawn(async move {
-            let _alive = sender;
-            relay.run(stop).await
-        });
-        (client, server, shared, entry, task)
-    }
-
-    /// Writes while a receiver reads with pauses, so that the kernel's buffers are full at times and empty at others.
-    async fn carried(from: &mut TcpStream, to: &mut TcpStream, bytes: &[u8]) -> Vec<u8> {
-        let reads = async {
-            let (mut came, mut room) = (Vec::with_capacity(bytes.len()), vec![0; 1 << 20]);
-            loop {
-                let n = to.read(&mut room).await.unwrap();
-                if n == 0 {
-                    return came;
-                }
-                if came.len() / (4 << 20) != (came.len() + n) / (4 << 20) {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                came.extend_from_slice(&room[..n]);
-            }
-        };
-        let writes = async {
-            from.write_all(bytes).await.unwrap();
-            SockRef::from(&*from).shutdown(Shutdown::Write).unwrap();
-        };
-        tokio::join!(reads, writes).0
-    }
-
-    #[tokio::test]
-    async fn bulk_goes_through_pipes_and_every_byte_arrives() {
-        for (memory, piped) in [("64 MB", true), ("1 MB", false)] {
-            let (mut client, mut server, shared, entry, task) = relayed(memory).await;
-            let bytes = noise(SIZE);
-            assert!(carried(&mut client, &mut server, &bytes).await == bytes, "up, {memory}");
-            assert!(carried(&mut server, &mut client, &bytes).await == bytes, "down, {memory}");
-            assert_eq!(task.await.unwrap(), End::Complete);
-            assert_eq!(shared.pool.kept_pipes() > 0, piped, "{memory}");
-            assert_eq!(shared.pool.in_use(), 0);
-            let flow = *entry.flow();
-            let (up, down) = (flow.up.ledger(), flow.down.ledger());
-            assert_eq!(
-                (up.received, up.sent, down.received, down.sent),
-                (SIZE as u64, SIZE as u64, SIZE as u64, SIZE as u64)
-            );
-        }
-    }
-
-    /// splice(2) stops in front of an urgent byte, and returns 0 there once the stream has ended: neither is the end.
-    #[tokio::test]
-    async fn urgent_bytes_among_piped_ones_keep_their_place() {
-        let (client, mut server, shared, _, task) = relayed("64 MB").await;
-        let bytes = noise(SIZE);
-        let sent = bytes.clone();
-        let client = client.into_std().unwrap();
-        client.set_nonblocking(false).unwrap();
-        let writer = std::thread::spawn(move || {
-            let socket = SockRef::from(&client);
-            for part in sent.chunks(sent.len() / 7 + 1) {
-                let (urgent, before) = part.split_last().unwrap();
-                std::io::Write::write_all(&mut &client, before).unwrap();
-                assert_eq!(socket.send_out_of_band(&[*urgent]).unwrap(), 1);
-            }
-            socket.shutdown(Shutdown::Write).unwrap();
-            client
-        });
-        let mut came = vec![];
-        server.read_to_end(&mut came).await.unwrap();
-        assert_eq!(came.len(), bytes.len());
-        assert!(came == bytes);
-        drop((server, writer.join().unwrap()));
-        assert_eq!(task.await.unwrap(), End::Complete);
-        assert!(shared.pool.kept_pipes() > 0);
-    }
-
-    #[tokio::test]
-    async fn what_is_in_a_pipe_at_a_reset_counts_as_lost() {
-        let (mut client, server, shared, entry, task) = relayed("64 MB").await;
-        let bytes = noise(SIZE);
-        let stuck = tokio::time::timeout(Duration::from_secs(2), client.write_all(&bytes)).await;
-        assert!(stuck.is_err(), "nobody reads");
-        assert!(shared.pool.in_use() > 0);
-        SockRef::from(&client).set_linger(Some(Duration::ZERO)).unwrap();
-        drop((client, server));
-        assert_ne!(task.await.unwrap(), End::Complete);
-        assert_eq!(shared.pool.in_use(), 0);
-        let up = entry.flow().up.ledger();
-        assert!(up.balances() && up.lost > 0 && up.held == 0, "{up:?}");
     }
 }

@@ -33,8 +33,6 @@ pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
         idle_timeout: hop.idle_timeout,
         initial_rtt: hop.initial_rtt,
         mtu: hop.mtu,
-        // What the kernel takes in one call (UDP_SEGMENT): 64 packets, and one datagram's most bytes together.
-        batch: (65_507 / usize::from(hop.mtu.max(1))).clamp(1, 64),
         max_flows: flows,
         ..longhaul_hop::Config::new(role)
     })

@@ -52,22 +52,6 @@ pub(crate) fn max_pacing_rate(socket: BorrowedFd) -> io::Result<u64> {
     Ok(value)
 }
 
-/// Moves bytes between a pipe and a socket, neither of which is waited for (splice(2)).
-pub(crate) fn splice(from: BorrowedFd, to: BorrowedFd, most: usize) -> io::Result<usize> {
-    // SAFETY: without offsets, no memory is passed.
-    let moved = unsafe {
-        libc::splice(
-            from.as_raw_fd(),
-            std::ptr::null_mut(),
-            to.as_raw_fd(),
-            std::ptr::null_mut(),
-            most,
-            libc::SPLICE_F_MOVE | libc::SPLICE_F_NONBLOCK,
-        )
-    };
-    usize::try_from(moved).map_err(|_| io::Error::last_os_error())
-}
-
 /// Sets an integer option.
 pub(crate) fn set_option(socket: BorrowedFd, level: i32, option: i32, value: i32) -> io::Result<()> {
     let len = size_of::<i32>() as libc::socklen_t;

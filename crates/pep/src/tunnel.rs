@@ -9,7 +9,7 @@ use crate::config::Carrier;
 use crate::leg::Leg;
 use crate::sys;
 use crate::timer::Timer;
-use crate::udp::{Received, Udp};
+use crate::udp::Udp;
 use bytes::{Bytes, BytesMut};
 use longhaul_hop::{
     Carrier as Hauler, Event, FlowId, LaneId, Node as Hop, Open, PeerId, PeerStats, Pool, Refusal,
@@ -306,7 +306,7 @@ impl Tunnel {
             if sent {
                 // There may be more; the socket is read in between, for which the runtime has to look at it.
                 tokio::task::yield_now().await;
-                self.take_in();
+                self.receive_now();
                 continue;
             }
             timer
@@ -315,7 +315,7 @@ impl Tunnel {
                 .map_err(failed)?;
             tokio::select! {
                 ready = timer.readable() => if let Ok(mut ready) = ready { ready.clear_ready() },
-                () = self.udp.readable() => self.take_in(),
+                received = self.udp.receive() => self.take_in(received),
                 () = self.wake.notified() => {}
             }
             let now = self.now();
@@ -349,12 +349,26 @@ impl Tunnel {
         true
     }
 
-    fn take_in(&self) {
+    fn receive_now(&self) {
+        if let Some(received) = self.udp.receive_now() {
+            self.take_in(received);
+        }
+    }
+
+    fn take_in(&self, received: Vec<crate::udp::Received>) {
         let now = self.now();
         let mut inside = self.lock();
-        self.udp.receive(|Received { from, to, ecn, bytes }| {
-            inside.hop.handle_datagram(now, from, to, ecn, BytesMut::from(bytes));
-        });
+        for datagrams in received {
+            for bytes in datagrams.bytes.chunks(datagrams.stride.max(1)) {
+                inside.hop.handle_datagram(
+                    now,
+                    datagrams.from,
+                    datagrams.to,
+                    datagrams.ecn,
+                    BytesMut::from(bytes),
+                );
+            }
+        }
         inside.take_events();
     }
 

@@ -16,12 +16,13 @@ const BUFFER: usize = 8 << 20;
 /// Bytes for one call of receive: the most that the kernel joins.
 const JOINED: usize = 1 << 16;
 
-/// A datagram.
-pub(crate) struct Received<'a> {
+/// Datagrams of one sender, each `stride` bytes but the last.
+pub(crate) struct Received {
     pub from: SocketAddr,
     pub to: Option<IpAddr>,
     pub ecn: u8,
-    pub bytes: &'a [u8],
+    pub stride: usize,
+    pub bytes: Vec<u8>,
 }
 
 /// A socket.
@@ -122,13 +123,20 @@ impl Udp {
         std::mem::take(&mut *self.closed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// Waits until there may be datagrams.
-    pub async fn readable(&self) {
-        let _ = self.socket.readable().await;
+    /// Waits for datagrams.
+    pub async fn receive(&self) -> Vec<Received> {
+        loop {
+            if self.socket.readable().await.is_err() {
+                return vec![];
+            }
+            if let Some(received) = self.receive_now() {
+                return received;
+            }
+        }
     }
 
-    /// Takes the datagrams that are there, as many as one call gives; false if there were none.
-    pub fn receive(&self, mut take: impl FnMut(Received)) -> bool {
+    /// Datagrams that are there.
+    pub fn receive_now(&self) -> Option<Vec<Received>> {
         let mut space = self.space.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<IoSliceMut> = space.iter_mut().map(|bytes| IoSliceMut::new(bytes)).collect();
@@ -141,16 +149,16 @@ impl Udp {
                 if why.kind() != ErrorKind::WouldBlock {
                     self.look_for_errors();
                 }
-                return false;
+                return None;
             }
         };
-        for (meta, bytes) in metas[..count].iter().zip(space.iter()) {
-            let from = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
-            let ecn = meta.ecn.map_or(0, |ecn| ecn as u8);
-            for bytes in bytes[..meta.len].chunks(meta.stride.max(1)) {
-                take(Received { from, to: meta.dst_ip, ecn, bytes });
-            }
-        }
-        true
+        let one = |(meta, bytes): (&RecvMeta, &Vec<u8>)| Received {
+            from: SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port()),
+            to: meta.dst_ip,
+            ecn: meta.ecn.map_or(0, |ecn| ecn as u8),
+            stride: meta.stride,
+            bytes: bytes[..meta.len].to_vec(),
+        };
+        Some(metas[..count].iter().zip(space.iter()).map(one).collect())
     }
 }
