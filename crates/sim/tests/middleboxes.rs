@@ -132,6 +132,25 @@ fn credit_costs_no_throughput() {
     assert!(narrow > 0.9 * rate("10 MB", "15 Mbit/s"), "{narrow}");
 }
 
+/// A local queue hands over each packet as it comes, so that credit is used up to the last byte: the next packet reports it, and the
+/// window doubles. One flow over 100 Mbit/s and 500 ms stayed at a window of 1 MB and 23 Mbit/s.
+#[test]
+fn credit_of_a_local_queue_costs_no_throughput() {
+    let summary = run("[run]\nduration = \"150 s\"\nwarmup = \"50 s\"\nseed = 1\n\
+         [[link]]\nname = \"satellite\"\nends = [\"hub\", \"terminal\"]\nrate = \"100 Mbit/s\"\n\
+         delay = \"250 ms\"\nqueue = \"500 packets\"\n\
+         [[flow]]\nfrom = \"hub\"\nto = \"terminal\"\n\
+         access = { rate = \"100 Mbit/s\", delay = \"5 ms\", queue = \"100 packets\" }\n\
+         tcp = { congestion = { kind = \"reno\", counting = \"acks\" }, slow_start = { kind = \"standard\", counting = \"acks\" },\n\
+         mss = \"1000 B\", receive_buffer = \"unlimited\", delayed_ack = \"off\", established = true }\n\
+         [[middlebox]]\nname = \"pep\"\nkind = \"split\"\nat = \"hub\"\npeer = \"terminal\"\n\
+         local_queue = { queue = { kind = \"droptail\", limit = \"300 packets\" }, buffer_start = \"832000 B\" }\n\
+         long = { congestion = { kind = \"cubic\", beta = 0.8 }, slow_start = { kind = \"standard\", counting = \"acks\" },\n\
+         receive_buffer = \"unlimited\" }");
+    let goodput = summary.flows[0].metrics.get("goodput_bps").unwrap();
+    assert!(goodput > 80e6, "{goodput}");
+}
+
 /// Without the proxy's acknowledgements nothing is at stake; with them, what it holds when it breaks down is lost and counted.
 #[test]
 fn what_a_broken_proxy_loses_is_reported() {

@@ -267,6 +267,9 @@ impl<P: Payload> SplitNode<P> {
                 // What was let in is the long hop's at once.
                 self.fill(now, long);
             }
+        } else if flow.is_newly_blocked() {
+            // Credit had been used up to the last byte when these data came.
+            self.send_record(number, RecordKind::Blocked, &[]);
         }
         self.grant(number);
         self.touch(Owner::Local(number));
