@@ -6,7 +6,7 @@ mod bed;
 
 use bed::sky::{Sky, scenario};
 use bed::two::Two;
-use bed::{Bed, Daemon, PEP, SERVER, address, can_run, ip, text, wait_for};
+use bed::{Bed, CLIENT, Daemon, PEP, SERVER, address, can_run, ip, text, wait_for};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{Read, Write};
@@ -344,7 +344,9 @@ fn a_flood_of_openings_is_limited_and_ends() {
     let bed = Bed::new();
     let mut daemon = bed.daemon("[limits]\nnew_per_second = 500\n");
     let _server = serve(&bed);
-    ip(&format!("-n {} route add 10.81.0.0/16 dev lan", bed.name("p")));
+    // By way of the client: a neighbour for each source would fill the table that all network namespaces share, and the tests beside
+    // this one would find no route to their hosts.
+    ip(&format!("-n {} route add 10.81.0.0/16 via {CLIENT} dev lan", bed.name("p")));
     ask(&mut connect(&bed), 100_000);
     let (socket, over) = (raw(&bed, "c"), AtomicBool::new(false));
     let to = address(SERVER, 0).into();
