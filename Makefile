@@ -16,6 +16,10 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 # Tests share all cores; those with real packets (`--all`) are timed, and run one after another.
 PYTEST_OPTIONS ?= --numprocesses auto
 
+# Property tests draw the same cases each time, so that a failure can be repeated; another number draws others.
+PROPTEST_RNG_SEED ?= 1
+export PROPTEST_RNG_SEED
+
 # A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
 SCRIPTS ?=
 

@@ -34,7 +34,7 @@ def test_the_best_remedy_of_known_situations(situation):
     assert before.run_id != after.run_id
     if situation.id in ("too-many", "unfair"):
         assert after.metrics["jain_index"] > before.metrics["jain_index"] + 0.05
-    elif "goodput" in found.best.felt:
+    elif "goodput" in found.best.qoe:
         assert after.metrics["goodput_bps"] > 1.02 * before.metrics["goodput_bps"]
 
 

@@ -1,4 +1,4 @@
-"""Tables show by default what the application feels: time where its data has an end, goodput where it has none."""
+"""Tables show by default quality of experience: time where its data has an end, goodput where it has none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 
 import pytest
 from conftest import SMALL
-from longhaul import felt, load, tables
+from longhaul import qoe, load, tables
 from longhaul.cli.tables import _print
 from rich.console import Console
 
@@ -77,12 +77,12 @@ def test_transfers_that_did_not_end_are_counted(command, written, tmp_path):
     text = SIZED.replace("200 kB", "900 kB")
     out = command("run", written(text), "--set", "run.duration=6 s", "--out", tmp_path / "r").out
     result = load(tmp_path / "r")
-    missing, transfers = felt.unfinished(result)
+    missing, transfers = qoe.unfinished(result)
     assert (missing > 0, transfers) == (True, 3)
     assert f"Finished                    {3 - missing} of 3 transfers in 6 s" in out
     text = SIZED.replace("[[flow]]", "[[flow]]\nstreams = 2")
     command("run", written(text), "--out", tmp_path / "streams")
-    assert felt.unfinished(load(tmp_path / "streams")) == (0, 3)
+    assert qoe.unfinished(load(tmp_path / "streams")) == (0, 3)
 
 
 def test_a_sweep_of_sized_transfers_shows_completion_times(command, written, tmp_path):

@@ -1,4 +1,4 @@
-"""Documents: every link leads somewhere, and prose can be broken at 120 characters."""
+"""Documents: every link leads somewhere, and prose is broken at 120 characters."""
 
 from __future__ import annotations
 
@@ -64,6 +64,11 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("[a](other.md#one-1) [b](other.md#two) [c](none.md) [d](https://a.org/b) [e](https://a,org)\n")
     assert broken(page) == ["other.md#two", "none.md", "https://a,org"]
+
+
+def test_no_line_of_prose_is_too_long():
+    done = subprocess.run([sys.executable, WRAP, "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout + done.stderr == ""
 
 
 def test_wrapping_leaves_code_tables_and_lists(tmp_path):

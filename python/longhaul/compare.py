@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import felt
+from . import qoe
 from .errors import ResultError
 from .results import Result
 
-#: What is compared of flows after what their applications feel, in this order.
+#: What is compared of flows after their applications' QoE, in this order.
 FLOW_METRICS = (
     "rtt_mean_s", "rtt_min_s", "cwnd_mean_bytes", "sent_packets", "retransmitted_packets", "lost_packets", "timeouts",
 )  # fmt: skip
@@ -47,7 +47,7 @@ def compare(first: Result, second: Result) -> list[Row]:
     Raises `ResultError` if the results are not of the same flows and links.
     """
     rows = []
-    kinds = felt.kinds(first) | felt.kinds(second)
+    kinds = qoe.kinds(first) | qoe.kinds(second)
     for objects in ("flows", "links"):
         ours, theirs = _by_name(first, objects), _by_name(second, objects)
         if ours.keys() != theirs.keys():
@@ -62,10 +62,10 @@ def compare(first: Result, second: Result) -> list[Row]:
 
 
 def _of_flow(first: dict[str, Any], second: dict[str, Any], kinds: dict[str, str]) -> list[str]:
-    """What is compared of a flow: what its application feels, a transfer's goodput too, then what the network saw of it."""
+    """What is compared of a flow: its application's QoE, a transfer's goodput too, then what the network saw of it."""
     kind = kinds.get(str(first["group"]), "streams")
     common = [name for name in first["metrics"] if name in second["metrics"]]
-    chosen = felt.of_flow(common or first["metrics"], kind)
+    chosen = qoe.of_flow(common or first["metrics"], kind)
     return [*chosen, *(["goodput_bps"] if kind == "transfers" else []), *FLOW_METRICS]
 
 

@@ -1,4 +1,4 @@
-"""Several results side by side, for notebooks: what applications feel, then links, with the difference to the first."""
+"""Several results side by side, for notebooks: QoE, then links, with the difference to the first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import compare as side_by_side
-from . import felt
+from . import qoe
 from .errors import ResultError
 from .results import Result, flat_metrics, load_run, unit_of
 from .units import alike
@@ -17,7 +17,7 @@ from .units import alike
 if TYPE_CHECKING:
     import polars as pl
 
-#: Metrics of the run that follow what the applications feel.
+#: Metrics of the run that follow the QoE.
 _OF_RUN = ("utilisation", "jain_index", "loss_rate", "retransmission_rate", "rtt_mean_s")
 
 
@@ -67,7 +67,7 @@ class Comparison:
 
 
 def compare(*results: Result | str | Path, names: Sequence[str] | None = None) -> Comparison:
-    """Two or more runs side by side: for each group what its applications feel, then the main metrics of the run.
+    """Two or more runs side by side: for each group its QoE, then the main metrics of the run.
 
     Results are `Result` objects or their directories; `names` head the columns (the scenarios' names, or where they are the
     same the directories). Raises `ResultError` for fewer than two results, or as many names as there are not results.
@@ -87,8 +87,8 @@ def compare(*results: Result | str | Path, names: Sequence[str] | None = None) -
     wanted: dict[str, None] = {}
     for result in loaded:
         for group in result.summary["groups"]:
-            wanted |= {f"group.{group['name']}.{metric}": None for metric in felt.of_group(group["metrics"])}
-    alike = all(felt.like_demand(result) for result in loaded)
+            wanted |= {f"group.{group['name']}.{metric}": None for metric in qoe.of_group(group["metrics"])}
+    alike = all(qoe.like_demand(result) for result in loaded)
     wanted |= dict.fromkeys(name for name in _OF_RUN if alike or name != "jain_index")
     rows = []
     for metric in wanted:

@@ -35,7 +35,7 @@ class Change:
 
 def once(found: list[Change], results: tuple[Result | SweepResult, ...]) -> list[Change]:
     """Each finding once, what matters most first: of a flow that is alone in its group, and a group that is alone in its run, the
-    same change of the same metric is one finding. What applications feel comes first, then the others by the size of the change.
+    same change of the same metric is one finding. QoE comes first, then the others by the size of the change.
     """
     counts = [_alone(result) for result in results if isinstance(result, Result)]
     kept: dict[tuple[str, str, str, str], Change] = {}
@@ -65,7 +65,7 @@ def _alone(result: Result) -> dict[tuple[str, str], str]:
     return found
 
 
-#: What a change is worth: what applications feel, then how it came about; the rest follows.
+#: What a change is worth: QoE, then how it came about; the rest follows.
 _WORTH = (
     "completion_time_mean_s", "completion_time_s", "completion_time_p95_s", "completed_flows", "response_time_p50_s",
     "response_time_p95_s", "page_time_mean_s", "page_time_p95_s", "mos", "stall_share", "goodput_bps", "jain_index", "utilisation",

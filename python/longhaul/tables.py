@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import felt
+from . import qoe
 from .bottleneck import link_name
 from .explain import content_of, limit_title, main_limit
 from .results import Result, unit_of
@@ -15,7 +15,7 @@ from .units import counted, plus_minus, quantity
 if TYPE_CHECKING:
     from .sweep.result import SweepResult
 
-#: Metrics of flows in tables after those that applications feel, if the run has them, in this order.
+#: Metrics of flows in tables after those of QoE, if the run has them, in this order.
 _FLOW = (
     "throughput_bps",
     "loss_rate",
@@ -46,7 +46,7 @@ _LINK = (
     "queue_delay_mean_s",
     "queue_delay_p95_s",
 )
-#: Metrics of a sweep that people look at after those that applications feel, and that the report draws.
+#: Metrics of a sweep that people look at after those of QoE, and that the report draws.
 _SWEEP = ("utilisation", "loss_rate", "rtt_mean_s", "timeouts")
 #: Counts that most links do not have: shown where they are not zero.
 _RARE = ("drops_early", "drops_forced", "drops_loss", "mark_rate", "marks")
@@ -75,7 +75,7 @@ def run_table(result: Result) -> Table:
     return Table([("Metric", ""), ("Value", ""), ("Definition", "")], rows)
 
 
-#: The fewer metrics that fit on a terminal, in addition to those that applications feel.
+#: The fewer metrics that fit on a terminal, in addition to those of QoE.
 _SHORT = (
     "loss_rate",
     "timeouts",
@@ -122,10 +122,10 @@ def object_table(result: Result, kind: str, short: bool = False) -> Table:
 
 
 def _felt_by(result: Result, kind: str, items: list[dict[str, Any]]) -> list[str]:
-    """The columns that a table of flows or groups begins with: what their applications feel."""
+    """The columns that a table of flows or groups begins with: their applications' QoE."""
     if kind == "groups":
-        first = felt.of_groups(item["metrics"] for item in items)
-        unfinished = ["completed_flows"] if felt.unfinished(result)[0] else []
+        first = qoe.of_groups(item["metrics"] for item in items)
+        unfinished = ["completed_flows"] if qoe.unfinished(result)[0] else []
         # Of transfers of which none ended, their rate is all there is.
         return [
             *first,
@@ -134,9 +134,9 @@ def _felt_by(result: Result, kind: str, items: list[dict[str, Any]]) -> list[str
         ]
     if kind != "flows":
         return []
-    kinds = felt.kinds(result)
+    kinds = qoe.kinds(result)
     of_kinds = dict.fromkeys((kinds.get(str(item["group"]), "streams"), tuple(item["metrics"])) for item in items)
-    first = [name for kind, metrics in of_kinds for name in felt.of_flow(metrics, kind)]
+    first = [name for kind, metrics in of_kinds for name in qoe.of_flow(metrics, kind)]
     # A flow's goodput is over the time of its own transfer.
     return [*first, *(["goodput_bps"] if any(kind == "transfers" for kind, _ in of_kinds) else [])]
 
@@ -184,16 +184,16 @@ def predictions(result: Result) -> Table:
 
 
 def key_numbers(result: Result) -> list[tuple[str, str]]:
-    """Title and value of the metrics that people look at first: those that applications feel before all others."""
-    first = felt.of_groups(group["metrics"] for group in result.summary["groups"]) or felt.of_group(result.metrics)
+    """Title and value of the metrics that people look at first: those of QoE before all others."""
+    first = qoe.of_groups(group["metrics"] for group in result.summary["groups"]) or qoe.of_group(result.metrics)
     wanted = [*first, "utilisation", "jain_index", "loss_rate", "rtt_mean_s"]
     shown = [n for n in wanted if result.metrics.get(n) is not None]
-    if "jain_index" in shown and (len(result.summary["flows"]) < 2 or not felt.like_demand(result)):
+    if "jain_index" in shown and (len(result.summary["flows"]) < 2 or not qoe.like_demand(result)):
         shown.remove("jain_index")
     numbers = [
         (result.definitions[n]["title"], quantity(result.metrics[n], unit_of(n, result.definitions))) for n in shown
     ]
-    missing, all_of_them = felt.unfinished(result)
+    missing, all_of_them = qoe.unfinished(result)
     if missing:
         done = f"{all_of_them - missing:,} of {counted(all_of_them, 'transfer')} in {quantity(result.summary['duration_s'], 's', 4)}"
         numbers.insert(0, ("Finished", done))
@@ -286,17 +286,17 @@ def report_metrics(sweep: SweepResult) -> list[str]:
 
 
 def _felt_in(sweep: SweepResult) -> list[str]:
-    """Metrics that the applications of a sweep feel: of the run, if there is one group, else of up to four groups."""
+    """Metrics of QoE of a sweep: of the run, if there is one group, else of up to four groups."""
     groups: dict[str, list[str]] = {}
     for metric in sweep.metrics:
         if metric.startswith("group."):
             name, end = metric.removeprefix("group.").rsplit(".", 1)
             groups.setdefault(name, []).append(end)
     if len(groups) < 2:
-        first = felt.of_group(m for m in sweep.metrics if "." not in m)
+        first = qoe.of_group(m for m in sweep.metrics if "." not in m)
         return list(dict.fromkeys([*first, *_of_unfinished(sweep)]))
     each = 2 if len(groups) < 3 else 1
-    chosen = [f"group.{name}.{m}" for name, ends in list(groups.items())[:4] for m in felt.of_group(ends)[:each]]
+    chosen = [f"group.{name}.{m}" for name, ends in list(groups.items())[:4] for m in qoe.of_group(ends)[:each]]
     return [*chosen, *_of_unfinished(sweep)]
 
 

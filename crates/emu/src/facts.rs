@@ -52,7 +52,7 @@ fn flow_facts(run: &Finished<'_>, flow: FlowId) -> FlowFacts {
             finished: shared.finished,
             responses: app.asks().then(|| shared.responses.clone()),
             pages: (app.connections() > 1).then(|| (shared.pages.clone(), shared.failed)),
-            felt: shared.felt.clone(),
+            qoe: shared.qoe.clone(),
         },
         server_sends: app.data_sender() == Side::Server,
         stack: shared.quic.is_none().then_some("linux"),

@@ -10,7 +10,7 @@ use crate::world::FIRST_PORT;
 use crate::{Error, kernel, namespace, sys};
 use longhaul_quic::Incidents;
 use longhaul_scenario::{BufferSpec, Ending, FlowInstance, FlowSpec};
-use longhaul_traffic::{App, End, Felt, Streams};
+use longhaul_traffic::{App, End, Qoe, Streams};
 use longhaul_units::{Duration, FlowId, Histogram, Instant};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, setsockopt, sockopt};
@@ -58,7 +58,7 @@ pub struct Shared {
     /// Answers that never came.
     pub failed: u64,
     /// What people have noticed.
-    pub felt: Option<Felt>,
+    pub qoe: Option<Qoe>,
     /// The senders' last words.
     pub last: TcpInfo,
     /// What is known of a QUIC flow.
@@ -322,7 +322,7 @@ impl Flow<'_> {
             shared.pages.clone_from(app.pages());
         }
         shared.failed = app.failed();
-        shared.felt = app.felt(now);
+        shared.qoe = app.qoe(now);
     }
 }
 

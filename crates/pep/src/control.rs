@@ -10,8 +10,12 @@ use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::{UnixListener as Plainly, UnixStream as Plain};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
+
+/// The daemon has this long for an answer, besides what the command itself takes.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The commands of the daemon's control socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -33,6 +37,16 @@ pub enum Command {
         /// Time for each direction.
         seconds: u32,
     },
+}
+
+impl Command {
+    /// How long the daemon needs for it at least.
+    fn lasts(self) -> Duration {
+        match self {
+            Command::Bench { seconds } => Duration::from_secs(2 * u64::from(seconds)),
+            _ => Duration::ZERO,
+        }
+    }
 }
 
 /// The daemon's end. Dropped, it removes the socket.
@@ -84,7 +98,7 @@ impl Socket {
                     Ok((stream, _)) => {
                         tokio::spawn(answer(node.clone(), stream));
                     }
-                    Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                 }
             }
         })
@@ -150,7 +164,20 @@ pub fn ask(path: &Path, command: Command) -> Result<serde_json::Value, Error> {
             _ => format!("{at}: {why}"),
         })
     })?;
-    let failed = |why: std::io::Error| Error::Control(format!("{at}: {why}"));
+    let limit = PATIENCE + command.lasts();
+    let failed = |why: std::io::Error| {
+        Error::Control(match why.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => format!(
+                "{at}: the daemon takes no command within {} s; it may be stopped or overloaded (journalctl -u longhaul-pep)",
+                limit.as_secs()
+            ),
+            _ => format!("{at}: {why}"),
+        })
+    };
+    stream
+        .set_read_timeout(Some(limit))
+        .and_then(|()| stream.set_write_timeout(Some(limit)))
+        .map_err(failed)?;
     let question = serde_json::to_string(&command).map_err(|why| Error::Control(why.to_string()))?;
     stream.write_all(format!("{question}\n").as_bytes()).map_err(failed)?;
     let mut line = String::new();

@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::state::{self, State};
 use crate::table::Entrance;
 use crate::tunnel::Tunnel;
-use crate::{Error, choice, confirm, control, hub, load, metrics, sandbox, start, sys};
+use crate::{Error, choice, confirm, control, descriptors, hub, load, metrics, sandbox, start, sys};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use socket2::{Domain, SockRef, Socket, Type};
@@ -349,7 +349,7 @@ async fn watch(node: Arc<Node>) {
         let changing = node.clone();
         let changed = tokio::task::spawn_blocking(move || {
             changing.set_shut(|shut| {
-                shut.starved = starved;
+                shut.starved = starved || (shut.starved && !descriptors::are_free());
                 shut.full =
                     alive >= limits.flows || (shut.full && alive as f64 > limits.flows as f64 * ROOM_AGAIN);
             })

@@ -13,6 +13,7 @@ mod confirm;
 pub mod control;
 pub mod daemon;
 pub mod demo;
+mod descriptors;
 pub mod doctor;
 pub mod dscp;
 mod error;

@@ -13,7 +13,7 @@ use crate::relay::{Relay, Shared, end_of};
 use crate::socks::{Host, Reply, Request, Step};
 use crate::table::{Ends, Entrance, Entry, Refusal};
 use crate::tunnel::Tunnel;
-use crate::{dscp, http, socks, sys};
+use crate::{descriptors, dscp, http, socks, sys};
 use longhaul_hop::Open;
 use socket2::SockRef;
 use std::collections::HashMap;
@@ -129,7 +129,8 @@ impl Node {
         interception.as_ref().map_or(Ok(()), |interception| interception.set_gate(shut.gate()))
     }
 
-    /// Takes connections of a listener, for ever. Lack of descriptors and memory is waited out.
+    /// Takes connections of a listener, for ever. Lack of descriptors and memory is waited out; a connection that would take a
+    /// descriptor of the reserve is closed.
     pub async fn accept(self: Arc<Self>, listener: TcpListener, entrance: Entrance, to: Option<SocketAddr>) {
         let mut deaf = self.deaf.subscribe();
         loop {
@@ -137,6 +138,8 @@ impl Node {
                 accepted = listener.accept() => accepted,
                 _ = deaf.wait_for(|deaf| *deaf) => return,
             };
+            let accepted =
+                accepted.and_then(|(stream, client)| descriptors::check(&stream).map(|()| (stream, client)));
             match accepted {
                 Ok((stream, client)) => {
                     let node = self.clone();

@@ -1,6 +1,7 @@
 //! Connections to servers: from the client's own address and port where that is requested, with the settings of the leg.
 
 use crate::config::{LegConfig, Timeouts};
+use crate::descriptors;
 use crate::dscp::traffic_class;
 use crate::flow::End;
 use crate::leg::{TcpLeg, prepare};
@@ -60,6 +61,7 @@ impl Outward {
     async fn connect(&self, source: Option<SocketAddr>, server: SocketAddr) -> io::Result<TcpStream> {
         let domain = Domain::for_address(server);
         let socket = Socket::new(domain, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
+        descriptors::check(&socket)?;
         socket.set_linger(Some(Duration::ZERO))?;
         prepare(&SockRef::from(&socket), &self.leg)?;
         if self.mark != 0 {

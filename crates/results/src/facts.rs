@@ -6,7 +6,7 @@
 use crate::{LinkFacts, MiddleboxFacts, PathUse, Warning};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_tcp::{LimitedTime, Stats};
-use longhaul_traffic::Felt;
+use longhaul_traffic::Qoe;
 use longhaul_units::{DeclaredId, Duration, FlowId, Histogram, IdVec, Instant, MiddleboxId, counters};
 
 /// A run.
@@ -91,7 +91,7 @@ pub struct AppFacts {
     /// Times of pages, and how many objects never came; `None` for an application that reads none.
     pub pages: Option<(Histogram, u64)>,
     /// What people noticed of it, if it is a film or a call that has begun.
-    pub felt: Option<Felt>,
+    pub qoe: Option<Qoe>,
 }
 
 /// What a sender counts. What a kernel does not report is `None`.

@@ -7,7 +7,7 @@ use crate::opinion::{self, Call};
 use crate::predictions::predictions;
 use crate::{FlowFacts, FlowSummary, Metrics, PathUseSummary, ReductionTimes, SenderFacts};
 use longhaul_tcp::{Limit, LimitedTime};
-use longhaul_traffic::{Felt, Viewing};
+use longhaul_traffic::{Qoe, Viewing};
 use longhaul_units::{Duration, FlowId, Histogram, IdVec, Instant, LinkId};
 
 pub(crate) fn flow_summary(context: &Context<'_>, flow: FlowId) -> FlowSummary {
@@ -212,12 +212,12 @@ fn set_felt_metrics(metrics: &mut Metrics, flows: &[&FlowFacts]) {
         for (time, count) in app.pages.iter().flat_map(|(times, _)| times.values()) {
             add(opinion::of_page(time.as_secs_f64()), count as f64);
         }
-        match &app.felt {
-            Some(Felt::Film(viewing)) => {
+        match &app.qoe {
+            Some(Qoe::Film(viewing)) => {
                 opinion::of_film(viewing).into_iter().for_each(|mos| add(mos, 1.0));
                 films.push(*viewing);
             }
-            Some(Felt::Call(hearing)) => {
+            Some(Qoe::Call(hearing)) => {
                 let call = opinion::of_call(hearing);
                 call.iter().for_each(|call| add(call.mos, 1.0));
                 calls.extend(call);
@@ -225,7 +225,7 @@ fn set_felt_metrics(metrics: &mut Metrics, flows: &[&FlowFacts]) {
             None => {}
         }
     }
-    if flows.iter().any(|facts| facts.app.pages.is_some() || facts.app.felt.is_some()) {
+    if flows.iter().any(|facts| facts.app.pages.is_some() || facts.app.qoe.is_some()) {
         metrics.set(MOS, ratio(opinions.0, opinions.1));
     }
     let mean = |values: Vec<f64>| ratio(values.iter().sum(), values.len() as f64);
@@ -239,7 +239,7 @@ fn set_felt_metrics(metrics: &mut Metrics, flows: &[&FlowFacts]) {
         let startups = films.iter().filter_map(|film| film.startup).map(Duration::as_secs_f64);
         metrics.set(STARTUP_TIME_S, mean(startups.collect()));
     }
-    if flows.iter().any(|facts| matches!(facts.app.felt, Some(Felt::Call(_)))) {
+    if flows.iter().any(|facts| matches!(facts.app.qoe, Some(Qoe::Call(_)))) {
         metrics.set(CALL_DELAY_S, mean(calls.iter().map(|call| call.delay_s).collect()));
         metrics.set(LATE_MESSAGES, mean(calls.iter().map(|call| call.late).collect()));
     }

@@ -41,7 +41,7 @@ fn flow_facts(world: &World<'_>, flow: FlowId) -> FlowFacts {
             finished: app.finished(),
             responses: spec.asks().then(|| app.responses().clone()),
             pages: several.then(|| (app.pages().clone(), app.failed())),
-            felt: app.started().then(|| app.felt(world.now)).flatten(),
+            qoe: app.started().then(|| app.qoe(world.now)).flatten(),
         },
         server_sends: spec.data_sender() == Side::Server,
         stack: None,

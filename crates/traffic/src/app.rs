@@ -4,7 +4,7 @@
 //! An [`Application`] is called when it is time ([`App::act`]), when an end has received what it waits for ([`App::reached`]) and
 //! when connections open and end. It acts on [`Streams`] and sets in its [`Base`] when it acts again.
 
-use crate::Felt;
+use crate::Qoe;
 use longhaul_units::{Duration, Histogram, Instant, Random, Side, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -157,7 +157,7 @@ pub trait Application: Send {
     /// Both ends of a connection are done.
     fn gone(&mut self, _now: Instant, _pair: usize, _base: &mut Base, _streams: &mut dyn Streams) {}
     /// What its people notice beside times of answers, until now.
-    fn felt(&self, _now: Instant) -> Option<Felt> {
+    fn qoe(&self, _now: Instant) -> Option<Qoe> {
         None
     }
     /// What they notice is measured from now on.
@@ -297,8 +297,8 @@ impl App {
         self.base.last_page.take()
     }
     /// What its people notice beside times of answers, until now.
-    pub fn felt(&self, now: Instant) -> Option<Felt> {
-        self.inner.felt(now)
+    pub fn qoe(&self, now: Instant) -> Option<Qoe> {
+        self.inner.qoe(now)
     }
     /// Forgets the times of answers and pages, and what people have noticed.
     pub fn clear_times(&mut self, now: Instant) {

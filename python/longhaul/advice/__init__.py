@@ -1,4 +1,4 @@
-"""What to change: remedies that fit the diagnosis, tried in the simulator, ranked by what applications feel.
+"""What to change: remedies that fit the diagnosis, tried in the simulator, ranked by quality of experience (QoE).
 
 A run is diagnosed first (`diagnosis`). Remedies that aim at what was found (`remedies`) are run one by one with the seeds of the
 scenario as it is, then the best of different kinds in pairs, until intervals tell the best from the rest (`race`).
@@ -57,7 +57,7 @@ def advise(
     engine: str = "local",
     observer: Callable[[int, str], None] | None = None,
 ) -> Advice:
-    """What to change in a scenario, or in that of a result, so that its applications feel better.
+    """What to change in a scenario, or in that of a result, to improve the QoE of its applications.
 
     `can` names who can be asked to change something: "sender", "receiver", "router", "proxy". `groups` are the groups of flows to
     serve (all); the others are neighbours, and rows show what each remedy costs them. `goal`, as in "completion p95 < 5 s", asks for
@@ -117,9 +117,9 @@ def advise_document(
     if base.failure is not None:
         raise LonghaulError(base.failure)
     if wanted is not None:
-        wanted.check(base.summaries[0], base.felt[0])
-    served = list(groups) if groups else list(base.felt[0])
-    served = [name for name in served if name in base.felt[0]]
+        wanted.check(base.summaries[0], base.qoe[0])
+    served = list(groups) if groups else list(base.qoe[0])
+    served = [name for name in served if name in base.qoe[0]]
     if not served:
         raise ScenarioError(f"{document.source}: no flow was active in the measured time, so nothing can be advised")
     found = Diagnosis(base.summaries[0], content, served, _keys(document, named))
@@ -142,21 +142,21 @@ def _search(
     # What seems to help is tried twice before the best are distinguished: the budget may end with that.
     race.run([(base, 1)])
     promising = sorted(singles, key=lambda trial: -interval(trial.gains(base, served)).mean)
-    race.run((trial, 1) for trial in promising if trial.felt and interval(trial.gains(base, served)).mean > SAME)
+    race.run((trial, 1) for trial in promising if trial.qoe and interval(trial.gains(base, served)).mean > SAME)
     told = race.tell_apart(base, singles, served, _SEEDS_BEFORE_PAIRS)
     reached = goal is not None and any(meets(trial, goal, served) for trial in (base, *singles))
     pairs = [] if reached else [*_pairs(race, base, singles, served), *_behind(race, base, singles, found, can)]
-    race.run((trial, seed) for trial in pairs for seed in range(max(1, len(leader(base, singles, served).felt))))
+    race.run((trial, seed) for trial in pairs for seed in range(max(1, len(leader(base, singles, served).qoe))))
     trials = [*singles, *pairs]
     told = race.tell_apart(base, trials, served, _SEEDS) and told
     race.allow(1.0)
     least = [] if goal is None else _least_changes(race, base, found, trials, served, goal)
     # What was far from the best has one seed yet: with three its effect can be evaluated.
-    race.run((trial, seed) for trial in trials if trial.felt for seed in range(min(3, len(base.felt))))
-    tried = [trial for trial in trials if trial.felt]
+    race.run((trial, seed) for trial in trials if trial.qoe for seed in range(min(3, len(base.qoe))))
+    tried = [trial for trial in trials if trial.qoe]
     rows = [_row(trial, base, found, served) for trial in _ranked(base, tried, served)]
     for trial in trials:
-        if not trial.felt:
+        if not trial.qoe:
             why = trial.failure or _NO_BUDGET
             untried.append(Untried(trial.remedy.title if trial.remedy else "", why))
     limits = limits_of(found, base)
@@ -166,10 +166,10 @@ def _search(
         rows=rows,
         untried=untried,
         limits=limits,
-        before=base.felt[0],
+        before=base.qoe[0],
         findings={name: one.evidence for name, one in found.findings.items() if one.present},
         runs=race.made,
-        seeds=len(base.felt),
+        seeds=len(base.qoe),
         told_apart=told,
         out_of_budget=sum(one.why == _NO_BUDGET for one in untried),
         goal=goal,
@@ -210,7 +210,7 @@ def _pairs(race: Race, base: Trial, singles: Sequence[Trial], served: Sequence[s
     """The best of each family that is better than nothing, two at a time."""
     best: dict[str, tuple[float, Trial]] = {}
     for trial in singles:
-        gain = interval(trial.gains(base, served)).mean if trial.felt else -math.inf
+        gain = interval(trial.gains(base, served)).mean if trial.qoe else -math.inf
         if trial.remedy and gain > SAME and gain > best.get(trial.remedy.family, (0.0, trial))[0]:
             best[trial.remedy.family] = (gain, trial)
     chosen = [trial for _, trial in sorted(best.values(), key=lambda item: -item[0])[:_PAIRED]]
@@ -226,7 +226,7 @@ def _behind(race: Race, base: Trial, singles: Sequence[Trial], found: Diagnosis,
     made: list[Trial] = []
     begun = 0
     for trial in singles:
-        if not (trial.remedy and trial.felt) or begun == _HIDING:
+        if not (trial.remedy and trial.qoe) or begun == _HIDING:
             continue
         if interval(trial.gains(base, found.groups)).mean > SAME:
             continue

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..units import counted, quantity
 from .diagnosis import Diagnosis
-from .felt import Feeling
+from .qoe import Experience
 from .goal import Goal
 from .least import Step, Turned
 from .limits import Limit
@@ -31,15 +31,15 @@ class Untried:
 
 @dataclass(frozen=True)
 class Row:
-    """One remedy: the factor by which applications feel better, and what that costs."""
+    """One remedy: the factor by which QoE improves, and what that costs."""
 
     remedy: Remedy
     #: Mean and interval of the factor's logarithm.
     gain: Interval
     #: "better", "worse", "nothing", or "uncertain" where the interval has no change in it.
     verdict: str
-    before: Mapping[str, Feeling]
-    after: Mapping[str, Feeling]
+    before: Mapping[str, Experience]
+    after: Mapping[str, Experience]
     groups: Sequence[str]
     #: What others pay, or gain.
     costs: tuple[str, ...]
@@ -51,7 +51,7 @@ class Row:
         cls, trial: Trial, base: Trial, remedy: Remedy, gain: Interval, verdict: str, found: Diagnosis, after: Diagnosis
     ) -> Row:
         """A row from a trial; `after` is the diagnosis with the remedy."""
-        seed = min(trial.felt)
+        seed = min(trial.qoe)
         aims = [aim for aim in found.findings if aim in remedy.aims and found.findings[aim].present]
         first = found.findings[aims[0]].evidence if aims else ""
         then = after.findings[aims[0]].evidence if aims and aims[0] in after.findings else ""
@@ -60,8 +60,8 @@ class Row:
             remedy,
             gain,
             verdict,
-            base.felt[seed],
-            trial.felt[seed],
+            base.qoe[seed],
+            trial.qoe[seed],
             tuple(found.groups),
             tuple(_costs(trial, base, found, after, seed)),
             why,
@@ -83,8 +83,8 @@ class Row:
         return f"× {text}"
 
     @property
-    def felt(self) -> str:
-        """What each group feels, before and with it."""
+    def qoe(self) -> str:
+        """QoE of each group, before and with it."""
         parts = []
         for name in self.groups:
             old, new = self.before[name], self.after.get(name)
@@ -199,7 +199,7 @@ class Advice:
     rows: Sequence[Row]
     untried: Sequence[Untried]
     limits: Sequence[Limit]
-    before: Mapping[str, Feeling]
+    before: Mapping[str, Experience]
     #: What was found, with its evidence.
     findings: Mapping[str, str]
     runs: int
@@ -243,7 +243,7 @@ class Advice:
 
     @property
     def limit_reached(self) -> bool:
-        """Whether every group feels what the link allows, up to a tenth."""
+        """Whether every group has the QoE that the link allows, up to a tenth."""
         return bool(self.limits) and all(limit.reached for limit in self.limits)
 
     @property
@@ -257,7 +257,7 @@ class Advice:
             return f"{self._none()} {self._limits()}"
         best = self.best
         text = (
-            f"Change this: {best.title} ({best.remedy.place}). {best.felt[:1].upper()}{best.felt[1:]}, {best.factor}."
+            f"Change this: {best.title} ({best.remedy.place}). {best.qoe[:1].upper()}{best.qoe[1:]}, {best.factor}."
         )
         if self.limit_reached:
             text += f" More cannot be had: {self._limits()}"
@@ -285,13 +285,13 @@ class Advice:
             return f"The goal {self.goal.text} is reached as it is."
         if self.goal_row is None:
             best = next(iter(self.better), None)
-            near = f" The best is {best.title}: {best.felt}." if best else ""
+            near = f" The best is {best.title}: {best.qoe}." if best else ""
             return f"Nothing that was tried reaches the goal {self.goal.text}.{near} {self._limits()}".strip()
         row = self.goal_row
         turned = next((one for one in self.least if one.row is row), None)
         title = turned.title if turned else row.title
-        felt = f"{row.felt[:1].upper()}{row.felt[1:]}"
-        return f"The least change that reaches {self.goal.text}: {title} ({row.remedy.place}). {felt}."
+        qoe = f"{row.qoe[:1].upper()}{row.qoe[1:]}"
+        return f"The least change that reaches {self.goal.text}: {title} ({row.remedy.place}). {qoe}."
 
     def _limits(self) -> str:
         return " ".join(f"{limit.text[:1].upper()}{limit.text[1:]}." for limit in self.limits)
@@ -325,32 +325,32 @@ class Advice:
             lines.append(f"least: {one.title}: {one.text}")
             lines.append(f"   {one.row.remedy.set_line}")
         for number, row in enumerate(self.better, 1):
-            lines.append(f"{number}. {row.title}: {row.felt}, {row.factor}")
+            lines.append(f"{number}. {row.title}: {row.qoe}, {row.factor}")
             lines.append(f"   {row.remedy.set_line}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
         rows = "".join(
-            f"<tr><td>{number}</td><td>{escape(row.title)}</td><td>{escape(row.felt)}</td><td>{escape(row.factor)}</td>"
+            f"<tr><td>{number}</td><td>{escape(row.title)}</td><td>{escape(row.qoe)}</td><td>{escape(row.factor)}</td>"
             f"<td>{escape('; '.join(row.costs))}</td><td><code>{escape(row.remedy.set_line)}</code></td></tr>"
             for number, row in enumerate(self.better, 1)
         )
-        head = "<tr><th></th><th>change</th><th>felt</th><th>factor</th><th>others</th><th>setting</th></tr>"
+        head = "<tr><th></th><th>change</th><th>for the application</th><th>factor</th><th>others</th><th>setting</th></tr>"
         return f"<p>{escape(self.headline)}</p><table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
 def _costs(trial: Trial, base: Trial, found: Diagnosis, after: Diagnosis, seed: int) -> list[str]:
-    """What others pay: neighbours' feelings, the queue that they share, data that a proxy would lose with it."""
+    """What others pay: neighbours' experiences, the queue that they share, data that a proxy would lose with it."""
     costs = []
-    for name, old in base.felt[seed].items():
-        new = trial.felt[seed].get(name)
+    for name, old in base.qoe[seed].items():
+        new = trial.qoe[seed].get(name)
         if name in found.groups or new is None:
             continue
         gains = [
-            trial.felt[s][name].score - base.felt[s][name].score
-            for s in trial.felt.keys() & base.felt.keys()
-            if name in trial.felt[s] and name in base.felt[s]
+            trial.qoe[s][name].score - base.qoe[s][name].score
+            for s in trial.qoe.keys() & base.qoe.keys()
+            if name in trial.qoe[s] and name in base.qoe[s]
         ]
         told = interval(gains)
         if abs(told.mean) >= _NEIGHBOUR and not (told.n > 1 and told.low <= 0 <= told.high):

@@ -11,7 +11,7 @@ from ..errors import LonghaulError
 from ..expectations import all_metrics
 from ..naming import meant
 from ..units import quantity, read_quantity
-from .felt import Feeling
+from .qoe import Experience
 
 _WORDS = {"completion": "completion_time", "response": "response_time", "page": "page_time", "goodput": "goodput"}
 #: Metrics of what people notice, by how they are written in a goal, and their units.
@@ -25,7 +25,7 @@ _EXAMPLE = 'as in "completion p95 < 5 s", "web.page < 3 s", "goodput > 5 Mbit/s"
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound on what a group feels, or on any metric of the summary."""
+    """A bound on a group's QoE, or on any metric of the summary."""
 
     text: str
     metric: str
@@ -34,22 +34,22 @@ class Goal:
     bound: float
     unit: str
 
-    def values(self, summary: Mapping[str, Any], felt: Mapping[str, Feeling], groups: Sequence[str]) -> list[float]:
+    def values(self, summary: Mapping[str, Any], qoe: Mapping[str, Experience], groups: Sequence[str]) -> list[float]:
         """The values that have to meet it; an empty list if the run has none."""
         chosen = [self.group] if self.group else list(groups)
         found = []
         for name in chosen:
-            if name in felt and self.metric in felt[name].values:
-                found.append(felt[name].values[self.metric])
+            if name in qoe and self.metric in qoe[name].values:
+                found.append(qoe[name].values[self.metric])
         if not found:
             metrics = all_metrics(dict(summary))
             found = [float(value) for name in self._names() if (value := metrics.get(name)) is not None]
         return found
 
-    def check(self, summary: Mapping[str, Any], felt: Mapping[str, Feeling]) -> None:
+    def check(self, summary: Mapping[str, Any], qoe: Mapping[str, Experience]) -> None:
         """Raises `LonghaulError` if a run has nothing of this name, so that no change could ever reach it."""
         names = all_metrics(dict(summary))
-        if any(self.metric in one.values for one in felt.values()) or any(name in names for name in self._names()):
+        if any(self.metric in one.values for one in qoe.values()) or any(name in names for name in self._names()):
             return
         hint = meant(self._names()[0], list(names)) or "; `longhaul list metrics` explains all"
         raise LonghaulError(

@@ -57,8 +57,8 @@ class Least:
 def values(trial: Trial, goal: Goal, groups: Sequence[str]) -> list[float]:
     """The goal's metric under each seed, of the group that is furthest from it; infinite where a run has none."""
     found = []
-    for seed in sorted(trial.felt):
-        every = goal.values(trial.summaries[seed], trial.felt[seed], groups)
+    for seed in sorted(trial.qoe):
+        every = goal.values(trial.summaries[seed], trial.qoe[seed], groups)
         worst = min if goal.above else max
         found.append(worst(every) if every else -math.inf if goal.above else math.inf)
     return found
@@ -95,7 +95,7 @@ def search(race: Race, base: Trial, trials: Sequence[Trial], goal: Goal, groups:
 def _beyond(race: Race, base: Trial, trial: Trial, goal: Goal, groups: Sequence[str]) -> Trial | None:
     """A remedy whose number, doubled (or halved) as often as that brings the goal nearer, reaches it; `None` if none does."""
     remedy = trial.remedy
-    if remedy is None or len(remedy.dials) != 1 or not trial.felt or race.spent:
+    if remedy is None or len(remedy.dials) != 1 or not trial.qoe or race.spent:
         return None
     (dial,) = remedy.dials
     way = 1 if goal.above else -1
@@ -109,7 +109,7 @@ def _beyond(race: Race, base: Trial, trial: Trial, goal: Goal, groups: Sequence[
             return None
         further = Trial(replace(made, dials=(replace(dial, tried=value),)))
         race.run([(further, 0)])
-        if not further.felt:
+        if not further.qoe:
             return None
         now = way * values(further, goal, groups)[0]
         if meets(further, goal, groups):
@@ -143,7 +143,7 @@ def _least(race: Race, base: Trial, trial: Trial, goal: Goal, groups: Sequence[s
 def _turn(race: Race, base: Trial, trial: Trial, dial: Dial, goal: Goal, groups: Sequence[str]) -> tuple[Turned, Trial]:
     """Bisects between the present number, which fails, and the tried one, which reaches the goal."""
     low, high = dial.now, dial.tried
-    best = Trial(dial.made(high), trial.felt, trial.summaries)
+    best = Trial(dial.made(high), trial.qoe, trial.summaries)
     short, failed = base, dial.now
     while not _next_to(low, high):
         middle = _middle(low, high)
@@ -155,7 +155,7 @@ def _turn(race: Race, base: Trial, trial: Trial, dial: Dial, goal: Goal, groups:
             high, best = middle, one
             continue
         low = middle
-        if one.felt:
+        if one.qoe:
             short, failed = one, middle
     race.run((short, seed) for seed in range(SEEDS))
     found = Turned(
@@ -194,9 +194,9 @@ def _reaches(race: Race, trial: Trial, goal: Goal, groups: Sequence[str]) -> boo
         race.run((trial, seed) for seed in range(seeds))
         if trial.failure is not None:
             return False
-        if trial.felt and not meets(trial, goal, groups):
+        if trial.qoe and not meets(trial, goal, groups):
             return False
-    return True if len(trial.felt) == SEEDS else None
+    return True if len(trial.qoe) == SEEDS else None
 
 
 def _step(dial: Dial, value: int, trial: Trial, goal: Goal, groups: Sequence[str]) -> Step:

@@ -10,7 +10,7 @@ from typing import Any
 from ..bottleneck import link_name
 from ..units import quantity, read_quantity
 from .diagnosis import HEADERS, Diagnosis
-from .felt import LARGER, Feeling, unit_of
+from .qoe import LARGER, Experience, unit_of
 from .race import Trial
 
 #: What is this close to the bound has reached it.
@@ -21,10 +21,10 @@ _BEST = 5.0
 
 @dataclass(frozen=True)
 class Limit:
-    """A group's bound next to what it feels."""
+    """A group's bound next to its QoE."""
 
     group: str
-    felt: Feeling
+    qoe: Experience
     #: In s, in bit/s for streams, or an opinion.
     bound: float
     text: str
@@ -32,8 +32,8 @@ class Limit:
     @property
     def share(self) -> float:
         """How close it is, from 0 to 1."""
-        value = self.felt.values[_metric(self.felt)]
-        share = value / self.bound if self.felt.kind in LARGER else self.bound / value
+        value = self.qoe.values[_metric(self.qoe)]
+        share = value / self.bound if self.qoe.kind in LARGER else self.bound / value
         return min(1.0, share)
 
     @property
@@ -54,31 +54,31 @@ def limits_of(found: Diagnosis, base: Trial) -> list[Limit]:
     sizes = {str(flow["name"]): flow for flow in found.content.get("flow", ())}
     limits = []
     for name in found.groups:
-        felt = base.felt[min(base.felt)][name]
-        bound = _bound(found, felt, sizes[name], payload)
+        qoe = base.qoe[min(base.qoe)][name]
+        bound = _bound(found, qoe, sizes[name], payload)
         if bound:
-            limits.append(Limit(name, felt, bound, _text(found, felt, bound, link)))
+            limits.append(Limit(name, qoe, bound, _text(found, qoe, bound, link)))
     return limits
 
 
-def _bound(found: Diagnosis, felt: Feeling, section: Mapping[str, Any], payload: float) -> float | None:
-    flows = [flow for flow in found.flows if flow["group"] == felt.group]
+def _bound(found: Diagnosis, qoe: Experience, section: Mapping[str, Any], payload: float) -> float | None:
+    flows = [flow for flow in found.flows if flow["group"] == qoe.group]
     rtt = min(float(flow["base_rtt_s"]) for flow in flows)
-    if felt.kind == "films":
+    if qoe.kind == "films":
         return _BEST
-    if felt.kind == "calls":
+    if qoe.kind == "calls":
         return None
-    if felt.kind == "streams":
+    if qoe.kind == "streams":
         if section["app"]["kind"] != "bulk":
             return None
         # The geometric mean of n rates is at most their mean, and their sum at most the link's rate.
         streams = int(section.get("streams") or 1)
         return payload / max(1, len(flows) // streams)
-    if felt.kind == "transfers":
+    if qoe.kind == "transfers":
         read = read_quantity(section["app"].get("size"))
         if not read or read[1] != "bytes":
             return None
-        count = felt.unfinished[1]
+        count = qoe.unfinished[1]
         starts = {float(flow["start_s"]) for flow in flows}
         # With one start for all, no order of service has a smaller mean than one after the other.
         turns = (count + 1) / 2 if len(starts) == 1 else 1.0
@@ -87,25 +87,25 @@ def _bound(found: Diagnosis, felt: Feeling, section: Mapping[str, Any], payload:
     return rtt
 
 
-def _metric(felt: Feeling) -> str:
-    return next(iter(felt.values))
+def _metric(qoe: Experience) -> str:
+    return next(iter(qoe.values))
 
 
-def _text(found: Diagnosis, felt: Feeling, bound: float, link: Mapping[str, Any]) -> str:
-    metric = _metric(felt)
+def _text(found: Diagnosis, qoe: Experience, bound: float, link: Mapping[str, Any]) -> str:
+    metric = _metric(qoe)
     unit = unit_of(metric)
-    word = "at most" if felt.kind in LARGER else "at least"
-    name = f"{felt.group}: " if len(found.groups) > 1 else ""
+    word = "at most" if qoe.kind in LARGER else "at least"
+    name = f"{qoe.group}: " if len(found.groups) > 1 else ""
     over = (
         f"{link_name(dict(link))}, {quantity(float(link['rate_bps']), 'bit/s')}"
-        if felt.kind != "responses"
+        if qoe.kind != "responses"
         else "the base RTT"
     )
-    if felt.kind == "films":
+    if qoe.kind == "films":
         return (
-            f"{name}{felt.word(metric)} {felt.text(metric)}, and a film without stalls has {quantity(bound, unit, 3)}"
+            f"{name}{qoe.word(metric)} {qoe.text(metric)}, and a film without stalls has {quantity(bound, unit, 3)}"
         )
-    return f"{name}{felt.word(metric)} {felt.text(metric)}, and {over} allows {word} {quantity(bound, unit, 3)}"
+    return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and {over} allows {word} {quantity(bound, unit, 3)}"
 
 
 def closest(limits: list[Limit]) -> float:

@@ -1,7 +1,7 @@
 """Trying remedies: each with the seeds of the others, and more seeds for those that cannot be distinguished from the best yet.
 
-The differences are paired: a seed draws the same losses and start times for every remedy, so the logarithm of the ratio of what
-applications feel, with and without, varies far less between seeds than what they feel.
+The differences are paired: a seed draws the same losses and start times for every remedy, so the logarithm of the ratio
+of QoE with and without it varies far less between seeds than either.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..document import Document
 from ..stats import t_quantile
 from ..sweep import PlannedRun, make_engine
 from ..sweep.engine import Engine, Task
-from .felt import Feeling, feelings
+from .qoe import Experience, experiences
 from .remedy import Remedy
 
 #: What differs by less than this share is the same to people.
@@ -31,17 +31,17 @@ _HOPELESS = math.log(1.5)
 
 @dataclass
 class Trial:
-    """A remedy, or the scenario as it is (no remedy), and what was felt under each seed."""
+    """A remedy, or the scenario as it is (no remedy), and its quality of experience (QoE) under each seed."""
 
     remedy: Remedy | None
-    felt: dict[int, dict[str, Feeling]] = field(default_factory=dict)
+    qoe: dict[int, dict[str, Experience]] = field(default_factory=dict)
     summaries: dict[int, dict[str, Any]] = field(default_factory=dict)
     #: Why it could not be run.
     failure: str | None = None
 
     def gains(self, base: Trial, groups: Sequence[str]) -> list[float]:
         """The logarithm of the factor by which things are better than in `base`, for each seed that both have."""
-        return [_gain(self.felt[s], base.felt[s], groups) for s in sorted(self.felt.keys() & base.felt.keys())]
+        return [_gain(self.qoe[s], base.qoe[s], groups) for s in sorted(self.qoe.keys() & base.qoe.keys())]
 
 
 @dataclass(frozen=True)
@@ -71,21 +71,21 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - half, mean + half, n)
 
 
-def _gain(felt: Mapping[str, Feeling], base: Mapping[str, Feeling], groups: Sequence[str]) -> float:
-    shared = [name for name in groups if name in felt and name in base]
+def _gain(qoe: Mapping[str, Experience], base: Mapping[str, Experience], groups: Sequence[str]) -> float:
+    shared = [name for name in groups if name in qoe and name in base]
     if not shared:
         return 0.0
-    return math.fsum(_step(felt[name], base[name]) for name in shared) / len(shared)
+    return math.fsum(_step(qoe[name], base[name]) for name in shared) / len(shared)
 
 
-def _step(felt: Feeling, base: Feeling) -> float:
+def _step(qoe: Experience, base: Experience) -> float:
     """The gain of one group; where one of both has fewer kinds of numbers, only those that both have count."""
-    if felt.values.keys() == base.values.keys():
-        return felt.score - base.score
-    names = felt.values.keys() & base.values.keys()
+    if qoe.values.keys() == base.values.keys():
+        return qoe.score - base.score
+    names = qoe.values.keys() & base.values.keys()
     if not names:
         return 0.0
-    cut = [Feeling(one.group, one.kind, {n: one.values[n] for n in names}) for one in (felt, base)]
+    cut = [Experience(one.group, one.kind, {n: one.values[n] for n in names}) for one in (qoe, base)]
     return cut[0].score - cut[1].score
 
 
@@ -130,7 +130,7 @@ class Race:
 
     def run(self, wanted: Iterable[tuple[Trial, int]], *, always: bool = False) -> None:
         """Makes runs of trials under seeds (counted from 0); what the budget has no room for is left out."""
-        queue = [(trial, seed) for trial, seed in wanted if seed not in trial.felt and trial.failure is None]
+        queue = [(trial, seed) for trial, seed in wanted if seed not in trial.qoe and trial.failure is None]
         if not always and self._runs is not None:
             queue = queue[: max(0, self._runs - self.made)]
         if not queue:
@@ -161,7 +161,7 @@ class Race:
                     trial.failure = end.failure or end.lost
                     continue
                 summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-                trial.felt[seed] = feelings(summary, self.content)
+                trial.qoe[seed] = experiences(summary, self.content)
                 trial.summaries[seed] = summary
                 if self._observer:
                     self._observer(self.made, trial.remedy.title if trial.remedy else "as it is")
@@ -189,17 +189,17 @@ class Race:
             if self.spent:
                 return False
             before = self.made
-            seeds = max(len(trial.felt) for trial in going)
+            seeds = max(len(trial.qoe) for trial in going)
             need = [(base, seed) for seed in range(seeds + 1)]
             self.run(need)
-            self.run([(trial, seed) for trial in going for seed in range(len(trial.felt) + 1)])
+            self.run([(trial, seed) for trial in going for seed in range(len(trial.qoe) + 1)])
             if self.made == before:
                 return False
 
 
 def leader(base: Trial, trials: Sequence[Trial], groups: Sequence[str]) -> Trial:
     """The trial with the best mean gain."""
-    return max((base, *trials), key=lambda trial: interval(trial.gains(base, groups)).mean if trial.felt else -math.inf)
+    return max((base, *trials), key=lambda trial: interval(trial.gains(base, groups)).mean if trial.qoe else -math.inf)
 
 
 def same_as(one: Trial, other: Trial, groups: Sequence[str]) -> bool:
@@ -221,16 +221,16 @@ def _may_be_as_good(found: Interval) -> bool:
 
 def _undecided(base: Trial, trials: Sequence[Trial], groups: Sequence[str], most: int) -> list[Trial]:
     """The best and what may be as good, of those that have seeds left; the best alone has to differ from `base`."""
-    alive = [trial for trial in trials if trial.felt and trial.failure is None]
+    alive = [trial for trial in trials if trial.qoe and trial.failure is None]
     best = leader(base, alive, groups)
     contenders = []
     for trial in alive:
-        if trial is best or len(trial.felt) >= most:
+        if trial is best or len(trial.qoe) >= most:
             continue
         found = interval(trial.gains(best, groups))
         if _may_be_as_good(found):
             contenders.append(trial)
-    if best is not base and len(best.felt) < most:
+    if best is not base and len(best.qoe) < most:
         against = interval(best.gains(base, groups))
         if contenders or against.n < 2 or against.low <= 0:
             contenders.append(best)

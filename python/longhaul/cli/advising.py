@@ -149,13 +149,13 @@ def _print(console: Console, found: object, show_all: bool) -> None:
     rows = found.better if show_all else found.better[:_ROWS]
     if rows:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for heading in ("", "Change", "At", "What is felt", "Better by", "Cost"):
+        for heading in ("", "Change", "At", "For the application", "Better by", "Cost"):
             table.add_column(heading, overflow="fold")
         for number, row in enumerate(rows, 1):
             cells = (
                 row.title,
                 row.remedy.place.replace(" and ", ", "),
-                row.felt,
+                row.qoe,
                 row.factor,
                 "; ".join(row.costs) or "–",
             )

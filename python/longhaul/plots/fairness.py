@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from .. import felt
+from .. import qoe
 from ..errors import PlotError
 from ..results import Result
 from ..stats import jain_index
@@ -58,7 +58,7 @@ def draw(result: Result, view: View) -> Figure:
     axes.set_ylabel("share of flows with at most")
     style.quantity_axis(axes.xaxis, largest, "bit/s", "goodput")
     # Shares of flows that want different things are not fair or unfair.
-    index = f": Jain's index {jain_index(everything):.3f}" if felt.like_demand(result) else ""
+    index = f": Jain's index {jain_index(everything):.3f}" if qoe.like_demand(result) else ""
     style.title(axes, f"Fairness{index}", result.name)
     style.legend_outside(axes)
     return figure

@@ -14,7 +14,7 @@ _EQUAL = 0.02
 
 
 def chosen(metrics: Sequence[str]) -> list[str]:
-    """Two metrics for the first screen: what applications feel first, and what that is paid with."""
+    """Two metrics for the first screen: QoE first, and what that is paid with."""
     price = [name for name in ("rtt_mean_s", "loss_rate") if name in metrics[1:]]
     return [*metrics[:1], *(price[:1] or metrics[1:2])]
 

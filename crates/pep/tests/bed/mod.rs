@@ -5,10 +5,12 @@ pub mod sky;
 pub mod two;
 
 use std::fs::File;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 pub const PEP: &str = env!("CARGO_BIN_EXE_longhaul-pep");
@@ -53,6 +55,32 @@ pub fn wait_for(what: &str, seconds: u64, mut done: impl FnMut() -> bool) {
 pub struct Bed {
     id: String,
     pub folder: PathBuf,
+    /// Dropped at the end of the test, which ends the watch over it.
+    _watched: Sender<()>,
+}
+
+/// No test takes as long, on a machine ten times slower either.
+const LONGEST_TEST: Duration = Duration::from_secs(20 * 60);
+
+/// Ends this program with the logs of all daemons if a test hangs: a test that waits for ever would report nothing at all.
+fn watch_over(folder: PathBuf) -> Sender<()> {
+    let (alive, watched) = channel();
+    let test = std::thread::current().name().unwrap_or("a test").to_string();
+    std::thread::spawn(move || {
+        if watched.recv_timeout(LONGEST_TEST) == Err(RecvTimeoutError::Timeout) {
+            // Past what captures the output of tests.
+            let mut out = std::io::stderr().lock();
+            let _ = writeln!(out, "{test} hangs: no end within {LONGEST_TEST:?}");
+            for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                if file.path().extension().is_some_and(|kind| kind == "log") {
+                    let log = std::fs::read_to_string(file.path()).unwrap_or_default();
+                    let _ = writeln!(out, "{}:\n{log}", file.path().display());
+                }
+            }
+            std::process::abort();
+        }
+    });
+    alive
 }
 
 impl Drop for Bed {
@@ -70,7 +98,7 @@ impl Bed {
         let id = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(format!("longhaul-pep-{id}"));
         std::fs::create_dir_all(&folder).unwrap();
-        let bed = Bed { id, folder };
+        let bed = Bed { _watched: watch_over(folder.clone()), id, folder };
         for host in ["c", "p", "s"] {
             ip(&format!("netns add {}", bed.name(host)));
             ip(&format!("-n {} link set lo up", bed.name(host)));

@@ -1,8 +1,8 @@
 //! Messages at a constant rate.
 
 use crate::app::Parts;
-use crate::felt::Listener;
-use crate::{Application, Base, End, Felt, Parameters, Setup, Streams};
+use crate::qoe::Listener;
+use crate::{Application, Base, End, Parameters, Qoe, Setup, Streams};
 use longhaul_units::{Duration, Instant, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,8 +59,8 @@ impl Application for Writer {
             messages.next(streams);
         }
     }
-    fn felt(&self, now: Instant) -> Option<Felt> {
-        self.call.as_ref().map(|(_, listener)| Felt::Call(listener.hearing(now)))
+    fn qoe(&self, now: Instant) -> Option<Qoe> {
+        self.call.as_ref().map(|(_, listener)| Qoe::Call(listener.hearing(now)))
     }
     fn measure_from(&mut self, _now: Instant) {
         if let Some((_, listener)) = &mut self.call {

@@ -1,8 +1,8 @@
 //! A synthetic film that is shown: a frame at a time.
 
 use crate::app::{Parts, end_client, filled};
-use crate::felt::Player;
-use crate::{Application, Base, End, Felt, Film, Parameters, Setup, Streams, VideoModel};
+use crate::qoe::Player;
+use crate::{Application, Base, End, Film, Parameters, Qoe, Setup, Streams, VideoModel};
 use longhaul_units::{Duration, Instant, Random, Size};
 
 impl Parameters for VideoModel {
@@ -54,8 +54,8 @@ impl Application for Projector {
         self.player.frame_arrived(now);
         self.frames.next(streams);
     }
-    fn felt(&self, now: Instant) -> Option<Felt> {
-        Some(Felt::Film(self.player.viewing(now)))
+    fn qoe(&self, now: Instant) -> Option<Qoe> {
+        Some(Qoe::Film(self.player.viewing(now)))
     }
     fn measure_from(&mut self, now: Instant) {
         self.player.measure_from(now);

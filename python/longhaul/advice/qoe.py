@@ -1,9 +1,8 @@
-"""What the applications of a run feel, as one number for each group: the score by which remedies are ranked.
+"""Quality of experience (QoE) of a run's applications, as one number for each group: the score by which remedies are ranked.
 
-A group of transfers feels its completion times, of pages and requests the time they take, of films and calls the mean opinion score,
-of streams without end the goodput. What
-was not finished is not left out, since that would reward what finishes least: a transfer that was under way counts with the time
-that it would take at the rate it had.
+It is the completion time of transfers, the time of pages and responses, the mean opinion score of films and calls, the goodput
+of streams without end. What was not finished is not left out, since that would reward what finishes least: a transfer that was under
+way counts with the time that it would take at the rate it had.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import felt
+from .. import qoe
 from ..units import quantity, read_quantity
 
 #: A group in which nothing was completed counts as if the first completion came after so many times the measured time.
@@ -38,8 +37,8 @@ _WORST = 1.0
 
 
 @dataclass(frozen=True)
-class Feeling:
-    """What the application of one group feels: metrics in s, in bit/s for streams, or opinions."""
+class Experience:
+    """QoE of one group: metrics in s, in bit/s for streams, or opinions."""
 
     group: str
     kind: str
@@ -57,7 +56,7 @@ class Feeling:
     def score(self) -> float:
         """Larger is better: the mean of the logarithms, so that a factor counts the same at any size.
 
-        >>> Feeling("f", "streams", {"goodput_bps": 100.0}).score == math.log(100.0)
+        >>> Experience("f", "streams", {"goodput_bps": 100.0}).score == math.log(100.0)
         True
         """
         sign = 1.0 if self.kind in LARGER else -1.0
@@ -74,28 +73,28 @@ class Feeling:
 
 
 def unit_of(metric: str) -> str:
-    """The unit of a metric of feelings, empty for opinions."""
+    """The unit of a metric of experiences, empty for opinions."""
     return "s" if metric.endswith("_s") else "bit/s" if metric.endswith("_bps") else ""
 
 
-def feelings(summary: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Feeling]:
-    """What each group that was active feels, by its name; `content` is the resolved scenario, for the sizes of transfers."""
+def experiences(summary: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Experience]:
+    """QoE of each group that was active, by its name; `content` is the resolved scenario, for the sizes of transfers."""
     sizes = {str(flow["name"]): _size(flow.get("app") or {}) for flow in content.get("flow", ())}
     found = {}
     for group in summary["groups"]:
         name = str(group["name"])
-        kind = felt.kind(group["metrics"])
+        kind = qoe.kind(group["metrics"])
         flows = [flow for flow in summary["flows"] if flow["group"] == name]
         if kind == "transfers":
-            feeling = _transfers(name, flows, summary, sizes.get(name))
+            one = _transfers(name, flows, summary, sizes.get(name))
         elif kind == "streams":
-            feeling = _streams(name, flows, summary)
+            one = _streams(name, flows, summary)
         elif kind in ("films", "calls"):
-            feeling = Feeling(name, kind, {"mos": float(group["metrics"].get("mos") or _WORST)})
+            one = Experience(name, kind, {"mos": float(group["metrics"].get("mos") or _WORST)})
         else:
-            feeling = _answers(name, kind, group["metrics"], summary)
-        if feeling is not None:
-            found[name] = feeling
+            one = _answers(name, kind, group["metrics"], summary)
+        if one is not None:
+            found[name] = one
     return found
 
 
@@ -112,7 +111,7 @@ def _whole(flow: Mapping[str, Any]) -> str:
 
 def _transfers(
     name: str, flows: list[dict[str, Any]], summary: Mapping[str, Any], size: float | None
-) -> Feeling | None:
+) -> Experience | None:
     end, warmup = float(summary["duration_s"]), float(summary["warmup_s"])
     parts: dict[str, list[dict[str, Any]]] = {}
     for flow in flows:
@@ -138,10 +137,10 @@ def _transfers(
     }
     if len(times) == 1:
         del values["completion_time_p95_s"]
-    return Feeling(name, "transfers", values, (missing, len(times)))
+    return Experience(name, "transfers", values, (missing, len(times)))
 
 
-def _streams(name: str, flows: list[dict[str, Any]], summary: Mapping[str, Any]) -> Feeling | None:
+def _streams(name: str, flows: list[dict[str, Any]], summary: Mapping[str, Any]) -> Experience | None:
     """The geometric mean over the flows: it falls when one of them starves, as no sum does (proportional fairness, Kelly 1998)."""
     measured = float(summary["measured_s"])
     rates: dict[str, float] = {}
@@ -153,11 +152,11 @@ def _streams(name: str, flows: list[dict[str, Any]], summary: Mapping[str, Any])
     if not rates:
         return None
     mean = math.fsum(math.log(max(rate, least[flow])) for flow, rate in rates.items()) / len(rates)
-    return Feeling(name, "streams", {"goodput_bps": math.exp(mean)})
+    return Experience(name, "streams", {"goodput_bps": math.exp(mean)})
 
 
-def _answers(name: str, kind: str, metrics: Mapping[str, Any], summary: Mapping[str, Any]) -> Feeling | None:
-    names = felt.of_group(metrics, kind)
+def _answers(name: str, kind: str, metrics: Mapping[str, Any], summary: Mapping[str, Any]) -> Experience | None:
+    names = qoe.of_group(metrics, kind)
     never = _NEVER * float(summary["measured_s"])
     values = {metric: float(metrics[metric]) if metrics.get(metric) else never for metric in names}
-    return Feeling(name, kind, values) if values else None
+    return Experience(name, kind, values) if values else None

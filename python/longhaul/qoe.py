@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from .errors import ResultError
 from .results import Result
 
-#: What applications feel, by the metric of a group that shows which kind they are; the first one that a group has counts.
+#: Metrics of QoE, by the metric of a group that shows which kind they are; the first one that a group has counts.
 _KINDS = {
     "stalls": "films",
     "call_delay_s": "calls",
@@ -34,7 +34,7 @@ _INSTEAD = {"response_time_p50_s": "response_time_mean_s"}
 
 def kind(metrics: Iterable[str]) -> str:
     """What the applications of a group are, by the names of its metrics: "films", "calls", "pages", "responses", "transfers" of
-    given size, or "streams" of data, whose rate is all that they feel.
+    given size, or "streams" of data, whose rate is all that counts for them.
 
     >>> kind(["goodput_bps", "responses", "completed_flows"]), kind(["goodput_bps"])
     ('responses', 'streams')
@@ -44,7 +44,7 @@ def kind(metrics: Iterable[str]) -> str:
 
 
 def of_group(metrics: Iterable[str], kind_of_group: str | None = None) -> list[str]:
-    """The metrics of a group, or of a run, that its applications feel, of those that it has.
+    """The metrics of QoE of a group or of a run, of those that it has.
 
     >>> of_group(["goodput_bps", "completed_flows", "completion_time_mean_s", "completion_time_p95_s"])
     ['completion_time_mean_s', 'completion_time_p95_s']
@@ -56,12 +56,12 @@ def of_group(metrics: Iterable[str], kind_of_group: str | None = None) -> list[s
 
 
 def of_groups(groups: Iterable[Mapping[str, object]]) -> list[str]:
-    """What any of these groups' applications feel, each metric once: from the metrics of each."""
+    """The metrics of QoE of any of these groups, each once: from the metrics of each."""
     return list(dict.fromkeys(name for metrics in groups for name in of_group(metrics)))
 
 
 def of_flow(metrics: Iterable[str], kind_of_group: str) -> list[str]:
-    """The metrics of a flow that its application feels, of those that it has."""
+    """The metrics of QoE of a flow, of those that it has."""
     return _present(_OF_FLOWS[kind_of_group], set(metrics))
 
 

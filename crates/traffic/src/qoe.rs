@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// What the people of an application have noticed while measured.
 #[derive(Clone, Debug)]
-pub enum Felt {
+pub enum Qoe {
     /// A film that is shown.
     Film(Viewing),
     /// A call.

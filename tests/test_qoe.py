@@ -24,13 +24,13 @@ def call(delay, **link):
     )  # fmt: skip
 
 
-def felt(scenario, **settings):
+def qoe(scenario, **settings):
     result = longhaul.run(scenario, set=settings, tables=False)
     return result.summary["groups"][0]["metrics"]
 
 
 def test_a_film_over_a_link_that_is_too_slow_stands_still_as_long_as_what_is_missing_takes():
-    metrics = felt(film("800 kbit/s"))
+    metrics = qoe(film("800 kbit/s"))
     # Shown is what arrived: the rest of the time it stands still.
     shown = metrics["goodput_bps"] * 200 / 1e6 - 2
     watched = 200 - metrics["startup_time_s"]
@@ -43,16 +43,16 @@ def test_a_film_over_a_link_that_is_too_slow_stands_still_as_long_as_what_is_mis
 
 
 def test_a_film_over_a_fast_link_never_stands_still():
-    metrics = felt(film("10 Mbit/s"))
+    metrics = qoe(film("10 Mbit/s"))
     assert (metrics["stalls"], metrics["stall_time_s"], metrics["mos"]) == (0, 0, 5)
     # Two seconds of film, a handshake and half a round trip.
     assert metrics["startup_time_s"] == pytest.approx(2.15, abs=0.1)
-    longer = felt(film("10 Mbit/s"), **{"flow.film.app.buffer": "5 s"})
+    longer = qoe(film("10 Mbit/s"), **{"flow.film.app.buffer": "5 s"})
     assert longer["startup_time_s"] - metrics["startup_time_s"] == pytest.approx(3, abs=0.1)
 
 
 def test_a_call_is_as_good_as_the_e_model_has_it():
-    metrics = felt(call("270 ms"))
+    metrics = qoe(call("270 ms"))
     # 20 ms to speak a message, 270 ms and 0.16 ms to send it.
     delay = 1e3 * metrics["call_delay_s"]
     assert delay == pytest.approx(290.2, rel=0.02)
@@ -61,8 +61,8 @@ def test_a_call_is_as_good_as_the_e_model_has_it():
     assert metrics["mos"] == pytest.approx(opinion)
     assert metrics["late_messages"] == 0
     # A lost message holds up those behind it for a round trip and more.
-    lossy = felt(call("70 ms", loss="1 %"))
-    assert lossy["mos"] < felt(call("70 ms"))["mos"] - 0.1
+    lossy = qoe(call("70 ms", loss="1 %"))
+    assert lossy["mos"] < qoe(call("70 ms"))["mos"] - 0.1
 
 
 def test_an_opinion_of_pages_falls_with_their_time():
@@ -74,7 +74,7 @@ def test_an_opinion_of_pages_falls_with_their_time():
             .link("path", "a", "b", rate="10 Mbit/s", delay=delay)
             .flow("a", "b", app=app)
         )
-        return felt(scenario)
+        return qoe(scenario)
 
     near, far = pages("5 ms"), pages("300 ms")
     assert far["mos"] == pytest.approx(
@@ -85,14 +85,14 @@ def test_an_opinion_of_pages_falls_with_their_time():
 
 def test_results_without_people_have_no_opinions():
     scenario = Scenario("bulk", duration="5 s").link("path", "a", "b", rate="10 Mbit/s", delay="10 ms").flow("a", "b")
-    assert not {"mos", "stalls", "call_delay_s"} & felt(scenario).keys()
+    assert not {"mos", "stalls", "call_delay_s"} & qoe(scenario).keys()
 
 
 def test_advice_for_a_film_and_a_call_is_by_opinion():
     lossy = film("5 Mbit/s", duration="100 s")
     found = advise(lossy, set={"link.path.delay": "300 ms", "link.path.loss": "2 %"}, seconds=None, runs=30)
     assert found.best is not None
-    assert "mean opinion score" in found.best.felt
+    assert "mean opinion score" in found.best.qoe
     assert "bbr" in found.best.title.lower()
     assert found.limits[0].bound == 5
     reached = advise(lossy, goal="film.stall share < 1 %", seconds=None, runs=5)

@@ -1,0 +1,51 @@
+//! Descriptors that connections must leave free: with none left, `longhaul-pep status` and Prometheus would get no answer, and
+//! nothing could be reloaded, just when an operator looks.
+
+use nix::sys::resource::{Resource, getrlimit};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// Descriptors for commands, metrics, files of the configuration and the log.
+pub(crate) const RESERVE: u64 = 16;
+
+/// Descriptors of a few connections.
+const FEW: u64 = 8;
+
+/// Checks a descriptor that was just opened for a connection.
+///
+/// The kernel hands out the lowest free number (POSIX.1, "File Descriptor Allocation"), so one close to the bound of open files
+/// states that only the reserve is left. The bound may change while the daemon runs (prlimit).
+///
+/// # Errors
+/// `EMFILE` if the descriptor is one of the reserve: close it.
+pub(crate) fn check(opened: &impl AsFd) -> io::Result<()> {
+    let (bound, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    let number = u64::try_from(opened.as_fd().as_raw_fd()).unwrap_or(0);
+    if is_reserve(number, bound) { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { Ok(()) }
+}
+
+/// True if there is room for a few connections again. Connections that were turned away for lack of descriptors return only
+/// then, so that not one a second is closed.
+pub(crate) fn are_free() -> bool {
+    let Ok((bound, _)) = getrlimit(Resource::RLIMIT_NOFILE) else { return false };
+    let Ok(next) = io::stderr().as_fd().try_clone_to_owned() else { return false };
+    let number = u64::try_from(next.as_raw_fd()).unwrap_or(0);
+    !is_reserve(number.saturating_add(FEW), bound)
+}
+
+fn is_reserve(number: u64, bound: u64) -> bool {
+    number.saturating_add(RESERVE) >= bound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_numbers_below_the_bound_are_the_reserve() {
+        assert!(!is_reserve(47, 64));
+        assert!(is_reserve(48, 64));
+        assert!(is_reserve(3, 16), "a bound below the reserve leaves nothing to connections");
+        assert!(!is_reserve(1_000_000, u64::MAX), "no bound");
+    }
+}
