@@ -7,7 +7,7 @@ import json
 
 import pytest
 from conftest import SMALL
-from longhaul import qoe, load, tables
+from longhaul import load, qoe, tables
 from longhaul.cli.tables import _print
 from rich.console import Console
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from ..units import counted, quantity
 from .diagnosis import Diagnosis
-from .qoe import Experience
 from .goal import Goal
 from .least import Step, Turned
 from .limits import Limit
+from .qoe import Experience
 from .race import SAME, Interval, Trial, interval
 from .remedy import Remedy
 
@@ -256,9 +256,7 @@ class Advice:
                 return f"Nothing will help: the link's own limit is reached. {self._limits()}"
             return f"{self._none()} {self._limits()}"
         best = self.best
-        text = (
-            f"Change this: {best.title} ({best.remedy.place}). {best.qoe[:1].upper()}{best.qoe[1:]}, {best.factor}."
-        )
+        text = f"Change this: {best.title} ({best.remedy.place}). {best.qoe[:1].upper()}{best.qoe[1:]}, {best.factor}."
         if self.limit_reached:
             text += f" More cannot be had: {self._limits()}"
         if not self.told_apart:

@@ -102,9 +102,7 @@ def _text(found: Diagnosis, qoe: Experience, bound: float, link: Mapping[str, An
         else "the base RTT"
     )
     if qoe.kind == "films":
-        return (
-            f"{name}{qoe.word(metric)} {qoe.text(metric)}, and a film without stalls has {quantity(bound, unit, 3)}"
-        )
+        return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and a film without stalls has {quantity(bound, unit, 3)}"
     return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and {over} allows {word} {quantity(bound, unit, 3)}"
 
 
