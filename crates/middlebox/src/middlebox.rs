@@ -4,7 +4,7 @@
 use crate::base::Base;
 use crate::levels::Levels;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
-use longhaul_tcp::{Connection, Stats};
+use longhaul_tcp::{Config, Connection, Stats};
 use longhaul_units::{Duration, Instant, Rate};
 
 /// Which way a packet goes, seen from the end that opened its connection.
@@ -212,6 +212,14 @@ pub struct KnownEnd {
     pub window: u16,
     /// The scale of its windows.
     pub shift: u8,
+}
+
+impl KnownEnd {
+    /// Of a connection with these settings.
+    pub fn of(config: &Config) -> Self {
+        let shift = config.window_shift();
+        KnownEnd { first: SeqNumber(1), window: (config.largest_window() >> shift) as u16, shift }
+    }
 }
 
 /// Connections that are established from the start, by their numbers: the active opener's end and the passive one's.

@@ -1,17 +1,16 @@
 //! Checks beyond the types: values that make no sense, names that do not resolve, networks that do not connect.
 
 use crate::error::nearest;
+use crate::middlebox::OnQuic;
 use crate::{
-    AccessSpec, AckCompactionSpec, AckRatioSpec, AppSpec, BufferSpec, CarrierSpec, CodingSpec,
-    ConnectionsSpec, DelayedAck, DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec, FramingSpec, HopSpec,
-    LocalRecoverySpec, LongSpec, MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, PrematureAckSpec,
-    QuicSpec, RateReduction, RunSpec, Scenario, ShareSpec, SnoopSpec, SplitSpec, SpuriousDetectionSpec,
-    TcpSpec, ThrottleSpec, TimesSpec, Variant, Volume, WatermarkSpec,
+    AccessSpec, AppSpec, BufferSpec, DelayedAck, DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec,
+    MiddleboxSpec, Network, QuicSpec, RateReduction, RunSpec, Scenario, SpuriousDetectionSpec, TcpSpec,
+    TimesSpec, Variant, Volume,
 };
 use longhaul_path::SerialSpec;
 use longhaul_traffic::Bulk;
 use longhaul_units::ranges::{Key, out_of_range};
-use longhaul_units::{Id, Limit, Size};
+use longhaul_units::{Id, Limit};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Something wrong, and where.
@@ -24,8 +23,6 @@ pub(crate) struct Problem {
 
 const MOST_SAMPLES: u64 = 10_000_000;
 const MOST_FLOWS: u32 = 1_000_000;
-const MOST_COPIES: usize = 1_000_000;
-const MOST_LONG_CONNECTIONS: u64 = 100_000;
 
 /// All problems. Values outside of their ranges, which the schema has, come first: what else is checked assumes that they are
 /// inside.
@@ -62,7 +59,8 @@ pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
     check.problems
 }
 
-struct Checker {
+/// Collects what is wrong with a scenario. A place is a path of keys from the table that is looked at.
+pub struct Checker {
     problems: Vec<Problem>,
     path: Vec<Key>,
     /// Names of the nodes, in the order of the document.
@@ -72,11 +70,11 @@ struct Checker {
 }
 
 impl Checker {
-    fn problem(&mut self, fields: &[&'static str], message: impl Into<String>) {
+    pub(crate) fn problem(&mut self, fields: &[&'static str], message: impl Into<String>) {
         self.problem_with_help(fields, message, None);
     }
 
-    fn problem_with_help(
+    pub(crate) fn problem_with_help(
         &mut self,
         fields: &[&'static str],
         message: impl Into<String>,
@@ -86,7 +84,12 @@ impl Checker {
         self.problems.push(Problem { path, message: message.into(), help });
     }
 
-    fn within(&mut self, field: &'static str, index: Option<usize>, inner: impl FnOnce(&mut Self)) {
+    pub(crate) fn within(
+        &mut self,
+        field: &'static str,
+        index: Option<usize>,
+        inner: impl FnOnce(&mut Self),
+    ) {
         let depth = self.path.len();
         self.path.push(Key::Field(field));
         self.path.extend(index.map(Key::Index));
@@ -333,13 +336,10 @@ impl Checker {
             self.within("quic", None, |check| check.problem(place, message));
         }
         self.quic_connection(scenario, flow, quic);
-        let throttle = scenario.middlebox.iter().find(|spec| matches!(spec, MiddleboxSpec::Throttle(_)));
-        if let Some(throttle) = throttle {
-            let message = format!(
-                "middlebox \"{}\" cannot throttle QUIC: it acts on TCP segments; give the rate to a link",
-                throttle.name()
-            );
-            self.problem(&["transport"], message);
+        for middlebox in &scenario.middlebox {
+            if let OnQuic::Refused(why) = middlebox.on_quic() {
+                self.problem(&["transport"], format!("middlebox \"{}\" {why}", middlebox.name()));
+            }
         }
         let compressed = scenario.link.iter().find(|link| {
             link.directions()
@@ -454,7 +454,7 @@ impl Checker {
         }
     }
 
-    fn tcp(&mut self, tcp: &TcpSpec) {
+    pub(crate) fn tcp(&mut self, tcp: &TcpSpec) {
         let mss = tcp.mss.as_bytes();
         if let BufferSpec::Limited(limit) = tcp.receive_buffer {
             if BufferSpec::Limited(limit).bytes(tcp.mss).is_some_and(|bytes| bytes < mss) {
@@ -568,238 +568,7 @@ impl Checker {
                 });
             }
         }
-        match middlebox {
-            MiddleboxSpec::PrematureAck(spec) => self.premature_ack(spec),
-            MiddleboxSpec::Split(spec) => self.split(scenario, spec),
-            MiddleboxSpec::Snoop(spec) => self.snoop(spec),
-            MiddleboxSpec::AckCompaction(spec) => self.ack_compaction(spec),
-            MiddleboxSpec::AckFilter(spec) => {
-                if let Some(adapt) = &spec.adapt {
-                    self.ack_ratio(spec.every, adapt);
-                }
-            }
-            MiddleboxSpec::Throttle(spec) => self.throttle(spec),
-            MiddleboxSpec::Paced(spec) => self.paced(scenario, spec),
-            MiddleboxSpec::MssClamp(_) => {}
-        }
-    }
-
-    fn ack_ratio(&mut self, every: u32, adapt: &AckRatioSpec) {
-        if adapt.most < every {
-            self.problem(&["adapt", "most"], format!("the largest ratio is at least `every`, {every}"));
-        }
-    }
-
-    fn throttle(&mut self, spec: &ThrottleSpec) {
-        if let Err((field, message)) = spec.queue.check(spec.rate) {
-            self.problem(&["queue", field], message);
-        }
-    }
-
-    fn ack_compaction(&mut self, spec: &AckCompactionSpec) {
-        if spec.peer == spec.at {
-            self.problem(&["peer"], format!("both nodes are \"{}\"; a thin link lies between two", spec.at));
-        }
-        if let Some(tcp) = spec.carrier_tcp() {
-            self.within("carrier", None, |check| check.tcp(&tcp));
-        }
-    }
-
-    fn premature_ack(&mut self, spec: &PrematureAckSpec) {
-        let buffer = spec.buffer_packets();
-        if buffer == 0 || buffer > MOST_COPIES {
-            let message =
-                format!("the buffer is given in packets, as in \"50 packets\", from 1 to {MOST_COPIES}");
-            self.problem(&["buffer"], message);
-            return;
-        }
-        if let WatermarkSpec::Packets(packets) = spec.watermark {
-            if packets > buffer as u64 {
-                let message =
-                    format!("a watermark is at most the buffer ({}), here {}", spec.buffer, spec.watermark);
-                self.problem(&["watermark"], message);
-            }
-        }
-        self.local_recovery(&spec.recovery);
-    }
-
-    fn split(&mut self, scenario: &Scenario, spec: &SplitSpec) {
-        if spec.peer.as_deref() == Some(spec.at.as_str()) {
-            self.problem(
-                &["peer"],
-                format!("both nodes are \"{}\"; without `peer` it stands at one", spec.at),
-            );
-        }
-        if spec.peer.is_none() {
-            for (field, given) in [
-                ("long", !spec.long.is_default()),
-                ("connections", spec.connections != ConnectionsSpec::default()),
-                ("framing", spec.framing != FramingSpec::default()),
-                ("local_queue", spec.local_queue.is_some()),
-            ] {
-                if given {
-                    let help = "name the second node, as in peer = \"remote\"".to_string();
-                    let message = "is for a split at two nodes";
-                    self.problem_with_help(&[field], message, Some(help));
-                }
-            }
-        }
-        if let Some(hop) = spec.hop() {
-            self.hop(spec, hop);
-        }
-        if let ConnectionsSpec::Shared(count) = spec.connections {
-            if count == 0 || count > MOST_LONG_CONNECTIONS {
-                let message = format!("from 1 to {MOST_LONG_CONNECTIONS} connections, or \"per_flow\"");
-                self.problem(&["connections"], message);
-            }
-        }
-        for (field, changes) in [("near", &spec.near), ("far", &spec.far)] {
-            if changes.established.is_some() {
-                let message = "connections to hosts are opened as the hosts open theirs";
-                self.problem(&[field, "established"], message);
-            }
-        }
-        let groups =
-            scenario.flow.iter().filter(|flow| spec.flows.is_empty() || spec.flows.contains(&flow.name));
-        for flow in groups {
-            let buffer = spec.local_queue.is_none().then_some(spec.buffer);
-            if !self.proxied(flow, buffer, spec.near_tcp(&flow.tcp).mss) {
-                return;
-            }
-            self.within("near", None, |check| check.tcp(&spec.near_tcp(&flow.tcp)));
-            self.within("far", None, |check| check.tcp(&spec.far_tcp(&flow.tcp)));
-            self.within("long", None, |check| match &spec.long {
-                LongSpec::Tcp(long) => check.tcp(&SplitSpec::long_tcp(long, flow.tcp.mss)),
-                LongSpec::Hop(hop) => check.within("tcp", None, |check| check.tcp(&hop.tcp(flow.tcp.mss))),
-            });
-        }
-    }
-
-    fn hop(&mut self, spec: &SplitSpec, hop: &HopSpec) {
-        for (field, given) in [
-            ("connections", spec.connections != ConnectionsSpec::default()),
-            ("framing", spec.framing != FramingSpec::default()),
-            ("local_queue", spec.local_queue.is_some()),
-        ] {
-            if given {
-                let message = "is for TCP on the long hop, not for `transport = \"hop\"`";
-                self.problem(&[field], message);
-            }
-        }
-        self.within("long", None, |check| {
-            check.carrier(hop);
-            if hop.keep_alive > hop.idle_timeout / 2 {
-                let message = format!("must be at most half of idle_timeout ({})", hop.idle_timeout);
-                check.problem(&["keep_alive"], message);
-            }
-            let least = hop.credit.map_or(0, |credit| 9 * credit.as_bytes());
-            if hop.memory.is_some_and(|memory| memory.as_bytes() < least) {
-                let message = format!("must be at least nine times `credit`, {}", Size::from_bytes(least));
-                check.problem(&["memory"], message);
-            }
-        });
-    }
-
-    /// Settings of one carrier are refused with the other.
-    fn carrier(&mut self, hop: &HopSpec) {
-        let of_tcp = [("connections", hop.connections.is_some()), ("tcp", !hop.tcp.is_empty())];
-        let of_quic = [
-            ("share", hop.share != ShareSpec::default()),
-            ("coding", hop.coding != CodingSpec::default()),
-            ("initial_rtt", hop.initial_rtt.is_some()),
-            ("mtu", hop.mtu != Size::from_bytes(1472)),
-        ];
-        let (others, carrier): (&[_], _) = match hop.carrier {
-            CarrierSpec::Quic => (&of_tcp, "tcp"),
-            CarrierSpec::Tcp => (&of_quic, "quic"),
-        };
-        for (field, given) in others {
-            if *given {
-                self.problem(&[field], format!("is for `carrier = \"{carrier}\"`"));
-            }
-        }
-        if hop.connections.is_some_and(|count| !(1..=64).contains(&count)) {
-            self.problem(&["connections"], "from 1 to 64 connections");
-        }
-        if hop.tcp.established.is_some() {
-            self.problem(&["tcp", "established"], "these connections are opened when the run begins");
-        }
-    }
-
-    /// Whether a flow can be ended by a proxy that has this receive buffer, if it is limited.
-    fn proxied(&mut self, flow: &FlowSpec, buffer: Option<Size>, mss: Size) -> bool {
-        if flow.tcp.established && flow.app.connections() > 1 {
-            let message = format!(
-                "\"{}\" opens connections during the run without a handshake (`established`), which nobody on the way \
-                 can see",
-                flow.name
-            );
-            self.problem(&["flows"], message);
-        }
-        let Some(buffer) = buffer.map(Size::as_bytes) else { return true };
-        if buffer < mss.as_bytes() {
-            self.problem(&["buffer"], "a receive buffer holds at least one segment");
-            return false;
-        }
-        let step = 1 << flow.tcp.config().window_shift();
-        if flow.tcp.established && buffer < 2 * step {
-            let message = format!(
-                "without a handshake (`established`) \"{}\" scales windows as for its own receive buffer, in steps of {step} B: the \
-                 buffer holds at least two of them; or leave out `established`",
-                flow.name
-            );
-            self.problem(&["buffer"], message);
-            return false;
-        }
-        true
-    }
-
-    fn paced(&mut self, scenario: &Scenario, spec: &PacedSpec) {
-        if spec.peer == spec.at {
-            self.problem(
-                &["peer"],
-                format!("both nodes are \"{}\"; a satellite link lies between two", spec.at),
-            );
-        }
-        for (field, size) in [("loop_buffer", spec.loop_buffer), ("credit", spec.credit)] {
-            if size < spec.mtu {
-                self.problem(&[field], format!("holds at least one packet of `mtu`, {}", spec.mtu));
-            }
-        }
-        for (field, changes) in [("near", &spec.near), ("far", &spec.far)] {
-            if changes.established.is_some() {
-                let message = "connections to hosts are opened as the hosts open theirs";
-                self.problem(&[field, "established"], message);
-            }
-        }
-        let groups =
-            scenario.flow.iter().filter(|flow| spec.flows.is_empty() || spec.flows.contains(&flow.name));
-        for flow in groups {
-            if !self.proxied(flow, Some(spec.buffer), spec.near_tcp(&flow.tcp).mss) {
-                return;
-            }
-            self.within("near", None, |check| check.tcp(&spec.near_tcp(&flow.tcp)));
-            self.within("far", None, |check| check.tcp(&spec.far_tcp(&flow.tcp)));
-        }
-        self.within("control", None, |check| check.tcp(&spec.control_tcp()));
-    }
-
-    fn snoop(&mut self, spec: &SnoopSpec) {
-        let cache = spec.cache_packets();
-        if cache == 0 || cache > MOST_COPIES {
-            let message =
-                format!("the cache is given in packets, as in \"100 packets\", from 1 to {MOST_COPIES}");
-            self.problem(&["cache"], message);
-        }
-        self.local_recovery(&spec.recovery);
-    }
-
-    fn local_recovery(&mut self, spec: &LocalRecoverySpec) {
-        self.within("recovery", None, |check| {
-            if spec.min_rto > spec.max_rto || spec.initial_rto > spec.max_rto {
-                check.problem(&["max_rto"], "min_rto and initial_rto must not exceed max_rto");
-            }
-        });
+        middlebox.check(scenario, self);
     }
 
     /// Every middlebox has flows that pass it, and every flow that it names does.
@@ -821,7 +590,7 @@ impl Checker {
             };
             let missing = spec.common().flows.iter().find(|group| !has(group));
             self.within("middlebox", Some(id.index()), |check| {
-                check.split_queue(&network, instance, spec);
+                spec.check_placed(&network, instance, check);
                 if let Some(group) = missing {
                     check.problem(
                         &["flows"],
@@ -834,16 +603,6 @@ impl Checker {
                     check.problem_with_help(&["at"], format!("no flow passes \"{nodes}\""), Some(help));
                 }
             });
-        }
-    }
-
-    /// The discipline of a local queue goes with the rate that it is made for.
-    fn split_queue(&mut self, network: &Network, instance: &MiddleboxInstance, spec: &MiddleboxSpec) {
-        let MiddleboxSpec::Split(spec) = spec else { return };
-        let Some(queue) = &spec.local_queue else { return };
-        let rate = queue.settings(network.rate_between(instance)).rate;
-        if let Err((field, message)) = queue.queue.check(rate) {
-            self.problem(&["local_queue", "queue", field], message);
         }
     }
 
