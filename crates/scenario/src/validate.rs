@@ -258,6 +258,12 @@ impl Checker {
         if let Some(serial) = &link.serial {
             self.serial(link, serial);
         }
+        if let [first, second, ..] = link.grants().given()[..] {
+            self.problem(
+                &[second],
+                format!("`{first}` grants this link its capacity already: leave out one"),
+            );
+        }
         for (index, change) in link.changes.iter().flatten().enumerate() {
             self.within("changes", Some(index), |check| {
                 if change.rate.is_none() && change.delay.is_none() {
