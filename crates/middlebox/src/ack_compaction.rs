@@ -559,9 +559,14 @@ impl<B: Payload> Node<B> for Expander<B> {
 }
 
 /// Compactor and expander in one world, with a tunnel of this number; see [`Compactor::new`].
-pub fn ack_compaction<B: Payload>(settings: Settings, tunnel: u32, over_tcp: Option<&Side>) -> TwoNodes<B> {
-    let compactor = Compactor::new(settings, tunnel, over_tcp);
-    TwoNodes::of_packets([Box::new(compactor), Box::new(Expander::new(settings, tunnel, over_tcp))])
+pub fn ack_compaction<B: Payload>(
+    settings: Settings,
+    tunnel: u32,
+    over_tcp: Option<[Side; 2]>,
+) -> TwoNodes<B> {
+    let end = |node: usize| over_tcp.as_ref().map(|sides| &sides[node]);
+    let compactor = Compactor::new(settings, tunnel, end(0));
+    TwoNodes::of_packets([Box::new(compactor), Box::new(Expander::new(settings, tunnel, end(1)))])
 }
 
 #[cfg(test)]

@@ -500,11 +500,13 @@ impl<P: Payload> Node<P> for HopNode<P> {
 /// # Errors
 /// Settings that cannot be.
 pub fn hop<P: Payload>(
-    plans: &Plans,
-    settings: &Settings,
+    nodes: [(Plans, Settings); 2],
     randoms: [Random; 2],
 ) -> Result<TwoNodes<P>, ConfigError> {
-    let [first, second] = randoms;
-    let node = |side, random| HopNode::new(side, plans.clone(), settings, Box::new(ByNumber), random);
-    Ok(TwoNodes::of_proxy([Box::new(node(0, first)?), Box::new(node(1, second)?)], false))
+    let ([first, second], [first_random, second_random]) = (nodes, randoms);
+    let node = |side, (plans, settings): (Plans, Settings), random| {
+        HopNode::new(side, plans, &settings, Box::new(ByNumber), random)
+    };
+    let nodes = [node(0, first, first_random)?, node(1, second, second_random)?];
+    Ok(TwoNodes::of_proxy(nodes.map(|node| Box::new(node) as _), false))
 }

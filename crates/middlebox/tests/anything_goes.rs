@@ -230,7 +230,7 @@ fn paced(config: &Config, kind: &Kind, seed: u64) -> TwoNodes<Bytes> {
         first_number: FLOWS,
     };
     let randoms = ["hub", "client"].map(|name| Random::stream(seed, name));
-    paced_hop(&plans(config, Some(buffer)), &settings, randoms)
+    paced_hop(both((plans(config, Some(buffer)), settings)), randoms)
 }
 
 fn accelerator(config: &Config, kind: &Kind, seed: u64) -> TwoNodes<Bytes> {
@@ -258,7 +258,7 @@ fn accelerator(config: &Config, kind: &Kind, seed: u64) -> TwoNodes<Bytes> {
     };
     let settings = hop::Settings { carrier, buffer, first_number: FLOWS };
     let randoms = ["terminal", "hub"].map(|name| Random::stream(seed, name));
-    hop::hop(&plans(config, Some(buffer)), &settings, randoms).unwrap()
+    hop::hop(both((plans(config, Some(buffer)), settings)), randoms).unwrap()
 }
 
 impl Kind {
@@ -303,8 +303,8 @@ impl Kind {
                     spacing: *spacing,
                 };
                 let carrier = Config { nagle: false, max_retransmissions: u32::MAX, ..patient() };
-                let carrier = over_tcp.then(|| side(&carrier));
-                let compaction = ack_compaction(settings, FLOWS, carrier.as_ref());
+                let carrier = over_tcp.then(|| both(side(&carrier)));
+                let compaction = ack_compaction(settings, FLOWS, carrier);
                 (vec![Box::new(OneWay(compaction, FLOWS))], vec![(0, 0), (0, 1)])
             }
             Kind::Paced { mirrored: false, .. } => {
@@ -353,7 +353,8 @@ impl Kind {
                     positions: (0..FLOWS).collect(),
                 };
                 let buffer = if queue.is_some() { None } else { *buffer };
-                let split = distributed_split(&plans(config, buffer), &long_hop, control, seed, "split");
+                let split =
+                    distributed_split(both((plans(config, buffer), long_hop)), control, seed, "split");
                 (vec![Box::new(split)], vec![(0, 0), (0, 1)])
             }
         }

@@ -74,7 +74,7 @@ fn split() -> Box<dyn Middlebox<Bytes>> {
     };
     let control = FlowControl::Window(Some(10_000));
     let plans = plans(&patient(), Some(20_000));
-    Box::new(distributed_split(&plans, &long_hop, control, 1, "split"))
+    Box::new(distributed_split(both((plans, long_hop)), control, 1, "split"))
 }
 
 /// A record fills a segment with its header, and what is ready at the same time shares segments.
@@ -160,7 +160,7 @@ fn a_paced_hop_carries_datagrams_down_and_messages_up() {
         first_number: 2,
     };
     let randoms = ["hub", "client"].map(|name| Random::stream(1, name));
-    let hop = paced_hop(&plans(&patient(), Some(20_000)), &settings, randoms);
+    let hop = paced_hop(both((plans(&patient(), Some(20_000)), settings)), randoms);
     let path = played(Box::new(hop), [30_000, 20_000]);
     // Datagrams: kind 2 is data, behind stream and position, which counts from 1.
     let word = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -218,8 +218,8 @@ fn compacted_acks_are_in_the_tunnel() {
         spacing: Spacing::Immediate,
     };
     for over_tcp in [false, true] {
-        let carrier = over_tcp.then(|| side(&long_side()));
-        let compaction = ack_compaction(settings(None), 2, carrier.as_ref());
+        let carrier = over_tcp.then(|| both(side(&long_side())));
+        let compaction = ack_compaction(settings(None), 2, carrier);
         let counters = |path: &Path, name| {
             path.boxes[0].counters().into_iter().find(|(known, _)| *known == name).unwrap().1
         };

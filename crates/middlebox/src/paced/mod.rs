@@ -77,10 +77,10 @@ counters! {
 }
 
 /// Both nodes in one world. `randoms` are for initial sequence numbers, and the first for the datagrams' key.
-pub fn paced_hop<P: Payload>(plans: &Plans, settings: &Settings, randoms: [Random; 2]) -> TwoNodes<P> {
-    let [mut first, second] = randoms;
+pub fn paced_hop<P: Payload>(nodes: [(Plans, Settings); 2], randoms: [Random; 2]) -> TwoNodes<P> {
+    let ([hub, client], [mut first, second]) = (nodes, randoms);
     let key = (u128::from(first.bits()) << 64 | u128::from(first.bits())).to_be_bytes();
-    let hub = Surrogate::new(plans.clone(), settings, key, Box::new(ByNumber), first);
-    let client = PseudoProxy::new(plans.clone(), settings, key, Box::new(ByNumber), second);
+    let hub = Surrogate::new(hub.0, &hub.1, key, Box::new(ByNumber), first);
+    let client = PseudoProxy::new(client.0, &client.1, key, Box::new(ByNumber), second);
     TwoNodes::of_proxy([Box::new(hub), Box::new(client)], true)
 }

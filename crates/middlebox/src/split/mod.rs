@@ -85,17 +85,16 @@ impl Plans {
 /// that data waits where flow control counts it.
 const READY_SEGMENTS: u64 = 2;
 
-/// Both nodes in one world.
+/// Both nodes in one world, each with its own plans and its own end of the long hop: they draw from streams of their own.
 pub fn distributed_split<P: Payload>(
-    plans: &Plans,
-    long_hop: &LongHop,
+    nodes: [(Plans, LongHop); 2],
     control: FlowControl,
     seed: u64,
     name: &str,
 ) -> TwoNodes<P> {
-    let node = |side| -> Box<dyn Node<P>> {
-        let (plans, long_hop) = (plans.clone(), long_hop.clone());
+    let node = |side, (plans, long_hop)| -> Box<dyn Node<P>> {
         Box::new(SplitNode::new(side, plans, long_hop, control, Box::new(ByNumber), seed, name))
     };
-    TwoNodes::of_proxy([node(0), node(1)], matches!(control, FlowControl::LocalQueue(_)))
+    let [first, second] = nodes;
+    TwoNodes::of_proxy([node(0, first), node(1, second)], matches!(control, FlowControl::LocalQueue(_)))
 }

@@ -59,6 +59,11 @@ pub fn paced_sender(rate: u64, code: Option<Code>) -> paced::sender::Settings {
     }
 }
 
+/// The same for the two nodes of a middlebox.
+pub fn both<T: Clone>(node: T) -> [T; 2] {
+    [node.clone(), node]
+}
+
 /// Splits with a receive buffer of this size, if any.
 pub fn plans(config: &Config, buffer: Option<u64>) -> Plans {
     let config = Config { reading: Reading::Manual, receive_buffer: buffer, nagle: false, ..config.clone() };

@@ -109,8 +109,10 @@ impl Parameters for AckCompactionSpec {
     }
     fn build<B: Payload>(&self, site: &Site<'_>) -> Box<dyn Middlebox<B>> {
         let (rate, framing) = site.thin_line(0);
-        let carrier = self.carrier_tcp().map(|tcp| site.side(&tcp, Reading::Immediate, "carrier"));
-        Box::new(ack_compaction::ack_compaction(self.settings(rate, framing), site.own.0, carrier.as_ref()))
+        let carrier = self
+            .carrier_tcp()
+            .map(|tcp| site.for_both(|node| node.side(&tcp, Reading::Immediate, "carrier")));
+        Box::new(ack_compaction::ack_compaction(self.settings(rate, framing), site.own.0, carrier))
     }
 }
 

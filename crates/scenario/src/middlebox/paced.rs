@@ -201,18 +201,18 @@ impl Parameters for PacedSpec {
     fn build<B: Payload>(&self, site: &Site<'_>) -> Box<dyn Middlebox<B>> {
         let (line, framing) = site.thin_line(1);
         let control = self.control_tcp();
-        let settings = paced::Settings {
+        let settings = |node: &Site<'_>| paced::Settings {
             sender: self.sender(),
             receiver: self.receiver(line, framing),
             control: Control {
-                side: site.side(&control, Reading::Immediate, "control"),
+                side: node.side(&control, Reading::Immediate, "control"),
                 established: control.established,
             },
             silence: self.silence(),
             first_number: site.own.0,
         };
-        let random = ["isn 0", "isn 1"].map(|what| site.random(what));
-        Box::new(paced::paced_hop(&site.plans(self), &settings, random))
+        let nodes = site.for_both(|node| (node.plans(self), settings(&node)));
+        Box::new(paced::paced_hop(nodes, site.for_both(|node| node.random("isn"))))
     }
 }
 

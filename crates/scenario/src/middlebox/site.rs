@@ -12,6 +12,7 @@ use longhaul_units::{
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where a middlebox stands.
+#[derive(Clone, Copy)]
 pub struct Site<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) network: &'a Network,
@@ -20,6 +21,8 @@ pub struct Site<'a> {
     pub(crate) own: ConnectionId,
     /// Connections of flows have the numbers that the network gives them.
     as_in_network: bool,
+    /// Which of its two nodes draws random numbers; none where it stands at one.
+    node: Option<usize>,
 }
 
 impl<'a> Site<'a> {
@@ -27,7 +30,7 @@ impl<'a> Site<'a> {
     pub fn numbered(scenario: &'a Scenario, network: &'a Network, id: MiddleboxId) -> Self {
         let instance = &network.middleboxes[id];
         let own = instance.own_connections.0;
-        Site { scenario, network, instance, own, as_in_network: true }
+        Site { scenario, network, instance, own, as_in_network: true, node: None }
     }
 
     /// In a world where numbers of connections stand for addresses: a middlebox acts on all flows in the same way. `first_own` is the
@@ -40,7 +43,7 @@ impl<'a> Site<'a> {
     ) -> Self {
         let instance = &network.middleboxes[id];
         let own = first_own.after(instance.own_connections.0.index() - network.connection_flows.len());
-        Site { scenario, network, instance, own, as_in_network: false }
+        Site { scenario, network, instance, own, as_in_network: false, node: None }
     }
 
     /// The groups of the flows that it acts on.
@@ -51,9 +54,15 @@ impl<'a> Site<'a> {
         groups
     }
 
-    /// The stream of random numbers of this middlebox for this purpose.
+    /// What `make` makes for each of its two nodes, which draw random numbers from streams of their own.
+    pub(crate) fn for_both<T>(&self, make: impl Fn(Site<'_>) -> T) -> [T; 2] {
+        [0, 1].map(|node| make(Site { node: Some(node), ..*self }))
+    }
+
+    /// The stream of random numbers of this middlebox, or of one of its nodes, for this purpose.
     pub(crate) fn random(&self, what: &str) -> Random {
-        Random::stream(self.scenario.run.seed, &format!("middlebox {} {what}", self.instance.name))
+        let node = self.node.map_or(String::new(), |node| format!(" {node}"));
+        Random::stream(self.scenario.run.seed, &format!("middlebox {} {what}{node}", self.instance.name))
     }
 
     /// One end of its connections with these settings; `what` names the stream of seeds for their congestion controls.

@@ -1,9 +1,9 @@
 //! The accelerator's own transport between the two nodes of a split.
 
+use super::SplitSpec;
 use crate::middlebox::Site;
 use crate::validate::Checker;
 use crate::{BufferSpec, KeepaliveSpec, TcpChanges, TcpSpec, Variant};
-use longhaul_middlebox::split::Plans;
 use longhaul_middlebox::{Payload, TwoNodes, hop};
 use longhaul_tcp::Reading;
 use longhaul_units::{Duration, Limit, Rate, Size};
@@ -262,20 +262,24 @@ impl HopSpec {
         }
     }
 
-    /// Both nodes; `buffer` is the receive buffer of each connection to a host.
-    pub(super) fn build<B: Payload>(&self, buffer: Size, plans: &Plans, site: &Site<'_>) -> TwoNodes<B> {
+    /// Both nodes of this split.
+    pub(super) fn build<B: Payload>(&self, split: &SplitSpec, site: &Site<'_>) -> TwoNodes<B> {
         let nodes = self.nodes(site.network.between(site.instance));
-        let carrier = match self.carrier {
-            CarrierSpec::Quic => hop::CarrierSettings::Quic(nodes.into()),
+        let carrier = |node: &Site<'_>| match self.carrier {
+            CarrierSpec::Quic => hop::CarrierSettings::Quic(nodes.clone().into()),
             CarrierSpec::Tcp => hop::CarrierSettings::Tcp(Box::new(hop::TcpCarrier {
-                side: site.side(&self.tcp(site.largest_mss()), Reading::Manual, "long hop"),
+                side: node.side(&self.tcp(site.largest_mss()), Reading::Manual, "long hop"),
                 connections: site.instance.own_connections.1,
                 rates: nodes.each_ref().map(|node| node.rates.send),
                 pool: HopSpec::pool(&nodes[0]),
             })),
         };
-        let settings = hop::Settings { carrier, buffer: buffer.as_bytes(), first_number: site.own.0 };
-        let random = ["hop 0", "hop 1"].map(|what| site.random(what));
-        hop::hop(plans, &settings, random).expect("settings were checked")
+        let settings = |node: &Site<'_>| hop::Settings {
+            carrier: carrier(node),
+            buffer: split.buffer.as_bytes(),
+            first_number: site.own.0,
+        };
+        let both = site.for_both(|node| (node.plans(split), settings(&node)));
+        hop::hop(both, site.for_both(|node| node.random("hop"))).expect("settings were checked")
     }
 }

@@ -100,8 +100,8 @@ impl SplitSpec {
             None if limit.is_some() => (FlowControl::Window(limit), Reading::Manual),
             None => (FlowControl::Window(None), Reading::Immediate),
         };
-        let long_hop = LongHop {
-            side: site.side(&tcp, reading, "long hop"),
+        let long_hop = |node: &Site<'_>| LongHop {
+            side: node.side(&tcp, reading, "long hop"),
             established: tcp.established,
             connections: site.instance.own_connections.1,
             framing: self.framing.framing(),
@@ -110,7 +110,8 @@ impl SplitSpec {
             positions: site.turns(),
         };
         let name = format!("middlebox {}", site.instance.name);
-        split::distributed_split(&site.plans(self), &long_hop, control, site.scenario.run.seed, &name)
+        let nodes = site.for_both(|node| (node.plans(self), long_hop(&node)));
+        split::distributed_split(nodes, control, site.scenario.run.seed, &name)
     }
 }
 
@@ -204,7 +205,7 @@ impl Parameters for SplitSpec {
         match &self.long {
             _ if self.peer.is_none() => Box::new(SingleSplit::new(site.plans(self), site.random("isn"))),
             LongSpec::Tcp(long) => Box::new(self.over_tcp(long, site)),
-            LongSpec::Hop(hop) => Box::new(hop.build(self.buffer, &site.plans(self), site)),
+            LongSpec::Hop(hop) => Box::new(hop.build(self, site)),
         }
     }
 }
