@@ -212,10 +212,6 @@ impl<I: Id, T> IdVec<I, T> {
     pub fn as_slice(&self) -> &[T] {
         &self.items
     }
-    /// `count` neighbours from `first` on, to be changed.
-    pub fn neighbours_mut(&mut self, first: I, count: usize) -> &mut [T] {
-        &mut self.items[first.index()..first.index() + count]
-    }
 }
 
 impl<I: Id, T> Index<I> for IdVec<I, T> {
@@ -333,6 +329,5 @@ mod tests {
             list.enumerated().map(|(id, name)| format!("{id}{name}")).collect::<Vec<_>>(),
             ["0a", "1b"]
         );
-        assert_eq!(list.neighbours_mut(NodeId(1), 1), ["b"]);
     }
 }
