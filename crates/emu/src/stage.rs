@@ -8,7 +8,7 @@ use longhaul_middlebox::Middlebox;
 use longhaul_results::{MiddleboxFacts, MiddleboxWatch, Tables};
 use longhaul_scenario::middlebox::{RealPackets, Site};
 use longhaul_scenario::{MiddleboxSpec, Network, Scenario};
-use longhaul_units::{ConnectionId, Duration, FlowId, GroupId, Instant, LinkId, MiddleboxId};
+use longhaul_units::{Duration, FlowId, GroupId, Instant, LinkId, MiddleboxId};
 
 /// The payload of a packet.
 pub(crate) type Payload = bytes::Bytes;
@@ -34,7 +34,7 @@ impl Stage {
         let spec = scenario.middlebox(id);
         of_whole_hosts(scenario, network, id)?;
         // Own connections have numbers of their own here, behind all that hosts can have.
-        let site = Site::addressed(scenario, network, id, ConnectionId(FIRST_OWN));
+        let site = Site::addressed(scenario, network, id, FIRST_OWN);
         one_setting_for_all(scenario, spec, &site)?;
         let real = spec
             .real_packets()

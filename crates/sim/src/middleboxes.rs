@@ -7,7 +7,7 @@ use crate::world::World;
 use longhaul_middlebox::{Direction, Event, Middlebox, Passing, Sparse, Verdict};
 use longhaul_results::{MiddleboxFacts, MiddleboxWatch};
 use longhaul_scenario::middlebox::Site;
-use longhaul_units::{ConnectionId, Duration, Id, IdVec, Instant, MiddleboxId, Side, ids};
+use longhaul_units::{Duration, Id, IdVec, Instant, MiddleboxId, Side, ids};
 
 /// A middlebox at work.
 pub(crate) struct Node {
@@ -58,7 +58,7 @@ impl World<'_> {
                 Side::Client => Direction::Reverse,
             };
             let passing =
-                Passing { connection: packet.to.connection().0, direction, ecn: &mut ecn, segment, body };
+                Passing { connection: packet.to.connection(), direction, ecn: &mut ecn, segment, body };
             match middleboxes[id].inner.handle_packet(*now, usize::from(port.port), passing) {
                 Verdict::Forward => {
                     packet.set_ecn(ecn);
@@ -91,7 +91,7 @@ impl World<'_> {
                     Direction::Reverse => Side::Client,
                 };
                 // A connection of its own is none of a flow.
-                let connection = ConnectionId(departure.connection);
+                let connection = departure.connection;
                 let flow = network.connection_flows.get(connection);
                 made_for = flow.filter(|_| segment.payload_len > 0);
                 let weight = flow.map_or(1, |flow| scenario.group(network.flows[*flow].group).weight);
@@ -107,7 +107,7 @@ impl World<'_> {
         }
         while let Some(event) = inner.poll_event() {
             let Event::Dropped { connection, payload_len, wire_len, .. } = event;
-            recorder.drop(*now, "drop", ConnectionId(connection), payload_len, None, wire_len);
+            recorder.drop(*now, "drop", connection, payload_len, None, wire_len);
         }
         self.set_middlebox_timer(id);
     }

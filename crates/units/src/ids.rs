@@ -57,6 +57,8 @@ ids! {
     ConnectionId
     /// One end of a connection.
     EndpointId
+    /// A host whose real packets the emulator takes.
+    HostId
 }
 
 /// Which end of a flow or of a connection.
@@ -154,6 +156,15 @@ impl<I: Id, T> IdVec<I, T> {
         T: Clone,
     {
         self.items.resize(count, item);
+    }
+
+    /// The same, with what `make` makes at the end.
+    pub fn resize_with(&mut self, count: usize, make: impl FnMut() -> T) {
+        self.items.resize_with(count, make);
+    }
+    /// Removes all items.
+    pub fn clear(&mut self) {
+        self.items.clear();
     }
 
     /// How many items there are.

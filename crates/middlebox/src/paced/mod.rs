@@ -40,7 +40,7 @@ use crate::Payload;
 use crate::base::counters;
 use crate::nodes::{ByNumber, TwoNodes};
 use crate::split::Plans;
-use longhaul_units::{Duration, Random};
+use longhaul_units::{ConnectionId, Duration, Random};
 
 /// Everything that can be set.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ pub struct Settings {
     /// alive. `None`: never.
     pub silence: Option<Duration>,
     /// Number of the datagrams' tunnel among the connections; the control connection has the next one.
-    pub first_number: u32,
+    pub first_number: ConnectionId,
 }
 
 counters! {

@@ -40,6 +40,7 @@ use crate::nodes::{ByNumber, Node, TwoNodes};
 
 use longhaul_cc::CongestionControl;
 use longhaul_tcp::Config;
+use longhaul_units::{ConnectionId, IdVec};
 use std::sync::Arc;
 
 /// Makes the congestion control of a new connection.
@@ -71,12 +72,12 @@ pub struct Plans {
     /// All that there are; at least one.
     pub plans: Vec<Plan>,
     /// Which of them each connection has, by its number; those beyond the end have the first.
-    pub of: Vec<u32>,
+    pub of: IdVec<ConnectionId, u32>,
 }
 
 impl Plans {
-    pub(crate) fn of(&self, connection: u32) -> &Plan {
-        let index = self.of.get(connection as usize).copied().unwrap_or(0);
+    pub(crate) fn of(&self, connection: ConnectionId) -> &Plan {
+        let index = self.of.get(connection).copied().unwrap_or(0);
         &self.plans[index as usize]
     }
 }

@@ -28,7 +28,7 @@ use crate::{
 };
 use longhaul_segment::{Flags, Segment};
 use longhaul_tcp::{Connection, Ports};
-use longhaul_units::{Instant, Random};
+use longhaul_units::{ConnectionId, Id, Instant, Random};
 use std::collections::{BTreeMap, VecDeque};
 
 /// One of the two nodes.
@@ -41,7 +41,7 @@ pub struct SplitNode<P: Payload = Sparse> {
     control: FlowControl,
     flows: Table<Flow<P>>,
     /// Numbers of flows.
-    streams: BTreeMap<u32, u32>,
+    streams: BTreeMap<u32, ConnectionId>,
     next_stream: u32,
     longs: Vec<Option<Box<LongEnd<P>>>>,
     queue: Option<LocalQueue<P>>,
@@ -87,8 +87,8 @@ impl<P: Payload> SplitNode<P> {
         }
     }
 
-    fn flow(&mut self, flow: u32) -> Option<&mut Flow<P>> {
-        self.flows.get_mut(flow as usize)
+    fn flow(&mut self, flow: ConnectionId) -> Option<&mut Flow<P>> {
+        self.flows.get_mut(flow)
     }
     fn long(&mut self, index: usize) -> Option<&mut LongEnd<P>> {
         self.longs[index].as_deref_mut()
@@ -113,20 +113,20 @@ impl<P: Payload> SplitNode<P> {
     fn timer_of(&self, owner: Owner) -> usize {
         match owner {
             Owner::Long(index) => index,
-            Owner::Local(flow) => self.longs.len() + flow as usize,
+            Owner::Local(flow) => self.longs.len() + flow.index(),
         }
     }
     fn owner_of(&self, timer: usize) -> Owner {
         match timer.checked_sub(self.longs.len()) {
             None => Owner::Long(timer),
-            Some(flow) => Owner::Local(flow as u32),
+            Some(flow) => Owner::Local(ConnectionId::new(flow)),
         }
     }
 
     /// Where the packets of a connection go.
-    fn way_of(&mut self, owner: Owner) -> (u32, Direction) {
+    fn way_of(&mut self, owner: Owner) -> (ConnectionId, Direction) {
         match owner {
-            Owner::Long(index) => (self.long_hop.first_number + index as u32, Direction::BOTH[self.side]),
+            Owner::Long(index) => (self.long_hop.first_number.after(index), Direction::BOTH[self.side]),
             Owner::Local(number) => {
                 (number, self.flow(number).map_or(Direction::Forward, |flow| flow.local.direction))
             }
@@ -236,7 +236,7 @@ impl<P: Payload> Middlebox<P> for SplitNode<P> {
     }
 
     fn lose_all(&mut self, _now: Instant) {
-        for number in 0..self.flows.end() {
+        for number in self.flows.ids() {
             if let Some(flow) = self.flows.take(number) {
                 self.hosts.retire(&flow.local);
             }
@@ -270,8 +270,8 @@ impl<P: Payload> Middlebox<P> for SplitNode<P> {
 }
 
 impl<P: Payload> Node<P> for SplitNode<P> {
-    fn account(&self, connection: u32) -> Option<Account> {
-        self.flows.get(connection as usize).map(|flow| flow.local.account(flow.stream))
+    fn account(&self, connection: ConnectionId) -> Option<Account> {
+        self.flows.get(connection).map(|flow| flow.local.account(flow.stream))
     }
     fn poll_note(&mut self) -> Option<Note> {
         self.notes.pop_front()

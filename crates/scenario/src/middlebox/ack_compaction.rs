@@ -112,7 +112,7 @@ impl Parameters for AckCompactionSpec {
         let carrier = self
             .carrier_tcp()
             .map(|tcp| site.for_both(|node| node.side(&tcp, Reading::Immediate, "carrier")));
-        Box::new(ack_compaction::ack_compaction(self.settings(rate, framing), site.own.0, carrier))
+        Box::new(ack_compaction::ack_compaction(self.settings(rate, framing), site.own, carrier))
     }
 }
 

@@ -209,7 +209,7 @@ impl Parameters for PacedSpec {
                 established: control.established,
             },
             silence: self.silence(),
-            first_number: site.own.0,
+            first_number: site.own,
         };
         let nodes = site.for_both(|node| (node.plans(self), settings(&node)));
         Box::new(paced::paced_hop(nodes, site.for_both(|node| node.random("isn"))))

@@ -95,7 +95,7 @@ impl<'a> Site<'a> {
         let plan = |group| self.plan(proxy, group);
         if !self.as_in_network {
             let first = self.groups().first().copied().unwrap_or(GroupId(0));
-            return Plans { plans: vec![plan(first)], of: vec![] };
+            return Plans { plans: vec![plan(first)], of: IdVec::new() };
         }
         let group = |flow: &FlowId| self.network.flows[*flow].group.0;
         Plans {
@@ -116,9 +116,9 @@ impl<'a> Site<'a> {
     }
 
     /// Which turn each connection has on the connections of a long hop; none where connections come as they come.
-    pub(crate) fn turns(&self) -> Vec<u32> {
+    pub(crate) fn turns(&self) -> IdVec<ConnectionId, u32> {
         if !self.as_in_network {
-            return vec![];
+            return IdVec::new();
         }
         let mut turns = 0..;
         let turn = |flow: &FlowId| {

@@ -1,6 +1,7 @@
 //! What a node does on the long hop: its ends of the connections there, whose turn it is on them, and the records that arrive.
 
 use super::*;
+use longhaul_units::{ConnectionId, Id};
 
 impl<P: Payload> SplitNode<P> {
     /// The end of a long connection, opened if it is needed for the first time; `None` if it has broken.
@@ -28,7 +29,7 @@ impl<P: Payload> SplitNode<P> {
     }
 
     /// Tells the other node something of a flow that is no data.
-    pub(super) fn send_record(&mut self, number: u32, kind: RecordKind, content: &[u8]) {
+    pub(super) fn send_record(&mut self, number: ConnectionId, kind: RecordKind, content: &[u8]) {
         let Some(flow) = self.flow(number) else { return };
         let (stream, long) = (flow.stream, flow.long);
         self.announce(number);
@@ -38,7 +39,7 @@ impl<P: Payload> SplitNode<P> {
     }
 
     /// Notifies the other node of the hosts of a stream, unless that has been done.
-    pub(super) fn announce(&mut self, number: u32) {
+    pub(super) fn announce(&mut self, number: ConnectionId) {
         let Some(flow) = self.flow(number).filter(|flow| flow.unannounced) else { return };
         flow.unannounced = false;
         let (stream, long, towards) = (flow.stream, flow.long, flow.local.direction);
@@ -134,7 +135,7 @@ impl<P: Payload> SplitNode<P> {
         now: Instant,
         long: usize,
         record: Record,
-        number: Option<u32>,
+        number: Option<ConnectionId>,
         data: &P::Data,
     ) {
         if record.kind == RecordKind::Open && number.is_none() {
@@ -195,7 +196,7 @@ impl<P: Payload> SplitNode<P> {
     }
 
     /// The other node sends what it may not: the flow ends.
-    pub(super) fn refuse_stream(&mut self, number: u32) {
+    pub(super) fn refuse_stream(&mut self, number: ConnectionId) {
         self.notes.push_back(Note::Broken(number, Broken::TimedOut));
         if let Some(flow) = self.flow(number) {
             flow.local.break_off();
@@ -210,7 +211,7 @@ impl<P: Payload> SplitNode<P> {
             end.connection.abort();
             end.ready.clear();
         }
-        for number in 0..self.flows.end() as u32 {
+        for number in self.flows.ids() {
             let Some(flow) = self.flow(number).filter(|flow| flow.long == long && !flow.local.broken) else {
                 continue;
             };
@@ -223,7 +224,7 @@ impl<P: Payload> SplitNode<P> {
     }
 
     pub(super) fn on_long_packet(&mut self, now: Instant, packet: Passing<'_, P>) {
-        let index = (packet.connection - self.long_hop.first_number) as usize;
+        let index = packet.connection.index() - self.long_hop.first_number.index();
         if index >= self.longs.len() {
             return;
         }

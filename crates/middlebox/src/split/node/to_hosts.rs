@@ -1,6 +1,7 @@
 //! What a node does for the hosts on its side: their packets, the local queue, and the connections that stand in for the other host.
 
 use super::*;
+use longhaul_units::ConnectionId;
 
 impl<P: Payload> SplitNode<P> {
     pub(super) fn on_host_packet(&mut self, now: Instant, packet: Waiting<P>) {
@@ -25,8 +26,8 @@ impl<P: Payload> SplitNode<P> {
 
     /// With a local queue: a slow host at the other node has used up a flow's credit, and a buffer of data waits for it here.
     /// More would wait in front of the other flows' packets.
-    pub(super) fn is_held_back(&self, number: u32) -> bool {
-        let flow = self.flows.get(number as usize).filter(|_| self.queue.is_some());
+    pub(super) fn is_held_back(&self, number: ConnectionId) -> bool {
+        let flow = self.flows.get(number).filter(|_| self.queue.is_some());
         flow.is_some_and(|flow| {
             flow.credit() == 0 && flow.local.connection.readable() >= self.long_hop.buffer
         })
@@ -64,8 +65,8 @@ impl<P: Payload> SplitNode<P> {
     }
 
     /// Bytes of a flow's connection over the long hop that were let in and not sent yet.
-    pub(super) fn unsent(&self, number: u32) -> u64 {
-        let flow = self.flows.get(number as usize);
+    pub(super) fn unsent(&self, number: ConnectionId) -> u64 {
+        let flow = self.flows.get(number);
         let long = flow.map_or_else(|| self.long_hop.of(number), |flow| flow.long);
         self.longs[long].as_ref().map_or(0, |end| end.connection.unsent())
     }
@@ -83,9 +84,14 @@ impl<P: Payload> SplitNode<P> {
     }
 
     /// Finds or makes the connection that a host's packet is for; false if there can be none.
-    pub(super) fn has_local(&mut self, number: u32, direction: Direction, segment: &Segment) -> bool {
+    pub(super) fn has_local(
+        &mut self,
+        number: ConnectionId,
+        direction: Direction,
+        segment: &Segment,
+    ) -> bool {
         let towards = direction.opposite();
-        let long = self.flows.get(number as usize).map_or_else(|| self.long_hop.of(number), |flow| flow.long);
+        let long = self.flows.get(number).map_or_else(|| self.long_hop.of(number), |flow| flow.long);
         let long_works = self.long_end(long).is_some();
         let gone = self.flow(number).is_none_or(|flow| flow.local.gives_way_to(segment));
         if hosts::opens(segment) && long_works && gone {
@@ -108,9 +114,8 @@ impl<P: Payload> SplitNode<P> {
     }
 
     /// The hosts of a connection, by this node's connection to one of them.
-    pub(super) fn ends(&self, number: u32, towards: Direction) -> Ends {
-        let ports =
-            self.flows.get(number as usize).map_or(Ports::default(), |flow| flow.local.connection.ports());
+    pub(super) fn ends(&self, number: ConnectionId, towards: Direction) -> Ends {
+        let ports = self.flows.get(number).map_or(Ports::default(), |flow| flow.local.connection.ports());
         let [active, passive] = match towards {
             Direction::Forward => [ports.local, ports.remote],
             Direction::Reverse => [ports.remote, ports.local],
@@ -119,17 +124,17 @@ impl<P: Payload> SplitNode<P> {
     }
 
     /// A flow begins, in the place of one whose number it has.
-    pub(super) fn put(&mut self, number: u32, flow: Flow<P>) {
-        if let Some(old) = self.flows.take(number as usize) {
+    pub(super) fn put(&mut self, number: ConnectionId, flow: Flow<P>) {
+        if let Some(old) = self.flows.take(number) {
             self.streams.remove(&old.stream);
             self.hosts.retire(&old.local);
         }
         self.streams.insert(flow.stream, number);
-        self.flows.put(number as usize, flow);
+        self.flows.put(number, flow);
     }
 
     /// Does what has become possible at a connection to a host.
-    pub(super) fn settle_local(&mut self, now: Instant, number: u32) {
+    pub(super) fn settle_local(&mut self, now: Instant, number: ConnectionId) {
         let Some(flow) = self.flow(number) else { return };
         if let Some(why) = flow.local.take_events() {
             self.notes.push_back(Note::Broken(number, why));
@@ -158,7 +163,7 @@ impl<P: Payload> SplitNode<P> {
     }
 
     /// Tells the other node how much it may send for a host.
-    pub(super) fn grant(&mut self, number: u32) {
+    pub(super) fn grant(&mut self, number: ConnectionId) {
         let buffer = match self.control {
             FlowControl::Window(None) | FlowControl::LocalQueue(_) => Some(self.long_hop.buffer),
             FlowControl::Window(Some(_)) => None,

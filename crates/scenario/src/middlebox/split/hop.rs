@@ -277,7 +277,7 @@ impl HopSpec {
         let settings = |node: &Site<'_>| hop::Settings {
             carrier: carrier(node),
             buffer: split.buffer.as_bytes(),
-            first_number: site.own.0,
+            first_number: site.own,
         };
         let both = site.for_both(|node| (node.plans(split), settings(&node)));
         hop::hop(both, site.for_both(|node| node.random("hop"))).expect("settings were checked")

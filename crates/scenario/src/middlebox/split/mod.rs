@@ -106,7 +106,7 @@ impl SplitSpec {
             connections: site.instance.own_connections.1,
             framing: self.framing.framing(),
             buffer: self.buffer.as_bytes(),
-            first_number: site.own.0,
+            first_number: site.own,
             positions: site.turns(),
         };
         let name = format!("middlebox {}", site.instance.name);
