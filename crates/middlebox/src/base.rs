@@ -22,12 +22,12 @@ pub struct Base<B> {
     /// How full it is.
     pub(crate) levels: Levels,
     /// It has broken down.
-    pub(crate) failed: bool,
+    pub failed: bool,
 }
 
 impl<B: Body> Base<B> {
     /// Of a middlebox that holds nothing yet.
-    pub(crate) fn new(levels: Levels) -> Self {
+    pub fn new(levels: Levels) -> Self {
         Base {
             outbox: Outbox::default(),
             timers: Timers::default(),
