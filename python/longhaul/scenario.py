@@ -157,7 +157,7 @@ class Scenario:
     def middlebox(
         self, at: str | Mapping[str, Any], kind: str | None = None, *, name: str | None = None, **settings: Any
     ) -> Scenario:
-        """A middlebox at a node: `premature_ack`, `split`, `snoop`, `ack_compaction`, `ack_filter`, `mss_clamp`, `throttle` or `paced`.
+        """A middlebox at a node, of a kind that `longhaul.build.box` has a function for.
 
         Further settings: `flows`, `fail_at`, and those of its kind. A whole table, as the functions of `longhaul.build.box` make it,
         may stand in place of node and kind. Raises `ScenarioError` for a node without a kind.

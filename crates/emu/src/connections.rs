@@ -3,7 +3,7 @@
 
 use longhaul_middlebox::Direction;
 use longhaul_segment::ip;
-use longhaul_units::{Duration, FlowId, Instant};
+use longhaul_units::{ConnectionId, Duration, FlowId, IdVec, Instant};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ const ACK: u8 = 0x10;
 /// Connections at a time; packets of more pass middleboxes untouched.
 const MOST: usize = 65_536;
 /// Connections that middleboxes have of their own are numbered from here on.
-pub(crate) const FIRST_OWN: u32 = MOST as u32;
+pub(crate) const FIRST_OWN: ConnectionId = ConnectionId(MOST as u32);
 /// Numbers of closed connections are given away after this time.
 const LINGER: Duration = Duration::from_secs(60);
 /// So are those of connections that have been silent for so long.
@@ -121,20 +121,20 @@ pub(crate) struct Seen {
 /// All connections that were seen.
 #[derive(Default)]
 pub(crate) struct Connections {
-    numbers: HashMap<[End; 2], u32>,
-    entries: Vec<Entry>,
-    free: Vec<u32>,
+    numbers: HashMap<[End; 2], ConnectionId>,
+    entries: IdVec<ConnectionId, Entry>,
+    free: Vec<ConnectionId>,
     swept: Instant,
 }
 
 impl Connections {
     /// The number of a packet's connection and the packet's direction; `None` if there are too many connections.
-    pub fn of(&mut self, now: Instant, seen: &Seen) -> Option<(u32, Direction)> {
+    pub fn of(&mut self, now: Instant, seen: &Seen) -> Option<(ConnectionId, Direction)> {
         let number = match self.numbers.get(&key(seen.src, seen.dst)) {
             Some(number) => *number,
             None => self.begin(now, seen)?,
         };
-        let entry = &mut self.entries[number as usize];
+        let entry = &mut self.entries[number];
         if seen.tcp_flags & (SYN | ACK) == SYN && entry.is_finished() {
             // The same ports again: whoever opens it now is the opener.
             entry.ends = [seen.src, seen.dst];
@@ -151,7 +151,7 @@ impl Connections {
         Some((number, Direction::BOTH[end]))
     }
 
-    fn begin(&mut self, now: Instant, seen: &Seen) -> Option<u32> {
+    fn begin(&mut self, now: Instant, seen: &Seen) -> Option<ConnectionId> {
         if self.free.is_empty() && self.entries.len() >= MOST {
             self.sweep(now);
             if self.free.is_empty() {
@@ -172,13 +172,10 @@ impl Connections {
         };
         let number = match self.free.pop() {
             Some(number) => {
-                self.entries[number as usize] = entry;
+                self.entries[number] = entry;
                 number
             }
-            None => {
-                self.entries.push(entry);
-                self.entries.len() as u32 - 1
-            }
+            None => self.entries.push(entry),
         };
         self.numbers.insert(key(seen.src, seen.dst), number);
         Some(number)
@@ -192,7 +189,7 @@ impl Connections {
         self.swept = now;
         let Connections { numbers, entries, free, .. } = self;
         numbers.retain(|_, number| {
-            let over = entries[*number as usize].is_over(now);
+            let over = entries[*number].is_over(now);
             if over {
                 free.push(*number);
             }
@@ -201,8 +198,8 @@ impl Connections {
     }
 
     /// What a packet of a connection is made with; `None` if there is no such connection.
-    pub fn leaving(&self, number: u32, direction: Direction) -> Option<Leaving> {
-        let entry = self.entries.get(number as usize)?;
+    pub fn leaving(&self, number: ConnectionId, direction: Direction) -> Option<Leaving> {
+        let entry = self.entries.get(number)?;
         let from = direction as usize;
         let outside = entry.outside[from].or_else(|| Some(entry.outside[1 - from]?.turned()))?;
         let ports = (entry.ends[from].1, entry.ends[1 - from].1);
@@ -210,8 +207,8 @@ impl Connections {
     }
 
     /// The flow of a connection.
-    pub fn flow_of(&self, number: u32) -> Option<FlowId> {
-        self.entries.get(number as usize).map(|entry| entry.flow)
+    pub fn flow_of(&self, number: ConnectionId) -> Option<FlowId> {
+        self.entries.get(number).map(|entry| entry.flow)
     }
 }
 
@@ -248,19 +245,23 @@ mod tests {
     fn direction_counts_from_the_opener() {
         let mut connections = Connections::default();
         let mut of = |seen| connections.of(Instant::ZERO, &seen);
-        assert_eq!(of(seen(9000, 80, SYN)), Some((0, Direction::Forward)));
-        assert_eq!(of(seen(80, 9000, SYN | ACK)), Some((0, Direction::Reverse)));
-        assert_eq!(of(seen(80, 9001, SYN | ACK)), Some((1, Direction::Reverse)), "its SYN went another way");
+        assert_eq!(of(seen(9000, 80, SYN)), Some((ConnectionId(0), Direction::Forward)));
+        assert_eq!(of(seen(80, 9000, SYN | ACK)), Some((ConnectionId(0), Direction::Reverse)));
+        assert_eq!(
+            of(seen(80, 9001, SYN | ACK)),
+            Some((ConnectionId(1), Direction::Reverse)),
+            "its SYN went another way"
+        );
         // Closed, and opened again from the other end.
-        assert_eq!(of(seen(80, 9000, RST)), Some((0, Direction::Reverse)));
-        assert_eq!(of(seen(80, 9000, SYN)), Some((0, Direction::Forward)));
+        assert_eq!(of(seen(80, 9000, RST)), Some((ConnectionId(0), Direction::Reverse)));
+        assert_eq!(of(seen(80, 9000, SYN)), Some((ConnectionId(0), Direction::Forward)));
     }
 
     #[test]
     fn an_answer_looks_like_its_question() {
         let mut connections = Connections::default();
         connections.of(Instant::ZERO, &seen(9000, 80, SYN));
-        let answer = connections.leaving(0, Direction::Reverse).unwrap();
+        let answer = connections.leaving(ConnectionId(0), Direction::Reverse).unwrap();
         assert_eq!((answer.ports, answer.way, answer.outside.ip.ttl), ((80, 9000), 7, 61));
         assert_eq!(answer.outside.ip.src.to_string(), "10.0.0.2");
         let link = answer.outside.link.unwrap();

@@ -8,7 +8,7 @@ use crate::priority;
 use crate::run::Status;
 use crate::start::Start;
 use crate::world::{Observer, World};
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, HostId, Id, Instant};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -256,7 +256,8 @@ impl<W: Watcher> Loop<'_, W> {
             match self.ports[port].device.receive(&mut self.buffer) {
                 Ok(Received { place, network }) => {
                     let now = self.clock.now();
-                    self.world.inject(&mut self.watcher, now, port, network, &self.buffer[place]);
+                    let host = HostId::new(port);
+                    self.world.inject(&mut self.watcher, now, host, network, &self.buffer[place]);
                 }
                 Err(fault) => return self.suffer(port, &fault),
             }
@@ -307,7 +308,7 @@ impl<W: Watcher> Loop<'_, W> {
         let mut arrivals = std::mem::take(&mut self.world.arrivals);
         self.busy = !arrivals.is_empty();
         for arrival in arrivals.drain(..) {
-            let port = &mut self.ports[arrival.host];
+            let port = &mut self.ports[arrival.host.index()];
             let bytes = &arrival.frame.bytes;
             if port.device.send(bytes) {
                 let late = self.clock.now().since(arrival.due);

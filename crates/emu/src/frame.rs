@@ -3,7 +3,7 @@
 
 use longhaul_middlebox::Direction;
 use longhaul_segment::{Ecn, Segment, checksum};
-use longhaul_units::FlowId;
+use longhaul_units::{ConnectionId, FlowId};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -232,7 +232,7 @@ pub struct Frame {
 #[derive(Clone, Debug)]
 pub struct OwnPacket {
     /// Number of the connection.
-    pub connection: u32,
+    pub connection: ConnectionId,
     /// Which way it goes.
     pub direction: Direction,
     /// Its header.

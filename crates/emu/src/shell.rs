@@ -11,7 +11,7 @@ use crate::world::World;
 use crate::{Error, internet, namespace, sys};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_traffic::Side;
-use longhaul_units::NodeId;
+use longhaul_units::{HostId, Id, NodeId};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::os::fd::AsFd;
@@ -115,14 +115,14 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
 }
 
 /// Opens the way out at the first host that is not the one at `at`. Returns its number.
-fn open_internet(testbed: &mut Testbed, at: NodeId) -> Result<usize, Error> {
+fn open_internet(testbed: &mut Testbed, at: NodeId) -> Result<HostId, Error> {
     let Testbed { hosts, registration, .. } = testbed;
     let far = hosts.iter().position(|host| host.node != at);
     let far =
         far.ok_or_else(|| Error::Unsupported("there is no other host to reach the Internet by".to_string()))?;
     let others: Vec<&Host> = hosts.iter().filter(|host| host.node != hosts[far].node).collect();
     internet::open(registration, &hosts[far], &others)?;
-    Ok(far)
+    Ok(HostId::new(far))
 }
 
 /// The devices of all hosts.

@@ -4,14 +4,11 @@
 use crate::Error;
 use crate::connections::FIRST_OWN;
 use crate::rewrite::Read;
-use longhaul_middlebox::split::Plans;
-use longhaul_middlebox::{Established, Middlebox};
+use longhaul_middlebox::Middlebox;
 use longhaul_results::{MiddleboxFacts, MiddleboxWatch, Tables};
-use longhaul_scenario::{
-    FramingSpec, MiddleboxSpec, Network, Scenario, distributed_split, paced_hop, packet_middlebox,
-    proxy_plan, proxy_tcp, single_split,
-};
-use longhaul_units::{ConnectionId, Duration, FlowId, GroupId, Id, Instant, LinkId, MiddleboxId};
+use longhaul_scenario::middlebox::{RealPackets, Site};
+use longhaul_scenario::{MiddleboxSpec, Network, Scenario};
+use longhaul_units::{Duration, FlowId, GroupId, Instant, LinkId, MiddleboxId};
 
 /// The payload of a packet.
 pub(crate) type Payload = bytes::Bytes;
@@ -21,10 +18,8 @@ pub(crate) struct Stage {
     pub inner: Box<dyn Middlebox<Payload>>,
     /// When it breaks down; [`Instant::FAR_FUTURE`] for never, and afterwards.
     pub fails_at: Instant,
-    /// It sends what it takes in as a header struct: packets that such a struct does not fully contain bypass it.
-    makes_anew: bool,
-    /// It is made for IPv4 only.
-    v4_only: bool,
+    /// Packets that it acts on; others bypass it.
+    real: RealPackets,
     /// The link whose queue it observes.
     pub watched: Option<LinkId>,
     watch: MiddleboxWatch,
@@ -36,28 +31,24 @@ impl Stage {
     /// # Errors
     /// Settings that are not for real packets.
     pub fn new(scenario: &Scenario, network: &Network, id: MiddleboxId) -> Result<Stage, Error> {
-        let instance = &network.middleboxes[id];
         let spec = scenario.middlebox(id);
         of_whole_hosts(scenario, network, id)?;
         // Own connections have numbers of their own here, behind all that hosts can have.
-        let own = instance.own_connections.0.index() - network.connection_flows.len();
-        let own = ConnectionId(FIRST_OWN).after(own);
-        let inner = match spec {
-            MiddleboxSpec::Split(_) | MiddleboxSpec::Paced(_) => proxy(scenario, network, id, own)?,
-            _ => packet_middlebox(scenario, network, id, own, Established::default())
-                .expect("all but proxies are made there"),
-        };
+        let site = Site::addressed(scenario, network, id, FIRST_OWN);
+        one_setting_for_all(scenario, spec, &site)?;
+        let real = spec
+            .real_packets()
+            .map_err(|why| Error::Unsupported(format!("middlebox \"{}\": {why}", spec.name())))?;
+        let inner: Box<dyn Middlebox<Payload>> = spec.build(&site);
         let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
         let watch = MiddleboxWatch::new(&*inner);
-        let compacts = matches!(spec, MiddleboxSpec::AckCompaction(_));
-        let makes_anew = compacts || matches!(spec, MiddleboxSpec::AckFilter(_));
-        let watched = instance.between[0].first().copied().filter(|_| inner.watches_queue());
-        Ok(Stage { inner, fails_at, makes_anew, v4_only: compacts, watched, watch })
+        let watched = network.middleboxes[id].between[0].first().copied().filter(|_| inner.watches_queue());
+        Ok(Stage { inner, fails_at, real, watched, watch })
     }
 
     /// True if it can do what it does with this packet.
     pub fn reads(&self, read: &Read) -> bool {
-        (read.is_all || !self.makes_anew) && (read.ip.dst.is_ipv4() || !self.v4_only)
+        (read.is_all || !self.real.whole_headers) && (read.ip.dst.is_ipv4() || !self.real.only_ipv4)
     }
 
     /// When it is to be called next.
@@ -125,40 +116,16 @@ fn of_whole_hosts(scenario: &Scenario, network: &Network, id: MiddleboxId) -> Re
     Ok(())
 }
 
-/// A proxy.
-fn proxy(
-    scenario: &Scenario,
-    network: &Network,
-    id: MiddleboxId,
-    own: ConnectionId,
-) -> Result<Box<dyn Middlebox<Payload>>, Error> {
-    let instance = &network.middleboxes[id];
-    let spec = scenario.middlebox(id);
-    let mut groups: Vec<GroupId> = instance.flows.iter().map(|flow| network.flows[*flow].group).collect();
-    groups.dedup();
-    let first = groups.first().copied().unwrap_or(GroupId(0));
-    let tcp = |group: GroupId| proxy_tcp(scenario, spec, group);
-    if let Some(other) = groups.iter().find(|group| tcp(**group) != tcp(first)) {
-        let [first, other] = [first, *other].map(|group| &scenario.group(group).name);
-        return Err(Error::Unsupported(format!(
-            "middlebox \"{}\": with real packets a proxy has one setting for all flows, and \"{first}\" and \"{other}\" have \
-             different `tcp`: give them the same, or set `near` and `far` of the middlebox",
-            instance.name
-        )));
-    }
-    let plans = Plans { plans: vec![proxy_plan(scenario, instance, first)], of: vec![] };
-    if matches!(spec, MiddleboxSpec::Split(spec) if spec.framing == FramingSpec::Pepid) {
-        return Err(Error::Unsupported(format!(
-            "middlebox \"{}\": `framing = \"pepid\"` is a field that takes no room, which real packets do not have: use \
-             `framing = \"header\"`",
-            instance.name
-        )));
-    }
-    Ok(match spec {
-        MiddleboxSpec::Paced(spec) => Box::new(paced_hop(scenario, network, instance, spec, &plans, own)),
-        MiddleboxSpec::Split(spec) if instance.nodes.len() == 2 => {
-            Box::new(distributed_split(scenario, network, instance, spec, &plans, own, vec![]))
-        }
-        _ => Box::new(single_split(scenario, instance, plans)),
-    })
+/// Connections have no flow either: a proxy makes all of them in the same way.
+fn one_setting_for_all(scenario: &Scenario, spec: &MiddleboxSpec, site: &Site<'_>) -> Result<(), Error> {
+    let tcp = |group: GroupId| spec.host_tcp(&scenario.group(group).tcp);
+    let groups = site.groups();
+    let Some(first) = groups.first() else { return Ok(()) };
+    let Some(other) = groups.iter().find(|group| tcp(**group) != tcp(*first)) else { return Ok(()) };
+    let [first, other] = [first, other].map(|group| &scenario.group(*group).name);
+    Err(Error::Unsupported(format!(
+        "middlebox \"{}\": with real packets a proxy has one setting for all flows, and \"{first}\" and \"{other}\" have \
+         different `tcp`: give them the same, or set `near` and `far` of the middlebox",
+        spec.name()
+    )))
 }

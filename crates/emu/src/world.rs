@@ -20,7 +20,9 @@ use longhaul_results::{Arrived, MiddleboxFacts, Tables};
 use longhaul_scenario::{DirectedLink, FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step};
 use longhaul_segment::{Segment, ip, wire};
 use longhaul_traffic::Side;
-use longhaul_units::{Duration, FlowId, Id, IdVec, Instant, LinkId, MiddleboxId, NodeId, counters, ids};
+use longhaul_units::{
+    Duration, FlowId, HostId, Id, IdVec, Instant, LinkId, MiddleboxId, NodeId, counters, ids,
+};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -29,8 +31,8 @@ use std::sync::Arc;
 pub struct Arrival {
     /// When it was due.
     pub due: Instant,
-    /// Number of the host.
-    pub host: usize,
+    /// The host.
+    pub host: HostId,
     /// The packet.
     pub frame: Frame,
 }
@@ -154,9 +156,9 @@ pub struct World {
     /// Addresses of the ends of these connections.
     own_ends: Vec<[IpAddr; 2]>,
     hosts: usize,
-    addresses: HashMap<IpAddr, usize>,
+    addresses: HashMap<IpAddr, HostId>,
     /// The host that packets go to whose address no host has.
-    gateway: Option<usize>,
+    gateway: Option<HostId>,
     /// There are two hosts, and whatever comes from one goes to the other.
     bridged: bool,
     /// The scenario's flows, in the order of their ports.
@@ -197,9 +199,8 @@ impl World {
         let lines = network.links.iter().map(line).collect();
         let stages = network.middleboxes.ids().map(|id| Stage::new(scenario, network, id));
         let stages = stages.collect::<Result<IdVec<_, _>, Error>>()?;
-        let addresses = hosts
-            .iter()
-            .enumerate()
+        let addresses = ids(hosts.len())
+            .zip(hosts)
             .flat_map(|(number, (_, addresses))| addresses.iter().map(move |address| (*address, number)));
         let mut world = World {
             agenda: Agenda::new(links.len() + stages.len()),
@@ -229,7 +230,7 @@ impl World {
     }
 
     /// From now on, what is for no host's address goes to this one, multicast apart.
-    pub fn set_gateway(&mut self, host: usize) {
+    pub fn set_gateway(&mut self, host: HostId) {
         self.gateway = Some(host);
     }
 
@@ -264,7 +265,7 @@ impl World {
         &mut self,
         observer: &mut impl Observer,
         now: Instant,
-        host: usize,
+        host: HostId,
         network: u16,
         bytes: &[u8],
     ) {
@@ -282,12 +283,12 @@ impl World {
         };
         let gateway = || self.gateway.filter(|_| !shape.dst.is_multicast());
         let known = || self.addresses.get(&shape.dst).copied().or_else(gateway);
-        let to = if self.bridged { Some(1 - host) } else { known() };
+        let to = if self.bridged { Some(HostId(1 - host.0)) } else { known() };
         let Some(to) = to.filter(|to| *to != host) else {
             self.counters.no_route += 1;
             return;
         };
-        let way = host * self.hosts + to;
+        let way = host.index() * self.hosts + to.index();
         if self.ways[way].is_empty() {
             self.counters.no_route += 1;
             return;
@@ -487,7 +488,7 @@ impl World {
     /// A packet between the two nodes of a middlebox.
     fn made_own(&self, segment: &Segment, departure: Departure<Payload>) -> Option<Frame> {
         let Departure { connection, direction, ecn, body, .. } = departure;
-        let number = (connection - FIRST_OWN) as usize;
+        let number = connection.index() - FIRST_OWN.index();
         let ends = self.own_ends.get(number)?;
         let (from, to) = (ends[direction as usize], ends[1 - direction as usize]);
         // The number of a datagram.
@@ -534,7 +535,7 @@ impl World {
                 flow.arrived.marked += u64::from(frame::ecn(frame.packet()) == longhaul_segment::Ecn::Ce);
             }
         }
-        let host = frame.way as usize % self.hosts;
+        let host = HostId::new(frame.way as usize % self.hosts);
         self.arrivals.push(Arrival { due: self.now, host, frame });
     }
 

@@ -6,7 +6,7 @@ use longhaul_scenario::{Network, load};
 use longhaul_segment::checksum::Checksum;
 use longhaul_segment::compaction::ExactBatch;
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber, ip, wire};
-use longhaul_units::{Duration, FlowId, Instant, LinkId, NodeId};
+use longhaul_units::{Duration, FlowId, HostId, Instant, LinkId, NodeId};
 use proptest::prelude::*;
 use std::net::IpAddr;
 
@@ -56,12 +56,12 @@ const DROPTAIL: &str = "{ kind = \"droptail\", limit = \"2 packets\" }";
 fn a_packet_is_due_after_both_links_however_late_the_caller_is() {
     let mut world = world(DROPTAIL);
     let sent = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
-    world.inject(&mut (), us(5), 0, 0, &sent);
+    world.inject(&mut (), us(5), HostId(0), 0, &sent);
     assert_eq!(world.next_event(), Some(us(11_005)), "1 ms for 1000 bytes at 8 Mbit/s, and 10 ms");
     // Nobody looks for a second: the second link was entered in time all the same.
     world.advance(&mut (), us(1_000_000));
     let arrival = world.arrivals.pop().unwrap();
-    assert_eq!((arrival.due, arrival.host), (us(33_005), 1), "2 ms at 4 Mbit/s, and 20 ms");
+    assert_eq!((arrival.due, arrival.host), (us(33_005), HostId(1)), "2 ms at 4 Mbit/s, and 20 ms");
     assert_eq!(arrival.frame.bytes, sent, "every byte as it was");
     assert_eq!(
         (world.flows[FlowId(0)].arrived.packets, world.flows[FlowId(0)].arrived.wire_bytes),
@@ -74,12 +74,12 @@ fn every_packet_is_accounted_for() {
     let mut world = world(DROPTAIL);
     let sent = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
     for _ in 0..20 {
-        world.inject(&mut (), us(0), 0, 0, &sent);
+        world.inject(&mut (), us(0), HostId(0), 0, &sent);
     }
-    world.inject(&mut (), us(1), 0, 0, &packet(HOSTS[0], "224.0.0.1", Ecn::NotEct));
-    world.inject(&mut (), us(1), 0, 0, &packet(HOSTS[0], HOSTS[0], Ecn::NotEct));
+    world.inject(&mut (), us(1), HostId(0), 0, &packet(HOSTS[0], "224.0.0.1", Ecn::NotEct));
+    world.inject(&mut (), us(1), HostId(0), 0, &packet(HOSTS[0], HOSTS[0], Ecn::NotEct));
     for nonsense in [&[][..], &[0x45; 19], &[0x60; 39], &[0x10; 100]] {
-        world.inject(&mut (), us(1), 0, 0, nonsense);
+        world.inject(&mut (), us(1), HostId(0), 0, nonsense);
     }
     world.advance(&mut (), us(1_000_000));
     let counters = world.counters;
@@ -97,7 +97,7 @@ fn a_duplicating_link_delivers_twice_and_a_corrupting_one_flips_a_bit() {
     let mut world = world_with(DROPTAIL, "duplication = 1\ncorruption = 1");
     let sent = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
     for number in 0..100 {
-        world.inject(&mut (), us(5000 * number), 0, 0, &sent);
+        world.inject(&mut (), us(5000 * number), HostId(0), 0, &sent);
     }
     world.advance(&mut (), us(1_000_000));
     let (counters, stats) = (world.counters, world.link(LinkId(2)).stats(us(1_000_000)));
@@ -128,7 +128,7 @@ fn queues_that_hold_packets_and_mark_them_work_on_real_ones() {
     let mut world = world("{ kind = \"codel\", limit = \"100 packets\", ecn = true }");
     let sent = packet(HOSTS[0], HOSTS[1], Ecn::Ect0);
     for number in 0..400 {
-        world.inject(&mut (), us(1000 * number), 0, 0, &sent);
+        world.inject(&mut (), us(1000 * number), HostId(0), 0, &sent);
     }
     world.advance(&mut (), us(10_000_000));
     assert!(
@@ -150,7 +150,7 @@ fn what_is_no_tcp_passes_untouched() {
     let mut lying = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
     lying[2..4].copy_from_slice(&[0xff, 0xff]);
     for (number, odd) in [&fragment, &unknown, &lying].into_iter().enumerate() {
-        world.inject(&mut (), us(100_000 * number as u64), 0, 0, odd);
+        world.inject(&mut (), us(100_000 * number as u64), HostId(0), 0, odd);
     }
     world.advance(&mut (), us(1_000_000));
     let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
@@ -181,8 +181,8 @@ fn a_premature_ack_is_a_packet_of_the_receiver() {
         wire::encode(&ip, &segment, b"", &mut bytes).unwrap();
         bytes
     };
-    world.inject(&mut (), us(0), 0, 0, &syn(0, Flags::SYN, 0));
-    world.inject(&mut (), us(100_000), 1, 0, &syn(1, Flags::SYN | Flags::ACK, 101));
+    world.inject(&mut (), us(0), HostId(0), 0, &syn(0, Flags::SYN, 0));
+    world.inject(&mut (), us(100_000), HostId(1), 0, &syn(1, Flags::SYN | Flags::ACK, 101));
     let data = |number: u32| {
         let whole = packet(HOSTS[0], HOSTS[1], Ecn::NotEct);
         let read = wire::decode(&whole).unwrap();
@@ -197,10 +197,10 @@ fn a_premature_ack_is_a_packet_of_the_receiver() {
         bytes
     };
     for number in 0..10 {
-        world.inject(&mut (), us(200_000 + 10_000 * u64::from(number)), 0, 0, &data(number));
+        world.inject(&mut (), us(200_000 + 10_000 * u64::from(number)), HostId(0), 0, &data(number));
     }
     world.advance(&mut (), us(350_000));
-    let mut acks = world.arrivals.iter().filter(|arrival| arrival.host == 0).filter_map(|arrival| {
+    let mut acks = world.arrivals.iter().filter(|arrival| arrival.host == HostId(0)).filter_map(|arrival| {
         let read = wire::decode(&arrival.frame.bytes).expect("every checksum is right");
         (!read.segment.flags.contains(Flags::SYN)).then_some((read.ip, read.segment))
     });
@@ -283,7 +283,7 @@ fn ten_acks_cross_as_one_packet_and_come_out_as_they_were() {
     let mut world = longer_world(COMPACTION);
     let sent: Vec<Vec<u8>> = (1..=10).map(|n| ack(1000 * n, &[])).collect();
     for packet in &sent {
-        world.inject(&mut (), us(0), 0, 0, packet);
+        world.inject(&mut (), us(0), HostId(0), 0, packet);
     }
     world.advance(&mut (), us(1_000_000));
     // The first ACK is at the compactor after 10 ms and 40 us, the packet at the other end 50 ms, 86 us and 10 ms later.
@@ -312,7 +312,7 @@ fn a_capture_between_the_ends_shows_the_acks() {
         let mut world = longer_world(&format!("{COMPACTION}{carrier}"));
         let mut between = Between::default();
         for number in 1..=10 {
-            world.inject(&mut between, us(0), 0, 0, &ack(1000 * number, &[]));
+            world.inject(&mut between, us(0), HostId(0), 0, &ack(1000 * number, &[]));
         }
         world.advance(&mut between, us(1_000_000));
         let [packet] = &between.0[..] else { panic!("{} packets", between.0.len()) };
@@ -345,7 +345,7 @@ fn what_the_tunnel_cannot_say_goes_by_it() {
     let mut icmp = ack(1000, &[]);
     icmp[9] = 1;
     for (number, packet) in [&unknown, &fragment, &icmp].into_iter().enumerate() {
-        world.inject(&mut (), us(100_000 * number as u64), 0, 0, packet);
+        world.inject(&mut (), us(100_000 * number as u64), HostId(0), 0, packet);
     }
     world.advance(&mut (), us(1_000_000));
     let arrived: Vec<&Vec<u8>> = world.arrivals.iter().map(|arrival| &arrival.frame.bytes).collect();
@@ -361,7 +361,7 @@ fn what_a_middlebox_sends_over_a_bridge_has_its_ethernet_header() {
     world.bridge();
     let framed = |number| [&[7; 12][..], &[8, 0], &ack(number, &[])].concat();
     for number in [1000, 2000] {
-        world.inject(&mut (), us(0), 0, 14, &framed(number));
+        world.inject(&mut (), us(0), HostId(0), 14, &framed(number));
     }
     world.advance(&mut (), us(1_000_000));
     assert_eq!(world.arrivals.len(), 2);
@@ -411,7 +411,7 @@ proptest! {
                     bytes[place..place + 2].copy_from_slice(&sum);
                 }
             }
-            world.inject(&mut (), us(5_000 * number as u64), host, 0, &bytes);
+            world.inject(&mut (), us(5_000 * number as u64), HostId(host as u32), 0, &bytes);
         }
         // Long after every connection of a split has been given up.
         world.advance(&mut (), us(100_000_000_000));
@@ -435,7 +435,7 @@ proptest! {
                 bytes[(at * 7 + usize::from(value)) % 60] ^= value;
             }
             bytes.truncate(len);
-            world.inject(&mut (), us(5_000 * number as u64), 0, 0, &bytes);
+            world.inject(&mut (), us(5_000 * number as u64), HostId(0), 0, &bytes);
         }
         let end = us(100_000_000);
         world.advance(&mut (), end);

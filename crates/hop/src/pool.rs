@@ -135,12 +135,6 @@ impl Pool {
         self.lanes.get(&id).map_or(0, |lane| lane.streams.len())
     }
 
-    /// Connections that exist to the node with this key.
-    pub fn lanes_to(&self, key: [u8; 32]) -> usize {
-        let of = |lane: &&Lane| self.groups.get(&lane.peer).is_some_and(|group| group.key == Some(key));
-        self.lanes.values().filter(of).count()
-    }
-
     /// True if a connection has something to send.
     pub fn has_output(&self, id: LaneId) -> bool {
         self.lanes.get(&id).is_some_and(|lane| !lane.control.is_empty() || !lane.scheduler.is_empty())

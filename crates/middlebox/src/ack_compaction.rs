@@ -30,7 +30,7 @@ use crate::{
 use longhaul_segment::compaction::{Ack, ExactBatch, TraditionalBatch, UDP_TUNNEL_HEADER, is_compactable};
 use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER, ip, wire};
 use longhaul_tcp::{Connection, Ports};
-use longhaul_units::{Duration, Instant, Rate, Size};
+use longhaul_units::{ConnectionId, Duration, EndpointId, Instant, Rate, Size};
 use std::collections::VecDeque;
 
 /// What is kept of the ACKs of a packet.
@@ -89,7 +89,7 @@ counters! {
 const RECORD_HEADER: u32 = 2;
 
 /// The header of a compacted packet: its addresses hold the number of the connection. One that crosses as it is has DF set.
-fn addresses(connection: u32, direction: Direction) -> ip::Header {
+fn addresses(connection: ConnectionId, direction: Direction) -> ip::Header {
     let [active, passive] = ByNumber::addresses(connection);
     let header = match direction {
         Direction::Forward => ip::Header::new(active.into(), passive.into()),
@@ -99,7 +99,7 @@ fn addresses(connection: u32, direction: Direction) -> ip::Header {
 }
 
 /// The connection that has these addresses, and which way a packet with them goes.
-fn connection_of(header: &ip::Header) -> Option<(u32, Direction)> {
+fn connection_of(header: &ip::Header) -> Option<(ConnectionId, Direction)> {
     let forward = (ByNumber::of(header.src, header.dst)?, Direction::Forward);
     let reverse = (ByNumber::of(header.dst, header.src)?, Direction::Reverse);
     [forward, reverse].into_iter().find(|(connection, direction)| {
@@ -131,7 +131,7 @@ fn tunnel_end<B: Payload>(side: &Side, port: usize) -> Box<Carrier<B>> {
 
 /// The ACKs of a connection at the beginning of the link.
 struct Gathered {
-    connection: u32,
+    connection: ConnectionId,
     direction: Direction,
     acks: Vec<Ack>,
 }
@@ -140,7 +140,7 @@ struct Gathered {
 pub struct Compactor<B: Payload> {
     settings: Settings,
     /// Number of the tunnel among the connections.
-    tunnel: u32,
+    tunnel: ConnectionId,
     gathered: Vec<Gathered>,
     /// When what has gathered is sent.
     flush_at: Option<Instant>,
@@ -155,7 +155,7 @@ pub struct Compactor<B: Payload> {
 
 impl<B: Payload> Compactor<B> {
     /// With a tunnel of this number, which no flow's connection has; with settings, that is a TCP connection, established from the start.
-    pub fn new(settings: Settings, tunnel: u32, over_tcp: Option<&Side>) -> Self {
+    pub fn new(settings: Settings, tunnel: ConnectionId, over_tcp: Option<&Side>) -> Self {
         Compactor {
             settings,
             tunnel,
@@ -194,7 +194,7 @@ impl<B: Payload> Compactor<B> {
         }
     }
 
-    fn flush_connection(&mut self, now: Instant, connection: u32, direction: Direction) {
+    fn flush_connection(&mut self, now: Instant, connection: ConnectionId, direction: Direction) {
         let here = |queue: &Gathered| (queue.connection, queue.direction) == (connection, direction);
         if let Some(position) = self.gathered.iter().position(here) {
             let queue = self.gathered.remove(position);
@@ -278,22 +278,22 @@ struct Expanding {
 /// The end of the thin link.
 pub struct Expander<B: Payload> {
     settings: Settings,
-    tunnel: u32,
+    tunnel: ConnectionId,
     stream: Option<Box<Carrier<B>>>,
     /// Bytes of the stream that were taken.
     taken: u64,
     /// The number of the datagram that is to come next.
     next_number: u16,
-    expanding: Table<Expanding>,
+    expanding: Table<Expanding, EndpointId>,
     /// ACKs that are to leave, in order of time.
-    pending: VecDeque<(Instant, u32, Direction, Segment)>,
+    pending: VecDeque<(Instant, ConnectionId, Direction, Segment)>,
     base: Base<B>,
     counts: ExpanderCounts,
 }
 
 impl<B: Payload> Expander<B> {
     /// See [`Compactor::new`].
-    pub fn new(settings: Settings, tunnel: u32, over_tcp: Option<&Side>) -> Self {
+    pub fn new(settings: Settings, tunnel: ConnectionId, over_tcp: Option<&Side>) -> Self {
         Expander {
             settings,
             tunnel,
@@ -367,8 +367,8 @@ impl<B: Payload> Expander<B> {
     }
 
     /// ACKs that crossed as one packet go on.
-    fn expand(&mut self, now: Instant, connection: u32, direction: Direction, acks: &[Ack]) {
-        let index = 2 * connection as usize + direction as usize;
+    fn expand(&mut self, now: Instant, connection: ConnectionId, direction: Direction, acks: &[Ack]) {
+        let index = connection.end(direction.sender());
         let state = self.expanding.get_or_insert_with(index, Expanding::default);
         let since = state.last_packet.map_or(Duration::ZERO, |before| now - before).min(LONGEST_SPREAD);
         let step = match self.settings.spacing {
@@ -408,8 +408,10 @@ impl<B: Payload> Expander<B> {
     }
 
     /// A connection's packets keep their order: its ACKs do not wait any longer.
-    fn release_all_of(&mut self, connection: u32, direction: Direction) {
-        let of = |entry: &(Instant, u32, Direction, Segment)| (entry.1, entry.2) == (connection, direction);
+    fn release_all_of(&mut self, connection: ConnectionId, direction: Direction) {
+        let of = |entry: &(Instant, ConnectionId, Direction, Segment)| {
+            (entry.1, entry.2) == (connection, direction)
+        };
         if !self.pending.iter().any(of) {
             return;
         }
@@ -438,7 +440,7 @@ fn traditional(acks: &[Ack]) -> (usize, Option<Vec<u8>>) {
 }
 
 /// What a node drops, since it breaks down.
-fn lost(connection: u32, direction: Direction, segment: &Segment) -> Event {
+fn lost(connection: ConnectionId, direction: Direction, segment: &Segment) -> Event {
     Event::Dropped { connection, direction, payload_len: 0, wire_len: segment.ipv4_len() }
 }
 
@@ -559,9 +561,14 @@ impl<B: Payload> Node<B> for Expander<B> {
 }
 
 /// Compactor and expander in one world, with a tunnel of this number; see [`Compactor::new`].
-pub fn ack_compaction<B: Payload>(settings: Settings, tunnel: u32, over_tcp: Option<&Side>) -> TwoNodes<B> {
-    let compactor = Compactor::new(settings, tunnel, over_tcp);
-    TwoNodes::of_packets([Box::new(compactor), Box::new(Expander::new(settings, tunnel, over_tcp))])
+pub fn ack_compaction<B: Payload>(
+    settings: Settings,
+    tunnel: ConnectionId,
+    over_tcp: Option<[Side; 2]>,
+) -> TwoNodes<B> {
+    let end = |node: usize| over_tcp.as_ref().map(|sides| &sides[node]);
+    let compactor = Compactor::new(settings, tunnel, end(0));
+    TwoNodes::of_packets([Box::new(compactor), Box::new(Expander::new(settings, tunnel, end(1)))])
 }
 
 #[cfg(test)]
@@ -569,7 +576,7 @@ mod tests {
     use super::*;
     use crate::Sparse;
 
-    const TUNNEL: u32 = 9;
+    const TUNNEL: ConnectionId = ConnectionId(9);
 
     fn at(millis: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(millis)
@@ -582,7 +589,7 @@ mod tests {
         ack_compaction(Settings { form, wait, rate: None, framing: 2, most: 60, spacing }, TUNNEL, None)
     }
     fn offer(middlebox: &mut TwoNodes<Sparse>, now: Instant, mut segment: Segment, port: usize, of: u32) {
-        cross_with(middlebox, now, &mut segment, &Sparse::EMPTY, port, of);
+        cross_with(middlebox, now, &mut segment, &Sparse::EMPTY, port, ConnectionId(of));
     }
     fn cross_with(
         middlebox: &mut TwoNodes<Sparse>,
@@ -590,14 +597,18 @@ mod tests {
         segment: &mut Segment,
         body: &Sparse,
         port: usize,
-        connection: u32,
+        connection: ConnectionId,
     ) {
         let mut ecn = Ecn::NotEct;
         let packet = Passing { connection, direction: Direction::Forward, ecn: &mut ecn, segment, body };
         assert_eq!(middlebox.handle_packet(now, port, packet), Verdict::Taken);
     }
     /// What leaves at a port: segments of connections, and their payload.
-    fn departing(middlebox: &mut TwoNodes<Sparse>, now: Instant, port: usize) -> Vec<(u32, Segment, Sparse)> {
+    fn departing(
+        middlebox: &mut TwoNodes<Sparse>,
+        now: Instant,
+        port: usize,
+    ) -> Vec<(ConnectionId, Segment, Sparse)> {
         let mut segment = Segment::default();
         let mut found = vec![];
         while let Some(departure) = middlebox.transmit_into(now, &mut segment) {
@@ -608,7 +619,7 @@ mod tests {
     }
     fn leaving(middlebox: &mut TwoNodes<Sparse>, now: Instant, port: usize) -> Vec<(u32, Segment)> {
         let packets = departing(middlebox, now, port);
-        packets.into_iter().map(|(connection, segment, _)| (connection, segment)).collect()
+        packets.into_iter().map(|(connection, segment, _)| (connection.0, segment)).collect()
     }
     /// Sends what waits over the link at once; the length on the wire of each packet.
     fn cross(middlebox: &mut TwoNodes<Sparse>, now: Instant) -> Vec<u32> {

@@ -17,7 +17,7 @@ use crate::base::{Table, counters};
 use crate::levels::Levels;
 use crate::{Base, Body, Direction, Middlebox, Passing, Verdict};
 use longhaul_segment::{Ecn, Flags, Segment};
-use longhaul_units::{Duration, Instant, Rate, Size};
+use longhaul_units::{Duration, EndpointId, Id, Instant, Rate, Size};
 
 /// Everything that can be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +96,7 @@ struct Flow {
 /// A filter.
 pub struct AckFilter<B> {
     settings: Settings,
-    flows: Table<Flow>,
+    flows: Table<Flow, EndpointId>,
     control: Control,
     base: Base<B>,
     counts: Counts,
@@ -117,10 +117,6 @@ impl<B: Body> AckFilter<B> {
             base: Base::new(Levels::of_packets()),
             counts: Counts::default(),
         }
-    }
-
-    fn index(packet: &Passing<'_, B>) -> usize {
-        2 * packet.connection as usize + packet.direction as usize
     }
 
     /// Congestion control, if there is any, for packets that go to the line.
@@ -152,10 +148,10 @@ impl<B: Body> Middlebox<B> for AckFilter<B> {
         if self.base.failed {
             return Verdict::Forward;
         }
-        let index = Self::index(&packet);
+        let end = packet.connection.end(packet.direction.sender());
         self.adapt(now, packet.direction);
         let ratio = self.control.ratio;
-        let flow = self.flows.get_or_insert_with(index, Flow::default);
+        let flow = self.flows.get_or_insert_with(end, Flow::default);
         let before = flow.last.replace(*packet.segment);
         let advances = before.is_some_and(|before| only_advances(packet.segment, &before));
         if advances && flow.left_out + 1 < ratio {
@@ -163,7 +159,7 @@ impl<B: Body> Middlebox<B> for AckFilter<B> {
             let due = flow.held.map_or(now + self.settings.hold, |(_, _, due)| due);
             self.counts.suppressed_acks += u64::from(flow.held.is_some());
             flow.held = Some((*packet.segment, *packet.ecn, due));
-            self.base.timers.set(index, Some(due));
+            self.base.timers.set(end.index(), Some(due));
             return Verdict::Taken;
         }
         flow.left_out = 0;
@@ -174,15 +170,17 @@ impl<B: Body> Middlebox<B> for AckFilter<B> {
         self.note_sent(now, packet.direction, packet.segment);
         Verdict::Forward
     }
-    fn on_timer(&mut self, now: Instant, index: usize) {
-        let Some(flow) = self.flows.get_mut(index) else { return };
+    fn on_timer(&mut self, now: Instant, owner: usize) {
+        let end = EndpointId::new(owner);
+        let Some(flow) = self.flows.get_mut(end) else { return };
         let Some((segment, ecn, due)) = flow.held else { return };
         if due > now {
-            return self.base.timers.set(index, Some(due));
+            return self.base.timers.set(end.index(), Some(due));
         }
         (flow.held, flow.left_out) = (None, 0);
-        self.note_sent(now, Direction::BOTH[index % 2], &segment);
-        self.base.outbox.push((index / 2) as u32, Direction::BOTH[index % 2], segment, ecn, B::default());
+        let direction = Direction::BOTH[end.side() as usize];
+        self.note_sent(now, direction, &segment);
+        self.base.outbox.push(end.connection(), direction, segment, ecn, B::default());
     }
     fn lose_all(&mut self, _now: Instant) {
         self.flows.clear();
@@ -202,6 +200,7 @@ impl<B: Body> Middlebox<B> for AckFilter<B> {
 mod tests {
     use super::*;
     use longhaul_segment::SeqNumber;
+    use longhaul_units::ConnectionId;
 
     fn ack(number: u32) -> Segment {
         Segment { ack: SeqNumber(number), window: 100, flags: Flags::ACK, ..Segment::default() }
@@ -212,7 +211,13 @@ mod tests {
     fn pass(filter: &mut AckFilter<()>, mut segment: Segment) -> bool {
         let mut ecn = Ecn::NotEct;
         let direction = Direction::Reverse;
-        let packet = Passing { connection: 0, direction, ecn: &mut ecn, segment: &mut segment, body: &() };
+        let packet = Passing {
+            connection: ConnectionId(0),
+            direction,
+            ecn: &mut ecn,
+            segment: &mut segment,
+            body: &(),
+        };
         filter.handle_packet(Instant::ZERO, 0, packet) == Verdict::Forward
     }
 
@@ -268,7 +273,7 @@ mod tests {
                 let mut segment = ack(number);
                 let direction = Direction::Reverse;
                 let packet = Passing {
-                    connection: 0,
+                    connection: ConnectionId(0),
                     direction,
                     ecn: &mut Ecn::NotEct,
                     segment: &mut segment,

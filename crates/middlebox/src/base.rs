@@ -7,6 +7,7 @@ use crate::timers::Timers;
 use crate::{Body, Direction, Event};
 use longhaul_segment::{Ecn, Segment};
 use longhaul_tcp::reset_for;
+use longhaul_units::{ConnectionId, Id, IdVec, ids};
 use std::collections::VecDeque;
 
 /// The part that is the same in all middleboxes; [`Middlebox`](crate::Middlebox) does most of its work with it.
@@ -21,12 +22,12 @@ pub struct Base<B> {
     /// How full it is.
     pub(crate) levels: Levels,
     /// It has broken down.
-    pub(crate) failed: bool,
+    pub failed: bool,
 }
 
 impl<B: Body> Base<B> {
     /// Of a middlebox that holds nothing yet.
-    pub(crate) fn new(levels: Levels) -> Self {
+    pub fn new(levels: Levels) -> Self {
         Base {
             outbox: Outbox::default(),
             timers: Timers::default(),
@@ -36,7 +37,13 @@ impl<B: Body> Base<B> {
         }
     }
     /// Answers a host's packet, which is for no connection that there is, with a reset.
-    pub(crate) fn refuse(&mut self, port: usize, connection: u32, direction: Direction, segment: &Segment) {
+    pub(crate) fn refuse(
+        &mut self,
+        port: usize,
+        connection: ConnectionId,
+        direction: Direction,
+        segment: &Segment,
+    ) {
         if let Some(reset) = reset_for(segment) {
             self.outbox.push_at(port, connection, direction.opposite(), reset, Ecn::NotEct, B::default());
         }
@@ -49,46 +56,46 @@ impl<B: Body> Base<B> {
     }
 }
 
-/// Records by number: of connections, or of their directions.
+/// Records of connections, or of their ends, by number.
 #[derive(Debug)]
-pub(crate) struct Table<S>(Vec<Option<Box<S>>>);
+pub(crate) struct Table<S, I = ConnectionId>(IdVec<I, Option<Box<S>>>);
 
-impl<S> Default for Table<S> {
+impl<S, I> Default for Table<S, I> {
     fn default() -> Self {
-        Table(vec![])
+        Table(IdVec::default())
     }
 }
 
-impl<S> Table<S> {
-    pub fn get(&self, number: usize) -> Option<&S> {
+impl<S, I: Id> Table<S, I> {
+    pub fn get(&self, number: I) -> Option<&S> {
         self.0.get(number)?.as_deref()
     }
-    fn slot(&mut self, number: usize) -> &mut Option<Box<S>> {
-        if number >= self.0.len() {
-            self.0.resize_with(number + 1, || None);
+    fn slot(&mut self, number: I) -> &mut Option<Box<S>> {
+        if number.index() >= self.0.len() {
+            self.0.resize_with(number.index() + 1, || None);
         }
         &mut self.0[number]
     }
-    pub fn get_mut(&mut self, number: usize) -> Option<&mut S> {
+    pub fn get_mut(&mut self, number: I) -> Option<&mut S> {
         self.0.get_mut(number)?.as_deref_mut()
     }
     /// A record, which is made if there is none.
-    pub fn get_or_insert_with(&mut self, number: usize, make: impl FnOnce() -> S) -> &mut S {
+    pub fn get_or_insert_with(&mut self, number: I, make: impl FnOnce() -> S) -> &mut S {
         self.slot(number).get_or_insert_with(|| Box::new(make()))
     }
     /// A record takes the place of the one that was there.
-    pub fn put(&mut self, number: usize, record: S) {
+    pub fn put(&mut self, number: I, record: S) {
         *self.slot(number) = Some(Box::new(record));
     }
     pub fn iter(&self) -> impl Iterator<Item = &S> {
         self.0.iter().flatten().map(Box::as_ref)
     }
-    pub fn take(&mut self, number: usize) -> Option<Box<S>> {
+    pub fn take(&mut self, number: I) -> Option<Box<S>> {
         self.0.get_mut(number).and_then(Option::take)
     }
-    /// All numbers are below.
-    pub fn end(&self) -> usize {
-        self.0.len()
+    /// The numbers of all records, and of places where there is none.
+    pub fn ids(&self) -> impl Iterator<Item = I> + use<S, I> {
+        ids(self.0.len())
     }
     pub fn clear(&mut self) {
         self.0.clear();

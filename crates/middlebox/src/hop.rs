@@ -21,7 +21,7 @@ use crate::{Base, Data, Departure, Direction, Middlebox, OwnConnection, Passing,
 use bytes::Bytes;
 use longhaul_hop::{Config, ConfigError, Event, FlowId, Open, PeerId, Refusal, ResetCode};
 use longhaul_segment::Segment;
-use longhaul_units::{Instant, Random};
+use longhaul_units::{ConnectionId, Id, Instant, Random};
 use std::collections::{BTreeMap, VecDeque};
 
 mod quic;
@@ -45,7 +45,7 @@ pub struct Settings {
     /// Bytes that wait at most at a connection to a host for that host.
     pub buffer: u64,
     /// Number of the hop, or of the first of its connections, among the connections.
-    pub first_number: u32,
+    pub first_number: ConnectionId,
 }
 
 /// What carries the flows.
@@ -80,16 +80,16 @@ pub struct HopNode<P: Payload> {
     hosts: Hosts,
     directory: Box<dyn Directory>,
     buffer: u64,
-    first_number: u32,
+    first_number: ConnectionId,
     tunnel: Box<dyn Tunnel<P>>,
     peer: Option<PeerId>,
     ends: Table<End<P>>,
-    flows: BTreeMap<FlowId, u32>,
+    flows: BTreeMap<FlowId, ConnectionId>,
     generations: Table<u32>,
     /// Connections without a flow, since the hop is not up.
-    waiting: VecDeque<u32>,
+    waiting: VecDeque<ConnectionId>,
     /// Connections that may have packets to send.
-    dirty: VecDeque<u32>,
+    dirty: VecDeque<ConnectionId>,
     notes: VecDeque<Note>,
     /// When the hop is to be woken; at the beginning at once.
     due: Option<Instant>,
@@ -133,27 +133,26 @@ impl<P: Payload> HopNode<P> {
         })
     }
 
-    fn end(&mut self, connection: u32) -> Option<&mut End<P>> {
-        self.ends.get_mut(connection as usize)
+    fn end(&mut self, connection: ConnectionId) -> Option<&mut End<P>> {
+        self.ends.get_mut(connection)
     }
-    fn touch(&mut self, connection: u32) {
+    fn touch(&mut self, connection: ConnectionId) {
         if self.end(connection).is_some_and(|end| !std::mem::replace(&mut end.local.dirty, true)) {
             self.dirty.push_back(connection);
         }
     }
     /// A connection begins, in the place of one that is over.
-    fn put(&mut self, now: Instant, connection: u32, local: Local<P>, flow: Option<FlowId>) {
-        if let Some(old) = self.ends.take(connection as usize) {
+    fn put(&mut self, now: Instant, connection: ConnectionId, local: Local<P>, flow: Option<FlowId>) {
+        if let Some(old) = self.ends.take(connection) {
             self.give_up(now, [old.out, old.into], ResetCode::Reset);
             self.hosts.retire(&old.local);
         }
         self.flows.extend(flow.map(|flow| (flow, connection)));
         let generation = self.next_generation(connection);
-        self.ends
-            .put(connection as usize, End { local, out: flow, into: flow, rest: Bytes::new(), generation });
+        self.ends.put(connection, End { local, out: flow, into: flow, rest: Bytes::new(), generation });
     }
-    fn next_generation(&mut self, connection: u32) -> u32 {
-        let generation = self.generations.get_or_insert_with(connection as usize, || 0);
+    fn next_generation(&mut self, connection: ConnectionId) -> u32 {
+        let generation = self.generations.get_or_insert_with(connection, || 0);
         *generation += 1;
         *generation
     }
@@ -180,7 +179,13 @@ impl<P: Payload> HopNode<P> {
     }
 
     /// Finds or makes the end that a host's packet is for; false if there can be none.
-    fn has_end(&mut self, now: Instant, number: u32, direction: Direction, segment: &Segment) -> bool {
+    fn has_end(
+        &mut self,
+        now: Instant,
+        number: ConnectionId,
+        direction: Direction,
+        segment: &Segment,
+    ) -> bool {
         let towards = direction.opposite();
         let gone = self.end(number).is_none_or(|end| end.local.gives_way_to(segment));
         if hosts::opens(segment) && gone {
@@ -195,7 +200,7 @@ impl<P: Payload> HopNode<P> {
     }
 
     /// A host's connection, of which the other node is notified as soon as the hop is up.
-    fn begin(&mut self, now: Instant, number: u32, local: Local<P>) {
+    fn begin(&mut self, now: Instant, number: ConnectionId, local: Local<P>) {
         self.put(now, number, local, None);
         self.waiting.push_back(number);
         self.open_waiting(now);
@@ -204,7 +209,7 @@ impl<P: Payload> HopNode<P> {
     fn open_waiting(&mut self, now: Instant) {
         let Some(peer) = self.peer else { return };
         while let Some(number) = self.waiting.pop_front() {
-            let Some(end) = self.ends.get_mut(number as usize) else { continue };
+            let Some(end) = self.ends.get_mut(number) else { continue };
             if end.local.broken || end.out.is_some() {
                 continue;
             }
@@ -237,7 +242,7 @@ impl<P: Payload> HopNode<P> {
     }
 
     /// Does what has become possible at a connection.
-    fn settle(&mut self, now: Instant, number: u32) {
+    fn settle(&mut self, now: Instant, number: ConnectionId) {
         let Some(end) = self.end(number) else { return };
         if let Some(why) = end.local.take_events() {
             let flows = [end.out, end.into];
@@ -252,8 +257,8 @@ impl<P: Payload> HopNode<P> {
     }
 
     /// Hands what the host has sent to the hop, as much as that takes.
-    fn carry_out(&mut self, now: Instant, number: u32) {
-        let Some(end) = self.ends.get_mut(number as usize).filter(|end| !end.local.broken) else { return };
+    fn carry_out(&mut self, now: Instant, number: ConnectionId) {
+        let Some(end) = self.ends.get_mut(number).filter(|end| !end.local.broken) else { return };
         let Some(out) = end.out else { return };
         loop {
             if end.rest.is_empty() {
@@ -274,8 +279,8 @@ impl<P: Payload> HopNode<P> {
     }
 
     /// Hands what has come over the hop to the host's connection, as long as little waits there.
-    fn carry_in(&mut self, now: Instant, number: u32) {
-        let Some(end) = self.ends.get_mut(number as usize).filter(|end| !end.local.broken) else { return };
+    fn carry_in(&mut self, now: Instant, number: ConnectionId) {
+        let Some(end) = self.ends.get_mut(number).filter(|end| !end.local.broken) else { return };
         let Some(into) = end.into else { return };
         loop {
             let room = self.buffer.saturating_sub(end.local.backlog()).min(PIECE);
@@ -385,7 +390,7 @@ impl<P: Payload> HopNode<P> {
                 }
                 end.local.dirty = false;
                 let due = end.local.poll_timeout();
-                self.base.timers.set(connection as usize, due);
+                self.base.timers.set(connection.index(), due);
             }
             self.notes.push_back(Note::Changed(connection));
             self.dirty.pop_front();
@@ -413,12 +418,13 @@ impl<P: Payload> Middlebox<P> for HopNode<P> {
     }
 
     fn on_timer(&mut self, now: Instant, owner: usize) {
-        let Some(end) = self.ends.get_mut(owner) else { return };
+        let number = ConnectionId::new(owner);
+        let Some(end) = self.end(number) else { return };
         match end.local.poll_timeout() {
             Some(due) if due <= now => end.local.connection.handle_timeout(now),
             due => return self.base.timers.set(owner, due),
         }
-        self.settle(now, owner as u32);
+        self.settle(now, number);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -461,7 +467,7 @@ impl<P: Payload> Middlebox<P> for HopNode<P> {
     }
 
     fn lose_all(&mut self, _now: Instant) {
-        for number in 0..self.ends.end() {
+        for number in self.ends.ids() {
             if let Some(end) = self.ends.take(number) {
                 self.hosts.retire(&end.local);
             }
@@ -487,8 +493,8 @@ impl<P: Payload> Middlebox<P> for HopNode<P> {
 }
 
 impl<P: Payload> Node<P> for HopNode<P> {
-    fn account(&self, connection: u32) -> Option<Account> {
-        self.ends.get(connection as usize).map(|end| end.local.account(end.generation))
+    fn account(&self, connection: ConnectionId) -> Option<Account> {
+        self.ends.get(connection).map(|end| end.local.account(end.generation))
     }
     fn poll_note(&mut self) -> Option<Note> {
         self.notes.pop_front()
@@ -500,11 +506,13 @@ impl<P: Payload> Node<P> for HopNode<P> {
 /// # Errors
 /// Settings that cannot be.
 pub fn hop<P: Payload>(
-    plans: &Plans,
-    settings: &Settings,
+    nodes: [(Plans, Settings); 2],
     randoms: [Random; 2],
 ) -> Result<TwoNodes<P>, ConfigError> {
-    let [first, second] = randoms;
-    let node = |side, random| HopNode::new(side, plans.clone(), settings, Box::new(ByNumber), random);
-    Ok(TwoNodes::of_proxy([Box::new(node(0, first)?), Box::new(node(1, second)?)], false))
+    let ([first, second], [first_random, second_random]) = (nodes, randoms);
+    let node = |side, (plans, settings): (Plans, Settings), random| {
+        HopNode::new(side, plans, &settings, Box::new(ByNumber), random)
+    };
+    let nodes = [node(0, first, first_random)?, node(1, second, second_random)?];
+    Ok(TwoNodes::of_proxy(nodes.map(|node| Box::new(node) as _), false))
 }

@@ -4,8 +4,8 @@
 use crate::base::Base;
 use crate::levels::Levels;
 use longhaul_segment::{Ecn, Segment, SeqNumber};
-use longhaul_tcp::{Connection, Stats};
-use longhaul_units::{Duration, Instant, Rate};
+use longhaul_tcp::{Config, Connection, Stats};
+use longhaul_units::{ConnectionId, Duration, IdVec, Instant, Rate, Side};
 
 /// Which way a packet goes, seen from the end that opened its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -19,6 +19,14 @@ pub enum Direction {
 impl Direction {
     /// Both, in the order of their numbers.
     pub const BOTH: [Direction; 2] = [Direction::Forward, Direction::Reverse];
+
+    /// The end whose packets go this way.
+    pub const fn sender(self) -> Side {
+        match self {
+            Direction::Forward => Side::Client,
+            Direction::Reverse => Side::Server,
+        }
+    }
 
     /// The other way.
     pub const fn opposite(self) -> Direction {
@@ -40,7 +48,7 @@ impl<T: Clone + Default + Send + 'static> Body for T {}
 #[derive(Debug)]
 pub struct Passing<'a, B> {
     /// Number of its connection.
-    pub connection: u32,
+    pub connection: ConnectionId,
     /// Which way it goes.
     pub direction: Direction,
     /// The ECN field of its IP header.
@@ -67,7 +75,7 @@ pub struct Departure<B> {
     /// Where it leaves: 0, or 1 for the second node of a middlebox that stands at two.
     pub port: usize,
     /// Number of its connection.
-    pub connection: u32,
+    pub connection: ConnectionId,
     /// Which way it goes.
     pub direction: Direction,
     /// The ECN field of its IP header.
@@ -82,7 +90,7 @@ pub enum Event {
     /// A packet was dropped.
     Dropped {
         /// Number of its connection.
-        connection: u32,
+        connection: ConnectionId,
         /// Which way it went.
         direction: Direction,
         /// Its payload in bytes.
@@ -214,13 +222,21 @@ pub struct KnownEnd {
     pub shift: u8,
 }
 
+impl KnownEnd {
+    /// Of a connection with these settings.
+    pub fn of(config: &Config) -> Self {
+        let shift = config.window_shift();
+        KnownEnd { first: SeqNumber(1), window: (config.largest_window() >> shift) as u16, shift }
+    }
+}
+
 /// Connections that are established from the start, by their numbers: the active opener's end and the passive one's.
 #[derive(Clone, Debug, Default)]
-pub struct Established(pub Vec<Option<[KnownEnd; 2]>>);
+pub struct Established(pub IdVec<ConnectionId, Option<[KnownEnd; 2]>>);
 
 impl Established {
     /// What is known of a connection, if its handshake will not be seen.
-    pub fn of(&self, connection: u32) -> Option<[KnownEnd; 2]> {
-        self.0.get(connection as usize).copied().flatten()
+    pub fn of(&self, connection: ConnectionId) -> Option<[KnownEnd; 2]> {
+        self.0.get(connection).copied().flatten()
     }
 }

@@ -10,13 +10,13 @@ use crate::{
 };
 use longhaul_segment::Segment;
 use longhaul_tcp::Ports;
-use longhaul_units::Instant;
+use longhaul_units::{ConnectionId, Instant};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// One node of a middlebox that stands at two: its packets leave at port 0.
 pub trait Node<B: Body>: Middlebox<B> {
     /// What it has taken from a host and delivered to it, by the number of the connection.
-    fn account(&self, _connection: u32) -> Option<Account> {
+    fn account(&self, _connection: ConnectionId) -> Option<Account> {
         None
     }
     /// Events for an observer of both nodes, one by one.
@@ -48,9 +48,9 @@ pub struct Account {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Note {
     /// Its account has changed.
-    Changed(u32),
+    Changed(ConnectionId),
     /// It has ended before its time.
-    Broken(u32, Broken),
+    Broken(ConnectionId, Broken),
     /// All connections are given up.
     Abandoned,
 }
@@ -106,9 +106,9 @@ impl Ends {
 /// A node's numbers of connections, which mean nothing at the other node, and the addresses that do.
 pub trait Directory: Send {
     /// The hosts of a connection that has these ports, the active opener's first.
-    fn ends(&self, connection: u32, ports: [u16; 2]) -> Ends;
+    fn ends(&self, connection: ConnectionId, ports: [u16; 2]) -> Ends;
     /// The number of the connection between these hosts; `None` if it cannot have one.
-    fn number(&mut self, ends: &Ends) -> Option<u32>;
+    fn number(&mut self, ends: &Ends) -> Option<ConnectionId>;
 }
 
 /// Both nodes are in one world, whose hosts have no addresses: these hold the number.
@@ -117,27 +117,27 @@ pub struct ByNumber;
 
 impl ByNumber {
     /// Addresses of the two hosts of a connection.
-    pub fn addresses(connection: u32) -> [Ipv4Addr; 2] {
-        let [highest, high, middle, low] = connection.to_be_bytes();
+    pub fn addresses(connection: ConnectionId) -> [Ipv4Addr; 2] {
+        let [highest, high, middle, low] = connection.0.to_be_bytes();
         [Ipv4Addr::new(10, high, middle, low), Ipv4Addr::new(11, highest, middle, low)]
     }
     /// The connection of two hosts with such addresses.
-    pub fn of(active: IpAddr, passive: IpAddr) -> Option<u32> {
+    pub fn of(active: IpAddr, passive: IpAddr) -> Option<ConnectionId> {
         let (IpAddr::V4(active), IpAddr::V4(passive)) = (active, passive) else { return None };
         let [_, high, middle, low] = active.octets();
-        Some(u32::from_be_bytes([passive.octets()[1], high, middle, low]))
+        Some(ConnectionId(u32::from_be_bytes([passive.octets()[1], high, middle, low])))
     }
 }
 
 impl Directory for ByNumber {
-    fn ends(&self, connection: u32, ports: [u16; 2]) -> Ends {
+    fn ends(&self, connection: ConnectionId, ports: [u16; 2]) -> Ends {
         let [active, passive] = Self::addresses(connection);
         Ends {
             active: SocketAddr::new(active.into(), ports[0]),
             passive: SocketAddr::new(passive.into(), ports[1]),
         }
     }
-    fn number(&mut self, ends: &Ends) -> Option<u32> {
+    fn number(&mut self, ends: &Ends) -> Option<ConnectionId> {
         let (active, passive) = (ends.active.ip(), ends.passive.ip());
         let number = Self::of(active, passive)?;
         // The other way round, they are of no connection.
@@ -185,7 +185,8 @@ impl<B: Body> TwoNodes<B> {
     fn take_note(&mut self, now: Instant, side: usize, note: Note) {
         let Some(ledger) = &mut self.ledger else { return };
         let levels = &mut self.base.levels;
-        let accounts = |connection: u32| [0, 1].map(|side: usize| self.nodes[side].account(connection));
+        let accounts =
+            |connection: ConnectionId| [0, 1].map(|side: usize| self.nodes[side].account(connection));
         match note {
             Note::Changed(connection) => {
                 let bytes = hosts::undelivered(accounts(connection));
@@ -198,7 +199,7 @@ impl<B: Body> TwoNodes<B> {
             }
             Note::Abandoned => {
                 ledger.lost_acknowledged_bytes += ledger.undelivered.total();
-                for connection in 0..ledger.undelivered.end() {
+                for connection in ledger.undelivered.ids() {
                     let bytes = hosts::undelivered(accounts(connection));
                     ledger.undelivered.set(now, levels, connection, bytes);
                 }
@@ -289,7 +290,7 @@ mod tests {
 
     #[test]
     fn addresses_hold_the_number() {
-        for number in [0, 1, 65_536, (1 << 24) - 1, 1 << 24, (1 << 26) + 5, u32::MAX] {
+        for number in [0, 1, 65_536, (1 << 24) - 1, 1 << 24, (1 << 26) + 5, u32::MAX].map(ConnectionId) {
             let ends = ByNumber.ends(number, [1000, 80]);
             let read = Ends::decode(&ends.encode());
             assert_eq!(read, Some(ends));

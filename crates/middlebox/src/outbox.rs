@@ -2,6 +2,7 @@
 
 use crate::{Body, Departure, Direction};
 use longhaul_segment::{Ecn, Segment};
+use longhaul_units::ConnectionId;
 use std::collections::VecDeque;
 
 /// First in, first out.
@@ -15,14 +16,21 @@ impl<B> Default for Outbox<B> {
 }
 
 impl<B: Body> Outbox<B> {
-    pub fn push(&mut self, connection: u32, direction: Direction, segment: Segment, ecn: Ecn, body: B) {
+    pub fn push(
+        &mut self,
+        connection: ConnectionId,
+        direction: Direction,
+        segment: Segment,
+        ecn: Ecn,
+        body: B,
+    ) {
         self.push_at(0, connection, direction, segment, ecn, body);
     }
     /// The same for one of two nodes.
     pub fn push_at(
         &mut self,
         port: usize,
-        connection: u32,
+        connection: ConnectionId,
         direction: Direction,
         segment: Segment,
         ecn: Ecn,

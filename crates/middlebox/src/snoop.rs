@@ -19,7 +19,7 @@ use crate::cache::{Cache, Copy, LocalRecovery, later, number, position};
 use crate::levels::Levels;
 use crate::{Base, Body, Direction, Middlebox, Passing, Verdict};
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber};
-use longhaul_units::Instant;
+use longhaul_units::{ConnectionId, Id, Instant};
 
 /// Everything that can be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -178,29 +178,29 @@ impl<B: Body> Snoop<B> {
         }
     }
 
-    fn connection(&mut self, number: u32) -> &mut Connection<B> {
+    fn connection(&mut self, number: ConnectionId) -> &mut Connection<B> {
         let settings = &self.settings;
-        self.connections.get_or_insert_with(number as usize, || Connection::new(settings))
+        self.connections.get_or_insert_with(number, || Connection::new(settings))
     }
 
-    fn forget(&mut self, now: Instant, number: u32) {
-        if let Some(connection) = self.connections.take(number as usize) {
+    fn forget(&mut self, now: Instant, number: ConnectionId) {
+        if let Some(connection) = self.connections.take(number) {
             self.base.levels.shift(now, connection.holds(), [0; 3]);
         }
     }
 
     /// Sends what is to be sent again, and sets the timer.
-    fn serve(&mut self, now: Instant, number: u32) {
+    fn serve(&mut self, now: Instant, number: ConnectionId) {
         let Snoop { connections, base, counts, settings } = self;
-        let Some(connection) = connections.get_mut(number as usize) else { return };
+        let Some(connection) = connections.get_mut(number) else { return };
         while let Some(copy) = connection.cache.poll_resend(now) {
             counts.local_retransmissions += 1;
             base.outbox.push(number, settings.towards, copy.segment, copy.ecn, copy.body.clone());
         }
-        base.timers.set(number as usize, connection.cache.deadline());
+        base.timers.set(number.index(), connection.cache.deadline());
     }
 
-    fn on_syn(&mut self, now: Instant, number: u32, direction: Direction, segment: &Segment) {
+    fn on_syn(&mut self, now: Instant, number: ConnectionId, direction: Direction, segment: &Segment) {
         if direction != self.settings.towards {
             return;
         }
@@ -255,15 +255,16 @@ impl<B: Body> Middlebox<B> for Snoop<B> {
         verdict
     }
 
-    fn on_timer(&mut self, now: Instant, number: usize) {
+    fn on_timer(&mut self, now: Instant, owner: usize) {
+        let number = ConnectionId::new(owner);
         let Some(connection) = self.connections.get_mut(number) else { return };
         if connection.cache.on_timeout(now) {
             self.counts.local_timeouts += 1;
         }
-        self.serve(now, number as u32);
+        self.serve(now, number);
     }
     fn lose_all(&mut self, now: Instant) {
-        (0..self.connections.end()).for_each(|number| self.forget(now, number as u32));
+        self.connections.ids().for_each(|number| self.forget(now, number));
     }
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.counts.list()
@@ -300,7 +301,8 @@ mod tests {
         fn pass(&mut self, direction: Direction, mut segment: Segment) -> (Verdict, Segment) {
             self.now += Duration::from_millis(1);
             let ecn = &mut Ecn::NotEct;
-            let passing = Passing { connection: 0, direction, ecn, segment: &mut segment, body: &() };
+            let passing =
+                Passing { connection: ConnectionId(0), direction, ecn, segment: &mut segment, body: &() };
             (self.snoop.handle_packet(self.now, 0, passing), segment)
         }
         /// Packet `number`, which is the bytes from 1000 times that.

@@ -148,6 +148,7 @@ impl<B: Body> Middlebox<B> for Throttle<B> {
 mod tests {
     use super::*;
     use longhaul_segment::{Ecn, Segment};
+    use longhaul_units::ConnectionId;
     use longhaul_units::Limit;
 
     fn at(millis: u64) -> Instant {
@@ -166,8 +167,13 @@ mod tests {
     /// A packet of 1000 bytes in all.
     fn pass(throttle: &mut Throttle<()>, now: Instant, direction: Direction) -> Verdict {
         let mut segment = Segment { payload_len: 960, ..Segment::default() };
-        let packet =
-            Passing { connection: 0, direction, ecn: &mut Ecn::NotEct, segment: &mut segment, body: &() };
+        let packet = Passing {
+            connection: ConnectionId(0),
+            direction,
+            ecn: &mut Ecn::NotEct,
+            segment: &mut segment,
+            body: &(),
+        };
         throttle.handle_packet(now, 0, packet)
     }
     fn leaving(throttle: &mut Throttle<()>, until: u64) -> Vec<u64> {

@@ -3,11 +3,12 @@
 use crate::{Body, Direction, Event, Passing};
 use longhaul_path::Packet;
 use longhaul_segment::{Ecn, Segment};
+use longhaul_units::ConnectionId;
 
 /// A packet in a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting<B> {
-    pub connection: u32,
+    pub connection: ConnectionId,
     pub direction: Direction,
     pub ecn: Ecn,
     pub segment: Segment,
@@ -47,6 +48,6 @@ impl<B> Packet for Waiting<B> {
         capable
     }
     fn flow(&self) -> u64 {
-        2 * u64::from(self.connection) + self.direction as u64
+        2 * u64::from(self.connection.0) + self.direction as u64
     }
 }

@@ -21,10 +21,12 @@ use longhaul_middlebox::{
 use longhaul_path::QueueSpec;
 use longhaul_segment::Segment;
 use longhaul_tcp::{Config, Reading, Recovery, State};
-use longhaul_units::{Instant, Limit, Random, Rate};
+use longhaul_units::{ConnectionId, Instant, Limit, Random, Rate};
 use proptest::prelude::*;
 
 const FLOWS: u32 = 3;
+/// The first connection that is no flow's.
+const OWN: ConnectionId = ConnectionId(FLOWS);
 
 type Boxes = Vec<Box<dyn Middlebox<Bytes>>>;
 
@@ -107,7 +109,7 @@ impl Middlebox<Bytes> for Mirrored {
     }
     fn transmit_into(&mut self, now: Instant, segment: &mut Segment) -> Option<Departure<Bytes>> {
         let mut departure = self.0.transmit_into(now, segment)?;
-        if departure.connection >= FLOWS {
+        if departure.connection >= OWN {
             departure.direction = departure.direction.opposite();
         }
         Some(departure)
@@ -227,10 +229,10 @@ fn paced(config: &Config, kind: &Kind, seed: u64) -> TwoNodes<Bytes> {
         },
         control: Control { side: side(&control), established },
         silence: None,
-        first_number: FLOWS,
+        first_number: OWN,
     };
     let randoms = ["hub", "client"].map(|name| Random::stream(seed, name));
-    paced_hop(&plans(config, Some(buffer)), &settings, randoms)
+    paced_hop(both((plans(config, Some(buffer)), settings)), randoms)
 }
 
 fn accelerator(config: &Config, kind: &Kind, seed: u64) -> TwoNodes<Bytes> {
@@ -256,9 +258,9 @@ fn accelerator(config: &Config, kind: &Kind, seed: u64) -> TwoNodes<Bytes> {
             pool: PoolConfig { credit, memory: 9 * credit, max_flows: 100 },
         })),
     };
-    let settings = hop::Settings { carrier, buffer, first_number: FLOWS };
+    let settings = hop::Settings { carrier, buffer, first_number: OWN };
     let randoms = ["terminal", "hub"].map(|name| Random::stream(seed, name));
-    hop::hop(&plans(config, Some(buffer)), &settings, randoms).unwrap()
+    hop::hop(both((plans(config, Some(buffer)), settings)), randoms).unwrap()
 }
 
 impl Kind {
@@ -303,9 +305,9 @@ impl Kind {
                     spacing: *spacing,
                 };
                 let carrier = Config { nagle: false, max_retransmissions: u32::MAX, ..patient() };
-                let carrier = over_tcp.then(|| side(&carrier));
-                let compaction = ack_compaction(settings, FLOWS, carrier.as_ref());
-                (vec![Box::new(OneWay(compaction, FLOWS))], vec![(0, 0), (0, 1)])
+                let carrier = over_tcp.then(|| both(side(&carrier)));
+                let compaction = ack_compaction(settings, OWN, carrier);
+                (vec![Box::new(OneWay(compaction, OWN))], vec![(0, 0), (0, 1)])
             }
             Kind::Paced { mirrored: false, .. } => {
                 (vec![Box::new(paced(config, self, seed))], vec![(0, 0), (0, 1)])
@@ -349,11 +351,12 @@ impl Kind {
                     connections: *connections,
                     framing: Framing::Header,
                     buffer: *credit,
-                    first_number: FLOWS,
+                    first_number: OWN,
                     positions: (0..FLOWS).collect(),
                 };
                 let buffer = if queue.is_some() { None } else { *buffer };
-                let split = distributed_split(&plans(config, buffer), &long_hop, control, seed, "split");
+                let split =
+                    distributed_split(both((plans(config, buffer), long_hop)), control, seed, "split");
                 (vec![Box::new(split)], vec![(0, 0), (0, 1)])
             }
         }

@@ -13,8 +13,11 @@ use longhaul_middlebox::{ByNumber, Direction, Directory, Ends, Middlebox};
 use longhaul_segment::compaction::ExactBatch;
 use longhaul_segment::{Flags, wire};
 use longhaul_tcp::{Config, Reading};
-use longhaul_units::Random;
+use longhaul_units::{ConnectionId, Random};
 use std::collections::BTreeMap;
+
+/// The first connection that is no flow's.
+const TUNNEL: ConnectionId = ConnectionId(2);
 
 /// Two flows over a middlebox at two nodes, one packet in twenty lost between them; what each client writes and each server.
 fn played(middlebox: Box<dyn Middlebox<Bytes>>, bytes: [u64; 2]) -> Path {
@@ -42,7 +45,7 @@ fn played(middlebox: Box<dyn Middlebox<Bytes>>, bytes: [u64; 2]) -> Path {
 }
 
 /// The stream of a TCP connection, of its packets, in one direction; two packets that hold the same byte must agree on it.
-fn stream(path: &Path, connection: u32, direction: Direction) -> Vec<u8> {
+fn stream(path: &Path, connection: ConnectionId, direction: Direction) -> Vec<u8> {
     let packets = || path.own.iter().filter(|p| (p.connection, p.direction) == (connection, direction));
     let syn = packets().find(|packet| packet.segment.flags.contains(Flags::SYN)).expect("a handshake");
     let mut bytes = BTreeMap::new();
@@ -69,19 +72,19 @@ fn split() -> Box<dyn Middlebox<Bytes>> {
         connections: 1,
         framing: Framing::Header,
         buffer: 100_000,
-        first_number: 2,
-        positions: vec![0, 1],
+        first_number: TUNNEL,
+        positions: vec![0, 1].into(),
     };
     let control = FlowControl::Window(Some(10_000));
     let plans = plans(&patient(), Some(20_000));
-    Box::new(distributed_split(&plans, &long_hop, control, 1, "split"))
+    Box::new(distributed_split(both((plans, long_hop)), control, 1, "split"))
 }
 
 /// A record fills a segment with its header, and what is ready at the same time shares segments.
 #[test]
 fn records_leave_no_small_packets_behind() {
     let path = played(split(), [100_000, 0]);
-    let own = path.own.iter().filter(|packet| packet.connection == 2);
+    let own = path.own.iter().filter(|packet| packet.connection == TUNNEL);
     let sizes: Vec<u32> = own.map(|packet| packet.segment.payload_len).filter(|len| *len > 0).collect();
     let small = sizes.iter().filter(|len| **len < 100).count();
     // Two hosts open and two close at each end; of these a twentieth is sent again.
@@ -110,7 +113,7 @@ fn the_long_hop_of_a_split_is_records_of_the_hosts_bytes() {
     let path = played(split(), [30_000, 20_000]);
     let mut streams = BTreeMap::new();
     for (from_client, direction) in [(true, Direction::Forward), (false, Direction::Reverse)] {
-        let written = stream(&path, 2, direction);
+        let written = stream(&path, TUNNEL, direction);
         let (hello, mut rest) = written.split_at(HEADER as usize);
         assert_eq!(hello, Record { stream: HELLO, kind: RecordKind::Hello, len: 0 }.encode());
         let (mut data, mut kinds) = ([vec![], vec![]], vec![]);
@@ -119,7 +122,7 @@ fn the_long_hop_of_a_split_is_records_of_the_hosts_bytes() {
             let (bytes, next) = behind.split_at(record.len as usize);
             if record.kind == RecordKind::Open {
                 let hosts = Ends::decode(bytes).expect("two hosts");
-                let flow = ByNumber.number(&hosts).expect("a flow");
+                let flow = ByNumber.number(&hosts).expect("a flow").0;
                 assert_eq!((hosts.active.port(), hosts.passive.port()), (1000 + flow as u16, 80));
                 streams.insert(record.stream, flow);
             }
@@ -157,15 +160,15 @@ fn a_paced_hop_carries_datagrams_down_and_messages_up() {
         },
         control: Control { side: side(&control), established: false },
         silence: None,
-        first_number: 2,
+        first_number: TUNNEL,
     };
     let randoms = ["hub", "client"].map(|name| Random::stream(1, name));
-    let hop = paced_hop(&plans(&patient(), Some(20_000)), &settings, randoms);
+    let hop = paced_hop(both((plans(&patient(), Some(20_000)), settings)), randoms);
     let path = played(Box::new(hop), [30_000, 20_000]);
     // Datagrams: kind 2 is data, behind stream and position, which counts from 1.
     let word = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
     let mut pieces: BTreeMap<u32, BTreeMap<u32, Vec<u8>>> = BTreeMap::new();
-    for packet in path.own.iter().filter(|packet| packet.connection == 2) {
+    for packet in path.own.iter().filter(|packet| packet.connection == TUNNEL) {
         assert_eq!(
             packet.body.len() as u32 + 28,
             packet.segment.ipv4_len(),
@@ -189,7 +192,7 @@ fn a_paced_hop_carries_datagrams_down_and_messages_up() {
     }
     // Messages.
     let mut inbox = Inbox::default();
-    inbox.push(&stream(&path, 3, Direction::Reverse));
+    inbox.push(&stream(&path, TUNNEL.after(1), Direction::Reverse));
     let mut data: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
     let mut reports = 0;
     while let Some(message) = inbox.next_message().expect("nothing but messages") {
@@ -218,12 +221,12 @@ fn compacted_acks_are_in_the_tunnel() {
         spacing: Spacing::Immediate,
     };
     for over_tcp in [false, true] {
-        let carrier = over_tcp.then(|| side(&long_side()));
-        let compaction = ack_compaction(settings(None), 2, carrier.as_ref());
+        let carrier = over_tcp.then(|| both(side(&long_side())));
+        let compaction = ack_compaction(settings(None), TUNNEL, carrier);
         let counters = |path: &Path, name| {
             path.boxes[0].counters().into_iter().find(|(known, _)| *known == name).unwrap().1
         };
-        let path = played(Box::new(OneWay(compaction, 2)), [0, 50_000]);
+        let path = played(Box::new(OneWay(compaction, TUNNEL)), [0, 50_000]);
         let packets: Vec<Vec<u8>> = if over_tcp {
             let all: BTreeMap<u32, &[u8]> = path
                 .own

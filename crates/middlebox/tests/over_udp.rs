@@ -10,28 +10,28 @@ use longhaul_middlebox::split::{FlowControl, LongHop, SplitNode};
 use longhaul_middlebox::{Carrier, Direction, Directory, Ends, Node, Passing};
 use longhaul_segment::{Ecn, Flags, Segment, SeqNumber, ip, wire};
 use longhaul_tcp::{Config, Connection, Event, Reading, State};
-use longhaul_units::{Duration, Instant, Random};
+use longhaul_units::{ConnectionId, Duration, IdVec, Instant, Random};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 
 const FILE: usize = 300_000;
 /// The nodes' own connections, and that of the hosts: other numbers in each process.
-const FIRST_OWN: [u32; 2] = [100, 700];
-const HOSTS: [u32; 2] = [7, 3];
+const FIRST_OWN: [ConnectionId; 2] = [ConnectionId(100), ConnectionId(700)];
+const HOSTS: [ConnectionId; 2] = [ConnectionId(7), ConnectionId(3)];
 
 fn ends() -> Ends {
     Ends { active: "192.0.2.1:5000".parse().unwrap(), passive: "198.51.100.1:80".parse().unwrap() }
 }
 
 /// Knows the one connection that there is.
-struct One(u32);
+struct One(ConnectionId);
 
 impl Directory for One {
-    fn ends(&self, connection: u32, ports: [u16; 2]) -> Ends {
+    fn ends(&self, connection: ConnectionId, ports: [u16; 2]) -> Ends {
         assert_eq!((connection, ports), (self.0, [5000, 80]));
         ends()
     }
-    fn number(&mut self, hosts: &Ends) -> Option<u32> {
+    fn number(&mut self, hosts: &Ends) -> Option<ConnectionId> {
         (*hosts == ends()).then_some(self.0)
     }
 }
@@ -54,7 +54,7 @@ fn node(kind: &str, side_of: usize) -> Box<dyn Node<Bytes>> {
             framing: Framing::Header,
             buffer: 50_000,
             first_number,
-            positions: vec![],
+            positions: IdVec::new(),
         };
         return Box::new(SplitNode::new(
             side_of,
@@ -141,7 +141,13 @@ impl Process {
         Direction::BOTH[self.side]
     }
 
-    fn hand_to_node(&mut self, connection: u32, direction: Direction, mut segment: Segment, body: &Bytes) {
+    fn hand_to_node(
+        &mut self,
+        connection: ConnectionId,
+        direction: Direction,
+        mut segment: Segment,
+        body: &Bytes,
+    ) {
         let (now, mut ecn) = (self.now(), Ecn::NotEct);
         let packet = Passing { connection, direction, ecn: &mut ecn, segment: &mut segment, body };
         let _ = self.node.handle_packet(now, 0, packet);
@@ -164,7 +170,7 @@ impl Process {
                 }
                 self.sent += 1;
                 if self.sent % 23 != 0 {
-                    let own = departure.connection - FIRST_OWN[self.side];
+                    let own = departure.connection.0 - FIRST_OWN[self.side].0;
                     // A socket whose peer has gone refuses.
                     let _ = self.socket.send(&encode(own, &segment, &departure.body));
                 }
@@ -180,7 +186,12 @@ impl Process {
         let mut bytes = [0; 4096];
         if let Ok(len) = self.socket.recv(&mut bytes) {
             let (own, segment, body) = decode(&bytes[..len]);
-            self.hand_to_node(FIRST_OWN[self.side] + own, Direction::BOTH[1 - self.side], segment, &body);
+            self.hand_to_node(
+                FIRST_OWN[self.side].after(own as usize),
+                Direction::BOTH[1 - self.side],
+                segment,
+                &body,
+            );
         }
         let now = self.now();
         if self.node.poll_timeout().is_some_and(|due| due <= now) {

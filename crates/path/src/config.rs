@@ -2,7 +2,7 @@
 
 use crate::schedule::Schedule;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use crate::{Change, CorruptionSpec, DemandSpec, LossSpec, Outage, QueueSpec, SerialSpec};
+use crate::{Change, CorruptionSpec, GrantSettings, LossSpec, Outage, QueueSpec, SerialSpec};
 use longhaul_units::{Duration, Probability, Rate};
 
 /// Some packets take longer and are overtaken.
@@ -41,8 +41,8 @@ pub struct LinkConfig {
     pub corruption: Option<CorruptionSpec>,
     /// Framing and the like. With header compression, packets are offered by [`crate::Link::offer_coded`].
     pub serial: Option<SerialSpec>,
-    /// Capacity is assigned on request.
-    pub demand: Option<DemandSpec>,
+    /// What grants it its capacity, if anything does.
+    pub grants: GrantSettings,
 }
 
 impl LinkConfig {

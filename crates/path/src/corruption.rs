@@ -6,6 +6,7 @@
 //! flipped, and such damage never escapes the checksum (RFC 1071). Damage to an IP header, which the next router would drop, is a
 //! loss: see [`crate::LossSpec`].
 
+use crate::loss::{BitErrors, RandomLoss};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{LossModel, LossPlace, LossSpec, Random};
 use longhaul_units::Probability;
@@ -44,8 +45,8 @@ impl CorruptionSpec {
     fn as_loss(&self) -> LossSpec {
         let place = LossPlace::Wire;
         match (self.probability, self.bit_error_rate) {
-            (_, Some(rate)) => LossSpec::BitError { rate, place },
-            (probability, None) => LossSpec::Random { probability: probability.unwrap_or_default(), place },
+            (_, Some(rate)) => BitErrors { rate, place }.into(),
+            (probability, None) => RandomLoss { probability: probability.unwrap_or_default(), place }.into(),
         }
     }
 }
@@ -60,7 +61,7 @@ pub(crate) struct Corruption {
 impl Corruption {
     pub fn new(spec: &CorruptionSpec, seed: u64, name: &str) -> Self {
         Corruption {
-            hits: LossModel::new(&spec.as_loss(), Random::stream(seed, &format!("{name} corruption"))),
+            hits: spec.as_loss().start(Random::stream(seed, &format!("{name} corruption"))),
             places: Random::stream(seed, &format!("{name} corrupted bit")),
         }
     }

@@ -11,7 +11,7 @@
 mod backlog;
 mod config;
 mod corruption;
-mod demand;
+pub mod grants;
 pub mod link;
 pub mod loss;
 pub mod packet;
@@ -25,7 +25,7 @@ mod wire;
 
 pub use config::{LinkConfig, Reordering};
 pub use corruption::CorruptionSpec;
-pub use demand::DemandSpec;
+pub use grants::{DemandSpec, GrantSettings, Grants};
 pub use link::{Fate, Link};
 pub(crate) use longhaul_units::{Histogram, Random};
 pub use loss::{LossModel, LossPlace, LossSpec};
@@ -34,4 +34,3 @@ pub use queue::QueueSpec;
 pub use schedule::{Change, Outage, OutageMode};
 pub use serial::{Framing, LineCoder, RohcSpec, SerialSpec, VjSpec};
 pub use stats::{DropCause, LinkStats};
-pub use transmitter::Grants;

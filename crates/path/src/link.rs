@@ -4,11 +4,11 @@
 //! one event per packet: the arrival at the far end. Other disciplines cost a second one, the end of transmission.
 
 use crate::backlog::Backlog;
-use crate::demand::Demand;
+use crate::grants::Grants;
 use crate::queue::{Admission, Discipline, Found, Occupancy, Report, Verdict};
 use crate::schedule::Schedule;
 use crate::serial::{LineCoder, Plain};
-use crate::transmitter::{Grants, Marks, Pace, Transmitter};
+use crate::transmitter::{Marks, Pace, Transmitter};
 use crate::wire::Wire;
 use crate::{DropCause, Histogram, LinkConfig, LossModel, LossPlace, Packet, Random, SerialSpec};
 use longhaul_units::{Duration, Instant, Rate};
@@ -79,15 +79,14 @@ struct Rest<P> {
 impl<P: Packet + Send + 'static> Link<P> {
     /// A link with random streams derived from `seed` and `name`.
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
-        let grants = config.demand.map(|spec| Box::new(Demand::new(spec)) as Box<dyn Grants>);
-        Link::with_grants(config, grants, seed, name)
+        Link::with_grants(config, config.grants.build(), seed, name)
     }
 
     /// The same where capacity is assigned from outside.
     pub fn with_grants(config: &LinkConfig, grants: Option<Box<dyn Grants>>, seed: u64, name: &str) -> Self {
         let model = |place| {
             let spec = config.loss.as_ref().filter(|spec| spec.place() == place)?;
-            Some(LossModel::new(spec, Random::stream(seed, &format!("{name} loss"))))
+            Some(spec.start(Random::stream(seed, &format!("{name} loss"))))
         };
         let pace = Pace::new(config.schedule(), config.rate, grants);
         let discipline = config.queue.build(config.rate, seed, name);

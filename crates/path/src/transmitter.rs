@@ -1,18 +1,9 @@
 //! The transmitter of a link: it sends one packet after the other, at a constant rate, by a schedule of rates, or when it is granted
 //! capacity.
 
+use crate::grants::Grants;
 use crate::schedule::Schedule;
 use longhaul_units::{Duration, Instant, Rate, Size};
-
-/// Capacity that is assigned from outside: a terminal of a satellite network, a cable modem, a radio cell.
-///
-/// A packet's turn must be known when it comes: it may depend on what has come before it, not on what comes later.
-pub trait Grants: Send {
-    /// A packet of `len` bytes came at `arrival`, and all before it will have been sent at `free_at`, which is not before `arrival`: the
-    /// earliest time at which its transmission may begin, not before `free_at`. Packets are taken in the order of their
-    /// transmission.
-    fn begin(&mut self, arrival: Instant, free_at: Instant, len: u32) -> Instant;
-}
 
 /// What every packet touches.
 #[derive(Debug)]

@@ -2,9 +2,10 @@
 //! corruption, duplication, propagation, jitter, reordering, in this order.
 
 use crate::corruption::Corruption;
+use crate::loss::{Model, Parameters, RandomLoss};
 use crate::schedule::Schedule;
 use crate::serial::LineCoder;
-use crate::{DropCause, LinkConfig, LossModel, LossPlace, LossSpec, Packet, Random, Reordering};
+use crate::{DropCause, LinkConfig, LossModel, LossPlace, Packet, Random, Reordering};
 use longhaul_units::{Duration, Instant};
 
 /// See above.
@@ -19,7 +20,7 @@ pub(crate) struct Wire {
     last_arrival: Instant,
     corruption: Option<Corruption>,
     /// Decides which packets arrive twice.
-    duplication: Option<LossModel>,
+    duplication: Option<<RandomLoss as Parameters>::Model>,
     /// Packets damaged, and packets that arrive twice.
     pub corrupted: u64,
     pub duplicated: u64,
@@ -29,7 +30,7 @@ impl Wire {
     /// The wire of a link, with its model of loss if that is on the wire.
     pub fn new(config: &LinkConfig, loss: Option<LossModel>, seed: u64, name: &str) -> Self {
         let probability = config.duplication;
-        let twice = LossSpec::Random { probability, place: LossPlace::Wire };
+        let twice = RandomLoss { probability, place: LossPlace::Wire };
         let stream = || Random::stream(seed, &format!("{name} duplication"));
         let draws = !config.jitter.is_zero() || config.reordering.is_some();
         Wire {
@@ -40,7 +41,7 @@ impl Wire {
             random: draws.then(|| Random::stream(seed, &format!("{name} jitter"))),
             last_arrival: Instant::ZERO,
             corruption: config.corruption.map(|spec| Corruption::new(&spec, seed, name)),
-            duplication: (probability.get() > 0.0).then(|| LossModel::new(&twice, stream())),
+            duplication: (probability.get() > 0.0).then(|| twice.start(stream())),
             corrupted: 0,
             duplicated: 0,
         }

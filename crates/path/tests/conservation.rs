@@ -4,7 +4,7 @@
 use longhaul_path::link::Fate;
 use longhaul_path::queue::red::{Measure, Overflow};
 use longhaul_path::queue::{CodelSpec, DrrSpec, FqCodelSpec, HeadDropSpec, PieSpec, RedSpec, WfqSpec};
-use longhaul_path::{CorruptionSpec, Link, LinkConfig, Packet, QueueSpec};
+use longhaul_path::{CorruptionSpec, GrantSettings, Link, LinkConfig, Packet, QueueSpec};
 use longhaul_units::{Duration, Instant, Limit, Probability, Rate, Size};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ fn link(queue: QueueSpec, wire: (u8, u8), seed: u64) -> Link<Numbered> {
         duplication: percent(wire.0),
         corruption: (wire.1 > 0).then(|| CorruptionSpec::random(percent(wire.1))),
         serial: None,
-        demand: None,
+        grants: GrantSettings::default(),
     };
     Link::new(&config, seed, "link")
 }

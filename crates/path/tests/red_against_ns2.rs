@@ -4,7 +4,7 @@
 use longhaul_path::link::Fate;
 use longhaul_path::queue::red::{Measure, RedForm};
 use longhaul_path::queue::{Admission, Found, Occupancy, Red, RedSpec, Verdict};
-use longhaul_path::{DropCause, Link, LinkConfig, Packet, QueueSpec};
+use longhaul_path::{DropCause, GrantSettings, Link, LinkConfig, Packet, QueueSpec};
 use longhaul_units::{Duration, Instant, Limit, Probability, Random, Rate, Size};
 use std::process::Command;
 
@@ -181,7 +181,7 @@ fn simulate(spec: &RedSpec, ns2: &Ns2) -> (u64, f64) {
         duplication: Probability::default(),
         corruption: None,
         serial: None,
-        demand: None,
+        grants: GrantSettings::default(),
     };
     let mut link: Link<Frame> = Link::new(&config, 1, "link");
     let mut samples = ns2.samples.iter().peekable();

@@ -35,8 +35,6 @@ pub(crate) struct Outgoing {
     finished: bool,
     /// Flow control stopped the last write.
     pub blocked: bool,
-    /// Content comes from [`Endpoint::write_bytes`].
-    pub by_owner: bool,
     /// Highest offset sent.
     sent: u64,
     /// Bytes handed to quinn-proto.
@@ -361,7 +359,6 @@ impl Connection {
         &mut self,
         now: Instant,
         event: quinn_proto::Event,
-        by_owner: bool,
         zeros: &Bytes,
         tell: &mut impl FnMut(Event),
     ) {
@@ -383,19 +380,11 @@ impl Connection {
             quinn_proto::Event::Stream(StreamEvent::Opened { dir }) => {
                 while let Some(stream) = self.inner.streams().accept(dir) {
                     tell(Event::Opened(stream));
-                    self.read(stream, by_owner, tell);
+                    self.read(stream, tell);
                 }
             }
-            quinn_proto::Event::Stream(StreamEvent::Readable { id }) => self.read(id, by_owner, tell),
-            quinn_proto::Event::Stream(StreamEvent::Writable { id }) => {
-                match self.outgoing.get_mut(&number(id)) {
-                    Some(outgoing) if outgoing.by_owner => {
-                        outgoing.blocked = false;
-                        tell(Event::Writable(id));
-                    }
-                    _ => self.fill(id, zeros),
-                }
-            }
+            quinn_proto::Event::Stream(StreamEvent::Readable { id }) => self.read(id, tell),
+            quinn_proto::Event::Stream(StreamEvent::Writable { id }) => self.fill(id, zeros),
             quinn_proto::Event::Stream(StreamEvent::Finished { id }) => {
                 self.outgoing.remove(&number(id));
                 tell(Event::Acknowledged(id));
@@ -411,11 +400,8 @@ impl Connection {
         }
     }
 
-    /// Reads all that has come in order, unless the owner does.
-    fn read(&mut self, stream: StreamId, by_owner: bool, tell: &mut impl FnMut(Event)) {
-        if by_owner {
-            return tell(Event::Readable(stream));
-        }
+    /// Reads all that has come in order.
+    fn read(&mut self, stream: StreamId, tell: &mut impl FnMut(Event)) {
         let mut recv = self.inner.recv_stream(stream);
         let Ok(mut chunks) = recv.read(!self.unordered) else { return };
         let (mut bytes, mut end, mut reset) = (0, false, None);

@@ -83,10 +83,6 @@ pub enum Event {
         /// The stream is complete.
         end: bool,
     },
-    /// Data have come that the owner is to read ([`Endpoint::read_by_owner`]).
-    Readable(StreamId),
-    /// A stream that was blocked can take data again; only for those that [`Endpoint::write_bytes`] fills.
-    Writable(StreamId),
     /// All of a stream, and its end, is acknowledged.
     Acknowledged(StreamId),
     /// The peer has given up a stream, with its code.
@@ -140,7 +136,6 @@ pub struct Endpoint {
     answers: VecDeque<Datagram>,
     events: VecDeque<(ConnectionKey, Event)>,
     zeros: Bytes,
-    by_owner: bool,
     counts_streams: bool,
     /// Logs of connections that are no more.
     logs: Vec<Vec<u8>>,
@@ -201,7 +196,6 @@ impl Endpoint {
             answers: VecDeque::new(),
             events: VecDeque::new(),
             zeros: Bytes::from(vec![0; ZEROS]),
-            by_owner: false,
             counts_streams: false,
             logs: vec![],
             buffer: vec![],
@@ -211,11 +205,6 @@ impl Endpoint {
     /// Counts what is sent on each stream of the connections to come ([`Endpoint::sent_on`]).
     pub fn count_streams(&mut self) {
         self.counts_streams = true;
-    }
-
-    /// The owner reads streams itself, with [`Endpoint::read`]; else data are read and thrown away as they come.
-    pub fn read_by_owner(&mut self) {
-        self.by_owner = true;
     }
 
     /// Opens a connection. With a `ticket` it is resumed, and early data may be sent if it allows them.
@@ -384,7 +373,7 @@ impl Endpoint {
         connection.report_congestion(now, &mut |event| self.events.push_back((key, event)));
         connection.log_recovery(now);
         while let Some(event) = connection.inner.poll() {
-            connection.take(now, event, self.by_owner, &self.zeros, &mut |event| {
+            connection.take(now, event, &self.zeros, &mut |event| {
                 self.events.push_back((key, event));
             });
         }
@@ -428,21 +417,6 @@ impl Endpoint {
         connection.dirty = true;
     }
 
-    /// Writes as much of `data` as flow control allows, without copying it; the rest stays in `data`. Once nothing is taken,
-    /// [`Event::Writable`] follows when it may be tried again.
-    pub fn write_bytes(&mut self, key: ConnectionKey, stream: StreamId, data: &mut Bytes) -> usize {
-        let Some(connection) = self.connection_mut(key) else { return 0 };
-        connection.dirty = true;
-        let outgoing = connection.outgoing.entry(number(stream)).or_default();
-        outgoing.by_owner = true;
-        let mut chunks = [std::mem::take(data)];
-        let written = connection.inner.send_stream(stream).write_chunks(&mut chunks);
-        [*data] = chunks;
-        let written = written.map_or(0, |written| written.bytes);
-        outgoing.blocked = written == 0 || !data.is_empty();
-        written
-    }
-
     /// Nothing follows on a stream after what was written.
     pub fn finish(&mut self, key: ConnectionKey, stream: StreamId) {
         let zeros = self.zeros.clone();
@@ -478,23 +452,6 @@ impl Endpoint {
         if let Some(connection) = self.connection_mut(key) {
             let _ = connection.inner.send_stream(stream).set_priority(priority);
         }
-    }
-
-    /// Reads what has come on a stream, at most `most` bytes at a time. `None` if there is nothing at present; the second
-    /// value is true at the stream's end.
-    pub fn read(&mut self, key: ConnectionKey, stream: StreamId, most: usize) -> (Option<Bytes>, bool) {
-        let Some(connection) = self.connection_mut(key) else { return (None, false) };
-        let mut recv = connection.inner.recv_stream(stream);
-        let Ok(mut chunks) = recv.read(true) else { return (None, false) };
-        let (data, end) = match chunks.next(most) {
-            Ok(Some(chunk)) => (Some(chunk.bytes), false),
-            Ok(None) => (None, true),
-            Err(_) => (None, false),
-        };
-        let credit = chunks.finalize().should_transmit();
-        connection.received += data.as_ref().map_or(0, |data| data.len() as u64);
-        connection.dirty |= credit;
-        (data, end)
     }
 
     /// Closes a connection at once: what is not delivered is lost.

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::metric::*;
 use crate::{FlowFailure, FlowSummary, LinkSummary, Metric, MiddleboxSummary, Warning};
 use longhaul_cc::{Algorithm, Pacing, SlowStartKind};
+use longhaul_scenario::middlebox::OnQuic;
 use longhaul_scenario::{CarrierSpec, MiddleboxInstance, MiddleboxSpec, ShareSpec};
 use longhaul_units::{DeclaredId, FlowId, GroupId, IdVec, Limit, LinkId, MiddleboxId, ids};
 
@@ -214,9 +215,7 @@ fn untouched_by_middleboxes(context: &Context<'_>) -> Vec<Warning> {
     let (scenario, network) = (context.run.scenario, context.run.network);
     let warning = |middlebox: &MiddleboxInstance| {
         let spec = scenario.middlebox(middlebox.id);
-        if matches!(spec, MiddleboxSpec::Throttle(_) | MiddleboxSpec::MssClamp(_)) {
-            return None;
-        }
+        let OnQuic::Unchanged(also) = spec.on_quic() else { return None };
         let mut groups: Vec<GroupId> =
             middlebox.flows.iter().map(|flow| network.flows[*flow].group).collect();
         groups.dedup();
@@ -226,14 +225,9 @@ fn untouched_by_middleboxes(context: &Context<'_>) -> Vec<Warning> {
             code: "untouched_by_middlebox",
             object: middlebox.name.clone(),
             message: format!(
-                "it forwards {} unchanged: QUIC encrypts what a {} works with{}",
+                "it forwards {} unchanged: QUIC encrypts what a {} works with{also}",
                 names.join(", "),
                 spec.kind(),
-                match spec {
-                    MiddleboxSpec::Split(spec) if spec.hop().is_some() =>
-                        "; on the links between its nodes these flows compete with the hop",
-                    _ => "",
-                }
             ),
         })
     };

@@ -3,12 +3,11 @@
 //! [`load`] reads a file strictly, and [`Network::new`] expands its shorthands into nodes, directed links and
 //! single flows. Worlds (the simulator, the emulator) start from there.
 
-mod build;
 mod error;
 mod linux;
 mod load;
 mod meant;
-mod middlebox;
+pub mod middlebox;
 mod network;
 mod quic;
 mod shorthand;
@@ -20,7 +19,6 @@ mod traces;
 mod traffic;
 mod validate;
 
-pub use build::{distributed_split, paced_hop, packet_middlebox, proxy_plan, proxy_tcp, single_split};
 pub use error::ScenarioError;
 pub use load::{load, load_with, resolved_toml, run_id, run_ids, schema_json};
 pub use longhaul_traffic::{AppSpec, Draw, Ending, NumberTable, TraceBegin, TraceSpec, Volume};

@@ -6,11 +6,11 @@ use crate::meant::meant;
 use crate::shorthand;
 use crate::traces::{self, ReadTable};
 use crate::validate::{Problem, validate};
-use crate::{AppSpec, LongSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, Transport, VERSION};
+use crate::{AppSpec, MiddleboxSpec, RunSpec, Scenario, ScenarioError, Transport, VERSION};
 use longhaul_units::ranges::Key;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
 /// Reads a scenario from TOML text.
@@ -286,8 +286,7 @@ fn nearest_first(found: &str, expected: &str) -> Option<String> {
     Some(format!("one of {} or {} others", shown.join(", "), names.len() - SHOWN))
 }
 
-/// What is wrong inside a `[[middlebox]]`. Tables that are distinguished by their `kind` lose the places of what is in them when
-/// they are read as one of several; read as what they are, they do not.
+/// What is wrong inside a `[[middlebox]]`, with its place.
 fn error_in_middlebox(text: &str) -> Option<toml::de::Error> {
     let mut document = DeTable::parse(text).ok()?.into_inner();
     let (_, list) = document.remove_entry("middlebox")?;
@@ -295,13 +294,7 @@ fn error_in_middlebox(text: &str) -> Option<toml::de::Error> {
     list.into_iter().find_map(|mut item| {
         let DeValue::Table(table) = item.get_mut() else { return None };
         let (_, kind) = table.remove_entry("kind")?;
-        if let Some((_, long)) = table.remove_entry("long") {
-            let is_tcp = !matches!(long.get_ref(), DeValue::Table(long) if long.contains_key("transport"));
-            if let Some(error) = LongSpec::error_in(ValueDeserializer::from(long), is_tcp) {
-                return Some(error);
-            }
-        }
-        MiddleboxSpec::error_in_table(kind.get_ref().as_str()?, ValueDeserializer::from(item))
+        MiddleboxSpec::error_in(kind.get_ref().as_str()?, item)
     })
 }
 

@@ -1,6 +1,7 @@
 //! Settings that have a short form: `queue = "1000 packets"` is a DropTail queue, `loss = "1 %"` a random loss,
 //! `corruption = "1 %"` damage to each packet with this probability.
 
+use longhaul_path::loss::RandomLoss;
 use longhaul_path::{CorruptionSpec, LossPlace, LossSpec, QueueSpec};
 use longhaul_units::{Limit, Probability};
 use serde::Deserialize;
@@ -34,7 +35,7 @@ pub(crate) fn loss<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     impl Loss {
         fn random<E: Error>(probability: &str) -> Result<LossSpec, E> {
             let probability: Probability = probability.parse().map_err(E::custom)?;
-            Ok(LossSpec::Random { probability, place: LossPlace::default() })
+            Ok(RandomLoss { probability, place: LossPlace::default() }.into())
         }
     }
     impl<'de> Visitor<'de> for Loss {

@@ -2,7 +2,7 @@
 
 use crate::{FlowSpec, MiddleboxSpec};
 use longhaul_path::{
-    Change, CorruptionSpec, DemandSpec, LinkConfig, LossSpec, Outage, QueueSpec, Reordering, SerialSpec,
+    Change, CorruptionSpec, GrantSettings, LinkConfig, LossSpec, Outage, QueueSpec, Reordering, SerialSpec,
 };
 use longhaul_units::{Duration, GroupId, Id, Limit, MiddleboxId, Probability, Rate};
 use schemars::JsonSchema;
@@ -131,10 +131,10 @@ pub struct NodeSpec {
     pub name: String,
 }
 
-/// Calls a macro with all settings of a link after its own arguments: this is the one list of them.
+/// Calls a macro with all settings of a link after its own arguments: this is the one list of them, and kinds of granted links follow.
 macro_rules! with_link_settings {
     ($macro:ident! { $($given:tt)* }) => {
-        $macro! { { $($given)* }
+        longhaul_path::with_grants! { $macro! { { $($given)* }
             /// Rate of the transmitter.
             #[schemars(extend("x-minimum" = "1 bit/s", "x-maximum" = "1000 Tbit/s"))]
             rate: Rate,
@@ -169,10 +169,7 @@ macro_rules! with_link_settings {
             /// A serial line: framing, start and stop bits, an MTU of its own, header compression. `rate` is then its speed,
             /// start and stop bits included.
             serial: SerialSpec,
-            /// Capacity is assigned on request, as on the return link of a satellite network (DVB-RCS2): packets wait until what was
-            /// requested for them is assigned, then they are sent at `rate`.
-            demand: DemandSpec,
-        }
+        } }
     };
 }
 
@@ -251,10 +248,23 @@ impl DirectionSpec {
             duplication: self.duplication.unwrap_or_default(),
             corruption: self.corruption,
             serial: self.serial,
-            demand: self.demand,
+            grants: self.grants(),
         })
     }
 }
+
+macro_rules! grant_settings {
+    ({} $($(#[$doc:meta])* $key:ident: $parameters:ty,)*) => {
+        impl DirectionSpec {
+            /// What grants the link its capacity.
+            pub(crate) fn grants(&self) -> GrantSettings {
+                GrantSettings { $($key: self.$key,)* }
+            }
+        }
+    };
+}
+
+longhaul_path::with_grants! { grant_settings! { {} } }
 
 /// Both directions of a link: what is common, and what differs.
 macro_rules! with_directions {

@@ -1,17 +1,13 @@
 //! Checks beyond the types: values that make no sense, names that do not resolve, networks that do not connect.
 
+mod flows;
+mod links;
+mod tcp;
+
 use crate::error::nearest;
-use crate::{
-    AccessSpec, AckCompactionSpec, AckRatioSpec, AppSpec, BufferSpec, CarrierSpec, CodingSpec,
-    ConnectionsSpec, DelayedAck, DirectionSpec, Draw, DumbbellSpec, Ending, FlowSpec, FramingSpec, HopSpec,
-    LocalRecoverySpec, LongSpec, MiddleboxInstance, MiddleboxSpec, Network, PacedSpec, PrematureAckSpec,
-    QuicSpec, RateReduction, RunSpec, Scenario, ShareSpec, SnoopSpec, SplitSpec, SpuriousDetectionSpec,
-    TcpSpec, ThrottleSpec, TimesSpec, Variant, Volume, WatermarkSpec,
-};
-use longhaul_path::SerialSpec;
-use longhaul_traffic::Bulk;
+use crate::{MiddleboxSpec, Network, RunSpec, Scenario};
+use longhaul_units::Id;
 use longhaul_units::ranges::{Key, out_of_range};
-use longhaul_units::{Id, Limit, Size};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Something wrong, and where.
@@ -23,9 +19,6 @@ pub(crate) struct Problem {
 }
 
 const MOST_SAMPLES: u64 = 10_000_000;
-const MOST_FLOWS: u32 = 1_000_000;
-const MOST_COPIES: usize = 1_000_000;
-const MOST_LONG_CONNECTIONS: u64 = 100_000;
 
 /// All problems. Values outside of their ranges, which the schema has, come first: what else is checked assumes that they are
 /// inside.
@@ -62,7 +55,8 @@ pub(crate) fn validate(scenario: &Scenario) -> Vec<Problem> {
     check.problems
 }
 
-struct Checker {
+/// Collects what is wrong with a scenario. A place is a path of keys from the table that is looked at.
+pub struct Checker {
     problems: Vec<Problem>,
     path: Vec<Key>,
     /// Names of the nodes, in the order of the document.
@@ -72,11 +66,11 @@ struct Checker {
 }
 
 impl Checker {
-    fn problem(&mut self, fields: &[&'static str], message: impl Into<String>) {
+    pub(crate) fn problem(&mut self, fields: &[&'static str], message: impl Into<String>) {
         self.problem_with_help(fields, message, None);
     }
 
-    fn problem_with_help(
+    pub(crate) fn problem_with_help(
         &mut self,
         fields: &[&'static str],
         message: impl Into<String>,
@@ -86,7 +80,12 @@ impl Checker {
         self.problems.push(Problem { path, message: message.into(), help });
     }
 
-    fn within(&mut self, field: &'static str, index: Option<usize>, inner: impl FnOnce(&mut Self)) {
+    pub(crate) fn within(
+        &mut self,
+        field: &'static str,
+        index: Option<usize>,
+        inner: impl FnOnce(&mut Self),
+    ) {
         let depth = self.path.len();
         self.path.push(Key::Field(field));
         self.path.extend(index.map(Key::Index));
@@ -130,51 +129,6 @@ impl Checker {
         }
     }
 
-    fn network(&mut self, scenario: &Scenario) {
-        if let Some(dumbbell) = &scenario.dumbbell {
-            self.within("dumbbell", None, |check| {
-                let link = &dumbbell.bottleneck;
-                check.within("bottleneck", None, |check| {
-                    check.directions(
-                        &link.directions(),
-                        [&link.forward, &link.reverse],
-                        ["forward", "reverse"],
-                    );
-                    check.hidden(&link.common(), [&link.forward, &link.reverse], ["forward", "reverse"]);
-                });
-                if let Some(access) = &dumbbell.access {
-                    check.within("access", None, |check| check.access(access));
-                }
-            });
-        }
-        for (index, link) in scenario.link.iter().enumerate() {
-            self.within("link", Some(index), |check| {
-                check.directions(&link.directions(), [&link.forward, &link.reverse], ["forward", "reverse"]);
-                check.hidden(&link.common(), [&link.forward, &link.reverse], ["forward", "reverse"]);
-                if link.ends[0] == link.ends[1] {
-                    check.problem(
-                        &["ends"],
-                        format!("both ends are \"{}\"; a link joins two nodes", link.ends[0]),
-                    );
-                }
-                for name in &link.ends {
-                    check.name(&["ends"], name);
-                }
-            });
-        }
-        self.names("link", scenario.link.iter().map(|link| link.name.as_str()));
-        self.names("node", scenario.node.iter().map(|node| node.name.as_str()));
-        if scenario.dumbbell.is_some() {
-            for (index, link) in scenario.link.iter().enumerate() {
-                if link.name == DumbbellSpec::LINK {
-                    self.within("link", Some(index), |check| {
-                        check.problem(&["name"], "the dumbbell's link has this name already");
-                    });
-                }
-            }
-        }
-    }
-
     fn name(&mut self, fields: &[&'static str], name: &str) {
         let good = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || !name.chars().all(good) {
@@ -197,361 +151,12 @@ impl Checker {
         }
     }
 
-    /// Both directions of a link, as they are in force, and what each has `own` under its name.
-    fn directions(
-        &mut self,
-        directions: &[DirectionSpec; 2],
-        own: [&Option<DirectionSpec>; 2],
-        names: [&'static str; 2],
-    ) {
-        for side in 0..2 {
-            if side == 1 && (directions[0] == directions[1] || !self.problems.is_empty()) {
-                return;
-            }
-            let (depth, known) = (self.path.len(), self.problems.len());
-            self.direction(&directions[side]);
-            // The place of a setting is where it was given.
-            for problem in &mut self.problems[known..] {
-                if let (Some(Key::Field(field)), Some(own)) = (problem.path.get(depth), own[side]) {
-                    if own.gives(field) {
-                        problem.path.insert(depth, Key::Field(names[side]));
-                    }
-                }
-            }
-        }
-    }
-
-    fn access(&mut self, access: &AccessSpec) {
-        self.directions(&access.directions(), [&access.from, &access.to], ["from", "to"]);
-        self.hidden(&access.common(), [&access.from, &access.to], ["from", "to"]);
-    }
-
-    /// What is given for a link and again for both of its directions would have no effect at all.
-    fn hidden(&mut self, common: &DirectionSpec, own: [&Option<DirectionSpec>; 2], names: [&'static str; 2]) {
-        let [Some(first), Some(second)] = own else { return };
-        for field in common.given().filter(|field| first.gives(field) && second.gives(field)) {
-            let message =
-                format!("has no effect: `{0}.{field}` and `{1}.{field}` are given too", names[0], names[1]);
-            let help = format!("set {0}.{field} or {1}.{field} instead", names[0], names[1]);
-            self.problem_with_help(&[field], message, Some(help));
-        }
-    }
-
-    fn direction(&mut self, link: &DirectionSpec) {
-        if link.rate.is_none() {
-            self.problem(&[], "there is no rate; write for instance rate = \"50 Mbit/s\"");
-        }
-        if link.delay.is_none() {
-            self.problem(&[], "there is no delay; write for instance delay = \"250 ms\"");
-        }
-        if let Some(Err(message)) = link.corruption.map(|corruption| corruption.check()) {
-            self.problem(&["corruption"], message);
-        }
-        if let (Some(queue), Some(rate)) = (link.queue, link.rate) {
-            if let Err((field, message)) = queue.check(rate) {
-                self.problem(&["queue", field], message);
-            }
-        }
-        if let Some(serial) = &link.serial {
-            self.serial(link, serial);
-        }
-        for (index, change) in link.changes.iter().flatten().enumerate() {
-            self.within("changes", Some(index), |check| {
-                if change.rate.is_none() && change.delay.is_none() {
-                    check.problem(&[], "a change needs a new rate, a new delay, or both");
-                }
-            });
-        }
-    }
-
-    fn serial(&mut self, link: &DirectionSpec, serial: &SerialSpec) {
-        if let Err((field, message)) = serial.check() {
-            self.problem(&["serial", field], message);
-        }
-        if link.corruption.is_some() && serial.framing.notices_damage() {
-            let message =
-                "PPP drops damaged frames by its check sequence: write `loss` in place of `corruption`";
-            self.problem(&["serial", "framing"], message);
-        }
-        let Some(compression) = serial.compression() else { return };
-        if link.corruption.is_some() {
-            let message = "damage to compressed headers is not modelled, and there is `corruption`: write `loss` instead";
-            self.problem(&["serial", compression], message);
-        }
-        if link.reordering.is_some() {
-            self.problem(
-                &["serial", compression],
-                "compressed headers must arrive in order, and there is `reordering`",
-            );
-        }
-        if link.queue.is_some_and(|queue| !queue.decides_on_arrival()) {
-            let message =
-                "header compression needs a queue that is first in, first out: droptail, red or pie";
-            self.problem(&["serial", compression], message);
-        }
-    }
-
-    fn flow(&mut self, scenario: &Scenario, flow: &FlowSpec) {
-        self.ends(scenario, flow);
-        if let Some(access) = &flow.access {
-            self.within("access", None, |check| check.access(access));
-        }
-        if u64::from(flow.count) * u64::from(flow.streams) > u64::from(MOST_FLOWS) {
-            self.problem(&["streams"], "a group has at most 1,000,000 streams in all");
-        }
-        match &flow.app {
-            AppSpec::Bulk(Bulk { size: Some(Draw::Constant(Volume(Limit::Bytes(size)))) })
-                if (1..u64::from(flow.streams)).contains(&size.as_bytes()) =>
-            {
-                self.problem(&["streams"], format!("{size} cannot be split over {} streams", flow.streams));
-            }
-            AppSpec::Bulk(_) => {}
-            _ if flow.streams > 1 => {
-                self.problem(&["streams"], "only a bulk transfer can be split over streams");
-            }
-            _ => {}
-        }
-        self.life(scenario, flow);
-        self.app(flow);
-        self.within("tcp", None, |check| check.tcp(&flow.tcp));
-        self.quic(scenario, flow);
-    }
-
-    /// QUIC, and what does not go together with it.
-    fn quic(&mut self, scenario: &Scenario, flow: &FlowSpec) {
-        let Some(quic) = flow.quic() else {
-            if flow.quic.is_some() {
-                self.problem(&["quic"], "has no effect: the flow uses TCP; add transport = \"quic\"");
-            }
-            return;
-        };
-        if flow.tcp != TcpSpec::default() {
-            self.problem(&["tcp"], "has no effect: the flow uses QUIC; its settings are in `quic`");
-        }
-        if let Err((key, message)) = quic.check() {
-            let place: &[&'static str] = if key.is_empty() { &[] } else { &[key] };
-            self.within("quic", None, |check| check.problem(place, message));
-        }
-        self.quic_connection(scenario, flow, quic);
-        let throttle = scenario.middlebox.iter().find(|spec| matches!(spec, MiddleboxSpec::Throttle(_)));
-        if let Some(throttle) = throttle {
-            let message = format!(
-                "middlebox \"{}\" cannot throttle QUIC: it acts on TCP segments; give the rate to a link",
-                throttle.name()
-            );
-            self.problem(&["transport"], message);
-        }
-        let compressed = scenario.link.iter().find(|link| {
-            link.directions()
-                .iter()
-                .any(|direction| direction.serial.is_some_and(|line| line.compression().is_some()))
-        });
-        if let Some(link) = compressed {
-            let message =
-                format!("link \"{}\" compresses TCP headers, and has no form for QUIC packets", link.name);
-            self.problem(&["transport"], message);
-        }
-    }
-
-    /// A connection that several flows share.
-    fn quic_connection(&mut self, scenario: &Scenario, flow: &FlowSpec, quic: &QuicSpec) {
-        let Some(name) = &quic.connection else { return };
-        if flow.access.is_some()
-            || scenario.dumbbell.as_ref().is_some_and(|dumbbell| dumbbell.access.is_some())
-        {
-            let message = "flows with access links have hosts of their own, and cannot share a connection; leave out `access`";
-            self.within("quic", None, |check| check.problem(&["connection"], message));
-        }
-        if !flow.send_overhead.is_zero() {
-            self.problem(
-                &["send_overhead"],
-                "packets of a shared connection are not one flow's; leave it out",
-            );
-        }
-        let shares = |other: &&FlowSpec| {
-            let same_name = other.quic().is_some_and(|quic| quic.connection.as_ref() == Some(name));
-            same_name && (&other.from, &other.to) == (&flow.from, &flow.to)
-        };
-        let settings = |quic: &QuicSpec| QuicSpec { priority: 0, ..quic.clone() };
-        let first = scenario.flow.iter().find(shares).filter(|first| first.name != flow.name);
-        if let Some(first) = first.filter(|first| first.quic().map(settings) != Some(settings(quic))) {
-            let message = format!(
-                "flow \"{}\" uses the same connection with other settings: a connection has one set of them, `priority` excepted",
-                first.name
-            );
-            self.within("quic", None, |check| check.problem(&["connection"], message));
-        }
-    }
-
-    /// Starts, stops and durations.
-    fn life(&mut self, scenario: &Scenario, flow: &FlowSpec) {
-        self.times("start", &flow.start, flow.count);
-        let (_, latest) = flow.start.range(flow.count);
-        if latest >= scenario.run.duration {
-            let message = format!(
-                "a flow would start at {latest}, after the end of the run ({})",
-                scenario.run.duration
-            );
-            self.problem(&["start"], message);
-        }
-        if let Some(stop) = &flow.stop {
-            self.times("stop", stop, flow.count);
-            if stop.range(flow.count).0 <= latest {
-                self.problem(&["stop"], format!("a flow would stop before it starts (up to {latest})"));
-            }
-            if flow.duration.is_some() {
-                self.problem(&["duration"], "`stop` is given too; give only one of the two");
-            }
-        }
-        if flow.ending != Ending::Close && flow.stop.is_none() && flow.duration.is_none() {
-            self.problem(
-                &["ending"],
-                "has no effect: nothing stops the flow; give it a `stop` or a `duration`",
-            );
-        }
-    }
-
-    fn times(&mut self, field: &'static str, times: &TimesSpec, count: u32) {
-        if let TimesSpec::At(list) = times {
-            if list.len() != count as usize {
-                let message = format!("{} times for {count} flows; give one for each", list.len());
-                self.problem(&[field], message);
-            }
-        }
-    }
-
-    fn ends(&mut self, scenario: &Scenario, flow: &FlowSpec) {
-        let [from, to] = Network::ends_of(scenario, flow);
-        for (field, end) in [("from", &from), ("to", &to)] {
-            match end {
-                None => self.problem(
-                    &[],
-                    format!("there is no `{field}`: name the node (known: {})", listed(&self.nodes)),
-                ),
-                Some(name) => self.is_node(field, name),
-            }
-        }
-        if from.is_some() && from == to {
-            self.problem(&["to"], "a flow needs two different nodes");
-        }
-    }
-
     /// What is named must be a node; else the nearest is proposed, or all that there are.
     fn is_node(&mut self, field: &'static str, name: &str) {
         if !self.known.contains(name) {
             let help = nearest(name, self.nodes.iter().map(String::as_str))
                 .or_else(|| Some(known_nodes(&self.nodes)));
             self.problem_with_help(&[field], format!("there is no node \"{name}\""), help);
-        }
-    }
-
-    fn app(&mut self, flow: &FlowSpec) {
-        for (field, message) in flow.app.check() {
-            self.problem(&["app", field], message);
-        }
-        if flow.trace && flow.app.connections() > 1 {
-            self.problem(&["trace"], "a trace is of one connection; a web session has many");
-        }
-    }
-
-    fn tcp(&mut self, tcp: &TcpSpec) {
-        let mss = tcp.mss.as_bytes();
-        if let BufferSpec::Limited(limit) = tcp.receive_buffer {
-            if BufferSpec::Limited(limit).bytes(tcp.mss).is_some_and(|bytes| bytes < mss) {
-                self.problem(&["receive_buffer"], "a receive buffer holds at least one segment");
-            }
-        }
-        if let Some(sizes) = tcp.receive_autotuning {
-            if sizes.sizes().initial_window() < mss || sizes.initial > sizes.max {
-                self.problem(
-                    &["receive_autotuning"],
-                    "at most half of the first buffer is window: that is a segment, so initial is at least two segments, and not above max",
-                );
-            }
-            if tcp.receive_buffer != BufferSpec::Unlimited {
-                self.problem(
-                    &["receive_buffer"],
-                    "the buffer is autotuned (receive_autotuning): give its max instead",
-                );
-            }
-        }
-        if tcp.send_buffer.bytes(tcp.mss).is_some_and(|bytes| bytes < mss) {
-            self.problem(&["send_buffer"], "a send buffer holds at least one segment");
-        }
-        if tcp.initial_window.window().bytes(tcp.mss.as_bytes()) > 1 << 30 {
-            self.problem(
-                &["initial_window"],
-                "an initial window is at most 1 GiB, the largest window that TCP can have (RFC 7323 section 2.3)",
-            );
-        }
-        if tcp.ack_congestion_control && tcp.delayed_ack == DelayedAck::Off {
-            self.problem(
-                &["ack_congestion_control"],
-                "holding ACKs back needs a timer: give delayed_ack a time, as in \"200 ms\"",
-            );
-        }
-        if tcp.ack_congestion_control && tcp.ack_every != 2 {
-            self.problem(
-                &["ack_every"],
-                "with ack_congestion_control the sender sets it, from 2 on (RFC 5690 section 4.1)",
-            );
-        }
-        self.spurious_detection(tcp);
-        let rto = tcp.rto;
-        if rto.min > rto.max || rto.initial > rto.max {
-            self.problem(&["rto"], "min and initial must not exceed max");
-        }
-        if let Err(message) = tcp.congestion.check() {
-            self.problem(&["congestion"], message);
-        }
-        if let Err(message) = tcp.slow_start.check() {
-            self.problem(&["slow_start"], message);
-        }
-        if self.problems.is_empty() {
-            if let Err(message) = tcp.check_congestion_control() {
-                self.problem(&["congestion"], message);
-            }
-        }
-    }
-
-    /// Settings that would silently do nothing.
-    fn spurious_detection(&mut self, tcp: &TcpSpec) {
-        let SpuriousDetectionSpec { eifel, dsack, .. } = tcp.spurious_detection;
-        if eifel && !tcp.timestamps {
-            self.problem(
-                &["spurious_detection", "eifel"],
-                "Eifel detection needs timestamps = true (RFC 3522)",
-            );
-        }
-        let selective = tcp.variant.is_selective();
-        if dsack && !(tcp.dsack && selective) {
-            self.problem(
-                &["spurious_detection", "dsack"],
-                "detection by D-SACK needs dsack = true and variant \"sack\", \"fack\" or \"rack\" (RFC 3708)",
-            );
-        }
-        if tcp.rate_reduction != RateReduction::Off && !selective {
-            self.problem(
-                &["rate_reduction"],
-                "proportional rate reduction needs variant \"sack\", \"fack\" or \"rack\" (RFC 9937)",
-            );
-        }
-        if tcp.rate_reduction != RateReduction::Off && tcp.variant == Variant::Sack1 {
-            self.problem(
-                &["rate_reduction"],
-                "variant \"sack1\" counts ACKs itself: proportional rate reduction needs \"sack\", \"fack\" or \"rack\"",
-            );
-        }
-        // Variant "linux" has them in any case.
-        let asked = tcp.variant != Variant::Linux;
-        if asked && tcp.rate_reduction_on_ecn && !(tcp.ecn && tcp.rate_reduction != RateReduction::Off) {
-            self.problem(&["rate_reduction_on_ecn"], "it needs ecn = true and rate_reduction");
-        }
-        if asked && tcp.sack_of_old_acks && !selective {
-            self.problem(&["sack_of_old_acks"], "it needs variant \"sack\", \"fack\" or \"rack\"");
-        }
-        if asked && tcp.sack_whole_segments && tcp.variant != Variant::Rack {
-            self.problem(&["sack_whole_segments"], "it needs variant \"rack\"");
         }
     }
 
@@ -568,238 +173,7 @@ impl Checker {
                 });
             }
         }
-        match middlebox {
-            MiddleboxSpec::PrematureAck(spec) => self.premature_ack(spec),
-            MiddleboxSpec::Split(spec) => self.split(scenario, spec),
-            MiddleboxSpec::Snoop(spec) => self.snoop(spec),
-            MiddleboxSpec::AckCompaction(spec) => self.ack_compaction(spec),
-            MiddleboxSpec::AckFilter(spec) => {
-                if let Some(adapt) = &spec.adapt {
-                    self.ack_ratio(spec.every, adapt);
-                }
-            }
-            MiddleboxSpec::Throttle(spec) => self.throttle(spec),
-            MiddleboxSpec::Paced(spec) => self.paced(scenario, spec),
-            MiddleboxSpec::MssClamp(_) => {}
-        }
-    }
-
-    fn ack_ratio(&mut self, every: u32, adapt: &AckRatioSpec) {
-        if adapt.most < every {
-            self.problem(&["adapt", "most"], format!("the largest ratio is at least `every`, {every}"));
-        }
-    }
-
-    fn throttle(&mut self, spec: &ThrottleSpec) {
-        if let Err((field, message)) = spec.queue.check(spec.rate) {
-            self.problem(&["queue", field], message);
-        }
-    }
-
-    fn ack_compaction(&mut self, spec: &AckCompactionSpec) {
-        if spec.peer == spec.at {
-            self.problem(&["peer"], format!("both nodes are \"{}\"; a thin link lies between two", spec.at));
-        }
-        if let Some(tcp) = spec.carrier_tcp() {
-            self.within("carrier", None, |check| check.tcp(&tcp));
-        }
-    }
-
-    fn premature_ack(&mut self, spec: &PrematureAckSpec) {
-        let buffer = spec.buffer_packets();
-        if buffer == 0 || buffer > MOST_COPIES {
-            let message =
-                format!("the buffer is given in packets, as in \"50 packets\", from 1 to {MOST_COPIES}");
-            self.problem(&["buffer"], message);
-            return;
-        }
-        if let WatermarkSpec::Packets(packets) = spec.watermark {
-            if packets > buffer as u64 {
-                let message =
-                    format!("a watermark is at most the buffer ({}), here {}", spec.buffer, spec.watermark);
-                self.problem(&["watermark"], message);
-            }
-        }
-        self.local_recovery(&spec.recovery);
-    }
-
-    fn split(&mut self, scenario: &Scenario, spec: &SplitSpec) {
-        if spec.peer.as_deref() == Some(spec.at.as_str()) {
-            self.problem(
-                &["peer"],
-                format!("both nodes are \"{}\"; without `peer` it stands at one", spec.at),
-            );
-        }
-        if spec.peer.is_none() {
-            for (field, given) in [
-                ("long", !spec.long.is_default()),
-                ("connections", spec.connections != ConnectionsSpec::default()),
-                ("framing", spec.framing != FramingSpec::default()),
-                ("local_queue", spec.local_queue.is_some()),
-            ] {
-                if given {
-                    let help = "name the second node, as in peer = \"remote\"".to_string();
-                    let message = "is for a split at two nodes";
-                    self.problem_with_help(&[field], message, Some(help));
-                }
-            }
-        }
-        if let Some(hop) = spec.hop() {
-            self.hop(spec, hop);
-        }
-        if let ConnectionsSpec::Shared(count) = spec.connections {
-            if count == 0 || count > MOST_LONG_CONNECTIONS {
-                let message = format!("from 1 to {MOST_LONG_CONNECTIONS} connections, or \"per_flow\"");
-                self.problem(&["connections"], message);
-            }
-        }
-        for (field, changes) in [("near", &spec.near), ("far", &spec.far)] {
-            if changes.established.is_some() {
-                let message = "connections to hosts are opened as the hosts open theirs";
-                self.problem(&[field, "established"], message);
-            }
-        }
-        let groups =
-            scenario.flow.iter().filter(|flow| spec.flows.is_empty() || spec.flows.contains(&flow.name));
-        for flow in groups {
-            let buffer = spec.local_queue.is_none().then_some(spec.buffer);
-            if !self.proxied(flow, buffer, spec.near_tcp(&flow.tcp).mss) {
-                return;
-            }
-            self.within("near", None, |check| check.tcp(&spec.near_tcp(&flow.tcp)));
-            self.within("far", None, |check| check.tcp(&spec.far_tcp(&flow.tcp)));
-            self.within("long", None, |check| match &spec.long {
-                LongSpec::Tcp(long) => check.tcp(&SplitSpec::long_tcp(long, flow.tcp.mss)),
-                LongSpec::Hop(hop) => check.within("tcp", None, |check| check.tcp(&hop.tcp(flow.tcp.mss))),
-            });
-        }
-    }
-
-    fn hop(&mut self, spec: &SplitSpec, hop: &HopSpec) {
-        for (field, given) in [
-            ("connections", spec.connections != ConnectionsSpec::default()),
-            ("framing", spec.framing != FramingSpec::default()),
-            ("local_queue", spec.local_queue.is_some()),
-        ] {
-            if given {
-                let message = "is for TCP on the long hop, not for `transport = \"hop\"`";
-                self.problem(&[field], message);
-            }
-        }
-        self.within("long", None, |check| {
-            check.carrier(hop);
-            if hop.keep_alive > hop.idle_timeout / 2 {
-                let message = format!("must be at most half of idle_timeout ({})", hop.idle_timeout);
-                check.problem(&["keep_alive"], message);
-            }
-            let least = hop.credit.map_or(0, |credit| 9 * credit.as_bytes());
-            if hop.memory.is_some_and(|memory| memory.as_bytes() < least) {
-                let message = format!("must be at least nine times `credit`, {}", Size::from_bytes(least));
-                check.problem(&["memory"], message);
-            }
-        });
-    }
-
-    /// Settings of one carrier are refused with the other.
-    fn carrier(&mut self, hop: &HopSpec) {
-        let of_tcp = [("connections", hop.connections.is_some()), ("tcp", !hop.tcp.is_empty())];
-        let of_quic = [
-            ("share", hop.share != ShareSpec::default()),
-            ("coding", hop.coding != CodingSpec::default()),
-            ("initial_rtt", hop.initial_rtt.is_some()),
-            ("mtu", hop.mtu != Size::from_bytes(1472)),
-        ];
-        let (others, carrier): (&[_], _) = match hop.carrier {
-            CarrierSpec::Quic => (&of_tcp, "tcp"),
-            CarrierSpec::Tcp => (&of_quic, "quic"),
-        };
-        for (field, given) in others {
-            if *given {
-                self.problem(&[field], format!("is for `carrier = \"{carrier}\"`"));
-            }
-        }
-        if hop.connections.is_some_and(|count| !(1..=64).contains(&count)) {
-            self.problem(&["connections"], "from 1 to 64 connections");
-        }
-        if hop.tcp.established.is_some() {
-            self.problem(&["tcp", "established"], "these connections are opened when the run begins");
-        }
-    }
-
-    /// Whether a flow can be ended by a proxy that has this receive buffer, if it is limited.
-    fn proxied(&mut self, flow: &FlowSpec, buffer: Option<Size>, mss: Size) -> bool {
-        if flow.tcp.established && flow.app.connections() > 1 {
-            let message = format!(
-                "\"{}\" opens connections during the run without a handshake (`established`), which nobody on the way \
-                 can see",
-                flow.name
-            );
-            self.problem(&["flows"], message);
-        }
-        let Some(buffer) = buffer.map(Size::as_bytes) else { return true };
-        if buffer < mss.as_bytes() {
-            self.problem(&["buffer"], "a receive buffer holds at least one segment");
-            return false;
-        }
-        let step = 1 << flow.tcp.config().window_shift();
-        if flow.tcp.established && buffer < 2 * step {
-            let message = format!(
-                "without a handshake (`established`) \"{}\" scales windows as for its own receive buffer, in steps of {step} B: the \
-                 buffer holds at least two of them; or leave out `established`",
-                flow.name
-            );
-            self.problem(&["buffer"], message);
-            return false;
-        }
-        true
-    }
-
-    fn paced(&mut self, scenario: &Scenario, spec: &PacedSpec) {
-        if spec.peer == spec.at {
-            self.problem(
-                &["peer"],
-                format!("both nodes are \"{}\"; a satellite link lies between two", spec.at),
-            );
-        }
-        for (field, size) in [("loop_buffer", spec.loop_buffer), ("credit", spec.credit)] {
-            if size < spec.mtu {
-                self.problem(&[field], format!("holds at least one packet of `mtu`, {}", spec.mtu));
-            }
-        }
-        for (field, changes) in [("near", &spec.near), ("far", &spec.far)] {
-            if changes.established.is_some() {
-                let message = "connections to hosts are opened as the hosts open theirs";
-                self.problem(&[field, "established"], message);
-            }
-        }
-        let groups =
-            scenario.flow.iter().filter(|flow| spec.flows.is_empty() || spec.flows.contains(&flow.name));
-        for flow in groups {
-            if !self.proxied(flow, Some(spec.buffer), spec.near_tcp(&flow.tcp).mss) {
-                return;
-            }
-            self.within("near", None, |check| check.tcp(&spec.near_tcp(&flow.tcp)));
-            self.within("far", None, |check| check.tcp(&spec.far_tcp(&flow.tcp)));
-        }
-        self.within("control", None, |check| check.tcp(&spec.control_tcp()));
-    }
-
-    fn snoop(&mut self, spec: &SnoopSpec) {
-        let cache = spec.cache_packets();
-        if cache == 0 || cache > MOST_COPIES {
-            let message =
-                format!("the cache is given in packets, as in \"100 packets\", from 1 to {MOST_COPIES}");
-            self.problem(&["cache"], message);
-        }
-        self.local_recovery(&spec.recovery);
-    }
-
-    fn local_recovery(&mut self, spec: &LocalRecoverySpec) {
-        self.within("recovery", None, |check| {
-            if spec.min_rto > spec.max_rto || spec.initial_rto > spec.max_rto {
-                check.problem(&["max_rto"], "min_rto and initial_rto must not exceed max_rto");
-            }
-        });
+        middlebox.check(scenario, self);
     }
 
     /// Every middlebox has flows that pass it, and every flow that it names does.
@@ -821,7 +195,7 @@ impl Checker {
             };
             let missing = spec.common().flows.iter().find(|group| !has(group));
             self.within("middlebox", Some(id.index()), |check| {
-                check.split_queue(&network, instance, spec);
+                spec.check_placed(&network, instance, check);
                 if let Some(group) = missing {
                     check.problem(
                         &["flows"],
@@ -834,16 +208,6 @@ impl Checker {
                     check.problem_with_help(&["at"], format!("no flow passes \"{nodes}\""), Some(help));
                 }
             });
-        }
-    }
-
-    /// The discipline of a local queue goes with the rate that it is made for.
-    fn split_queue(&mut self, network: &Network, instance: &MiddleboxInstance, spec: &MiddleboxSpec) {
-        let MiddleboxSpec::Split(spec) = spec else { return };
-        let Some(queue) = &spec.local_queue else { return };
-        let rate = queue.settings(network.rate_between(instance)).rate;
-        if let Err((field, message)) = queue.queue.check(rate) {
-            self.problem(&["local_queue", "queue", field], message);
         }
     }
 

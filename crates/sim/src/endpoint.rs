@@ -19,8 +19,6 @@ pub(crate) struct Endpoint {
     pub due: Instant,
     /// When the timeline wakes this endpoint: not after `due`, but often before it, since timers move on with every ACK.
     pub wake: Instant,
-    /// For a sender that is served beyond the next sample of its window: when that is; else never.
-    pub next_sample: Instant,
     pub overhead: Option<Box<SendOverhead>>,
     /// Weight of its packets.
     pub weight: u8,

@@ -3,7 +3,7 @@
 //! A link whose packets all come from one other link in a known order (a private access link behind a bottleneck) is
 //! served ahead of time: its packets' arrivals at the far end are computed when they enter the link before it, so that
 //! the hop between costs no event. In the same way a packet may be handed to its endpoint ahead of time, if nothing else can
-//! reach that endpoint before (see [`Delivery`]). The result is the same, packet by packet.
+//! reach that endpoint before, up to the next point in time at which the world is looked at. The result is the same, packet by packet.
 //!
 //! A link of the scenario file that one private link alone feeds, the bottleneck of a flow that has it to itself, is served ahead of time
 //! too, but not beyond the next point in time at which its counters are looked at.
@@ -67,18 +67,6 @@ impl Port {
     }
 }
 
-/// Until when packets on a link may be handed to their endpoint ahead of time. It takes a link that serves one endpoint
-/// alone, in order, and an endpoint that sends on a link of its own and whose application does not act by itself meanwhile.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Delivery {
-    /// Not at all.
-    OnTime = 0,
-    /// Up to the next point in time at which the world's state is looked at.
-    UntilStop = 1,
-    /// Up to the next point in time at which receivers' counters are looked at.
-    UntilCount = 2,
-}
-
 /// A packet that reaches its endpoint.
 #[derive(Clone, Copy)]
 pub(crate) struct Arrival {
@@ -112,8 +100,8 @@ pub(crate) struct Fabric {
     after_ports: Vec<Next>,
     /// Packets that have reached a middlebox.
     at_middleboxes: VecDeque<(Port, Packet)>,
-    /// For each [`Delivery`], the time that an arrival must stay before.
-    horizons: [Instant; 3],
+    /// The next point in time at which the world's state is looked at: what is served ahead of time stays before it.
+    horizon: Instant,
 }
 
 /// What comes next on the timeline.
@@ -132,7 +120,9 @@ struct Entry {
     special: bool,
     /// Packets are on the link itself, not in a lane: others must not overtake them.
     apart: bool,
-    delivery: Delivery,
+    /// Packets may be handed to their endpoint ahead of time, up to the next stop. It takes a link that serves one endpoint alone, in
+    /// order, and an endpoint that sends on a link of its own and whose application does not act by itself meanwhile.
+    hands_over: bool,
     link: Link<Packet>,
     /// Header compression on the link.
     line: Option<Box<CompressedLine>>,
@@ -140,7 +130,7 @@ struct Entry {
 
 impl Fabric {
     /// Builds the links of a network. `serve_ahead` may be turned off to check that it changes nothing.
-    /// `bound` returns for each endpoint how far ahead its application and those who look at it let packets be handed over.
+    /// `waits` is true for an endpoint whose application does not act by itself.
     /// The timeline has `others` components beside the links, after them. What is computed ahead of time has no place in an order of
     /// scheduling, so that nothing is.
     pub fn new(
@@ -148,7 +138,7 @@ impl Fabric {
         seed: u64,
         serve_ahead: bool,
         watched: &IdVec<LinkId, bool>,
-        bound: impl Fn(EndpointId) -> Delivery,
+        waits: impl Fn(EndpointId) -> bool,
         others: usize,
         ties: Ties,
     ) -> Self {
@@ -190,13 +180,13 @@ impl Fabric {
         let next: Vec<Next> = ways.successors.iter().map(next).collect();
         // What an endpoint drops for its checksum is a loss, and losses are looked at whenever the world stops.
         let damages = network.links.iter().any(|link| link.config.corruption.is_some());
-        let delivery: Vec<Delivery> = links
+        let hands_over: Vec<bool> = links
             .ids()
             .map(|link| match ways.successors[link][..] {
                 [(endpoint, None)] if serve_ahead && !damages && links[link].is_fifo() => {
-                    bound(endpoint).min(ways.delivery_to(endpoint, network, &links))
+                    waits(endpoint) && ways.sends_alone(endpoint, network, &links)
                 }
-                _ => Delivery::OnTime,
+                _ => false,
             })
             .collect();
         let timeline = Timeline::new(links.len() + others, ties);
@@ -209,14 +199,14 @@ impl Fabric {
             .zip(lines)
             .zip(next)
             .zip(watched)
-            .zip(delivery)
-            .map(|((((link, line), next), watched), delivery)| Entry {
+            .zip(hands_over)
+            .map(|((((link, line), next), watched), hands_over)| Entry {
                 link,
                 next,
                 watched: *watched,
                 special: *watched || line.is_some(),
                 apart: false,
-                delivery,
+                hands_over,
                 line,
             })
             .collect();
@@ -232,14 +222,13 @@ impl Fabric {
             hops,
             after_ports,
             at_middleboxes: VecDeque::new(),
-            horizons: [Instant::ZERO; 3],
+            horizon: Instant::ZERO,
         }
     }
 
-    /// Sets how far deliveries ahead of time may go: to `stop`, where the world's state is looked at next, and for those
-    /// who only receive to `count`, where their counters are.
-    pub fn set_horizons(&mut self, stop: Instant, count: Instant) {
-        self.horizons = [Instant::ZERO, stop, count];
+    /// Sets when the world's state is looked at next.
+    pub fn set_horizon(&mut self, stop: Instant) {
+        self.horizon = stop;
     }
 
     /// Number of links; their components on the timeline are the first ones.
@@ -306,7 +295,7 @@ impl Fabric {
         let entry = &mut self.links[link];
         if (entry.next, entry.special, entry.apart) == (Next::Always(Hop::Arrived), false, false) {
             if let Some(at) = entry.link.pass_idle(now, packet.wire_len) {
-                if at < self.horizons[entry.delivery as usize] {
+                if entry.hands_over && at < self.horizon {
                     return self.arrive(Arrival { packet, at, link });
                 }
                 return self.carry(link, at, packet);
@@ -397,7 +386,7 @@ impl Fabric {
                 entry.link.count_delivered();
                 return Some(next);
             }
-            Hop::UntilStop(next) if arrival < self.horizons[Delivery::UntilStop as usize] => {
+            Hop::UntilStop(next) if arrival < self.horizon => {
                 if entry.apart {
                     self.send_flight(observer, link, next);
                 }
@@ -407,7 +396,7 @@ impl Fabric {
             Hop::Lane(lane) if !entry.apart && self.lanes.join(lane, Turn { at: arrival, link }, packet) => {
                 return None;
             }
-            _ if hand_over && arrival < self.horizons[entry.delivery as usize] => {
+            _ if hand_over && entry.hands_over && arrival < self.horizon => {
                 // Ahead of time, and before it all others that are on their way there.
                 entry.link.count_delivered();
                 if entry.apart {
@@ -457,8 +446,7 @@ impl Fabric {
     /// Sends all packets on a link to the next ahead of time: what comes after them is to go there before the next stop.
     #[cold]
     fn send_flight(&mut self, observer: &mut impl Observer, link: LinkId, next: LinkId) {
-        let horizon = self.horizons[Delivery::UntilStop as usize];
-        while let Some((at, packet)) = self.links[link].link.take_ahead(horizon) {
+        while let Some((at, packet)) = self.links[link].link.take_ahead(self.horizon) {
             self.send(observer, at, next, packet, true);
         }
         self.links[link].apart = false;
@@ -468,8 +456,7 @@ impl Fabric {
     /// Hands all packets on a link to their endpoint ahead of time.
     #[cold]
     fn hand_over_flight(&mut self, link: LinkId) {
-        let horizon = self.horizons[self.links[link].delivery as usize];
-        while let Some((at, packet)) = self.links[link].link.take_ahead(horizon) {
+        while let Some((at, packet)) = self.links[link].link.take_ahead(self.horizon) {
             self.arrive(Arrival { packet, at, link });
         }
         self.links[link].apart = false;

@@ -4,15 +4,10 @@
 use crate::fabric::Port;
 use crate::packet::Packet;
 use crate::world::World;
-use longhaul_middlebox::split::Plans;
-use longhaul_middlebox::{Direction, Established, Event, KnownEnd, Middlebox, Passing, Sparse, Verdict};
+use longhaul_middlebox::{Direction, Event, Middlebox, Passing, Sparse, Verdict};
 use longhaul_results::{MiddleboxFacts, MiddleboxWatch};
-use longhaul_scenario::{
-    MiddleboxInstance, MiddleboxSpec, Network, Scenario, distributed_split, paced_hop, packet_middlebox,
-    proxy_plan, single_split,
-};
-use longhaul_segment::SeqNumber;
-use longhaul_units::{ConnectionId, Duration, FlowId, GroupId, Id, IdVec, Instant, MiddleboxId, Side, ids};
+use longhaul_scenario::middlebox::Site;
+use longhaul_units::{Duration, Id, IdVec, Instant, MiddleboxId, Side, ids};
 
 /// A middlebox at work.
 pub(crate) struct Node {
@@ -22,69 +17,13 @@ pub(crate) struct Node {
     watch: MiddleboxWatch,
 }
 
-/// A middlebox of the scenario.
-fn build(scenario: &Scenario, network: &Network, id: MiddleboxId) -> Box<dyn Middlebox<Sparse>> {
-    let instance = &network.middleboxes[id];
-    let own = instance.own_connections.0;
-    let spec = scenario.middlebox(id);
-    let plans = || plans(scenario, network, instance);
-    match spec {
-        MiddleboxSpec::Split(_) if instance.nodes.len() == 1 => {
-            Box::new(single_split(scenario, instance, plans()))
-        }
-        MiddleboxSpec::Split(spec) => {
-            let positions = positions(network, instance);
-            Box::new(distributed_split(scenario, network, instance, spec, &plans(), own, positions))
-        }
-        MiddleboxSpec::Paced(spec) => Box::new(paced_hop(scenario, network, instance, spec, &plans(), own)),
-        _ => packet_middlebox(scenario, network, id, own, established(scenario, network))
-            .expect("all but proxies are made there"),
-    }
-}
-
-/// How a proxy makes the connections of each flow.
-fn plans(scenario: &Scenario, network: &Network, instance: &MiddleboxInstance) -> Plans {
-    Plans {
-        plans: ids(scenario.flow.len()).map(|group| proxy_plan(scenario, instance, group)).collect(),
-        of: network.connection_flows.iter().map(|flow| network.flows[*flow].group.0).collect(),
-    }
-}
-
-/// Which turn each connection has on the long hop of a split.
-fn positions(network: &Network, instance: &MiddleboxInstance) -> Vec<u32> {
-    let mut turns = 0..;
-    let turn = |flow: &FlowId| {
-        let acted_on = instance.flows.binary_search(flow).is_ok();
-        if acted_on { turns.next().unwrap_or(0) } else { 0 }
-    };
-    network.connection_flows.iter().map(turn).collect()
-}
-
-/// What the two ends of flows without a handshake offer from the start.
-fn established(scenario: &Scenario, network: &Network) -> Established {
-    if !scenario.flow.iter().any(|flow| flow.tcp.established) {
-        return Established::default();
-    }
-    let of_group: IdVec<GroupId, Option<[KnownEnd; 2]>> = scenario
-        .flow
-        .iter()
-        .map(|flow| {
-            let config = flow.tcp.config();
-            let shift = config.window_shift();
-            let window = (config.largest_window() >> shift) as u16;
-            flow.tcp.established.then_some([KnownEnd { first: SeqNumber(1), window, shift }; 2])
-        })
-        .collect();
-    let group_of = |flow: &FlowId| network.flows[*flow].group;
-    Established(network.connection_flows.iter().map(|flow| of_group[group_of(flow)]).collect())
-}
-
 impl World<'_> {
     pub(crate) fn add_middleboxes(&mut self) {
         for id in self.network.middleboxes.ids() {
             let spec = self.scenario.middlebox(id);
             let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
-            let inner = build(self.scenario, self.network, id);
+            let inner: Box<dyn Middlebox<Sparse>> =
+                spec.build(&Site::numbered(self.scenario, self.network, id));
             let watch = MiddleboxWatch::new(&*inner);
             self.middleboxes.push(Node { inner, fails_at, watch });
             self.set_middlebox_timer(id);
@@ -119,7 +58,7 @@ impl World<'_> {
                 Side::Client => Direction::Reverse,
             };
             let passing =
-                Passing { connection: packet.to.connection().0, direction, ecn: &mut ecn, segment, body };
+                Passing { connection: packet.to.connection(), direction, ecn: &mut ecn, segment, body };
             match middleboxes[id].inner.handle_packet(*now, usize::from(port.port), passing) {
                 Verdict::Forward => {
                     packet.set_ecn(ecn);
@@ -152,7 +91,7 @@ impl World<'_> {
                     Direction::Reverse => Side::Client,
                 };
                 // A connection of its own is none of a flow.
-                let connection = ConnectionId(departure.connection);
+                let connection = departure.connection;
                 let flow = network.connection_flows.get(connection);
                 made_for = flow.filter(|_| segment.payload_len > 0);
                 let weight = flow.map_or(1, |flow| scenario.group(network.flows[*flow].group).weight);
@@ -168,7 +107,7 @@ impl World<'_> {
         }
         while let Some(event) = inner.poll_event() {
             let Event::Dropped { connection, payload_len, wire_len, .. } = event;
-            recorder.drop(*now, "drop", ConnectionId(connection), payload_len, None, wire_len);
+            recorder.drop(*now, "drop", connection, payload_len, None, wire_len);
         }
         self.set_middlebox_timer(id);
     }

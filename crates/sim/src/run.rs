@@ -142,7 +142,7 @@ fn play(world: &mut World<'_>, options: &mut RunOptions<'_>) -> Result<(), RunEr
     }
     while world.now < end {
         let stop = next_sample.min(end).min(if measuring { end } else { warmup });
-        while let Pause::Busy = world.advance(stop, stop, EVENTS_PER_SLICE) {
+        while let Pause::Busy = world.advance(stop, EVENTS_PER_SLICE) {
             tell(world, options, &mut told, end)?;
         }
         if world.now == next_sample || world.now == end {

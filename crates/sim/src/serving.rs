@@ -1,6 +1,6 @@
 //! Endpoints at work: packets are handed to them, their timers expire, and what they send leaves.
 
-use crate::endpoint::{Endpoint, Watch};
+use crate::endpoint::Watch;
 use crate::fabric::Arrival;
 use crate::packet::Packet;
 use crate::timeline::Timeline;
@@ -25,7 +25,7 @@ impl World<'_> {
                 next = 0;
             }
             let endpoint = &self.endpoints[arrival.packet.to];
-            if arrival.at > now && endpoint.due.min(endpoint.next_sample) <= arrival.at {
+            if arrival.at > now && endpoint.due <= arrival.at {
                 self.catch_up(&arrival);
             }
             self.now = arrival.at;
@@ -48,19 +48,14 @@ impl World<'_> {
         self.fabric.segments.release(packet);
     }
 
-    /// What would happen to an endpoint before a packet that is handed to it ahead of time is a timer, or a sample of its
-    /// window: they come first.
+    /// Timers of an endpoint that are due before a packet that is handed to it ahead of time come first.
     #[cold]
     fn catch_up(&mut self, arrival: &Arrival) {
         let index = arrival.packet.to;
         loop {
-            let Endpoint { due, next_sample, .. } = self.endpoints[index];
-            if due.min(next_sample) > arrival.at {
+            let due = self.endpoints[index].due;
+            if due > arrival.at {
                 return;
-            }
-            if next_sample <= due {
-                self.sample_window(index);
-                continue;
             }
             let component = self.endpoint_component(index);
             if due == arrival.at && !Timeline::wins(component, arrival.link.index(), due) {
@@ -79,23 +74,6 @@ impl World<'_> {
             self.endpoints[index].connection.handle_timeout(due);
         }
         self.serve(index, false);
-    }
-
-    /// Adds the window of a sender that is served ahead of time to its mean, as it is before what happens next.
-    #[cold]
-    fn sample_window(&mut self, index: EndpointId) {
-        let endpoint = &mut self.endpoints[index];
-        let at = endpoint.next_sample;
-        endpoint.next_sample += self.scenario.run.sample;
-        // The sample that ends the warm-up belongs to it.
-        if at > Instant::ZERO + self.scenario.run.warmup {
-            let flow = self.network.flow_of(index);
-            let cwnd = match self.quic.of(flow) {
-                Some((quic, _)) => quic.window(index.side()),
-                None => endpoint.connection.cwnd(),
-            };
-            self.cwnd_mean[flow].add(cwnd as f64);
-        }
     }
 
     /// A packet reaches its endpoint now.

@@ -7,7 +7,7 @@ use longhaul_scenario::TcpSpec;
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Event, Ports, State};
 use longhaul_traffic::{App, ENDLESS, End, Side, Stream, Streams};
-use longhaul_units::{ConnectionId, EndpointId, FlowId, Id, IdVec, Instant, Random};
+use longhaul_units::{ConnectionId, EndpointId, FlowId, Id, IdVec, Random};
 
 /// Never reached: the application does not wait for data.
 pub(crate) const NO_GOAL: u64 = u64::MAX;
@@ -171,11 +171,6 @@ impl World<'_> {
         let client = self.first_connection(flow).end(Side::Client);
         if !self.apps[flow].started() {
             self.recorder.event(now, "start", Some(flow), None, 0.0);
-            if self.scenario.group(self.network.flows[flow].group).app.is_endless() {
-                let sample = self.scenario.run.sample.as_nanos();
-                self.endpoints[client].next_sample =
-                    Instant::from_nanos((now.as_nanos() / sample + 1) * sample);
-            }
         }
         // A flow's one connection opens when it is served first.
         let only = self.reused[flow].is_none().then_some(client);

@@ -1,6 +1,5 @@
 //! What comes before and after each link, as the packets of a network pass it.
 
-use crate::fabric::Delivery;
 use crate::packet::Packet;
 use longhaul_path::Link;
 use longhaul_scenario::{Network, Step};
@@ -50,24 +49,18 @@ impl Ways {
         ways
     }
 
-    /// How far ahead packets may be handed to `endpoint`: it must have a link to itself on which to send.
-    pub fn delivery_to(
+    /// True if an endpoint has a link to itself on which to send.
+    pub fn sends_alone(
         &self,
         endpoint: EndpointId,
         network: &Network,
         links: &IdVec<LinkId, Link<Packet>>,
-    ) -> Delivery {
+    ) -> bool {
         let flow = &network.flows[network.flow_of(endpoint)];
         let first = match endpoint.side() {
             Side::Client => flow.forward[0],
             Side::Server => flow.reverse[0],
         };
-        let alone = self.successors[first].len() == 1 && links[first].is_fifo();
-        match (alone, network.links[first].declared) {
-            (false, _) => Delivery::OnTime,
-            // Counters of a link of the scenario file are looked at whenever the world stops.
-            (true, true) => Delivery::UntilStop,
-            (true, false) => Delivery::UntilCount,
-        }
+        self.successors[first].len() == 1 && links[first].is_fifo()
     }
 }

@@ -1,7 +1,7 @@
 //! The world of a run: fabric, endpoints, applications, and the loop that takes event after event.
 
 use crate::endpoint::{self, Endpoint, SendOverhead, Watch};
-use crate::fabric::{Delivery, Fabric, Source};
+use crate::fabric::{Fabric, Source};
 use crate::middleboxes::Node;
 use crate::monitor::FlowMonitor;
 use crate::packet::Hosts;
@@ -110,27 +110,23 @@ impl<'a> World<'a> {
         let monitored = named(&scenario.run.monitor);
         let watched: IdVec<LinkId, bool> =
             taps.iter().zip(&monitored).map(|(tap, monitor)| tap | monitor).collect();
-        let bound = |endpoint: EndpointId| {
+        let waits = |endpoint: EndpointId| {
             let flow = &network.flows[network.flow_of(endpoint)];
             let spec = scenario.group(flow.group);
             let side = endpoint.side();
             // What another flow on the same connection does is not seen from here.
             let shared = spec.quic().is_some_and(|quic| quic.connection.is_some());
             match side {
-                _ if shared || spec.app.timing() == Timing::Both => Delivery::OnTime,
-                Side::Client if spec.app.timing() == Timing::Client || flow.stop.is_some() => {
-                    Delivery::OnTime
-                }
-                // The window of a sender is looked at whenever the world stops, if the flow has not ended by then.
-                _ if side == spec.app.data_sender() && !spec.app.is_endless() => Delivery::UntilStop,
-                _ => Delivery::UntilCount,
+                _ if shared || spec.app.timing() == Timing::Both => false,
+                Side::Client => spec.app.timing() != Timing::Client && flow.stop.is_none(),
+                Side::Server => true,
             }
         };
         let flows = network.flows.len();
         let others = 2 * network.connection_flows.len() + flows + network.middleboxes.len();
         let ties = scenario.run.ties;
         let serve_ahead = serve_ahead && ties == Ties::Hash;
-        let fabric = Fabric::new(network, seed, serve_ahead, &watched, bound, others, ties);
+        let fabric = Fabric::new(network, seed, serve_ahead, &watched, waits, others, ties);
         // Time zero as QUIC counts; which instant it is changes nothing.
         let base = std::time::Instant::now();
         let mut world = World {
@@ -246,7 +242,6 @@ impl<'a> World<'a> {
                     goal: NO_GOAL,
                     due: Instant::FAR_FUTURE,
                     wake: Instant::FAR_FUTURE,
-                    next_sample: Instant::FAR_FUTURE,
                     weight: spec.weight,
                     watch: match side {
                         _ if quic.is_some() => Watch::Quic,
@@ -305,13 +300,12 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Handles all events before `until`, but at most `budget` of them. Counters of receivers are not looked at before
-    /// `count`, which is not before `until`.
-    pub fn advance(&mut self, until: Instant, count: Instant, budget: u64) -> Pause {
+    /// Handles all events before `until`, but at most `budget` of them.
+    pub fn advance(&mut self, until: Instant, budget: u64) -> Pause {
         let links = self.fabric.len();
         let apps = links + self.endpoints.len();
         let middleboxes = apps + self.apps.len();
-        self.fabric.set_horizons(until, count);
+        self.fabric.set_horizon(until);
         for _ in 0..budget {
             let (time, source) = self.fabric.first();
             if time >= until.min(self.fabric.first_arrival) || self.fabric.arrivals.len() >= BATCH {
@@ -418,19 +412,12 @@ impl<'a> World<'a> {
         }
         // A receiver that was served ahead may have finished at a time that is still to come.
         let ended = app.stopped() || app.finished().is_some_and(|at| at < self.now);
-        let index = self.first_connection(flow).end(self.data_side(flow));
         let (sample, state) = match &self.reused[flow] {
             None => self.connection_sample(flow),
             Some(reused) => self.sample_of_several(flow, reused),
         };
-        let next_sample = &mut self.endpoints[index].next_sample;
-        let following = self.now + self.scenario.run.sample;
-        // A sender that was served ahead has taken this sample already.
-        if measuring && !ended && *next_sample != following {
+        if measuring && !ended {
             self.cwnd_mean[flow].add(state.cwnd_bytes);
-        }
-        if *next_sample == self.now {
-            *next_sample = following;
         }
         if !(self.recorder.recording || self.scenario.run.peak_goodput) || span.is_zero() {
             return;

@@ -431,9 +431,6 @@ impl Sender {
     pub fn peer_window(&self) -> u64 {
         self.window_edge.saturating_sub(self.una)
     }
-    pub fn holes(&self) -> usize {
-        self.board.blocks()
-    }
 
     // What the application does.
 

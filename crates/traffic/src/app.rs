@@ -126,10 +126,6 @@ pub trait Parameters {
     fn has_end(&self) -> bool {
         false
     }
-    /// True if it has data to send until it is stopped.
-    fn is_endless(&self) -> bool {
-        false
-    }
     /// True if times of answers are measured.
     fn asks(&self) -> bool {
         false

@@ -57,6 +57,8 @@ ids! {
     ConnectionId
     /// One end of a connection.
     EndpointId
+    /// A host whose real packets the emulator takes.
+    HostId
 }
 
 /// Which end of a flow or of a connection.
@@ -156,6 +158,15 @@ impl<I: Id, T> IdVec<I, T> {
         self.items.resize(count, item);
     }
 
+    /// The same, with what `make` makes at the end.
+    pub fn resize_with(&mut self, count: usize, make: impl FnMut() -> T) {
+        self.items.resize_with(count, make);
+    }
+    /// Removes all items.
+    pub fn clear(&mut self) {
+        self.items.clear();
+    }
+
     /// How many items there are.
     #[inline]
     pub fn len(&self) -> usize {
@@ -211,10 +222,6 @@ impl<I: Id, T> IdVec<I, T> {
     /// The items.
     pub fn as_slice(&self) -> &[T] {
         &self.items
-    }
-    /// `count` neighbours from `first` on, to be changed.
-    pub fn neighbours_mut(&mut self, first: I, count: usize) -> &mut [T] {
-        &mut self.items[first.index()..first.index() + count]
     }
 }
 
@@ -333,6 +340,5 @@ mod tests {
             list.enumerated().map(|(id, name)| format!("{id}{name}")).collect::<Vec<_>>(),
             ["0a", "1b"]
         );
-        assert_eq!(list.neighbours_mut(NodeId(1), 1), ["b"]);
     }
 }

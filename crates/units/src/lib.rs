@@ -24,7 +24,8 @@ mod time;
 pub use counters::{Count, Extreme};
 pub use histogram::Histogram;
 pub use ids::{
-    ConnectionId, DeclaredId, EndpointId, FlowId, GroupId, Id, IdVec, LinkId, MiddleboxId, NodeId, Side, ids,
+    ConnectionId, DeclaredId, EndpointId, FlowId, GroupId, HostId, Id, IdVec, LinkId, MiddleboxId, NodeId,
+    Side, ids,
 };
 pub use limit::Limit;
 pub use probability::Probability;

@@ -103,10 +103,6 @@ impl Duration {
     pub fn mul_f64(self, factor: f64) -> Duration {
         Duration((self.0 as f64 * factor + 0.5) as u64)
     }
-    /// Rounded up to a multiple of `step` (a clock's granularity).
-    pub const fn round_up(self, step: Duration) -> Duration {
-        if step.0 <= 1 { self } else { Duration(self.0.div_ceil(step.0).saturating_mul(step.0)) }
-    }
 }
 
 impl Add for Duration {
@@ -219,17 +215,6 @@ mod tests {
         assert_eq!(Duration::from_micros(u64::MAX), Duration::MAX);
         assert_eq!(Duration::from_millis(1).saturating_sub(Duration::from_secs(1)), Duration::ZERO);
         assert_eq!(Instant::FAR_FUTURE + Duration::from_secs(1), Instant::FAR_FUTURE);
-    }
-
-    #[test]
-    fn rounds_up_to_a_clock_tick() {
-        let tick = Duration::from_millis(10);
-        for (nanos, rounded) in [(0, 0), (1, 10_000_000), (10_000_000, 10_000_000), (10_000_001, 20_000_000)]
-        {
-            assert_eq!(Duration::from_nanos(nanos).round_up(tick), Duration::from_nanos(rounded));
-        }
-        assert_eq!(Duration::from_nanos(7).round_up(Duration::ZERO), Duration::from_nanos(7));
-        assert_eq!(Duration::MAX.round_up(tick), Duration::MAX);
     }
 
     #[test]

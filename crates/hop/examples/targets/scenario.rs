@@ -1,6 +1,7 @@
 //! A row's link as a scenario for `longhaul-emu`.
 
 use crate::rows::Row;
+use longhaul_path::loss::{GilbertElliott, RandomLoss};
 use longhaul_path::{LinkConfig, LossSpec};
 use longhaul_units::{Duration, Limit};
 
@@ -10,10 +11,10 @@ fn seconds(time: Duration) -> String {
 
 fn loss(spec: &LossSpec) -> String {
     match spec {
-        LossSpec::Random { probability, .. } => {
+        LossSpec::Random(RandomLoss { probability, .. }) => {
             format!("{{ kind = \"random\", probability = {} }}", probability.get())
         }
-        LossSpec::GilbertElliott { good_to_bad, bad_to_good, .. } => format!(
+        LossSpec::GilbertElliott(GilbertElliott { good_to_bad, bad_to_good, .. }) => format!(
             "{{ kind = \"gilbert_elliott\", good_to_bad = {}, bad_to_good = {} }}",
             good_to_bad.get(),
             bad_to_good.get()

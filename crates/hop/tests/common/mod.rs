@@ -5,7 +5,8 @@ mod end;
 
 pub use end::{End, Job};
 use longhaul_hop::{Config, Ledger, Role};
-use longhaul_path::{Fate, Link, LinkConfig, LossPlace, LossSpec, Packet, QueueSpec};
+use longhaul_path::loss::{GilbertElliott, RandomLoss};
+use longhaul_path::{Fate, GrantSettings, Link, LinkConfig, LossPlace, LossSpec, Packet, QueueSpec};
 use longhaul_units::{Duration, Instant, Limit, Probability, Rate, Size};
 
 /// IPv4 and UDP.
@@ -33,20 +34,21 @@ pub fn mbit(rate: f64) -> Rate {
 
 pub fn random(probability: f64) -> Option<LossSpec> {
     let probability = Probability::new(probability).unwrap();
-    (probability.get() > 0.0).then_some(LossSpec::Random { probability, place: LossPlace::Wire })
+    (probability.get() > 0.0).then_some(RandomLoss { probability, place: LossPlace::Wire }.into())
 }
 
 /// Bursts with a mean of `burst` packets and `loss` packets lost in all.
 pub fn bursts(loss: f64, burst: f64) -> Option<LossSpec> {
     let out = 1.0 / burst;
     let p = |value| Probability::new(value).unwrap();
-    Some(LossSpec::GilbertElliott {
+    let loss = GilbertElliott {
         good_to_bad: p(loss * out / (1.0 - loss)),
         bad_to_good: p(out),
         loss_in_good: p(0.0),
         loss_in_bad: p(1.0),
         place: LossPlace::Wire,
-    })
+    };
+    Some(loss.into())
 }
 
 /// A link with a DropTail queue of one bandwidth-delay product of `rtt`.
@@ -63,7 +65,7 @@ pub fn link(rate: Rate, rtt: Duration, loss: Option<LossSpec>) -> LinkConfig {
         duplication: Probability::new(0.0).unwrap(),
         corruption: None,
         serial: None,
-        demand: None,
+        grants: GrantSettings::default(),
     }
 }
 

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use longhaul_hop::{Carrier, Config, ConfigError, Node};
 use longhaul_segment::{Ecn, Flags, Segment, TCP_HEADER, UDP_HEADER};
 use longhaul_tcp::Stats;
-use longhaul_units::{Instant, Random};
+use longhaul_units::{ConnectionId, Instant, Random};
 use std::net::SocketAddr;
 
 /// Addresses of the two nodes, which nobody else reads.
@@ -32,14 +32,19 @@ counters! {
 /// One node's end.
 pub(super) struct Quic {
     side: usize,
-    number: u32,
+    number: ConnectionId,
     node: Node,
     datagram: Vec<u8>,
 }
 
 impl Quic {
     /// Batches of packets are not for links that carry single ones: they hold one.
-    pub fn new(side: usize, number: u32, config: &Config, random: &mut Random) -> Result<Self, ConfigError> {
+    pub fn new(
+        side: usize,
+        number: ConnectionId,
+        config: &Config,
+        random: &mut Random,
+    ) -> Result<Self, ConfigError> {
         let mut seed = [0; 32];
         seed.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&random.bits().to_le_bytes()));
         let config = Config { batch: 1, ..config.clone() };

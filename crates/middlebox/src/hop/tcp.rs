@@ -10,7 +10,7 @@ use longhaul_hop::pool::null_tls::NullTls;
 use longhaul_hop::{Carrier, LaneId, Pool, PoolConfig};
 use longhaul_segment::{Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER};
 use longhaul_tcp::{Config, Connection, Event, Ports, Reading, Stats};
-use longhaul_units::{Duration, Instant, Random, Rate};
+use longhaul_units::{ConnectionId, Duration, Id, Instant, Random, Rate};
 
 /// Bytes that are sealed at once, and those that wait in a connection without having been sent, as `longhaul-pep` has them.
 const AT_ONCE: usize = 32 << 10;
@@ -127,7 +127,7 @@ impl<P: Payload> Lane<P> {
 /// One node's end of all connections. The first node opens them.
 pub(super) struct Tcp<P: Payload> {
     side: usize,
-    first_number: u32,
+    first_number: ConnectionId,
     settings: TcpCarrier,
     pool: Pool,
     lanes: Vec<Option<Box<Lane<P>>>>,
@@ -140,7 +140,7 @@ pub(super) struct Tcp<P: Payload> {
 }
 
 impl<P: Payload> Tcp<P> {
-    pub fn new(side: usize, first_number: u32, settings: TcpCarrier, random: Random) -> Self {
+    pub fn new(side: usize, first_number: ConnectionId, settings: TcpCarrier, random: Random) -> Self {
         let count = settings.connections as usize;
         Tcp {
             side,
@@ -216,7 +216,7 @@ impl<P: Payload> Tunnel<P> for Tcp<P> {
     }
 
     fn handle_packet(&mut self, now: Instant, packet: &Passing<'_, P>) -> bool {
-        let index = (packet.connection - self.first_number) as usize;
+        let index = packet.connection.index() - self.first_number.index();
         let segment = &*packet.segment;
         let opens = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         if !self.opener() && opens {
@@ -257,7 +257,7 @@ impl<P: Payload> Tunnel<P> for Tcp<P> {
             let Some(lane) = lane else { continue };
             lane.fill(now, &mut self.pool);
             if let Some((ecn, body)) = lane.connection.transmit_into(now, segment) {
-                let connection = self.first_number + index as u32;
+                let connection = self.first_number.after(index);
                 return Some(Departure {
                     port: 0,
                     connection,

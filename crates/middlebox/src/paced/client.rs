@@ -10,7 +10,7 @@ use crate::nodes::{Account, Directory, Node, Note};
 use crate::split::Plans;
 use crate::{Base, Data, Departure, Middlebox, OwnConnection, Passing, Payload, Verdict};
 use longhaul_segment::Segment;
-use longhaul_units::{Duration, Instant, Random};
+use longhaul_units::{ConnectionId, Duration, Instant, Random};
 
 /// Bytes of a data message before the data.
 const DATA_HEADER: u32 = 7;
@@ -22,7 +22,7 @@ pub struct PseudoProxy<P: Payload> {
     /// Of the session's datagrams.
     key: [u8; 16],
     /// Number of the datagrams' tunnel among the connections.
-    tunnel: u32,
+    tunnel: ConnectionId,
     /// After a third of it in silence, it sends a message of life.
     silence: Option<Duration>,
     last_said: Instant,
@@ -40,7 +40,15 @@ impl<P: Payload> PseudoProxy<P> {
     ) -> Self {
         let Settings { receiver, control, silence, first_number, .. } = settings;
         PseudoProxy {
-            half: Half::new(CLIENT, plans, control, first_number + 1, receiver.buffer, directory, random),
+            half: Half::new(
+                CLIENT,
+                plans,
+                control,
+                first_number.after(1),
+                receiver.buffer,
+                directory,
+                random,
+            ),
             receiver: Receiver::new(*receiver, 0),
             key,
             tunnel: *first_number,
@@ -154,7 +162,7 @@ impl<P: Payload> PseudoProxy<P> {
 
 impl<P: Payload> Middlebox<P> for PseudoProxy<P> {
     fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, P>) -> Verdict {
-        match (self.half.base.failed, packet.connection.checked_sub(self.tunnel)) {
+        match (self.half.base.failed, packet.connection.0.checked_sub(self.tunnel.0)) {
             (true, None) => {
                 self.half.base.refuse(0, packet.connection, packet.direction, packet.segment);
             }
@@ -226,7 +234,7 @@ impl<P: Payload> Middlebox<P> for PseudoProxy<P> {
 }
 
 impl<P: Payload> Node<P> for PseudoProxy<P> {
-    fn account(&self, connection: u32) -> Option<Account> {
+    fn account(&self, connection: ConnectionId) -> Option<Account> {
         self.half.account(connection)
     }
     fn poll_note(&mut self) -> Option<Note> {

@@ -12,7 +12,7 @@ use crate::split::{Plans, Side};
 use crate::{Base, Carrier, Data, Departure, Direction, OwnConnection, Passing, Payload};
 use longhaul_segment::Segment;
 use longhaul_tcp::{Connection, Ports};
-use longhaul_units::{Instant, Random};
+use longhaul_units::{ConnectionId, Id, Instant, Random};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The connection over the thin link.
@@ -50,15 +50,15 @@ pub(super) struct Half<P: Payload> {
     buffer: u64,
     ends: Table<End<P>>,
     /// The connection of each stream.
-    streams: BTreeMap<u32, u32>,
+    streams: BTreeMap<u32, ConnectionId>,
     /// Connections with data for the other node, in turn.
-    pub ready: VecDeque<u32>,
+    pub ready: VecDeque<ConnectionId>,
     /// Connections that may have packets to send.
-    dirty: VecDeque<u32>,
+    dirty: VecDeque<ConnectionId>,
     next_stream: u32,
     pub control: Carrier<P>,
     /// Its number among the connections.
-    control_number: u32,
+    control_number: ConnectionId,
     /// Records for the other node.
     pub outgoing: VecDeque<Item<P::Data>>,
     /// Streams that are over.
@@ -73,7 +73,7 @@ impl<P: Payload> Half<P> {
         side: usize,
         plans: Plans,
         control: &Control,
-        control_number: u32,
+        control_number: ConnectionId,
         buffer: u64,
         directory: Box<dyn Directory>,
         random: Random,
@@ -109,19 +109,19 @@ impl<P: Payload> Half<P> {
         }
     }
 
-    fn end(&mut self, connection: u32) -> Option<&mut End<P>> {
-        self.ends.get_mut(connection as usize)
+    fn end(&mut self, connection: ConnectionId) -> Option<&mut End<P>> {
+        self.ends.get_mut(connection)
     }
-    fn put(&mut self, connection: u32, end: End<P>) {
-        if let Some(old) = self.ends.take(connection as usize) {
+    fn put(&mut self, connection: ConnectionId, end: End<P>) {
+        if let Some(old) = self.ends.take(connection) {
             self.streams.remove(&old.stream);
             self.forgotten.push(old.stream);
             self.hosts.retire(&old.local);
         }
         self.streams.insert(end.stream, connection);
-        self.ends.put(connection as usize, end);
+        self.ends.put(connection, end);
     }
-    fn touch(&mut self, connection: u32) {
+    fn touch(&mut self, connection: ConnectionId) {
         if self.end(connection).is_some_and(|end| !std::mem::replace(&mut end.local.dirty, true)) {
             self.dirty.push_back(connection);
         }
@@ -144,7 +144,7 @@ impl<P: Payload> Half<P> {
     }
 
     /// Finds or makes the end that a host's packet is for; false if there can be none.
-    fn has_end(&mut self, number: u32, direction: Direction, segment: &Segment) -> bool {
+    fn has_end(&mut self, number: ConnectionId, direction: Direction, segment: &Segment) -> bool {
         let towards = direction.opposite();
         let gone = self.end(number).is_none_or(|end| end.local.gives_way_to(segment));
         if hosts::opens(segment) && gone {
@@ -163,7 +163,7 @@ impl<P: Payload> Half<P> {
     }
 
     /// A host has opened a connection: notifies the other node.
-    fn open(&mut self, number: u32, local: Local<P>, stream: u32) {
+    fn open(&mut self, number: ConnectionId, local: Local<P>, stream: u32) {
         let ports = local.connection.ports();
         let ports = match local.direction {
             Direction::Forward => [ports.local, ports.remote],
@@ -183,7 +183,7 @@ impl<P: Payload> Half<P> {
     }
 
     /// Does what has become possible at an end.
-    fn settle(&mut self, number: u32) {
+    fn settle(&mut self, number: ConnectionId) {
         let Some(end) = self.end(number) else { return };
         if let Some(why) = end.local.take_events() {
             let stream = end.stream;
@@ -200,7 +200,7 @@ impl<P: Payload> Half<P> {
     }
 
     /// Allows the other node to send more of a stream, once its host has taken half of what was allowed.
-    fn grant(&mut self, number: u32) {
+    fn grant(&mut self, number: ConnectionId) {
         let buffer = self.buffer;
         let Some(end) = self.end(number).filter(|end| !end.local.broken) else { return };
         let limit = 1 + end.local.connection.acked_bytes() + buffer;
@@ -312,7 +312,7 @@ impl<P: Payload> Half<P> {
 
     /// All connections end.
     pub fn break_all(&mut self) {
-        for number in 0..self.ends.end() as u32 {
+        for number in self.ends.ids() {
             if let Some(end) = self.end(number).filter(|end| !end.local.broken) {
                 end.local.break_off();
                 self.touch(number);
@@ -322,7 +322,7 @@ impl<P: Payload> Half<P> {
     }
     /// All connections are forgotten.
     pub fn forget_all(&mut self) {
-        for number in 0..self.ends.end() {
+        for number in self.ends.ids() {
             if let Some(end) = self.ends.take(number) {
                 self.hosts.retire(&end.local);
             }
@@ -367,7 +367,7 @@ impl<P: Payload> Half<P> {
     // Time.
 
     pub fn on_timer(&mut self, now: Instant, owner: usize) {
-        let number = owner.checked_sub(1);
+        let number = owner.checked_sub(1).map(ConnectionId::new);
         let connection = match number {
             None => Some(&mut self.control),
             Some(number) => self.ends.get_mut(number).map(|end| &mut end.local.connection),
@@ -379,7 +379,7 @@ impl<P: Payload> Half<P> {
         }
         match number {
             None => while self.control.poll_event().is_some() {},
-            Some(number) => self.settle(number as u32),
+            Some(number) => self.settle(number),
         }
     }
     pub fn begin(&mut self) {
@@ -396,8 +396,8 @@ impl<P: Payload> Half<P> {
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         self.hosts.counters(self.ends.iter().map(|end| &end.local))
     }
-    pub fn account(&self, connection: u32) -> Option<Account> {
-        self.ends.get(connection as usize).map(|end| end.local.account(end.stream))
+    pub fn account(&self, connection: ConnectionId) -> Option<Account> {
+        self.ends.get(connection).map(|end| end.local.account(end.stream))
     }
     pub fn own_connections(&self) -> Vec<OwnConnection> {
         vec![OwnConnection::of(1, &self.control)]
@@ -405,6 +405,6 @@ impl<P: Payload> Half<P> {
 }
 
 /// Number of a connection among the timers: the control connection, or that to a host.
-fn timer_of(connection: Option<u32>) -> usize {
-    connection.map_or(0, |number| number as usize + 1)
+fn timer_of(connection: Option<ConnectionId>) -> usize {
+    connection.map_or(0, |number| number.index() + 1)
 }

@@ -12,7 +12,7 @@ use crate::{
     Base, Data, Departure, Direction, Middlebox, OwnConnection, Passing, Payload, QueueState, Verdict,
 };
 use longhaul_segment::{Ecn, Flags, IPV4_HEADER, Segment, SeqNumber, TCP_HEADER};
-use longhaul_units::{Duration, Instant, Random};
+use longhaul_units::{ConnectionId, Duration, Instant, Random};
 
 /// The stream of the message that begins a new session: it is none.
 const NO_STREAM: u32 = u32::MAX;
@@ -24,7 +24,7 @@ pub struct Surrogate<P: Payload> {
     /// Of the session's datagrams.
     key: [u8; 16],
     /// Number of the datagrams' tunnel among the connections.
-    tunnel: u32,
+    tunnel: ConnectionId,
     /// It ends a session whose pseudo proxy has been silent for so long.
     silence: Option<Duration>,
     /// Bytes on the control connection that were read.
@@ -50,7 +50,7 @@ impl<P: Payload> Surrogate<P> {
         let Settings { sender, receiver, control, silence, first_number } = settings;
         let (sender, control): (&sender::Settings, &Control) = (sender, control);
         Surrogate {
-            half: Half::new(HUB, plans, control, first_number + 1, receiver.buffer, directory, random),
+            half: Half::new(HUB, plans, control, first_number.after(1), receiver.buffer, directory, random),
             sender: Sender::new(*sender, 0),
             key,
             tunnel: *first_number,
@@ -164,7 +164,7 @@ impl<P: Payload> Surrogate<P> {
 
 impl<P: Payload> Middlebox<P> for Surrogate<P> {
     fn handle_packet(&mut self, now: Instant, _port: usize, packet: Passing<'_, P>) -> Verdict {
-        match (self.half.base.failed, packet.connection.checked_sub(self.tunnel)) {
+        match (self.half.base.failed, packet.connection.0.checked_sub(self.tunnel.0)) {
             (true, None) => {
                 self.half.base.refuse(0, packet.connection, packet.direction, packet.segment);
             }
@@ -262,7 +262,7 @@ impl<P: Payload> Middlebox<P> for Surrogate<P> {
 }
 
 impl<P: Payload> Node<P> for Surrogate<P> {
-    fn account(&self, connection: u32) -> Option<Account> {
+    fn account(&self, connection: ConnectionId) -> Option<Account> {
         self.half.account(connection)
     }
     fn poll_note(&mut self) -> Option<Note> {

@@ -40,7 +40,7 @@ use crate::Payload;
 use crate::base::counters;
 use crate::nodes::{ByNumber, TwoNodes};
 use crate::split::Plans;
-use longhaul_units::{Duration, Random};
+use longhaul_units::{ConnectionId, Duration, Random};
 
 /// Everything that can be set.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ pub struct Settings {
     /// alive. `None`: never.
     pub silence: Option<Duration>,
     /// Number of the datagrams' tunnel among the connections; the control connection has the next one.
-    pub first_number: u32,
+    pub first_number: ConnectionId,
 }
 
 counters! {
@@ -77,10 +77,10 @@ counters! {
 }
 
 /// Both nodes in one world. `randoms` are for initial sequence numbers, and the first for the datagrams' key.
-pub fn paced_hop<P: Payload>(plans: &Plans, settings: &Settings, randoms: [Random; 2]) -> TwoNodes<P> {
-    let [mut first, second] = randoms;
+pub fn paced_hop<P: Payload>(nodes: [(Plans, Settings); 2], randoms: [Random; 2]) -> TwoNodes<P> {
+    let ([hub, client], [mut first, second]) = (nodes, randoms);
     let key = (u128::from(first.bits()) << 64 | u128::from(first.bits())).to_be_bytes();
-    let hub = Surrogate::new(plans.clone(), settings, key, Box::new(ByNumber), first);
-    let client = PseudoProxy::new(plans.clone(), settings, key, Box::new(ByNumber), second);
+    let hub = Surrogate::new(hub.0, &hub.1, key, Box::new(ByNumber), first);
+    let client = PseudoProxy::new(client.0, &client.1, key, Box::new(ByNumber), second);
     TwoNodes::of_proxy([Box::new(hub), Box::new(client)], true)
 }

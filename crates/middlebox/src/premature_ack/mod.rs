@@ -31,7 +31,7 @@ use crate::levels::Levels;
 use crate::{Base, Body, Direction, Established, Middlebox, Passing, Verdict};
 use half::Half;
 use longhaul_segment::{Flags, Segment, SeqNumber};
-use longhaul_units::Instant;
+use longhaul_units::{ConnectionId, Id, Instant};
 pub use watermark::Watermark;
 
 /// After so many timeouts in a row without progress the destination is given up (as R2 of RFC 9293 section 3.8.3).
@@ -157,10 +157,10 @@ impl<B: Body> PrematureAck<B> {
         }
     }
 
-    fn connection(&mut self, number: u32) -> &mut Connection<B> {
+    fn connection(&mut self, number: ConnectionId) -> &mut Connection<B> {
         let settings = &self.settings;
         let established = self.established.of(number);
-        self.connections.get_or_insert_with(number as usize, || {
+        self.connections.get_or_insert_with(number, || {
             let mut connection = Connection::new(settings);
             if let Some(ends) = established {
                 for direction in Direction::BOTH {
@@ -175,8 +175,8 @@ impl<B: Body> PrematureAck<B> {
     }
 
     /// Forgets a connection; what it had acknowledged is lost.
-    fn forget(&mut self, now: Instant, number: u32) {
-        if let Some(connection) = self.connections.take(number as usize) {
+    fn forget(&mut self, now: Instant, number: ConnectionId) {
+        if let Some(connection) = self.connections.take(number) {
             self.counts.lost_acknowledged_bytes += connection.undelivered();
             self.base.levels.shift(now, connection.holds(), [0; 3]);
         }
@@ -186,7 +186,7 @@ impl<B: Body> PrematureAck<B> {
         let Passing { connection: number, direction, ecn, segment, body } = packet;
         self.connection(number);
         let PrematureAck { connections, settings, counts, base, .. } = self;
-        let Some(connection) = connections.get_mut(number as usize) else { return Verdict::Forward };
+        let Some(connection) = connections.get_mut(number) else { return Verdict::Forward };
         let before = connection.holds();
         let mut send =
             |direction, segment, ecn, body| base.outbox.push(number, direction, segment, ecn, body);
@@ -202,7 +202,7 @@ impl<B: Body> PrematureAck<B> {
         }
         let after = connection.holds();
         for half in [0, 1] {
-            base.timers.set(2 * number as usize + half, connection.halves[half].cache.deadline());
+            base.timers.set(2 * number.index() + half, connection.halves[half].cache.deadline());
         }
         base.levels.shift(now, before, after);
         verdict
@@ -233,19 +233,19 @@ impl<B: Body> Middlebox<B> for PrematureAck<B> {
     }
 
     fn on_timer(&mut self, now: Instant, owner: usize) {
-        let (number, half) = (owner / 2, owner % 2);
+        let (number, half) = (ConnectionId::new(owner / 2), owner % 2);
         let PrematureAck { connections, counts, base, .. } = self;
         let Some(connection) = connections.get_mut(number) else { return };
         let mut send =
-            |direction, segment, ecn, body| base.outbox.push(number as u32, direction, segment, ecn, body);
+            |direction, segment, ecn, body| base.outbox.push(number, direction, segment, ecn, body);
         if connection.halves[half].on_timeout(now, counts, &mut send) {
             base.timers.set(owner, connection.halves[half].cache.deadline());
         } else {
-            self.forget(now, number as u32);
+            self.forget(now, number);
         }
     }
     fn lose_all(&mut self, now: Instant) {
-        (0..self.connections.end()).for_each(|number| self.forget(now, number as u32));
+        self.connections.ids().for_each(|number| self.forget(now, number));
     }
     fn counters(&self) -> Vec<(&'static str, u64)> {
         self.counts.list()

@@ -3,7 +3,7 @@
 use super::*;
 use crate::KnownEnd;
 use longhaul_segment::{Ecn, SackBlocks};
-use longhaul_units::Duration;
+use longhaul_units::{ConnectionId, Duration};
 
 const SIZE: u32 = 1000;
 
@@ -41,12 +41,20 @@ impl Bench {
     fn beginning(first: u32, settings: Settings) -> Self {
         let end = KnownEnd { first: SeqNumber(first * SIZE), window: 20_000, shift: 0 };
         let other = KnownEnd { first: SeqNumber(1), ..end };
-        Bench { pep: PrematureAck::new(settings, Established(vec![Some([end, other])])), now: Instant::ZERO }
+        Bench {
+            pep: PrematureAck::new(settings, Established(vec![Some([end, other])].into())),
+            now: Instant::ZERO,
+        }
     }
     fn pass(&mut self, direction: Direction, mut segment: Segment) -> (Did, Segment) {
         self.now += Duration::from_millis(1);
-        let passing =
-            Passing { connection: 0, direction, ecn: &mut Ecn::NotEct, segment: &mut segment, body: &() };
+        let passing = Passing {
+            connection: ConnectionId(0),
+            direction,
+            ecn: &mut Ecn::NotEct,
+            segment: &mut segment,
+            body: &(),
+        };
         let verdict = self.pep.handle_packet(self.now, 0, passing);
         (self.outcome(verdict == Verdict::Forward), segment)
     }
@@ -93,11 +101,11 @@ impl Bench {
         self.pass(Direction::Reverse, segment)
     }
     fn buffer(&self) -> Vec<u32> {
-        let half = &self.pep.connections.get(0).unwrap().halves[0];
+        let half = &self.pep.connections.get(ConnectionId(0)).unwrap().halves[0];
         (0..).map_while(|index| half.cache.get(index)).map(|copy| copy.segment.seq.0 / SIZE).collect()
     }
     fn w(&self) -> usize {
-        self.pep.connections.get(0).unwrap().halves[0].w()
+        self.pep.connections.get(ConnectionId(0)).unwrap().halves[0].w()
     }
     fn counts(&self) -> &Counts {
         &self.pep.counts
@@ -258,7 +266,7 @@ fn a_window_of_its_own_is_offered_where_it_is_larger() {
     let data =
         Segment { seq: SeqNumber(11 * SIZE), payload_len: SIZE, flags: Flags::ACK, ..Segment::default() };
     let passing = Passing {
-        connection: 0,
+        connection: ConnectionId(0),
         direction: Direction::Forward,
         ecn: &mut Ecn::NotEct,
         segment: &mut { data },

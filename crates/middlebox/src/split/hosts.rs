@@ -9,7 +9,7 @@ use crate::nodes::Account;
 use crate::{Direction, Payload};
 use longhaul_segment::{Flags, Segment, SeqNumber};
 use longhaul_tcp::Ports;
-use longhaul_units::{Instant, Random};
+use longhaul_units::{ConnectionId, Id, IdVec, Instant, Random};
 
 /// Makes the connections to hosts, and remembers what those have counted that are gone.
 pub(crate) struct Hosts {
@@ -47,7 +47,7 @@ impl Hosts {
         self.random.bits()
     }
     /// The settings of a connection whose packets go in this direction.
-    fn side(&self, number: u32, direction: Direction) -> &Side {
+    fn side(&self, number: ConnectionId, direction: Direction) -> &Side {
         let plan = self.plans.of(number);
         match direction {
             Direction::Reverse => &plan.near,
@@ -55,21 +55,31 @@ impl Hosts {
         }
     }
     /// A connection that its host opens with `syn`.
-    pub fn accept<P: Payload>(&mut self, number: u32, direction: Direction, syn: &Segment) -> Local<P> {
+    pub fn accept<P: Payload>(
+        &mut self,
+        number: ConnectionId,
+        direction: Direction,
+        syn: &Segment,
+    ) -> Local<P> {
         let isn = self.isn();
         let mut local = Local::accept(self.side(number, direction), isn, ports_to_sender(syn), direction);
         local.syn = Some(syn.seq);
         local
     }
     /// A connection that the proxy opens to a host.
-    pub fn connect<P: Payload>(&mut self, number: u32, direction: Direction, ports: Ports) -> Local<P> {
+    pub fn connect<P: Payload>(
+        &mut self,
+        number: ConnectionId,
+        direction: Direction,
+        ports: Ports,
+    ) -> Local<P> {
         let isn = self.isn();
         Local::connect(self.side(number, direction), isn, ports, direction)
     }
     /// A connection that is there from the start; `None` if those of this number are not.
     pub fn established<P: Payload>(
         &self,
-        number: u32,
+        number: ConnectionId,
         direction: Direction,
         ports: Ports,
     ) -> Option<Local<P>> {
@@ -142,25 +152,24 @@ pub(crate) fn lost(why: Broken, accounts: [Option<Account>; 2]) -> u64 {
 
 /// Bytes of each flow that were acknowledged to one host and not by the other.
 #[derive(Debug, Default)]
-pub(crate) struct Undelivered(Vec<u64>);
+pub(crate) struct Undelivered(IdVec<ConnectionId, u64>);
 
 impl Undelivered {
     /// They have changed.
-    pub fn set(&mut self, now: Instant, levels: &mut Levels, number: u32, bytes: u64) {
-        let index = number as usize;
-        if index >= self.0.len() {
-            self.0.resize(index + 1, 0);
+    pub fn set(&mut self, now: Instant, levels: &mut Levels, number: ConnectionId, bytes: u64) {
+        if number.index() >= self.0.len() {
+            self.0.resize(number.index() + 1, 0);
         }
-        let before = std::mem::replace(&mut self.0[index], bytes);
+        let before = std::mem::replace(&mut self.0[number], bytes);
         levels.shift(now, [0, before, before], [0, bytes, bytes]);
     }
     /// Of all flows.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
-    /// All numbers of flows that have had any are below.
-    pub fn end(&self) -> u32 {
-        self.0.len() as u32
+    /// Numbers of all connections that have had any.
+    pub fn ids(&self) -> impl Iterator<Item = ConnectionId> + use<> {
+        self.0.ids()
     }
     /// All are lost; returns how many there were.
     pub fn lose_all(&mut self, now: Instant, levels: &mut Levels) -> u64 {

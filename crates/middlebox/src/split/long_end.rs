@@ -3,7 +3,7 @@
 use super::record::{Framing, HEADER, HELLO, Record, RecordKind};
 use crate::{Carrier, Data, Payload};
 use longhaul_tcp::{Connection, Event, Reading};
-use longhaul_units::Instant;
+use longhaul_units::{ConnectionId, Instant};
 use std::collections::VecDeque;
 
 /// A connection of this node, as one whose turn has come.
@@ -12,7 +12,7 @@ pub(super) enum Owner {
     /// Over the long hop.
     Long(usize),
     /// To a host, by the number of the flow.
-    Local(u32),
+    Local(ConnectionId),
 }
 
 /// A record that has come, or of which the header has.
@@ -33,7 +33,7 @@ pub(super) struct LongEnd<P: Payload> {
     pub connection: Carrier<P>,
     framing: Framing,
     /// Flows that wait to send over it, in turn.
-    pub ready: VecDeque<u32>,
+    pub ready: VecDeque<ConnectionId>,
     /// The next record that has arrived cannot be taken, since its host is slow.
     pub blocked: bool,
     pub dirty: bool,

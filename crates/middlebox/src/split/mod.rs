@@ -40,6 +40,7 @@ use crate::nodes::{ByNumber, Node, TwoNodes};
 
 use longhaul_cc::CongestionControl;
 use longhaul_tcp::Config;
+use longhaul_units::{ConnectionId, IdVec};
 use std::sync::Arc;
 
 /// Makes the congestion control of a new connection.
@@ -71,12 +72,12 @@ pub struct Plans {
     /// All that there are; at least one.
     pub plans: Vec<Plan>,
     /// Which of them each connection has, by its number; those beyond the end have the first.
-    pub of: Vec<u32>,
+    pub of: IdVec<ConnectionId, u32>,
 }
 
 impl Plans {
-    pub(crate) fn of(&self, connection: u32) -> &Plan {
-        let index = self.of.get(connection as usize).copied().unwrap_or(0);
+    pub(crate) fn of(&self, connection: ConnectionId) -> &Plan {
+        let index = self.of.get(connection).copied().unwrap_or(0);
         &self.plans[index as usize]
     }
 }
@@ -85,17 +86,16 @@ impl Plans {
 /// that data waits where flow control counts it.
 const READY_SEGMENTS: u64 = 2;
 
-/// Both nodes in one world.
+/// Both nodes in one world, each with its own plans and its own end of the long hop: they draw from streams of their own.
 pub fn distributed_split<P: Payload>(
-    plans: &Plans,
-    long_hop: &LongHop,
+    nodes: [(Plans, LongHop); 2],
     control: FlowControl,
     seed: u64,
     name: &str,
 ) -> TwoNodes<P> {
-    let node = |side| -> Box<dyn Node<P>> {
-        let (plans, long_hop) = (plans.clone(), long_hop.clone());
+    let node = |side, (plans, long_hop)| -> Box<dyn Node<P>> {
         Box::new(SplitNode::new(side, plans, long_hop, control, Box::new(ByNumber), seed, name))
     };
-    TwoNodes::of_proxy([node(0), node(1)], matches!(control, FlowControl::LocalQueue(_)))
+    let [first, second] = nodes;
+    TwoNodes::of_proxy([node(0, first), node(1, second)], matches!(control, FlowControl::LocalQueue(_)))
 }

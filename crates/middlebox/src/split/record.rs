@@ -16,6 +16,7 @@
 //! records without data take 8 bytes, since what takes none could not be seen to arrive.
 
 use crate::Direction;
+use longhaul_units::ConnectionId;
 
 /// Bytes of a record's header.
 pub const HEADER: u32 = 8;
@@ -31,9 +32,9 @@ pub const REVERSE: u32 = 1 << 30;
 
 /// The stream of a connection that is established from the start, at whichever node (`side` 0 or 1) a packet of its host is seen
 /// first, and which way that goes.
-pub(crate) fn established_stream(side: usize, number: u32, from_host: Direction) -> u32 {
+pub(crate) fn established_stream(side: usize, number: ConnectionId, from_host: Direction) -> u32 {
     let first_is_active = (from_host == Direction::Forward) == (side == 0);
-    ESTABLISHED | if first_is_active { 0 } else { REVERSE } | number
+    ESTABLISHED | if first_is_active { 0 } else { REVERSE } | number.0
 }
 
 /// Which way packets of a node go to its host, of a stream that the other node has opened. A host that opens a connection with a

@@ -3,6 +3,7 @@
 use super::Side;
 use super::local_queue::LocalQueueSettings;
 use super::record::Framing;
+use longhaul_units::{ConnectionId, IdVec};
 
 /// What keeps hosts from sending more than the long hop takes.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -28,15 +29,15 @@ pub struct LongHop {
     /// Bytes of a flow that may wait for a slow host, more or less.
     pub buffer: u64,
     /// Number of the first of them as a connection.
-    pub first_number: u32,
+    pub first_number: ConnectionId,
     /// Position of each flow among those that take turns on these connections, by its number.
-    pub positions: Vec<u32>,
+    pub positions: IdVec<ConnectionId, u32>,
 }
 
 impl LongHop {
     /// Which of them a flow keeps to.
-    pub(super) fn of(&self, flow: u32) -> usize {
-        let position = self.positions.get(flow as usize).copied().unwrap_or(flow);
+    pub(super) fn of(&self, flow: ConnectionId) -> usize {
+        let position = self.positions.get(flow).copied().unwrap_or(flow.0);
         (position % self.connections.max(1)) as usize
     }
 }

@@ -10,7 +10,7 @@ use crate::base::Table;
 use crate::levels::Levels;
 use crate::{Base, Data, Departure, Direction, Middlebox, Passing, Payload, Verdict};
 use longhaul_segment::Segment;
-use longhaul_units::{Instant, Random};
+use longhaul_units::{ConnectionId, Id, Instant, Random};
 use std::collections::VecDeque;
 
 /// A split connection proxy at one node.
@@ -18,7 +18,7 @@ pub struct SingleSplit<P: Payload = crate::Sparse> {
     hosts: Hosts,
     pairs: Table<Pair<P>>,
     /// Pairs that may have packets to send.
-    dirty: VecDeque<u32>,
+    dirty: VecDeque<ConnectionId>,
     undelivered: Undelivered,
     lost_acknowledged_bytes: u64,
     base: Base<P>,
@@ -103,25 +103,29 @@ impl<P: Payload> SingleSplit<P> {
         }
     }
 
-    fn pair_for(&mut self, number: u32, direction: Direction, segment: &Segment) -> Option<&mut Pair<P>> {
-        let index = number as usize;
-        let there = self.pairs.get(index);
+    fn pair_for(
+        &mut self,
+        number: ConnectionId,
+        direction: Direction,
+        segment: &Segment,
+    ) -> Option<&mut Pair<P>> {
+        let there = self.pairs.get(number);
         let gone = there.is_none_or(|pair| pair.ends[0].gives_way_to(segment) && pair.ends[1].is_over());
         if gone && direction == Direction::Forward && hosts::opens(segment) {
-            self.retire(index);
+            self.retire(number);
             let near = self.hosts.accept(number, Direction::Reverse, segment);
             let to_server = hosts::ports_to_sender(segment).swapped();
             let far = self.hosts.connect(number, Direction::Forward, to_server);
-            self.pairs.put(index, Pair::new(near, far));
+            self.pairs.put(number, Pair::new(near, far));
         } else if there.is_none() {
             let pair = self.established(number, direction, segment)?;
-            self.pairs.put(index, pair);
+            self.pairs.put(number, pair);
         }
-        self.pairs.get_mut(index)
+        self.pairs.get_mut(number)
     }
 
     /// The pair of a flow without handshake, at its first packet.
-    fn established(&self, number: u32, direction: Direction, segment: &Segment) -> Option<Pair<P>> {
+    fn established(&self, number: ConnectionId, direction: Direction, segment: &Segment) -> Option<Pair<P>> {
         let to_sender = hosts::ports_to_sender(segment);
         let to_client = match direction {
             Direction::Forward => to_sender,
@@ -133,22 +137,22 @@ impl<P: Payload> SingleSplit<P> {
     }
 
     /// Forgets a pair, whose connections are closed.
-    fn retire(&mut self, index: usize) {
-        if let Some(pair) = self.pairs.take(index) {
+    fn retire(&mut self, number: ConnectionId) {
+        if let Some(pair) = self.pairs.take(number) {
             pair.ends.iter().for_each(|end| self.hosts.retire(end));
         }
     }
 
-    fn touch(&mut self, now: Instant, number: u32) {
-        let Some(pair) = self.pairs.get_mut(number as usize) else { return };
+    fn touch(&mut self, now: Instant, number: ConnectionId) {
+        let Some(pair) = self.pairs.get_mut(number) else { return };
         pair.settle(now, &mut self.lost_acknowledged_bytes);
         if !std::mem::replace(&mut pair.dirty, true) {
             self.dirty.push_back(number);
         }
     }
 
-    fn account(&mut self, now: Instant, number: u32) {
-        if let Some(pair) = self.pairs.get(number as usize) {
+    fn account(&mut self, now: Instant, number: ConnectionId) {
+        if let Some(pair) = self.pairs.get(number) {
             self.undelivered.set(now, &mut self.base.levels, number, pair.undelivered());
         }
     }
@@ -169,13 +173,13 @@ impl<P: Payload> Middlebox<P> for SingleSplit<P> {
     }
 
     fn on_timer(&mut self, now: Instant, owner: usize) {
-        let (number, end) = (owner / 2, owner % 2);
+        let (number, end) = (ConnectionId::new(owner / 2), owner % 2);
         let Some(pair) = self.pairs.get_mut(number) else { return };
         let local = &mut pair.ends[end];
         match local.poll_timeout() {
             Some(due) if due <= now => {
                 local.connection.handle_timeout(now);
-                self.touch(now, number as u32);
+                self.touch(now, number);
             }
             due => self.base.timers.set(owner, due),
         }
@@ -186,8 +190,7 @@ impl<P: Payload> Middlebox<P> for SingleSplit<P> {
             return Some(departure);
         }
         while let Some(&number) = self.dirty.front() {
-            let index = number as usize;
-            if let Some(pair) = self.pairs.get_mut(index) {
+            if let Some(pair) = self.pairs.get_mut(number) {
                 loop {
                     for end in &mut pair.ends {
                         if let Some((ecn, body)) = end.connection.transmit_into(now, segment) {
@@ -201,7 +204,7 @@ impl<P: Payload> Middlebox<P> for SingleSplit<P> {
                 }
                 pair.dirty = false;
                 for (end, local) in pair.ends.iter().enumerate() {
-                    self.base.timers.set(2 * index + end, local.poll_timeout());
+                    self.base.timers.set(2 * number.index() + end, local.poll_timeout());
                 }
             }
             self.account(now, number);
@@ -212,7 +215,7 @@ impl<P: Payload> Middlebox<P> for SingleSplit<P> {
 
     fn lose_all(&mut self, now: Instant) {
         self.lost_acknowledged_bytes += self.undelivered.lose_all(now, &mut self.base.levels);
-        (0..self.pairs.end()).for_each(|index| self.retire(index));
+        self.pairs.ids().for_each(|number| self.retire(number));
         self.dirty.clear();
     }
 

@@ -8,7 +8,7 @@ use longhaul_middlebox::split::{Plan, Plans, Side};
 use longhaul_middlebox::{Base, Carrier, Departure, Direction, Middlebox, Passing, TwoNodes, Verdict};
 use longhaul_segment::{Ecn, Segment, SeqNumber};
 use longhaul_tcp::{Config, Connection, Event, Ports, Reading, State};
-use longhaul_units::{Duration, Instant, Rate};
+use longhaul_units::{ConnectionId, Duration, Id, IdVec, Instant, Rate};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -59,10 +59,18 @@ pub fn paced_sender(rate: u64, code: Option<Code>) -> paced::sender::Settings {
     }
 }
 
+/// The same for the two nodes of a middlebox.
+pub fn both<T: Clone>(node: T) -> [T; 2] {
+    [node.clone(), node]
+}
+
 /// Splits with a receive buffer of this size, if any.
 pub fn plans(config: &Config, buffer: Option<u64>) -> Plans {
     let config = Config { reading: Reading::Manual, receive_buffer: buffer, nagle: false, ..config.clone() };
-    Plans { plans: vec![Plan { near: side(&config), far: side(&config), established: None }], of: vec![] }
+    Plans {
+        plans: vec![Plan { near: side(&config), far: side(&config), established: None }],
+        of: IdVec::new(),
+    }
 }
 
 /// SplitMix64: the same on every run.
@@ -118,7 +126,7 @@ impl Hop {
 
 #[derive(Clone, Debug)]
 pub struct Flying {
-    pub connection: u32,
+    pub connection: ConnectionId,
     pub direction: Direction,
     pub hop: usize,
     pub segment: Segment,
@@ -223,7 +231,14 @@ impl Path {
                     let mut segment = Segment::default();
                     let Some((ecn, body)) = host.transmit_into(self.now, &mut segment) else { break };
                     let hop = if direction == Direction::Forward { 0 } else { self.hops.len() - 1 };
-                    self.fly(Flying { connection: index as u32, direction, hop, segment, ecn, body });
+                    self.fly(Flying {
+                        connection: ConnectionId::new(index),
+                        direction,
+                        hop,
+                        segment,
+                        ecn,
+                        body,
+                    });
                 }
             }
         }
@@ -242,7 +257,7 @@ impl Path {
                 ecn: departure.ecn,
                 body: departure.body,
             };
-            if packet.connection as usize >= self.hosts.len() {
+            if packet.connection.index() >= self.hosts.len() {
                 self.own.push(packet.clone());
             }
             self.fly(packet);
@@ -257,7 +272,7 @@ impl Path {
             Direction::Reverse => packet.hop.checked_sub(1),
         };
         let Some(station) = station else {
-            let hosts = &mut self.hosts[packet.connection as usize];
+            let hosts = &mut self.hosts[packet.connection.index()];
             let host = match packet.direction {
                 Direction::Forward => &mut hosts.server,
                 Direction::Reverse => &mut hosts.client,
@@ -394,7 +409,7 @@ pub fn hosts(number: u32, config: &Config) -> Hosts {
 }
 
 /// Packets the other way do not meet an ACK compactor, which has this number for its tunnel.
-pub struct OneWay(pub TwoNodes<Bytes>, pub u32);
+pub struct OneWay(pub TwoNodes<Bytes>, pub ConnectionId);
 
 impl Middlebox<Bytes> for OneWay {
     fn handle_packet(&mut self, now: Instant, port: usize, packet: Passing<'_, Bytes>) -> Verdict {

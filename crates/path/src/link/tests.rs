@@ -1,6 +1,7 @@
 use super::*;
+use crate::loss::{PeriodicLoss, RandomLoss};
 use crate::queue::HeadDropSpec;
-use crate::{Change, LossSpec, Outage, OutageMode, QueueSpec, Reordering};
+use crate::{Change, GrantSettings, Outage, OutageMode, QueueSpec, Reordering};
 use longhaul_units::{Limit, Probability};
 use proptest::prelude::*;
 
@@ -34,7 +35,7 @@ fn config(queue: QueueSpec) -> LinkConfig {
         duplication: Probability::default(),
         corruption: None,
         serial: None,
-        demand: None,
+        grants: GrantSettings::default(),
     }
 }
 fn droptail(packets: u64) -> QueueSpec {
@@ -186,7 +187,8 @@ impl LineCoder<Dummy> for Shrinking {
 fn a_coder_decides_lengths_and_learns_of_losses() {
     for (framing, noticed) in [(crate::Framing::Slip, false), (crate::Framing::Ppp, true)] {
         let serial = Some(SerialSpec { framing, bits_per_byte: 8, ..SerialSpec::default() });
-        let loss = Some(LossSpec::Periodic { every: 3, first: None, count: Some(1), place: LossPlace::Wire });
+        let loss = PeriodicLoss { every: 3, first: None, count: Some(1), place: LossPlace::Wire };
+        let loss = Some(loss.into());
         let mut link = Link::new(&LinkConfig { serial, loss, ..config(droptail(10)) }, 1, "link");
         let mut coder = Shrinking { lost: vec![] };
         let fates: Vec<Fate> =
@@ -253,7 +255,7 @@ proptest! {
         let limit = Limit::Packets(limit);
         let queue = if head_drop { QueueSpec::HeadDrop(HeadDropSpec { limit }) } else { QueueSpec::droptail(limit) };
         let place = if before_queue { LossPlace::BeforeQueue } else { LossPlace::Wire };
-        let loss = Some(LossSpec::Random { probability: Probability::new(loss).unwrap(), place });
+        let loss = Some(RandomLoss { probability: Probability::new(loss).unwrap(), place }.into());
         let mut link = Link::new(&LinkConfig { loss, ..config(queue) }, seed, "link");
         let Limit::Packets(most) = limit else { unreachable!() };
         let mut now = Instant::ZERO;
@@ -339,7 +341,11 @@ fn packets_wait_until_capacity_is_assigned() {
             delay: Duration::from_millis(600),
             constant: None,
         };
-        let mut link = Link::new(&LinkConfig { demand: Some(demand), ..config(queue) }, 1, "link");
+        let mut link = Link::new(
+            &LinkConfig { grants: GrantSettings { demand: Some(demand) }, ..config(queue) },
+            1,
+            "link",
+        );
         send_many(&mut link, 2);
         send(&mut link, ms(1), 2);
         assert_eq!(link.occupancy(ms(599)).packets, 3);

@@ -99,7 +99,6 @@ impl Bundle {
                 let event = if *closed { TcpEvent::Closed } else { TcpEvent::TimedOut };
                 return Told { lost: true, ..note(event) };
             }
-            Event::Readable(_) | Event::Writable(_) => {}
         }
         Told::default()
     }

@@ -129,10 +129,6 @@ impl Connection {
     pub fn largest_received_payload(&self) -> u64 {
         self.receiver.largest_payload()
     }
-    /// Blocks that the peer has SACKed.
-    pub fn sacked_blocks(&self) -> usize {
-        self.sender.holes()
-    }
     /// Largest payload of a segment without SACK blocks, as negotiated.
     pub fn effective_mss(&self) -> u32 {
         self.agreed.mss

@@ -35,9 +35,6 @@ impl Parameters for Bulk {
     fn has_end(&self) -> bool {
         self.size.is_some()
     }
-    fn is_endless(&self) -> bool {
-        self.size.is_none()
-    }
     fn timing(&self) -> Timing {
         Timing::None
     }

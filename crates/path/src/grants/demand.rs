@@ -2,8 +2,8 @@
 //! assigns it in a later frame. Volume based dynamic capacity (VBDC) and continuous rate assignment (CRA) of DVB-RCS2 (ETSI EN 301
 //! 545-2), for a terminal that gets all that it requests.
 
+use super::{Grants, Parameters};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
-use crate::transmitter::Grants;
 use longhaul_units::{Duration, Instant, Rate, Size};
 
 /// Settings of a link whose capacity is assigned on request.
@@ -27,15 +27,21 @@ fn superframe() -> Duration {
     Duration::from_micros(26_500)
 }
 
+impl Parameters for DemandSpec {
+    fn build(&self) -> Box<dyn Grants> {
+        Box::new(Demand::new(*self))
+    }
+}
+
 /// A terminal that requests capacity.
-pub(crate) struct Demand {
+struct Demand {
     spec: DemandSpec,
     /// When the capacity that needs no request is free again.
     constant_free_at: Instant,
 }
 
 impl Demand {
-    pub fn new(spec: DemandSpec) -> Self {
+    fn new(spec: DemandSpec) -> Self {
         Demand { spec, constant_free_at: Instant::ZERO }
     }
 

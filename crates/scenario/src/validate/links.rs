@@ -1,0 +1,153 @@
+//! Checks of the network: links, and the settings of their directions.
+
+use super::Checker;
+use crate::{AccessSpec, DirectionSpec, DumbbellSpec, Scenario};
+use longhaul_path::SerialSpec;
+use longhaul_units::ranges::Key;
+
+impl Checker {
+    pub(super) fn network(&mut self, scenario: &Scenario) {
+        if let Some(dumbbell) = &scenario.dumbbell {
+            self.within("dumbbell", None, |check| {
+                let link = &dumbbell.bottleneck;
+                check.within("bottleneck", None, |check| {
+                    check.directions(
+                        &link.directions(),
+                        [&link.forward, &link.reverse],
+                        ["forward", "reverse"],
+                    );
+                    check.hidden(&link.common(), [&link.forward, &link.reverse], ["forward", "reverse"]);
+                });
+                if let Some(access) = &dumbbell.access {
+                    check.within("access", None, |check| check.access(access));
+                }
+            });
+        }
+        for (index, link) in scenario.link.iter().enumerate() {
+            self.within("link", Some(index), |check| {
+                check.directions(&link.directions(), [&link.forward, &link.reverse], ["forward", "reverse"]);
+                check.hidden(&link.common(), [&link.forward, &link.reverse], ["forward", "reverse"]);
+                if link.ends[0] == link.ends[1] {
+                    check.problem(
+                        &["ends"],
+                        format!("both ends are \"{}\"; a link joins two nodes", link.ends[0]),
+                    );
+                }
+                for name in &link.ends {
+                    check.name(&["ends"], name);
+                }
+            });
+        }
+        self.names("link", scenario.link.iter().map(|link| link.name.as_str()));
+        self.names("node", scenario.node.iter().map(|node| node.name.as_str()));
+        if scenario.dumbbell.is_some() {
+            for (index, link) in scenario.link.iter().enumerate() {
+                if link.name == DumbbellSpec::LINK {
+                    self.within("link", Some(index), |check| {
+                        check.problem(&["name"], "the dumbbell's link has this name already");
+                    });
+                }
+            }
+        }
+    }
+
+    /// Both directions of a link, as they are in force, and what each has `own` under its name.
+    fn directions(
+        &mut self,
+        directions: &[DirectionSpec; 2],
+        own: [&Option<DirectionSpec>; 2],
+        names: [&'static str; 2],
+    ) {
+        for side in 0..2 {
+            if side == 1 && (directions[0] == directions[1] || !self.problems.is_empty()) {
+                return;
+            }
+            let (depth, known) = (self.path.len(), self.problems.len());
+            self.direction(&directions[side]);
+            // The place of a setting is where it was given.
+            for problem in &mut self.problems[known..] {
+                if let (Some(Key::Field(field)), Some(own)) = (problem.path.get(depth), own[side]) {
+                    if own.gives(field) {
+                        problem.path.insert(depth, Key::Field(names[side]));
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn access(&mut self, access: &AccessSpec) {
+        self.directions(&access.directions(), [&access.from, &access.to], ["from", "to"]);
+        self.hidden(&access.common(), [&access.from, &access.to], ["from", "to"]);
+    }
+
+    /// What is given for a link and again for both of its directions would have no effect at all.
+    fn hidden(&mut self, common: &DirectionSpec, own: [&Option<DirectionSpec>; 2], names: [&'static str; 2]) {
+        let [Some(first), Some(second)] = own else { return };
+        for field in common.given().filter(|field| first.gives(field) && second.gives(field)) {
+            let message =
+                format!("has no effect: `{0}.{field}` and `{1}.{field}` are given too", names[0], names[1]);
+            let help = format!("set {0}.{field} or {1}.{field} instead", names[0], names[1]);
+            self.problem_with_help(&[field], message, Some(help));
+        }
+    }
+
+    fn direction(&mut self, link: &DirectionSpec) {
+        if link.rate.is_none() {
+            self.problem(&[], "there is no rate; write for instance rate = \"50 Mbit/s\"");
+        }
+        if link.delay.is_none() {
+            self.problem(&[], "there is no delay; write for instance delay = \"250 ms\"");
+        }
+        if let Some(Err(message)) = link.corruption.map(|corruption| corruption.check()) {
+            self.problem(&["corruption"], message);
+        }
+        if let (Some(queue), Some(rate)) = (link.queue, link.rate) {
+            if let Err((field, message)) = queue.check(rate) {
+                self.problem(&["queue", field], message);
+            }
+        }
+        if let Some(serial) = &link.serial {
+            self.serial(link, serial);
+        }
+        if let [first, second, ..] = link.grants().given()[..] {
+            self.problem(
+                &[second],
+                format!("`{first}` grants this link its capacity already: leave out one"),
+            );
+        }
+        for (index, change) in link.changes.iter().flatten().enumerate() {
+            self.within("changes", Some(index), |check| {
+                if change.rate.is_none() && change.delay.is_none() {
+                    check.problem(&[], "a change needs a new rate, a new delay, or both");
+                }
+            });
+        }
+    }
+
+    fn serial(&mut self, link: &DirectionSpec, serial: &SerialSpec) {
+        if let Err((field, message)) = serial.check() {
+            self.problem(&["serial", field], message);
+        }
+        if link.corruption.is_some() && serial.framing.notices_damage() {
+            let message =
+                "PPP drops damaged frames by its check sequence: write `loss` in place of `corruption`";
+            self.problem(&["serial", "framing"], message);
+        }
+        let Some(compression) = serial.compression() else { return };
+        if link.corruption.is_some() {
+            let message = "damage to compressed headers is not modelled, and there is `corruption`: write `loss` instead";
+            self.problem(&["serial", compression], message);
+        }
+        if link.reordering.is_some() {
+            self.problem(
+                &["serial", compression],
+                "compressed headers must arrive in order, and there is `reordering`",
+            );
+        }
+        if link.queue.is_some_and(|queue| !queue.decides_on_arrival()) {
+            let message =
+                "header compression needs a queue that is first in, first out: droptail, red or pie";
+            self.problem(&["serial", compression], message);
+        }
+    }
+}
