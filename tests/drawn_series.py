@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -234,8 +233,6 @@ class DrawnRow(Row):
         return Series(self.study, self, self.seed_of_series, random.Random(self.alike), self.changes)
 
 
-def changed_series(row: DrawnRow, change: Change, only: Mapping[str, Any]) -> DrawnRow:
-    """The run with a change, if it is one of those with these parameters."""
-    if all(row.parameters.get(name) == value for name, value in only.items()):
-        return dataclasses.replace(row, changes=(*row.changes, change))
-    return row
+def changed_series(row: DrawnRow, change: Change) -> DrawnRow:
+    """The run with a change."""
+    return dataclasses.replace(row, changes=(*row.changes, change))

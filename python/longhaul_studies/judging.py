@@ -92,6 +92,8 @@ class Held:
     claim: Claim
     standing: Standing
     judged: Sequence[Judged]
+    #: The key numbers in a sentence, if the claim has one.
+    here: str = ""
 
     @property
     def verdict(self) -> str:
@@ -100,16 +102,18 @@ class Held:
 
     @property
     def measured(self) -> str:
-        """The first target's value, at most 120 characters, and how many targets hold."""
+        """The key numbers or the first target's value, and how many targets hold: together at most 120 characters."""
         ran = [item for item in self.judged if item.verdict != "not run"]
         if not ran:
             return ""
         held = sum(item.verdict == "reproduced" for item in ran)
         text = f" ({held} of {len(ran)} targets)" if len(ran) > 1 else ""
+        if self.here:
+            return self.here + text if len(self.here) + len(text) <= 120 else shortened(self.here, 120)
         return shortened(ran[0].judgement.measured, 120 - len(text)) + text
 
 
-def held(study: Study, judged: Sequence[Judged]) -> list[Held]:
+def held(study: Study, judged: Sequence[Judged], results: Results) -> list[Held]:
     """The study's claims: confirmed if every target with a verdict is reproduced, refuted if none is even partly."""
     by_name = {item.target.id: item for item in judged}
     found = []
@@ -122,8 +126,15 @@ def held(study: Study, judged: Sequence[Judged]) -> list[Held]:
             else "refuted" if verdicts == {"not"}
             else "depends"
         )  # fmt: skip
-        found.append(Held(claim, standing, items))
+        found.append(Held(claim, standing, items, _here(claim, results)))
     return found
+
+
+def _here(claim: Claim, results: Results) -> str:
+    try:
+        return claim.here(results) if claim.here else ""
+    except NotRun:
+        return ""
 
 
 def shortened(text: str, width: int) -> str:

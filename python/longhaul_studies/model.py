@@ -162,11 +162,14 @@ class ResultTable:
 class Claim:
     """What the paper says, in a sentence, and the targets that decide it; the document begins with these."""
 
+    #: At most 120 characters, as a cell of a table.
     text: str
     #: The first one's measured value is shown.
     targets: tuple[str, ...]
     #: What it depends on, or why it does not hold; shown unless it is confirmed. At most 120 characters.
     why: str = ""
+    #: The key numbers of the runs in one sentence, where the first target's value is a list; or it raises `NotRun`.
+    here: Callable[[Results], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -219,8 +222,10 @@ class Study:
                 raise ValueError(f"study {self.name}: {sorted(twice)} stand twice")
         names = {target.id for target in self.targets}
         for claim in self.claims:
-            if unknown := set(claim.targets) - names or len(claim.why) > 120:
-                raise ValueError(f"study {self.name}: claim {claim.text!r}: {unknown or 'the reason is too long'}")
+            if unknown := set(claim.targets) - names or max(len(claim.text), len(claim.why)) > 120:
+                raise ValueError(
+                    f"study {self.name}: claim {claim.text!r}: {unknown or 'it or its reason is too long'}"
+                )
         if unknown := set(self.leading) - {figure.id for figure in self.figures}:
             raise ValueError(f"study {self.name}: {sorted(unknown)} are no figures")
         known = {experiment.id for experiment in self.experiments}

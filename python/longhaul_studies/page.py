@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from longhaul.report import explore, write_page
 from longhaul.units import counted
+from markupsafe import Markup, escape
 
 
 def write(path: Path, content: dict[str, Any]) -> Path:
@@ -20,10 +22,22 @@ def write(path: Path, content: dict[str, Any]) -> Path:
         "explorer": explore.explorer(explore.of_panels(found)),
         "answer": _answer(content["counts"], content["held"], content["scale"]),
         "first": by_name.get(leading) if leading else None,
+        "marked": marked,
         # A reason that several targets share stands at the first of them.
         "reason_of": {item.reason: item.target.id for item in reversed(content["ran"]) if item.reason},
     }
     return write_page("study.html", path, content | extra, package=__package__)
+
+
+def marked(text: str) -> Markup:
+    """Text with emphasis and code as Markdown marks them, as HTML.
+
+    >>> marked("see *Why it falls*; a < `b`")
+    Markup('see <em>Why it falls</em>; a &lt; <code>b</code>')
+    """
+    shown = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", str(escape(text)))
+    shown = re.sub(r"\*(\w[^*]*\w)\*", r"<em>\1</em>", shown)
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", shown))
 
 
 def _answer(counts: Mapping[Any, int], held: Sequence[Any], scale: str) -> list[str]:

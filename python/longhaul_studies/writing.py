@@ -69,7 +69,7 @@ class Outcome:
     @property
     def held(self) -> list[Held]:
         """The claims with their verdicts."""
-        return held(self.study, self.judged)
+        return held(self.study, self.judged, self.results)
 
     def note(self, figure: Figure) -> str:
         """Scale and seeds of a figure."""
@@ -231,8 +231,7 @@ def _claims(outcomes: Sequence[Outcome]) -> str:
         mark = {"confirmed": "confirmed", "refuted": "**refuted**", "depends": "*depends*", "not run": "not run"}[
             item.standing
         ]
-        for part in _lines_of((item.claim.text, mark, item.measured, why)):
-            lines.append("| " + " | ".join(_cell(text) for text in part) + " |")
+        lines.append("| " + " | ".join(_cell(text) for text in (item.claim.text, mark, item.measured, why)) + " |")
     if outcomes[0].study.gap:
         lines.append(f"\nThe largest gap without an explanation: {outcomes[0].study.gap}")
     return "\n".join(lines) + "\n"

@@ -11,7 +11,7 @@ from ..model import target
 from ..results import Results, Row
 from ..verdict import Judgement, band, both, holds, median, number
 from . import formulas
-from .arguments import CONTROLS, CROSS, LINES, LOSSES, LOST_BEYOND, MAIL_AT, SATELLITE, SERIAL_DELAYS
+from .arguments import CONTROLS, CROSS, LINES, LOSSES, LOST_BEYOND, MAIL_AT, QUEUE_OF_STARTS, SATELLITE, SERIAL_DELAYS
 from .formulas import KB, Line
 from .measures import (
     BACK,
@@ -82,7 +82,7 @@ def _start(results: Results, what: str) -> Row:
 def _several_starts(results: Results) -> Judgement:
     peaks = {count: queue_peak(_start(results, f"{count} at once")) for count in (1, 4)}
     return holds(
-        {"the queue grows": peaks[4] > 2 * max(peaks[1], 1)},
+        {"it overflows with four": peaks[4] >= QUEUE_OF_STARTS, "not with one": peaks[1] < QUEUE_OF_STARTS},
         f"{peaks[1]:.0f} packets with one, {peaks[4]:.0f} with four",
     )
 
@@ -412,7 +412,7 @@ ARGUED = (
     _t("S-06", "6.2.2", "a few ACKs lost in the Internet behind the line: one RTO or none, and no lasting harm", _lost_beyond, "neighbours"),
     _t("S-08", "eq 6.2", "a fade of all connections: a queue of up to 214 packets, for any number of connections", _all_fade, "neighbours"),
     _t("S-09", "6.4.1", "losses of one connection delay another one that shares the line", _innocent, "neighbours"),
-    _t("S-11", "7.1.1", "several slow starts at once: the serial queue grows", _several_starts, "starts"),
+    _t("S-11", "7.1.1", "several slow starts at once: the serial queue grows and overflows", _several_starts, "starts"),
     _t("S-12", "7.1.1", "a window for 1 s on a path of 0.6 s: the same with one flow", _shorter_path, "starts"),
     _t("S-13", "7.2", "larger initial windows of several flows strain the queue: RTOs", _initial_windows, "starts", reason="Thousands of ACKs are dropped, but the next ACK replaces them: no timer expires."),
     _t("S-14", "7.2", "byte counting without a cap of two segments: bursts", _stretched, "stretched"),

@@ -64,6 +64,10 @@ def robust(scale: str) -> list[Case]:
     return cases
 
 
+#: Packets of the serial queue under several slow starts at once.
+QUEUE_OF_STARTS = 200
+
+
 def starts(scale: str) -> list[Case]:
     """S-11, S-12, S-13, S-25: several slow starts at once, a window for a longer path, initial windows, plain TCP with many connections."""
     if scale == "tiny":
@@ -73,7 +77,7 @@ def starts(scale: str) -> list[Case]:
         return Case({"what": what}, download(built, **settings))
 
     cases = [
-        case(f"{count} at once", network(f"{count} slow starts", duration=60, queue=200), count=count)
+        case(f"{count} at once", network(f"{count} slow starts", duration=60, queue=QUEUE_OF_STARTS), count=count)
         for count in (1, 4)
     ]
     cases += [

@@ -36,6 +36,8 @@ TCP: dict[str, Any] = {
 }  # fmt: skip
 #: The sinks of the split nodes delay ACKs (the thesis's `TCPSink/Sack1/DelAck/Split`).
 DELAYED: dict[str, Any] = {"delayed_ack": "100 ms", "ack_every": 2}
+#: ns-2's Sack1 recovers with the pipe of 1996 (Fall and Floyd), in which lost packets stay.
+NS2_SACK: dict[str, Any] = {"variant": "sack1"}
 #: The readings of a run without the PEP (decisions D1, D2, D5), by what they change in the one that is taken: the network, the
 #: flows and the order of simultaneous events. The first is the one that is taken.
 READINGS: dict[str, dict[str, Any]] = {
@@ -45,6 +47,9 @@ READINGS: dict[str, dict[str, Any]] = {
     "access 1 Gbit/s": {"access_rate": "1 Gbit/s"},
     "all start at once": {"start": "0 s"},
     "ties as in ns-2": {"ties": "scheduled"},
+    "SACK as in ns-2": {"tcp": NS2_SACK},
+    "ties and SACK as in ns-2": {"ties": "scheduled", "tcp": NS2_SACK},
+    "both, access 1 Gbit/s": {"ties": "scheduled", "tcp": NS2_SACK, "access_rate": "1 Gbit/s"},
 }  # fmt: skip
 #: The split connection's congestion control, by the name of the mode; CUBIC is that of Linux at the time (decision D8).
 MODES: dict[str, Any] = {"cubic": {"kind": "cubic", "beta": 0.8, "counting": "bytes"}, "sack": TCP["congestion"]}

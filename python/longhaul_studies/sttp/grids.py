@@ -23,7 +23,7 @@ from .scenarios import (
     tcp,
     topology_1,
 )
-from .tables import APPENDIX_1, APPENDIX_2, TABLE_4_5, VERSIONS
+from .tables import APPENDIX_1, APPENDIX_2, CHOSEN, TABLE_4_5, VERSIONS
 
 #: Protocols that experiments 2, 4, 5 and the long runs compare.
 COMPARED = ("reno", "vegas", *VERSIONS)
@@ -288,6 +288,43 @@ def timers(scale: str) -> list[Case]:
     ]  # fmt: skip
 
 
+#: What the thesis leaves open of the network of experiments 2 and 4, one change at a time: of the bottleneck, of connections, of starts.
+NETWORKS: Mapping[str, Mapping[str, Settings]] = {
+    "as taken": {},
+    "a packet in service beside the buffer": {"built": {"more": 1}},
+    "buffer counted in bytes": {"built": {"bytes": True}},
+    "ACKs delayed by up to 100 ms, for every second packet": {"tcp": {"delayed_ack": "100 ms", "ack_every": 2}},
+    "packets of 1000 bytes and 40 of headers": {"packet": {"packet": 1040}},
+    "all start within 0.1 s": {"group": {"start": {"uniform": ["100 ms", "200 ms"]}}},
+    "a start every second": {"group": {"start": spaced(1)}},
+    "simultaneous events in ns-2's order": {"run": {"ties": "scheduled"}},
+}
+#: Numbers of sources at which they are compared.
+NETWORKS_AT = (20, 50, 100)
+
+
+def networks(scale: str) -> list[Case]:
+    """Experiments 2 and 4 with other readings of packets, buffers, ACKs and starts."""
+
+    def scenario(traffic: str, changes: Mapping[str, Settings], protocol: str, count: int) -> Any:
+        rate, queue, app = (2e6, 128, {"kind": "bulk"}) if traffic == "transfers" else (5e5, 64, dict(FILM))
+        change = changes.get("built", {})
+        limit = queue + change.get("more", 0)
+        buffer = f"{limit} kB" if change.get("bytes") else f"{limit} packets"
+        built = dumbbell(
+            f"{traffic}, {count} sources", rate=rate, queue=queue, duration=900, buffer=buffer, **changes.get("run", {})
+        )
+        settings = tcp(protocol, **changes.get("packet", {})) | dict(changes.get("tcp", {}))
+        group = {"name": traffic, "count": count, "start": spaced(2), "app": app, "tcp": settings}
+        return flows(built, [group | dict(changes.get("group", {}))])
+
+    return [
+        Case({"network": name, "traffic": traffic, "protocol": protocol, "n": count}, scenario(traffic, changes, protocol, count), _seeds(scale), weight=0.6)
+        for name, changes in _thin(scale, tuple(NETWORKS.items()), ()) for traffic in ("transfers", "video")
+        for protocol in ("reno", "vegas", CHOSEN) for count in NETWORKS_AT
+    ]  # fmt: skip
+
+
 #: The modern path: the users' protocols, and their rivals.
 FOREGROUND = ("cubic", "reno", "bbr", "vegas", "sttp")
 RIVALS = ("nobody", "cubic", "bbr")
@@ -320,6 +357,12 @@ EXPERIMENTS = (
     Experiment("swings", "S3: cross traffic that comes and goes", "3.4.4", swings),
     Experiment("restarts", "C1: Reno that remembers its window", "2.2", restarts),
     Experiment("timers", "Experiments 2 and 4 with an RTO of at least 1 s", "-", timers),
+    Experiment(
+        "networks",
+        "Experiments 2 and 4 with other readings: packets, buffers, ACKs, starts",
+        "3.2, 4.2.1, 4.2.3",
+        networks,
+    ),
     Experiment("modern", "Pages and keystrokes at 50 Mbit/s and 600 ms", "-", modern),
     Experiment("additions", "Made practical: each addition among its own kind", "6.3", practical.additions),
     Experiment("contests", "Made practical: each addition in competition with a rival", "6.3", practical.contests),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..model import ResultTable
-from ..results import Results, Row
+from ..results import NotRun, Results, Row
 from . import grids, measures, practical
 from .claims import CLAIMS_TABLE, RIVAL_NAMES
 from .practical import SATELLITE
 from .scenarios import MODERN
-from .tables import APPENDIX_1, APPENDIX_2, LONG_RUNS, VERSIONS
+from .tables import APPENDIX_1, APPENDIX_2, CHOSEN, LONG_RUNS, PROTOCOLS, VERSIONS
 from .targets import row_judge
 
 Metric = Callable[[Row], float]
@@ -159,7 +159,7 @@ def _first() -> ResultTable:
 
     return ResultTable(
         "Experiment 1 with other readings",
-        "Packets sent in an interval by all six sources, share of them dropped at either queue, and the first two sources' rate over the others'. The thesis: Reno 160 and 38 %, ratio 1.7; STTP 128, none, 2.9.",
+        "Packets sent in an interval by all six sources, share of them dropped at either queue, and the first two sources' rate over the others'. Derived from the thesis's table 4.4: Reno 160 and 38 %, ratio 1.7; STTP 128, none, 2.9.",
         ("", *points),
         rows,
         ("first",),
@@ -200,9 +200,40 @@ def _versions() -> ResultTable:
     )
 
 
+def _networks(traffic: str, title: str, table: Mapping[int, Mapping[str, tuple[int, int]]]) -> ResultTable:
+    """MB sent and per cent lost, by reading."""
+    places = [(p, n) for p in PROTOCOLS for n in grids.NETWORKS_AT]
+    parts: Sequence[Part] = ((lambda row: measures.sent(row) / 1e6, "{:.1f}"), (measures.loss, "{:.2f} %"))
+
+    def thesis(protocol: str, n: int) -> str:
+        sent, dropped = table[n][protocol]
+        return f"{sent / 1e6:.1f}, {100 * dropped / sent:.2f} %"
+
+    def rows(results: Results) -> list[list[str]]:
+        if not results["networks"].rows:
+            raise NotRun("no readings at this scale")
+        return [
+            ["the thesis", *(thesis(p, n) for p, n in places)],
+            *(
+                [name, *(_cell(results, "networks", parts, network=name, traffic=traffic, protocol=CHOSEN if p == "sttp" else p, n=n) for p, n in places)]
+                for name in grids.NETWORKS
+            ),
+        ]  # fmt: skip
+
+    return ResultTable(
+        f"Readings of the network: {title}",
+        "MB sent and share of them lost, means over seeds; the thesis's shares are derived from its bytes. Each reading changes one point of the first.",
+        ("reading", *(f"{p} {n}" for p, n in places)),
+        rows,
+        ("networks",),
+    )
+
+
 TABLES = (
     CLAIMS_TABLE,
     _versions(),
+    _networks("transfers", "bulk transfers", APPENDIX_1),
+    _networks("video", "films", APPENDIX_2),
     _first(),
     *(_alone(queue) for queue in practical.QUEUES),
     _contests(),

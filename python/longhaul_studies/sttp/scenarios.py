@@ -76,12 +76,19 @@ def dumbbell(
     discipline: str | Settings = "droptail",
     sample: float = 10.0,
     warmup: float = 0.0,
+    buffer: str = "",
+    **run: str,
 ) -> Scenario:
-    """Figure 4.3: senders, two routers with the bottleneck between them, receivers; a monitor at the bottleneck. `delay` of each link in ms."""
+    """Figure 4.3: senders, two routers with the bottleneck between them, receivers; a monitor at the bottleneck. `delay` of each link in ms; `buffer` is the bottleneck's limit if not `queue` packets."""
     kind = {"kind": discipline} if isinstance(discipline, str) else dict(discipline)
-    limit = {**kind, "limit": f"{queue} packets"}
+    limit = {**kind, "limit": buffer or f"{queue} packets"}
     built = Scenario(
-        name, duration=_seconds(duration), warmup=_seconds(warmup), sample=_seconds(sample), monitor=["bottleneck"]
+        name,
+        duration=_seconds(duration),
+        warmup=_seconds(warmup),
+        sample=_seconds(sample),
+        monitor=["bottleneck"],
+        **run,
     )
     one_way = f"{delay:g} ms"
     return built.dumbbell(
