@@ -23,17 +23,11 @@ pub(crate) trait Leg {
     /// Hands bytes on; returns how many were taken.
     fn poll_write(&mut self, cx: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>>;
     /// True for a socket whose bytes can pass through a pipe of the kernel.
-    fn has_pipes(&self) -> bool {
-        false
-    }
+    fn has_pipes(&self) -> bool;
     /// Takes bytes into an empty pipe; 0 if only [`Leg::poll_read`] shows what there is.
-    fn poll_fill(&mut self, _cx: &mut Context, _pipe: &mut Pipe) -> Poll<io::Result<usize>> {
-        Poll::Ready(Ok(0))
-    }
+    fn poll_fill(&mut self, cx: &mut Context, pipe: &mut Pipe) -> Poll<io::Result<usize>>;
     /// Hands on bytes of a pipe that is not empty; returns how many were taken.
-    fn poll_drain(&mut self, _cx: &mut Context, _pipe: &mut Pipe) -> Poll<io::Result<usize>> {
-        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
-    }
+    fn poll_drain(&mut self, cx: &mut Context, pipe: &mut Pipe) -> Poll<io::Result<usize>>;
     /// Ends the stream towards this side, behind all bytes.
     fn finish(&mut self) -> io::Result<()>;
     /// Bytes handed on that this side has not acknowledged.
