@@ -442,7 +442,7 @@ impl RateController {
             Train::Leaving(_) => {}
             Train::Left(since) if newest > since + self.train_time() => {
                 let risen = self.history.train_rate(since, since + self.train_time(), self.rate, GAIN);
-                let lossy = self.loss.is_above_random(self.history.lost_share(since));
+                let lossy = self.loss.is_from_gain(self.history.lost_share(since), GAIN as f64 / 100.0);
                 match risen.filter(|rate| !lossy && rate.as_bps() * 100 > self.rate.as_bps() * 104) {
                     Some(rate) => {
                         self.set(rate);

@@ -244,7 +244,14 @@ impl Peer {
         while let Some(event) = self.connection.poll() {
             match event {
                 quinn_proto::Event::Connected => self.connected(context),
-                quinn_proto::Event::ConnectionLost { reason } => self.lost(&reason.to_string(), context),
+                quinn_proto::Event::ConnectionLost { reason } if self.state == State::Up => {
+                    self.lost(&reason.to_string(), context);
+                }
+                // Who it was is known to nobody else.
+                quinn_proto::Event::ConnectionLost { reason } => {
+                    let from = self.connection.remote_address();
+                    self.lost(&format!("{from}: {reason}"), context);
+                }
                 quinn_proto::Event::Stream(StreamEvent::Opened { dir }) => self.opened(dir, context),
                 quinn_proto::Event::Stream(StreamEvent::Readable { id }) => self.receive(id, context),
                 quinn_proto::Event::DatagramReceived => self.receive_parities(context),

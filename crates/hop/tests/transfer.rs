@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use longhaul_hop::{Config, Rates};
-use longhaul_path::Link;
-use longhaul_units::{Duration, Instant};
+use longhaul_path::{Link, LinkConfig, QueueSpec, Reordering};
+use longhaul_units::{Duration, Instant, Limit, Probability};
 
 const RTT: Duration = Duration::from_millis(650);
 
@@ -105,4 +105,44 @@ fn small_answers_are_late_once_in_a_hundred() {
         late += jobs.into_iter().filter(|job| world.seconds(*job) > 0.7).count();
     }
     assert!(late <= 1, "{late} of 150");
+}
+
+/// A queue of four packets shows overload as loss only, and packets overtaken as loss too. A hop that took all of that for random
+/// sent twenty times as much as the link carries.
+#[test]
+fn a_queue_of_four_packets_does_not_drive_the_rate_up() {
+    let cases = [
+        (0.0, None, 1),
+        (0.0, Some(290.0), 1),
+        (0.01, None, 6),
+        (0.01, Some(28.9), 1),
+        (0.01, Some(290.0), 6),
+    ];
+    for (overtaken, configured, flows) in cases {
+        let [mut terminal, mut hub] = configs();
+        terminal.rates.send = Some(mbit(28.9));
+        hub.rates.send = configured.map(mbit);
+        let rtt = Duration::from_millis(84);
+        let probability = Probability::new(overtaken).unwrap();
+        let short = LinkConfig {
+            queue: QueueSpec::droptail(Limit::Packets(4)),
+            jitter: Duration::from_millis(3),
+            reordering: Some(Reordering { probability, delay: Duration::from_millis(5) }),
+            ..link(mbit(29.0), rtt, None)
+        };
+        let mut world = World::new([terminal, hub], [short.clone(), short], 1);
+        let up = world.warm_up();
+        for _ in 0..flows {
+            world.add(Job::new(up, 300, 400_000_000));
+        }
+        world.run_until(up + Duration::from_secs(20));
+        let capacity = 29e6 / 8.0 * 20.0;
+        let (sent, read) = (world.ends[1].sent.1 as f64, world.ends[0].node.ledger().read as f64);
+        let (sent, read) = (sent / capacity, read / capacity);
+        let what = format!(
+            "{overtaken} {configured:?} {flows}: sent {sent:.2}, read {read:.2} of what the link carries"
+        );
+        assert!(sent < 1.5 && read > 0.5, "{what}");
+        world.check_ledgers();
+    }
 }

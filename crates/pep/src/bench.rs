@@ -250,20 +250,29 @@ fn own(node: &Arc<Node>) -> io::Result<PeerStatus> {
     first.map(|(_, status)| status).ok_or_else(|| io::Error::other("the tunnel is down"))
 }
 
+/// Three digits that count, and no more than one place after the point where there are many before it.
+fn digits(ms: f64) -> String {
+    match ms {
+        0.0..1.0 => format!("{ms:.3}"),
+        1.0..10.0 => format!("{ms:.2}"),
+        _ => format!("{ms:.1}"),
+    }
+}
+
 /// The measurements as a table.
 pub fn table(measured: &Measured) -> String {
-    let mut text = format!("round trip {:.1} ms without load\n\n", measured.rtt_ms);
+    let mut text = format!("round trip {} ms without load\n\n", digits(measured.rtt_ms));
     text += &format!(
         "{:<6} {:>16} {:>16} {:>8} {:>16}\n",
         "", "goodput Mbit/s", "link Mbit/s", "loss %", "loaded RTT ms"
     );
     for (name, way) in [("down", &measured.down), ("up", &measured.up)] {
         text += &format!(
-            "{name:<6} {:>16.2} {:>16.2} {:>8.2} {:>16.1}\n",
+            "{name:<6} {:>16.2} {:>16.2} {:>8.2} {:>16}\n",
             way.goodput_bps / 1e6,
             way.link_bps / 1e6,
             way.loss * 100.0,
-            way.loaded_rtt_ms
+            digits(way.loaded_rtt_ms)
         );
     }
     for (name, way) in [("down", &measured.down), ("up", &measured.up)] {
@@ -329,6 +338,13 @@ mod tests {
             bound_bps,
         };
         Measured { rtt_ms: 650.0, down: way(50e6, 0.011, None), up: way(9.95e6, 0.0002, Some(9.97e6)) }
+    }
+
+    #[test]
+    fn short_round_trips_have_digits_that_count() {
+        let text = table(&Measured { rtt_ms: 0.0437, ..measured() });
+        assert!(text.starts_with("round trip 0.044 ms"), "{text}");
+        assert_eq!([digits(7.254), digits(650.04)], ["7.25", "650.0"]);
     }
 
     #[test]

@@ -32,7 +32,12 @@ pub enum Error {
 impl Error {
     /// The system refuses to do `what`.
     pub fn system(what: impl Into<String>, why: impl Display) -> Error {
-        Error::System { what: what.into(), why: why.to_string() }
+        let mut why = why.to_string();
+        // EPERM; a text with a remedy of its own has it behind a semicolon.
+        if (why.contains("(os error 1)") || why.starts_with("EPERM")) && !why.contains(';') {
+            why += "; run it as root, or with the capabilities that longhaul-pep.service lists (CAP_NET_ADMIN, CAP_NET_RAW and others)";
+        }
+        Error::System { what: what.into(), why }
     }
 
     /// A word for scripts.
@@ -52,4 +57,19 @@ pub(crate) fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>)
         names.into_iter().map(|name| (strsim::damerau_levenshtein(given, name), name)).min()?;
     (distance <= (name.len() / 3).max(1) && distance < name.len())
         .then(|| format!("did you mean \"{name}\"?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_capability_is_named_with_its_remedy() {
+        for why in [std::io::Error::from_raw_os_error(1).to_string(), nix::Error::EPERM.to_string()] {
+            let text = Error::system("open raw sockets", why).to_string();
+            assert!(text.contains("CAP_NET_ADMIN"), "{text}");
+        }
+        let other = Error::system("open a file", std::io::Error::from_raw_os_error(2)).to_string();
+        assert!(!other.contains("CAP_"), "{other}");
+    }
 }

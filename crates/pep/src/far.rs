@@ -1,6 +1,7 @@
 //! The side of a client's connection that leads to the server: a socket of this node, or a flow of the tunnel.
 
 use crate::leg::{Leg, TcpLeg};
+use crate::pipe::Pipe;
 use crate::tunnel::HopLeg;
 use std::io;
 use std::task::{Context, Poll};
@@ -33,6 +34,15 @@ impl Leg for Far {
     }
     fn poll_write(&mut self, cx: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.leg_mut().poll_write(cx, bytes)
+    }
+    fn has_pipes(&self) -> bool {
+        self.leg().has_pipes()
+    }
+    fn poll_fill(&mut self, cx: &mut Context, pipe: &mut Pipe) -> Poll<io::Result<usize>> {
+        self.leg_mut().poll_fill(cx, pipe)
+    }
+    fn poll_drain(&mut self, cx: &mut Context, pipe: &mut Pipe) -> Poll<io::Result<usize>> {
+        self.leg_mut().poll_drain(cx, pipe)
     }
     fn finish(&mut self) -> io::Result<()> {
         self.leg_mut().finish()

@@ -12,6 +12,16 @@ pub enum Way {
     Down,
 }
 
+impl Way {
+    /// The opposite one.
+    pub fn other(self) -> Way {
+        match self {
+            Way::Up => Way::Down,
+            Way::Down => Way::Up,
+        }
+    }
+}
+
 /// Bytes of a direction: `received = sent + held + lost`, at any time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Ledger {

@@ -5,14 +5,15 @@
 //! the last byte is acknowledged.
 
 use crate::config::{LegConfig, Timeouts};
+use crate::pipe::Pipe;
 use crate::sys;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::os::fd::AsFd;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
 
 /// A side of a connection, as [`crate::relay`] drives it.
@@ -21,6 +22,12 @@ pub(crate) trait Leg {
     fn poll_read(&mut self, cx: &mut Context, room: &mut [u8]) -> Poll<io::Result<usize>>;
     /// Hands bytes on; returns how many were taken.
     fn poll_write(&mut self, cx: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>>;
+    /// True for a socket whose bytes can pass through a pipe of the kernel.
+    fn has_pipes(&self) -> bool;
+    /// Takes bytes into an empty pipe; 0 if only [`Leg::poll_read`] shows what there is.
+    fn poll_fill(&mut self, cx: &mut Context, pipe: &mut Pipe) -> Poll<io::Result<usize>>;
+    /// Hands on bytes of a pipe that is not empty; returns how many were taken.
+    fn poll_drain(&mut self, cx: &mut Context, pipe: &mut Pipe) -> Poll<io::Result<usize>>;
     /// Ends the stream towards this side, behind all bytes.
     fn finish(&mut self) -> io::Result<()>;
     /// Bytes handed on that this side has not acknowledged.
@@ -77,12 +84,43 @@ impl TcpLeg {
 
 impl Leg for TcpLeg {
     fn poll_read(&mut self, cx: &mut Context, room: &mut [u8]) -> Poll<io::Result<usize>> {
-        let mut buffer = ReadBuf::new(room);
-        Pin::new(&mut self.0).poll_read(cx, &mut buffer).map_ok(|()| buffer.filled().len())
+        // A read may end in front of urgent bytes with more behind them, so what it leaves of the room shows nothing: only
+        // "would block" makes the runtime wait for news.
+        loop {
+            ready!(self.0.poll_read_ready(cx))?;
+            match self.0.try_read(room) {
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => {}
+                result => return Poll::Ready(result),
+            }
+        }
     }
 
     fn poll_write(&mut self, cx: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn has_pipes(&self) -> bool {
+        true
+    }
+
+    /// "Would block" of this call does not make the runtime wait: in front of urgent bytes it stands although there are more.
+    fn poll_fill(&mut self, cx: &mut Context, pipe: &mut Pipe) -> Poll<io::Result<usize>> {
+        ready!(self.0.poll_read_ready(cx))?;
+        match pipe.fill(self.0.as_fd()) {
+            Err(why) if why.kind() == io::ErrorKind::WouldBlock => Poll::Ready(Ok(0)),
+            result => Poll::Ready(result),
+        }
+    }
+
+    fn poll_drain(&mut self, cx: &mut Context, pipe: &mut Pipe) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.0.poll_write_ready(cx))?;
+            // The pipe is not empty, so it is this socket that has no room.
+            match self.0.try_io(Interest::WRITABLE, || pipe.drain(self.0.as_fd())) {
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => {}
+                result => return Poll::Ready(result),
+            }
+        }
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -161,4 +199,61 @@ pub(crate) fn prepare(socket: &SockRef, config: &LegConfig) -> io::Result<()> {
             .map_err(|why| named("unsent", why))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::Pool;
+    use std::future::poll_fn;
+    use std::io::{Read, Write};
+    use tokio::net::TcpListener;
+
+    /// A leg, and the socket at its other end.
+    async fn pair() -> (TcpLeg, std::net::TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let far = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (near, _) = listener.accept().await.unwrap();
+        (TcpLeg::new(near, &Timeouts::default()).unwrap(), far)
+    }
+
+    /// What comes next, through a pipe if that takes something.
+    async fn next(leg: &mut TcpLeg, piped: bool) -> Vec<u8> {
+        let mut pipe = Pool::new(1 << 20, 1).take_pipe().unwrap();
+        if piped && poll_fn(|cx| leg.poll_fill(cx, &mut pipe)).await.unwrap() > 0 {
+            let (mut near, mut far) = pair().await;
+            let mut bytes = vec![0; pipe.held()];
+            poll_fn(|cx| near.poll_drain(cx, &mut pipe)).await.unwrap();
+            far.read_exact(&mut bytes).unwrap();
+            return bytes;
+        }
+        let mut room = [0; 4096];
+        let n = poll_fn(|cx| leg.poll_read(cx, &mut room)).await.unwrap();
+        room[..n].to_vec()
+    }
+
+    /// A read ends in front of urgent bytes although more is there, and a pipe takes nothing then: neither is a reason to wait for
+    /// packets that will not come, and neither is an end.
+    #[tokio::test]
+    async fn bytes_behind_urgent_ones_need_no_further_packet() {
+        for (piped, ends) in [(false, false), (true, false), (false, true), (true, true)] {
+            let (mut leg, mut far) = pair().await;
+            // The runtime has seen that the socket is readable, and nothing was read yet.
+            far.write_all(b"before").unwrap();
+            SockRef::from(&far).send_out_of_band(b"!").unwrap();
+            far.write_all(b"behind").unwrap();
+            if ends {
+                far.shutdown(std::net::Shutdown::Write).unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            let (mut all, mut end) = (vec![], false);
+            while !end && (all.len() < 13 || ends) {
+                let part = tokio::time::timeout(Duration::from_secs(5), next(&mut leg, piped)).await;
+                let part = part.unwrap_or_else(|_| panic!("{piped} {ends}: {all:?} and nothing more"));
+                end = part.is_empty();
+                all.extend(part);
+            }
+            assert_eq!(all, b"before!behind", "{piped} {ends}");
+        }
+    }
 }

@@ -34,7 +34,9 @@ mod metrics;
 mod node;
 pub mod opening;
 mod outward;
+mod pipe;
 pub mod plan;
+
 pub mod pool;
 pub mod prefix;
 mod probe;

@@ -4,6 +4,7 @@
 //! Every direction can always have a small buffer: the configuration is refused if the budget is less than that. Large ones
 //! are for what is left over. So slow readers cannot bring the others to a stop.
 
+use crate::pipe::Pipe;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,6 +14,8 @@ pub const SMALL: usize = 16 << 10;
 pub const LARGE: usize = 256 << 10;
 /// Buffers that are kept for the next use.
 const KEPT: usize = 64;
+/// Pipes that are kept for the next use: few, for each holds two descriptors.
+const KEPT_PIPES: usize = 8;
 
 /// Buffers, and how many bytes of them are in use.
 pub struct Pool {
@@ -22,6 +25,7 @@ pub struct Pool {
     small_in_use: AtomicUsize,
     large: Mutex<Vec<Box<[u8]>>>,
     small: Mutex<Vec<Box<[u8]>>>,
+    pipes: Mutex<Vec<Pipe>>,
 }
 
 /// A piece of a stream: bytes from `start` to `end` are to be sent on.
@@ -40,17 +44,16 @@ impl Pool {
             small_in_use: AtomicUsize::new(0),
             large: Mutex::new(vec![]),
             small: Mutex::new(vec![]),
+            pipes: Mutex::new(vec![]),
         }
     }
 
     /// An empty buffer, a large one if that is requested and there is room.
     pub fn take(&self, large: bool) -> Chunk {
-        let room = |used: usize| (used + LARGE <= self.spare).then_some(used + LARGE);
-        let order = Ordering::Relaxed;
-        let bytes = if large && self.large_in_use.fetch_update(order, order, room).is_ok() {
+        let bytes = if large && self.reserve_large() {
             take_from(&self.large, LARGE)
         } else {
-            self.small_in_use.fetch_add(SMALL, order);
+            self.small_in_use.fetch_add(SMALL, Ordering::Relaxed);
             take_from(&self.small, SMALL)
         };
         Chunk { bytes, start: 0, end: 0 }
@@ -66,6 +69,34 @@ impl Pool {
         let mut list = list.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if list.len() < KEPT {
             list.push(chunk.bytes);
+        }
+    }
+
+    /// Counts a large buffer, if there is room for it.
+    fn reserve_large(&self) -> bool {
+        let room = |used: usize| (used + LARGE <= self.spare).then_some(used + LARGE);
+        self.large_in_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok()
+    }
+
+    /// An empty pipe, which counts as a large buffer; `None` if memory or descriptors are short.
+    pub(crate) fn take_pipe(&self) -> Option<Pipe> {
+        if !self.reserve_large() {
+            return None;
+        }
+        let kept = self.pipes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
+        let pipe = kept.or_else(|| Pipe::open().ok());
+        if pipe.is_none() {
+            self.large_in_use.fetch_sub(LARGE, Ordering::Relaxed);
+        }
+        pipe
+    }
+
+    /// Takes a pipe back; one with bytes in it is closed.
+    pub(crate) fn give_pipe(&self, pipe: Pipe) {
+        self.large_in_use.fetch_sub(LARGE, Ordering::Relaxed);
+        let mut list = self.pipes.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if pipe.held() == 0 && list.len() < KEPT_PIPES {
+            list.push(pipe);
         }
     }
 
@@ -122,6 +153,15 @@ mod tests {
         taken.into_iter().for_each(|chunk| pool.give(chunk));
         assert_eq!(pool.in_use(), 0);
         assert!(pool.take(true).is_large());
+    }
+
+    #[test]
+    fn pipes_count_as_large_buffers() {
+        let pool = Pool::new(10 * 2 * SMALL + 2 * LARGE, 10);
+        let pipes = [pool.take_pipe().unwrap(), pool.take_pipe().unwrap()];
+        assert!(pool.take_pipe().is_none() && !pool.take(true).is_large(), "the memory is in use");
+        pipes.into_iter().for_each(|pipe| pool.give_pipe(pipe));
+        assert_eq!(pool.in_use(), SMALL);
     }
 
     #[test]

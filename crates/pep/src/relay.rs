@@ -3,7 +3,8 @@
 use crate::config::{Limits, Timeouts};
 use crate::flow::{End, Flow, Waiting, Way};
 use crate::leg::Leg;
-use crate::pool::{Chunk, Pool};
+use crate::pipe::Pipe;
+use crate::pool::{Chunk, LARGE, Pool};
 use crate::table::{Entry, State, Table};
 use std::future::poll_fn;
 use std::io::ErrorKind;
@@ -19,6 +20,8 @@ use tokio::time::{Instant, sleep};
 const TICK: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 /// How soon, at first and at most, an acknowledgement of the end is looked for.
 const FLUSH: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
+/// A direction that has carried so many bytes, and brings many at a time, passes through pipes of the kernel.
+const LONG: u64 = 1 << 20;
 
 /// What all connections share.
 pub(crate) struct Shared {
@@ -46,6 +49,8 @@ impl Shared {
 #[derive(Default)]
 struct Carried {
     chunk: Option<Chunk>,
+    /// A pipe that is not empty; then there is no chunk.
+    pipe: Option<Pipe>,
     /// The last read filled its buffer: the next is worth a large one.
     busy: bool,
 }
@@ -59,12 +64,14 @@ pub(crate) struct Relay<C: Leg, S: Leg> {
     up: Carried,
     down: Carried,
     answered: bool,
+    /// The direction that is looked at first: the runtime limits what a task does at a time, and none is to take it all.
+    first: Way,
 }
 
 impl<C: Leg, S: Leg> Relay<C, S> {
     pub fn new(client: C, server: S, entry: Arc<Entry>, shared: Arc<Shared>) -> Relay<C, S> {
         let (up, down) = (Carried::default(), Carried::default());
-        Relay { client, server, entry, shared, up, down, answered: false }
+        Relay { client, server, entry, shared, up, down, answered: false, first: Way::Up }
     }
 
     /// Bytes of the client that have come already.
@@ -136,12 +143,14 @@ impl<C: Leg, S: Leg> Relay<C, S> {
 
     /// Ready when both directions have ended, or one leg failed.
     fn poll(&mut self, cx: &mut Context) -> Poll<Result<(), End>> {
-        let up = self.poll_way(cx, Way::Up);
-        if let Poll::Ready(Err(end)) = up {
+        let first = self.first;
+        self.first = first.other();
+        let one = self.poll_way(cx, first);
+        if let Poll::Ready(Err(end)) = one {
             return Poll::Ready(Err(end));
         }
-        let down = self.poll_way(cx, Way::Down);
-        match (up, down) {
+        let other = self.poll_way(cx, first.other());
+        match (one, other) {
             (_, Poll::Ready(Err(end))) => Poll::Ready(Err(end)),
             (Poll::Ready(_), Poll::Ready(_)) => Poll::Ready(Ok(())),
             (Poll::Pending, Poll::Pending) => Poll::Pending,
@@ -170,6 +179,13 @@ impl<C: Leg, S: Leg> Relay<C, S> {
                     carried.chunk.take().into_iter().for_each(|chunk| self.shared.pool.give(chunk));
                 }
             }
+            while let Some(pipe) = &mut carried.pipe {
+                let n = ready!(to.poll_drain(cx, pipe)).map_err(|why| end_of(&why, to_failed))?;
+                self.entry.flow().direction(way).sent(n);
+                if pipe.held() == 0 {
+                    carried.pipe.take().into_iter().for_each(|pipe| self.shared.pool.give_pipe(pipe));
+                }
+            }
             let direction = *self.entry.flow().direction(way);
             if direction.must_finish() {
                 to.finish().map_err(|why| end_of(&why, to_failed))?;
@@ -178,6 +194,21 @@ impl<C: Leg, S: Leg> Relay<C, S> {
             }
             if direction.is_finished() {
                 return Poll::Ready(Ok(()));
+            }
+            let pipes =
+                carried.busy && direction.ledger().received >= LONG && from.has_pipes() && to.has_pipes();
+            if let Some(mut pipe) = pipes.then(|| self.shared.pool.take_pipe()).flatten() {
+                let filled = from.poll_fill(cx, &mut pipe);
+                if let Poll::Ready(Ok(n @ 1..)) = filled {
+                    carried.busy = n > LARGE / 8;
+                    carried.pipe = Some(pipe);
+                    self.entry.flow().direction(way).received(n);
+                    continue;
+                }
+                self.shared.pool.give_pipe(pipe);
+                // Nothing came, which shows neither an end nor that there is nothing: reading does.
+                ready!(filled).map_err(|why| end_of(&why, from_failed))?;
+                carried.busy = false;
             }
             let mut chunk = self.shared.pool.take(carried.busy);
             let room = chunk.room().len();
@@ -236,8 +267,9 @@ impl<C: Leg, S: Leg> Relay<C, S> {
 
     /// Ends both legs, and gives back what is held.
     fn finish(self, end: End) {
-        for chunk in [self.up.chunk, self.down.chunk].into_iter().flatten() {
-            self.shared.pool.give(chunk);
+        for carried in [self.up, self.down] {
+            carried.chunk.into_iter().for_each(|chunk| self.shared.pool.give(chunk));
+            carried.pipe.into_iter().for_each(|pipe| self.shared.pool.give_pipe(pipe));
         }
         if end == End::Complete {
             self.client.close();

@@ -2,7 +2,7 @@
 
 use crate::flow::Ledger;
 use crate::node::Node;
-use crate::table::{BUCKETS, Histogram, State, Totals};
+use crate::table::{BUCKETS, Histogram, STATES, State, Totals};
 use longhaul_hop::PeerId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -209,7 +209,9 @@ fn resident() -> u64 {
 pub(crate) fn metrics(node: &Node) -> String {
     let (status, totals) = (status(node), node.shared.table.totals());
     let mut text = String::new();
-    gauge(&mut text, "flows", "Connections alive, by state.", "state", &status.states);
+    let mut states = named(STATES.map(|state| (state, 0)));
+    states.extend(status.states.clone());
+    gauge(&mut text, "flows", "Connections alive, by state.", "state", &states);
     counter(&mut text, "flows_ended_total", "Connections ended, by how.", "end", &status.ended);
     counter(
         &mut text,

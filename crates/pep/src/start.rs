@@ -14,6 +14,9 @@ use std::io::Read;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+/// Bytes of UDP payload in an IPv6 packet of the largest size.
+const LARGEST: usize = 65_487;
+
 /// Settings of the hop, without the keys; `None` for one node.
 pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
     let hop = config.hop.as_ref()?;
@@ -22,6 +25,8 @@ pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
         (Mode::Hub, _) => Role::Hub,
         _ => return None,
     };
+    // As many as one call takes to the kernel (GSO), which limits their bytes.
+    let batch = (LARGEST / usize::from(hop.mtu).max(1)).clamp(1, 64);
     let flows = u32::try_from(config.limits.flows).unwrap_or(u32::MAX).clamp(1, 65_536);
     Some(longhaul_hop::Config {
         share: if hop.shared { Share::Fair } else { Share::Exclusive },
@@ -34,6 +39,7 @@ pub(crate) fn hop_settings(config: &Config) -> Option<longhaul_hop::Config> {
         initial_rtt: hop.initial_rtt,
         mtu: hop.mtu,
         max_flows: flows,
+        batch,
         ..longhaul_hop::Config::new(role)
     })
 }

@@ -79,6 +79,14 @@ pub(crate) fn unacknowledged(socket: BorrowedFd) -> io::Result<usize> {
     Ok(usize::try_from(value).unwrap_or(0))
 }
 
+/// Moves bytes between a socket and a pipe, without waiting for either.
+pub(crate) fn splice(from: BorrowedFd, to: BorrowedFd, most: usize) -> io::Result<usize> {
+    let (none, flags) = (std::ptr::null_mut(), libc::SPLICE_F_NONBLOCK | libc::SPLICE_F_MOVE);
+    // SAFETY: both descriptors are open throughout the call, and no memory is passed.
+    let moved = unsafe { libc::splice(from.as_raw_fd(), none, to.as_raw_fd(), none, most, flags) };
+    usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+}
+
 /// The packet that opened an accepted connection, from its IP header on; empty unless its listener had `TCP_SAVE_SYN` set.
 pub(crate) fn saved_syn(socket: BorrowedFd) -> io::Result<Vec<u8>> {
     let mut buffer = vec![0u8; SYN_LEN];

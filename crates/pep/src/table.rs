@@ -39,7 +39,8 @@ pub(crate) enum State {
     Closing,
 }
 
-const STATES: [State; 4] = [State::Opening, State::Open, State::HalfClosed, State::Closing];
+/// All states.
+pub(crate) const STATES: [State; 4] = [State::Opening, State::Open, State::HalfClosed, State::Closing];
 
 /// A connection that is alive.
 pub(crate) struct Entry {

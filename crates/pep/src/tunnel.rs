@@ -7,6 +7,7 @@
 use crate::Error;
 use crate::config::Carrier;
 use crate::leg::Leg;
+use crate::pipe::Pipe;
 use crate::sys;
 use crate::timer::Timer;
 use crate::udp::Udp;
@@ -306,7 +307,7 @@ impl Tunnel {
             if sent {
                 // There may be more; the socket is read in between, for which the runtime has to look at it.
                 tokio::task::yield_now().await;
-                self.receive_now();
+                self.take_in();
                 continue;
             }
             timer
@@ -315,7 +316,7 @@ impl Tunnel {
                 .map_err(failed)?;
             tokio::select! {
                 ready = timer.readable() => if let Ok(mut ready) = ready { ready.clear_ready() },
-                received = self.udp.receive() => self.take_in(received),
+                () = self.udp.may_receive() => self.take_in(),
                 () = self.wake.notified() => {}
             }
             let now = self.now();
@@ -349,27 +350,17 @@ impl Tunnel {
         true
     }
 
-    fn receive_now(&self) {
-        if let Some(received) = self.udp.receive_now() {
-            self.take_in(received);
-        }
-    }
-
-    fn take_in(&self, received: Vec<crate::udp::Received>) {
-        let now = self.now();
-        let mut inside = self.lock();
-        for datagrams in received {
-            for bytes in datagrams.bytes.chunks(datagrams.stride.max(1)) {
-                inside.hop.handle_datagram(
-                    now,
-                    datagrams.from,
-                    datagrams.to,
-                    datagrams.ecn,
-                    BytesMut::from(bytes),
-                );
+    /// Takes the datagrams that are there, each copied once: QUIC decrypts it in place.
+    fn take_in(&self) {
+        self.udp.receive(|received| {
+            let now = self.now();
+            let mut inside = self.lock();
+            for bytes in received.bytes.chunks(received.stride.max(1)) {
+                let (from, to, ecn) = (received.from, received.to, received.ecn);
+                inside.hop.handle_datagram(now, from, to, ecn, BytesMut::from(bytes));
             }
-        }
-        inside.take_events();
+            inside.take_events();
+        });
     }
 
     fn new_flows(self: &Arc<Self>) -> Vec<Incoming> {
@@ -417,7 +408,8 @@ impl Inside {
                 }
                 Event::Down { peer, reason } => {
                     let over = if peer.is_pooled() { "TCP" } else { "QUIC" };
-                    tracing::warn!(over, "tunnel is down: {reason}");
+                    let help = help_for(&reason);
+                    tracing::warn!(over, "tunnel is down: {reason}{help}");
                     self.changes += 1;
                     self.peers.retain(|other| other.id != peer);
                 }
@@ -442,6 +434,16 @@ impl Inside {
             change(slot);
             slot.wake();
         }
+    }
+}
+
+/// What helps if a handshake failed for the keys (TLS alerts 42 to 49).
+fn help_for(reason: &str) -> &'static str {
+    if reason.contains("cryptographic handshake failed: error 4") {
+        "; the keys do not match: hub_key at the terminal must be the hub's public key, and key in a [[terminal]] at the hub the \
+         terminal's (`longhaul-pep keygen --show FILE` prints it)"
+    } else {
+        ""
     }
 }
 
@@ -580,6 +582,18 @@ impl Leg for HopLeg {
         drop(inside);
         self.tunnel.wake.notify_one();
         Poll::Ready(Ok(n))
+    }
+
+    fn has_pipes(&self) -> bool {
+        false
+    }
+
+    fn poll_fill(&mut self, _cx: &mut Context, _pipe: &mut Pipe) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(0))
+    }
+
+    fn poll_drain(&mut self, _cx: &mut Context, _pipe: &mut Pipe) -> Poll<io::Result<usize>> {
+        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
     }
 
     fn finish(&mut self) -> io::Result<()> {

@@ -17,12 +17,12 @@ const BUFFER: usize = 8 << 20;
 const JOINED: usize = 1 << 16;
 
 /// Datagrams of one sender, each `stride` bytes but the last.
-pub(crate) struct Received {
+pub(crate) struct Received<'a> {
     pub from: SocketAddr,
     pub to: Option<IpAddr>,
     pub ecn: u8,
     pub stride: usize,
-    pub bytes: Vec<u8>,
+    pub bytes: &'a [u8],
 }
 
 /// A socket.
@@ -123,20 +123,13 @@ impl Udp {
         std::mem::take(&mut *self.closed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// Waits for datagrams.
-    pub async fn receive(&self) -> Vec<Received> {
-        loop {
-            if self.socket.readable().await.is_err() {
-                return vec![];
-            }
-            if let Some(received) = self.receive_now() {
-                return received;
-            }
-        }
+    /// Waits until there may be datagrams.
+    pub async fn may_receive(&self) {
+        let _ = self.socket.readable().await;
     }
 
-    /// Datagrams that are there.
-    pub fn receive_now(&self) -> Option<Vec<Received>> {
+    /// Hands over the datagrams that are there.
+    pub fn receive(&self, mut take: impl FnMut(Received)) {
         let mut space = self.space.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<IoSliceMut> = space.iter_mut().map(|bytes| IoSliceMut::new(bytes)).collect();
@@ -149,16 +142,17 @@ impl Udp {
                 if why.kind() != ErrorKind::WouldBlock {
                     self.look_for_errors();
                 }
-                return None;
+                return;
             }
         };
-        let one = |(meta, bytes): (&RecvMeta, &Vec<u8>)| Received {
-            from: SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port()),
-            to: meta.dst_ip,
-            ecn: meta.ecn.map_or(0, |ecn| ecn as u8),
-            stride: meta.stride,
-            bytes: bytes[..meta.len].to_vec(),
-        };
-        Some(metas[..count].iter().zip(space.iter()).map(one).collect())
+        for (meta, bytes) in metas[..count].iter().zip(space.iter()) {
+            take(Received {
+                from: SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port()),
+                to: meta.dst_ip,
+                ecn: meta.ecn.map_or(0, |ecn| ecn as u8),
+                stride: meta.stride,
+                bytes: &bytes[..meta.len],
+            });
+        }
     }
 }

@@ -294,7 +294,15 @@ fn every_byte_passes_one_node() {
     }
     let bed = Bed::new();
     let daemon = bed.daemon("");
+    let pipes = || {
+        let of = std::fs::read_dir(format!("/proc/{}/fd", daemon.child.id())).unwrap();
+        let files = of.filter_map(|file| std::fs::read_link(file.unwrap().path()).ok());
+        files.filter(|file| file.to_string_lossy().starts_with("pipe:")).count()
+    };
+    let before = pipes();
     campaign(&bed, &[&daemon], 0, transfers());
+    // Some are kept for the next transfers.
+    assert!(pipes() > before, "no transfer has passed through a pipe");
 }
 
 #[test]

@@ -180,6 +180,7 @@ fn strangers_get_no_tunnel() {
     let hub = two.hub("");
     let terminal = two.terminal(&"ab".repeat(32));
     wait_for("the terminal complains", 10, || terminal.log().contains("tunnel is down"));
+    assert!(terminal.log().contains("the keys do not match"), "{}", terminal.log());
     assert_eq!(terminal.status()["passing"], true);
     drop(terminal);
     drop(hub);
@@ -188,6 +189,10 @@ fn strangers_get_no_tunnel() {
     let hub = other.hub("");
     let terminal = other.terminal(&other.hub_key);
     wait_for("the terminal complains", 10, || terminal.log().contains("tunnel is down"));
+    let names = |log: &str| {
+        log.lines().any(|line| line.contains("the keys do not match") && line.contains("10.83.0.1:"))
+    };
+    wait_for("the hub names the stranger", 10, || names(&hub.log()));
     assert_eq!(terminal.status()["passing"], true);
     // Datagrams that are none of the tunnel's leave it as it is.
     let name = other.bed.name("p");

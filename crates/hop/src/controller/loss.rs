@@ -11,8 +11,11 @@ const MEMORY: f64 = 20_000.0;
 const SUSPICION: f64 = 0.06;
 /// Packets lost in a round without which there is no test.
 const LEAST_LOST: u64 = 12;
-/// The rate during a test, in percent.
-const TEST: u64 = 80;
+/// More than this is taken for random only after a test.
+const UNTESTED: f64 = 0.05;
+/// The rate during a test, as a part of the one before: what was delivered, within these bounds. A link that is overloaded then
+/// loses next to nothing, however much it was overloaded.
+const TEST: (f64, f64) = (0.1, 0.8);
 
 /// What a round has shown.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,6 +33,8 @@ pub enum Verdict {
 struct Test {
     rate: Rate,
     loss: f64,
+    /// Part of that rate at which is sent now.
+    part: f64,
     /// Packets sent from then on count.
     from: Instant,
 }
@@ -82,9 +87,10 @@ impl LossMeter {
         (self.lost + lost) / (self.packets + acked + lost)
     }
 
-    /// Loss that leads to a test.
+    /// Loss that leads to a test. What was not tested must not raise it without bound: loss would permit more of it.
     fn suspicious(&self) -> f64 {
-        2.0 * (self.lost / self.packets).max(self.tolerated) + SUSPICION
+        let untested = 2.0 * (self.lost / self.packets).min(UNTESTED);
+        untested.max(1.25 * self.tolerated) + SUSPICION
     }
 
     /// Mean number of packets lost in a row, about: what is lost together, beyond what is lost among as many packets by chance.
@@ -106,8 +112,14 @@ impl LossMeter {
     }
 
     /// Whether a share is more than what is known to be random.
-    pub fn is_above_random(&self, share: f64) -> bool {
+    fn is_above_random(&self, share: f64) -> bool {
         share > self.suspicious()
+    }
+
+    /// Whether packets that were sent faster by a part were lost for that: a busy link loses all that exceeds its capacity.
+    pub fn is_from_gain(&self, share: f64, gain: f64) -> bool {
+        let random = self.random();
+        self.is_above_random(share) || share > random + 0.75 * (1.0 - random) * gain / (1.0 + gain)
     }
 
     /// Discards the present round: after overload or an outage it shows nothing.
@@ -138,11 +150,15 @@ impl LossMeter {
     /// Looks at the round if it is over. Only a round in which packets left at the `full` rate shows overload.
     pub fn round(&mut self, now: Instant, length: Duration, rate: Rate, full: bool) -> Verdict {
         if let Some(test) = self.test {
-            if !full && now.since(test.from) >= length + length {
-                self.restart(now);
-                return Verdict::Restore(test.rate);
-            }
-            return self.test_round(now, length, test);
+            // Where much less may be in flight than before, the first packets wait for that.
+            return match now.since(test.from) >= length + length + length + length {
+                _ if full => self.test_round(now, length, test),
+                false => Verdict::Nothing,
+                true => {
+                    self.restart(now);
+                    Verdict::Restore(test.rate)
+                }
+            };
         }
         if now.since(self.began) < length {
             return Verdict::Nothing;
@@ -152,8 +168,9 @@ impl LossMeter {
         let lost = self.round_lost;
         let verdict = if full && self.is_above_random(loss) && lost >= LEAST_LOST {
             // Its packets leave now, and are acknowledged a round trip later.
-            self.test = Some(Test { rate, loss, from: now });
-            Verdict::Test(Rate::from_bps(rate.as_bps() * TEST / 100))
+            let part = (1.0 - loss).clamp(TEST.0, TEST.1);
+            self.test = Some(Test { rate, loss, part, from: now });
+            Verdict::Test(Rate::from_bps_f64(rate.as_bps() as f64 * part))
         } else {
             self.learn(packets, lost);
             Verdict::Nothing
@@ -170,19 +187,26 @@ impl LossMeter {
             return Verdict::Nothing;
         }
         let loss = self.round_lost as f64 / packets.max(1) as f64;
-        // Overload loses what exceeds the capacity.
-        let overload = 1.0 - (1.0 - test.loss) * 100.0 / TEST as f64;
         self.restart(now);
-        if loss < (test.loss + overload.max(self.random())) / 2.0 {
+        // Of random loss, the same share arrives as before. Of overload, all does that the link carries; half of the way there is
+        // overload, and much less where the rate was many times too high, for then a queue of few packets loses bursts too.
+        let arrives = (1.0 - test.loss) * (0.5 + 0.5 / test.part).min(1.5);
+        // What is known to be random may have been overload too.
+        let random = self.random().min(UNTESTED.max(test.loss / 2.0));
+        if loss < (1.0 - arrives).max((test.loss + random) / 2.0) {
+            self.tolerated = self.tolerated.min(loss);
             return Verdict::Overload;
         }
-        self.tolerated = loss;
+        self.tolerated = loss.min(test.loss);
         Verdict::Restore(test.rate)
     }
 
     fn learn(&mut self, packets: u64, lost: u64) {
-        self.packets += packets as f64;
-        self.lost += lost as f64;
+        let packets = packets as f64;
+        // More is not known to be random.
+        let lost = (lost as f64).min(packets * self.suspicious());
+        self.packets += packets;
+        self.lost += lost;
         let fade = (MEMORY / self.packets).min(1.0);
         self.packets *= fade;
         self.lost *= fade;

@@ -113,10 +113,14 @@ impl Peer {
                 u64::from(self.config.mtu) * (1 + flow.open.map_or(0, |open| u64::from(open.priority)));
             let out = &mut flow.out;
             let codes = plan.codes(out, self.scheduler.len());
+            // Turns in a row are handed over in one piece, for quinn-proto searches all pieces in flight for each packet.
+            let alone = self.scheduler.is_empty() && self.parity.is_empty();
+            let joins = alone && !codes && out.encoder.length() == 0 && out.phase == Phase::Open;
+            let turns = if joins { (want - self.unsent).div_ceil(quantum) } else { 1 };
             let mut stream = self.connection.send_stream(flow.stream);
             let mut fed = 0;
-            while fed < quantum {
-                let Some(bytes) = out.take(quantum - fed) else { break };
+            while fed < turns * quantum {
+                let Some(bytes) = out.take(turns * quantum - fed) else { break };
                 let length = bytes.len() as u64;
                 if codes {
                     out.encoder.push(out.fed - length, bytes.clone());
@@ -131,7 +135,14 @@ impl Peer {
                 let _ = stream.finish();
             }
             self.unsent += fed;
-            out.turn.sent(fed);
+            let mut last = fed;
+            while last > quantum {
+                out.turn.sent(quantum);
+                self.scheduler.put_back(key, &mut out.turn);
+                self.scheduler.next();
+                last -= quantum;
+            }
+            out.turn.sent(last);
             self.parity.after_feed(now, key, out, codes, &plan);
             if out.has_work() {
                 self.scheduler.put_back(key, &mut out.turn);
