@@ -327,7 +327,8 @@ impl Endpoint {
         }
     }
 
-    /// When [`Endpoint::handle_timeout`] is to be called, if nothing happens before.
+    /// When [`Endpoint::handle_timeout`] is to be called, if nothing happens before. A time in the past is due at once: a probe
+    /// timeout counts from the last packet sent, and shrinks with the estimate of the round trip (RFC 9002 section 6.2.1).
     pub fn poll_timeout(&mut self) -> Option<Instant> {
         let clock = self.clock;
         let connections = self.connections.iter_mut().flatten();
