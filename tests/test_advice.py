@@ -22,7 +22,15 @@ from advice_situations import SITUATIONS  # noqa: E402
 QUICK = 70
 
 
-@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda one: one.id)
+#: Situations whose search takes more than ten seconds of processor time.
+SLOW = {"no-scaling", "too-many", "random-loss", "bufferbloat"}
+CASES = [
+    pytest.param(one, id=one.id, marks=[pytest.mark.slow("ten seconds of processor time")] if one.id in SLOW else [])
+    for one in SITUATIONS
+]
+
+
+@pytest.mark.parametrize("situation", CASES)
 def test_the_best_remedy_of_known_situations(situation):
     found = advise(Scenario.from_toml(situation.scenario), groups=situation.groups, seconds=None, runs=QUICK)
     assert found.best is not None, found.headline

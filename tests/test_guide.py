@@ -16,6 +16,7 @@ def check(script: str, *arguments: str) -> None:
     assert made.returncode == 0, made.stdout + made.stderr
 
 
+@pytest.mark.slow("40 seconds of processor time")
 def test_the_guide_is_up_to_date() -> None:
     """Renewed with `.venv/bin/python scripts/make-guide README.md docs/guide.md`."""
     check("make-guide", "README.md", "docs/guide.md")

@@ -129,7 +129,10 @@ def made_up(campaign: studies.Campaign) -> Results:
     return Results(campaign.scale, rows)
 
 
-@pytest.mark.parametrize("scale", ["tiny", "quick", "grid", "full"])
+LARGE = [pytest.param(scale, marks=pytest.mark.slow("10 seconds of processor time")) for scale in ("grid", "full")]
+
+
+@pytest.mark.parametrize("scale", ["tiny", "quick", *LARGE])
 def test_every_target_can_be_judged(scale, tmp_path):
     results = made_up(studies.plan(STUDY, scale, tmp_path))
     for target in STUDY.targets:
@@ -154,6 +157,7 @@ def test_every_figure_can_be_drawn(full):
         assert len(drawn.png) < 60_000, figure.id
 
 
+@pytest.mark.slow("half a minute of processor time")
 def test_the_small_scale_reproduces_the_exact_numbers(command, tmp_path):
     outcome = command("reproduce", "highspeed", "--scale", "tiny", "--out", tmp_path / "out", "-q")
     assert outcome.code == 0, outcome.err

@@ -18,7 +18,11 @@ def test_there_are_three_and_they_are_up_to_date():
     assert made.returncode == 0, made.stdout
 
 
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+SLOW = [pytest.mark.slow("20 seconds of processor time")]
+CASES = [pytest.param(file, id=file.stem, marks=SLOW if file.stem == "what-to-change" else []) for file in NOTEBOOKS]
+
+
+@pytest.mark.parametrize("file", CASES)
 def test_a_notebook_runs(file):
     names: dict[str, object] = {}
     shown = 0
