@@ -17,7 +17,7 @@ import longhaul.core
 import longhaul.document
 import pytest
 from conftest import SMALL
-from longhaul import cli, core, large, run
+from longhaul import cli, core, large, outputs, run
 from longhaul.document import LARGEST
 from longhaul.errors import LonghaulError
 from synthetic import write_result
@@ -205,6 +205,20 @@ def _wait_for(happened, process):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.01)
+
+
+def test_a_signal_while_the_directory_of_a_result_is_made_leaves_nothing(tmp_path, monkeypatch):
+    usual = Path.mkdir
+
+    def made_and_stopped(self, *arguments, **options):
+        usual(self, *arguments, **options)
+        if self.name.endswith(".partial"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", made_and_stopped)
+    with pytest.raises(KeyboardInterrupt), outputs.complete_or_absent(tmp_path / "r"):
+        pass
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -52,3 +52,14 @@ def test_a_copied_example_names_itself_in_its_comments(command, tmp_path):
     text = (tmp_path / "geo-one-flow.toml").read_text()
     assert "longhaul run geo-one-flow.toml" in text
     assert "examples/" not in text
+
+
+def test_the_congestion_control_in_python_is_an_example_that_runs(command, tmp_path):
+    assert "my_reno" in command("examples").out
+    assert command("examples", "my_reno", "--to", tmp_path).code == 0
+    done = subprocess.run([sys.executable, "my_reno.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "MyReno" in done.stdout
+    clear = command("run", tmp_path / "my_reno.py")
+    assert clear.code == 2
+    assert f"run it with `python {tmp_path / 'my_reno.py'}`" in clear.err

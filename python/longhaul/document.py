@@ -56,6 +56,8 @@ def _parsed(data: bytes, path: Path) -> Document:
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: not a text file in UTF-8 (byte {error.start} cannot be read)") from None
     text = text.replace("\r\n", "\n")
+    if path.suffix == ".py":
+        raise ScenarioError(f"{path}: a program in Python, not a scenario; run it with `python {path}`")
     return parse_json(text, str(path)) if path.suffix == ".json" else parse(text, str(path))
 
 

@@ -1,7 +1,8 @@
-"""The example scenarios that come with the package."""
+"""The examples that come with the package: scenario files, and programs in Python."""
 
 from __future__ import annotations
 
+import ast
 import tomllib
 from dataclasses import dataclass
 from importlib import resources
@@ -12,13 +13,31 @@ from .errors import LonghaulError, OutputError, explain_os_error
 
 @dataclass(frozen=True)
 class Example:
-    """A scenario of the package."""
+    """A scenario of the package, or a program."""
 
-    #: The file's name without `.toml`.
+    #: The file's name without its ending.
     name: str
-    #: What it shows: the scenario's `name`, or its `description` where the name is the file's.
+    #: What it shows: the scenario's `name`, or its `description` where the name is the file's; of a program, its first line.
     title: str
     text: str
+    #: `.toml` or `.py`.
+    ending: str = ".toml"
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return self.name + self.ending
+
+    def command(self, folder: str | Path = ".") -> str:
+        """What runs its copy in this folder.
+
+        >>> example("geo-one-flow").command("here")
+        'longhaul run here/geo-one-flow.toml --report'
+        >>> example("my_reno").command()
+        'python my_reno.py'
+        """
+        file = Path(folder) / self.file
+        return f"python {file}" if self.ending == ".py" else f"longhaul run {file} --report"
 
 
 class UnknownExampleError(LonghaulError):
@@ -34,8 +53,8 @@ def examples() -> list[Example]:
     []
     """
     folder = resources.files(__package__) / "examples"
-    files = sorted(item.name for item in folder.iterdir() if item.name.endswith(".toml"))
-    return [_read(name.removesuffix(".toml"), (folder / name).read_text(encoding="utf-8")) for name in files]
+    files = sorted(Path(item.name) for item in folder.iterdir() if item.name.endswith((".toml", ".py")))
+    return [_read(file.stem, file.suffix, (folder / file.name).read_text(encoding="utf-8")) for file in files]
 
 
 def names() -> list[str]:
@@ -48,14 +67,14 @@ def names() -> list[str]:
 
 
 def example(name: str) -> Example:
-    """The example of this name, with or without `.toml` and `examples/`.
+    """The example of this name, with or without its ending and `examples/`.
 
     Raises `UnknownExampleError`, which names the nearest.
     """
     import difflib
 
     known = {one.name: one for one in examples()}
-    wanted = name.removeprefix("examples/").removesuffix(".toml")
+    wanted = name.removeprefix("examples/").removesuffix(".toml").removesuffix(".py")
     if wanted in known:
         return known[wanted]
     near = difflib.get_close_matches(wanted, known, 1, 0.4)
@@ -70,8 +89,8 @@ def copy(name: str, folder: str | Path = ".", *, force: bool = False) -> Path:
     """
     wanted = example(name)
     # Comments name the file as it lies in the repository.
-    text = wanted.text.replace(f"examples/{wanted.name}.toml", f"{wanted.name}.toml")
-    target = Path(folder) / f"{wanted.name}.toml"
+    text = wanted.text.replace(f"examples/{wanted.file}", wanted.file)
+    target = Path(folder) / wanted.file
     try:
         if target.exists() and not force and target.read_text(encoding="utf-8") != text:
             raise OutputError(f"{target} exists and differs from the example; --force replaces it")
@@ -83,7 +102,9 @@ def copy(name: str, folder: str | Path = ".", *, force: bool = False) -> Path:
     return target
 
 
-def _read(name: str, text: str) -> Example:
+def _read(name: str, ending: str, text: str) -> Example:
+    if ending == ".py":
+        return Example(name, (ast.get_docstring(ast.parse(text)) or name).splitlines()[0], text, ending)
     scenario = tomllib.loads(text)
     title = str(scenario.get("name", name))
     if title == name:

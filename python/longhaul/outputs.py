@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -161,11 +162,12 @@ def complete_or_absent(out: Path, *, same: bool = False) -> Iterator[Path]:
 
     What others put into `out` stays, and its figures too if the new result is the `same` run.
     """
-    with errors_as_output_error(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
-        partial.chmod(0o777 & ~_umask())
+    # The name is fixed before the directory exists: a signal may arrive as soon as it does.
+    partial = out.with_name(f".{out.name}.{secrets.token_hex(4)}.partial")
     try:
+        with errors_as_output_error(out):
+            out.parent.mkdir(parents=True, exist_ok=True)
+            partial.mkdir()
         yield partial
         with errors_as_output_error(out):
             _take_place(partial, out, {"plots"} if same else set())
@@ -201,14 +203,13 @@ def write_atomically(file: Path, content: str | bytes) -> None:
     data = content.encode() if isinstance(content, str) else content
     with errors_as_output_error(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+        temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
         try:
-            with os.fdopen(descriptor, "wb") as stream:
+            with temporary.open("xb") as stream:
                 stream.write(data)
-            os.chmod(temporary, 0o666 & ~_umask())
             os.replace(temporary, file)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
 
 
@@ -226,9 +227,3 @@ def errors_as_output_error(path: Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise OutputError(explain_os_error(error, "write", path)) from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -52,12 +52,12 @@ def examples(
     every: bool = typer.Option(False, "--all", help="Copy all of them."),
     force: bool = typer.Option(False, "--force", help="Replace files that exist."),
 ) -> None:
-    """List the example scenarios, or copy some of them."""
-    wanted = [one.name for one in shipped.examples()] if every else [shipped.example(name).name for name in names or ()]
-    for name in wanted:
-        typer.echo(str(shipped.copy(name, to, force=force)))
+    """List the examples, or copy some of them."""
+    wanted = shipped.examples() if every else [shipped.example(name) for name in names or ()]
+    for one in wanted:
+        typer.echo(str(shipped.copy(one.name, to, force=force)))
     if len(wanted) == 1:
-        messages.print(f"next: longhaul run {to / wanted[0]}.toml --report", style="dim", markup=False)
+        messages.print(f"next: {wanted[0].command(to)}", style="dim", markup=False)
     if not wanted:
         for one in shipped.examples():
             typer.echo(f"{one.name:<20} {one.title}")

@@ -1,4 +1,4 @@
-"""Reno in Python (RFC 5681, byte counting of RFC 3465), byte for byte what `congestion = "reno"` does. Run it: python my_reno.py"""
+"""Reno (RFC 5681, byte counting of RFC 3465) in Python, byte for byte what `congestion = "reno"` does."""
 
 import longhaul
 
