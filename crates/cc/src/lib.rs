@@ -55,7 +55,7 @@ pub use params::Parameter;
 pub use params::{Conditions, Formula};
 pub use policy::{Avoidance, Cut, Growth, SlowStart};
 pub use probe::{Probe, ProbeFilter, ProbeSide, Probed};
-pub use registry::{Algorithm, SlowStartKind, build_checked};
+pub use registry::{Algorithm, SlowStartKind, begins_with, build_checked};
 #[cfg(feature = "serde")]
 pub use registry::{Entry, Role, build, registry};
 pub use round_rtt::{RttOfRound, queued_segments};

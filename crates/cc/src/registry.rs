@@ -31,6 +31,7 @@ use crate::slow_start::{hystart_pp::HystartPpParams, limited::LimitedParams, sta
 use crate::{Avoidance, CongestionControl, Setup};
 #[cfg(feature = "serde")]
 use serde_json::{Map, Value};
+use std::cell::Cell;
 
 /// What a name in the registry stands for.
 #[cfg(feature = "serde")]
@@ -194,7 +195,7 @@ macro_rules! kinds {
 kinds! {
     /// A congestion control algorithm with its parameters.
     Algorithm, "congestion control", Role::Avoidance, Cubic;
-    each policy [] (slow_start: &SlowStartKind, setup: &Setup) params => params.policy(slow_start, setup);
+    each policy [<S: Compose>] (slow_start: &S, setup: &Setup) params => params.policy(slow_start, setup);
     Reno(RenoParams) = "reno",
     Cubic(CubicParams) = "cubic",
     HighSpeed(HighSpeedParams) = "highspeed",
@@ -276,12 +277,51 @@ pub fn build_checked(
     algorithm.policy(slow_start, setup)
 }
 
+/// Whether the algorithm begins with this slow start. BBR, STTP and classes in Python have starts of their own, of which
+/// STTP's takes the parameters of packet pairs.
+pub fn begins_with(algorithm: &Algorithm, slow_start: &SlowStartKind) -> bool {
+    if matches!(algorithm, Algorithm::External(_)) {
+        return false;
+    }
+    let asked = Asked { slow_start, used: Cell::new(false) };
+    algorithm.policy(&asked, &Setup::default());
+    asked.used.get()
+}
+
+/// A slow start that notes whether it is taken.
+struct Asked<'a> {
+    slow_start: &'a SlowStartKind,
+    used: Cell<bool>,
+}
+
+impl Compose for Asked<'_> {
+    fn compose<A: Avoidance>(&self, avoidance: A, setup: &Setup) -> Box<dyn CongestionControl> {
+        self.used.set(true);
+        Compose::compose(self.slow_start, avoidance, setup)
+    }
+    fn packet_pair(&self) -> Option<&PacketPairParams> {
+        let pair = self.slow_start.packet_pair();
+        self.used.set(pair.is_some());
+        pair
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn read(json: &str) -> Result<Algorithm, String> {
         serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn algorithms_with_a_start_of_their_own_are_recognised() {
+        let begins = |algorithm: &str, slow_start: &str| {
+            begins_with(&algorithm.parse().unwrap(), &slow_start.parse().unwrap())
+        };
+        assert!(begins("cubic", "hystart++") && begins("hybla", "packet_pair"));
+        assert!(!begins("bbr", "hystart++") && !begins("bbr3", "packet_pair"));
+        assert!(begins("sttp", "packet_pair") && !begins("sttp_practical", "limited"));
     }
 
     #[test]

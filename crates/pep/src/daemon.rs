@@ -141,6 +141,14 @@ async fn serve(
     }
     tokio::spawn(control.serve(node.clone())?);
     tokio::spawn(watch(node.clone()));
+    tokio::spawn({
+        let node = node.clone();
+        async move {
+            if let Err(why) = node.shared.neighbours.watch().await {
+                tracing::warn!("hosts that do not answer for their addresses are not noticed: {why}");
+            }
+        }
+    });
     tokio::spawn(remember(node.clone(), state.clone()));
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     tracing::info!("ready");

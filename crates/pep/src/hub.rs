@@ -74,7 +74,7 @@ async fn carry(node: Arc<Node>, incoming: Incoming) {
             return node.ended(&entry, End::Forbidden);
         }
     };
-    let end = match outward.open(source, open.destination).await {
+    let end = match outward.open(source, open.destination, &node.shared.neighbours).await {
         Ok(server) => {
             node.shared.table.connected(entry.since.elapsed());
             leg.accept();

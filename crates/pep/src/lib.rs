@@ -31,6 +31,7 @@ mod leg;
 mod listen;
 pub mod load;
 mod metrics;
+mod neighbours;
 mod node;
 pub mod opening;
 mod outward;

@@ -306,7 +306,7 @@ impl Node {
         });
         let keep = keep && entrance == Entrance::Intercepted;
         let Some(tunnel) = self.tunnel.get() else {
-            return outward.open(keep.then_some(client), server).await.map(Far::Tcp);
+            return outward.open(keep.then_some(client), server, &self.shared.neighbours).await.map(Far::Tcp);
         };
         let down = || (End::Tunnel, io::Error::from(io::ErrorKind::NotConnected));
         let peer = tunnel.peer().ok_or_else(down)?;

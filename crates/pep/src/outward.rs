@@ -5,6 +5,7 @@ use crate::descriptors;
 use crate::dscp::traffic_class;
 use crate::flow::End;
 use crate::leg::{TcpLeg, prepare};
+use crate::neighbours::Neighbours;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -23,11 +24,12 @@ pub(crate) struct Outward {
 }
 
 impl Outward {
-    /// Opens a connection to `server`, from `source` if that is given.
+    /// Opens a connection to `server`, from `source` if that is given; not if the server is one of the neighbours and fails.
     pub async fn open(
         &self,
         source: Option<SocketAddr>,
         server: SocketAddr,
+        neighbours: &Neighbours,
     ) -> Result<TcpLeg, (End, io::Error)> {
         let server = SocketAddr::new(server.ip().to_canonical(), server.port());
         let limit = Duration::from_nanos(self.timeouts.connect.as_nanos());
@@ -51,7 +53,14 @@ impl Outward {
             }
             TcpLeg::new(stream?, &self.timeouts)
         };
-        match tokio::time::timeout(limit, connecting).await {
+        let fails = neighbours.fails(server.ip());
+        let opened = async {
+            tokio::select! {
+                opened = connecting => opened,
+                () = fails => Err(io::ErrorKind::HostUnreachable.into()),
+            }
+        };
+        match tokio::time::timeout(limit, opened).await {
             Ok(Ok(leg)) => Ok(leg),
             Ok(Err(why)) => Err((end_of(&why), why)),
             Err(_) => Err((End::Unreachable, io::ErrorKind::TimedOut.into())),

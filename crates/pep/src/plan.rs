@@ -2,7 +2,8 @@
 //! family. Pure text: [`crate::system`] runs it, `longhaul-pep plan` prints it.
 //!
 //! Only the opening of a connection (SYN) is taken to the listener, so connections that exist already pass on. Packets of
-//! intercepted connections are found by their socket. Without a listener the rule does not match (nf_tproxy), and
+//! intercepted connections are found by their socket, and so are ICMP's reports about them ("packet too big", "host
+//! unreachable"), whose addressee is the client or the server. Without a listener the rule does not match (nf_tproxy), and
 //! everything passes untouched.
 
 use crate::config::{Intercept, Limits};
@@ -65,7 +66,7 @@ pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
          \t}}\n\
          \tchain divert {{\n\
          \t\ttype filter hook prerouting priority {BEHIND_NAT}; policy accept;\n\
-         \t\tmeta l4proto tcp socket transparent 1 meta mark set meta mark | {divert:#x}\n\
+         \t\tmeta l4proto {{ tcp, icmp, ipv6-icmp }} socket transparent 1 meta mark set meta mark | {divert:#x}\n\
          \t}}\n"
     );
     if intercept.untracked {

@@ -3,6 +3,7 @@
 use crate::config::{Limits, Timeouts};
 use crate::flow::{End, Flow, Waiting, Way};
 use crate::leg::Leg;
+use crate::neighbours::Neighbours;
 use crate::pipe::Pipe;
 use crate::pool::{Chunk, LARGE, Pool};
 use crate::table::{Entry, State, Table};
@@ -27,13 +28,19 @@ const LONG: u64 = 1 << 20;
 pub(crate) struct Shared {
     pub pool: Pool,
     pub table: Table,
+    pub neighbours: Neighbours,
     timeouts: Mutex<Timeouts>,
 }
 
 impl Shared {
     pub fn new(limits: Limits, timeouts: Timeouts) -> Shared {
         let pool = Pool::new(limits.memory.as_bytes() as usize, limits.flows);
-        Shared { pool, table: Table::new(limits), timeouts: Mutex::new(timeouts) }
+        Shared {
+            pool,
+            table: Table::new(limits),
+            neighbours: Neighbours::new(),
+            timeouts: Mutex::new(timeouts),
+        }
     }
 
     pub fn timeouts(&self) -> Timeouts {

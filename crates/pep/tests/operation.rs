@@ -229,12 +229,16 @@ fn a_port_to_confirm_is_refused_before_it_is_open() {
     let connect = |host: &str| {
         two.bed.within("c", || TcpStream::connect_timeout(&address(host, 8000), Duration::from_secs(10)))
     };
-    for (server, missing, denied) in [(SERVER, "10.82.0.9", "10.82.0.77"), (SERVER_V6, "fd82::9", "fd82::77")]
-    {
+    let hosts =
+        [(SERVER, ["10.82.0.9", "10.82.0.8"], "10.82.0.77"), (SERVER_V6, ["fd82::9", "fd82::8"], "fd82::77")];
+    for (server, missing, denied) in hosts {
         let refused = connect(server).unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused, "{server}: {refused}");
-        let refused = connect(missing).unwrap_err();
-        assert_eq!(refused.kind(), std::io::ErrorKind::HostUnreachable, "{missing}: {refused}");
+        // Without a route, and in the hub's own network, where nobody answers for the address.
+        for host in missing {
+            let refused = connect(host).unwrap_err();
+            assert_eq!(refused.kind(), std::io::ErrorKind::HostUnreachable, "{host}: {refused}");
+        }
         assert!(connect(denied).is_err(), "{denied}");
         let listener = two.bed.within("s", || TcpListener::bind(address(server, 8000)).unwrap());
         let begin = std::time::Instant::now();
@@ -249,7 +253,9 @@ fn a_port_to_confirm_is_refused_before_it_is_open() {
         stream.read_exact(&mut [0; 5]).unwrap();
     }
     let status = terminal.status();
-    assert_eq!([&status["ended"]["refused"], &status["ended"]["unreachable"]], [2, 2], "{status}");
+    assert_eq!(status["ended"]["refused"], 2, "{status}");
+    // Four, or more: an opening that the client repeats just before it has its answer counts again.
+    assert!(status["ended"]["unreachable"].as_u64() >= Some(4), "{status}");
     assert_eq!(status["ledger_balances"], true);
     drop(hub);
 }

@@ -3,7 +3,7 @@
 
 mod bed;
 
-use bed::{Bed, CLIENT, CLIENT_V6, SERVER, SERVER_V6, address, can_run, text, wait_for};
+use bed::{Bed, CLIENT, CLIENT_V6, SERVER, SERVER_V6, address, can_run, ip, text, wait_for};
 use nix::sys::signal::Signal;
 use sha2::{Digest, Sha256};
 use socket2::SockRef;
@@ -148,6 +148,34 @@ fn resets_and_refusals_reach_the_other_side() {
     assert_eq!([&ended["refused"], &ended["unreachable"], &ended["server_reset"]], [1, 1, 1], "{ended}");
     assert_eq!(ended["client_reset"], 2, "{ended}");
     assert_eq!(daemon.status()["ledger_balances"], true);
+}
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn what_routers_report_about_packets_reaches_the_connection() {
+    if !can_run() {
+        return;
+    }
+    let bed = Bed::new();
+    bed.with_host_behind_server("p");
+    let daemon = bed.daemon("");
+    for (family, host, missing) in [("-4", "10.84.0.2", "10.84.0.9"), ("-6", "fd84::2", "fd84::9")] {
+        // "Too big": a link in the middle of the path has a smaller MTU than both ends.
+        let listener = bed.within("x", || TcpListener::bind(address(host, 8000)).unwrap());
+        let mut stream = bed.within("c", || connect(host, 8000));
+        stream.write_all(&[7; 100_000]).unwrap();
+        let mut served = accept(&listener);
+        served.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        served.read_exact(&mut [0; 100_000]).unwrap_or_else(|why| panic!("{host}: {why}"));
+        // "Host unreachable".
+        ip(&format!("{family} -n {} route add unreachable {missing}", bed.name("s")));
+        let begin = Instant::now();
+        let opened = bed.within("c", || TcpStream::connect(address(missing, 80)));
+        let error = opened.and_then(|mut stream| stream.read(&mut [0])).unwrap_err().kind();
+        assert_eq!(error, ErrorKind::ConnectionReset, "{missing}");
+        assert!(begin.elapsed() < Duration::from_secs(5), "{missing} took {:?}", begin.elapsed());
+    }
+    assert_eq!(daemon.status()["ended"]["unreachable"], 2);
 }
 
 #[test]

@@ -72,6 +72,13 @@ pub(crate) fn collect(
                 missing.join(", ")
             )
         });
+        warn("unused_slow_start", having(&|flow| is_ours(flow) && has_unused_slow_start(&spec.tcp)), &|_| {
+            let own = spec.tcp.congestion.name();
+            format!(
+                "slow_start = \"{}\" has no effect: {own} has a start of its own",
+                spec.tcp.slow_start.name()
+            )
+        });
         warn("start_failed", having(&|flow| context.facts(flow.id).failed_starts > 0), &|_| {
             "the connection never opened: a probe was lost, or measured too low a rate".to_string()
         });
@@ -112,6 +119,11 @@ pub(crate) fn collect(
         });
     }
     warnings
+}
+
+/// A slow start was chosen for an algorithm that begins in its own way.
+fn has_unused_slow_start(tcp: &longhaul_scenario::TcpSpec) -> bool {
+    tcp.slow_start != SlowStartKind::default() && !longhaul_cc::begins_with(&tcp.congestion, &tcp.slow_start)
 }
 
 /// What Hybla's authors require and a flow has not, as settings.

@@ -85,7 +85,7 @@ fn watch_over(folder: PathBuf) -> Sender<()> {
 
 impl Drop for Bed {
     fn drop(&mut self) {
-        for host in ["c", "p", "h", "k", "s"] {
+        for host in ["c", "p", "h", "k", "s", "x"] {
             let _ = Command::new("ip").args(["netns", "delete", &self.name(host)]).output();
         }
         let _ = std::fs::remove_dir_all(&self.folder);
@@ -145,6 +145,27 @@ impl Bed {
         ip(&format!("-n {hub} route add fd81::/64 via fd83::1"));
         bed.at("h", "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
         bed
+    }
+
+    /// A host (x, 10.84.0.2 and fd84::2) behind the server, whose link to it carries packets of at most 1,300 bytes.
+    pub fn with_host_behind_server(&self, before: &str) {
+        let [before, server, host] = [before, "s", "x"].map(|host| self.name(host));
+        ip(&format!("netns add {host}"));
+        ip(&format!("-n {host} link set lo up"));
+        ip(&format!("-n {server} link add far type veth peer name eth netns {host}"));
+        for (host, device, own) in [(&server, "far", 1), (&host, "eth", 2)] {
+            ip(&format!("-n {host} address add 10.84.0.{own}/24 dev {device}"));
+            ip(&format!("-n {host} address add fd84::{own}/64 dev {device} nodad"));
+            ip(&format!("-n {host} link set {device} up"));
+        }
+        ip(&format!("-n {server} link set far mtu 1300"));
+        for (family, net, via, own) in
+            [("-4", "10.84.0.0/24", SERVER, "10.84.0.1"), ("-6", "fd84::/64", SERVER_V6, "fd84::1")]
+        {
+            ip(&format!("{family} -n {before} route add {net} via {via}"));
+            ip(&format!("{family} -n {host} route add default via {own}"));
+        }
+        self.at("s", "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1");
     }
 
     /// The namespace of the client (c), the accelerator (p) or the server (s).
