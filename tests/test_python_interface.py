@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 import longhaul
@@ -201,3 +202,49 @@ def test_a_scenario_from_dictionaries_is_that_of_its_file(scenario):
     assert again.resolve() == read.resolve()
     with pytest.raises(longhaul.ScenarioError, match="is a dictionary, not a list"):
         longhaul.Scenario.from_dict([])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"nonsense": 1}, "unknown field `nonsense`"),
+        ({"link": 3}, "scenario 'scenario':1:8: "),
+        ({}, "the scenario is empty"),
+        ({"run": {"duration": None}}, "None is not allowed in a scenario; leave the key out"),
+        ({1: 2}, "1 is not a key of a scenario"),
+    ],
+)
+def test_dictionaries_are_checked_at_once(content, message):
+    """They were accepted, and a method called on what came of them failed with a TypeError."""
+    with pytest.raises(longhaul.ScenarioError, match=re.escape(message)):
+        longhaul.Scenario.from_dict(content)
+
+
+@pytest.mark.parametrize("settings", [{}, {"seed": 3}])
+def test_a_missing_duration_is_named_as_the_keyword_that_gives_it(settings):
+    scenario = longhaul.Scenario("m", **settings).link("l", "a", "b", rate="1 Mbit/s", delay="1 ms").flow("a", "b")
+    with pytest.raises(
+        longhaul.ScenarioError, match=r"scenario 'm': there is no duration; .* Scenario\(..., duration="
+    ):
+        longhaul.run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"budget": "soon"}, "budget='soon': write a time or a number of runs"),
+        ({"budget": "9 runs", "runs": 3}, "give budget= or runs=, not both"),
+        ({"can": ["moon"]}, "can=moon: no such place"),
+        ({"can": "sender, moon"}, "can=moon: no such place"),
+        ({"goal": "quick"}, "goal='quick': write a metric"),
+    ],
+)
+def test_errors_of_advise_name_its_keywords(scenario, keywords, message):
+    """They named options of the command line."""
+    with pytest.raises(longhaul.LonghaulError, match=re.escape(message)) as raised:
+        longhaul.advise(scenario, **keywords)
+    assert "--" not in str(raised.value)
+
+
+def test_advise_takes_the_budget_of_the_command(scenario):
+    assert longhaul.advise(scenario, can="sender", budget="2 runs").runs <= 2

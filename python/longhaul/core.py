@@ -133,7 +133,7 @@ def run(
         else:
             summary = core.run(*arguments)
     except core.ScenarioError as error:
-        raise ScenarioError(_without_number(error)) from None
+        raise _wrong(error, document) from None
     except watching.TooLong as error:  # the call came back when its end was near
         raise RunError(f"congestion control: {error}") from None
     except core.RunCancelled as error:
@@ -150,6 +150,14 @@ def run(
     return result
 
 
+def _wrong(error: Exception, document: Document) -> ScenarioError:
+    """What is wrong with a scenario; of one that is built in Python a missing duration with the keyword that gives it."""
+    text = _without_number(error)
+    if document.built and re.search("missing field `(run|duration)`", text):
+        text = f'{document.source}: there is no duration; give one, as in Scenario(..., duration="100 s")'
+    return ScenarioError(text)
+
+
 def _without_number(error: Exception) -> str:
     """The system's message about a file, without its error number."""
     return re.sub(r" \(os error \d+\)", "", str(error))
@@ -161,7 +169,7 @@ def resolve(document: Document, overrides: Overrides = ()) -> tuple[str, str]:
     try:
         text, run_id = core.resolve(document.text, document.source, list(overrides))
     except core.ScenarioError as error:
-        raise ScenarioError(_without_number(error)) from None
+        raise _wrong(error, document) from None
     return text, run_id
 
 
@@ -171,7 +179,7 @@ def resolve_seeds(document: Document, overrides: Overrides, seeds: Sequence[int]
     try:
         text, run_ids = core.resolve_seeds(document.text, document.source, list(overrides), list(seeds))
     except core.ScenarioError as error:
-        raise ScenarioError(_without_number(error)) from None
+        raise _wrong(error, document) from None
     return text, run_ids
 
 
