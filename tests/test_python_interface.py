@@ -185,7 +185,8 @@ def test_a_notebook_shows_results(scenario, tmp_path):
     first, second = both.table.row(0)[1:]
     assert first > 1.5 * second
     assert "(-" in str(both)
-    assert both._repr_html_().count("<tr>") == len(both.rows) + 1
+    assert both.settings == (("link.satellite.rate", ("2 Mbit/s", "1 Mbit/s")),)
+    assert both._repr_html_().count("<tr>") == len(both.rows) + 1 + len(both.settings) + 1
     with pytest.raises(longhaul.ResultError, match="two results or more"):
         longhaul.compare(result)
     page = result.explore()._repr_html_()
@@ -194,6 +195,18 @@ def test_a_notebook_shows_results(scenario, tmp_path):
     sweep = longhaul.sweep(scenario, tmp_path / "s", grid={"flow.users.count": [1, 2]}, replications=2)
     assert "flow.users.count" in sweep._repr_html_()
     assert "pre" in longhaul.Scenario.from_file(scenario)._repr_html_()
+
+
+def test_results_without_a_directory_are_a_and_b(scenario, tmp_path):
+    """They went by their temporary directories, and what was different about them could not be seen."""
+    set = {"link.satellite.queue.limit": "10 packets"}
+    first, second = longhaul.run(scenario), longhaul.run(scenario, set=set)
+    both = longhaul.compare(first, second)
+    assert both.names == ("a", "b")
+    assert dict(both.settings)["link.satellite.queue.limit"] == ("30 packets", "10 packets")
+    assert re.search(r"Settings that differ\n +a +b\n.*queue.limit +30 packets +10 packets", str(both))
+    kept = longhaul.run(scenario, set=set, out=tmp_path / "short")
+    assert longhaul.compare(first, kept).names == ("a", "short")
 
 
 def test_a_scenario_from_dictionaries_is_that_of_its_file(scenario):
