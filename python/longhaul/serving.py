@@ -365,10 +365,18 @@ class _Handler(BaseHTTPRequestHandler):
         head = "<tr><th>result</th><th>what</th><th>first numbers</th><th>changed</th></tr>"
         form = ""
         if len(choices) > 1:
-            second = next((one for one in choices[1:] if one.kind == choices[0].kind), choices[1])
+            first, second = next(
+                (
+                    (one, other)
+                    for number, one in enumerate(choices)
+                    for other in choices[number + 1 :]
+                    if other.kind == one.kind
+                ),
+                (choices[0], choices[1]),
+            )
             form = (
                 '<h2>Compare two</h2><p class="soft">Two runs, or two sweeps.</p><form action="compare">'
-                f'<label>first <select name="a">{_options(choices, choices[0])}</select></label> '
+                f'<label>first <select name="a">{_options(choices, first)}</select></label> '
                 f'<label>second <select name="b">{_options(choices, second)}</select></label> <button>compare</button></form>'
             )
         body = f"{_LIST_STYLE}<h1>Results in {escape(str(self.server.folder.resolve()))}</h1>"
