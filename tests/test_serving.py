@@ -208,9 +208,9 @@ def test_nobody_else_gets_an_answer(served):
         (f"{served.address}../../etc/passwd", None),
         (f"{served.address}nothing", None),
     ):
-        with pytest.raises(urllib.error.HTTPError) as refused:
+        with pytest.raises(urllib.error.HTTPError) as error:
             get(address, host)
-        assert refused.value.code == 404
+        assert error.value.code == 404
     assert "no such result" in refused(f"{served.address}report?id=../../etc", 404)
 
 
