@@ -15,7 +15,7 @@ import pytest
 from longhaul import Scenario
 from longhaul.report import dots, explore, maps, overview, panels, sequence
 from longhaul_studies import Figure as StudyFigure
-from longhaul_studies import drawing
+from longhaul_studies import Results, drawing
 from longhaul_studies import page as pages
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
@@ -571,6 +571,104 @@ def test_panels_hold_the_numbers_of_the_figure():
     assert [one["colour"] for one in panel["series"]] == [1, 0, "soft"]
     assert [one["label"] for one in panel["series"]] == ["a", "", "limit"]
     assert "a from 2 at 1 to 3 at 100, at most 4" in panel["alt"]
+
+
+def test_a_panel_without_runs_says_so():
+    """It was empty."""
+
+    def draw(_results):
+        figure, (first, second) = drawing.panels(2)
+        drawing.line(first, {1: [2.0], 2: [3.0]}, "a", 0)
+        second.axhline(1.0)
+        second.set_title("(b) later")
+        return figure
+
+    drawn = drawing.draw(StudyFigure("1", "one", "", draw), Results("tiny", []))
+    assert [panel["title"] for panel in drawn.panels] == ["", "(b) later"]
+    assert drawn.panels[1]["columns"][1] == [1.0, 1.0]
+
+    def empty(_results):
+        figure, (first, second) = drawing.panels(2)
+        drawing.line(first, {1: [2.0], 2: [3.0]}, "a", 0)
+        second.set_title("(b) later")
+        return figure
+
+    drawn = drawing.draw(StudyFigure("1", "one", "", empty), Results("tiny", []))
+    assert [panel["title"] for panel in drawn.panels] == ["", "(b) later: not run"]
+
+
+#: The pointer in one figure: what that and another one with times of its own say.
+POINTED = """
+<script>
+window.addEventListener("load", () => setTimeout(() => {
+  const { charts } = window.longhaulReport, { plot } = charts[0], box = plot.over.getBoundingClientRect();
+  const mouse = (kind) => plot.over.dispatchEvent(new MouseEvent(kind, { bubbles: true, clientX: box.left + 207, clientY: box.top + 50 }));
+  mouse("mouseenter");
+  mouse("mousemove");
+  const [zoomIn, zoomOut] = ["in", "out"].map((name) => document.querySelector(`[data-zoom=${name}]`).getBoundingClientRect());
+  setTimeout(() => {
+    const note = document.createElement("pre");
+    note.id = "outcome";
+    note.textContent = JSON.stringify({ said: charts.map(({ place }) => place.querySelector(".readout").textContent), apart: zoomOut.left - zoomIn.right });
+    document.body.append(note);
+  }, 50);
+}, 100));
+</script>
+"""
+
+
+@browser
+def test_all_pointers_show_one_time_and_no_unit_twice(tmp_path):
+    """ "at 8 s" stood beside "at 7.4 s", and "equal share of the path, 48.7 Mbit/s 48.67 Mbit/s"."""
+    scenario = Scenario("r", duration="60 s").link("l", "a", "b", rate="10 Mbit/s", delay="270 ms", queue="300 packets")
+    page = longhaul.run(scenario.flow("a", "b", count=2)).report(tmp_path / "report.html")
+    found = tried(page, POINTED, "--window-size=1400,1000")
+    times = {re.match(r"at ([\d.]+ s)", text)[1] for text in found["said"]}
+    assert len(times) == 1, found["said"]
+    assert re.search(r"equal share of the path, [\d.]+ Mbit/s$", found["said"][0])
+    assert found["apart"] >= 2
+
+
+@browser
+def test_up_to_forty_rows_are_shown_at_once(command, tmp_path, scenario):
+    """Six of 24 were hidden, while the axis covered them."""
+    out = tmp_path / "s"
+    grids = ["flow.users.count=[1, 2, 3]", 'link.satellite.rate=["1 Mbit/s", "2 Mbit/s"]', "run.sample=['1 s', '2 s']",
+             'flow.users.tcp.slow_start=["standard", "limited"]']  # fmt: skip
+    grid = [part for text in grids for part in ("--grid", text)]
+    assert command("sweep", scenario, *grid, "--set", "run.duration=5 s", "--out", out, "--report", "-q").code == 0
+    panel = next(one for one in panels_of(out / "report.html") if one.get("flipped"))
+    assert len(panel["texts"]) == 24
+    assert "first" not in panel
+
+
+#: Labels beside the axes of a panel and their room.
+LABELS = """
+<script>
+window.addEventListener("load", () => setTimeout(() => {
+  const note = document.createElement("pre");
+  note.id = "outcome";
+  note.textContent = JSON.stringify([...document.querySelectorAll(".plot")].map((place) => place.querySelector(".above")?.textContent || ""));
+  document.body.append(note);
+}, 200));
+</script>
+"""
+
+
+@browser
+def test_a_label_that_is_longer_than_its_axis_stands_above(command, tmp_path, scenario):
+    """It was cut."""
+    out = tmp_path / "s"
+    assert command("sweep", scenario, "--grid", "flow.users.count=[1, 2]", "--out", out, "-q").code == 0
+    file = out / "definitions.json"
+    title = "Goodput of everything that was delivered in order"
+    file.write_text(
+        json.dumps((held := json.loads(file.read_text())) | {"goodput_bps": held["goodput_bps"] | {"title": title}})
+    )
+    page = longhaul.load(out).report(tmp_path / "report.html")
+    above = tried(page, LABELS, "--window-size=500,900")
+    assert any(text == f"↑ {title} (Mbit/s)" for text in above), above
+    assert "" in above
 
 
 def luminance(colour: str) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib
 from longhaul.outputs import write_atomically
 from longhaul.plots.style import COLOURS, DASHES, styled
-from longhaul.report.panels import of_figure
+from longhaul.report.panels import NOT_RUN, of_figure
 from longhaul.units import counted
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
@@ -56,6 +56,7 @@ def draw(figure: Figure, results: Results) -> Drawn:
     try:
         with style():
             drawing = figure.draw(results)
+            _name_empty(drawing)
             _sign(drawing, figure, results)
             png = png_of(drawing)
             name = re.sub(r"\W+", "-", figure.id)
@@ -72,6 +73,20 @@ def _sign(drawing: Drawing, figure: Figure, results: Results) -> None:
         drawing.supxlabel(
             f"scale {results.scale}, {seeds} at each point", fontsize=6.5, color="0.4", x=0.99, ha="right"
         )
+
+
+def _name_empty(drawing: Drawing) -> None:
+    """Writes into panels without values that their runs have not been made."""
+    held = {axes.get_position().bounds for axes in drawing.axes if _has_values(axes)}
+    for axes in drawing.axes:
+        if axes.axison and not axes.texts and axes.get_position().bounds not in held:
+            axes.text(0.5, 0.5, NOT_RUN, transform=axes.transAxes, ha="center", va="center", color="0.4")
+
+
+def _has_values(axes: Axes) -> bool:
+    """Whether more is drawn than lines across the panel."""
+    lines = [one for one in axes.get_lines() if one.get_transform() == axes.transData and len(one.get_xdata())]
+    return bool(lines or axes.collections or axes.patches or axes.images or axes.containers)
 
 
 def style() -> Any:

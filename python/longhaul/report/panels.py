@@ -27,6 +27,8 @@ Values = NDArray[np.float64]
 
 #: Points of one line.
 _POINTS = 1500
+#: What stands in the middle of a panel whose runs have not been made.
+NOT_RUN = "not run"
 #: Colours of the page beyond the palette: what is black or grey on paper.
 _INK, _SOFT = "ink", "soft"
 
@@ -89,6 +91,8 @@ def _panel(axes: Axes, name: str) -> dict[str, Any] | None:
         if found is None:
             return None
         series += [found] if found["x"] else []
+    if not series and any(text.get_text() == NOT_RUN for text in axes.texts):
+        return _not_run(axes, name)
     if not series:
         return None
     columns, beside = _aligned(series)
@@ -103,6 +107,18 @@ def _panel(axes: Axes, name: str) -> dict[str, Any] | None:
         panel |= {"flipped": True, "upwards": bool(axes.get_ylim()[0] < axes.get_ylim()[1])}
     panel["alt"] = _alt(panel, series)
     return panel
+
+
+def _not_run(axes: Axes, name: str) -> dict[str, Any]:
+    """A panel without values, which says why."""
+    across = _axis(axes.xaxis, axes.get_xlim(), axes.get_xscale())
+    title = f"{_title(axes) or plain(axes.get_ylabel())}: {NOT_RUN}".removeprefix(": ")
+    return {
+        "id": name, "kind": "xy", "title": title, "columns": [[across["low"], across["high"]], [None, None]], "intervals": {},
+        "runs": {}, "x": across, "y": _axis(axes.yaxis, axes.get_ylim(), axes.get_yscale()),
+        "series": [{"label": "", "colour": 0, "dash": 0, "joined": False, "points": False, "stepped": False}],
+        "alt": f"{title}.",
+    }  # fmt: skip
 
 
 def _title(axes: Axes) -> str:
