@@ -1,9 +1,11 @@
 """What to change: the right remedy for situations whose best one is known, and an honest answer where none helps."""
 
+import io
 import json
 import math
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import longhaul
@@ -12,7 +14,9 @@ from longhaul import Scenario, advise, core
 from longhaul.advice.diagnosis import Diagnosis
 from longhaul.advice.race import interval
 from longhaul.advice.remedies import remedies
+from longhaul.cli.advising import _print
 from longhaul.scenario import as_document
+from rich.console import Console
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -261,6 +265,21 @@ def test_the_command_prints_settings_that_can_be_pasted(command, tmp_path):
     outcome = command("run", file, "--advise", "--out", tmp_path / "r2", "-q")
     assert outcome.code == 0
     assert "Change this" in outcome.out
+
+
+def test_no_word_is_broken_at_eighty_columns(scenario):
+    """ "(longhaul-pep)" was, and every line of the table ended somewhere else."""
+    found = advise(scenario, can=["sender", "receiver", "proxy"], seconds=None, runs=12)
+    row = found.rows[0]
+    remedy = replace(row.remedy, title="a proxy at hub (longhaul-pep) with an incomparably long name")
+    rows = [replace(row, remedy=remedy, verdict="better", costs=("queueing delay p95 240 ms → 136 ms",))]
+    printed = io.StringIO()
+    _print(Console(file=printed, width=80), replace(found, rows=rows), show_all=True)
+    table = printed.getvalue().partition("Change  ")[2].partition("\n\n")[0]
+    assert "incomparably" in table
+    assert all(word in table.split() for word in remedy.title.split())
+    assert max(map(len, table.splitlines())) <= 80
+    assert "cost: queueing delay p95 240 ms → 136 ms" in printed.getvalue()
 
 
 @pytest.mark.parametrize(

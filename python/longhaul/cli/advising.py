@@ -20,6 +20,8 @@ from .options import ENGINE, JOBS, messages
 
 #: Rows of the table, unless all are asked for.
 _ROWS = 8
+#: Characters of a terminal in which costs have a column of their own.
+_WIDE = 110
 
 
 def advise(
@@ -132,21 +134,24 @@ def _print(console: Console, found: object, show_all: bool) -> None:
     _print_least(console, found)
     rows = found.better if show_all else found.better[:_ROWS]
     if rows:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for heading in ("", "Change", "At", "For the application", "Better by", "Cost"):
-            table.add_column(heading, overflow="fold")
-        for number, row in enumerate(rows, 1):
-            cells = (
-                row.title,
-                row.remedy.place.replace(" and ", ", "),
-                row.qoe,
-                row.factor,
-                "; ".join(row.costs) or "–",
-            )
-            table.add_row(str(number), *map(escape, cells))
+        narrow = console.width < _WIDE
+        cells = [
+            (str(number), row.title, row.remedy.place.replace(" and ", ", "), row.qoe, row.factor, "; ".join(row.costs) or "–")
+            for number, row in enumerate(rows, 1)
+        ]  # fmt: skip
+        # On a narrow terminal costs stand below, with the settings.
+        headings = ("", "Change", "At", "For the application", "Better by", "Cost")[: -1 if narrow else None]
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for column, heading in enumerate(headings):
+            words = [word for text in (heading, *(row_cells[column] for row_cells in cells)) for word in text.split()]
+            table.add_column(heading, overflow="fold", min_width=max(map(len, words), default=1))
+        for row_cells in cells:
+            table.add_row(*map(escape, row_cells[: len(headings)]))
         console.print(table)
         for number, row in enumerate(rows, 1):
             _print_settings(console, f"{number:>2}", row.remedy.set_line, row.remedy.linux)
+            if narrow and row.costs:
+                console.print(f"    cost: {escape('; '.join(row.costs))}", soft_wrap=True, highlight=False, style="dim")
     best = found.best
     if best is not None and best.remedy.section:
         which = f"row {rows.index(best) + 1}" if best in rows else "the least change"
