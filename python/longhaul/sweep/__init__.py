@@ -96,8 +96,12 @@ def run_plan(
     store = Store(out, plan)
     failures: dict[str, str] = {}
     with make_engine(engine, jobs) if isinstance(engine, str) else engine as maker:
+        # What may refuse comes first: a refusal leaves the directory as it was.
+        if store.admit(resume=resume, join=shard is not None, force=force):
+            settle(store, changed)
         store.open(document, resume=resume, join=shard is not None, force=force)
-        settle(store, changed)
+        if resume and shard is None:
+            store.remove_unfinished()
         missing = store.missing(shard)
         report = report or outputs.report_of(out).exists()
         try:
