@@ -36,7 +36,11 @@ SET = typer.Option(
 )
 SEED = typer.Option(None, "--seed", min=0, help="Seed of all random streams (of a sweep: of the first replication).")
 OUT = typer.Option(None, "--out", "-o", help="Result directory  [default: results/NAME-ID]", show_default=False)
-LARGE = typer.Option(False, "--large", help="Allow results with an estimated size of more than 500 MB.")
+LARGE = typer.Option(
+    False,
+    "--large",
+    help="Allow an estimated size of the result of more than 500 MB, and of the memory of more than 4 GB.",
+)
 FORCE = typer.Option(False, "--force", help="Replace another Longhaul result in the result directory.")
 JSON = typer.Option(False, "--json", help="Print JSON instead of tables.")
 QUIET = typer.Option(False, "--quiet", "-q", help="Print nothing but errors.")

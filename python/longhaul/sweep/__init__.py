@@ -50,7 +50,7 @@ def sweep(
     with a sweep that was interrupted, or has more points or seeds now; only what is missing is run. `engine` makes the runs:
     "local" on this machine's cores, "ray" on a Ray cluster; the results are the same. `jobs` is the number of runs at once (all cores).
     `changed` sets what to do with runs from another build of the simulator: "refuse", "rerun", or "check" (make a few again, and
-    keep all if every byte is the same). Runs whose result would take more than 500 MB are made only with `large=True`.
+    keep all if every byte is the same). Runs whose result would take more than 500 MB, or 4 GB of memory, are made only with `large=True`.
     """
     document = as_document(scenario)
     plan = make_plan(document, overrides(set), grid=grid, points=points, replications=replications, seed=seed)
