@@ -105,7 +105,7 @@ def run(
         from ..advice import PLACES
 
         advise_and_print(out, [], can=list(PLACES), as_json=as_json)
-    checking.settle(outcomes, result.warnings, strict=strict, junit=junit, suite=result.name)
+    checking.settle(outcomes, result.warnings, strict=strict, junit=junit, suite=result.name, quiet=quiet)
 
 
 def sweep(
@@ -199,7 +199,7 @@ def sweep(
         typer.echo(f"result: {out}")
         _print_report(out)
     warned = [warning for run in _first_runs(result) for warning in result.run(run).warnings] if strict else []
-    checking.settle(outcomes, warned, strict=strict, junit=junit, suite=result.name)
+    checking.settle(outcomes, warned, strict=strict, junit=junit, suite=result.name, quiet=quiet)
 
 
 def _first_runs(result: SweepResult) -> list[str]:
