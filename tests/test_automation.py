@@ -2,7 +2,10 @@
 
 import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from conftest import SMALL
@@ -191,3 +194,11 @@ def test_progress_in_a_log(monkeypatch, capsys):
 
 def test_a_bound_with_a_unit():
     assert expectations.read("link.a.forward.queue_delay_p95_s < 20 ms").bound == 0.02
+
+
+def test_release_notes_whose_reader_leaves_end_without_a_traceback():
+    script = Path(__file__).parent.parent / "scripts" / "release-notes"
+    with subprocess.Popen([sys.executable, script, "0.1.0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
