@@ -15,7 +15,7 @@ from .race import Trial
 
 #: What is this close to the bound has reached it.
 REACHED = 0.9
-#: The opinion of a film that never stands still.
+#: The opinion of a video that never stands still.
 _BEST = 5.0
 
 
@@ -64,7 +64,7 @@ def limits_of(found: Diagnosis, base: Trial) -> list[Limit]:
 def _bound(found: Diagnosis, qoe: Experience, section: Mapping[str, Any], payload: float) -> float | None:
     flows = [flow for flow in found.flows if flow["group"] == qoe.group]
     rtt = min(float(flow["base_rtt_s"]) for flow in flows)
-    if qoe.kind == "films":
+    if qoe.kind == "videos":
         return _BEST
     if qoe.kind == "calls":
         return None
@@ -101,8 +101,8 @@ def _text(found: Diagnosis, qoe: Experience, bound: float, link: Mapping[str, An
         if qoe.kind != "responses"
         else "the base RTT"
     )
-    if qoe.kind == "films":
-        return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and a film without stalls has {quantity(bound, unit, 3)}"
+    if qoe.kind == "videos":
+        return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and a video without stalls has {quantity(bound, unit, 3)}"
     return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and {over} allows {word} {quantity(bound, unit, 3)}"
 
 

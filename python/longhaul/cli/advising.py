@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import typer
@@ -14,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..outputs import json_text
+from ..progress import of_advice
 from ..units import counted, read_quantity
 from . import options
 from .options import ENGINE, JOBS, UsageError, messages
@@ -95,7 +94,7 @@ def advise_and_print(
     from ..results import load_run
 
     document = Document(load_run(what).scenario, str(what / "scenario.toml")) if what.is_dir() else read(what)
-    with _progress(not as_json) as observer:
+    with of_advice(messages, not as_json) as observer:
         found = advise_document(
             document, changes, can=can, groups=groups, goal=goal, seconds=seconds, runs=runs, jobs=jobs, engine=engine,
             observer=observer,
@@ -126,16 +125,6 @@ def read_budget(text: str) -> tuple[float | None, int | None]:
 
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-@contextmanager
-def _progress(shown: bool) -> Iterator[Callable[[int, str], None] | None]:
-    """How many runs were made, and the last one, in a line that vanishes."""
-    if not (shown and messages.is_terminal):
-        yield None
-        return
-    with messages.status("trying remedies") as status:
-        yield lambda runs, title: status.update(f"trying remedies: {counted(runs, 'run')}, {escape(title[:70])}")
 
 
 def _print(console: Console, found: object, show_all: bool) -> None:
