@@ -455,10 +455,7 @@ mod first_steps {
             "to = \"remote\"",
             "to = \"remote\"\ntransport = \"quic\"\nquic = { priority = 99999999999999999999 }",
         );
-        says(
-            &message,
-            &["geo.toml:13", "99999999999999999999 is not a whole number from -2147483648 to"],
-        );
+        says(&message, &["geo.toml:13", "99999999999999999999 is not a whole number from -2147483648 to"]);
         assert!(!message.contains("i128"), "{message}");
     }
 
