@@ -509,3 +509,8 @@ def test_help_shows_switches_without_a_value(command, arguments):
     shown = command(*arguments, "--help").out
     assert "--help" in shown
     assert "<bool>" not in shown
+
+
+def test_a_result_below_a_file_names_the_file(command, scenario, tmp_path):
+    (tmp_path / "file").write_text("")
+    clear(command("run", scenario, "--out", tmp_path / "file" / "r"), f"{tmp_path / 'file'} is a file, not a directory")
