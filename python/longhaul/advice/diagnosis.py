@@ -17,6 +17,8 @@ from ..units import counted, quantity, read_quantity
 _WORTH = 0.1
 #: A link that carries this share of its rate is full.
 _FULL = 0.93
+#: Data packets whose payload is on average below this share of the MSS are of messages smaller than a segment.
+_SMALL = 0.75
 #: The IP and TCP headers of a data packet without options, in bytes.
 HEADERS = 40
 #: Applications that ask: `from` opens the connection, and the data come from `to`.
@@ -140,18 +142,23 @@ class Diagnosis:
         shown = quantity(start, "share", 2)
         text = f"slow start and handshake take {shown} of the time"
         self._put("slow start", start >= 2 * _WORTH, text, text)
-        idle = any(section["app"]["kind"] in (*ASKING, "on_off", "keystrokes") for section in self.sections)
+        pauses = any(section["app"]["kind"] in (*ASKING, "on_off", "keystrokes") for section in self.sections)
+        nothing = 0.0 if self._send_buffer() else self._share("application")
         self._put(
             "pauses",
-            idle,
+            pauses or nothing >= _WORTH,
             "the application pauses, and its window falls back after each pause",
-            "the application never pauses",
+            f"the application has nothing to send for {quantity(nothing, 'share', 2)} of the time only"
+            if nothing
+            else "the application never pauses",
         )
         new = any(
             section["app"]["kind"] == "web" and not section["app"].get("persistent", False) for section in self.sections
         )
         self._put("a connection for each object", new, "each object has a connection of its own", "it has no objects")
         messages = any(is_call(section) or section["app"]["kind"] == "keystrokes" for section in self.sections)
+        received = self._total("received_packets")
+        messages = messages or 0 < self._total("delivered_bytes") < _SMALL * self.mss * received
         self._put(
             "small messages",
             messages,
@@ -200,7 +207,7 @@ class Diagnosis:
             f"the queue at {name} drops {counted(int(dropped), 'packet')}",
             "no queue drops a packet" if not dropped else f"{name} is full ({use}): a longer queue carries no more",
         )
-        answers = any(
+        answers = self._total("responses") > 0 or any(
             section["app"]["kind"] in (*ASKING, "keystrokes") or is_call(section) for section in self.sections
         )
         standing = waits >= max(0.02, (0.25 if answers else 0.5) * self.rtt)
