@@ -306,7 +306,7 @@ def test_short_forms_of_the_python_guide_work_in_files_and_overrides(command, sc
     resolved = (tmp_path / "r" / "scenario.toml").read_text()
     assert 'limit = "9 packets"' in resolved
     assert "probability = 0.01" in resolved
-    clear(command("run", scenario, "--set", "link.satellite.queue=9"), 'expected a limit, as in "1000 packets"')
+    clear(command("run", scenario, "--set", "link.satellite.queue=9"), 'is not a limit, as in "1000 packets"')
 
 
 def test_a_scenario_may_come_on_standard_input(tmp_path):
