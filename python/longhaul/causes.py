@@ -26,11 +26,20 @@ _WITHOUT_SACK = frozenset({"tahoe", "reno", "newreno"})
 #: Headers of IP and TCP without options, in bytes.
 _HEADERS = 40
 _BY_LOSS = frozenset({"cwnd", "recovery", "timeout", "slow_start", "handshake"})
+#: Applications that ask: the data come from the passive opener.
+_ASKING = frozenset({"web", "request"})
+#: Loss of fewer ACKs is made up for by later ones.
+_MANY_ACKS = 0.2
+#: Settings of a link that lose or damage packets.
+_LOSING = ("loss", "corruption")
+#: With less of a throttle's rate a flow is limited by what the throttle drops, not by the rate.
+_RATE_MET = 0.8
 
 
 def find(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
     """The first of these causes that holds; `content` is the resolved scenario."""
-    for cause in (_ended, _outage, _long_hop, _policer, _own_link, _reordering, _overshoot):
+    order = (_ended, _outage, _long_hop, _policer, _return_link, _lost_acks, _own_link, _reordering, _overshoot)
+    for cause in order:
         if found := cause(flow, summary, content):
             return found
     return None
@@ -267,9 +276,7 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
                 f"Its receive buffer of {quantity(read[0], 'B')} cannot carry more than {quantity(rate, 'bit/s')} over a round trip of"
                 f" {quantity(_metric(busy, 'rtt_mean_s'), 's')}; a larger one would."
             )
-    over_tcp = long.get("tcp") or {} if long.get("transport") == "hop" else long
-    control = over_tcp.get("congestion") or ("bbr" if over_tcp is not long else None)
-    control = control.get("kind") if isinstance(control, Mapping) else control
+    control = _control_of_hop(flow, box, inside)
     by = f"its congestion control{f' ({control})' if control else ''}"
     if lost and lost >= 0.5 * sent_again and not str(control).startswith("bbr"):
         return (
@@ -278,6 +285,23 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
         )
     again = f"; {quantity(sent_again, 'share', 2)} of its segments were sent again" if sent_again else ""
     return f"{name} is in use {quantity(_used(flow, busiest), 'share', 2)}, so {by} is the limit{again}."
+
+
+def _control_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequence[dict[str, Any]]) -> str | None:
+    """The congestion control by which a proxy sends over the path behind it; `None` if it is the default."""
+    section = box["section"]
+    if len(box["at"]) == 2:
+        long = section.get("long") or {}
+        control = (
+            (long.get("tcp") or {}).get("congestion") or "bbr"
+            if long.get("transport") == "hop"
+            else long.get("congestion")
+        )
+    else:
+        # The connections of a proxy at one node start from the flow's settings; `far` is the one to the passive opener.
+        leg = "near" if inside[-1]["to"] == flow.get("from") or flow.get("app") in _ASKING else "far"
+        control = (section.get(leg) or {}).get("congestion") or flow.get("congestion")
+    return str(control["kind"]) if isinstance(control, Mapping) else control
 
 
 def _used(flow: Mapping[str, Any], busiest: Mapping[str, Any]) -> float:
@@ -333,13 +357,43 @@ def _policer(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str
         if drops >= _MOST * lost > 0 or goodput >= 0.8 * rate / shares:
             text = f"The throttle {box['name']} at {box['at'][0]} lets {quantity(rate, 'bit/s')} pass"
             text += f" and dropped {counted(int(drops), 'packet')}" if drops else ""
-            text += (
-                ": no link on the path is that slow. Pacing, or a control with a rate of its own, loses less there."
-                if drops
-                else "."
-            )
-            return Cause(text, frozenset({"cwnd", "recovery", "timeout", "slow_start"}), "throttle")
+            text += ": no link on the path is that slow."
+            met = goodput / (rate / shares)
+            if met >= _RATE_MET:
+                text += f" The flow got {quantity(min(1.0, met), 'share', 2)} of {'that' if shares == 1 else 'its share of that'}: only a higher rate there would make it faster."
+            else:
+                text += (
+                    f" The flow got {quantity(met, 'share', 2)} of {'that' if shares == 1 else 'its share of that'}, since it reduces its window for what"
+                    " the throttle drops. Pacing, or a control with a rate of its own (BBR), loses less there."
+                )
+            return Cause(text, frozenset({"cwnd", "recovery", "timeout", "slow_start", "pacing"}), "throttle")
     return None
+
+
+def _return_link(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    return bottleneck.full_return_link(flow, summary)
+
+
+def _lost_acks(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    """Timeouts although the data arrive: the return links lose so many ACKs that those of a whole window are lost."""
+    back = _path(flow, summary, "ack_path")
+    outages = silent(summary, content)
+    link = max(back, key=lambda one: bottleneck.lost_on_wire(one, outages), default=None)
+    timeouts, part = int(_metric(flow, "timeouts")), bottleneck.share_met(flow)
+    if link is None or not timeouts or (part or 0.0) >= usage.SHARE_IS_MET:
+        return None
+    acks, data = bottleneck.lost_on_wire(link, outages), _metric(flow, "loss_rate")
+    if acks < _MANY_ACKS or data > acks / 4:
+        return None
+    where = "none of its packets was lost" if not data else f"{quantity(data, 'share')} of its packets were lost"
+    return Cause(
+        f"ACKs are lost: the return link {bottleneck.link_name(link)} loses {quantity(acks, 'share')} of the packets, while {where} on the"
+        f" way. When all ACKs of a window are lost, data that have arrived are sent again after a timeout ({counted(timeouts, 'time')}), and the"
+        " window begins anew; with a small window that happens often. A control that keeps its rate (BBR), tail loss probes (variant"
+        " rack) or an ACK for each segment make that rarer.",
+        frozenset({"recovery", "timeout", "cwnd", "slow_start"}),
+        "lost ACKs",
+    )
 
 
 def _own_link(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
@@ -398,6 +452,17 @@ def _reordering(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[
         " nothing; recovery by time (variant rack, RFC 8985) or a higher duplicate_threshold waits longer.",
         frozenset({"cwnd", "recovery", "timeout"}),
         "reordering",
+    )
+
+
+def silent(summary: Mapping[str, Any], content: Mapping[str, Any]) -> frozenset[str]:
+    """Directions of links that lose packets in outages alone: that is no loss of a link in service."""
+    links: Sequence[Mapping[str, Any]] = summary.get("links") or ()
+    return frozenset(
+        str(link["name"])
+        for link in links
+        if any(one.get("mode", "drop") == "drop" for one in link_setting(link, content, "outages") or ())
+        and not any(link_setting(link, content, key) for key in _LOSING)
     )
 
 

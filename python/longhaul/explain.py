@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import bottleneck, causes, usage
+from . import bottleneck, causes, responses, usage
 from .errors import ResultError
 from .results import Result
 from .units import counted, quantity, read_quantity
@@ -23,6 +23,8 @@ _MISSING = 0.01
 _BESIDE_CAUSES = frozenset({"cwnd", "receiver_window", "send_buffer", "slow_start", "recovery", "timeout"})
 #: These causes state how far a link was in use, or by what else a flow is held back.
 _COMPLETE = frozenset({"full link", "full return link", "outage", "ended", "throttle", "own link"})
+#: The time of answers has these among its parts.
+_IN_ANSWERS = frozenset({"slow_start", "handshake"})
 #: A segment that takes longer on the wire, in seconds, is mentioned for a flow that delivered nothing.
 _LONG_SEGMENT = 1.0
 #: IPv4 and TCP header without options.
@@ -100,7 +102,10 @@ def explain(
     sentences = [cause.text] if cause else []
     if fact is _left_by and not starved and (not cause or cause.kind not in _COMPLETE):
         sentences.insert(len(sentences) if cause and cause.kind == "long hop" else 0, _in_use(flow, summary or {}))
+    answers = responses.explain(flow, summary or {}, causes.section_of(flow, content))
     for name, share in sorted(worth.items(), key=lambda item: -item[1]):
+        if answers and name in _IN_ANSWERS:
+            continue
         if cause and name in cause.explains:
             if name in _BESIDE_CAUSES:
                 sentences.append(f"{fact(name, share)}{_repairs(flow) if name in ('recovery', 'timeout') else ''}.")
@@ -111,6 +116,8 @@ def explain(
             sentences.append(by_settings or _SENTENCES[name](flow, fact(name, share)))
     if starved:
         sentences.append(_starved(flow))
+    if answers:
+        sentences.insert(0, answers)
     return " ".join(sentences) or "Nothing limited it for long."
 
 
@@ -154,7 +161,7 @@ def _cause(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, 
         return found
     links = summary.get("links") or ()
     changed = frozenset(str(link["name"]) for link in links if causes.link_setting(link, content, "changes"))
-    return bottleneck.find(flow, summary, changed)
+    return bottleneck.find(flow, summary, changed, causes.silent(summary, content))
 
 
 def kind(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any] | None = None) -> str:
@@ -481,10 +488,12 @@ def _starved(flow: dict[str, Any]) -> str:
 
 
 def _slow_start(flow: dict[str, Any], fact: str) -> str:
-    # Behind a proxy the sender's round trip is shorter than the path's.
-    known = (flow.get("base_rtt_s"), _value(flow, "metrics", "rtt_mean_s"))
-    rtt = min((float(rtt) for rtt in known if rtt), default=None)
+    # Behind a proxy the sender's round trip is shorter than the path's, behind a queue longer.
+    base = float(flow.get("base_rtt_s") or 0.0)
+    rtt = _value(flow, "metrics", "rtt_mean_s") or base
     each = f", one doubling each {quantity(rtt, 's')}" if rtt else ""
+    if rtt > _STANDING * base > 0:
+        return f"{fact}{each}: {quantity(rtt - base, 's')} of that is queueing, and that of the empty path {quantity(base, 's')}."
     return f"{fact}{each}; a larger initial window or a longer transfer makes this part smaller."
 
 
@@ -496,7 +505,7 @@ def _repairs(flow: dict[str, Any]) -> str:
     """What there was to repair, in parentheses after a blank."""
     loss, timeouts = _value(flow, "metrics", "loss_rate"), _value(flow, "metrics", "timeouts")
     parts = []
-    if loss is not None:
+    if loss:
         parts.append(f"{quantity(loss, 'share')} of its packets were lost")
     if timeouts:
         parts.append(counted(int(timeouts), "timeout"))
@@ -510,7 +519,9 @@ _SENTENCES: dict[str, Callable[[dict[str, Any], str], str]] = {
     "slow_start": _slow_start,
     "recovery": _recovery,
     "timeout": _recovery,
-    "application": lambda _f, fact: f"{fact}: the application was the limit.",
+    "application": lambda flow, fact: (
+        f"{fact}: the application was the limit{' of its goodput' if responses.is_asking(flow) else ''}."
+    ),
     "pacing": lambda _f, fact: f"{fact}: the congestion control set the rate.",
     "handshake": lambda _f, fact: f"{fact}: it is a short transfer.",
 }
