@@ -365,4 +365,29 @@ CASES = [
             "tcp = { initial_window = 3 }",
         ),
     ),
+    Case(
+        "limited slow start",
+        ("limited slow start (RFC 3742) does not double above max_ssthresh = 100 packets", "adds at most 50 packets"),
+        one_link('rate = "100 Mbit/s"\ndelay = "250 ms"\nqueue = "2000 packets"', 'tcp = { slow_start = "limited" }'),
+        ("one doubling",),
+    ),
+    Case(
+        "random loss beside drops",
+        ("About 60 % of its losses are random loss on path (server → client) (0.13 % of the packets)",),
+        one_link(
+            'rate = "20 Mbit/s"\ndelay = "40 ms"\nqueue = "40 packets"\n'
+            'forward = { loss = { kind = "gilbert_elliott", good_to_bad = "0.04 %", bad_to_good = "20 %" } }',
+            'tcp = { congestion = "reno" }',
+        ),
+    ),
+    Case(
+        "marks of a queue with a small target",
+        ("(codel) marks packets (ECN): 2 marks", "Its target of 1 ms and interval of 20 ms are small for a base RTT of 201 ms"),
+        one_link(
+            'rate = "20 Mbit/s"\ndelay = "100 ms"\n'
+            'forward = { queue = { kind = "codel", limit = "1000 packets", target = "1 ms", interval = "20 ms" } }',
+            'tcp = { congestion = "reno", ecn = true }',
+        ),
+        ("queue is too short",),
+    ),
 ]  # fmt: skip

@@ -176,11 +176,25 @@ def _full(flow: dict[str, Any], link: dict[str, Any], part: float, summary: dict
             f"The link {link_name(link)} is full: {used} is in use. The flow got {quantity(part, 'share', 2)} {among}."
         )
     text += "" if changed else _taken(flow, part, summary)
+    text += (timeouts := _after_timeouts(flow, part))
     queueing = _queueing(flow)
     # A larger initial window would help a flow that has less than its share, unless its window waits in the queue already.
     starts_well = queueing or part >= usage.SHARE_IS_MET
     met = {"cwnd", "recovery", "timeout", "handshake", "receiver_window"} | ({"slow_start"} if starts_well else set())
-    return Cause(text + queueing, frozenset(met), "full link")
+    return Cause(text + queueing, frozenset(met), "timeouts at a full link" if timeouts else "full link")
+
+
+def _after_timeouts(flow: dict[str, Any], part: float) -> str:
+    """That a flow with little of its share waits for its timer nearly all the time, while others fill the link."""
+    limited, timeouts = flow.get("limited") or {}, int(_metric(flow, "timeouts"))
+    share = float(limited.get("recovery") or 0.0) + float(limited.get("timeout") or 0.0)
+    if part >= _STARVED or share < _STARVED or not timeouts:
+        return ""
+    return (
+        f" It spent {quantity(share, 'share', 2)} of its time after timeouts ({counted(timeouts, 'timeout')}): with fewer than four packets under"
+        " way a loss is repaired by the timer alone, which waits twice as long after each (RFC 6298, 5.5). A queue with room for"
+        " more packets of each flow, or fewer flows, would help it."
+    )
 
 
 def _capacity(link: dict[str, Any]) -> float:

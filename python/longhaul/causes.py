@@ -30,6 +30,10 @@ _BY_LOSS = frozenset({"cwnd", "recovery", "timeout", "slow_start", "handshake"})
 _ASKING = frozenset({"web", "request"})
 #: Loss of fewer ACKs is made up for by later ones.
 _MANY_ACKS = 0.2
+#: Random loss of this part of a flow's losses is mentioned.
+_BESIDE = 0.1
+#: CoDel's least target, as a share of the round trip.
+_TARGET = 0.05
 #: Settings of a link that lose or damage packets.
 _LOSING = ("loss", "corruption")
 #: With less of a throttle's rate a flow is limited by what the throttle drops, not by the rate.
@@ -38,7 +42,7 @@ _RATE_MET = 0.8
 
 def find(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
     """The first of these causes that holds; `content` is the resolved scenario."""
-    order = (_ended, _outage, _long_hop, _policer, _return_link, _lost_acks, _own_link, _reordering, _overshoot)
+    order = (_ended, _outage, _long_hop, _policer, _return_link, _lost_acks, _own_link, _reordering, _overshoot, _marks)
     for cause in order:
         if found := cause(flow, summary, content):
             return found
@@ -452,6 +456,47 @@ def _reordering(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[
         " nothing; recovery by time (variant rack, RFC 8985) or a higher duplicate_threshold waits longer.",
         frozenset({"cwnd", "recovery", "timeout"}),
         "reordering",
+    )
+
+
+def _marks(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    """A queue that marks packets although the link is not full: its target is too small for the round trip."""
+    marked, events = _metric(flow, "ecn_reductions"), _metric(flow, "congestion_events")
+    link = max(_path(flow, summary), key=lambda one: _metric(one, "marks"), default=None)
+    if link is None or not marked or marked < events / 2 or not _metric(link, "marks"):
+        return None
+    if _metric(link, "utilisation") >= _FULL or (bottleneck.share_met(flow) or 0.0) >= usage.SHARE_IS_MET:
+        return None
+    queue = link_setting(link, content, "queue") or {}
+    kind = str(queue.get("kind") or str(link.get("queue", "")).partition(" ")[0])
+    base = float(flow.get("base_rtt_s") or 0.0)
+    text = (
+        f"The queue at {bottleneck.link_name(link)} ({kind}) marks packets (ECN): {counted(int(_metric(link, 'marks')), 'mark')}, which reduced"
+        f" the window {counted(int(marked), 'time')}, while the link is in use {quantity(_metric(link, 'utilisation'), 'share', 2)}."
+    )
+    target, interval = seconds(queue.get("target")), seconds(queue.get("interval"))
+    if target and interval and base and (interval < base or target < _TARGET * base):
+        text += (
+            f" Its target of {quantity(target, 's')} and interval of {quantity(interval, 's')} are small for a base RTT of {quantity(base, 's')}: the"
+            " interval is that of a long round trip, the target 5 to 10 % of it (RFC 8289, 4.3)."
+        )
+    else:
+        text += " It marks too early for one flow to keep the link busy: a higher target or threshold would."
+    return Cause(text, frozenset({"cwnd"}), "marks")
+
+
+def random_loss_beside(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> str:
+    """A sentence about random loss that is a part of a flow's losses, and not most of them."""
+    lost, outages = _metric(flow, "loss_rate"), silent(summary, content)
+    link = max(_path(flow, summary), key=lambda one: bottleneck.lost_on_wire(one, outages), default=None)
+    if link is None or not lost or (bottleneck.share_met(flow) or 0.0) >= usage.SHARE_IS_MET:
+        return ""
+    part = bottleneck.lost_on_wire(link, outages) / lost
+    if part < _BESIDE:
+        return ""
+    return (
+        f"About {quantity(min(1.0, part), 'share', 1)} of its losses are random loss on {bottleneck.link_name(link)}"
+        f" ({quantity(bottleneck.lost_on_wire(link, outages), 'share')} of the packets), not congestion."
     )
 
 

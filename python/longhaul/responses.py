@@ -155,7 +155,7 @@ def _of_pages(
         "Each object has a connection of its own, with a handshake and a window that begins anew: persistent connections whose window is"
         " kept in pauses (app.persistent, restart_after_idle = false) take fewer round trips."
     )
-    more = {name: each if own else anew for name in ("handshake", "slow_start")}
+    more = dict.fromkeys(("handshake", "slow_start"), each if own else anew)
     queueing = _queueing(flow, summary)
     more["link"] = f"There is {queueing[0].what}. {queueing[0].more}" if queueing else ""
     return [_Part(share / waits * time, _SHARES[name], more.get(name, "")) for name, share in shares.items() if share]
