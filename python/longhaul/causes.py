@@ -29,7 +29,7 @@ _BY_LOSS = frozenset({"cwnd", "recovery", "timeout", "slow_start", "handshake"})
 #: Applications that ask: the data come from the passive opener.
 _ASKING = frozenset({"web", "request"})
 #: Loss of fewer ACKs is made up for by later ones.
-_MANY_ACKS = 0.2
+MANY_ACKS = 0.2
 #: Random loss of this part of a flow's losses is mentioned.
 _BESIDE = 0.1
 #: CoDel's least target, as a share of the round trip.
@@ -164,7 +164,7 @@ def _outage(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str,
     return Cause(text, _BY_LOSS, "outage")
 
 
-def _box_of(
+def boxes_of(
     flow: Mapping[str, Any], summary: Mapping[str, Any], content: Mapping[str, Any], kind: str
 ) -> Iterator[dict[str, Any]]:
     """The middleboxes of one kind through which a flow goes, from the summary, with their sections of the scenario."""
@@ -189,7 +189,7 @@ def _long_hop(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[st
     limited = flow.get("limited") or {}
     if not limited or max(limited, key=lambda name: limited[name] or 0.0) != "receiver_window":
         return _after_the_sender(flow, summary, content)
-    for box in _box_of(flow, summary, content, "split"):
+    for box in boxes_of(flow, summary, content, "split"):
         ends = list(box["at"])
         data = _path(flow, summary)
         inside = _behind_proxy(data, ends)
@@ -216,7 +216,7 @@ def _after_the_sender(flow: dict[str, Any], summary: dict[str, Any], content: Ma
     took, sending = _metric(flow, "completion_time_s"), float((flow.get("path_use") or {}).get("sending_s") or 0.0)
     if not sending or took < 3 * sending:
         return None
-    for box in _box_of(flow, summary, content, "split"):
+    for box in boxes_of(flow, summary, content, "split"):
         inside = _behind_proxy(_path(flow, summary), list(box["at"]))
         if not inside:
             continue
@@ -350,7 +350,7 @@ def _configured_rate(box: Mapping[str, Any], link: Mapping[str, Any]) -> tuple[s
 
 
 def _policer(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
-    for box in _box_of(flow, summary, content, "throttle"):
+    for box in boxes_of(flow, summary, content, "throttle"):
         rate = rate_of(box["section"].get("rate"))
         slowest = bottleneck.slowest_link(flow, {**summary, "links": summary["links"]})
         goodput = _metric(flow, "goodput_bps")
@@ -387,7 +387,7 @@ def _lost_acks(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[s
     if link is None or not timeouts or (part or 0.0) >= usage.SHARE_IS_MET:
         return None
     acks, data = bottleneck.lost_on_wire(link, outages), _metric(flow, "loss_rate")
-    if acks < _MANY_ACKS or data > acks / 4:
+    if acks < MANY_ACKS or data > acks / 4:
         return None
     where = "none of its packets was lost" if not data else f"{quantity(data, 'share')} of its packets were lost"
     return Cause(
