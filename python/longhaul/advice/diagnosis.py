@@ -149,7 +149,11 @@ class Diagnosis:
             never = "the application never pauses"
         else:
             steady = all(_is_steady(section) for section in self.sections)
-            never = "it sends all the time" if steady else "each object has a connection of its own: no window outlasts a pause"
+            never = (
+                "it sends all the time"
+                if steady
+                else "each object has a connection of its own: no window outlasts a pause"
+            )
         self._put(
             "pauses",
             pauses or bool(pausing and nothing >= _WORTH),
@@ -163,7 +167,9 @@ class Diagnosis:
         messages = any(is_call(section) or section["app"]["kind"] == "keystrokes" for section in self.sections)
         # What a bulk flow sends twice is received twice: its segments are full all the same.
         others = [flow for flow in self.flows if flow["app"] != "bulk"]
-        delivered, received = (math.fsum(_metric(flow, name) for flow in others) for name in ("delivered_bytes", "received_packets"))
+        delivered, received = (
+            math.fsum(_metric(flow, name) for flow in others) for name in ("delivered_bytes", "received_packets")
+        )
         messages = messages or 0 < delivered < _SMALL * self.mss * received
         self._put(
             "small messages",
@@ -239,7 +245,11 @@ class Diagnosis:
     def _put_lost_acks(self, lost: Callable[[Mapping[str, Any]], float]) -> None:
         back = max(self.acks, key=lost, default=None)
         acks, data = lost(back) if back else 0.0, max((_metric(flow, "loss_rate") for flow in self.flows), default=0.0)
-        shown = f"{bottleneck.link_name(back)} loses {quantity(acks, 'share')} of the ACKs" if acks and back else "no ACK is lost"
+        shown = (
+            f"{bottleneck.link_name(back)} loses {quantity(acks, 'share')} of the ACKs"
+            if acks and back
+            else "no ACK is lost"
+        )
         self._put("loss of ACKs", acks >= causes.MANY_ACKS and data <= acks / 4, shown, shown)
 
     def _put_reordering(self) -> None:
@@ -346,5 +356,3 @@ def _metric(item: Mapping[str, Any], key: str) -> float:
 
 def _use(link: Mapping[str, Any]) -> float:
     return _metric(link, "utilisation")
-
-

@@ -44,7 +44,15 @@ def parallel_streams(found: Diagnosis) -> Iterator[Remedy]:
             "parallel streams",
             "sender",
             each(found, "streams", count, _is_long),
-            {"loss on the link", "short queue", "slow start", "receiver's window", "no window scaling", "reordering", "loss of ACKs"},
+            {
+                "loss on the link",
+                "short queue",
+                "slow start",
+                "receiver's window",
+                "no window scaling",
+                "reordering",
+                "loss of ACKs",
+            },
         )
 
     if any(map(_is_long, found.sections)):

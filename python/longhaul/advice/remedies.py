@@ -219,13 +219,31 @@ _QUICS: tuple[tuple[str, dict[str, Any], frozenset[str]], ...] = (
         "QUIC with BBR instead of TCP",
         {"congestion": "bbr3"},
         frozenset(
-            {"loss on the link", "short queue", "standing queue", "a connection for each object", "policed rate", "reordering", "loss of ACKs"}
+            {
+                "loss on the link",
+                "short queue",
+                "standing queue",
+                "a connection for each object",
+                "policed rate",
+                "reordering",
+                "loss of ACKs",
+            }
         ),
     ),
     (
         "QUIC with CUBIC and HyStart++ instead of TCP",
         {"congestion": "cubic", "slow_start": "hystart++"},
-        frozenset({"overshoot", "receiver's window", "no window scaling", "a connection for each object", "timeouts", "reordering", "loss of ACKs"}),
+        frozenset(
+            {
+                "overshoot",
+                "receiver's window",
+                "no window scaling",
+                "a connection for each object",
+                "timeouts",
+                "reordering",
+                "loss of ACKs",
+            }
+        ),
     ),
     (
         "QUIC with data in its first flight (0-RTT) instead of TCP",
@@ -373,7 +391,8 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
     asking = any(section["app"]["kind"] in ASKING for section in found.sections)
     first, last = link["from"], link["to"]
     name = _free("pep", boxes)
-    room = math.ceil(max(1_000_000, 4 * found.pipe_packets * found.mss) / 1024)
+    # More than the bandwidth-delay product only waits: what is under way or beyond a loss is held beside it.
+    room = math.ceil(max(262_144, found.pipe_packets * found.mss) / 1024)
     fast = {"congestion": "bbr", "receive_buffer": f"{max(1_000_000, 8 * found.pipe_packets * found.mss)} B"}
     at_both = found.inner(first) and found.inner(last)
     if at_both:
