@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,21 @@ class Experience:
     def word(self, metric: str | None = None) -> str:
         """What a metric is called."""
         return _WORDS[metric or self.first]
+
+
+def mean(several: Sequence[Experience]) -> Experience:
+    """The geometric means of experiences of one group: their ratio to those of another trial is the mean of the ratios.
+
+    >>> one, two = (Experience("f", "streams", {"goodput_bps": rate}) for rate in (100.0, 400.0))
+    >>> round(mean([one, two]).values["goodput_bps"])
+    200
+    """
+    first = several[0]
+    names = [name for name in first.values if all(name in one.values for one in several)]
+    logs = {name: math.fsum(math.log(one.values[name]) for one in several) / len(several) for name in names}
+    return Experience(
+        first.group, first.kind, {name: math.exp(value) for name, value in logs.items()}, first.unfinished
+    )
 
 
 def unit_of(metric: str) -> str:

@@ -152,6 +152,8 @@ def _print(console: Console, found: object, show_all: bool) -> None:
         console.print(table)
         for number, row in enumerate(rows, 1):
             _print_settings(console, f"{number:>2}", row.remedy.set_line, row.remedy.linux)
+    if found.stack and any(row.remedy.linux for row in rows):
+        console.print(f"\n{escape(found.stack)}", soft_wrap=True, highlight=False)
     best = found.best
     if best is not None and best.remedy.section:
         which = f"row {rows.index(best) + 1}" if best in rows else "the least change"
@@ -163,7 +165,7 @@ def _print(console: Console, found: object, show_all: bool) -> None:
         typer.echo(f"and {more}; --all shows them")
     _print_idle(console, found, show_all)
     typer.echo(
-        f"{counted(found.runs, 'run')}, up to {counted(found.seeds, 'seed')}; factors with 95 % intervals of paired seeds"
+        f"{counted(found.runs, 'run')}, up to {counted(found.seeds, 'seed')}; numbers and factors are geometric means over those of each change, with 95 % intervals of paired seeds"
     )
 
 

@@ -18,7 +18,7 @@ from ..errors import LonghaulError
 from ..outputs import json_text
 from ..progress import of_run
 from ..results import load_run, require_directory
-from ..units import counted, quantity
+from ..units import counted
 from . import options, tables
 from .options import messages, starting_with
 
@@ -100,15 +100,12 @@ def explain(
             tables.print_explanation(console, one, summary, content=content)
             continue
         console.print(f"[bold]{escape(group.name)}[/bold]: {escape(group.text)}", highlight=False)
-        for flow, text in group.outliers[:limit]:
-            goodput = quantity(flow["metrics"].get("goodput_bps"), "bit/s")
+        for names, goodput, text in group.unlike[:limit]:
             console.print(
-                f"  unlike the others: [bold]{escape(flow['name'])}[/bold] ({goodput}): {escape(text)}", highlight=False
+                f"  unlike the others: [bold]{escape(names)}[/bold] ({goodput}): {escape(text)}", highlight=False
             )
-        if len(group.outliers) > limit:
-            typer.echo(
-                f"  and {counted(len(group.outliers) - limit, 'more flow')} unlike the others; --limit shows them"
-            )
+        if len(group.unlike) > limit:
+            typer.echo(f"  and {counted(len(group.unlike) - limit, 'more kind')} unlike the others; --limit shows them")
 
 
 def list_(

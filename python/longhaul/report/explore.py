@@ -227,7 +227,7 @@ def _flow_figures(columns: Columns, result: Result) -> None:
         if len(flows) > FEW:  # after the flows: the median is drawn above them
             _spread(columns, figure, result, shown_times, shown, points)
         _reference(figure, result, axis, len(small_times))
-        figure["alt"] = _alt(title, unit, [str(flow["name"]) for flow in flows], rows)
+        figure["alt"] = _alt(title, unit, [str(flow["name"]) for flow in flows], shown)
         columns.figures.append(figure)
 
 
