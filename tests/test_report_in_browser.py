@@ -751,7 +751,7 @@ WIDE = """
 window.addEventListener("load", () => setTimeout(() => {
   const out = [...document.querySelectorAll(".scroll")].map((one) => ({
     wide: one.scrollWidth > one.clientWidth + 2, network: Boolean(one.querySelector(".topology")), reached: one.tabIndex === 0,
-    hint: one.nextElementSibling?.className === "hint" ? one.nextElementSibling.textContent : "",
+    hint: one.previousElementSibling?.className === "hint" ? one.previousElementSibling.textContent : "",
   }));
   const note = document.createElement("pre");
   note.id = "outcome";

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import typer
@@ -11,11 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..budget import read_budget
 from ..outputs import json_text
 from ..progress import of_advice
-from ..units import counted, read_quantity
+from ..units import counted
 from . import options
-from .options import ENGINE, JOBS, UsageError, messages
+from .options import ENGINE, JOBS, messages
 
 #: Rows of the table, unless all are asked for.
 _ROWS = 8
@@ -105,22 +105,6 @@ def advise_and_print(
         _print(options.output(), found, show_all)
     if goal is not None and not found.goal_met_already and found.goal_row is None:
         raise typer.Exit(1)
-
-
-def read_budget(text: str) -> tuple[float | None, int | None]:
-    """A budget as seconds or as runs.
-
-    >>> read_budget("90 s"), read_budget("200 runs")
-    ((90.0, None), (None, 200))
-    """
-    if match := re.fullmatch(r"\s*(\d+)\s*runs?\s*", text):
-        if int(match[1]) > 0:
-            return None, int(match[1])
-    else:
-        read = read_quantity(text.strip())
-        if read is not None and read[1] == "s" and read[0] > 0:
-            return read[0], None
-    raise UsageError(f'--budget {text!r}: write a time or a number of runs, as in "60 s", "5 min" or "200 runs"')
 
 
 def _words(text: str) -> list[str]:

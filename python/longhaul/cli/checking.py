@@ -129,9 +129,12 @@ def diff(
                 change,
             )
         options.output().print(table)
-        more = f", {len(ordered)} of them findings of their own" if len(ordered) < len(found) else ""
-        more += f", {limit} shown (--limit)" if len(ordered) > limit else ""
-        typer.echo(f"{len(found)} of {counted(compared, 'value')} differ by more than {quantity(share, 'share')}{more}")
+        text = f"{len(found)} of {counted(compared, 'value')} differ by more than {quantity(share, 'share')}"
+        if len(ordered) < len(found):
+            text += f"; {len(ordered)} without repetitions (a flow that is alone in its group has the group's values)"
+        if len(ordered) > limit:
+            text += f"; {limit} are shown (--limit)"
+        typer.echo(text)
     else:
         typer.echo(f"no difference beyond {quantity(share, 'share')} in {counted(compared, 'value')}")
     if found:

@@ -190,9 +190,16 @@
     values: (_plot, ticks) => ticks.map((tick) => (tick === null ? "" : side === "x" ? digits(tick, 7) : shown(tick, unit, 4))),
   });
 
+  // The time at the pointer, which is the same in all figures, to the width of a pixel; their samples lie at times of their own.
+  const timeAt = (plot) => {
+    const step = (range[1] - range[0]) / Math.max(1, plot.over.clientWidth), at = plot.posToVal(plot.cursor.left, "x");
+    const power = 10 ** Math.floor(Math.log10(step));
+    return shown(Math.max(whole[0], Math.round(at / power) * power), "s", 7);
+  };
+
   const readout = (box, plot, figure) => {
     const place = plot.cursor.idx;
-    if (place === null || place === undefined) {
+    if (place === null || place === undefined || plot.cursor.left < 0) {
       box.textContent = "";
       return;
     }
@@ -200,9 +207,11 @@
     plot.series.forEach((series, number) => {
       if (number === 0 || series.show === false || parts.length > 11) return;
       const value = plot.data[number][place];
-      if (value !== null && value !== undefined) parts.push(`${series.label} ${shown(value, figure.unit, 4)}`);
+      // A reference has its value in its name.
+      const fixed = figure.series && (figure.series[number - 1] || {}).reference;
+      if (value !== null && value !== undefined) parts.push(fixed ? series.label : `${series.label} ${shown(value, figure.unit, 4)}`);
     });
-    box.textContent = [`at ${shown(plot.data[0][place], "s", 6)}`, ...parts.slice(0, 10)].join("  ·  ") + (parts.length > 10 ? "  ·  …" : "");
+    box.textContent = [`at ${timeAt(plot)}`, ...parts.slice(0, 10)].join("  ·  ") + (parts.length > 10 ? "  ·  …" : "");
   };
 
   // --- a time-sequence graph: runs of rows at an even pace, drawn by hand in the visible range alone; zoomed in, row by row
@@ -583,19 +592,19 @@
   window.longhaulReport = { charts, setRange, whole, range: () => range, shown: colours };
 })();
 
-// What is wider than the page can be reached by keyboard, and has a line about it.
+// What is wider than the page can be reached by keyboard, and has a line above it that says so.
 (() => {
   const note = (of) => {
-    const wide = of.scrollWidth > of.clientWidth + 2, next = of.nextElementSibling, has = next && next.className === "hint";
+    const wide = of.scrollWidth > of.clientWidth + 2, before = of.previousElementSibling, has = before && before.className === "hint";
     if (wide && !has) {
       const hint = document.createElement("p");
       hint.className = "hint";
       hint.textContent = "⇆ continues to the right: scroll sideways";
-      of.after(hint);
+      of.before(hint);
       of.tabIndex = 0;
       of.setAttribute("role", "region");
       of.setAttribute("aria-label", "scrolls sideways");
-    } else if (!wide && has) next.remove();
+    } else if (!wide && has) before.remove();
   };
   // In the next frame: a note changes the layout that is being observed.
   const watch = new ResizeObserver((found) => requestAnimationFrame(() => found.forEach(({ target }) => note(target))));
