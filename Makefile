@@ -117,6 +117,7 @@ emu: check-tools
 
 reference: install
 	$(BIN)/python scripts/make-reference
+	$(BIN)/python scripts/make-settings
 
 # The documentation of the crates; a broken link or a missing text is an error.
 doc: check-tools

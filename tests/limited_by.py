@@ -272,4 +272,122 @@ CASES = [
         ("reorder",),
         one_link(LINK + '\nreordering = { probability = "2 %", delay = "50 ms" }', 'tcp = { congestion = "reno" }', "120 s"),
     ),
+    Case(
+        "proxy at one node",
+        ("path behind pep", "its congestion control (bbr) is the limit"),
+        three_links(
+            SATELLITE + '\nforward = { loss = "1 %" }',
+            more='[[middlebox]]\nname = "pep"\nkind = "split"\nat = "hub"\nfar = { congestion = "bbr" }\n',
+        ),
+        ("takes for congestion",),
+    ),
+    Case(
+        "proxy at one node, by the flow's own settings",
+        ("path behind pep", "its congestion control (reno) takes for congestion"),
+        three_links(
+            SATELLITE + '\nforward = { loss = "1 %" }',
+            'tcp = { congestion = "reno" }',
+            more='[[middlebox]]\nname = "pep"\nkind = "split"\nat = "hub"\n',
+        ),
+    ),
+    Case(
+        "return link beside a link that is full at times",
+        ("The return link satellite (terminal → hub) is full", "by ACKs", "5 % of the packets wait there for 6."),
+        three_links(
+            'delay = "250 ms"\nforward = { rate = "8 Mbit/s", queue = "400 packets" }\n'
+            'reverse = { rate = "16 kbit/s", queue = "200 packets" }',
+            duration="120 s",
+        ),
+        ("larger initial window", "slow start overshot", "534 ms;"),
+    ),
+    Case(
+        "upload on the return link",
+        ("The return link satellite (terminal → hub) is full", "other data", "5 % of the packets wait there for 398 ms"),
+        three_links(
+            'delay = "20 ms"\nforward = { rate = "20 Mbit/s", queue = "400 packets" }\n'
+            'reverse = { rate = "512 kbit/s", queue = "200 packets" }',
+            more='[[flow]]\nname = "upload"\nfrom = "client"\nto = "server"\n',
+        ),
+        ("larger initial window", "by ACKs."),
+    ),
+    Case(
+        "loss of most ACKs",
+        ("ACKs are lost", "path (client → server) loses 69.2 % of the packets", "none of its packets was lost", "7 times"),
+        one_link('delay = "50 ms"\nforward = { rate = "10 Mbit/s", queue = "200 packets" }\n'
+                 'reverse = { rate = "10 Mbit/s", loss = "60 %" }'),
+        ("(0 % of its packets",),
+    ),
+    Case(
+        "rate of a policer",
+        ("policer", "5 Mbit/s", "only a higher rate there would make it faster"),
+        three_links(
+            'rate = "50 Mbit/s"\ndelay = "40 ms"',
+            'tcp = { congestion = "bbr" }',
+            more='[[middlebox]]\nname = "policer"\nkind = "throttle"\nat = "hub"\nrate = "5 Mbit/s"\nburst = "20 kB"\n'
+            'queue = { kind = "droptail", limit = "1 packets" }\n',
+        ),
+        ("Pacing", "acing, or"),
+    ),
+    Case(
+        "Nagle's algorithm",
+        ("95 % of its responses come within 1.66 s", "base RTT 513 ms", "The largest part is Nagle's algorithm, 69 %", "TCP_NODELAY"),
+        three_links('rate = "10 Mbit/s"\ndelay = "250 ms"', 'app = { kind = "keystrokes" }', duration="120 s"),
+    ),
+    Case(
+        "base RTT of answers",
+        ("responses come within 51", "base RTT 51", "Nothing makes it shorter but a shorter path"),
+        three_links(
+            'rate = "10 Mbit/s"\ndelay = "250 ms"', 'app = { kind = "keystrokes" }\ntcp = { nagle = false }'
+        ),
+        ("Nagle",),
+    ),
+    Case(
+        "queueing before answers",
+        ("The largest part is queueing at path (server → client)", "fq_codel"),
+        one_link(
+            'delay = "25 ms"\nforward = { rate = "10 Mbit/s", queue = "1000 packets" }\nreverse = { rate = "2 Mbit/s" }',
+            'app = { kind = "keystrokes" }\ntcp = { nagle = false }',
+            more='[[flow]]\nname = "down"\nfrom = "server"\nto = "client"\ncount = 2\n',
+        ),
+    ),
+    Case(
+        "window after pauses",
+        ("The largest part is slow start", "3 further round trips", "restart_after_idle"),
+        one_link(flow='app = { kind = "request", response = "100 kB", think = "3 s" }\ntcp = { nagle = false }'),
+        ("larger initial window or a longer transfer",),
+    ),
+    Case(
+        "a connection for each object",
+        ("95 % of its pages come within", "handshakes", "The largest part is slow start", "app.persistent"),
+        three_links(
+            'rate = "20 Mbit/s"\ndelay = "290 ms"',
+            'app = { kind = "web", objects = 10, think = "2 s", document = "30 kB", object = "15 kB" }\n'
+            "tcp = { initial_window = 3 }",
+        ),
+    ),
+    Case(
+        "limited slow start",
+        ("limited slow start (RFC 3742) does not double above max_ssthresh = 100 packets", "adds at most 50 packets"),
+        one_link('rate = "100 Mbit/s"\ndelay = "250 ms"\nqueue = "2000 packets"', 'tcp = { slow_start = "limited" }'),
+        ("one doubling",),
+    ),
+    Case(
+        "random loss beside drops",
+        ("About 60 % of its losses are random loss on path (server → client) (0.13 % of the packets)",),
+        one_link(
+            'rate = "20 Mbit/s"\ndelay = "40 ms"\nqueue = "40 packets"\n'
+            'forward = { loss = { kind = "gilbert_elliott", good_to_bad = "0.04 %", bad_to_good = "20 %" } }',
+            'tcp = { congestion = "reno" }',
+        ),
+    ),
+    Case(
+        "marks of a queue with a small target",
+        ("(codel) marks packets (ECN): 2 marks", "Its target of 1 ms and interval of 20 ms are small for a base RTT of 201 ms"),
+        one_link(
+            'rate = "20 Mbit/s"\ndelay = "100 ms"\n'
+            'forward = { queue = { kind = "codel", limit = "1000 packets", target = "1 ms", interval = "20 ms" } }',
+            'tcp = { congestion = "reno", ecn = true }',
+        ),
+        ("queue is too short",),
+    ),
 ]  # fmt: skip

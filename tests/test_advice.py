@@ -348,3 +348,159 @@ def test_a_goal_beyond_the_numbers_that_are_tried():
     # 300 kB are 206 segments, which have to leave before the first ACK.
     assert least.row.remedy.settings == {"flow.f.tcp.initial_window": "206 packets"}
     assert found.headline.startswith("The least change that reaches completion < 0.4 s: initial window of 206 packets")
+
+
+def diagnosed(scenario, *groups):
+    """The findings of a scenario as it is."""
+    content = tomllib.loads(core.resolve(as_document(scenario), ())[0])
+    summary = longhaul.run(scenario, tables=False).summary
+    return Diagnosis(summary, content, groups or ["f"], {name: name for name in groups or ["f"]})
+
+
+def test_reordering_is_found_and_mended():
+    """Each packet that is late by 20 ms is passed by up to 33 at 20 Mbit/s, and taken for lost after three."""
+    scenario = (
+        Scenario("reordering", duration="30 s")
+        .link(
+            "path", "a", "b", rate="20 Mbit/s", delay="50 ms", queue="400 packets",
+            forward={"reordering": {"probability": 0.02, "delay": "20 ms"}},
+        )
+        .flow("a", "b", name="f")
+    )  # fmt: skip
+    found = advise(scenario, can=["sender"], seconds=None, runs=60)
+    assert "path (a → b) reorders packets" in found.findings["reordering"]
+    helps = {row.title: math.exp(row.gain.mean) for row in found.better}
+    assert helps["a loss is what 100 later packets pass (duplicate_threshold)"] > 8
+    assert helps["congestion control bbr"] > 8
+    assert helps["RACK and tail loss probes"] > 8
+    assert found.best.remedy.place == "sender"
+
+
+def test_lost_acks_are_no_small_messages():
+    scenario = (
+        Scenario("acks", duration="60 s")
+        .link("path", "a", "b", delay="50 ms", rate="10 Mbit/s", queue="200 packets", reverse={"loss": "60 %"})
+        .flow("a", "b", name="f")
+    )
+    found = diagnosed(scenario)
+    assert "path (b → a) loses 69.2 % of the ACKs" in found.findings["loss of ACKs"].evidence
+    assert found.findings["loss of ACKs"].present
+    assert not found.findings["small messages"].present
+    advice = advise(scenario, can=["sender", "receiver"], seconds=None, runs=60)
+    assert any("bbr" in row.title or "streams" in row.title for row in advice.better)
+
+
+def test_an_outage_of_both_directions_is_one_and_no_loss_of_the_link():
+    outages = [{"start": "5 s", "duration": "5 s"}, {"start": "20 s", "duration": "5 s"}]
+    scenario = (
+        Scenario("outages", duration="40 s")
+        .link("path", "a", "b", rate="10 Mbit/s", delay="30 ms", queue="200 packets", outages=outages)
+        .flow("a", "b", name="f")
+    )
+    found = diagnosed(scenario)
+    assert found.findings["outage"].evidence == "links of the path have 2 outages"
+    assert not found.findings["loss on the link"].present
+
+
+def test_the_rate_of_a_throttle_is_a_limit():
+    scenario = (
+        Scenario("policed", duration="40 s", warmup="5 s")
+        .link("lan", "server", "hub", rate="1 Gbit/s", delay="5 ms")
+        .link("path", "hub", "client", rate="50 Mbit/s", delay="50 ms")
+        .middlebox("hub", "throttle", name="pol", rate="5 Mbit/s", burst="20 kB",
+                   queue={"kind": "droptail", "limit": "1 packets"})
+        .flow("server", "client", name="f", tcp={"congestion": "bbr", "variant": "rack"})
+    )  # fmt: skip
+    found = advise(scenario, can=["router"], seconds=None, runs=20)
+    assert found.headline.startswith("Nothing will help: the throttle's rate is reached.")
+    assert "the throttle pol at hub, 5 Mbit/s allows at most 4.87 Mbit/s" in found.headline
+    assert found.to_dict()["limits"][0]["of"] == "throttle"
+
+
+def test_an_application_with_a_rate_of_its_own_is_the_limit():
+    scenario = (
+        Scenario("steady", duration="30 s", warmup="5 s")
+        .link("path", "a", "b", rate="20 Mbit/s", delay="100 ms")
+        .flow("a", "b", name="f", app={"kind": "cbr", "rate": "1 Mbit/s"})
+    )
+    found = advise(scenario, seconds=None, runs=20)
+    assert found.headline.startswith("Nothing will help: the application's own rate is reached.")
+    assert "the application, which sends 1 Mbit/s, allows at most 1 Mbit/s" in found.headline
+    assert "pauses" not in found.findings
+
+
+def test_connections_that_persist_and_a_window_that_is_kept_help_together():
+    scenario = (
+        Scenario("pages", duration="60 s")
+        .link("path", "user", "server", rate="20 Mbit/s", delay="290 ms", queue="1000 packets")
+        .flow("user", "server", name="f", tcp={"initial_window": 3},
+              app={"kind": "web", "objects": 10, "think": "2 s", "document": "30 kB", "object": "15 kB"})
+    )  # fmt: skip
+    found = advise(scenario, can=["sender"], seconds=None, runs=60)
+    assert "pauses" not in found.findings
+    rows = {row.title: row for row in found.rows}
+    pair = next(row for title, row in rows.items() if "persistent" in title and "kept" in title)
+    assert math.exp(pair.gain.mean) > 1.25
+    for title in ("objects share persistent connections", "the window is kept in pauses"):
+        assert rows[title].verdict == "nothing"
+
+
+def test_the_factor_is_the_ratio_of_the_values_shown():
+    scenario = full(rate="10 Mbit/s", queue="20 packets", congestion="reno").flow("a", "b", name="other", start="1 s")
+    found = advise(scenario, groups=["flow"], can=["sender"], seconds=None, runs=40)
+    assert found.rows
+    for row in found.rows:
+        old, new = (side["flow"].values["goodput_bps"] for side in (row.before, row.after))
+        assert new / old == pytest.approx(math.exp(row.gain.mean), rel=1e-9)
+
+
+def test_a_smaller_change_that_is_nearly_as_good_is_named():
+    scenario = (
+        Scenario("lossy", duration="30 s")
+        .link("lan", "server", "hub", rate="1 Gbit/s", delay="5 ms")
+        .link("path", "hub", "client", rate="20 Mbit/s", delay="250 ms", queue="1000 packets", forward={"loss": "1 %"})
+        .flow("server", "client", name="f", tcp={"congestion": "reno"})
+    )
+    found = advise(scenario, can=["sender", "proxy"], seconds=None, runs=60)
+    rows = {row.title: row for row in found.better}
+    proxy, host = rows["a proxy at hub, BBR from there on"], rows["congestion control bbr"]
+    assert (proxy.remedy.effort, host.remedy.effort) == (4, 1)
+    found = replace(found, rows=[proxy, host])
+    assert found.cheaper is host
+    assert "The smallest change that gives nine tenths of that: congestion control bbr (sender), × " in found.headline
+    # Half is not nearly as good, and what comes first already is no line of its own.
+    worse = replace(host, gain=replace(host.gain, mean=proxy.gain.mean + math.log(0.5)))
+    assert replace(found, rows=[proxy, worse]).cheaper is None
+    assert replace(found, rows=[host, proxy]).cheaper is None
+
+
+def test_what_linux_commands_are_of(command, tmp_path):
+    """The numbers of another stack than Linux's are named so, and a command that needs a folder has it."""
+    file = tmp_path / "s.toml"
+    lossy = one_link(rate="10 Mbit/s", loss="1 %")
+    file.write_text(lossy.flow("a", "b", name="f").to_toml())
+    arguments = ("advise", file, "--can", "sender", "--budget", "30 runs")
+    shown = command(*arguments).out
+    assert shown.count("The numbers are those of tcp.variant = sack; the commands are for Linux") == 1
+    assert "--set flow.f.tcp.variant=linux" in shown
+    assert "The numbers are those of" not in command(*arguments, "--set", "flow.f.tcp.variant=linux").out
+
+
+def test_a_proxy_s_buffer_is_a_bandwidth_delay_product_and_its_files_have_a_folder():
+    scenario = (
+        Scenario("proxy", duration="30 s")
+        .link("lan", "server", "hub", rate="1 Gbit/s", delay="5 ms")
+        .link("path", "hub", "edge", rate="20 Mbit/s", delay="250 ms", queue="1000 packets", forward={"loss": "1 %"})
+        .link("home", "edge", "client", rate="1 Gbit/s", delay="1 ms")
+        .flow("server", "client", name="f")
+    )
+    made = [one for one in remedies(diagnosed(scenario)) if one.family == "proxy" and "buffer" in str(one.settings)]
+    # 20 Mbit/s times 513 ms, in packets of 1500 bytes with 1460 of payload.
+    sizes = {box["buffer"] for one in made for box in one.settings["middlebox"] if box["kind"] == "split"}
+    assert sizes == {"1220 KiB"}
+    assert any("longhaul pep-config SCENARIO --out DIR;" in one.linux for one in made)
+
+
+def test_a_budget_without_room_for_a_remedy_says_so():
+    found = advise(full(rate="10 Mbit/s", receive_buffer="8 kB"), seconds=None, runs=1)
+    assert "give a larger budget. The run of the scenario as it is took " in found.headline

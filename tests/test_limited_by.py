@@ -1,5 +1,6 @@
 """Explanations checked by construction: scenarios that are limited by exactly one thing, which the text has to name."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -136,6 +137,24 @@ def test_like_flows_are_explained_together():
     assert "receiver's window" in result.explain("thin")
     with pytest.raises(longhaul.ResultError, match="no flow 'nobody'"):
         result.explain("nobody")
+
+
+def test_starved_flows_wait_for_their_timers_and_are_explained_together():
+    """Fifty flows and a queue of two packets for each: a dozen that lost their first windows wait nearly all the time."""
+    scenario = (
+        Scenario("starved", duration="60 s")
+        .link("path", "a", "b", rate="10 Mbit/s", delay="26 ms", queue="100 packets")
+        .flow("a", "b", name="down", count=50)
+    )
+    result = longhaul.run(scenario, tables=False)
+    (group,) = explain_groups(result.summary["flows"], result.summary, tomllib.loads(result.scenario))
+    assert len(group.outliers) >= 10
+    assert len(group.unlike) <= 4
+    (starved,) = [text for names, _, text in group.unlike if names.endswith(" more")]
+    assert re.search(
+        r"^\d+ flows, of which the slowest: .* It spent 9\d % of its time after timeouts \(\d timeouts\)", starved
+    )
+    assert result.explain().count("unlike the others") == len(group.unlike)
 
 
 def test_flows_by_name(command, tmp_path, scenario):

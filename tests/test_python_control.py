@@ -86,6 +86,11 @@ class Vanishing(Broken):
         self.window = float("nan")
 
 
+class Textual(Broken):
+    def on_ack(self, ack):
+        self.window = "10 packets"
+
+
 class Unfinished(Broken):
     def __init__(self, mss, window):
         self.size = window
@@ -97,9 +102,14 @@ class Unfinished(Broken):
         (Broken, r"congestion control Broken: ZeroDivisionError: .*test_python_control.py, line \d+, in on_ack"),
         (
             Vanishing,
-            r"congestion control Vanishing: its window is NaN; a window is in bytes, 1 or more \(after on_ack\)",
+            r"congestion control Vanishing: its window is NaN; it is in bytes, 1 or more "
+            r"\(after on_ack, .*test_python_control.py, line \d+\)",
         ),
-        (Unfinished, r"congestion control Unfinished: AttributeError: .*'window'"),
+        (Unfinished, r"congestion control Unfinished: AttributeError: .*'window' \(after __init__, .*, line \d+\)"),
+        (
+            Textual,
+            r"congestion control Textual: its window is '10 packets'; it is in bytes, 1 or more \(after on_ack, ",
+        ),
     ],
 )
 def test_what_misbehaves_is_named_with_its_line(control, message):

@@ -6,7 +6,7 @@ ACK, times the data that one ACK stands for (Coetzee 1999, equation 5.6; RFC 344
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,10 @@ _LONGEST_ACK = 120.0
 _QUEUED = 2.0
 #: A link in use this much has no room for a flow that others starve.
 _BUSY = 0.75
+#: Data of less than this share of a return link's bytes leave it to ACKs.
+_FEW = 0.1
+#: A return link in use this much, in whose queue ACKs wait for as long as a round trip, keeps senders from more.
+_CROWDED = 0.8
 #: With less of its equal share than this a flow is starved by others.
 _STARVED = 0.5
 _FORMULAS = {
@@ -55,12 +59,17 @@ def link_name(link: dict[str, Any]) -> str:
     return f"{str(link['name']).rsplit('.', 1)[0]} ({link['from']} → {link['to']})"
 
 
-def find(flow: dict[str, Any], summary: dict[str, Any], changed: frozenset[str] = frozenset()) -> Cause | None:
+def find(
+    flow: dict[str, Any],
+    summary: dict[str, Any],
+    changed: frozenset[str] = frozenset(),
+    silent: frozenset[str] = frozenset(),
+) -> Cause | None:
     """The cause on the flow's path, from the summary of its run; `None` if there the flow could have been faster.
 
-    `changed` names the directions of links whose rate changes while the run lasts.
+    `changed` names the directions of links whose rate changes while the run lasts, `silent` those that lose packets in outages alone.
     """
-    data, acks = _path(flow, summary, "data_path"), _path(flow, summary, "ack_path")
+    data = _path(flow, summary, "data_path")
     if not data:
         return None
     main = _main(flow.get("limited") or {})
@@ -70,11 +79,9 @@ def find(flow: dict[str, Any], summary: dict[str, Any], changed: frozenset[str] 
     full = [link for link in data if _utilisation(link) >= _FULL]
     busiest = min(full, key=lambda link: float(link["rate_bps"]), default=busiest)
     part = share_met(flow)
-    thin = max(acks, key=_utilisation, default=None)
-    if thin is not None and _utilisation(thin) >= _FULL > _utilisation(busiest):
-        waits = by_congestion_control or main == "receiver_window"
-        return _full_of_acks(flow, thin, summary) if waits else None
-    if by_congestion_control and (part or 0.0) < usage.SHARE_IS_MET and (cause := _lossy(flow, data)):
+    if cause := full_return_link(flow, summary):
+        return cause
+    if by_congestion_control and (part or 0.0) < usage.SHARE_IS_MET and (cause := _lossy(flow, data, silent)):
         return cause
     filled = max(_utilisation(busiest), _used_in_its_time(flow)) >= _FULL
     # Where SYNs wait in a queue as well, the handshake takes long.
@@ -85,6 +92,21 @@ def find(flow: dict[str, Any], summary: dict[str, Any], changed: frozenset[str] 
         text = f"{link_name(busiest)} is in use {quantity(_utilisation(busiest), 'share')}, and it got {quantity(part, 'share', 2)} of an equal share."
         return Cause(text + taken, frozenset({"cwnd", "recovery", "timeout"}), "starved")
     return None
+
+
+def full_return_link(flow: dict[str, Any], summary: dict[str, Any]) -> Cause | None:
+    """The link in the direction of the ACKs, if it is in use more than those of the data, and they wait there."""
+    data, acks = _path(flow, summary, "data_path"), _path(flow, summary, "ack_path")
+    thin = max(acks, key=_utilisation, default=None)
+    if not data or thin is None or _main(flow.get("limited") or {}) not in _BY_CONGESTION_CONTROL | {"receiver_window"}:
+        return None
+    forward, base = max(map(_utilisation, data)), float(flow.get("base_rtt_s") or 0.0)
+    full = _utilisation(thin) >= _FULL > forward
+    waits = _metric(thin, "queue_delay_p95_s") >= base > 0
+    busy = _utilisation(thin) >= _CROWDED and _utilisation(thin) > forward and waits
+    if not (full or (busy and (share_met(flow) or 0.0) < usage.SHARE_IS_MET)):
+        return None
+    return _full_of_acks(flow, thin, summary)
 
 
 def busiest(flow: dict[str, Any], summary: dict[str, Any]) -> dict[str, Any] | None:
@@ -104,7 +126,7 @@ def share_met(flow: dict[str, Any]) -> float | None:
     return None if goodput is None or not fair else float(goodput) / float(fair)
 
 
-def _path(flow: dict[str, Any], summary: dict[str, Any], key: str) -> list[dict[str, Any]]:
+def _path(flow: Mapping[str, Any], summary: dict[str, Any], key: str) -> list[dict[str, Any]]:
     links: Sequence[dict[str, Any]] = summary.get("links") or ()
     return [links[number] for number in flow.get(key) or () if number < len(links)]
 
@@ -113,7 +135,7 @@ def _main(limited: dict[str, Any]) -> str:
     return max(limited, key=lambda name: limited[name] or 0.0, default="")
 
 
-def _metric(item: dict[str, Any], key: str) -> float:
+def _metric(item: Mapping[str, Any], key: str) -> float:
     return float((item.get("metrics") or {}).get(key) or 0.0)
 
 
@@ -150,15 +172,31 @@ def _full(flow: dict[str, Any], link: dict[str, Any], part: float, summary: dict
         text = f"Fills {link_name(link)}: {used} is in use, and only a faster link would make it faster."
     else:
         among = f"of an equal share of the link ({quantity(fair, 'bit/s')}{f', 1/{sharing:,}' if sharing > 1 else ''})"
-        text = (
-            f"The link {link_name(link)} is full: {used} is in use. The flow got {quantity(part, 'share', 2)} {among}."
-        )
+        busy = usage.full(flow)
+        if not changed and 0 < busy < _FULL:
+            used += f" on average, and more than {quantity(usage.FULL, 'share')} in {quantity(busy, 'share', 2)} of its time"
+        verb = "" if "on average" in used else " is in use"
+        text = f"The link {link_name(link)} is full: {used}{verb}. The flow got {quantity(part, 'share', 2)} {among}."
     text += "" if changed else _taken(flow, part, summary)
+    text += (timeouts := _after_timeouts(flow, part))
     queueing = _queueing(flow)
     # A larger initial window would help a flow that has less than its share, unless its window waits in the queue already.
     starts_well = queueing or part >= usage.SHARE_IS_MET
     met = {"cwnd", "recovery", "timeout", "handshake", "receiver_window"} | ({"slow_start"} if starts_well else set())
-    return Cause(text + queueing, frozenset(met), "full link")
+    return Cause(text + queueing, frozenset(met), "timeouts at a full link" if timeouts else "full link")
+
+
+def _after_timeouts(flow: dict[str, Any], part: float) -> str:
+    """That a flow with little of its share waits for its timer nearly all the time, while others fill the link."""
+    limited, timeouts = flow.get("limited") or {}, int(_metric(flow, "timeouts"))
+    share = float(limited.get("recovery") or 0.0) + float(limited.get("timeout") or 0.0)
+    if part >= _STARVED or share < _STARVED or not timeouts:
+        return ""
+    return (
+        f" It spent {quantity(share, 'share', 2)} of its time after timeouts ({counted(timeouts, 'timeout')}): with fewer than four packets under"
+        " way a loss is repaired by the timer alone, which waits twice as long after each (RFC 6298, 5.5). A queue with room for"
+        " more packets of each flow, or fewer flows, would help it."
+    )
 
 
 def _capacity(link: dict[str, Any]) -> float:
@@ -195,7 +233,8 @@ def _full_of_acks(flow: dict[str, Any], link: dict[str, Any], summary: dict[str,
     size = _metric(link, "throughput_bps") * measured / 8 / packets if packets else 0.0
     number = next(i for i, other in enumerate(summary["links"]) if other is link)
     answered = [other for other in summary["flows"] if number in (other.get("ack_path") or ())]
-    if 0 < size <= _LONGEST_ACK:
+    other = sum(_metric(one, "throughput_bps") for one in summary["flows"] if number in (one.get("data_path") or ()))
+    if 0 < size <= _LONGEST_ACK and other < _FEW * _metric(link, "throughput_bps"):
         each = sum(_metric(other, "delivered_bytes") for other in answered) / packets
         rate = float(link["rate_bps"]) / (8 * size)
         text += (
@@ -206,23 +245,32 @@ def _full_of_acks(flow: dict[str, Any], link: dict[str, Any], summary: dict[str,
         )
     else:
         text += ", by other data than ACKs too, and ACKs wait there. A larger window does not make it faster."
+    wait, dropped = _metric(link, "queue_delay_p95_s"), _metric(link, "drop_rate")
+    if wait >= float(flow.get("base_rtt_s") or 0.0) > 0:
+        text += f" 5 % of the packets wait there for {quantity(wait, 's')} or longer"
+        text += f", and {quantity(dropped, 'share', 2)} are dropped." if dropped >= 0.01 else "."
     return Cause(text + _queueing(flow), frozenset(_BY_CONGESTION_CONTROL | {"receiver_window"}), "full return link")
 
 
-def lost_on_wire(link: dict[str, Any]) -> float:
-    """The share of a link's packets that it lost without congestion."""
+def lost_on_wire(link: Mapping[str, Any], silent: Collection[str] = ()) -> float:
+    """The share of a link's packets that it lost without congestion; 0 for those in `silent`, whose losses are of outages."""
+    if link["name"] in silent:
+        return 0.0
     sent = _metric(link, "transmitted_packets") or _metric(link, "arrivals")
     lost = _metric(link, "drops_loss") + _metric(link, "corrupted_packets")
     return lost / sent if sent else 0.0
 
 
-def _lossy(flow: dict[str, Any], data: Sequence[dict[str, Any]]) -> Cause | None:
+def _lossy(flow: dict[str, Any], data: Sequence[dict[str, Any]], silent: Collection[str] = ()) -> Cause | None:
     """Loss that is not congestion, if it makes most of the flow's losses."""
     lost = _metric(flow, "loss_rate")
-    link = max(data, key=lost_on_wire)
-    if not lost or sum(map(lost_on_wire, data)) < _MOST_LOSSES * lost:
+    link = max(data, key=lambda one: lost_on_wire(one, silent))
+    on_wire = lost_on_wire(link, silent)
+    if not lost or sum(lost_on_wire(one, silent) for one in data) < _MOST_LOSSES * lost:
         return None
-    text = f"Random loss on {link_name(link)}, not congestion: the link loses {quantity(lost_on_wire(link), 'share')} of the packets"
+    text = (
+        f"Random loss on {link_name(link)}, not congestion: the link loses {quantity(on_wire, 'share')} of the packets"
+    )
     dropped = any(_metric(other, "drops_queue") for other in data)
     text += "." if dropped else ", and no queue on the path dropped one, so longer queues change nothing."
     predicted, events = flow.get("predicted") or {}, _metric(flow, "congestion_event_rate")

@@ -26,11 +26,24 @@ _WITHOUT_SACK = frozenset({"tahoe", "reno", "newreno"})
 #: Headers of IP and TCP without options, in bytes.
 _HEADERS = 40
 _BY_LOSS = frozenset({"cwnd", "recovery", "timeout", "slow_start", "handshake"})
+#: Applications that ask: the data come from the passive opener.
+_ASKING = frozenset({"web", "request"})
+#: Loss of fewer ACKs is made up for by later ones.
+MANY_ACKS = 0.2
+#: Random loss of this part of a flow's losses is mentioned.
+_BESIDE = 0.1
+#: CoDel's least target, as a share of the round trip.
+_TARGET = 0.05
+#: Settings of a link that lose or damage packets.
+_LOSING = ("loss", "corruption")
+#: With less of a throttle's rate a flow is limited by what the throttle drops, not by the rate.
+_RATE_MET = 0.8
 
 
 def find(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
     """The first of these causes that holds; `content` is the resolved scenario."""
-    for cause in (_ended, _outage, _long_hop, _policer, _own_link, _reordering, _overshoot):
+    order = (_ended, _outage, _long_hop, _policer, _return_link, _lost_acks, _own_link, _reordering, _overshoot, _marks)
+    for cause in order:
         if found := cause(flow, summary, content):
             return found
     return None
@@ -151,7 +164,7 @@ def _outage(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str,
     return Cause(text, _BY_LOSS, "outage")
 
 
-def _box_of(
+def boxes_of(
     flow: Mapping[str, Any], summary: Mapping[str, Any], content: Mapping[str, Any], kind: str
 ) -> Iterator[dict[str, Any]]:
     """The middleboxes of one kind through which a flow goes, from the summary, with their sections of the scenario."""
@@ -176,7 +189,7 @@ def _long_hop(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[st
     limited = flow.get("limited") or {}
     if not limited or max(limited, key=lambda name: limited[name] or 0.0) != "receiver_window":
         return _after_the_sender(flow, summary, content)
-    for box in _box_of(flow, summary, content, "split"):
+    for box in boxes_of(flow, summary, content, "split"):
         ends = list(box["at"])
         data = _path(flow, summary)
         inside = _behind_proxy(data, ends)
@@ -203,7 +216,7 @@ def _after_the_sender(flow: dict[str, Any], summary: dict[str, Any], content: Ma
     took, sending = _metric(flow, "completion_time_s"), float((flow.get("path_use") or {}).get("sending_s") or 0.0)
     if not sending or took < 3 * sending:
         return None
-    for box in _box_of(flow, summary, content, "split"):
+    for box in boxes_of(flow, summary, content, "split"):
         inside = _behind_proxy(_path(flow, summary), list(box["at"]))
         if not inside:
             continue
@@ -267,17 +280,32 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
                 f"Its receive buffer of {quantity(read[0], 'B')} cannot carry more than {quantity(rate, 'bit/s')} over a round trip of"
                 f" {quantity(_metric(busy, 'rtt_mean_s'), 's')}; a larger one would."
             )
-    over_tcp = long.get("tcp") or {} if long.get("transport") == "hop" else long
-    control = over_tcp.get("congestion") or ("bbr" if over_tcp is not long else None)
-    control = control.get("kind") if isinstance(control, Mapping) else control
+    control = _control_of_hop(flow, box, inside)
     by = f"its congestion control{f' ({control})' if control else ''}"
     if lost and lost >= 0.5 * sent_again and not str(control).startswith("bbr"):
         return (
             f"There is random loss on {bottleneck.link_name(lossy)}, {quantity(lost, 'share')} of the packets, which {by} takes for"
             " congestion; one that does not (BBR) would be faster."
         )
-    again = f"; {quantity(sent_again, 'share', 2)} of its segments were sent again" if sent_again else ""
+    again = f"; {quantity(sent_again, 'share', 2)} of its segments were retransmitted" if sent_again else ""
     return f"{name} is in use {quantity(_used(flow, busiest), 'share', 2)}, so {by} is the limit{again}."
+
+
+def _control_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequence[dict[str, Any]]) -> str | None:
+    """The congestion control by which a proxy sends over the path behind it; `None` if it is the default."""
+    section = box["section"]
+    if len(box["at"]) == 2:
+        long = section.get("long") or {}
+        control = (
+            (long.get("tcp") or {}).get("congestion") or "bbr"
+            if long.get("transport") == "hop"
+            else long.get("congestion")
+        )
+    else:
+        # The connections of a proxy at one node start from the flow's settings; `far` is the one to the passive opener.
+        leg = "near" if inside[-1]["to"] == flow.get("from") or flow.get("app") in _ASKING else "far"
+        control = (section.get(leg) or {}).get("congestion") or flow.get("congestion")
+    return str(control["kind"]) if isinstance(control, Mapping) else control
 
 
 def _used(flow: Mapping[str, Any], busiest: Mapping[str, Any]) -> float:
@@ -322,7 +350,7 @@ def _configured_rate(box: Mapping[str, Any], link: Mapping[str, Any]) -> tuple[s
 
 
 def _policer(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
-    for box in _box_of(flow, summary, content, "throttle"):
+    for box in boxes_of(flow, summary, content, "throttle"):
         rate = rate_of(box["section"].get("rate"))
         slowest = bottleneck.slowest_link(flow, {**summary, "links": summary["links"]})
         goodput = _metric(flow, "goodput_bps")
@@ -333,13 +361,43 @@ def _policer(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str
         if drops >= _MOST * lost > 0 or goodput >= 0.8 * rate / shares:
             text = f"The throttle {box['name']} at {box['at'][0]} lets {quantity(rate, 'bit/s')} pass"
             text += f" and dropped {counted(int(drops), 'packet')}" if drops else ""
-            text += (
-                ": no link on the path is that slow. Pacing, or a control with a rate of its own, loses less there."
-                if drops
-                else "."
-            )
-            return Cause(text, frozenset({"cwnd", "recovery", "timeout", "slow_start"}), "throttle")
+            text += ": no link on the path is that slow."
+            met = goodput / (rate / shares)
+            if met >= _RATE_MET:
+                text += f" The flow got {quantity(min(1.0, met), 'share', 2)} of {'that' if shares == 1 else 'its share of that'}: only a higher rate there would make it faster."
+            else:
+                text += (
+                    f" The flow got {quantity(met, 'share', 2)} of {'that' if shares == 1 else 'its share of that'}, since it reduces its window for what"
+                    " the throttle drops. Pacing, or a control with a rate of its own (BBR), loses less there."
+                )
+            return Cause(text, frozenset({"cwnd", "recovery", "timeout", "slow_start", "pacing"}), "throttle")
     return None
+
+
+def _return_link(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    return bottleneck.full_return_link(flow, summary)
+
+
+def _lost_acks(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    """Timeouts although the data arrive: the return links lose so many ACKs that those of a whole window are lost."""
+    back = _path(flow, summary, "ack_path")
+    outages = silent(summary, content)
+    link = max(back, key=lambda one: bottleneck.lost_on_wire(one, outages), default=None)
+    timeouts, part = int(_metric(flow, "timeouts")), bottleneck.share_met(flow)
+    if link is None or not timeouts or (part or 0.0) >= usage.SHARE_IS_MET:
+        return None
+    acks, data = bottleneck.lost_on_wire(link, outages), _metric(flow, "loss_rate")
+    if acks < MANY_ACKS or data > acks / 4:
+        return None
+    where = "none of its packets was lost" if not data else f"{quantity(data, 'share')} of its packets were lost"
+    return Cause(
+        f"ACKs are lost: the return link {bottleneck.link_name(link)} loses {quantity(acks, 'share')} of the packets, while {where} on the"
+        f" way. When all ACKs of a window are lost, data that have arrived are sent again after a timeout ({counted(timeouts, 'time')}), and the"
+        " window begins anew; with a small window that happens often. A control that keeps its rate (BBR), tail loss probes (variant"
+        " rack) or an ACK for each segment make that rarer.",
+        frozenset({"recovery", "timeout", "cwnd", "slow_start"}),
+        "lost ACKs",
+    )
 
 
 def _own_link(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
@@ -401,6 +459,58 @@ def _reordering(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[
     )
 
 
+def _marks(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> Cause | None:
+    """A queue that marks packets although the link is not full: its target is too small for the round trip."""
+    marked, events = _metric(flow, "ecn_reductions"), _metric(flow, "congestion_events")
+    link = max(_path(flow, summary), key=lambda one: _metric(one, "marks"), default=None)
+    if link is None or not marked or marked < events / 2 or not _metric(link, "marks"):
+        return None
+    if _metric(link, "utilisation") >= _FULL or (bottleneck.share_met(flow) or 0.0) >= usage.SHARE_IS_MET:
+        return None
+    queue = link_setting(link, content, "queue") or {}
+    kind = str(queue.get("kind") or str(link.get("queue", "")).partition(" ")[0])
+    base = float(flow.get("base_rtt_s") or 0.0)
+    text = (
+        f"The queue at {bottleneck.link_name(link)} ({kind}) marks packets (ECN): {counted(int(_metric(link, 'marks')), 'mark')}, which reduced"
+        f" the window {counted(int(marked), 'time')}, while the link is in use {quantity(_metric(link, 'utilisation'), 'share', 2)}."
+    )
+    target, interval = seconds(queue.get("target")), seconds(queue.get("interval"))
+    if target and interval and base and (interval < base or target < _TARGET * base):
+        text += (
+            f" Its target of {quantity(target, 's')} and interval of {quantity(interval, 's')} are small for a base RTT of {quantity(base, 's')}: the"
+            " interval is that of a long round trip, the target 5 to 10 % of it (RFC 8289, 4.3)."
+        )
+    else:
+        text += " It marks too early for one flow to keep the link busy: a higher target or threshold would."
+    return Cause(text, frozenset({"cwnd"}), "marks")
+
+
+def random_loss_beside(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any]) -> str:
+    """A sentence about random loss that is a part of a flow's losses, and not most of them."""
+    lost, outages = _metric(flow, "loss_rate"), silent(summary, content)
+    link = max(_path(flow, summary), key=lambda one: bottleneck.lost_on_wire(one, outages), default=None)
+    if link is None or not lost or (bottleneck.share_met(flow) or 0.0) >= usage.SHARE_IS_MET:
+        return ""
+    part = bottleneck.lost_on_wire(link, outages) / lost
+    if part < _BESIDE:
+        return ""
+    return (
+        f"About {quantity(min(1.0, part), 'share', 1)} of its losses are random loss on {bottleneck.link_name(link)}"
+        f" ({quantity(bottleneck.lost_on_wire(link, outages), 'share')} of the packets), not congestion."
+    )
+
+
+def silent(summary: Mapping[str, Any], content: Mapping[str, Any]) -> frozenset[str]:
+    """Directions of links that lose packets in outages alone: that is no loss of a link in service."""
+    links: Sequence[Mapping[str, Any]] = summary.get("links") or ()
+    return frozenset(
+        str(link["name"])
+        for link in links
+        if any(one.get("mode", "drop") == "drop" for one in link_setting(link, content, "outages") or ())
+        and not any(link_setting(link, content, key) for key in _LOSING)
+    )
+
+
 def _scripted(link: Mapping[str, Any], content: Mapping[str, Any], before: float) -> bool:
     """Whether a link's rate changed, or it was down, before a time."""
     times = [one["at"] for one in link_setting(link, content, "changes") or ()]
@@ -431,7 +541,7 @@ def _overshoot(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[s
             return None
     text = (
         f"Its slow start overshot: {counted(int(lost), 'packet')} were lost at {counted(int(events), 'reduction')} of the window, the"
-        f" first at {quantity(float(first), 's')}. One that grows in smaller steps, or leaves earlier, loses fewer"
+        f" first at {quantity(float(first), 's')}. A slow start that grows in smaller steps or ends earlier loses fewer packets"
     )
     text += "; SACK repairs many losses in one round trip." if flow.get("variant") in _WITHOUT_SACK else "."
     return Cause(text, frozenset({"recovery", "timeout", "cwnd"}), "overshoot")

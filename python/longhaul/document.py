@@ -119,7 +119,8 @@ def parse_json(text: str, source: str) -> Document:
     try:
         written = toml.document(content)
         written.encode()
-        return Document(written, source, None if sweep is None else _checked(sweep, source))
+        # Messages show lines of what was written, not of the file.
+        return Document(written, f"{source}, as TOML", None if sweep is None else _checked(sweep, source))
     except RecursionError:
         raise ScenarioError(f"{source}: not a scenario: it is nested too deeply") from None
     except UnicodeEncodeError:

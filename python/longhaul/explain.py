@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import bottleneck, causes, usage
+from . import bottleneck, causes, responses, usage
 from .errors import ResultError
 from .results import Result
 from .units import counted, quantity, read_quantity
@@ -22,7 +22,13 @@ _MISSING = 0.01
 #: The share of these is put beside a cause that explains them.
 _BESIDE_CAUSES = frozenset({"cwnd", "receiver_window", "send_buffer", "slow_start", "recovery", "timeout"})
 #: These causes state how far a link was in use, or by what else a flow is held back.
-_COMPLETE = frozenset({"full link", "full return link", "outage", "ended", "throttle", "own link"})
+_COMPLETE = frozenset(
+    {"full link", "timeouts at a full link", "full return link", "outage", "ended", "throttle", "own link"}
+)
+#: The time of answers has these among its parts.
+_IN_ANSWERS = frozenset({"slow_start", "handshake"})
+#: So many flows that are unlike the others are named.
+_NAMED = 5
 #: A segment that takes longer on the wire, in seconds, is mentioned for a flow that delivered nothing.
 _LONG_SEGMENT = 1.0
 #: IPv4 and TCP header without options.
@@ -100,7 +106,10 @@ def explain(
     sentences = [cause.text] if cause else []
     if fact is _left_by and not starved and (not cause or cause.kind not in _COMPLETE):
         sentences.insert(len(sentences) if cause and cause.kind == "long hop" else 0, _in_use(flow, summary or {}))
+    answers = responses.explain(flow, summary or {}, causes.section_of(flow, content))
     for name, share in sorted(worth.items(), key=lambda item: -item[1]):
+        if answers and name in _IN_ANSWERS:
+            continue
         if cause and name in cause.explains:
             if name in _BESIDE_CAUSES:
                 sentences.append(f"{fact(name, share)}{_repairs(flow) if name in ('recovery', 'timeout') else ''}.")
@@ -111,6 +120,11 @@ def explain(
             sentences.append(by_settings or _SENTENCES[name](flow, fact(name, share)))
     if starved:
         sentences.append(_starved(flow))
+    elif worth.keys() & {"cwnd", "recovery", "timeout"} and (cause is None or cause.kind == "overshoot"):
+        beside = causes.random_loss_beside(flow, summary, content) if summary else ""
+        sentences += [beside] if beside else []
+    if answers:
+        sentences.insert(0, answers)
     return " ".join(sentences) or "Nothing limited it for long."
 
 
@@ -154,7 +168,7 @@ def _cause(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, 
         return found
     links = summary.get("links") or ()
     changed = frozenset(str(link["name"]) for link in links if causes.link_setting(link, content, "changes"))
-    return bottleneck.find(flow, summary, changed)
+    return bottleneck.find(flow, summary, changed, causes.silent(summary, content))
 
 
 def kind(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[str, Any] | None = None) -> str:
@@ -189,6 +203,9 @@ def _by_settings(flow: dict[str, Any], name: str, share: float, content: Mapping
                 f"{_fact(name, share)}. Without window scaling (RFC 7323) a window is at most 65,535 bytes, and cannot carry more than"
                 f" {quantity(limit, 'bit/s')} over a round trip of {quantity(rtt, 's')}."
             )
+    start = tcp.get("slow_start") or {}
+    if name == "slow_start" and start.get("kind") == "limited":
+        return _limited_slow_start(flow, share, start)
     buffer = causes.filled_send_buffer(flow, tcp)
     if name == "application" and buffer and rtt:
         return (
@@ -198,6 +215,21 @@ def _by_settings(flow: dict[str, Any], name: str, share: float, content: Mapping
     if name == "cwnd" and control.get("kind") == "fixed":
         return f"{_fact(name, share)}: it is a fixed window of {control.get('window')}, whatever the path could carry."
     return ""
+
+
+def _limited_slow_start(flow: dict[str, Any], share: float, start: Mapping[str, Any]) -> str:
+    """A sentence about a slow start that does not double above a window; an empty text if the flow stayed below it."""
+    read, mss = read_quantity(start.get("max_ssthresh")), float(flow.get("mss_bytes") or 0.0)
+    window, rtt = _value(flow, "metrics", "cwnd_mean_bytes"), _value(flow, "metrics", "rtt_mean_s")
+    if not (read and mss and window and rtt):
+        return ""
+    most = read[0] / mss if read[1] == "bytes" else read[0]
+    if window < most * mss:
+        return ""
+    return (
+        f"{_fact('slow_start', share)}: limited slow start (RFC 3742) does not double above max_ssthresh = {most:g} packets, but adds at most"
+        f" {most / 2:g} packets in a round trip of {quantity(rtt, 's')}. A larger max_ssthresh, or another slow start, is faster."
+    )
 
 
 def _bucket(flow: dict[str, Any], name: str, share: float, control: Mapping[str, Any]) -> str:
@@ -314,6 +346,8 @@ class GroupText:
     text: str
     #: Flows that something else limits, or with less than half or more than twice the median's goodput: worst first.
     outliers: tuple[tuple[dict[str, Any], str], ...]
+    #: The same flows, those together that the same limits: a name or several, their goodputs, and the text of the worst.
+    unlike: tuple[tuple[str, str, str], ...] = ()
 
 
 def explain_groups(
@@ -358,7 +392,32 @@ def _explain_group(
         text += (
             f" {counted(idle, 'flow')} of the group {'was' if idle == 1 else 'were'} not active in the measured time."
         )
-    return GroupText(name, len(flows), text, tuple(outliers))
+    return GroupText(name, len(flows), text, tuple(outliers), _together(outliers, kinds, middle))
+
+
+def _together(
+    outliers: Sequence[tuple[dict[str, Any], str]], kinds: Mapping[int, str], middle: float
+) -> tuple[tuple[str, str, str], ...]:
+    """One paragraph for the outliers that the same thing limits, on the same side of the median."""
+    alike: dict[tuple[str, bool], list[tuple[dict[str, Any], str]]] = {}
+    for flow, text in outliers:
+        alike.setdefault((kinds[flow["id"]], float(flow["metrics"]["goodput_bps"]) > middle), []).append((flow, text))
+    found = []
+    for members in alike.values():
+        names = [str(flow["name"]) for flow, _ in members]
+        low, high = (quantity(float(flow["metrics"]["goodput_bps"]), "bit/s") for flow, _ in (members[0], members[-1]))
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        text = members[0][1]
+        found.append(
+            (
+                ", ".join(names[:_NAMED]) + more,
+                low if low == high else f"{low} to {high}",
+                text
+                if len(names) == 1
+                else f"{counted(len(names), 'flow')}, of which the slowest: {text[:1].lower()}{text[1:]}",
+            )
+        )
+    return tuple(found)
 
 
 def content_of(result: Result) -> dict[str, Any]:
@@ -481,10 +540,12 @@ def _starved(flow: dict[str, Any]) -> str:
 
 
 def _slow_start(flow: dict[str, Any], fact: str) -> str:
-    # Behind a proxy the sender's round trip is shorter than the path's.
-    known = (flow.get("base_rtt_s"), _value(flow, "metrics", "rtt_mean_s"))
-    rtt = min((float(rtt) for rtt in known if rtt), default=None)
+    # Behind a proxy the sender's round trip is shorter than the path's, behind a queue longer.
+    base = float(flow.get("base_rtt_s") or 0.0)
+    rtt = _value(flow, "metrics", "rtt_mean_s") or base
     each = f", one doubling each {quantity(rtt, 's')}" if rtt else ""
+    if rtt > _STANDING * base > 0:
+        return f"{fact}{each}: {quantity(rtt - base, 's')} of that is queueing, and that of the empty path {quantity(base, 's')}."
     return f"{fact}{each}; a larger initial window or a longer transfer makes this part smaller."
 
 
@@ -496,7 +557,7 @@ def _repairs(flow: dict[str, Any]) -> str:
     """What there was to repair, in parentheses after a blank."""
     loss, timeouts = _value(flow, "metrics", "loss_rate"), _value(flow, "metrics", "timeouts")
     parts = []
-    if loss is not None:
+    if loss:
         parts.append(f"{quantity(loss, 'share')} of its packets were lost")
     if timeouts:
         parts.append(counted(int(timeouts), "timeout"))
@@ -510,7 +571,9 @@ _SENTENCES: dict[str, Callable[[dict[str, Any], str], str]] = {
     "slow_start": _slow_start,
     "recovery": _recovery,
     "timeout": _recovery,
-    "application": lambda _f, fact: f"{fact}: the application was the limit.",
+    "application": lambda flow, fact: (
+        f"{fact}: the application was the limit{' of its goodput' if responses.is_asking(flow) else ''}."
+    ),
     "pacing": lambda _f, fact: f"{fact}: the congestion control set the rate.",
     "handshake": lambda _f, fact: f"{fact}: it is a short transfer.",
 }

@@ -223,7 +223,7 @@ class Result:
         parts = []
         for group in explaining.explain_groups(flows, self.summary, content):
             parts.append(f"{group.name}: {group.text}")
-            parts.extend(f"{one['name']}, unlike the others: {text}" for one, text in group.outliers)
+            parts.extend(f"{names} ({goodput}), unlike the others: {text}" for names, goodput, text in group.unlike)
         return "\n".join(parts)
 
     def explore(self, height: int = 720) -> Page:

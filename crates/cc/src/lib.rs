@@ -115,6 +115,8 @@ pub trait CongestionControl: Send {
     /// New data are about to leave while nothing is in flight, and nothing has been for `idle`: that time contains no information about the path
     /// (RFC 9438 section 4.2, last paragraph but one).
     fn on_transmission_start(&mut self, _now: Instant, _idle: Duration) {}
+    /// A window that idleness has made doubtful is about to be halved: ssthresh is at least 3/4 of it (RFC 2861 section 3.1).
+    fn remember_window(&mut self) {}
     /// The sender was idle for longer than the RTO (RFC 5681 section 4.1); `restart_window` in bytes.
     fn on_idle(&mut self, _restart_window: Bytes) {}
     /// Congestion window in bytes.

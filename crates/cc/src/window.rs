@@ -289,6 +289,10 @@ impl<A: Avoidance, S: SlowStart> CongestionControl for WindowBased<A, S> {
         self.last_ack += idle;
     }
 
+    fn remember_window(&mut self) {
+        self.window.ssthresh = self.window.ssthresh.max(0.75 * self.window.cwnd);
+    }
+
     /// RFC 5681 section 4.1: RW = min(IW, cwnd); ssthresh stays.
     fn on_idle(&mut self, restart_window: Bytes) {
         self.start = None;
@@ -426,6 +430,20 @@ mod tests {
         assert_eq!((reno.window(), reno.ssthresh()), (4000, 10_000));
         reno.on_idle(8000);
         assert_eq!(reno.window(), 4000);
+    }
+
+    #[test]
+    fn a_window_is_remembered_in_ssthresh() {
+        // RFC 2861 section 3.1: max(ssthresh, 3/4 cwnd).
+        let mut reno = reno(20 * MSS);
+        reno.on_congestion(&event(CongestionKind::Loss, 20_000));
+        reno.remember_window();
+        assert_eq!(reno.ssthresh(), 10_000);
+        while reno.window() < 16_000 {
+            reno.on_ack(&ack());
+        }
+        reno.remember_window();
+        assert!(reno.ssthresh().abs_diff(reno.window() * 3 / 4) <= 1, "{}", reno.ssthresh());
     }
 
     #[test]

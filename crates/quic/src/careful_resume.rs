@@ -227,6 +227,9 @@ impl CongestionControl for CarefulResume {
     fn on_transmission_start(&mut self, now: Instant, idle: Duration) {
         self.inner.on_transmission_start(now, idle);
     }
+    fn remember_window(&mut self) {
+        self.inner.remember_window();
+    }
     fn on_idle(&mut self, restart_window: u64) {
         self.inner.on_idle(restart_window);
     }

@@ -69,8 +69,8 @@ metrics! {
         "From the flow's start, handshake included, to the delivery of the last byte to the receiving application. \
          Empty for a flow without end or one that did not finish.";
     RESPONSE_TIME_MEAN_S: "response_time_mean_s", "s", "Mean response time",
-        "Requests: mean time from writing a request to the delivery of the last byte of its answer, over the answers completed \
-         while measured. Keystrokes: from writing one to the delivery of its echo. Web: of objects, from when one is wanted, so that waiting for a connection and its handshake count.";
+        "Mean time from a question to the delivery of the last byte of its answer, over the answers completed while measured. \
+         Requests: from writing one. Keystrokes: from writing one to the delivery of its echo. Web: of objects, from when one is wanted, so that waiting for a connection and its handshake count.";
     RESPONSE_TIME_P50_S: "response_time_p50_s", "s", "Median response time",
         "Half of such times are no longer; to within 3 %.";
     RESPONSE_TIME_P95_S: "response_time_p95_s", "s", "95 % response time",
@@ -80,7 +80,7 @@ metrics! {
     RESPONSE_TIME_MAX_S: "response_time_max_s", "s", "Largest response time",
         "The largest such time.";
     RESPONSES: "responses", "", "Responses",
-        "Requests, keystrokes and web: answers completed while measured.";
+        "Applications that ask (requests, keystrokes, web and others): answers completed while measured.";
     FAILED_RESPONSES: "failed_responses", "", "Failed responses",
         "Web: objects whose connection was reset or given up while measured.";
     PAGES: "pages", "", "Pages",

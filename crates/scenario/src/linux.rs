@@ -65,6 +65,8 @@ pub(crate) fn like_linux(base: &TcpSpec) -> TcpSpec {
         tail_loss_probe: true,
         // tcp_minshall_check
         minshall: true,
+        // tcp_cwnd_restart
+        halve_after_idle: true,
         // tcp_schedule_loss_probe: tcp_rto_min
         peer_ack_delay: Some(Duration::from_millis(200)),
         spurious_detection: SpuriousDetectionSpec { eifel: true, f_rto: true, dsack: true },

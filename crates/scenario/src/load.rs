@@ -228,13 +228,19 @@ fn syntax_error(error: &toml::de::Error, text: &str, source_name: &str) -> Scena
     let error = closer.as_ref().unwrap_or(error);
     let message = error.message().trim().to_string();
     let help = suggestion(&message).or_else(|| two_brackets(&message, &text[error.span()?.start..]));
-    let message = in_plain_words(&message);
+    let message = match (&*message, error.span()) {
+        (UNQUOTED, Some(span)) => unquoted(&text[span.start..]),
+        _ => in_plain_words(&message),
+    };
     let error = match error.span() {
         Some(span) => ScenarioError::at(source_name, text, span.start, message),
         None => ScenarioError::new(source_name, message),
     };
     error.with_help(help)
 }
+
+/// What the parser finds at a value that is none.
+const UNQUOTED: &str = "string values must be quoted, expected literal string";
 
 /// What the parser finds at `[flow]` in the place of `[[flow]]`.
 const TABLE_FOR_LIST: &str = "invalid type: map, expected a sequence";
@@ -247,7 +253,7 @@ fn two_brackets(message: &str, text: &str) -> Option<String> {
 
 /// What the parser calls by the names of Rust types, in the words of scenario files.
 fn in_plain_words(message: &str) -> String {
-    const WORDS: [(&str, &str); 11] = [
+    const WORDS: [(&str, &str); 14] = [
         ("internally tagged enum AppSpec", "a table, as in { kind = \"bulk\", size = \"1 MB\" }"),
         ("internally tagged enum", "a table with a `kind`"),
         ("struct", "a table"),
@@ -259,6 +265,9 @@ fn in_plain_words(message: &str) -> String {
         ("i32", "a whole number from -2147483648 to 2147483647"),
         ("f64", "a number"),
         ("bool", "true or false"),
+        ("a boolean", "true or false"),
+        ("an array of length 2", "a list of two values"),
+        ("a sequence", "a list"),
     ];
     if message == TABLE_FOR_LIST {
         return "a single table in the place of a list".to_string();
@@ -270,7 +279,36 @@ fn in_plain_words(message: &str) -> String {
     let Some((found, expected)) = message.split_once(", expected ") else { return message };
     let plain =
         WORDS.iter().find(|(rust, _)| expected.starts_with(rust)).map_or(expected, |(_, plain)| plain);
-    format!("{found}, expected {}", nearest_first(found, plain).unwrap_or_else(|| plain.to_string()))
+    let plain = nearest_first(found, plain).unwrap_or_else(|| plain.to_string());
+    if let Some(name) = found.strip_prefix("unknown variant ") {
+        return format!("unknown name {name}, expected {plain}");
+    }
+    match given(found) {
+        Some(given) => format!("{given} is not {plain}"),
+        None => format!("{found}, expected {plain}"),
+    }
+}
+
+/// A value of the wrong type, as the file has it, from the parser's words for it.
+fn given(found: &str) -> Option<String> {
+    let given = found.strip_prefix("invalid type: ").or_else(|| found.strip_prefix("invalid value: "))?;
+    let number = ["integer ", "floating point ", "boolean ", "string "]
+        .iter()
+        .find_map(|kind| given.strip_prefix(kind));
+    Some(match given {
+        "map" => "a table".to_string(),
+        "sequence" => "a list".to_string(),
+        _ => number.map_or(given, |number| number.trim_matches('`')).to_string(),
+    })
+}
+
+/// A value that is not there, or text without quotes, from its place on.
+fn unquoted(rest: &str) -> String {
+    let line = rest.lines().next().unwrap_or("");
+    match line.split('#').next().unwrap_or("").trim().trim_end_matches(['}', ']', ',']).trim() {
+        "" => "the value is missing".to_string(),
+        value => format!("text must be in quotes, as in \"{value}\""),
+    }
 }
 
 /// Of more names than one reads at a glance, those nearest to the given one; `None` if they are few.

@@ -455,6 +455,9 @@ pub struct TcpSpec {
     pub reduction_from: Reduces,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
     pub restart_after_idle: bool,
+    /// With `restart_after_idle` the window is halved for each RTO of idleness, down to the initial window, and ssthresh
+    /// is at least 3/4 of it (RFC 2861 section 3.1; Linux).
+    pub halve_after_idle: bool,
     /// After an idle RTO keep this share of the window, and pace it over a round trip until the first ACK comes back
     /// (rate-based pacing, Visweswaraiah and Heidemann 1997). Goes before `restart_after_idle`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -539,6 +542,7 @@ impl Default for TcpSpec {
             slow_start_to_twice_flight: config.slow_start_to_twice_flight,
             reduction_from: Reduces::default(),
             restart_after_idle: config.restart_after_idle,
+            halve_after_idle: config.halve_after_idle,
             pace_after_idle: config.pace_after_idle,
             max_burst: config.max_burst,
             pacing_burst: config.pacing_burst,
@@ -628,6 +632,7 @@ impl TcpSpec {
             initial_window: self.initial_window.window(),
             slow_start_to_twice_flight: self.slow_start_to_twice_flight,
             restart_after_idle: self.restart_after_idle,
+            halve_after_idle: self.halve_after_idle,
             pace_after_idle: self.pace_after_idle,
             max_burst: self.max_burst,
             pacing_burst: self.pacing_burst,

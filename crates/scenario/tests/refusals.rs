@@ -334,6 +334,30 @@ fn middlebox_refusal(from: &str, to: &str) -> String {
 }
 
 #[test]
+fn values_of_the_wrong_type_are_shown_as_the_file_has_them() {
+    for (from, to, message) in [
+        ("duration = \"5 s\"", "duration = 5", "5 is not a time with its unit"),
+        ("duration = \"5 s\"", "duration = \"80000 h\"\nsample = \"1 ms\"", "it is 28.8 s or more"),
+        ("duration = \"5 s\"", "duration = 5 s # five", "text must be in quotes, as in \"5 s\""),
+        ("duration = \"5 s\"", "duration =", "the value is missing"),
+        ("duration = \"5 s\"", "duration = \"0,5 s\"", "did you mean \"0.5 s\"?"),
+        ("to = \"b\"", "to = \"b\"\ntcp = { timestamps = \"yes\" }", "\"yes\" is not true or false"),
+        ("to = \"b\"", "to = \"b\"\ncount = 2.5", "2.5 is not a whole number from 0 to 4294967295"),
+        ("to = \"b\"", "to = \"b\"\ncount = -1", "-1 is not a whole number from 0 to 4294967295"),
+        ("ends = [\"a\", \"b\"]", "ends = \"a\"", "\"a\" is not a list of two values"),
+        ("\"droptail\"", "\"droptial\"", "unknown name `droptial`"),
+    ] {
+        let text = "[run]\nduration = \"5 s\"\n[[link]]\nname = \"l\"\nends = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
+                    delay = \"10 ms\"\nqueue = { kind = \"droptail\", limit = \"50 packets\" }\n\
+                    [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\n";
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text);
+        let error = load(&changed, "x.toml", &[]).unwrap_err().to_string();
+        assert!(error.contains(message), "{to}: {error}");
+    }
+}
+
+#[test]
 fn a_middlebox_is_refused_at_its_line() {
     says(
         &middlebox_refusal("watermark =", "watrmark ="),
@@ -345,7 +369,7 @@ fn a_middlebox_is_refused_at_its_line() {
     );
     says(
         &middlebox_refusal("kind = \"premature_ack\"", "kind = \"premature_acks\""),
-        &["geo.toml:19:8", "unknown variant", "did you mean \"premature_ack\""],
+        &["geo.toml:19:8", "unknown name", "did you mean \"premature_ack\""],
     );
 }
 
@@ -432,10 +456,7 @@ mod first_steps {
             "to = \"remote\"",
             "to = \"remote\"\ntransport = \"quic\"\nquic = { priority = 99999999999999999999 }",
         );
-        says(
-            &message,
-            &["geo.toml:13", "integer `99999999999999999999`, expected a whole number from -2147483648 to"],
-        );
+        says(&message, &["geo.toml:13", "99999999999999999999 is not a whole number from -2147483648 to"]);
         assert!(!message.contains("i128"), "{message}");
     }
 
@@ -475,7 +496,7 @@ mod first_steps {
         says(&message, &["geo.toml:12", "{ kind = \"bulk\", size = \"1 MB\" }"]);
         assert!(!message.contains("enum"), "{message}");
         let message = with_override("run", "5");
-        says(&message, &["--set run=5", "expected a table"]);
+        says(&message, &["--set run=5", "5 is not a table"]);
         assert!(!message.contains("Spec"), "{message}");
     }
 

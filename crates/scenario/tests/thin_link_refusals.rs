@@ -157,7 +157,7 @@ fn an_accelerator_is_refused_what_makes_no_sense() {
         (
             hop("")
                 + "\n[[middlebox]]\nkind = \"split\"\nname = \"b\"\nat = \"hub\"\npeer = \"edge\"\nlong = 3",
-            ["thin.toml", "expected a table"],
+            ["thin.toml", "is not a table"],
         ),
         (hop(", shar = \"fair\""), ["thin.toml:28:29", "did you mean \"share\"?"]),
         (hop(", share = \"unfair\""), ["thin.toml:28:37", "expected `exclusive` or `fair`"]),

@@ -190,6 +190,9 @@ pub struct Config {
     pub slow_start_to_twice_flight: bool,
     /// After an idle RTO go back to the initial window (RFC 5681 section 4.1).
     pub restart_after_idle: bool,
+    /// With `restart_after_idle` the window is halved for each RTO of idleness, in whole segments, down to the initial window, and
+    /// ssthresh is at least 3/4 of it (RFC 2861 section 3.1; Linux: `tcp_cwnd_restart`).
+    pub halve_after_idle: bool,
     /// After an idle RTO keep this share of the window, 0 to 1, and send it evenly over a smoothed round trip until the first ACK
     /// comes back (rate-based pacing: Visweswaraiah and Heidemann, "Improving Restart of Idle TCP Connections", 1997). Goes
     /// before `restart_after_idle`.
@@ -254,6 +257,7 @@ impl Default for Config {
             initial_window: InitialWindow::Segments(10),
             slow_start_to_twice_flight: false,
             restart_after_idle: true,
+            halve_after_idle: false,
             pace_after_idle: None,
             max_burst: None,
             pacing_burst: 1,

@@ -196,6 +196,8 @@ pub(crate) struct Sender {
     /// End of the last small segment sent, where Nagle's algorithm is Minshall's.
     small_below: u64,
     restart_window: Option<InitialWindow>,
+    /// The window is halved for each RTO of idleness, down to the restart window.
+    halve_after_idle: bool,
     /// Share of the window that is paced after an idle RTO.
     pace_after_idle: Option<f64>,
     /// Pacing after idleness: at which rate, and until what is above this is acknowledged.
@@ -321,6 +323,7 @@ impl Sender {
             own_rate: config.max_pacing_rate.is_some(),
             max_pacing_rate: config.max_pacing_rate,
             restart_window: config.restart_after_idle.then_some(config.initial_window),
+            halve_after_idle: config.halve_after_idle,
             clear_sack_on_timeout: config.clear_sack_on_timeout,
             rate_reduction: config.rate_reduction.filter(|_| !rate_based),
             prr: None,

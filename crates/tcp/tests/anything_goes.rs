@@ -61,6 +61,7 @@ prop_compose! {
             delayed_ack: bit(7).then_some(ms(100)),
             nagle: bit(8),
             restart_after_idle: bit(9),
+            halve_after_idle: bit(8),
             slow_but_steady: bit(10),
             max_burst: bit(11).then_some(3),
             reassembly_limit: bit(12).then_some(3 * u64::from(mss)),

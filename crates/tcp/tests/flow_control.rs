@@ -173,6 +173,22 @@ fn restart_after_idle() {
     }
 }
 
+/// RFC 2861 section 3.1: the window is halved for each RTO of idleness, down to the initial window, so that 31 segments become 15, 7
+/// and 4. The RTO is 1 s, its minimum, and the last segments left at 0.0 s.
+#[test]
+fn halving_after_idle() {
+    for (pause_ms, burst) in [(900, 31), (1_500, 15), (2_500, 7), (3_500, 4), (60_000, 4)] {
+        let config = Config { halve_after_idle: true, initial_window: InitialWindow::Segments(4), ..plain() };
+        let config = Config { restart_after_idle: true, ..config };
+        let mut world = World::established(config, Reno::avoiding(30), ms(50));
+        world.a.write(30_000);
+        world.run_until(at_ms(pause_ms));
+        world.a.write(100_000);
+        world.flush();
+        assert_eq!(world.a.flight_size(), burst * 1000, "after {pause_ms} ms");
+    }
+}
+
 /// Visweswaraiah and Heidemann 1997, section 3: after an idle period segments leave at the rate of the window over the round trip
 /// until the first ACK, which is the clock of all that follow. Half of a window of 31 segments over a round trip of 100 ms: one
 /// every 6.45 ms, the last before the first ACK after 93 ms. RFC 5681 section 4.1 would send four, no restart 31 at once.

@@ -135,9 +135,10 @@ pub trait Parameters {
     fn connections(&self) -> usize {
         1
     }
-    /// Which ends act by themselves.
+    /// Which ends act by themselves. Fewer than both is a promise that makes the simulator faster: of an end that is left out, nothing
+    /// is done but in its own [`Application::reached`].
     fn timing(&self) -> Timing {
-        Timing::Client
+        Timing::Both
     }
 }
 

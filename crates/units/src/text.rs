@@ -162,8 +162,18 @@ impl Grammar {
                 self.0.print(f, self.1)
             }
         }
+        if let Some(text) = self.with_point(number, unit) {
+            return Some(text);
+        }
         let value = self.without_exponent(number, unit).filter(|value| *value >= 1.0)?;
         Some(Printed(self, value.round() as u64).to_string())
+    }
+
+    /// `0,29 s` with a decimal point.
+    fn with_point(&self, number: &str, unit: &str) -> Option<String> {
+        let decimals = unit.strip_prefix(',')?;
+        let text = format!("{number}.{}", quoted(decimals));
+        self.parse(&text).is_ok().then_some(text)
     }
 
     /// The value of `5e3 ms` in base units; `None` for whatever has another form.
@@ -296,6 +306,7 @@ mod tests {
         let times = "s, ms, us, ns, \u{b5}s, \u{3bc}s, min, h";
         let cases = [
             ("250", format!(r#""250" has no unit; write for instance "250 ms" (units: {times})"#)),
+            ("0,29 s", format!(r#"",29 s" is not a unit of time (in "0,29 s"), did you mean "0.29 s"?; units: {times}"#)),
             ("250 m", format!(r#""m" is not a unit of time (in "250 m"); units: {times}"#)),
             ("250 MS", format!(r#""MS" is not a unit of time (in "250 MS"), did you mean "250 ms"?; units: {times}"#)),
             ("10 sec", format!(r#""sec" is not a unit of time (in "10 sec"), did you mean "10 s"?; units: {times}"#)),

@@ -10,8 +10,10 @@ import itertools
 import math
 import os
 import re
+import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from ..errors import LonghaulError, ScenarioError
 from ..results import Result, load_run
 from ..scenario import Scenario, as_document, overrides
 from .advice import Advice, LeastChange, Row, Untried
-from .diagnosis import Diagnosis
+from .diagnosis import Diagnosis, uses_tcp
 from .goal import Goal, read_goal
 from .least import meets, search
 from .limits import Limit, limits_of
@@ -40,6 +42,8 @@ _WORTH_TWO = math.log(1.05)
 _PAIRED = 4
 #: So many remedies that take a limit away and gain nothing are tried with what shows behind it.
 _HIDING = 3
+#: So many pairs of remedies that do nothing alone are tried.
+_TOGETHER = 2
 #: Why a remedy that fits has no row.
 _NO_BUDGET = "the budget was used up"
 #: The share of the budget that is left for the least change, if a goal is given.
@@ -131,7 +135,9 @@ def advise_document(
         document, changes, content, engine=engine, jobs=jobs, runs=runs, seconds=seconds, observer=observer
     )  # fmt: skip
     base = Trial(None)
+    began = time.monotonic()
     race.run([(base, 0)], always=True)
+    took = time.monotonic() - began
     if base.failure is not None:
         raise LonghaulError(base.failure)
     if wanted is not None:
@@ -141,7 +147,19 @@ def advise_document(
     if not served:
         raise ScenarioError(f"{document.source}: no flow was active in the measured time, so nothing can be advised")
     found = Diagnosis(base.summaries[0], content, served, _keys(document, named))
-    return _search(race, base, found, served, can, wanted)
+    stack = _stack(found)
+    return replace(_search(race, base, found, served, can, wanted), first_run_s=took, stack=stack)
+
+
+def _stack(found: Diagnosis) -> str:
+    """A sentence about the stack of the numbers, if that is not the one that commands for Linux change."""
+    others = {str(one["name"]): str(one["tcp"]["variant"]) for one in found.sections if uses_tcp(one)}
+    others = {name: variant for name, variant in others.items() if variant != "linux"}
+    if not others:
+        return ""
+    variants = " and ".join(dict.fromkeys(others.values()))
+    setting = f"flow.{found.keys[next(iter(others))]}.tcp.variant=linux"
+    return f"The numbers are those of tcp.variant = {variants}; the commands are for Linux, whose stack has its own: --set {setting}."
 
 
 def _keys(document: Document, named: Sequence[str]) -> dict[str, str]:
@@ -163,7 +181,10 @@ def _search(
     race.run((trial, 1) for trial in promising if trial.qoe and interval(trial.gains(base, served)).mean > SAME)
     told = race.tell_apart(base, singles, served, _SEEDS_BEFORE_PAIRS)
     reached = goal is not None and any(meets(trial, goal, served) for trial in (base, *singles))
-    pairs = [] if reached else [*_pairs(race, base, singles, served), *_behind(race, base, singles, found, can)]
+    pairs = []
+    if not reached:
+        pairs = _pairs(race, base, singles, served) + _behind(race, base, singles, found, can)
+        pairs += _neutral(race, base, singles, found, pairs)
     race.run((trial, seed) for trial in pairs for seed in range(max(1, len(leader(base, singles, served).qoe))))
     trials = [*singles, *pairs]
     told = race.tell_apart(base, trials, served, _SEEDS) and told
@@ -238,6 +259,31 @@ def _pairs(race: Race, base: Trial, singles: Sequence[Trial], served: Sequence[s
         if one.remedy and other.remedy and (pair := both(one.remedy, other.remedy)) and not race.possible(pair):
             made.append(Trial(pair))
     return made
+
+
+def _neutral(
+    race: Race, base: Trial, singles: Sequence[Trial], found: Diagnosis, known: Sequence[Trial]
+) -> list[Trial]:
+    """Pairs that answer the same finding, of which neither does anything alone: that which the fewest remedies answer first."""
+    idle = [
+        trial
+        for trial in singles
+        if trial.remedy and trial.qoe and abs(interval(trial.gains(base, found.groups)).mean) < SAME
+    ]
+    answers = {name: sum(bool(one.remedy and name in one.remedy.aims) for one in singles) for name in found.present}
+    titles = {trial.remedy.title for trial in known if trial.remedy}
+    made: list[tuple[int, int, Trial]] = []
+    for one, other in itertools.combinations(idle, 2):
+        assert one.remedy
+        assert other.remedy
+        shared = one.remedy.aims & other.remedy.aims & found.present
+        pair = both(one.remedy, other.remedy)
+        if not shared or pair is None or {pair.title, f"{other.remedy.title}; {one.remedy.title}"} & titles:
+            continue
+        made.append((min(answers[name] for name in shared), pair.effort, Trial(pair)))
+    made.sort(key=lambda item: item[:2])
+    fit = (trial for _, _, trial in made if trial.remedy and not race.possible(trial.remedy))
+    return list(itertools.islice(fit, _TOGETHER))
 
 
 def _behind(race: Race, base: Trial, singles: Sequence[Trial], found: Diagnosis, can: Sequence[str]) -> list[Trial]:

@@ -13,12 +13,14 @@ from .diagnosis import Diagnosis
 from .goal import Goal
 from .least import Step, Turned
 from .limits import Limit
-from .qoe import Experience
+from .qoe import Experience, mean
 from .race import SAME, Interval, Trial, interval
 from .remedy import Remedy
 
 #: Neighbours that lose or gain less are not worth a word.
 _NEIGHBOUR = 0.05
+#: What gives this share of the best is worth naming if it is a smaller change.
+_NEARLY = 0.9
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Row:
     gain: Interval
     #: "better", "worse", "nothing", or "uncertain" where the interval has no change in it.
     verdict: str
+    #: Geometric means over the seeds that both have, so that their ratio is the factor.
     before: Mapping[str, Experience]
     after: Mapping[str, Experience]
     groups: Sequence[str]
@@ -52,6 +55,7 @@ class Row:
     ) -> Row:
         """A row from a trial; `after` is the diagnosis with the remedy."""
         seed = min(trial.qoe)
+        paired = sorted(trial.qoe.keys() & base.qoe.keys())
         aims = [aim for aim in found.findings if aim in remedy.aims and found.findings[aim].present]
         first = found.findings[aims[0]].evidence if aims else ""
         then = after.findings[aims[0]].evidence if aims and aims[0] in after.findings else ""
@@ -60,8 +64,8 @@ class Row:
             remedy,
             gain,
             verdict,
-            base.qoe[seed],
-            trial.qoe[seed],
+            _means([base.qoe[one] for one in paired] or [base.qoe[seed]]),
+            _means([trial.qoe[one] for one in paired] or [trial.qoe[seed]]),
             tuple(found.groups),
             tuple(_costs(trial, base, found, after, seed)),
             why,
@@ -90,9 +94,20 @@ class Row:
             old, new = self.before[name], self.after.get(name)
             if new is None:
                 continue
-            metric = old.first if old.first in new.values else new.first
+            shared = [metric for metric in old.values if metric in new.values]
+            if not shared:
+                continue
             prefix = f"{name}: " if len(self.groups) > 1 else ""
-            parts.append(f"{prefix}{old.word(metric)} {old.text(metric)} → {new.text(metric)}")
+            # All of a group's numbers, since the factor is their mean.
+            what = old.word(shared[0]).partition(",")[0]
+            words = [
+                old.word(metric) if not number else old.word(metric).removeprefix(f"{what}, ")
+                for number, metric in enumerate(shared)
+            ]
+            shown = zip(words, shared, strict=True)
+            parts.append(
+                prefix + ", ".join(f"{word} {old.text(metric)} → {new.text(metric)}" for word, metric in shown)
+            )
         return "; ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -208,6 +223,10 @@ class Advice:
     told_apart: bool
     #: So many remedies that fit were not tried, since the budget had ended.
     out_of_budget: int = 0
+    #: How long the run of the scenario as it is took.
+    first_run_s: float = 0.0
+    #: What the printed numbers are of, if that is not the stack that Linux's commands change.
+    stack: str = ""
     goal: Goal | None = None
     goal_row: Row | None = None
     goal_met_already: bool = False
@@ -225,6 +244,16 @@ class Advice:
     def better(self) -> list[Row]:
         """The rows that help."""
         return [row for row in self.rows if row.verdict == "better"]
+
+    @property
+    def cheaper(self) -> Row | None:
+        """The smallest change that gives nine tenths of what the first row does, if that row is a larger one."""
+        best = self.best
+        if best is None or self.goal is not None:
+            return None
+        near = [row for row in self.better if row.gain.mean >= best.gain.mean + math.log(_NEARLY)]
+        row = min(near, key=lambda row: (row.remedy.effort, -row.gain.mean), default=best)
+        return row if row.remedy.effort < best.remedy.effort else None
 
     @property
     def idle(self) -> list[Row]:
@@ -253,12 +282,20 @@ class Advice:
             return self._of_goal()
         if self.best is None:
             if self.limit_reached:
-                return f"Nothing will help: the link's own limit is reached. {self._limits()}"
+                whose = dict.fromkeys(limit.whose for limit in self.limits)
+                reached = (
+                    f"{' and '.join(whose)} is reached" if len(whose) == 1 else f"{' and '.join(whose)} are reached"
+                )
+                return f"Nothing will help: {reached}. {self._limits()}"
             return f"{self._none()} {self._limits()}"
         best = self.best
         text = f"Change this: {best.title} ({best.remedy.place}). {best.qoe[:1].upper()}{best.qoe[1:]}, {best.factor}."
         if self.limit_reached:
             text += f" More cannot be had: {self._limits()}"
+        if (row := self.cheaper) is not None:
+            text += (
+                f" The smallest change that gives nine tenths of that: {row.title} ({row.remedy.place}), {row.factor}."
+            )
         if not self.told_apart:
             text += " The budget ended before the best remedies could be distinguished."
         return text
@@ -275,6 +312,8 @@ class Advice:
         seen = f"{tried} of {counted(fit, 'remedy', 'remedies')} tried" if self.out_of_budget else "all remedies tried"
         first = next((row for row in self.unsure if row.gain.mean > 0), None)
         promise = f" Most promising so far: {first.title}, {first.factor}." if first else ""
+        if not tried:
+            promise += f" The run of the scenario as it is took {quantity(self.first_run_s, 's', 2)}, and left no time for any."
         return f"No remedy is certain to help yet ({seen}): give a larger budget.{promise}"
 
     def _of_goal(self) -> str:
@@ -303,10 +342,11 @@ class Advice:
             "goal": self.goal.text if self.goal else None,
             "goal_reached": self.goal_met_already or self.goal_row is not None if self.goal else None,
             "best": self.best.to_dict() if self.best else None,
+            "cheaper": self.cheaper.to_dict() if self.cheaper else None,
             "least": [one.to_dict() for one in self.least],
             "findings": dict(self.findings),
             "limits": [
-                {"group": one.group, "bound": one.bound, "share": one.share, "reached": one.reached}
+                {"group": one.group, "bound": one.bound, "share": one.share, "reached": one.reached, "of": one.of}
                 for one in self.limits
             ],
             "rows": [row.to_dict() for row in self.rows],
@@ -315,6 +355,7 @@ class Advice:
             "seeds": self.seeds,
             "told_apart": self.told_apart,
             "out_of_budget": self.out_of_budget,
+            "stack": self.stack,
         }
 
     def __str__(self) -> str:
@@ -338,6 +379,12 @@ class Advice:
         return f"<p>{escape(self.headline)}</p><table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
+def _means(seeds: Sequence[Mapping[str, Experience]]) -> dict[str, Experience]:
+    """Each group's experience over the seeds in which it has one."""
+    names = dict.fromkeys(name for one in seeds for name in one)
+    return {name: mean([one[name] for one in seeds if name in one]) for name in names}
+
+
 def _costs(trial: Trial, base: Trial, found: Diagnosis, after: Diagnosis, seed: int) -> list[str]:
     """What others pay: neighbours' experiences, the queue that they share, data that a proxy would lose with it."""
     costs = []
@@ -358,7 +405,7 @@ def _costs(trial: Trial, base: Trial, found: Diagnosis, after: Diagnosis, seed: 
         costs.append(f"queueing delay p95 {quantity(old_wait, 's', 3)} → {quantity(new_wait, 's', 3)}")
     old_waste, new_waste = (_retransmitted(one) for one in (found, after))
     if new_waste - old_waste > SAME:
-        costs.append(f"sent again {quantity(old_waste, 'share', 2)} → {quantity(new_waste, 'share', 2)}")
+        costs.append(f"retransmitted {quantity(old_waste, 'share', 2)} → {quantity(new_waste, 'share', 2)}")
     if trial.remedy and trial.remedy.cost:
         costs.append(trial.remedy.cost)
     if "middlebox" in trial.remedy.settings if trial.remedy else False:

@@ -6,7 +6,7 @@ Remedies aim at findings: what aims at none that is present is not tried, and th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,8 @@ from ..units import counted, quantity, read_quantity
 _WORTH = 0.1
 #: A link that carries this share of its rate is full.
 _FULL = 0.93
+#: Data packets whose payload is on average below this share of the MSS are of messages smaller than a segment.
+_SMALL = 0.75
 #: The IP and TCP headers of a data packet without options, in bytes.
 HEADERS = 40
 #: Applications that ask: `from` opens the connection, and the data come from `to`.
@@ -140,18 +142,35 @@ class Diagnosis:
         shown = quantity(start, "share", 2)
         text = f"slow start and handshake take {shown} of the time"
         self._put("slow start", start >= 2 * _WORTH, text, text)
-        idle = any(section["app"]["kind"] in (*ASKING, "on_off", "keystrokes") for section in self.sections)
+        pausing = [section for section in self.sections if not _opens_anew(section) and not _is_steady(section)]
+        pauses = any(section["app"]["kind"] in (*ASKING, "on_off", "keystrokes") for section in pausing)
+        nothing = 0.0 if self._send_buffer() else self._share("application")
+        if len(pausing) == len(self.sections) or pauses:
+            never = "the application never pauses"
+        else:
+            steady = all(_is_steady(section) for section in self.sections)
+            never = (
+                "it sends all the time"
+                if steady
+                else "each object has a connection of its own: no window outlasts a pause"
+            )
         self._put(
             "pauses",
-            idle,
+            pauses or bool(pausing and nothing >= _WORTH),
             "the application pauses, and its window falls back after each pause",
-            "the application never pauses",
+            f"the application has nothing to send for {quantity(nothing, 'share', 2)} of the time only"
+            if nothing and pausing
+            else never,
         )
-        new = any(
-            section["app"]["kind"] == "web" and not section["app"].get("persistent", False) for section in self.sections
-        )
+        new = any(map(_opens_anew, self.sections))
         self._put("a connection for each object", new, "each object has a connection of its own", "it has no objects")
         messages = any(is_call(section) or section["app"]["kind"] == "keystrokes" for section in self.sections)
+        # What a bulk flow sends twice is received twice: its segments are full all the same.
+        others = [flow for flow in self.flows if flow["app"] != "bulk"]
+        delivered, received = (
+            math.fsum(_metric(flow, name) for flow in others) for name in ("delivered_bytes", "received_packets")
+        )
+        messages = messages or 0 < delivered < _SMALL * self.mss * received
         self._put(
             "small messages",
             messages,
@@ -184,14 +203,22 @@ class Diagnosis:
         if link is None:
             return
         name, use = bottleneck.link_name(link), quantity(_use(link), "share")
-        wire = max(map(_lost_on_wire, self.data), default=0.0)
-        where = bottleneck.link_name(max(self.data, key=_lost_on_wire))
+        # What outages drop is no loss of a link in service.
+        silent = causes.silent(self.summary, self.content)
+
+        def lost(link: Mapping[str, Any]) -> float:
+            return bottleneck.lost_on_wire(link, silent)
+
+        wire = max(map(lost, self.data), default=0.0)
+        where = bottleneck.link_name(max(self.data, key=lost))
         self._put(
             "loss on the link",
             wire > 0,
             f"{where} loses {quantity(wire, 'share')} of the packets without congestion",
             "no link loses a packet without congestion",
         )
+        self._put_lost_acks(lost)
+        self._put_reordering()
         dropped = _metric(link, "drops_queue")
         waits = _metric(link, "queue_delay_p95_s")
         self._put(
@@ -200,7 +227,7 @@ class Diagnosis:
             f"the queue at {name} drops {counted(int(dropped), 'packet')}",
             "no queue drops a packet" if not dropped else f"{name} is full ({use}): a longer queue carries no more",
         )
-        answers = any(
+        answers = self._total("responses") > 0 or any(
             section["app"]["kind"] in (*ASKING, "keystrokes") or is_call(section) for section in self.sections
         )
         standing = waits >= max(0.02, (0.25 if answers else 0.5) * self.rtt)
@@ -214,6 +241,24 @@ class Diagnosis:
             self._put("full return link", full, f"{back}, in the direction of the ACKs", f"{back} only")
             self._put("data on the return link", full and mean > 120, "other data fill it too", "only ACKs use it")
         self._put_fairness()
+
+    def _put_lost_acks(self, lost: Callable[[Mapping[str, Any]], float]) -> None:
+        back = max(self.acks, key=lost, default=None)
+        acks, data = lost(back) if back else 0.0, max((_metric(flow, "loss_rate") for flow in self.flows), default=0.0)
+        shown = (
+            f"{bottleneck.link_name(back)} loses {quantity(acks, 'share')} of the ACKs"
+            if acks and back
+            else "no ACK is lost"
+        )
+        self._put("loss of ACKs", acks >= causes.MANY_ACKS and data <= acks / 4, shown, shown)
+
+    def _put_reordering(self) -> None:
+        where = [bottleneck.link_name(link) for link in self.data if self.setting(link, "reordering")]
+        repairs, lost = self._total("fast_retransmits"), self._total("lost_packets")
+        text = f"{counted(int(repairs), 'fast retransmit')}, and {counted(int(lost), 'packet')} lost"
+        place = f"{' and '.join(where)} reorders packets" if where else "packets are reordered on the way"
+        spurious = repairs >= max(3, len(self.flows)) and lost <= 0.2 * repairs
+        self._put("reordering", spurious, f"{place}: {text}", f"no segment was sent again for another order ({text})")
 
     def _put_fairness(self) -> None:
         every = [flow for flow in self.summary["flows"] if flow["metrics"].get("goodput_bps") is not None]
@@ -232,10 +277,13 @@ class Diagnosis:
         self._put("too many flows", 0 < share < 6 and len(every) > 4 and full, text, text)
 
     def _in_the_script(self) -> None:
-        outages, changes = 0, 0
-        for link in {id(one): one for one in (*self.data, *self.acks)}.values():
-            outages += len(self.setting(link, "outages") or ())
-            changes += len(self.setting(link, "changes") or ())
+        # What a link has in both directions is one outage.
+        dark, turns = set(), set()
+        for link in (*self.data, *self.acks):
+            name = str(link["name"]).rsplit(".", 1)[0]
+            dark |= {(name, str(one["start"])) for one in self.setting(link, "outages") or ()}
+            turns |= {(name, str(one["at"])) for one in self.setting(link, "changes") or ()}
+        outages, changes = len(dark), len(turns)
         self._put("outage", outages > 0, f"links of the path have {counted(outages, 'outage')}", "there is no outage")
         self._put(
             "changing link", changes > 0, f"rate or delay change {changes:,} times", "rate and delay never change"
@@ -271,6 +319,18 @@ def uses_tcp(section: Mapping[str, Any]) -> bool:
     return "tcp" in section and section.get("transport", "tcp") == "tcp"
 
 
+def _opens_anew(section: Mapping[str, Any]) -> bool:
+    """Whether each object of a page has a connection of its own."""
+    return bool(section["app"]["kind"] == "web" and not section["app"].get("persistent", False))
+
+
+def _is_steady(section: Mapping[str, Any]) -> bool:
+    """Whether a section's flows send at a constant rate, without a pause that a window falls back after (RFC 5681, 4.1)."""
+    app = section["app"]
+    rate, size = causes.rate_of(app.get("rate")), read_quantity(app.get("message"))
+    return bool(app["kind"] == "cbr" and rate and (not size or size[0] * 8 / rate < 1.0))
+
+
 def is_call(section: Mapping[str, Any]) -> bool:
     """Whether a section's flows are calls.
 
@@ -296,9 +356,3 @@ def _metric(item: Mapping[str, Any], key: str) -> float:
 
 def _use(link: Mapping[str, Any]) -> float:
     return _metric(link, "utilisation")
-
-
-def _lost_on_wire(link: Mapping[str, Any]) -> float:
-    sent = _metric(link, "transmitted_packets") or _metric(link, "arrivals")
-    lost = _metric(link, "drops_loss") + _metric(link, "corrupted_packets")
-    return lost / sent if sent else 0.0

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .. import causes
 from ..bottleneck import link_name
 from ..units import quantity, read_quantity
 from .diagnosis import HEADERS, Diagnosis
@@ -15,7 +16,7 @@ from .race import Trial
 
 #: What is this close to the bound has reached it.
 REACHED = 0.9
-#: The opinion of a film that never stands still.
+#: The opinion of a video that never stands still.
 _BEST = 5.0
 
 
@@ -28,6 +29,15 @@ class Limit:
     #: In s, in bit/s for streams, or an opinion.
     bound: float
     text: str
+    #: What sets it: "link", "throttle" or "application".
+    of: str = "link"
+
+    @property
+    def whose(self) -> str:
+        """Whose limit it is, in words."""
+        return {"throttle": "the throttle's rate", "application": "the application's own rate"}.get(
+            self.of, "the link's own limit"
+        )
 
     @property
     def share(self) -> float:
@@ -50,21 +60,43 @@ def limits_of(found: Diagnosis, base: Trial) -> list[Limit]:
     use = float(link["metrics"].get("utilisation") or 0.0)
     # What the link could have carried while measured follows its changes of rate, as its utilisation does.
     rate = float(link["metrics"].get("throughput_bps") or 0.0) / use if use else float(link["rate_bps"])
-    payload = rate * found.mss / (found.mss + HEADERS)
+    share = found.mss / (found.mss + HEADERS)
     sizes = {str(flow["name"]): flow for flow in found.content.get("flow", ())}
     limits = []
     for name in found.groups:
         qoe = base.qoe[min(base.qoe)][name]
-        bound = _bound(found, qoe, sizes[name], payload)
-        if bound:
-            limits.append(Limit(name, qoe, bound, _text(found, qoe, bound, link)))
+        where, least, of = f"{link_name(link)}, {quantity(float(link['rate_bps']), 'bit/s')}", rate, "link"
+        if (box := _throttle(found, name)) and box[1] < least:
+            (where, least), of = box, "throttle"
+        own = _own_rate(sizes[name])
+        if qoe.kind == "streams" and own and own < least * share:
+            where, of = f"the application, which sends {quantity(own, 'bit/s')},", "application"
+            limits.append(Limit(name, qoe, own, _text(found, qoe, own, where), of))
+        elif bound := _bound(found, qoe, sizes[name], least * share):
+            limits.append(Limit(name, qoe, bound, _text(found, qoe, bound, where), of))
     return limits
+
+
+def _throttle(found: Diagnosis, group: str) -> tuple[str, float] | None:
+    """The slowest throttle on a group's path, in words, and its rate."""
+    flow = next(flow for flow in found.flows if flow["group"] == group)
+    known = []
+    for box in causes.boxes_of(flow, found.summary, found.content, "throttle"):
+        if rate := causes.rate_of(box["section"].get("rate")):
+            known.append((f"the throttle {box['name']} at {box['at'][0]}, {quantity(rate, 'bit/s')}", rate))
+    return min(known, key=lambda one: one[1], default=None)
+
+
+def _own_rate(section: Mapping[str, Any]) -> float | None:
+    """The rate at which an application sends, if that is constant."""
+    app = section.get("app") or {}
+    return causes.rate_of(app.get("rate")) if app.get("kind") == "cbr" else None
 
 
 def _bound(found: Diagnosis, qoe: Experience, section: Mapping[str, Any], payload: float) -> float | None:
     flows = [flow for flow in found.flows if flow["group"] == qoe.group]
     rtt = min(float(flow["base_rtt_s"]) for flow in flows)
-    if qoe.kind == "films":
+    if qoe.kind == "videos":
         return _BEST
     if qoe.kind == "calls":
         return None
@@ -91,18 +123,14 @@ def _metric(qoe: Experience) -> str:
     return next(iter(qoe.values))
 
 
-def _text(found: Diagnosis, qoe: Experience, bound: float, link: Mapping[str, Any]) -> str:
+def _text(found: Diagnosis, qoe: Experience, bound: float, where: str) -> str:
     metric = _metric(qoe)
     unit = unit_of(metric)
     word = "at most" if qoe.kind in LARGER else "at least"
     name = f"{qoe.group}: " if len(found.groups) > 1 else ""
-    over = (
-        f"{link_name(dict(link))}, {quantity(float(link['rate_bps']), 'bit/s')}"
-        if qoe.kind != "responses"
-        else "the base RTT"
-    )
-    if qoe.kind == "films":
-        return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and a film without stalls has {quantity(bound, unit, 3)}"
+    over = where if qoe.kind != "responses" else "the base RTT"
+    if qoe.kind == "videos":
+        return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and a video without stalls has {quantity(bound, unit, 3)}"
     return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and {over} allows {word} {quantity(bound, unit, 3)}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..units import quantity, read_quantity
-from .diagnosis import Diagnosis, packets, uses_tcp
+from .diagnosis import HEADERS, Diagnosis, packets, uses_tcp
 from .remedy import Remedy, dialled, each, remedy
 
 #: Transfers of so many bytes are worth several streams.
@@ -44,7 +44,15 @@ def parallel_streams(found: Diagnosis) -> Iterator[Remedy]:
             "parallel streams",
             "sender",
             each(found, "streams", count, _is_long),
-            {"loss on the link", "short queue", "slow start", "receiver's window", "no window scaling"},
+            {
+                "loss on the link",
+                "short queue",
+                "slow start",
+                "receiver's window",
+                "no window scaling",
+                "reordering",
+                "loss of ACKs",
+            },
         )
 
     if any(map(_is_long, found.sections)):
@@ -80,12 +88,35 @@ def timeouts(found: Diagnosis) -> Iterator[Remedy]:
             "least timeout",
             "sender",
             each(found, "tcp.rto.min", f"{value} ms", _above(least, value)),
-            {"timeouts"},
+            {"timeouts", "loss of ACKs"},
             f"ip route change default via GATEWAY dev DEVICE rto_min {value}ms",
         )
 
     yield dialled("longest timeout", _most(longest, 3000), 3000, "ms", at_most)
     yield dialled("least timeout", _most(least, 200), 200, "ms", at_least)
+
+
+def duplicate_thresholds(found: Diagnosis) -> Iterator[Remedy]:
+    """Duplicate ACKs that a reordered packet causes are no loss: so many packets come before it as pass in its delay."""
+    now = {name: int(tcp["duplicate_threshold"]) for name, tcp in _tcp(found).items() if "duplicate_threshold" in tcp}
+    late = [read_quantity((found.setting(link, "reordering") or {}).get("delay")) for link in found.data]
+    longest = max((read[0] for read in late if read), default=found.rtt / 4)
+    rate = float(found.bottleneck["rate_bps"]) if found.bottleneck else 0.0
+    before = rate * longest / 8 / (found.mss + HEADERS)
+    # Three times as many, since gaps overlap; Linux goes up to 300 (tcp_max_reordering).
+    tried = min(300, max(10, math.ceil(3 * before)))
+
+    def made(count: int) -> Remedy:
+        return remedy(
+            f"a loss is what {count} later packets pass (duplicate_threshold)",
+            "loss recovery",
+            "sender",
+            each(found, "tcp.duplicate_threshold", count, _below(now, count)),
+            {"reordering"},
+            f"sysctl -w net.ipv4.tcp_reordering={count}",
+        )
+
+    yield dialled("duplicate threshold", _least(now, tried), tried, "", made)
 
 
 def buffers(found: Diagnosis) -> Iterator[Remedy]:

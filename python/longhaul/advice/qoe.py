@@ -1,6 +1,6 @@
 """Quality of experience (QoE) of a run's applications, as one number for each group: the score by which remedies are ranked.
 
-It is the completion time of transfers, the time of pages and responses, the mean opinion score of films and calls, the goodput
+It is the completion time of transfers, the time of pages and responses, the mean opinion score of videos and calls, the goodput
 of streams without end. What was not finished is not left out, since that would reward what finishes least: a transfer that was under
 way counts with the time that it would take at the rate it had.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +31,8 @@ _WORDS = {
     "mos": "mean opinion score",
 }
 #: Kinds whose metric is better the larger it is.
-LARGER = ("streams", "films", "calls")
-#: The opinion of a film or a call of which nothing came.
+LARGER = ("streams", "videos", "calls")
+#: The opinion of a video or a call of which nothing came.
 _WORST = 1.0
 
 
@@ -72,6 +72,21 @@ class Experience:
         return _WORDS[metric or self.first]
 
 
+def mean(several: Sequence[Experience]) -> Experience:
+    """The geometric means of experiences of one group: their ratio to those of another trial is the mean of the ratios.
+
+    >>> one, two = (Experience("f", "streams", {"goodput_bps": rate}) for rate in (100.0, 400.0))
+    >>> round(mean([one, two]).values["goodput_bps"])
+    200
+    """
+    first = several[0]
+    names = [name for name in first.values if all(name in one.values for one in several)]
+    logs = {name: math.fsum(math.log(one.values[name]) for one in several) / len(several) for name in names}
+    return Experience(
+        first.group, first.kind, {name: math.exp(value) for name, value in logs.items()}, first.unfinished
+    )
+
+
 def unit_of(metric: str) -> str:
     """The unit of a metric of experiences, empty for opinions."""
     return "s" if metric.endswith("_s") else "bit/s" if metric.endswith("_bps") else ""
@@ -89,7 +104,7 @@ def experiences(summary: Mapping[str, Any], content: Mapping[str, Any]) -> dict[
             one = _transfers(name, flows, summary, sizes.get(name))
         elif kind == "streams":
             one = _streams(name, flows, summary)
-        elif kind in ("films", "calls"):
+        elif kind in ("videos", "calls"):
             one = Experience(name, kind, {"mos": float(group["metrics"].get("mos") or _WORST)})
         else:
             one = _answers(name, kind, group["metrics"], summary)

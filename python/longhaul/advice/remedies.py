@@ -11,6 +11,7 @@ from .diagnosis import ASKING, HEADERS, Diagnosis, packets, uses_tcp
 from .numbers import (
     ack_filters,
     buffers,
+    duplicate_thresholds,
     fewer_acks,
     initial_windows,
     parallel_streams,
@@ -36,7 +37,7 @@ _CONTROLS: dict[str, tuple[str, frozenset[str]]] = {
         "tcp_bbr",
         frozenset(
             {"loss on the link", "short queue", "standing queue", "overshoot", "outage", "changing link", "policed rate",
-             "unequal shares"}
+             "unequal shares", "reordering", "loss of ACKs"}
         ),
     ),
     "cubic": ("tcp_cubic", frozenset({"short queue", "changing link", "outage", "unequal shares"})),
@@ -76,7 +77,7 @@ def _starts(found: Diagnosis) -> Iterator[Remedy]:
         "restart after idle",
         "sender",
         tcp(found, "restart_after_idle", False),
-        {"pauses"},
+        {"pauses", "a connection for each object"},
         "sysctl -w net.ipv4.tcp_slow_start_after_idle=0",
     )
     yield remedy(
@@ -145,7 +146,7 @@ def _losses(found: Diagnosis) -> Iterator[Remedy]:
             "loss recovery",
             "sender",
             rack,
-            {"loss on the link", "timeouts", "overshoot", "outage"},
+            {"loss on the link", "timeouts", "overshoot", "outage", "reordering", "loss of ACKs"},
             "sysctl -w net.ipv4.tcp_recovery=1 net.ipv4.tcp_early_retrans=3",
         )
     reduced = each(
@@ -179,6 +180,7 @@ def _losses(found: Diagnosis) -> Iterator[Remedy]:
         "sysctl -w net.ipv4.tcp_frto=2",
     )
     yield from timeouts(found)
+    yield from duplicate_thresholds(found)
 
 
 def _receiving(found: Diagnosis) -> Iterator[Remedy]:
@@ -198,7 +200,7 @@ def _receiving(found: Diagnosis) -> Iterator[Remedy]:
         "ACKs",
         "receiver",
         each(found, "tcp.ack_every", 1),
-        {"slow start", "pauses"},
+        {"slow start", "pauses", "loss of ACKs"},
         "ip route change default via GATEWAY dev DEVICE quickack 1",
     )
     yield from fewer_acks(found)
@@ -217,13 +219,31 @@ _QUICS: tuple[tuple[str, dict[str, Any], frozenset[str]], ...] = (
         "QUIC with BBR instead of TCP",
         {"congestion": "bbr3"},
         frozenset(
-            {"loss on the link", "short queue", "standing queue", "a connection for each object", "policed rate"}
+            {
+                "loss on the link",
+                "short queue",
+                "standing queue",
+                "a connection for each object",
+                "policed rate",
+                "reordering",
+                "loss of ACKs",
+            }
         ),
     ),
     (
         "QUIC with CUBIC and HyStart++ instead of TCP",
         {"congestion": "cubic", "slow_start": "hystart++"},
-        frozenset({"overshoot", "receiver's window", "no window scaling", "a connection for each object", "timeouts"}),
+        frozenset(
+            {
+                "overshoot",
+                "receiver's window",
+                "no window scaling",
+                "a connection for each object",
+                "timeouts",
+                "reordering",
+                "loss of ACKs",
+            }
+        ),
     ),
     (
         "QUIC with data in its first flight (0-RTT) instead of TCP",
@@ -333,12 +353,15 @@ def _returns(found: Diagnosis) -> Iterator[Remedy]:
 
 
 #: With the sections in the scenario: the files of both nodes, and the programs that run them.
-_DEPLOY = "longhaul pep-config SCENARIO; longhaul-pep run --config FILE   # at both nodes"
+_DEPLOY = "longhaul pep-config SCENARIO --out DIR; longhaul-pep run --config FILE   # at both nodes"
 
 
 def _proxies(found: Diagnosis) -> Iterator[Remedy]:
     boxes = list(found.content.get("middlebox", ()))
-    aims = {"loss on the link", "slow start", "short queue", "outage", "overshoot", "receiver's window", "pauses"}
+    aims = {
+        "loss on the link", "slow start", "short queue", "outage", "overshoot", "receiver's window", "pauses",
+        "a connection for each object", "reordering", "loss of ACKs",
+    }  # fmt: skip
     for box in boxes:
         if box["kind"] == "split" and box.get("name"):
             if (box.get("long") or {}).get("transport") == "hop":
@@ -368,7 +391,8 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
     asking = any(section["app"]["kind"] in ASKING for section in found.sections)
     first, last = link["from"], link["to"]
     name = _free("pep", boxes)
-    room = math.ceil(max(1_000_000, 4 * found.pipe_packets * found.mss) / 1024)
+    # More than the bandwidth-delay product only waits: what is under way or beyond a loss is held beside it.
+    room = math.ceil(max(262_144, found.pipe_packets * found.mss) / 1024)
     fast = {"congestion": "bbr", "receive_buffer": f"{max(1_000_000, 8 * found.pipe_packets * found.mss)} B"}
     at_both = found.inner(first) and found.inner(last)
     if at_both:

@@ -48,6 +48,7 @@ def tcp(
     ecn: bool | None = None,
     empty_probes: bool | None = None,
     established: bool | None = None,
+    halve_after_idle: bool | None = None,
     initial_ssthresh: str | None = None,
     initial_window: int | str | None = None,
     keepalive: Mapping[str, Any] | None = None,
@@ -103,6 +104,7 @@ def tcp(
     * `ecn`: Explicit congestion notification (RFC 3168).
     * `empty_probes`: Probes of a closed window carry nothing, as in Linux; otherwise the next byte (RFC 9293 section 3.8.6.1).
     * `established`: Skip the handshake, as one-way agents do: both ends are connected from the start.
+    * `halve_after_idle`: With `restart_after_idle` the window is halved for each RTO of idleness, down to the initial window, and ssthresh is at least 3/4 of it (RFC 2861 section 3.1; Linux).
     * `initial_ssthresh`: Slow start threshold at the start; none means arbitrarily high.
     * `initial_window`: Initial window.
     * `keepalive`: Probing of an idle peer; without it, none.
@@ -158,6 +160,7 @@ def tcp(
             "ecn": ecn,
             "empty_probes": empty_probes,
             "established": established,
+            "halve_after_idle": halve_after_idle,
             "initial_ssthresh": initial_ssthresh,
             "initial_window": initial_window,
             "keepalive": keepalive,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import typer
@@ -14,6 +12,7 @@ from rich.table import Table
 
 from ..budget import read_budget
 from ..outputs import json_text
+from ..progress import of_advice
 from ..units import counted
 from . import options
 from .options import ENGINE, JOBS, messages
@@ -97,7 +96,7 @@ def advise_and_print(
     from ..results import load_run
 
     document = Document(load_run(what).scenario, str(what / "scenario.toml")) if what.is_dir() else read(what)
-    with _progress(not as_json) as observer:
+    with of_advice(messages, not as_json) as observer:
         found = advise_document(
             document, changes, can=can, groups=groups, goal=goal, seconds=seconds, runs=runs, jobs=jobs, engine=engine,
             observer=observer,
@@ -112,16 +111,6 @@ def advise_and_print(
 
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-@contextmanager
-def _progress(shown: bool) -> Iterator[Callable[[int, str], None] | None]:
-    """How many runs were made, and the last one, in a line that vanishes."""
-    if not (shown and messages.is_terminal):
-        yield None
-        return
-    with messages.status("trying remedies") as status:
-        yield lambda runs, title: status.update(f"trying remedies: {counted(runs, 'run')}, {escape(title[:70])}")
 
 
 def _print(console: Console, found: object, show_all: bool) -> None:
@@ -152,6 +141,8 @@ def _print(console: Console, found: object, show_all: bool) -> None:
             _print_settings(console, f"{number:>2}", row.remedy.set_line, row.remedy.linux)
             if narrow and row.costs:
                 console.print(f"    cost: {escape('; '.join(row.costs))}", soft_wrap=True, highlight=False, style="dim")
+    if found.stack and any(row.remedy.linux for row in rows):
+        console.print(f"\n{escape(found.stack)}", soft_wrap=True, highlight=False)
     best = found.best
     if best is not None and best.remedy.section:
         which = f"row {rows.index(best) + 1}" if best in rows else "the least change"
@@ -163,7 +154,7 @@ def _print(console: Console, found: object, show_all: bool) -> None:
         typer.echo(f"and {more}; --all shows them")
     _print_idle(console, found, show_all)
     typer.echo(
-        f"{counted(found.runs, 'run')}, up to {counted(found.seeds, 'seed')}; factors with 95 % intervals of paired seeds"
+        f"{counted(found.runs, 'run')}, up to {counted(found.seeds, 'seed')}; numbers and factors are geometric means over those of each change, with 95 % intervals of paired seeds"
     )
 
 

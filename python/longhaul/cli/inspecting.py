@@ -18,22 +18,25 @@ from ..errors import LonghaulError
 from ..outputs import json_text
 from ..progress import of_run
 from ..results import load_run, require_directory
-from ..units import counted, quantity
+from ..units import counted
 from . import options, tables
 from .options import messages, starting_with
 
 
 def verify(
-    result: Path = typer.Argument(..., help="Result directory of a run or a sweep.", show_default=False),
+    results: list[Path] = typer.Argument(
+        ..., metavar="RESULT...", help="Result directories of runs or sweeps.", show_default=False
+    ),
     sample: int | None = typer.Option(
         None, "--sample", min=1, help="Of a sweep: check only this many runs, evenly spread."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Run a result, or each run of a sweep, again and compare every byte; exit code 1 if anything differs."""
-    require_directory(result)
+    """Run results, or each run of a sweep, again and compare every byte; exit code 1 if anything differs."""
+    for result in results:
+        require_directory(result)
     checks = []
-    for path in verifying.targets(result, sample):
+    for path in [path for result in results for path in verifying.targets(result, sample)]:
         with of_run(messages, not as_json, f"again: {path.name}") as (progress, _):
             done = verifying.check(path, progress)
         checks.append(done)
@@ -97,15 +100,12 @@ def explain(
             tables.print_explanation(console, one, summary, content=content)
             continue
         console.print(f"[bold]{escape(group.name)}[/bold]: {escape(group.text)}", highlight=False)
-        for flow, text in group.outliers[:limit]:
-            goodput = quantity(flow["metrics"].get("goodput_bps"), "bit/s")
+        for names, goodput, text in group.unlike[:limit]:
             console.print(
-                f"  unlike the others: [bold]{escape(flow['name'])}[/bold] ({goodput}): {escape(text)}", highlight=False
+                f"  unlike the others: [bold]{escape(names)}[/bold] ({goodput}): {escape(text)}", highlight=False
             )
-        if len(group.outliers) > limit:
-            typer.echo(
-                f"  and {counted(len(group.outliers) - limit, 'more flow')} unlike the others; --limit shows them"
-            )
+        if len(group.unlike) > limit:
+            typer.echo(f"  and {counted(len(group.unlike) - limit, 'more kind')} unlike the others; --limit shows them")
 
 
 def list_(

@@ -309,7 +309,7 @@ def _flow_figures(columns: Columns, result: Result) -> None:
         if len(flows) > FEW:  # after the flows: the median is drawn above them
             _spread(columns, figure, result, shown_times, shown, points)
         _reference(figure, result, axis, len(small_times))
-        figure["alt"] = _alt(title, unit, [str(flow["name"]) for flow in flows], rows)
+        figure["alt"] = _alt(title, unit, [str(flow["name"]) for flow in flows], shown)
         columns.figures.append(figure)
 
 
@@ -388,7 +388,7 @@ def _link_figures(columns: Columns, result: Result) -> None:
     chosen = result.shared_links()[:_LINKS]
     for what, title, unit, caption, parts in (
         ("queue", "Queue", "packets", "Waiting in front of the link: at the sampling times, and the maximum between them.",
-         (("queue_packets", ""), ("queue_max_packets", ", most"))),
+         (("queue_packets", ""), ("queue_max_packets", ", maximum"))),
         ("utilisation", "Utilisation", "share", "How much of the link's rate was in use in each sample.", (("utilisation", ""),)),
         ("drops", "Drops and marks", "packets", "Packets per sample that a queue dropped, that were lost on the link, or marked.",
          (("drops_queue", ", by the queue"), ("drops_loss", ", lost on the link"), ("marks", ", marked"))),
@@ -456,7 +456,7 @@ def _box_figures(columns: Columns, result: Result) -> None:
         columns.figures.append(figure)
 
 
-#: Kinds of rows in segments.parquet: sent, sent again, ACK, SACK block.
+#: Kinds of rows in segments.parquet: sent, retransmitted, ACK, SACK block.
 _SENT, _AGAIN, _ACK, _SACK = range(4)
 
 

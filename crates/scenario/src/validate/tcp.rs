@@ -97,6 +97,9 @@ impl Checker {
         if asked && tcp.rate_reduction_on_ecn && !(tcp.ecn && tcp.rate_reduction != RateReduction::Off) {
             self.problem(&["rate_reduction_on_ecn"], "it needs ecn = true and rate_reduction");
         }
+        if asked && tcp.halve_after_idle && !tcp.restart_after_idle {
+            self.problem(&["halve_after_idle"], "it needs restart_after_idle = true");
+        }
         if asked && tcp.sack_of_old_acks && !selective {
             self.problem(&["sack_of_old_acks"], "it needs variant \"sack\", \"fack\" or \"rack\"");
         }

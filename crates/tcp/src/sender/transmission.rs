@@ -4,7 +4,7 @@
 use super::{Chunk, Phase, Sender};
 use crate::{Limit, Stats};
 use longhaul_cc::Sent;
-use longhaul_units::{Instant, Rate};
+use longhaul_units::{Duration, Instant, Rate};
 
 impl Sender {
     /// The next data segment, or what stands in the way. `option_bytes` of options take room from the payload.
@@ -287,15 +287,29 @@ impl Sender {
         if self.restart_window.is_none() && self.pace_after_idle.is_none() {
             return;
         }
-        if now.since(self.last_sent) > self.rtt.rto() && self.max > 1 {
+        let idle = now.since(self.last_sent);
+        if idle > self.rtt.rto() && self.max > 1 {
             self.last_sent = now;
             self.end_rate_reduction();
-            let restart_window = self.restart_window.map(|window| window.bytes(self.mss));
+            let restart_window = self.restart_window.map(|window| match window.bytes(self.mss) {
+                window if self.halve_after_idle => window.max(self.halved_window(idle)),
+                window => window,
+            });
             if let Some(window) = self.begin_restart_pacing().or(restart_window) {
                 self.cc.on_idle(window);
             }
             self.refresh();
         }
+    }
+
+    /// Half of the window, in whole segments, for each RTO of idleness; ssthresh keeps what it was (RFC 2861 section 3.1).
+    #[cold]
+    fn halved_window(&mut self, idle: Duration) -> u64 {
+        self.cc.remember_window();
+        // Of an idle time of two RTOs and a half Linux halves twice; of exactly two, once.
+        let halvings = (idle.as_nanos() - 1) / self.rtt.rto().as_nanos().max(1);
+        let segments = self.cwnd / self.mss;
+        segments.checked_shr(u32::try_from(halvings).unwrap_or(u32::MAX)).unwrap_or(0) * self.mss
     }
 
     /// Rate-based pacing (Visweswaraiah and Heidemann 1997): there is no ACK clock, so a known window is sent at its rate. Returns

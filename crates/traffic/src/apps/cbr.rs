@@ -2,7 +2,7 @@
 
 use crate::app::Parts;
 use crate::qoe::Listener;
-use crate::{Application, Base, End, Parameters, Qoe, Setup, Streams};
+use crate::{Application, Base, End, Parameters, Qoe, Setup, Streams, Timing};
 use longhaul_units::{Duration, Instant, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ impl Parameters for Cbr {
         let interval = self.rate.transmission_time(self.message);
         let call = self.voice.then(|| (Parts::default(), Listener::new(interval)));
         Box::new(Writer { message: self.message, interval, next: setup.start, call })
+    }
+    fn timing(&self) -> Timing {
+        Timing::Client
     }
 }
 

@@ -1,6 +1,6 @@
 //! A person who types into a remote shell.
 
-use crate::{Application, Base, Draw, End, Parameters, Setup, Side, Streams, Timing};
+use crate::{Application, Base, Draw, End, Parameters, Setup, Side, Streams};
 use longhaul_units::{Duration, Instant, Random, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,9 +53,6 @@ impl Parameters for Keystrokes {
     }
     fn asks(&self) -> bool {
         true
-    }
-    fn timing(&self) -> Timing {
-        Timing::Both
     }
 }
 

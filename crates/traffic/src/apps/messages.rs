@@ -1,7 +1,7 @@
 //! Messages of random sizes at random times.
 
 use crate::app::filled;
-use crate::{Application, Base, Draw, End, Parameters, Setup, Streams, Volume};
+use crate::{Application, Base, Draw, End, Parameters, Setup, Streams, Timing, Volume};
 use longhaul_units::{Duration, Instant, Random, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ impl Parameters for Messages {
     }
     fn check(&self) -> Vec<(&'static str, &'static str)> {
         if self.size.is_zero() { vec![("size", "a message has at least 1 B")] } else { vec![] }
+    }
+    fn timing(&self) -> Timing {
+        Timing::Client
     }
 }
 

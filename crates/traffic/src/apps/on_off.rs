@@ -1,7 +1,7 @@
 //! Bursts and silences, as ns-2's `Application/Traffic/Exponential` and `Pareto`.
 
 use super::cbr::one_kilobyte;
-use crate::{Application, Base, Draw, End, Parameters, Setup, Streams};
+use crate::{Application, Base, Draw, End, Parameters, Setup, Streams, Timing};
 use longhaul_units::{Duration, Instant, Random, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,9 @@ impl Parameters for OnOff {
     fn build(&self, setup: &Setup<'_>) -> Box<dyn Application> {
         let random = setup.random("bursts");
         Box::new(Bursts { parameters: self.clone(), random, started: false, next: setup.start, left: 0 })
+    }
+    fn timing(&self) -> Timing {
+        Timing::Client
     }
 }
 

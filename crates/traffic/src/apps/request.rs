@@ -1,6 +1,6 @@
 //! Questions and answers on one connection.
 
-use crate::{Application, Base, End, Parameters, Setup, Side, Streams};
+use crate::{Application, Base, End, Parameters, Setup, Side, Streams, Timing};
 use longhaul_units::{Duration, Instant, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,9 @@ impl Parameters for Request {
     }
     fn asks(&self) -> bool {
         true
+    }
+    fn timing(&self) -> Timing {
+        Timing::Client
     }
 }
 

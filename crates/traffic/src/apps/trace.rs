@@ -1,7 +1,7 @@
 //! A trace that is played, as ns-2's `Application/Traffic/Trace`.
 
 use crate::app::filled;
-use crate::{Application, Base, End, Format, Parameters, Setup, Streams, Trace};
+use crate::{Application, Base, End, Format, Parameters, Setup, Streams, Timing, Trace};
 use longhaul_units::{Instant, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,9 @@ impl Parameters for TraceSpec {
         let playback = self.content.clone().map(|trace| (first(&trace), trace));
         let (whole, mss) = (self.whole_packets, setup.mss);
         Box::new(Player { playback, whole, mss, started: false, played: 0, next: setup.start })
+    }
+    fn timing(&self) -> Timing {
+        Timing::Client
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::app::{Parts, end_client, filled};
 use crate::qoe::Player;
-use crate::{Application, Base, End, Film, Parameters, Qoe, Setup, Streams, VideoModel};
+use crate::{Application, Base, End, Film, Parameters, Qoe, Setup, Streams, Timing, VideoModel};
 use longhaul_units::{Duration, Instant, Random, Size};
 
 impl Parameters for VideoModel {
@@ -20,6 +20,9 @@ impl Parameters for VideoModel {
     }
     fn check(&self) -> Vec<(&'static str, &'static str)> {
         VideoModel::check(self).err().into_iter().collect()
+    }
+    fn timing(&self) -> Timing {
+        Timing::Client
     }
 }
 

@@ -4,7 +4,7 @@
 //! objects of a page are requested once it has come.
 
 use super::request::small_request;
-use crate::{Application, Base, Count, Draw, End, Ending, Parameters, Setup, Side, Streams, Timing, Volume};
+use crate::{Application, Base, Count, Draw, End, Ending, Parameters, Setup, Side, Streams, Volume};
 use longhaul_units::{Duration, Instant, Random, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,9 +90,6 @@ impl Parameters for Web {
     /// Twice as many as may be busy, so that connections that are closing do not keep others waiting.
     fn connections(&self) -> usize {
         2 * self.parallel as usize
-    }
-    fn timing(&self) -> Timing {
-        Timing::Both
     }
 }
 

@@ -256,7 +256,7 @@
       const { found, rows } = visible(part, min, max), single = rows <= most, few = rows < 400;
       ctx.strokeStyle = ctx.fillStyle = style(names[part.kind]);
       ctx.globalAlpha = part.kind === "sack" && !few ? 0.55 : 1;
-      // What was sent again is seldom, and must be seen however small it is.
+      // Retransmissions are seldom, and must be seen however small it is.
       ctx.lineWidth = (again ? 3 : few ? 2 : 1.2) * dpr;
       const least = (again ? 5 : 1) * dpr;
       ctx.beginPath();
@@ -295,13 +295,20 @@
       ctx.lineWidth = 1.2 * devicePixelRatio;
       ctx.beginPath();
       const inside = run < acks.n && acks.within(run, min, max);
+      // Where a line is above the plot it is not drawn: its way there would be a vertical line that stands for nothing.
+      let drawn = false;
+      const go = (place, to) => {
+        if (to < plot.bbox.top) drawn = false;
+        else if (drawn) ctx.lineTo(place, to);
+        else ctx.moveTo(place, to), drawn = true;
+      };
       let height = inside && inside[0] > 0 ? y(value(run, inside[0])) : run > 0 ? y(value(run - 1, 1)) : y(value(0, 0));
-      ctx.moveTo(run > 0 ? plot.bbox.left : x(acks.t0[0]), height);
+      go(run > 0 ? plot.bbox.left : x(acks.t0[0]), height);
       const step = (at) => {
         const place = x(acks.time(run, at));
-        ctx.lineTo(place, height);
+        go(place, height);
         height = y(value(run, at));
-        ctx.lineTo(place, height);
+        go(place, height);
       };
       for (; run < acks.n && acks.t0[run] <= max; run += 1) {
         const [from, to] = acks.within(run, min, max);
@@ -311,10 +318,10 @@
         } else {
           step(from);
           height = y(value(run, to));
-          ctx.lineTo(x(acks.time(run, to)), height);
+          go(x(acks.time(run, to)), height);
         }
       }
-      ctx.lineTo(Math.min(x(max), x(acks.t1[acks.n - 1])), height);
+      go(Math.min(x(max), x(acks.t1[acks.n - 1])), height);
       ctx.stroke();
     };
     const draw = (plot) => {
@@ -358,13 +365,15 @@
         columns[2].push(acks.end(run, at));
       }
     }
+    // Whether most of the receiver's window is above the plot of the whole run.
+    const far = () => acks.n > 0 && acks.end(Math.floor(acks.n / 2), 0) > limits()[1];
     const hidden = { paths: () => null, points: { show: false } };
     return {
       columns,
       series: [{}, { label: "ACK number", ...hidden }, { label: "end of the window", ...hidden }],
       draw,
       limits,
-      keys: [["sent", "--ink"], ["sent again", "--again"], ["SACKed", "--sack"], ["ACK number", "--ack"], ["end of the window", "--window"]],
+      keys: [["sent", "--ink"], ["retransmitted", "--again"], ["SACKed", "--sack"], ["ACK number", "--ack"], [far() ? "end of the window (beyond the plot)" : "end of the window", "--window"]],
     };
   };
 
