@@ -234,7 +234,7 @@ def _chosen(race: Race, found: Diagnosis, can: Sequence[str]) -> tuple[list[Tria
             missing = [place for place in remedy.place.split(" and ") if place not in can]
             untried.setdefault(
                 f"{remedy.family} at {missing}",
-                Untried(remedy.title, f"the {missing[0]} is not among those that can be changed"),
+                Untried(remedy.title, f"the {missing[0]} cannot be changed"),
             )
             continue
         if reason := race.possible(remedy):
