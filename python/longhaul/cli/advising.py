@@ -20,7 +20,7 @@ from .options import ENGINE, JOBS, messages
 #: Rows of the table, unless all are asked for.
 _ROWS = 8
 #: Characters of a terminal in which costs have a column of their own.
-_WIDE = 110
+_WIDE = 100
 
 
 def advise(
