@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from longhaul.outputs import write_atomically
 from longhaul.plots.style import COLOURS, DASHES, styled
 from longhaul.report.panels import NOT_RUN, of_figure
@@ -85,7 +86,7 @@ def _name_empty(drawing: Drawing) -> None:
 
 def _has_values(axes: Axes) -> bool:
     """Whether more is drawn than lines across the panel."""
-    lines = [one for one in axes.get_lines() if one.get_transform() == axes.transData and len(one.get_xdata())]
+    lines = [one for one in axes.get_lines() if one.get_transform() == axes.transData and np.size(one.get_xdata())]
     return bool(lines or axes.collections or axes.patches or axes.images or axes.containers)
 
 
