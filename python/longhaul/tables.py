@@ -352,3 +352,18 @@ def _name(item: dict[str, Any], kind: str) -> str:
     if kind == "links":
         return link_name(item)
     return f"{item['name']} ({counted(item['count'], 'flow')})" if kind == "groups" else str(item["name"])
+
+
+#: Counts of a flow's whole run, in words.
+_COUNTS = {"lost_packets": "lost packet", "retransmitted_packets": "retransmission", "timeouts": "timeout"}
+
+
+def whole_run_text(result: Result) -> str:
+    """What all flows have counted from the start of the run on, where a part of it is not measured; empty where all is."""
+    whole = [flow["whole_run"] for flow in result.summary["flows"] if flow.get("whole_run")]
+    if not whole:
+        return ""
+    sums = {name: sum(int(counts.get(name) or 0) for counts in whole) for name in _COUNTS}
+    parts = ", ".join(counted(sums[name], word) for name, word in _COUNTS.items())
+    warmup = quantity(result.summary["warmup_s"], "s")
+    return f"The tables leave out the warm-up of {warmup}. The whole run has {parts}."

@@ -66,6 +66,7 @@ fn flow_facts(run: &Finished<'_>, flow: FlowId) -> FlowFacts {
         arrived: counted.arrived,
         lost: counted.lost,
         made: counted.made,
+        whole_run: None,
         limited: match quic {
             Some(done) => done.limited,
             None => limited(&measured.info_before, &shared.last, until.since(instance.start.max(warmup))),

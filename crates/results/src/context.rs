@@ -43,6 +43,10 @@ impl<'a> Context<'a> {
         context
     }
 
+    /// Whether a part of the run is not measured.
+    pub fn has_warmup(&self) -> bool {
+        self.begin > Instant::ZERO
+    }
     pub fn facts(&self, flow: FlowId) -> &'a FlowFacts {
         &self.run.flows[flow]
     }

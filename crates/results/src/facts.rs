@@ -53,6 +53,8 @@ pub struct FlowFacts {
     pub lost: u64,
     /// Data packets that middleboxes have sent for it.
     pub made: u64,
+    /// The same counters with those of the warm-up, where they are kept.
+    pub whole_run: Option<WholeRun>,
     /// How long each limit kept its sender from sending.
     pub limited: LimitedTime,
     /// How far its path was in use, and what limited its sender when it was not; `None` where links and limits are not compared.
@@ -67,6 +69,18 @@ pub struct FlowFacts {
     pub probes: bool,
     /// Connections that never opened since their probes failed.
     pub failed_starts: u64,
+}
+
+/// What a flow has counted from its start on.
+pub struct WholeRun {
+    /// Counters of its sender.
+    pub sender: SenderFacts,
+    /// Payload bytes delivered in order.
+    pub delivered: u64,
+    /// Data packets at the receiver's host.
+    pub arrived: Arrived,
+    /// Data packets dropped anywhere.
+    pub lost: u64,
 }
 
 /// Why a flow did not do what the scenario states.

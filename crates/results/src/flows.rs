@@ -5,7 +5,7 @@ use crate::links::ratio;
 use crate::metric::*;
 use crate::opinion::{self, Call};
 use crate::predictions::predictions;
-use crate::{FlowFacts, FlowSummary, Metrics, PathUseSummary, ReductionTimes, SenderFacts};
+use crate::{FlowFacts, FlowSummary, Metrics, PathUseSummary, ReductionTimes, SenderFacts, WholeRun};
 use longhaul_tcp::{Limit, LimitedTime};
 use longhaul_traffic::{Qoe, Viewing};
 use longhaul_units::{Duration, FlowId, Histogram, IdVec, Instant, LinkId};
@@ -42,6 +42,7 @@ pub(crate) fn flow_summary(context: &Context<'_>, flow: FlowId) -> FlowSummary {
         base_rtt_s: context.base_rtt(flow).as_secs_f64(),
         state: facts.state.clone(),
         metrics: flow_metrics(context, flow),
+        whole_run: facts.whole_run.as_ref().filter(|_| context.has_warmup()).map(counts),
         limited: limited_shares(&facts.limited),
         path_use: path_use(context, facts),
         predicted: predictions(context, flow),
@@ -51,6 +52,24 @@ pub(crate) fn flow_summary(context: &Context<'_>, flow: FlowId) -> FlowSummary {
 fn path_use(context: &Context<'_>, facts: &FlowFacts) -> Option<PathUseSummary> {
     let begin = context.begin.since(Instant::ZERO).as_secs_f64();
     facts.path_use.as_ref()?.summary(begin, context.measured_s)
+}
+
+/// Counts that make sense from the start of a run on.
+fn counts(whole: &WholeRun) -> Metrics {
+    let WholeRun { sender, delivered, arrived, lost } = whole;
+    let count = |value: Option<u64>| value.map(|value| value as f64);
+    let mut metrics = Metrics::default();
+    metrics.set(DELIVERED_BYTES, *delivered as f64);
+    metrics.set(SENT_PACKETS, sender.data_segments_sent as f64);
+    metrics.set(RETRANSMITTED_PACKETS, sender.retransmitted_segments as f64);
+    metrics.set(RECEIVED_PACKETS, arrived.packets as f64);
+    metrics.set(LOST_PACKETS, *lost as f64);
+    metrics.set(MARKED_PACKETS, arrived.marked as f64);
+    metrics.set(ECN_REDUCTIONS, count(sender.ecn_reductions));
+    metrics.set(FAST_RETRANSMITS, count(sender.fast_retransmits));
+    metrics.set(TIMEOUTS, count(sender.timeouts));
+    metrics.set(CONGESTION_EVENTS, count(sender.congestion_events()));
+    metrics
 }
 
 fn flow_metrics(context: &Context<'_>, flow: FlowId) -> Metrics {

@@ -24,7 +24,7 @@ mod warnings;
 
 pub use definitions::{DEFINITIONS, metric};
 pub use directory::{ResultFiles, WriteError, WriteTable};
-pub use facts::{AppFacts, Arrived, FlowFacts, FlowFailure, ReductionTimes, RunFacts, SenderFacts};
+pub use facts::{AppFacts, Arrived, FlowFacts, FlowFailure, ReductionTimes, RunFacts, SenderFacts, WholeRun};
 pub use links::{LinkFacts, LinkSnapshot, Offered};
 pub use metrics::{Definition, Metric};
 pub use middleboxes::{LongHopFacts, MiddleboxFacts, MiddleboxWatch};

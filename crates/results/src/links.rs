@@ -23,6 +23,8 @@ pub struct LinkSnapshot {
 pub struct LinkFacts {
     /// Growth of its counters.
     pub new: LinkStats,
+    /// Its counters from the start of the run on.
+    pub whole_run: LinkStats,
     /// How long packets waited in its queue.
     pub waits: Histogram,
     /// Seconds that packets have waited in all; the one in transmission does not wait.
@@ -105,6 +107,7 @@ impl LinkSnapshot {
         let after = LinkSnapshot::of(link, now);
         LinkFacts {
             new: after.stats.since(&self.stats),
+            whole_run: after.stats,
             waited_s: link.waited_secs(now),
             waits: link.waits().cloned().unwrap_or_default(),
             bits: after.bits - self.bits,
@@ -152,18 +155,35 @@ pub(crate) fn link_summary(context: &Context<'_>, place: DeclaredId) -> LinkSumm
         flows: network.flows.iter().filter(crossing).count(),
         active_flows: context.sharing[link],
         metrics,
+        whole_run: context.has_warmup().then(|| {
+            let mut counts = Metrics::default();
+            set_counts(&facts.whole_run, &mut counts);
+            counts
+        }),
         monitor: facts.monitored.iter().map(monitored).collect(),
     }
 }
 
 fn link_metrics(facts: &LinkFacts, measured_s: f64) -> Metrics {
     let LinkFacts { new, waits, .. } = facts;
-    let (arrivals, transmitted) = (new.arrivals as f64, new.transmitted as f64);
-    let (dropped, marks) = (new.total_dropped() as f64, new.marked as f64);
     let delay = |q| waits.quantile(q).map(Duration::as_secs_f64);
     let mut metrics = Metrics::default();
     metrics.set(UTILISATION, ratio(facts.bits, facts.capacity_bits));
     metrics.set(THROUGHPUT_BPS, ratio(facts.bits, measured_s));
+    set_counts(new, &mut metrics);
+    metrics.set(QUEUE_MEAN_PACKETS, ratio(facts.waited_s, measured_s));
+    metrics.set(QUEUE_MAX_PACKETS, facts.peak as f64);
+    metrics.set(QUEUE_DELAY_MEAN_S, waits.mean().map(Duration::as_secs_f64));
+    metrics.set(QUEUE_DELAY_P50_S, delay(0.5));
+    metrics.set(QUEUE_DELAY_P95_S, delay(0.95));
+    metrics.set(QUEUE_DELAY_P99_S, delay(0.99));
+    metrics
+}
+
+/// What has passed and what has not.
+fn set_counts(new: &LinkStats, metrics: &mut Metrics) {
+    let (arrivals, transmitted) = (new.arrivals as f64, new.transmitted as f64);
+    let (dropped, marks) = (new.total_dropped() as f64, new.marked as f64);
     metrics.set(ARRIVALS, arrivals);
     metrics.set(TRANSMITTED_PACKETS, transmitted);
     metrics.set(DROPS_QUEUE, new.dropped_by_queue() as f64);
@@ -176,13 +196,6 @@ fn link_metrics(facts: &LinkFacts, measured_s: f64) -> Metrics {
     metrics.set(MARK_RATE, ratio(marks, arrivals));
     metrics.set(CONGESTION_SIGNALS, dropped + marks);
     metrics.set(CONGESTION_SIGNAL_RATE, ratio(dropped + marks, transmitted));
-    metrics.set(QUEUE_MEAN_PACKETS, ratio(facts.waited_s, measured_s));
-    metrics.set(QUEUE_MAX_PACKETS, facts.peak as f64);
-    metrics.set(QUEUE_DELAY_MEAN_S, waits.mean().map(Duration::as_secs_f64));
-    metrics.set(QUEUE_DELAY_P50_S, delay(0.5));
-    metrics.set(QUEUE_DELAY_P95_S, delay(0.95));
-    metrics.set(QUEUE_DELAY_P99_S, delay(0.99));
-    metrics
 }
 
 /// Metrics of header compression, by its key in the scenario.

@@ -108,6 +108,9 @@ pub struct LinkSummary {
     pub active_flows: f64,
     /// Its metrics.
     pub metrics: Metrics,
+    /// Its counts with those of the warm-up, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole_run: Option<Metrics>,
     /// What each flow offered to it, where `run.monitor` requests that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub monitor: Vec<MonitoredFlow>,
@@ -170,6 +173,9 @@ pub struct FlowSummary {
     pub state: String,
     /// Its metrics.
     pub metrics: Metrics,
+    /// Its counts with those of the warm-up, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole_run: Option<Metrics>,
     /// Shares of the active measured time, by what limited the sender; they add up to 1.
     #[serde(serialize_with = "shares")]
     pub limited: Vec<(&'static str, f64)>,

@@ -55,6 +55,7 @@ fn flow(fast_retransmits: Option<u64>, finished: Option<Instant>) -> FlowFacts {
         arrived: Arrived { packets: 980, wire_bytes: 1_470_000, marked: 0 },
         lost: 20,
         made: 0,
+        whole_run: None,
         path_use: None,
         limited: LimitedTime::from_iter([
             (Limit::ReceiverWindow, seconds(60)),
@@ -75,6 +76,12 @@ fn link(bits: f64) -> LinkFacts {
             arrivals: 2000,
             transmitted: 1960,
             dropped: [30, 0, 0, 10, 0, 0],
+            ..LinkStats::default()
+        },
+        whole_run: LinkStats {
+            arrivals: 3000,
+            transmitted: 2900,
+            dropped: [60, 0, 0, 10, 0, 0],
             ..LinkStats::default()
         },
         waits: Histogram::default(),
@@ -126,6 +133,8 @@ fn metrics_of_flows_groups_and_links_follow_from_facts() {
     assert_eq!(link.metrics.get(metric::UTILISATION), Some(0.5));
     assert_eq!(link.metrics.get(metric::DROPS_QUEUE), Some(30.0));
     assert_eq!(link.metrics.get(metric::DROPS_LOSS), Some(10.0));
+    let whole = link.whole_run.as_ref().expect("the warm-up counts too");
+    assert_eq!(whole.get(metric::DROPS_QUEUE), Some(60.0));
     assert_eq!(link.metrics.get(metric::QUEUE_MEAN_PACKETS), Some(2.0));
     // Each wants to send for 60 of 80 s.
     assert_eq!(link.active_flows, 1.5);

@@ -5,7 +5,9 @@ use crate::recorder::Capture;
 use crate::totals::Totals;
 use crate::world::World;
 use longhaul_quic::explained;
-use longhaul_results::{AppFacts, FlowFacts, FlowFailure, LinkFacts, RunFacts, SenderFacts, Warning};
+use longhaul_results::{
+    AppFacts, FlowFacts, FlowFailure, LinkFacts, RunFacts, SenderFacts, Warning, WholeRun,
+};
 use longhaul_tcp::State;
 use longhaul_traffic::Side;
 use longhaul_units::{ConnectionId, DeclaredId, EndpointId, FlowId};
@@ -27,7 +29,8 @@ pub(crate) fn collect<'a>(world: &mut World<'a>) -> RunFacts<'a> {
 
 fn flow_facts(world: &World<'_>, flow: FlowId) -> FlowFacts {
     let (app, spec) = (&world.apps[flow], &world.scenario.group(world.network.flows[flow].group).app);
-    let totals = Totals::of(world, flow).since(&world.flow_baseline[flow]);
+    let whole = Totals::of(world, flow);
+    let totals = whole.since(&world.flow_baseline[flow]);
     let first = &world.endpoints[world.first_connection(flow).end(Side::Client)];
     let (state, cwnd) = (flow_state(world, flow), world.cwnd_mean[flow]);
     let several = spec.connections() > 1;
@@ -55,6 +58,12 @@ fn flow_facts(world: &World<'_>, flow: FlowId) -> FlowFacts {
         arrived: totals.arrived,
         lost: totals.lost,
         made: totals.made,
+        whole_run: Some(WholeRun {
+            sender: SenderFacts::from(&whole.sender),
+            delivered: whole.delivered,
+            arrived: whole.arrived,
+            lost: whole.lost,
+        }),
         limited: totals.limited,
         path_use: Some(world.path_use[flow].clone()),
         cwnd: (cwnd.sum, cwnd.samples),

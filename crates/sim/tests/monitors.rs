@@ -113,3 +113,33 @@ fn watching_changes_nothing() {
     assert!(unwatched.links.iter().all(|link| link.monitor.is_empty()));
     assert_eq!(unwatched.links[0].metrics.get("offered_bytes"), None);
 }
+
+/// A warm-up changes what is measured and nothing that happens: counts of the whole run are those of a run without it.
+#[test]
+fn counts_of_the_whole_run_are_those_of_a_run_without_warm_up() {
+    let sizes = [(300, true), (300, false), (200, true)];
+    let [with, without] = [2, 0].map(|warmup| run(&transfers("droptail", 10, &sizes, 1, warmup)).summary);
+    for (with, without) in with.flows.iter().zip(&without.flows) {
+        let whole = with.whole_run.as_ref().expect("there is a warm-up");
+        assert!(without.whole_run.is_none());
+        assert!(whole.get("sent_packets") >= with.metrics.get("sent_packets"));
+        for name in
+            ["delivered_bytes", "sent_packets", "retransmitted_packets", "received_packets", "lost_packets"]
+        {
+            assert_eq!(whole.get(name), without.metrics.get(name), "{name}");
+        }
+        for name in ["fast_retransmits", "timeouts", "congestion_events"] {
+            assert_eq!(whole.get(name), without.metrics.get(name), "{name}");
+        }
+    }
+    assert!(
+        with.flows
+            .iter()
+            .any(|flow| flow.whole_run.as_ref().unwrap().get("sent_packets")
+                > flow.metrics.get("sent_packets"))
+    );
+    let [whole, plain] = [&with, &without].map(|summary| link(summary, "bottleneck.forward"));
+    for name in ["arrivals", "transmitted_packets", "drops_queue", "drop_rate"] {
+        assert_eq!(whole.whole_run.as_ref().unwrap().get(name), plain.metrics.get(name), "{name}");
+    }
+}

@@ -43,6 +43,8 @@ def print_run(console: Console, result: Result) -> None:
         _print(console, tables.object_table(result, "groups", short=True), "Groups")
     chosen = "Flows" if not tables.is_selection(result) else f"Flows (slowest, median and fastest of {len(s['flows'])})"
     _print(console, tables.object_table(result, "flows", short=True), chosen)
+    if whole := tables.whole_run_text(result):
+        console.print(whole, style="dim", soft_wrap=True)
     content = content_of(result)
     for called, flow in slowest_and_fastest(s["flows"]):
         print_explanation(console, flow, s, called, result.warnings, content)
