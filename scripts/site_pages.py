@@ -21,6 +21,8 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "benches/ns2/README.md": "ns2.md",
 }
+#: Pictures that stand for pages of the site: on the site, links go to these.
+SHOWN = {"docs/images/report-1400.png": "gallery.md"}
 #: What a link to a file leads to that is no page: its text alone remains.
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
@@ -49,6 +51,8 @@ def _relinked(text: str, source: Path, target: Path) -> str:
             return match[0]
         place = _normal(source / path)
         page = PAGES.get(place) or (place.removeprefix("docs/") if place.startswith("docs/") else None)
+        if not image and place in SHOWN:
+            return f"[{words}]({'../' * len(target.parts)}{SHOWN[place]})"
         if page == "STATUS.md" or page is None or not (ROOT / place).is_file():
             return words if (ROOT / place).exists() and not image else match[0]
         up = "../" * len(target.parts)

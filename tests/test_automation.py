@@ -2,13 +2,16 @@
 
 import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from conftest import SMALL
 from longhaul import expectations
 from longhaul.errors import LonghaulError
-from longhaul.progress import of_sweep
+from longhaul.progress import of_advice, of_sweep
 from longhaul.sweep import SweepProgress
 from rich.console import Console
 
@@ -47,6 +50,39 @@ def test_what_is_met_and_what_is_not(command, scenario, tmp_path):
     as_json = command("run", scenario, "--out", tmp_path / "r", "--expect", "goodput_bps > 1e9", "--json")
     assert as_json.code == 1
     assert [one["met"] for one in json.loads(as_json.out)["expectations"]] == [False]
+
+
+def test_quiet_says_nothing_where_all_is_as_expected(command, scenario, tmp_path):
+    for name in ("run", "sweep"):
+        call = [name, scenario, "--out", tmp_path / name, *(["-n", 2] if name == "sweep" else [])]
+        expected = ["--expect", "goodput_bps > 1 Mbit/s"]
+        met = command(*call, *expected, "-q")
+        assert (met.code, met.out, met.err) == (0, "", "")
+        loud = command(*call, *expected, *(["--resume"] if name == "sweep" else []))
+        assert "the expectation is met" in loud.err
+    failed = command("run", scenario, "--out", tmp_path / "run", "--expect", "goodput_bps > 1 Gbit/s", "-q")
+    assert (failed.code, "1 of 1 expectations failed" in failed.err) == (1, True)
+
+
+def test_what_failed_is_as_wide_as_columns_says(command, scenario, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    text = "goodput_bps > 1 Gbit/s"
+    failed = command(
+        "run", scenario, "--out", tmp_path / "r", "-q", *["--expect", text, "--expect", f"flow.users[0].{text}"]
+    )
+    assert failed.code == 1
+    assert max(map(len, failed.err.splitlines())) <= 50
+
+
+def test_advice_without_a_terminal_prints_a_line_every_ten_seconds(monkeypatch, capsys):
+    now = 0.0
+    monkeypatch.setattr("longhaul.progress.time.monotonic", lambda: now)
+    with of_advice(Console(force_terminal=False, width=200), True) as observer:
+        for runs in range(1, 26):
+            now = runs * 1.0
+            observer(runs, "queue of 100 [packets]")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [f"trying remedies: {n} runs after {n} s, queue of 100 [packets]" for n in (10, 20)]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +174,7 @@ def test_a_difference_is_listed_once_and_what_matters_first(command, tmp_path):
     assert metrics[0] == "goodput_bps"
     assert not {"group.f.goodput_bps", "flow.f.goodput_bps"} & set(metrics)
     assert not re.search(r"(group|flow)\.f\.(sent_packets|rtt_mean_s) ", out)
-    assert "findings of their own" in out
+    assert re.search(r"\d+ of \d+ values differ by more than 0 %; \d+ without repetitions \(a flow that is alone", out)
     # JSON has every name that a script may look up.
     names = [
         one["metric"] for one in json.loads(command("diff", tmp_path / "a", tmp_path / "b", "--json").out)["changes"]
@@ -158,3 +194,11 @@ def test_progress_in_a_log(monkeypatch, capsys):
 
 def test_a_bound_with_a_unit():
     assert expectations.read("link.a.forward.queue_delay_p95_s < 20 ms").bound == 0.02
+
+
+def test_release_notes_whose_reader_leaves_end_without_a_traceback():
+    script = Path(__file__).parent.parent / "scripts" / "release-notes"
+    with subprocess.Popen([sys.executable, script, "0.1.0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141

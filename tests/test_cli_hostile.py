@@ -18,7 +18,7 @@ import longhaul.document
 import pytest
 from conftest import SMALL
 from longhaul import cli, core, large, outputs, run
-from longhaul.document import LARGEST
+from longhaul.document import LARGEST, read
 from longhaul.errors import LonghaulError
 from synthetic import write_result
 from test_cli_bad_input import clear
@@ -159,7 +159,7 @@ def test_a_result_of_gigabytes_is_announced_and_made_on_request_only(command, sc
     million = ("--set", "flow.users.count=1000000")
     clear(
         command("run", scenario, *million, "--out", tmp_path / "r"),
-        "1,000,000 flows take about 14 GB of memory",
+        "1,000,000 flows take about 19.8 GB of memory",
         "summary.json 1.65 GB",
         "--large",
     )
@@ -182,6 +182,60 @@ def test_the_estimate_of_a_summary_is_near_its_size(command, scenario, tmp_path)
     size = (tmp_path / "r" / "summary.json").stat().st_size
     expected = large.estimate((tmp_path / "r" / "scenario.toml").read_text()).summary
     assert 0.5 < expected / size < 1.5
+
+
+GEO = Path(large.__file__).parent / "examples" / "geo-one-flow.toml"
+TRACED = {
+    "one flow": (GEO, []),
+    "fifty": (GEO.with_name("dumbbell-50-flows.toml"), ["flow.0.trace=true", "run.duration=60 s"]),
+    "short": (GEO.with_name("satellite-pep.toml"), ["flow.without.trace=true"]),
+    "long series": (GEO, ["run.sample=1 ms", "flow.download.trace=false"]),
+    "constant rate": (GEO, ['flow.download.app={ kind = "cbr", rate = "2 Mbit/s" }']),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "settings"), TRACED.values(), ids=TRACED)
+def test_the_estimate_of_tables_is_near_their_size(command, tmp_path, file, settings):
+    out = tmp_path / "r"
+    assert command("run", file, *(part for one in settings for part in ("--set", one)), "--out", out, "-q").code == 0
+    expected = large.estimate((out / "scenario.toml").read_text())
+    segments = out / "segments.parquet"
+    if segments.exists():
+        assert 0.5 < expected.segments / segments.stat().st_size < 2
+    else:
+        tables = sum((out / name).stat().st_size for name in ("flows.parquet", "links.parquet"))
+        assert 0.5 < expected.series / tables < 3
+
+
+def test_long_traces_and_short_samples_are_made_on_request_only(command, tmp_path):
+    out = ("--out", tmp_path / "r")
+    day = ("--set", "run.duration=24 h")
+    clear(
+        command("run", GEO, *day, *out),
+        "86.9 GB of memory",
+        "segments of traced flows 8.6",
+        "flow.NAME.trace=false",
+        "--large",
+    )
+    clear(command("run", GEO, "--set", "run.sample=20 us", *out), "more than 4 GB of memory", "a longer run.sample")
+    assert large.check(large.estimate(_resolved("run.duration=24 h"), tables=False), wanted=False) is None
+    clear(command("sweep", GEO, *day, "-n", 2, "--tables", *out), "segments of traced flows")
+    assert not (tmp_path / "r").exists()
+
+
+def test_what_one_flow_of_many_writes_is_its_share():
+    alone = large.estimate(_resolved())
+    shared = large.estimate(
+        _resolved("flow.download.count=1") + '[[flow]]\nfrom = "server"\nto = "terminal"\ncount = 9\n'
+    )
+    assert shared.segments == pytest.approx(alone.segments / 10, rel=0.01)
+    back = large.estimate(_resolved('flow.download.from="terminal"', 'flow.download.to="server"'))
+    assert back.segments == pytest.approx(alone.segments / 10, rel=0.01)  # 5 Mbit/s, not 50
+
+
+def _resolved(*settings: str) -> str:
+    changes = [(path, value) for path, _, value in (one.partition("=") for one in settings)]
+    return core.resolve(read(GEO), changes)[0]
 
 
 def test_messages_hold_no_control_characters(command, scenario, tmp_path):
@@ -455,3 +509,8 @@ def test_help_shows_switches_without_a_value(command, arguments):
     shown = command(*arguments, "--help").out
     assert "--help" in shown
     assert "<bool>" not in shown
+
+
+def test_a_result_below_a_file_names_the_file(command, scenario, tmp_path):
+    (tmp_path / "file").write_text("")
+    clear(command("run", scenario, "--out", tmp_path / "file" / "r"), f"{tmp_path / 'file'} is a file, not a directory")

@@ -165,6 +165,37 @@ def test_a_run_with_a_damaged_summary_can_be_replaced(command, scenario, tmp_pat
     assert command("verify", out).code == 0
 
 
+def test_verify_takes_several_results(command, scenario, tmp_path):
+    for seed in (1, 2):
+        command("run", scenario, "--seed", seed, "--out", tmp_path / f"r{seed}", "-q")
+    both = command("verify", tmp_path / "r1", tmp_path / "r2")
+    assert both.code == 0, both.err
+    assert "2 of 2 results are byte-identical" in both.out
+    missing = command("verify", tmp_path / "r1", tmp_path / "r3")
+    assert (missing.code, missing.out) == (2, "")
+    assert "r3 does not exist" in missing.err
+
+
+@pytest.mark.parametrize("form", [["--install-completion", "zsh"], ["--install-completion=zsh"]])
+def test_completion_is_installed_for_the_shell_that_is_named(command, tmp_path, monkeypatch, form):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    outcome = command(*form)
+    assert outcome.code == 0, outcome.err
+    assert "zsh completion installed" in outcome.out
+    assert (tmp_path / ".zfunc" / "_longhaul").exists()
+    assert not (tmp_path / ".bashrc").exists()
+    assert "_LONGHAUL_COMPLETE=complete_fish" in command("--show-completion", "fish").out
+
+
+def test_completion_for_a_shell_that_is_not_known_is_refused(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    outcome = command("--install-completion", "zhs")
+    assert outcome.code == 2
+    assert "did you mean 'zsh'?" in outcome.err
+    assert command("--install-completion", "zsh", "run").code == 2
+    assert not list(tmp_path.iterdir())
+
+
 def test_verify_finds_a_changed_file(command, scenario, tmp_path):
     out = tmp_path / "r"
     command("run", scenario, "--out", out, "-q")

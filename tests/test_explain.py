@@ -3,7 +3,9 @@
 import json
 import math
 import re
+from pathlib import Path
 
+import longhaul
 import pytest
 from longhaul.explain import explain, limit_title
 
@@ -274,3 +276,16 @@ def test_a_quic_connection_that_ended_with_an_error_is_explained_by_that(told):
     assert text.startswith("The QUIC connection ended early: too many gaps in a stream;")
     assert "unordered = true" in text
     assert "initial window" not in text
+
+
+def test_a_link_that_is_full_part_of_the_time_has_both_measures(tmp_path):
+    """Its mean utilisation and the bar of limits differ, so the text states what each is."""
+    result = longhaul.run(Path(longhaul.__file__).parent / "examples/dumbbell-50-flows.toml", out=tmp_path / "r")
+    assert (
+        "is full: 95.5 % of 100 Mbit/s on average, and more than 95 % in 63 % of its time. The flow got"
+        in result.explain()
+    )
+    page = result.report(tmp_path / "report.html").read_text()
+    assert "Each bar divides the flow&#39;s time. A link is full while more than 95 % of its rate is in use" in page
+    assert ", maximum" in page
+    assert ">reset</button>" in page

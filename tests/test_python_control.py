@@ -1,12 +1,13 @@
 """Congestion controls in Python: as good as Rust's to the byte, fast enough, and clear about what is wrong with them."""
 
 import runpy
+import signal
 import time
 from pathlib import Path
 
 import longhaul
 import pytest
-from longhaul import Scenario
+from longhaul import Scenario, watching
 
 MyReno = runpy.run_path(str(Path(__file__).resolve().parent.parent / "examples" / "my_reno.py"))["MyReno"]
 
@@ -85,6 +86,11 @@ class Vanishing(Broken):
         self.window = float("nan")
 
 
+class Textual(Broken):
+    def on_ack(self, ack):
+        self.window = "10 packets"
+
+
 class Unfinished(Broken):
     def __init__(self, mss, window):
         self.size = window
@@ -96,14 +102,63 @@ class Unfinished(Broken):
         (Broken, r"congestion control Broken: ZeroDivisionError: .*test_python_control.py, line \d+, in on_ack"),
         (
             Vanishing,
-            r"congestion control Vanishing: its window is NaN; a window is in bytes, 1 or more \(after on_ack\)",
+            r"congestion control Vanishing: its window is NaN; it is in bytes, 1 or more "
+            r"\(after on_ack, .*test_python_control.py, line \d+\)",
         ),
-        (Unfinished, r"congestion control Unfinished: AttributeError: .*'window'"),
+        (Unfinished, r"congestion control Unfinished: AttributeError: .*'window' \(after __init__, .*, line \d+\)"),
+        (
+            Textual,
+            r"congestion control Textual: its window is '10 packets'; it is in bytes, 1 or more \(after on_ack, ",
+        ),
     ],
 )
 def test_what_misbehaves_is_named_with_its_line(control, message):
     with pytest.raises(longhaul.RunError, match=message):
         longhaul.run(path().flow("a", "b", tcp={"congestion": control}), tables=False)
+
+
+class Endless(Broken):
+    def on_ack(self, ack):
+        while True:
+            try:
+                self.wait()
+            except Exception:
+                continue
+
+    def wait(self):
+        pass
+
+
+def test_a_call_without_end_is_ended(monkeypatch):
+    """It hung for ever."""
+    monkeypatch.setattr(watching, "LIMIT_S", 0.3)
+    scenario = path().flow("a", "b", tcp={"congestion": Endless})
+    message = r"congestion control Endless: on_ack has not returned after 0.3 s \(.*test_python_control.py, line \d+, in \w+\)"
+    with pytest.raises(longhaul.RunError, match=message):
+        longhaul.run(scenario, tables=False)
+    # What it has left behind disturbs no other run.
+    longhaul.run(path("5 s").flow("a", "b", tcp={"congestion": MyReno}), tables=False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_a_control_is_no_error_of_the_run(number):
+    """`except LonghaulError` caught Ctrl-C."""
+
+    class Slow(Broken):
+        def on_ack(self, ack):
+            if ack.now > 1:
+                signal.raise_signal(number)
+
+    def handler(_number, _frame):
+        raise KeyboardInterrupt("stop")
+
+    before = signal.signal(number, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt, match="stop"):
+            longhaul.run(path().flow("a", "b", tcp={"congestion": Slow}), tables=False)
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
 
 
 def test_what_is_no_control_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 import longhaul
@@ -184,7 +185,8 @@ def test_a_notebook_shows_results(scenario, tmp_path):
     first, second = both.table.row(0)[1:]
     assert first > 1.5 * second
     assert "(-" in str(both)
-    assert both._repr_html_().count("<tr>") == len(both.rows) + 1
+    assert both.settings == (("link.satellite.rate", ("2 Mbit/s", "1 Mbit/s")),)
+    assert both._repr_html_().count("<tr>") == len(both.rows) + 1 + len(both.settings) + 1
     with pytest.raises(longhaul.ResultError, match="two results or more"):
         longhaul.compare(result)
     page = result.explore()._repr_html_()
@@ -195,9 +197,67 @@ def test_a_notebook_shows_results(scenario, tmp_path):
     assert "pre" in longhaul.Scenario.from_file(scenario)._repr_html_()
 
 
+def test_results_without_a_directory_are_a_and_b(scenario, tmp_path):
+    """They went by their temporary directories, and what was different about them could not be seen."""
+    set = {"link.satellite.queue.limit": "10 packets"}
+    first, second = longhaul.run(scenario), longhaul.run(scenario, set=set)
+    both = longhaul.compare(first, second)
+    assert both.names == ("a", "b")
+    assert dict(both.settings)["link.satellite.queue.limit"] == ("30 packets", "10 packets")
+    assert re.search(r"Settings that differ\n +a +b\n.*queue.limit +30 packets +10 packets", str(both))
+    kept = longhaul.run(scenario, set=set, out=tmp_path / "short")
+    assert longhaul.compare(first, kept).names == ("a", "short")
+
+
 def test_a_scenario_from_dictionaries_is_that_of_its_file(scenario):
     read = longhaul.Scenario.from_file(scenario)
     again = longhaul.Scenario.from_dict(read.to_dict())
     assert again.resolve() == read.resolve()
     with pytest.raises(longhaul.ScenarioError, match="is a dictionary, not a list"):
         longhaul.Scenario.from_dict([])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"nonsense": 1}, "unknown field `nonsense`"),
+        ({"link": 3}, "scenario 'scenario':1:8: "),
+        ({}, "the scenario is empty"),
+        ({"run": {"duration": None}}, "None is not allowed in a scenario; leave the key out"),
+        ({1: 2}, "1 is not a key of a scenario"),
+    ],
+)
+def test_dictionaries_are_checked_at_once(content, message):
+    """They were accepted, and a method called on what came of them failed with a TypeError."""
+    with pytest.raises(longhaul.ScenarioError, match=re.escape(message)):
+        longhaul.Scenario.from_dict(content)
+
+
+@pytest.mark.parametrize("settings", [{}, {"seed": 3}])
+def test_a_missing_duration_is_named_as_the_keyword_that_gives_it(settings):
+    scenario = longhaul.Scenario("m", **settings).link("l", "a", "b", rate="1 Mbit/s", delay="1 ms").flow("a", "b")
+    with pytest.raises(
+        longhaul.ScenarioError, match=r"scenario 'm': there is no duration; .* Scenario\(..., duration="
+    ):
+        longhaul.run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"budget": "soon"}, "budget='soon': write a time or a number of runs"),
+        ({"budget": "9 runs", "runs": 3}, "give budget= or runs=, not both"),
+        ({"can": ["moon"]}, "can=moon: no such place"),
+        ({"can": "sender, moon"}, "can=moon: no such place"),
+        ({"goal": "quick"}, "goal='quick': write a metric"),
+    ],
+)
+def test_errors_of_advise_name_its_keywords(scenario, keywords, message):
+    """They named options of the command line."""
+    with pytest.raises(longhaul.LonghaulError, match=re.escape(message)) as raised:
+        longhaul.advise(scenario, **keywords)
+    assert "--" not in str(raised.value)
+
+
+def test_advise_takes_the_budget_of_the_command(scenario):
+    assert longhaul.advise(scenario, can="sender", budget="2 runs").runs <= 2

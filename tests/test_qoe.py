@@ -1,4 +1,4 @@
-"""What people notice: stalls of films, opinions of films, calls and pages, and advice by them."""
+"""What people notice: stalls of videos, opinions of videos, calls and pages, and advice by them."""
 
 import math
 

@@ -708,13 +708,50 @@ def test_one_round_trip_is_one_click_away(tmp_path, traced):
     assert found["red"] > 300
 
 
+@browser
+def test_a_window_above_the_plot_is_not_drawn_into_it(tmp_path, traced):
+    """Before, the step to a window of gigabytes was a vertical line at the first ACK."""
+    acts = """<script>window.addEventListener("load", () => setTimeout(() => {
+      const { plot, place } = window.longhaulReport.charts.at(-1), out = {};
+      const probe = document.createElement("canvas").getContext("2d");
+      probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--window");
+      probe.fillRect(0, 0, 1, 1);
+      const wanted = probe.getImageData(0, 0, 1, 1).data;
+      const { data } = plot.ctx.getImageData(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+      out.window = 0;
+      for (let at = 0; at < data.length; at += 4) out.window += [0, 1, 2].every((one) => Math.abs(data[at + one] - wanted[one]) < 24) && data[at + 3] > 200;
+      out.keys = [...place.querySelectorAll(".key-lines > *")].map((one) => one.textContent.trim());
+      const note = document.createElement("pre");
+      note.id = "outcome";
+      note.textContent = JSON.stringify(out);
+      document.body.append(note);
+    }, 100));</script>"""
+    drawn = {}
+    near = longhaul.run(
+        Scenario.from_file(Path(longhaul.__file__).parent / "examples/geo-one-flow.toml"),
+        set={"run.duration": "20 s", "flow.download.tcp.receive_buffer": "256 KiB"},
+    )
+    for name, result in (("far", traced), ("near", near)):
+        drawn[name] = tried(result.report(tmp_path / f"{name}.html"), acts, "--blink-settings=preferredColorScheme=1")
+    assert drawn["far"]["window"] == 0
+    assert drawn["near"]["window"] > 100
+    assert drawn["far"]["keys"] == [
+        "sent",
+        "retransmitted",
+        "SACKed",
+        "ACK number",
+        "end of the window (beyond the plot)",
+    ]
+    assert drawn["near"]["keys"][-1] == "end of the window"
+
+
 #: Which boxes are wider than the page, and what is said about each.
 WIDE = """
 <script>
 window.addEventListener("load", () => setTimeout(() => {
   const out = [...document.querySelectorAll(".scroll")].map((one) => ({
     wide: one.scrollWidth > one.clientWidth + 2, network: Boolean(one.querySelector(".topology")), reached: one.tabIndex === 0,
-    hint: one.nextElementSibling?.className === "hint" ? one.nextElementSibling.textContent : "",
+    hint: one.previousElementSibling?.className === "hint" ? one.previousElementSibling.textContent : "",
   }));
   const note = document.createElement("pre");
   note.id = "outcome";

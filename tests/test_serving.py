@@ -14,8 +14,10 @@ from urllib.parse import urlsplit
 
 import longhaul
 import pytest
-from longhaul import serving
+from longhaul import live, serving
+from longhaul.report import explore
 from longhaul.serving import Server, find
+from longhaul.sweep import local
 
 
 @pytest.fixture
@@ -38,24 +40,118 @@ def get(address, host=None):
         return answer.read().decode()
 
 
+def refused(address, status):
+    """What an answer with this status says."""
+    with pytest.raises(urllib.error.HTTPError) as error:
+        get(address)
+    assert error.value.code == status
+    return error.value.read().decode()
+
+
+def options(page):
+    """What can be compared: names by id."""
+    return dict(re.findall(r'<option value="(\w+)"(?: selected)?>([^<]+)<', page))
+
+
 def test_the_page_lists_reports_and_compares(served):
     page = get(served.address)
     assert all(name in page for name in (">one<", ">deep/two<", ">sweep<"))
     assert "2 of 2 runs" in page
-    ids = dict(re.findall(r'<option value="(\w+)">([^<]+)<', page))
+    ids = options(page)
     assert sorted(ids.values()) == ["deep/two", "one", "sweep (sweep)"]
     by_name = {name: one for one, name in ids.items()}
     first, second = by_name["one"], by_name["deep/two"]
     assert "explore-data" in get(f"{served.address}report?id={first}")
     sweeps = by_name["sweep (sweep)"]
     assert "0 of " in get(f"{served.address}compare?a={sweeps}&b={sweeps}")
-    assert "compare two of a kind" in get(f"{served.address}compare?a={first}&b={sweeps}")
+    assert "compare two of a kind" in refused(f"{served.address}compare?a={first}&b={sweeps}", 422)
     assert "Goodput" in get(f"{served.address}compare?a={first}&b={second}")
     sweep = re.search(r'follow\?id=(\w+)"', page)[1]
     assert "progress" in get(f"{served.address}follow?id={sweep}")
     state = json.loads(get(f"{served.address}state?id={sweep}"))
     assert (state["done"], state["total"], state["complete"]) == (2, 2, True)
     assert "flow.users.count" in state["table"]
+
+
+def test_two_runs_are_compared_with_settings_and_curves(served):
+    """The comparison was a bare table, and both boxes named the same result at first."""
+    page = get(served.address)
+    ids = options(page)
+    chosen = [ids[one] for one in re.findall(r'value="(\w+)" selected', page)]
+    assert sorted(chosen) == ["deep/two", "one"]
+    first, second = ({name: one for one, name in ids.items()}[name] for name in ("one", "deep/two"))
+    compared = get(f"{served.address}compare?a={first}&b={second}")
+    assert "Settings that differ" in compared
+    assert re.search(r"<td>run.seed</td><td>7</td><td>9</td>", compared)
+    explored = json.loads(re.search(r'id="explore-data">(.*?)</script>', compared, re.DOTALL)[1])
+    assert [figure["id"] for figure in explored["figures"]] == ["goodput_bps", "cwnd_bytes", "srtt_s"]
+    labels = [line["label"] for line in explored["figures"][0]["series"]]
+    assert labels == [f"users[{number}], {name}" for name in ("one", "deep/two") for number in range(3)]
+
+
+def test_runs_of_other_lengths_and_many_flows_have_one_axis(tmp_path, scenario):
+    changes = ({}, {"run.duration": "30 s", "run.sample": "500 ms", "flow.users.count": 6})
+    results = [longhaul.run(scenario, set=change) for change in changes]
+    explored = explore.of_two(*results, ["a", "b"])
+    goodput = explored["figures"][0]["series"]
+    assert [line["label"] for line in goodput] == [*(f"users[{k}], a" for k in range(3)), "users, mean of 6 flows, b"]
+    assert len({line["axis"] for line in goodput}) == 1
+    assert len({len(line["data"]) for line in goodput}) == 1
+    assert explored["span"] == [0.0, 30.0]
+
+
+def test_a_study_is_listed_with_its_reports(tmp_path, scenario):
+    """Its directory "cannot be read", and was offered for comparison as a sweep."""
+    folder = tmp_path / "results"
+    longhaul.run(scenario, out=folder / "one")
+    longhaul.sweep(scenario, folder / "study" / "tiny", grid={"flow.users.count": [1, 2]})
+    (folder / "study" / "manifest.json").write_text('{"longhaul": "0", "kind": "study", "name": "nothing"}')
+    (folder / "study" / "tiny" / "report.html").write_text("what came of it")
+    with Server(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        page = get(server.address)
+        study = re.search(r'follow\?id=(\w+)">study</a></td><td>study nothing</td><td>tiny: 2 of 2 runs<', page)[1]
+        assert options(page) == {}  # nothing to compare the run with
+        assert "report?id=" in get(f"{server.address}follow?id={study}")
+        assert get(f"{server.address}report?id={study}&scale=tiny") == "what came of it"
+        assert "no such report" in refused(f"{server.address}report?id={study}&scale=../one", 404)
+        refused(f"{server.address}state?id={study}", 404)
+        server.shutdown()
+        thread.join()
+
+
+def test_a_sweep_shows_the_runs_that_are_under_way(tmp_path, scenario):
+    """Of long runs it showed "0 of 10 runs done" alone."""
+    folder = tmp_path / "results"
+    seen = []
+    with Server(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+
+        class Slow(live.Recorder):
+            def __call__(self, now, duration, delivered):
+                super().__call__(now, duration, delivered)
+                time.sleep(0.1)
+                if not seen and live.read(self._file.parent) and len(self._times) > 3:
+                    found = re.search(r'follow\?id=(\w+)">sweep<', get(server.address))
+                    seen.append(json.loads(get(f"{server.address}state?id={found[1]}")))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(local, "Recorder", Slow)
+            grid = {"flow.users.count": [1, 2]}
+            swept = longhaul.sweep(scenario, folder / "sweep", grid=grid, set={"run.duration": "2000 s"}, jobs=1)
+        server.shutdown()
+        thread.join()
+    (state,) = seen
+    (run,) = state["running"]
+    assert re.match(r"flow.users.count 1, seed 7: [\d,]+ s of 2,000 s simulated", run["text"])
+    assert 0 < state["share"] < 0.5
+    assert run["share"] == pytest.approx(2 * state["share"])
+    assert (state["done"], state["complete"]) == (0, False)
+    assert len(run["times"]) == len(run["goodputs"][0]) >= 1
+    assert swept.complete
+    assert not list(folder.rglob("live.json"))
 
 
 def test_sweeps_of_other_points_have_nothing_to_compare(tmp_path, scenario):
@@ -115,7 +211,7 @@ def test_nobody_else_gets_an_answer(served):
         with pytest.raises(urllib.error.HTTPError) as refused:
             get(address, host)
         assert refused.value.code == 404
-    assert "no such result" in get(f"{served.address}report?id=../../etc")
+    assert "no such result" in refused(f"{served.address}report?id=../../etc", 404)
 
 
 def test_a_token_is_new_each_time(tmp_path):

@@ -98,6 +98,47 @@ def test_resume_refuses_a_changed_scenario(command, sweep_file, tmp_path):
     assert "another sweep" in refused.err
 
 
+def everything(root: Path) -> dict[str, bytes]:
+    """Every file of a result."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("changed", ["refuse", "check"])
+@pytest.mark.parametrize("more", [(), ("-n", 1), ("-n", 3)], ids=["same", "fewer seeds", "more seeds"])
+def test_a_refusal_changes_no_byte(command, sweep_file, tmp_path, other_build, changed, more):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "-q")
+    if changed == "check":
+        for file in (out / "runs").glob("*/summary.json"):
+            file.write_text(file.read_text().replace('"seed"', '"seed" '))
+    before = everything(out)
+    other_build()
+    refused = command("sweep", sweep_file, *more, "--out", out, "-q", "--resume", "--changed", changed)
+    assert refused.code == 2
+    assert "build" in refused.err
+    assert everything(out) == before
+    if changed == "refuse":
+        assert command("verify", out, "--sample", 1).code == 0
+
+
+def test_resume_removes_what_a_killed_process_left(command, sweep_file, tmp_path):
+    out = tmp_path / "s"
+    command("sweep", sweep_file, "--out", out, "-q")
+    whole = files(out)
+    run = next((out / "runs").iterdir()).name
+    left, other = out / "runs" / f".{run}.0123abcd.partial", out / "runs" / ".mine.partial"
+    for directory in (left, other):
+        directory.mkdir()
+        (directory / "scenario.toml").write_text("")
+    assert command("sweep", sweep_file, "--out", out, "-q", "--resume", "--shard", "1/2").code == 0
+    assert left.exists()  # another shard may be making it
+    assert command("sweep", sweep_file, "--out", out, "-q", "--resume").code == 0
+    assert not left.exists()
+    (other / "scenario.toml").unlink()
+    other.rmdir()
+    assert files(out) == whole
+
+
 DAMAGE = {
     "cut off": lambda file: file.write_text(file.read_text()[:100]),
     "empty": lambda file: file.write_text(""),

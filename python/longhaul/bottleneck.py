@@ -172,9 +172,11 @@ def _full(flow: dict[str, Any], link: dict[str, Any], part: float, summary: dict
         text = f"Fills {link_name(link)}: {used} is in use, and only a faster link would make it faster."
     else:
         among = f"of an equal share of the link ({quantity(fair, 'bit/s')}{f', 1/{sharing:,}' if sharing > 1 else ''})"
-        text = (
-            f"The link {link_name(link)} is full: {used} is in use. The flow got {quantity(part, 'share', 2)} {among}."
-        )
+        busy = usage.full(flow)
+        if not changed and 0 < busy < _FULL:
+            used += f" on average, and more than {quantity(usage.FULL, 'share')} in {quantity(busy, 'share', 2)} of its time"
+        verb = "" if "on average" in used else " is in use"
+        text = f"The link {link_name(link)} is full: {used}{verb}. The flow got {quantity(part, 'share', 2)} {among}."
     text += "" if changed else _taken(flow, part, summary)
     text += (timeouts := _after_timeouts(flow, part))
     queueing = _queueing(flow)

@@ -287,7 +287,7 @@ def _why_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Sequenc
             f"There is random loss on {bottleneck.link_name(lossy)}, {quantity(lost, 'share')} of the packets, which {by} takes for"
             " congestion; one that does not (BBR) would be faster."
         )
-    again = f"; {quantity(sent_again, 'share', 2)} of its segments were sent again" if sent_again else ""
+    again = f"; {quantity(sent_again, 'share', 2)} of its segments were retransmitted" if sent_again else ""
     return f"{name} is in use {quantity(_used(flow, busiest), 'share', 2)}, so {by} is the limit{again}."
 
 
@@ -541,7 +541,7 @@ def _overshoot(flow: dict[str, Any], summary: dict[str, Any], content: Mapping[s
             return None
     text = (
         f"Its slow start overshot: {counted(int(lost), 'packet')} were lost at {counted(int(events), 'reduction')} of the window, the"
-        f" first at {quantity(float(first), 's')}. One that grows in smaller steps, or leaves earlier, loses fewer"
+        f" first at {quantity(float(first), 's')}. A slow start that grows in smaller steps or ends earlier loses fewer packets"
     )
     text += "; SACK repairs many losses in one round trip." if flow.get("variant") in _WITHOUT_SACK else "."
     return Cause(text, frozenset({"recovery", "timeout", "cwnd"}), "overshoot")

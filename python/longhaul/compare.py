@@ -94,11 +94,27 @@ def directories(results: Sequence[Result]) -> list[str]:
     if any(result.path is None for result in results):
         return []
     parts = [result.path.absolute().parts for result in results if result.path is not None]
-    for count in range(1, max(map(len, parts)) + 1):
+    for count in range(1, max(map(len, parts), default=0) + 1):
         names = ["/".join(each[-count:]) for each in parts]
         if len(set(names)) == len(names):
             return names
     return []
+
+
+def heads(results: Sequence[Result]) -> list[str]:
+    """What to call results side by side: the scenarios' names; where these are the same, the directories of those that are kept and
+    letters for the others.
+
+    >>> heads([Result({"name": "x"}), Result({"name": "x"})]), heads([Result({"name": "x"}), Result({"name": "y"})])
+    (['a', 'b'], ['x', 'y'])
+    """
+    names = [result.name for result in results]
+    if len(set(names)) == len(names):
+        return names
+    kept = [result for result in results if result.is_kept]
+    places = iter(directories(kept) or [f"{result.name} ({number})" for number, result in enumerate(kept, 1)])
+    letters = (chr(ord("a") + number) if number < 26 else str(number + 1) for number in range(len(results)))
+    return [next(places) if result.is_kept else letter for result, letter in zip(results, letters, strict=True)]
 
 
 def differing_settings(results: Sequence[Result]) -> list[tuple[str, tuple[str, ...]]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import outputs
+from . import outputs, watching
 from .document import Document
 from .errors import LonghaulError, OutputError, RunCancelled, RunError, ScenarioError
 
@@ -18,6 +18,8 @@ from .errors import LonghaulError, OutputError, RunCancelled, RunError, Scenario
 ProgressCallback = Callable[[float, float, int], bool | None]
 #: Paths in the scenario with TOML text of their new values.
 Overrides = Sequence[tuple[str, str]]
+#: Whether scenarios of this process can have congestion controls in Python, which are watched over.
+_has_controls = False
 
 #: The `[sweep]` table, which `longhaul.sweep.plan` reads and the simulator never sees.
 SWEEP_SCHEMA: dict[str, Any] = {
@@ -113,28 +115,47 @@ def run(
     """
     core = _core()
     began = time.thread_time()
+    noted: list[BaseException] = []
 
     def told(now: float, duration: float, events: int, delivered: list[int]) -> bool | None:
+        if noted:
+            raise noted[0]
         if follow:
             follow(now, duration, delivered)
         return progress(now, duration, events) if progress else None
 
+    called = progress or follow or _has_controls
+    arguments = document.text, document.source, list(overrides), out, tables, told if called else None
     try:
-        summary = core.run(
-            document.text, document.source, list(overrides), out, tables, told if progress or follow else None
-        )
+        if _has_controls:
+            with watching.signals_noted() as noted, watching.calls_end():
+                summary = core.run(*arguments)
+        else:
+            summary = core.run(*arguments)
     except core.ScenarioError as error:
-        raise ScenarioError(_without_number(error)) from None
+        raise _wrong(error, document) from None
+    except watching.TooLong as error:  # the call came back when its end was near
+        raise RunError(f"congestion control: {error}") from None
     except core.RunCancelled as error:
         raise RunCancelled(str(error)) from None
     except core.WriteError as error:
         raise OutputError(_without_number(error)) from None
     except core.RunError as error:
-        raise RunError(_without_number(error)) from None
+        if noted:  # a signal came while a control was called
+            raise noted[0] from None
+        raise RunError(_without_number(error).replace(": TooLong: ", ": ", 1)) from None
     if out is not None:
         outputs.add_timing(out, cpu_s=time.thread_time() - began)
     result: dict[str, Any] = json.loads(summary)
     return result
+
+
+def _wrong(error: Exception, document: Document) -> ScenarioError:
+    """What is wrong with a scenario; of one that is built in Python a missing duration with the keyword that gives it."""
+    text = _without_number(error)
+    if document.built and re.search("missing field `(run|duration)`", text):
+        text = f'{document.source}: there is no duration; give one, as in Scenario(..., duration="100 s")'
+    return ScenarioError(text)
 
 
 def _without_number(error: Exception) -> str:
@@ -148,7 +169,7 @@ def resolve(document: Document, overrides: Overrides = ()) -> tuple[str, str]:
     try:
         text, run_id = core.resolve(document.text, document.source, list(overrides))
     except core.ScenarioError as error:
-        raise ScenarioError(_without_number(error)) from None
+        raise _wrong(error, document) from None
     return text, run_id
 
 
@@ -158,12 +179,14 @@ def resolve_seeds(document: Document, overrides: Overrides, seeds: Sequence[int]
     try:
         text, run_ids = core.resolve_seeds(document.text, document.source, list(overrides), list(seeds))
     except core.ScenarioError as error:
-        raise ScenarioError(_without_number(error)) from None
+        raise _wrong(error, document) from None
     return text, run_ids
 
 
 def register_control(name: str, source: str, control: type) -> None:
     """Makes a class known to scenarios of this process as a congestion control; `source` is a digest of what it is made of."""
+    global _has_controls
+    _has_controls = True
     _core().register_control(name, source, control)
 
 

@@ -30,6 +30,8 @@ class Document:
     source: str
     #: The content of `[sweep]`, if there is one.
     sweep: dict[str, Any] | None = None
+    #: Whether it was built in Python.
+    built: bool = False
 
 
 def read(path: Path) -> Document:

@@ -48,4 +48,8 @@ def explain_os_error(error: OSError, doing: str, path: Path | str) -> str:
     if doing == "write" and isinstance(error, FileNotFoundError):
         place = next((parent for parent in Path(path).parents if parent.is_dir()), Path("."))
         return f"cannot write {path}: nothing can be created in {place}"
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        file = next((parent for parent in Path(path).parents if parent.is_file()), None)
+        if file is not None:
+            return f"cannot {doing} {path}: {file} is a file, not a directory"
     return f"cannot {doing} {path}: {error.strerror or error}"

@@ -69,7 +69,11 @@ def names() -> list[str]:
 def example(name: str) -> Example:
     """The example of this name, with or without its ending and `examples/`.
 
-    Raises `UnknownExampleError`, which names the nearest.
+    Raises `UnknownExampleError`, which names one that begins so, or the nearest.
+
+    >>> example("geo")
+    Traceback (most recent call last):
+    longhaul.examples.UnknownExampleError: no example 'geo'; did you mean geo-one-flow?
     """
     import difflib
 
@@ -77,7 +81,8 @@ def example(name: str) -> Example:
     wanted = name.removeprefix("examples/").removesuffix(".toml").removesuffix(".py")
     if wanted in known:
         return known[wanted]
-    near = difflib.get_close_matches(wanted, known, 1, 0.4)
+    begun = [one for one in known if one.startswith(wanted)] if wanted else []
+    near = begun or difflib.get_close_matches(wanted, known, 1, 0.4)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
     raise UnknownExampleError(f"no example {name!r}; {hint}")
 

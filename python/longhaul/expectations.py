@@ -2,7 +2,7 @@
 
 A metric is that of the run (`goodput_bps`), of a group, flow, link or middlebox by name (`group.web.page_time_p95_s`,
 `flow.download.goodput_bps`, `link.satellite.forward.utilisation`). A value is a number in base units or a quantity ("40 Mbit/s").
-Of a sweep the mean over the seeds counts; "count=3: goodput_bps > 1e6" is about points with this value of a parameter alone.
+For a sweep, the mean over the seeds of a point is compared; "count=3: goodput_bps > 1e6" is about points with this value of a parameter alone.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 
+from . import traced
 from .errors import LonghaulError
 from .units import counted, quantity, read_quantity
 
@@ -12,11 +13,16 @@ from .units import counted, quantity, read_quantity
 #: transfers.
 MEMORY_PER_FLOW = 14_000
 SUMMARY_PER_FLOW = 1_650
-#: Bytes of a row of the time series, of which there is one per flow and sample, where a flow is busy.
-SERIES_PER_ROW = 30
-#: A result of more bytes is announced, and one of more is made only with `large`.
+#: Bytes of a row of the time series, in the file and in memory. Those of flows have one per flow and sample in which it is busy,
+#: those of links one per direction and sample.
+FLOW_ROW, FLOW_ROW_MEMORY = 30, 290
+LINK_ROW, LINK_ROW_MEMORY = 10, 190
+#: Bytes of a row of `segments.parquet`, in the file and in memory.
+SEGMENT, SEGMENT_MEMORY = 12, 120
+#: A result of more bytes is announced, and one of more is made only with `large`; so is a run of more memory.
 NOTABLE = 20_000_000
 LARGEST = 500_000_000
+LARGEST_MEMORY = 4_000_000_000
 
 
 class TooLarge(LonghaulError):
@@ -31,21 +37,24 @@ class Estimate:
     memory: int = 0
     summary: int = 0
     series: int = 0
+    segments: int = 0
 
     @property
     def result(self) -> int:
-        """Summary and time series."""
-        return self.summary + self.series
+        """Summary, time series, and segments of traced flows."""
+        return self.summary + self.series + self.segments
 
     def text(self) -> str:
         """One line for people.
 
         >>> estimate('[run]\\nduration = "100 s"\\nsample = "1 s"\\n[[flow]]\\ncount = 1000000\\n').text()
-        '1,000,000 flows take about 14 GB of memory, and a result of about 4.65 GB (summary.json 1.65 GB, time series 3 GB)'
+        '1,000,000 flows take about 43 GB of memory, and a result of about 4.65 GB (summary.json 1.65 GB, time series 3 GB)'
         """
         parts = f"summary.json {quantity(self.summary, 'B')}, time series {quantity(self.series, 'B')}"
+        if self.segments:
+            parts += f", segments of traced flows {quantity(self.segments, 'B')}"
         return (
-            f"{counted(self.flows, 'flow')} take about {quantity(self.memory, 'B')} of memory, and a result of about"
+            f"{counted(self.flows, 'flow')} {'takes' if self.flows == 1 else 'take'} about {quantity(self.memory, 'B')} of memory, and a result of about"
             f" {quantity(self.result, 'B')} ({parts})"
         )
 
@@ -53,17 +62,37 @@ class Estimate:
 def estimate(resolved: str, tables: bool = True) -> Estimate:
     """What a run of a resolved scenario (TOML) takes; `tables` is whether its time series are written."""
     scenario = tomllib.loads(resolved)
-    flows = sum(int(flow.get("count", 1)) * int(flow.get("streams", 1)) for flow in scenario.get("flow", []))
+    flows = sum(traced.members(flow) for flow in scenario.get("flow", []))
+    if not tables:
+        return Estimate(flows, flows * MEMORY_PER_FLOW, flows * SUMMARY_PER_FLOW)
     duration, sample = (read_quantity(scenario["run"][key]) for key in ("duration", "sample"))
-    rows = flows * duration[0] / sample[0] if tables and duration and sample else 0
-    return Estimate(flows, flows * MEMORY_PER_FLOW, flows * SUMMARY_PER_FLOW, int(rows * SERIES_PER_ROW))
+    samples = duration[0] / sample[0] if duration and sample else 0.0
+    of_flows = samples * flows
+    of_links = samples * 2 * (len(scenario.get("link", [])) + ("dumbbell" in scenario))
+    segments = traced.rows(scenario, duration[0] if duration else 0.0)
+    rows_memory = of_flows * FLOW_ROW_MEMORY + of_links * LINK_ROW_MEMORY + segments * SEGMENT_MEMORY
+    return Estimate(
+        flows,
+        flows * MEMORY_PER_FLOW + int(rows_memory),
+        flows * SUMMARY_PER_FLOW,
+        int(of_flows * FLOW_ROW + of_links * LINK_ROW),
+        int(segments * SEGMENT),
+    )
 
 
 def check(expected: Estimate, wanted: bool) -> str | None:
     """What to remark before a run, if it is large; raises `TooLarge` if it is too large to be made unasked."""
-    if expected.result > LARGEST and not wanted:
-        ways = ["--large makes it all the same", "fewer flows (`count`)"]
-        if expected.series > expected.summary:
-            ways.append("a longer run.sample, or no time series (--no-tables)")
-        raise TooLarge(f"{expected.text()}, more than {quantity(LARGEST, 'B')}; {'; '.join(ways)}")
+    too_long = expected.result > LARGEST
+    if (too_long or expected.memory > LARGEST_MEMORY) and not wanted:
+        ways = ["--large makes it all the same"]
+        if expected.segments > max(expected.summary, expected.series):
+            ways.append("a shorter run.duration, or no trace (--set flow.NAME.trace=false)")
+        elif expected.series > expected.summary:
+            ways.append("a longer run.sample")
+        else:
+            ways.append("fewer flows (`count`)")
+        if expected.series + expected.segments > expected.summary:
+            ways.append("no time series (--no-tables)")
+        limit = quantity(LARGEST, "B") if too_long else f"{quantity(LARGEST_MEMORY, 'B')} of memory"
+        raise TooLarge(f"{expected.text()}, more than {limit}; {'; '.join(ways)}")
     return f"{expected.text()}" if expected.result > NOTABLE else None

@@ -10,8 +10,10 @@ import json
 import os
 import time
 import tomllib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .outputs import write_atomically
 from .units import read_quantity
@@ -25,27 +27,44 @@ _POINTS, _SAMPLES = 200, 10
 class Recorder:
     """Called as a run goes on; writes the file every half second."""
 
-    def __init__(self, directory: Path, resolved: str) -> None:
-        content = tomllib.loads(resolved)
+    def __init__(self, directory: Path, resolved: str | Callable[[], str]) -> None:
+        """For the run of a resolved scenario, which is looked at only if the run takes so long that anything is written."""
         self._file = directory / FILE
-        self._name = str(content.get("name") or "run")
-        self._groups = [str(flow["name"]) for flow in content.get("flow", ())]
+        self._resolved = resolved
+        self._scenario: dict[str, Any] | None = None
+        self._least = 0.0
         self._times: list[float] = [0.0]
-        self._delivered: list[list[int]] = [[0] * len(self._groups)]
-        read = read_quantity(content.get("run", {}).get("sample"))
-        self._least = _SAMPLES * read[0] if read and read[1] == "s" else 0.0
+        self._delivered: list[list[int]] = []
         self._written = time.monotonic()
 
     def __call__(self, now: float, duration: float, delivered: list[int]) -> None:
         """Takes note of where the run is: simulated seconds, and bytes for each group."""
+        if not self._delivered:
+            self._delivered = [[0] * len(delivered)]
         if now - self._times[-1] >= max(self._least, duration / _POINTS):
             self._times.append(now)
             self._delivered.append(delivered)
         if time.monotonic() - self._written >= _EVERY_S:
             self._written = time.monotonic()
-            content = {"pid": os.getpid(), "name": self._name, "now_s": now, "duration_s": duration, "groups": self._groups,
+            scenario = self._read()
+            content = {"pid": os.getpid(), "name": str(scenario.get("name") or "run"), "now_s": now, "duration_s": duration,
+                       "groups": [str(flow["name"]) for flow in scenario.get("flow", ())],
                        "times": self._times, "delivered": self._delivered}  # fmt: skip
             write_atomically(self._file, json.dumps(content))
+
+    def _read(self) -> dict[str, Any]:
+        """The scenario; once it is known, points that are closer than samples allow are left out."""
+        if self._scenario is None:
+            self._scenario = tomllib.loads(self._resolved() if callable(self._resolved) else self._resolved)
+            read = read_quantity(self._scenario.get("run", {}).get("sample"))
+            self._least = _SAMPLES * read[0] if read and read[1] == "s" else 0.0
+            kept = [0]
+            for number, at in enumerate(self._times):
+                if at - self._times[kept[-1]] >= self._least and number:
+                    kept.append(number)
+            self._times = [self._times[number] for number in kept]
+            self._delivered = [self._delivered[number] for number in kept]
+        return self._scenario
 
     def end(self) -> None:
         """Removes the file: it is no part of a result."""
@@ -80,6 +99,19 @@ def read(directory: Path) -> Live | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, IndexError, ZeroDivisionError):
         return None
+
+
+def below(directory: Path) -> Iterator[tuple[Path, Live]]:
+    """The runs under way whose results will be in a directory: where each will be, and its state."""
+    try:
+        hidden = sorted(one for one in directory.iterdir() if one.name.startswith("."))
+    except OSError:
+        return
+    for one in hidden:
+        place = target(one)
+        state = read(one) if place else None
+        if place and state:
+            yield place, state
 
 
 def target(directory: Path) -> Path | None:

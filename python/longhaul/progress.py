@@ -1,4 +1,4 @@
-"""Progress bars: simulated time, speed and time left of a run; runs done, running and time left of a sweep; figures of a report."""
+"""Progress bars: simulated time, speed and time left of a run; runs done, running and time left of a sweep; figures of a report; runs of advice."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from . import core
 from .sweep import SweepProgress
 from .sweep.execute import Observer
+from .units import counted
 
 #: Called with the number of figures that are drawn and of all.
 Drawing = Callable[[int, int], None]
@@ -106,6 +108,28 @@ def _lines(console: Console, label: str) -> Observer:
         console.print(f"{label}: {progress.finished} of {progress.total} runs{failed}{rest}", markup=False)
 
     return observe
+
+
+@contextmanager
+def of_advice(console: Console, shown: bool) -> Iterator[Callable[[int, str], None] | None]:
+    """How many runs were made, and the last one: in a line that vanishes, or, for logs, in a line every ten seconds."""
+    label = "trying remedies"
+    if not shown:
+        yield None
+        return
+    if console.is_terminal:
+        with console.status(label) as status:
+            yield lambda runs, title: status.update(f"{label}: {counted(runs, 'run')}, {escape(title[:70])}")
+        return
+    began = last = time.monotonic()
+
+    def noted(runs: int, title: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _LINE_S:
+            last = time.monotonic()
+            console.print(f"{label}: {counted(runs, 'run')} after {last - began:.0f} s, {title[:70]}", markup=False)
+
+    yield noted
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The metrics that an application notices: what a film or a call is like, the time that its data took, or their rate without end."""
+"""The metrics that an application notices: what a video or a call is like, the time that its data took, or their rate without end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .results import Result
 
 #: Metrics of QoE, by the metric of a group that shows which kind they are; the first one that a group has counts.
 _KINDS = {
-    "stalls": "films",
+    "stalls": "videos",
     "call_delay_s": "calls",
     "pages": "pages",
     "responses": "responses",
@@ -23,7 +23,7 @@ _OF_FLOWS = {
     "responses": ("response_time_p50_s", "response_time_p95_s"),
     "transfers": ("completion_time_s",),
     "streams": ("goodput_bps",),
-    "films": ("mos", "stalls", "stall_share"),
+    "videos": ("mos", "stalls", "stall_share"),
     "calls": ("mos", "call_delay_s"),
 }
 #: Metrics of a group or a run, by kind.
@@ -33,7 +33,7 @@ _INSTEAD = {"response_time_p50_s": "response_time_mean_s"}
 
 
 def kind(metrics: Iterable[str]) -> str:
-    """What the applications of a group are, by the names of its metrics: "films", "calls", "pages", "responses", "transfers" of
+    """What the applications of a group are, by the names of its metrics: "videos", "calls", "pages", "responses", "transfers" of
     given size, or "streams" of data, whose rate is all that counts for them.
 
     >>> kind(["goodput_bps", "responses", "completed_flows"]), kind(["goodput_bps"])

@@ -54,6 +54,11 @@ class Result:
         return str(self.summary["name"])
 
     @property
+    def is_kept(self) -> bool:
+        """Whether its directory stays, and so is a name for it."""
+        return self.path is not None and self._keep is None
+
+    @property
     def run_id(self) -> str:
         """Hash of the resolved scenario, the seed and Longhaul's version."""
         return str(self.summary["run_id"])

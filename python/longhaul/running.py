@@ -32,7 +32,7 @@ def run(
     is written there (it must be free, or hold this same run; `force` replaces any other Longhaul result). A report of
     the same run that is there is made again; files that are not Longhaul's stay. Without `out`,
     the time series live in a temporary directory for as long as the result object does. `tables=False` leaves the
-    time series out. A result that would take more than 500 MB is written only with `large=True`. `progress(sim_time_s, duration_s, events)` is called a few times a second; returning `False`
+    time series out. A result that would take more than 500 MB, or 4 GB of memory, is made only with `large=True`. `progress(sim_time_s, duration_s, events)` is called a few times a second; returning `False`
     stops the run.
 
     Raises `ScenarioError`, `OutputError`, `RunError`, or `LonghaulError` for a result that is too large.

@@ -19,8 +19,8 @@ class Scenario:
     """A network, its traffic, and what to measure.
 
     Every method returns a new scenario and leaves the old one as it was. Names and values are those of scenario files
-    (see `longhaul schema`); quantities are texts with units. Nothing is checked before `resolve` or `run`; `longhaul.build` has typed
-    functions for tables, with completion.
+    (see `longhaul schema`); quantities are texts with units. What is built is checked by `resolve` and `run`, what comes
+    from dictionaries at once; `longhaul.build` has typed functions for tables, with completion.
 
     >>> s = (
     ...     Scenario("geostationary", duration="100 s", seed=1)
@@ -83,16 +83,20 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Scenario:
-        """A scenario from nested dictionaries, as `to_dict` returns them and as JSON files have them.
+        """A scenario from nested dictionaries, as `to_dict` returns them and as JSON files have them; it is checked at once.
 
-        >>> Scenario.from_dict({"name": "x", "run": {"duration": "1 s"}}).to_dict()
-        {'name': 'x', 'run': {'duration': '1 s'}}
+        Raises `ScenarioError`, as for a file.
+
+        >>> link = {"name": "path", "ends": ["a", "b"], "rate": "10 Mbit/s", "delay": "50 ms"}
+        >>> Scenario.from_dict({"name": "x", "run": {"duration": "1 s"}, "link": [link], "flow": [{"from": "a", "to": "b"}]})
+        <Scenario 'x': 1 link(s), 1 flow section(s)>
         """
         if not isinstance(content, Mapping):
             raise ScenarioError(f"a scenario's content is a dictionary, not {_article(type(content).__name__)}")
         scenario = cls.__new__(cls)
         scenario._document = None
         scenario._content = copy.deepcopy(controls.named(dict(content)))
+        core.resolve(scenario.document())
         return scenario
 
     def to_dict(self) -> dict[str, Any]:
@@ -194,7 +198,11 @@ class Scenario:
             return self._document
         content = dict(self._content)
         sweep = content.pop("sweep", None)
-        return Document(toml.document(content), f"scenario {self.name!r}", sweep)
+        source = f"scenario {self.name!r}"
+        try:
+            return Document(toml.document(content), source, sweep, built=True)
+        except TypeError as error:  # None, or an object
+            raise ScenarioError(f"{source}: {error}") from None
 
     def resolve(self) -> str:
         """The scenario with every default written out; raises `ScenarioError` if something is wrong with it."""

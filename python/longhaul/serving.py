@@ -21,14 +21,14 @@ from importlib import resources
 from pathlib import Path
 from threading import Lock
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import jinja2
 
 from . import comparison, live, load, outputs, regression, tables
 from .errors import LonghaulError, OutputError, explain_os_error
 from .report import explore
-from .results import Result, load_run
+from .results import Result, load_run, read_json
 from .sweep import SweepResult
 from .units import alike, counted, quantity
 
@@ -38,11 +38,19 @@ _DEPTH, _MOST = 4, 1000
 _FRESH_S = 2.0
 #: Rows of a comparison of two sweeps.
 _ROWS = 500
+#: The manifest of a study has its name alone, and is smaller than this.
+_STUDY_BYTES = 10_000
+#: Runs of a sweep whose curves are drawn while they are under way, and those that are listed.
+_CURVES, _RUNNING = 4, 40
+
+
+class Missing(LonghaulError):
+    """There is no such result, or not any more."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A result directory below the folder."""
+    """A result directory below the folder: a "run", a "sweep", a "study", or a run that is "running"."""
 
     id: str
     path: Path
@@ -85,8 +93,23 @@ def _result_at(place: Path, folder: Path) -> Found | None:
             changed = (place / file).stat().st_mtime
         except OSError:
             continue
+        if kind == "sweep" and (scales := _scales(place)) is not None:
+            changed = max([changed, *((scale / "manifest.json").stat().st_mtime for scale in scales)])
+            kind = "study"
         return _entry(place, folder, kind, changed, place)
     return None
+
+
+def _scales(place: Path) -> list[Path] | None:
+    """The directories of a study's scales, the newest first; `None` if it is not a study."""
+    file = place / "manifest.json"
+    try:
+        if file.stat().st_size > _STUDY_BYTES or read_json(file).get("kind") != "study":
+            return None
+        found = [one for one in place.iterdir() if (one / "manifest.json").is_file()]
+        return sorted(found, key=lambda one: -(one / "manifest.json").stat().st_mtime)
+    except (LonghaulError, OSError):
+        return None
 
 
 def _entry(place: Path, folder: Path, kind: str, changed: float, held: Path) -> Found:
@@ -164,16 +187,27 @@ class Server(ThreadingHTTPServer):
         return text
 
 
-def page(title: str, body: str) -> str:
-    """A page with the look of the reports."""
+def page(title: str, body: str, explored: dict[str, Any] | None = None) -> str:
+    """A page with the look of the reports; with `explored`, figures of `report.explore` follow the body."""
     folder = resources.files("longhaul.report") / "templates"
     loader = jinja2.DictLoader({
-        "base.html": (folder / "base.html").read_text(encoding="utf-8"),
-        "page.html": '{% extends "base.html" %}{% block title %}{{ title }}{% endblock %}{% block body %}{{ body | safe }}{% endblock %}',
+        **{name: (folder / name).read_text(encoding="utf-8") for name in ("base.html", "macros.html")},
+        "page.html": _PAGE,
     })  # fmt: skip
     environment = jinja2.Environment(loader=loader, autoescape=True)
-    return environment.get_template("page.html").render(title=f"{title} – Longhaul", body=body)
+    figures = {"figures": explored["figures"], "explorer": explore.explorer(explored)} if explored else {"figures": []}
+    return environment.get_template("page.html").render(title=f"{title} – Longhaul", body=body, **figures)
 
+
+_PAGE = """{% extends "base.html" %}{% import "macros.html" as draw %}
+{% block title %}{{ title }}{% endblock %}
+{% block head %}{% if figures %}<style>{{ explorer.uplot_css | safe }}</style>{% endif %}{% endblock %}
+{% block body %}{{ body | safe }}{% if figures %}<h2>Over time</h2>{{ draw.zoom() }}{% for f in figures %}{{ draw.plot(f) }}{% endfor %}{% endif %}{% endblock %}
+{% block scripts %}{% if figures %}{{ draw.explorer(explorer) }}<script>{{ explorer.script | safe }}</script>{% endif %}{% endblock %}"""
+
+
+#: What a damaged result is called in the list.
+_UNREADABLE = "cannot be read"
 
 #: Names and sentences in the list of results: to the left, in lines.
 _LIST_STYLE = """<style>
@@ -183,17 +217,63 @@ _LIST_STYLE = """<style>
 </style>"""
 
 
-#: Asks every two seconds how far a sweep is, and shows its table.
-_FOLLOW = """
+#: Draws the goodput of each group of a run that is under way.
+_CURVE = """
+<script>%s</script>
 <script>
 const id = encodeURIComponent(new URLSearchParams(location.search).get("id") || "");
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const axis = (label) => ({ label, stroke: () => style("--ink"), grid: { stroke: () => style("--line"), width: 1 }, ticks: { stroke: () => style("--line"), width: 1 } });
+const curve = (place, height) => {
+  let plot = null;
+  return (state) => {
+    if (state.times.length < 2) return;
+    const data = [state.times, ...state.goodputs.map((rates) => rates.map((rate) => rate / 1e6))];
+    if (plot) { plot.setData(data); return; }
+    plot = new uPlot({
+      width: Math.max(260, place.clientWidth), height,
+      series: [{ label: "time / s" }, ...state.groups.map((label, number) => ({ label, stroke: () => style("--c" + (number %% 8)), width: 1.5 }))],
+      scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.05 : 1] } },
+      axes: [axis("simulated time / s"), axis("goodput / (Mbit/s)")],
+    }, data, place);
+  };
+};
+</script>
+"""
+
+
+#: Asks every two seconds how far a sweep is, and shows its table and the runs that are under way.
+_FOLLOW = """
+<script>
+const shown = new Map();
+const show = (runs) => {
+  const place = document.getElementById("running"), now = new Set(runs.map((run) => run.id));
+  for (const [one, { box }] of shown) if (!now.has(one)) { box.remove(); shown.delete(one); }
+  for (const run of runs) {
+    if (!shown.has(run.id)) {
+      const box = document.createElement("div"), text = document.createElement("p"), bar = document.createElement("progress"), plot = document.createElement("div");
+      bar.max = 1;
+      bar.style.width = "100%";
+      text.style.margin = ".6rem 0 0";
+      box.append(text, bar, plot);
+      place.append(box);
+      shown.set(run.id, { box, text, bar, draw: curve(plot, 220) });
+    }
+    const { text, bar, draw } = shown.get(run.id);
+    text.textContent = run.text;
+    bar.value = run.share;
+    if (run.times) draw(run);
+  }
+  document.getElementById("running-head").hidden = !runs.length;
+};
 const follow = async () => {
   const answer = await fetch("state?id=" + id);
   if (!answer.ok) return;
   const state = await answer.json();
-  document.getElementById("bar").value = state.done / state.total;
+  document.getElementById("bar").value = state.share;
   document.getElementById("state").textContent = state.text;
   document.getElementById("table").innerHTML = state.table;
+  show(state.running);
   if (!state.complete) setTimeout(follow, 2000);
 };
 follow();
@@ -203,23 +283,8 @@ follow();
 
 #: Follows a single run: progress and goodput of each group; once it is done, its report.
 _FOLLOW_RUN = """
-<script>%s</script>
 <script>
-const query = new URLSearchParams(location.search), id = encodeURIComponent(query.get("id") || "");
-const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const place = document.getElementById("curve");
-let plot = null;
-const axis = (label) => ({ label, stroke: () => style("--ink"), grid: { stroke: () => style("--line"), width: 1 }, ticks: { stroke: () => style("--line"), width: 1 } });
-const draw = (state) => {
-  const data = [state.times, ...state.goodputs.map((rates) => rates.map((rate) => rate / 1e6))];
-  if (plot) { plot.setData(data); return; }
-  plot = new uPlot({
-    width: Math.max(260, place.clientWidth), height: 300,
-    series: [{ label: "time / s" }, ...state.groups.map((label, number) => ({ label, stroke: () => style("--c" + (number %% 8)), width: 1.5 }))],
-    scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.05 : 1] } },
-    axes: [axis("simulated time / s"), axis("goodput / (Mbit/s)")],
-  }, data, place);
-};
+const draw = curve(document.getElementById("curve"), 300);
 const follow = async () => {
   const answer = await fetch("state?id=" + id);
   const state = answer.ok ? await answer.json() : { complete: true };
@@ -227,7 +292,7 @@ const follow = async () => {
   if (state.complete) { document.getElementById("state").textContent = "The run has ended without a result."; return; }
   document.getElementById("bar").value = state.done / state.total;
   document.getElementById("state").textContent = state.text;
-  if (state.times.length > 1) draw(state);
+  draw(state);
   setTimeout(follow, 1000);
 };
 follow();
@@ -261,7 +326,9 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self._answer("not found", status=HTTPStatus.NOT_FOUND, kind="text/plain")
         except LonghaulError as error:
-            self._answer(page("Error", f'<h1>Not possible</h1><p>{escape(str(error))}</p><p><a href="./">back</a></p>'))
+            status = HTTPStatus.NOT_FOUND if isinstance(error, Missing) else HTTPStatus.UNPROCESSABLE_ENTITY
+            body = f'<h1>Not possible</h1><p>{escape(str(error))}</p><p><a href="./">back</a></p>'
+            self._answer(page("Error", body), status=status)
 
     def log_message(self, format: str, *_args: object) -> None:
         """Requests are not logged: they hold the token."""
@@ -280,11 +347,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _found(self, asked: dict[str, str], key: str = "id") -> Found:
         found = self.server.result(asked.get(key, ""))
         if found is None:
-            raise LonghaulError("there is no such result any more")
+            raise Missing("there is no such result any more")
         return found
 
     def _list(self, _asked: dict[str, str]) -> str:
-        rows, choices = [], []
+        rows: list[str] = []
+        choices: list[Found] = []
         for one in self.server.results():
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.changed))
             what, numbers = _line(one)
@@ -292,19 +360,25 @@ class _Handler(BaseHTTPRequestHandler):
             rows.append(
                 f'<tr><td><a href="{link}?id={one.id}">{escape(one.name)}</a></td><td>{escape(what)}</td><td>{escape(numbers)}</td><td>{when}</td></tr>'
             )
-            if one.kind != "running":
-                what = f"{one.name} (sweep)" if one.kind == "sweep" else one.name
-                choices.append(f'<option value="{one.id}">{escape(what)}</option>')
+            if one.kind in ("run", "sweep") and what != _UNREADABLE:
+                choices.append(one)
         head = "<tr><th>result</th><th>what</th><th>first numbers</th><th>changed</th></tr>"
-        options = "".join(choices)
-        form = (
-            '<h2>Compare two</h2><p class="soft">Two runs, or two sweeps.</p><form action="compare"><label>first <select name="a">'
-            + options
-            + "</select></label> "
-            '<label>second <select name="b">' + options + "</select></label> <button>compare</button></form>"
-            if len(choices) > 1
-            else ""
-        )
+        form = ""
+        if len(choices) > 1:
+            first, second = next(
+                (
+                    (one, other)
+                    for number, one in enumerate(choices)
+                    for other in choices[number + 1 :]
+                    if other.kind == one.kind
+                ),
+                (choices[0], choices[1]),
+            )
+            form = (
+                '<h2>Compare two</h2><p class="soft">Two runs, or two sweeps.</p><form action="compare">'
+                f'<label>first <select name="a">{_options(choices, first)}</select></label> '
+                f'<label>second <select name="b">{_options(choices, second)}</select></label> <button>compare</button></form>'
+            )
         body = f"{_LIST_STYLE}<h1>Results in {escape(str(self.server.folder.resolve()))}</h1>"
         body += (
             f'<div class="scroll"><table class="cards results"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
@@ -314,7 +388,13 @@ class _Handler(BaseHTTPRequestHandler):
         return page("Results", body + form)
 
     def _report(self, asked: dict[str, str]) -> str:
-        return self.server.report(self._found(asked))
+        one = self._found(asked)
+        if one.kind != "study":
+            return self.server.report(one)
+        for scale in _scales(one.path) or ():
+            if scale.name == asked.get("scale") and (file := outputs.report_of(scale)).is_file():
+                return file.read_text(encoding="utf-8")
+        raise Missing("this study has no such report; `longhaul reproduce` writes it when its runs are done")
 
     def _follow(self, asked: dict[str, str]) -> str:
         one = self._found(asked)
@@ -322,10 +402,15 @@ class _Handler(BaseHTTPRequestHandler):
             return self.server.report(one)
         if one.kind == "running":
             return _live_page(one)
+        if one.kind == "study":
+            return _study_page(one)
         body = (
+            f"<style>{explore.vendored('uPlot.min.css')}</style>"
             f'<h1>{escape(one.name)}</h1><p><progress id="bar" max="1" value="0" style="width:100%"></progress></p>'
             f'<p id="state" class="soft" aria-live="polite"></p><div class="scroll" id="table"></div>'
-            f'<p><a href="report?id={one.id}">report with figures</a> · <a href="./">all results</a></p>{_FOLLOW}'
+            '<h2 id="running-head" hidden>Runs under way, and their goodput so far</h2><div id="running"></div>'
+            f'<p><a href="report?id={one.id}">report with figures</a> · <a href="./">all results</a></p>'
+            f"{_CURVE % explore.vendored('uPlot.iife.min.js')}{_FOLLOW}"
         )
         return page(one.name, body)
 
@@ -334,10 +419,17 @@ class _Handler(BaseHTTPRequestHandler):
         if one is not None and one.kind == "running":
             return self._state_of_run(one)
         one = self._found(asked)
+        if one.kind != "sweep":
+            raise Missing("this is no sweep")
         sweep = SweepResult(one.path)
-        text = f"{sweep.done} of {counted(sweep.total, 'run')} done" + (
+        running = [] if sweep.complete else _running(sweep)
+        # The manifest is written every few seconds; what is there is done.
+        done = sweep.done if sweep.complete else max(sweep.done, _whole(sweep))
+        text = f"{done} of {counted(sweep.total, 'run')} done" + (
             f", {len(sweep.failures)} failed" if sweep.failures else ""
         )
+        if running:
+            text += f", {len(running)} running"
         try:
             table = tables.cell_table(sweep, tables.first_metrics(sweep))
             head = "".join(f"<th>{escape(name)}</th>" for name, _ in table.headings)
@@ -345,12 +437,15 @@ class _Handler(BaseHTTPRequestHandler):
             shown = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         except LonghaulError:  # its tables are written every now and then
             shown = ""
+        total = max(1, sweep.total)
         return {
-            "done": sweep.done,
-            "total": max(1, sweep.total),
+            "done": done,
+            "total": total,
+            "share": min(1.0, (done + sum(float(run["share"]) for run in running)) / total),
             "complete": sweep.complete,
             "text": text,
             "table": shown,
+            "running": running[:_RUNNING],
         }
 
     def _state_of_run(self, one: Found) -> dict[str, Any]:
@@ -366,13 +461,67 @@ class _Handler(BaseHTTPRequestHandler):
         first, second = self._found(asked, "a"), self._found(asked, "b")
         if "sweep" in (first.kind, second.kind):
             return _compared_sweeps(first, second)
-        table = comparison.compare(first.path, second.path, names=_names(first.name, second.name))
-        return page(
-            "Compared",
-            f'<h1>Compared</h1><div class="scroll">{table._repr_html_()}</div><p class="soft">In brackets: the difference to the first.'
-            f' Reports: <a href="report?id={first.id}">{escape(first.name)}</a>, <a href="report?id={second.id}">{escape(second.name)}</a>.</p>'
-            f'<p><a href="./">all results</a></p>',
-        )
+        return _compared_runs(first, second)
+
+
+def _compared_runs(first: Found, second: Found) -> str:
+    """Two runs: their metrics, the settings that differ, and their curves over each other."""
+    names = _names(first.name, second.name)
+    results = load_run(first.path), load_run(second.path)
+    table = comparison.compare(*results, names=names)
+    curves = explore.of_two(*results, names)
+    body = (
+        f'<h1>Compared</h1><div class="scroll">{table._repr_html_()}</div><p class="soft">In brackets: the difference to the first.'
+        f' Reports: <a href="report?id={first.id}">{escape(first.name)}</a>, <a href="report?id={second.id}">{escape(second.name)}</a>.</p>'
+        '<p><a href="./">all results</a></p>'
+    )
+    if not table.settings:
+        body += '<p class="soft">No setting differs.</p>'
+    if not curves["figures"]:
+        return page("Compared", body + '<p class="soft">Curves need the time series of both runs.</p>')
+    return page("Compared", body, curves)
+
+
+def _running(sweep: SweepResult) -> list[dict[str, Any]]:
+    """The runs of a sweep that are under way: what varies, how far each is; of the first its curves."""
+    named = {str(run["id"]): run for run in sweep.manifest["runs"]}
+    found: list[dict[str, Any]] = []
+    for place, state in live.below(sweep.path / "runs"):
+        run = named.get(place.name)
+        if run is None:
+            continue
+        values = [f"{name} {tables.setting_text(value)}" for name, value in run["parameters"].items()]
+        at = f"{quantity(state.now_s, 's')} of {quantity(state.duration_s, 's')} simulated"
+        called = ", ".join([*values, f"seed {run['seed']}"])
+        one = {
+            "id": place.name,
+            "text": f"{called}: {at}",
+            "share": state.now_s / state.duration_s if state.duration_s else 0.0,
+        }
+        if len(found) < _CURVES:
+            one |= {"groups": state.groups, "times": state.times, "goodputs": state.goodputs}
+        found.append(one)
+    return found
+
+
+def _whole(sweep: SweepResult) -> int:
+    """How many runs of a sweep are there, whole."""
+    ids = {str(run["id"]) for run in sweep.manifest["runs"]}
+    return sum((sweep.path / "runs" / one / "summary.json").exists() for one in ids)
+
+
+def _study_page(one: Found) -> str:
+    """A study's scales: how far each is, and its report."""
+    lines = []
+    for scale in _scales(one.path) or ():
+        link = f'<a href="report?id={one.id}&amp;scale={quote(scale.name)}">report</a>'
+        shown = link if outputs.report_of(scale).is_file() else "no report yet"
+        lines.append(f"<li>{escape(_standing(scale))}: {shown}</li>")
+    scales = f"<ul>{''.join(lines)}</ul>" if lines else "<p>No runs yet.</p>"
+    return page(
+        one.name,
+        f'<h1>{escape(one.name)}</h1><p>{escape(_line(one)[0])}</p>{scales}<p><a href="./">all results</a></p>',
+    )
 
 
 def _live_page(one: Found) -> str:
@@ -381,7 +530,8 @@ def _live_page(one: Found) -> str:
         f"<style>{explore.vendored('uPlot.min.css')}</style>"
         f'<h1>{escape(one.name)}</h1><p><progress id="bar" max="1" value="0" style="width:100%"></progress></p>'
         f'<p id="state" class="soft" aria-live="polite"></p><h2>Goodput so far</h2><div id="curve" class="plot"></div>'
-        f'<p><a href="./">all results</a></p>{_FOLLOW_RUN % explore.vendored("uPlot.iife.min.js")}'
+        f'<p><a href="./">all results</a></p>'
+        f"{_CURVE % explore.vendored('uPlot.iife.min.js')}{_FOLLOW_RUN}"
     )
     return page(one.name, body)
 
@@ -423,8 +573,23 @@ def _loaded(found: Found) -> Result | SweepResult:
     return SweepResult(found.path) if found.kind == "sweep" else load_run(found.path)
 
 
+def _options(choices: list[Found], chosen: Found) -> str:
+    """What can be chosen, with one that is chosen at first."""
+    return "".join(
+        f'<option value="{one.id}"{" selected" if one is chosen else ""}>'
+        f"{escape(f'{one.name} (sweep)' if one.kind == 'sweep' else one.name)}</option>"
+        for one in choices
+    )
+
+
 def _names(first: str, second: str) -> list[str]:
     return [first, second] if first != second else [f"{first} (1)", f"{second} (2)"]
+
+
+def _standing(scale: Path) -> str:
+    """How many runs of a study's scale are done."""
+    sweep = SweepResult(scale)
+    return f"{scale.name}: {sweep.done} of {counted(sweep.total, 'run')}"
 
 
 def _line(one: Found) -> tuple[str, str]:
@@ -433,6 +598,9 @@ def _line(one: Found) -> tuple[str, str]:
         if one.kind == "running":
             state = live.read(one.path)
             return "running", f"{quantity(state.now_s / state.duration_s, 'share', 2)} done" if state else ""
+        if one.kind == "study":
+            name = str(read_json(one.path / "manifest.json").get("name"))
+            return f"study {name}", "; ".join(_standing(scale) for scale in _scales(one.path) or ())
         if one.kind == "sweep":
             sweep = SweepResult(one.path)
             return f"sweep of {sweep.name}", f"{sweep.done} of {counted(sweep.total, 'run')}"
@@ -442,4 +610,4 @@ def _line(one: Found) -> tuple[str, str]:
         return f"{result.name}, {quantity(float(content['duration_s']), 's')}", first
     except (LonghaulError, OSError, ValueError, KeyError, TypeError):
         damage = outputs.damage_of(one.path)
-        return "cannot be read", damage or ""
+        return _UNREADABLE, damage or ""

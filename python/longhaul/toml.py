@@ -35,11 +35,16 @@ def value(item: Any) -> str:
         return "{ " + ", ".join(f"{key(k)} = {value(v)}" for k, v in item.items()) + " }"
     if isinstance(item, Sequence):
         return "[" + ", ".join(value(part) for part in item) + "]"
-    raise TypeError(f"a {type(item).__name__} is not allowed in a scenario")
+    if item is None:
+        raise TypeError("None is not allowed in a scenario; leave the key out")
+    noun = type(item).__name__
+    raise TypeError(f"{'an' if noun[0] in 'aeio' else 'a'} {noun} is not allowed in a scenario")
 
 
 def key(name: str) -> str:
     """A key, in quotes where it needs them."""
+    if not isinstance(name, str):
+        raise TypeError(f"{name!r} is not a key of a scenario: a key is a text")
     return name if _BARE_KEY.fullmatch(name) else value(name)
 
 

@@ -70,10 +70,12 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
 
 
 def plus_minus(value: float | None, half: float | None, unit: str) -> str:
-    """A mean with the half width of its interval, in one unit.
+    """A mean with the half width of its interval, in one unit: two digits of the interval, but no more than four of the mean.
 
     >>> plus_minus(95.41e6, 0.17e6, "bit/s"), plus_minus(0.981, None, "share")
     ('95.41 ± 0.17 Mbit/s', '98.1 %')
+    >>> plus_minus(0.93476798, 5e-8, "share"), plus_minus(1.98821e6, 1600, "bit/s")
+    ('93.48 ± <0.01 %', '1.988 ± 0.002 Mbit/s')
     """
     if value is None or half is None:
         return quantity(value, unit)
@@ -81,7 +83,12 @@ def plus_minus(value: float | None, half: float | None, unit: str) -> str:
     if half <= 1e-9 * abs(value):  # what is left of equal values after rounding
         return f"{significant(value / scale, 4)} ± 0 {name}".rstrip()
     decimals = min(6, max(0, 1 - math.floor(math.log10(half / scale))))
-    return f"{value / scale:,.{decimals}f} ± {half / scale:,.{decimals}f} {name}".rstrip()
+    if value:
+        decimals = min(decimals, max(0, 3 - math.floor(math.log10(abs(value) / scale))))
+    shown = f"{half / scale:,.{decimals}f}"
+    if not float(shown.replace(",", "")):
+        shown = f"<{10.0**-decimals:.{decimals}f}"
+    return f"{value / scale:,.{decimals}f} ± {shown} {name}".rstrip()
 
 
 def alike(values: Sequence[float | None], unit: str, digits: int = 4) -> list[str]:

@@ -26,6 +26,8 @@ NAMES = {
     "link": "link full",
 }
 
+#: A link is full in an interval of `run.sample` in which this part of its rate is in use.
+FULL = 0.95
 #: A flow with this part of its equal share has what it can expect.
 SHARE_IS_MET = 0.8
 #: Limits that the hosts of a flow set, whatever the network does.

@@ -84,8 +84,9 @@ class Campaign:
     def open(self, changed: str = "refuse") -> None:
         """Claims the directory, and applies the rule `changed` to results from another build of the simulator."""
         _claim(self.store.path.parent, self.study)
-        self.store.open(None, resume=True, join=False, force=False)
+        self.store.admit(resume=True, join=False, force=False)
         settle(self.store, changed)
+        self.store.open(None, resume=True, join=False, force=False)
 
     def run(
         self,

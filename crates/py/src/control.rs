@@ -199,23 +199,26 @@ impl PyControl {
     /// Reads what the object allows now.
     fn look(&mut self, object: &Bound<'_, PyAny>) -> Result<(), Wrong> {
         let py = object.py();
-        let window: f64 = object.getattr(intern!(py, "window"))?.extract()?;
+        let window = number(&object.getattr(intern!(py, "window"))?, "window", "in bytes, 1 or more")?;
         if !(window.is_finite() && window >= 1.0) {
-            return Err(Wrong::Value(format!("its window is {window}; a window is in bytes, 1 or more")));
+            return Err(Wrong::Value(format!("its window is {window}; it is in bytes, 1 or more")));
         }
         self.window = (window as Bytes).max(self.setup.mss);
         if self.has_ssthresh {
-            let ssthresh: f64 = object.getattr(intern!(py, "ssthresh"))?.extract()?;
+            let form = "in bytes, or float(\"inf\")";
+            let ssthresh = number(&object.getattr(intern!(py, "ssthresh"))?, "ssthresh", form)?;
             if ssthresh.is_nan() {
-                return Err(Wrong::Value(
-                    "its ssthresh is nan; it is in bytes, or float(\"inf\")".to_string(),
-                ));
+                return Err(Wrong::Value(format!("its ssthresh is nan; it is {form}")));
             }
             self.ssthresh =
                 if ssthresh >= Bytes::MAX as f64 { Bytes::MAX } else { ssthresh.max(0.0) as Bytes };
         }
         if self.has_rate {
-            let rate: Option<f64> = object.getattr(intern!(py, "pacing_rate"))?.extract()?;
+            let rate = object.getattr(intern!(py, "pacing_rate"))?;
+            let rate = match rate.is_none() {
+                true => None,
+                false => Some(number(&rate, "pacing_rate", "in bit/s, 1 or more, or None")?),
+            };
             if rate.is_some_and(|rate| !(rate.is_finite() && rate >= 1.0)) {
                 let text = "its pacing_rate is in bit/s, 1 or more, or None".to_string();
                 return Err(Wrong::Value(format!("{text}, not {}", rate.unwrap_or_default())));
@@ -229,12 +232,26 @@ impl PyControl {
     fn keep(&self, py: Python<'_>, place: &str, result: Result<(), Wrong>) {
         let Err(wrong) = result else { return };
         let text = match wrong {
-            Wrong::Value(text) => format!("{text} (after {place})"),
+            Wrong::Value(text) => format!("{text} (after {place}{})", self.place_of(py, place)),
+            Wrong::Raised(error) if error.traceback(py).is_none() => {
+                format!("{error} (after {place}{})", self.place_of(py, place))
+            }
             Wrong::Raised(error) => described(py, &error),
         };
         ERROR.with(|kept| {
             kept.borrow_mut().get_or_insert_with(|| format!("congestion control {}: {text}", self.name));
         });
+    }
+
+    /// Where a method of the class begins: ", mine.py, line 12"; nothing if it has no source.
+    fn place_of(&self, py: Python<'_>, method: &str) -> String {
+        let place = || -> PyResult<String> {
+            let code = self.class.bind(py).getattr(method)?.getattr("__code__")?;
+            let file: String = code.getattr("co_filename")?.extract()?;
+            let line: u32 = code.getattr("co_firstlineno")?.extract()?;
+            Ok(format!(", {file}, line {line}"))
+        };
+        place().unwrap_or_default()
     }
 
     /// Calls a method of the object and reads what it allows then.
@@ -268,6 +285,14 @@ impl From<PyErr> for Wrong {
     fn from(error: PyErr) -> Self {
         Wrong::Raised(error)
     }
+}
+
+/// An attribute that must be a number.
+fn number(value: &Bound<'_, PyAny>, name: &str, form: &str) -> Result<f64, Wrong> {
+    value.extract().map_err(|_| {
+        let given = value.repr().map_or_else(|_| "no number".to_string(), |text| text.to_string());
+        Wrong::Value(format!("its {name} is {given}; it is {form}"))
+    })
 }
 
 /// "ZeroDivisionError: division by zero (mine.py, line 12, in on_ack)".

@@ -6,8 +6,8 @@ mod tcp;
 
 use crate::error::nearest;
 use crate::{MiddleboxSpec, Network, RunSpec, Scenario};
-use longhaul_units::Id;
 use longhaul_units::ranges::{Key, out_of_range};
+use longhaul_units::{Duration, Id};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Something wrong, and where.
@@ -102,7 +102,14 @@ impl Checker {
             );
         }
         if run.duration.as_nanos() / run.sample.as_nanos() > MOST_SAMPLES {
-            self.problem(&["run", "sample"], "the sampling interval must give at most 10,000,000 samples");
+            let least = Duration::from_nanos(run.duration.as_nanos().div_ceil(MOST_SAMPLES));
+            self.problem(
+                &["run", "sample"],
+                format!(
+                    "the sampling interval must give at most 10,000,000 samples: in a run of {} it is {least} or more",
+                    run.duration
+                ),
+            );
         }
         // The default is for everyone, also for runs that are shorter.
         if run.sample > run.duration && run.sample != RunSpec::DEFAULT_SAMPLE {

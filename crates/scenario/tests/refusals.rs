@@ -337,6 +337,7 @@ fn middlebox_refusal(from: &str, to: &str) -> String {
 fn values_of_the_wrong_type_are_shown_as_the_file_has_them() {
     for (from, to, message) in [
         ("duration = \"5 s\"", "duration = 5", "5 is not a time with its unit"),
+        ("duration = \"5 s\"", "duration = \"80000 h\"\nsample = \"1 ms\"", "it is 28.8 s or more"),
         ("duration = \"5 s\"", "duration = 5 s # five", "text must be in quotes, as in \"5 s\""),
         ("duration = \"5 s\"", "duration =", "the value is missing"),
         ("duration = \"5 s\"", "duration = \"0,5 s\"", "did you mean \"0.5 s\"?"),
@@ -455,10 +456,7 @@ mod first_steps {
             "to = \"remote\"",
             "to = \"remote\"\ntransport = \"quic\"\nquic = { priority = 99999999999999999999 }",
         );
-        says(
-            &message,
-            &["geo.toml:13", "99999999999999999999 is not a whole number from -2147483648 to"],
-        );
+        says(&message, &["geo.toml:13", "99999999999999999999 is not a whole number from -2147483648 to"]);
         assert!(!message.contains("i128"), "{message}");
     }
 

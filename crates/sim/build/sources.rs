@@ -12,6 +12,8 @@ pub struct Sources {
     root: PathBuf,
     /// Directories of the crates, in order.
     pub crates: BTreeSet<PathBuf>,
+    /// Names of the crates.
+    names: BTreeSet<String>,
     /// Names of the crates from elsewhere that these depend on directly.
     libraries: BTreeSet<String>,
 }
@@ -33,13 +35,17 @@ pub fn of(directory: &Path) -> io::Result<Sources> {
         _ => None,
     };
     let shared = shared.and_then(|shared| shared.try_into::<Table>().ok()).unwrap_or_default();
-    let mut sources = Sources { root, crates: BTreeSet::new(), libraries: BTreeSet::new() };
+    let mut sources =
+        Sources { root, crates: BTreeSet::new(), names: BTreeSet::new(), libraries: BTreeSet::new() };
     let mut open = vec![directory.canonicalize()?];
     while let Some(next) = open.pop() {
         if !sources.crates.insert(next.clone()) {
             continue;
         }
-        for dependency in dependencies(&read(&next)?, &next, &shared, &sources.root) {
+        let manifest = read(&next)?;
+        let name = manifest.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
+        sources.names.extend(name.map(String::from));
+        for dependency in dependencies(&manifest, &next, &shared, &sources.root) {
             match dependency {
                 Dependency::Inside(path) => open.push(path.canonicalize()?),
                 Dependency::Outside(name) => drop(sources.libraries.insert(name)),
@@ -97,7 +103,7 @@ impl Sources {
         manifests.chain(sources).chain([self.root.join("Cargo.lock")]).collect()
     }
 
-    /// SHA-256 over names, lengths and contents of all sources, and over the versions of the libraries below them, as 16
+    /// SHA-256 over names, lengths and contents of all sources, and over the versions of the libraries that they use, as 16
     /// hexadecimal digits. Libraries of other programs of the workspace do not count: an archive of the sources may lack those.
     pub fn digest(&self) -> io::Result<String> {
         let mut files = vec![];
@@ -118,7 +124,9 @@ impl Sources {
         Ok(sum.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Name, version and checksum of each library that the crates depend on, directly or not, as `Cargo.lock` has them.
+    /// Name, version and checksum of each library that the crates depend on themselves, as `Cargo.lock` has them. Those further
+    /// below are left out: cargo lists them by the features that all programs of the workspace want together, so that an archive
+    /// of the sources, which lacks some of these programs, has fewer.
     fn versions(&self) -> io::Result<BTreeSet<String>> {
         let file = self.root.join("Cargo.lock");
         if !file.exists() {
@@ -132,18 +140,22 @@ impl Sources {
             package.get(key).and_then(Value::as_str).unwrap_or_default().to_string()
         };
         let mut versions = BTreeSet::new();
-        let mut open: Vec<String> = self.libraries.iter().cloned().collect();
-        while let Some(wanted) = open.pop() {
-            // "name", or "name version" where there are several.
-            let mut parts = wanted.split(' ');
-            let (name, version) = (parts.next().unwrap_or_default(), parts.next());
-            for package in packages {
-                let is_wanted = text(package, "name") == name
-                    && version.is_none_or(|version| text(package, "version") == version);
-                let line = ["name", "version", "checksum"].map(|key| text(package, key)).join(" ");
-                if is_wanted && versions.insert(line) {
-                    let below = package.get("dependencies").and_then(Value::as_array).into_iter().flatten();
-                    open.extend(below.filter_map(Value::as_str).map(String::from));
+        for own in packages.iter().filter(|package| self.names.contains(&text(package, "name"))) {
+            let wanted = own.get("dependencies").and_then(Value::as_array).into_iter().flatten();
+            for wanted in wanted.filter_map(Value::as_str) {
+                // "name", or "name version" where there are several.
+                let mut parts = wanted.split(' ');
+                let (name, version) = (parts.next().unwrap_or_default(), parts.next());
+                if !self.libraries.contains(name) {
+                    continue;
+                }
+                for package in packages {
+                    let is_wanted = text(package, "name") == name
+                        && version.is_none_or(|version| text(package, "version") == version);
+                    if is_wanted {
+                        versions
+                            .insert(["name", "version", "checksum"].map(|key| text(package, key)).join(" "));
+                    }
                 }
             }
         }

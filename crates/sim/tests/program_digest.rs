@@ -32,13 +32,21 @@ fn the_digest_covers_all_crates_of_the_simulator_and_none_of_those_around_it() {
     );
 }
 
-/// `libm` needs `below`; `other` belongs to another program of the workspace.
+/// `top` needs `libm`, of which there are two, and that `below`; `other` belongs to another program of the workspace.
 const LOCK: &str = r#"
+[[package]]
+name = "top"
+version = "0.1.0"
+dependencies = ["libm 0.2.1", "middle", "proptest"]
 [[package]]
 name = "libm"
 version = "0.2.1"
 checksum = "l"
 dependencies = ["below 1.0.0"]
+[[package]]
+name = "libm"
+version = "0.1.0"
+checksum = "older"
 [[package]]
 name = "below"
 version = "1.0.0"
@@ -64,7 +72,7 @@ fn workspace(name: &str) -> PathBuf {
         ("Cargo.lock", LOCK),
         (
             "c/top/Cargo.toml",
-            "[dependencies]\nlibm.workspace = true\n[target.'cfg(unix)'.dependencies]\nmiddle.workspace = true\n[dev-dependencies]\naside = { path = \"../aside\" }\n",
+            "[package]\nname = \"top\"\n[dependencies]\nlibm.workspace = true\n[target.'cfg(unix)'.dependencies]\nmiddle.workspace = true\n[dev-dependencies]\naside = { path = \"../aside\" }\n",
         ),
         ("c/middle/Cargo.toml", "[dependencies.other-name]\npackage = \"bottom\"\npath = \"../bottom\"\n"),
         ("c/bottom/Cargo.toml", "[package]\nname = \"bottom\"\n"),
@@ -102,10 +110,11 @@ fn a_changed_line_anywhere_below_changes_the_digest() {
     }
 }
 
-/// An archive of the sources lacks other programs of the workspace, and cargo removes their libraries from `Cargo.lock`: a sweep
-/// that was begun by a wheel refused to continue with a program built from the archive.
+/// An archive of the sources lacks other programs of the workspace. Cargo removes their libraries from `Cargo.lock`, and those that
+/// only the features have which they ask for: a sweep that was begun by a wheel refused to continue with a program built from the
+/// archive.
 #[test]
-fn the_digest_covers_the_libraries_below_and_none_of_other_programs() {
+fn the_digest_covers_the_libraries_in_use_and_none_that_other_programs_bring() {
     let root = workspace("libraries");
     let digest = |lock: &str| {
         fs::write(root.join("Cargo.lock"), lock).unwrap();
@@ -114,7 +123,9 @@ fn the_digest_covers_the_libraries_below_and_none_of_other_programs() {
     let before = digest(LOCK);
     assert_eq!(digest(&LOCK[..LOCK.rfind("[[package]]").unwrap()]), before);
     assert_eq!(digest(&LOCK.replace("another", "again another")), before);
-    for (from, to) in [("0.2.1", "0.2.2"), ("\"l\"", "\"m\""), ("\"b\"", "\"c\"")] {
+    assert_eq!(digest(&LOCK.replace("dependencies = [\"below 1.0.0\"]", "dependencies = []")), before);
+    assert_eq!(digest(&LOCK.replace("\"older\"", "\"oldest\"")), before);
+    for (from, to) in [("0.2.1", "0.2.2"), ("\"l\"", "\"m\"")] {
         assert_ne!(digest(&LOCK.replace(from, to)), before, "{from}");
     }
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import core
+from ..budget import read_budget
 from ..document import Document
 from ..errors import LonghaulError, ScenarioError
 from ..results import Result, load_run
@@ -52,9 +54,10 @@ def advise(
     what: Scenario | Document | Result | str | Path,
     *,
     set: Mapping[str, Any] | None = None,
-    can: Sequence[str] = PLACES,
-    groups: Sequence[str] | None = None,
+    can: str | Sequence[str] = PLACES,
+    groups: str | Sequence[str] | None = None,
     goal: str | None = None,
+    budget: str | None = None,
     seconds: float | None = 60.0,
     runs: int | None = None,
     jobs: int | None = None,
@@ -65,8 +68,9 @@ def advise(
 
     `can` names who can be asked to change something: "sender", "receiver", "router", "proxy". `groups` are the groups of flows to
     serve (all); the others are neighbours, and rows show what each remedy costs them. `goal`, as in "completion p95 < 5 s", asks for
-    the least change that reaches it: numbers of remedies that do are searched for their least value. `seconds` of wall-clock
-    time and `runs` (at least 1) are the budget; the scenario as it is takes part of it. `engine` and `jobs` as in `sweep`.
+    the least change that reaches it: numbers of remedies that do are searched for their least value. `budget`, as in "60 s" or
+    "200 runs", is wall-clock time or a number of runs, which the scenario as it is takes part of; `seconds` and `runs` (at least 1)
+    are the same as numbers, and hold together. `engine` and `jobs` as in `sweep`.
     `observer(runs, title)` is called after each run. Settings in `set` are changed first. Raises `ScenarioError`, `ResultError`, and
     `LonghaulError` for words that are not known.
 
@@ -84,10 +88,24 @@ def advise(
         document = Document(load_run(Path(what)).scenario, f"the scenario of {what}")
     else:
         document = as_document(what)
-    return advise_document(
-        document, overrides(set), can=can, groups=groups, goal=goal, seconds=seconds, runs=runs, jobs=jobs, engine=engine,
-        observer=observer,
-    )  # fmt: skip
+    if budget is not None:
+        if runs is not None:
+            raise LonghaulError("give budget= or runs=, not both")
+        seconds, runs = read_budget(budget, "budget=")
+    try:
+        return advise_document(
+            document, overrides(set), can=_words(can), groups=None if groups is None else _words(groups), goal=goal, seconds=seconds,
+            runs=runs, jobs=jobs, engine=engine, observer=observer,
+        )  # fmt: skip
+    except LonghaulError as error:
+        # The command's options are keywords here.
+        error.args = (re.sub(r"^--(can|goal) ", r"\1=", str(error)),)
+        raise
+
+
+def _words(given: str | Sequence[str]) -> list[str]:
+    """Words in a list, or in one text with commas."""
+    return [word.strip() for word in given.split(",") if word.strip()] if isinstance(given, str) else list(given)
 
 
 def advise_document(
@@ -215,7 +233,8 @@ def _chosen(race: Race, found: Diagnosis, can: Sequence[str]) -> tuple[list[Tria
         if not allowed(remedy, can):
             missing = [place for place in remedy.place.split(" and ") if place not in can]
             untried.setdefault(
-                f"{remedy.family} at {missing}", Untried(remedy.title, f"the {missing[0]} cannot be changed (--can)")
+                f"{remedy.family} at {missing}",
+                Untried(remedy.title, f"the {missing[0]} is not among those that can be changed"),
             )
             continue
         if reason := race.possible(remedy):

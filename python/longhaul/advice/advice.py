@@ -405,7 +405,7 @@ def _costs(trial: Trial, base: Trial, found: Diagnosis, after: Diagnosis, seed: 
         costs.append(f"queueing delay p95 {quantity(old_wait, 's', 3)} → {quantity(new_wait, 's', 3)}")
     old_waste, new_waste = (_retransmitted(one) for one in (found, after))
     if new_waste - old_waste > SAME:
-        costs.append(f"sent again {quantity(old_waste, 'share', 2)} → {quantity(new_waste, 'share', 2)}")
+        costs.append(f"retransmitted {quantity(old_waste, 'share', 2)} → {quantity(new_waste, 'share', 2)}")
     if trial.remedy and trial.remedy.cost:
         costs.append(trial.remedy.cost)
     if "middlebox" in trial.remedy.settings if trial.remedy else False:

@@ -16,7 +16,7 @@ from .race import Trial
 
 #: What is this close to the bound has reached it.
 REACHED = 0.9
-#: The opinion of a film that never stands still.
+#: The opinion of a video that never stands still.
 _BEST = 5.0
 
 
@@ -96,7 +96,7 @@ def _own_rate(section: Mapping[str, Any]) -> float | None:
 def _bound(found: Diagnosis, qoe: Experience, section: Mapping[str, Any], payload: float) -> float | None:
     flows = [flow for flow in found.flows if flow["group"] == qoe.group]
     rtt = min(float(flow["base_rtt_s"]) for flow in flows)
-    if qoe.kind == "films":
+    if qoe.kind == "videos":
         return _BEST
     if qoe.kind == "calls":
         return None
@@ -129,8 +129,8 @@ def _text(found: Diagnosis, qoe: Experience, bound: float, where: str) -> str:
     word = "at most" if qoe.kind in LARGER else "at least"
     name = f"{qoe.group}: " if len(found.groups) > 1 else ""
     over = where if qoe.kind != "responses" else "the base RTT"
-    if qoe.kind == "films":
-        return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and a film without stalls has {quantity(bound, unit, 3)}"
+    if qoe.kind == "videos":
+        return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and a video without stalls has {quantity(bound, unit, 3)}"
     return f"{name}{qoe.word(metric)} {qoe.text(metric)}, and {over} allows {word} {quantity(bound, unit, 3)}"
 
 

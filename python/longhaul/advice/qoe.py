@@ -1,6 +1,6 @@
 """Quality of experience (QoE) of a run's applications, as one number for each group: the score by which remedies are ranked.
 
-It is the completion time of transfers, the time of pages and responses, the mean opinion score of films and calls, the goodput
+It is the completion time of transfers, the time of pages and responses, the mean opinion score of videos and calls, the goodput
 of streams without end. What was not finished is not left out, since that would reward what finishes least: a transfer that was under
 way counts with the time that it would take at the rate it had.
 """
@@ -31,8 +31,8 @@ _WORDS = {
     "mos": "mean opinion score",
 }
 #: Kinds whose metric is better the larger it is.
-LARGER = ("streams", "films", "calls")
-#: The opinion of a film or a call of which nothing came.
+LARGER = ("streams", "videos", "calls")
+#: The opinion of a video or a call of which nothing came.
 _WORST = 1.0
 
 
@@ -104,7 +104,7 @@ def experiences(summary: Mapping[str, Any], content: Mapping[str, Any]) -> dict[
             one = _transfers(name, flows, summary, sizes.get(name))
         elif kind == "streams":
             one = _streams(name, flows, summary)
-        elif kind in ("films", "calls"):
+        elif kind in ("videos", "calls"):
             one = Experience(name, kind, {"mos": float(group["metrics"].get("mos") or _WORST)})
         else:
             one = _answers(name, kind, group["metrics"], summary)

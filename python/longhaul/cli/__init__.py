@@ -20,6 +20,7 @@ from . import (
     advising,
     checking,
     comparing,
+    completion,
     deploying,
     designing,
     inspecting,
@@ -78,8 +79,11 @@ app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown
 
 def command() -> Any:
     """The command line with help screens in which switches take no value and arguments are in capitals."""
-    group = typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
     commands: dict[str, Any] = getattr(group, "commands", {})
+    for option in group.params:
+        if option.name in ("install_completion", "show_completion") and completion.HINT not in option.help:
+            option.help += completion.HINT
     outer = group.make_context("longhaul", [], resilient_parsing=True)
     for one in (group, *commands.values()):
         helping = one.get_help_option(one.make_context(one.name, [], parent=outer, resilient_parsing=True))
@@ -103,6 +107,8 @@ def run(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     terminal.print_anything()
     try:
+        if completion.asked(sys.argv[1:] if arguments is None else arguments):
+            return 0
         outcome: Any = command()(arguments, standalone_mode=True)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # whoever read the output has closed it, as `head` does

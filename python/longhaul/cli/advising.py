@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import typer
@@ -13,10 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..budget import read_budget
 from ..outputs import json_text
-from ..units import counted, read_quantity
+from ..progress import of_advice
+from ..units import counted
 from . import options
-from .options import ENGINE, JOBS, UsageError, messages
+from .options import ENGINE, JOBS, messages
 
 #: Rows of the table, unless all are asked for.
 _ROWS = 8
@@ -95,7 +94,7 @@ def advise_and_print(
     from ..results import load_run
 
     document = Document(load_run(what).scenario, str(what / "scenario.toml")) if what.is_dir() else read(what)
-    with _progress(not as_json) as observer:
+    with of_advice(messages, not as_json) as observer:
         found = advise_document(
             document, changes, can=can, groups=groups, goal=goal, seconds=seconds, runs=runs, jobs=jobs, engine=engine,
             observer=observer,
@@ -108,34 +107,8 @@ def advise_and_print(
         raise typer.Exit(1)
 
 
-def read_budget(text: str) -> tuple[float | None, int | None]:
-    """A budget as seconds or as runs.
-
-    >>> read_budget("90 s"), read_budget("200 runs")
-    ((90.0, None), (None, 200))
-    """
-    if match := re.fullmatch(r"\s*(\d+)\s*runs?\s*", text):
-        if int(match[1]) > 0:
-            return None, int(match[1])
-    else:
-        read = read_quantity(text.strip())
-        if read is not None and read[1] == "s" and read[0] > 0:
-            return read[0], None
-    raise UsageError(f'--budget {text!r}: write a time or a number of runs, as in "60 s", "5 min" or "200 runs"')
-
-
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-@contextmanager
-def _progress(shown: bool) -> Iterator[Callable[[int, str], None] | None]:
-    """How many runs were made, and the last one, in a line that vanishes."""
-    if not (shown and messages.is_terminal):
-        yield None
-        return
-    with messages.status("trying remedies") as status:
-        yield lambda runs, title: status.update(f"trying remedies: {counted(runs, 'run')}, {escape(title[:70])}")
 
 
 def _print(console: Console, found: object, show_all: bool) -> None:

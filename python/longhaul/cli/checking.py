@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,9 @@ def settle(
     strict: bool,
     junit: Path | None,
     suite: str,
+    quiet: bool = False,
 ) -> None:
-    """Writes the XML, prints what failed, and ends with exit code 1 if anything did."""
+    """Writes the XML, prints what failed, and ends with exit code 1 if anything did; `quiet`: nothing if nothing did."""
     wrong = list(warnings) if strict else []
     if junit is not None:
         expectations.write_junit(junit, expectations.junit(outcomes, suite, wrong))
@@ -72,8 +74,8 @@ def settle(
             table.add_column(heading, overflow="fold")
         for outcome in failed:
             table.add_row(escape(outcome.expectation.text), escape(outcome.point) or "–", escape(outcome.found))
-        Console(stderr=True, width=None if messages.is_terminal else 160).print(table)
-    elif outcomes:
+        Console(stderr=True, width=options.width_of(sys.stderr)).print(table)
+    elif outcomes and not quiet:
         messages.print(
             "the expectation is met" if len(outcomes) == 1 else f"all {len(outcomes)} expectations are met", style="dim"
         )
@@ -127,9 +129,12 @@ def diff(
                 change,
             )
         options.output().print(table)
-        more = f", {len(ordered)} of them findings of their own" if len(ordered) < len(found) else ""
-        more += f", {limit} shown (--limit)" if len(ordered) > limit else ""
-        typer.echo(f"{len(found)} of {counted(compared, 'value')} differ by more than {quantity(share, 'share')}{more}")
+        text = f"{len(found)} of {counted(compared, 'value')} differ by more than {quantity(share, 'share')}"
+        if len(ordered) < len(found):
+            text += f"; {len(ordered)} without repetitions (a flow that is alone in its group has the group's values)"
+        if len(ordered) > limit:
+            text += f"; {limit} are shown (--limit)"
+        typer.echo(text)
     else:
         typer.echo(f"no difference beyond {quantity(share, 'share')} in {counted(compared, 'value')}")
     if found:

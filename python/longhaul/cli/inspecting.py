@@ -24,16 +24,19 @@ from .options import messages, starting_with
 
 
 def verify(
-    result: Path = typer.Argument(..., help="Result directory of a run or a sweep.", show_default=False),
+    results: list[Path] = typer.Argument(
+        ..., metavar="RESULT...", help="Result directories of runs or sweeps.", show_default=False
+    ),
     sample: int | None = typer.Option(
         None, "--sample", min=1, help="Of a sweep: check only this many runs, evenly spread."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Run a result, or each run of a sweep, again and compare every byte; exit code 1 if anything differs."""
-    require_directory(result)
+    """Run results, or each run of a sweep, again and compare every byte; exit code 1 if anything differs."""
+    for result in results:
+        require_directory(result)
     checks = []
-    for path in verifying.targets(result, sample):
+    for path in [path for result in results for path in verifying.targets(result, sample)]:
         with of_run(messages, not as_json, f"again: {path.name}") as (progress, _):
             done = verifying.check(path, progress)
         checks.append(done)

@@ -42,12 +42,16 @@ class _Trimmed:
         return getattr(self._stream, name)
 
 
+def width_of(stream: TextIO) -> int | None:
+    """The width in columns that rich cannot find out: of a stream that is no terminal, where COLUMNS does not state it."""
+    return None if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else _WIDE
+
+
 def output() -> Console:
     """Standard output: as wide as its terminal or as COLUMNS states, and wide enough for tables where neither is known."""
     if sys.stdout.isatty():
         return Console()
-    width = None if os.environ.get("COLUMNS", "").isdigit() else _WIDE
-    return Console(width=width, file=cast(TextIO, _Trimmed(sys.stdout)))
+    return Console(width=width_of(sys.stdout), file=cast(TextIO, _Trimmed(sys.stdout)))
 
 
 def new_table(*headings: str) -> Table:

@@ -36,7 +36,11 @@ SET = typer.Option(
 )
 SEED = typer.Option(None, "--seed", min=0, help="Seed of all random streams (of a sweep: of the first replication).")
 OUT = typer.Option(None, "--out", "-o", help="Result directory  [default: results/NAME-ID]", show_default=False)
-LARGE = typer.Option(False, "--large", help="Allow results with an estimated size of more than 500 MB.")
+LARGE = typer.Option(
+    False,
+    "--large",
+    help="Allow an estimated size of the result of more than 500 MB, and of the memory of more than 4 GB.",
+)
 FORCE = typer.Option(False, "--force", help="Replace another Longhaul result in the result directory.")
 JSON = typer.Option(False, "--json", help="Print JSON instead of tables.")
 QUIET = typer.Option(False, "--quiet", "-q", help="Print nothing but errors.")
@@ -101,7 +105,7 @@ def run(
         from ..advice import PLACES
 
         advise_and_print(out, [], can=list(PLACES), as_json=as_json)
-    checking.settle(outcomes, result.warnings, strict=strict, junit=junit, suite=result.name)
+    checking.settle(outcomes, result.warnings, strict=strict, junit=junit, suite=result.name, quiet=quiet)
 
 
 def sweep(
@@ -195,7 +199,7 @@ def sweep(
         typer.echo(f"result: {out}")
         _print_report(out)
     warned = [warning for run in _first_runs(result) for warning in result.run(run).warnings] if strict else []
-    checking.settle(outcomes, warned, strict=strict, junit=junit, suite=result.name)
+    checking.settle(outcomes, warned, strict=strict, junit=junit, suite=result.name, quiet=quiet)
 
 
 def _first_runs(result: SweepResult) -> list[str]:

@@ -110,7 +110,7 @@ def _panel(axes: Axes, segments: Segments, span: tuple[float, float], unit: str)
     time, left, right = acks.time, acks.start, acks.end
     axes.step(*decimation.line(time, left), where="post", color=_ACKS, linewidth=1.1, label="ACK received")
     highest = 0.0
-    # What was sent again is seldom: it lies above the rest, thick, and is never too short to be seen.
+    # Retransmissions are seldom: each lies above the rest, thick, and is never too short to be seen.
     least = (
         0.006 * float(np.ptp(segments.start[segments.of(_SENT, _AGAIN)])) if segments.of(_SENT, _AGAIN).any() else 0.0
     )

@@ -21,6 +21,11 @@ from . import dots, explore, maps, overview, panels
 from .topology import drawing
 
 _LARGE_SVG = 350_000
+#: Above the bars of limits: these are shares of time, unlike the utilisation of a link, which is a mean of rates.
+_LIMITS_NOTE = (
+    f"Each bar divides the flow's time. A link is full while more than {quantity(usage.FULL, 'share')} of its rate is in use: a mean"
+    " utilisation of 95 % may be a link that is full for 60 % of the time and nearly full for the rest."
+)
 
 T = TypeVar("T")
 #: Called with the number of figures that are drawn and of all.
@@ -48,6 +53,7 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
         "flows": tables.object_table(result, "flows"),
         "selection": tables.is_selection(result),
         "predictions": tables.predictions(result),
+        "limits_note": _LIMITS_NOTE if any(usage.full(flow) for flow in flows) else "",
         "limits": [_limit_row(flow, result.summary, scenario) for flow in flows],
         "groups_explained": explain_groups(result.summary["flows"], result.summary, scenario),
         "legend": [_legend(name, flows, scenario) for name in limit_names(flows)],

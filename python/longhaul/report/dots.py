@@ -12,8 +12,9 @@ from ..sweep.result import SweepResult
 from ..tables import is_equal, setting_text, short_paths
 from ..units import plus_minus, quantity, read_quantity, scaled_unit, spans_decades
 
-#: Rows of a panel that a page shows at first, and of one on paper; the rest is reached by zooming, and is in the table.
-_ROWS, _ON_PAPER = 18, 30
+#: A panel of more rows than this shows so many of them at first; on paper are as many. The rest is reached by zooming, and is in
+#: the table.
+_MANY, _ROWS, _ON_PAPER = 40, 18, 40
 #: Panels of small multiples, and colours of one panel.
 _PANELS, _COLOURS = 6, 8
 _LABEL, _WIDTH, _RIGHT, _ROW, _TOP = 145, 205, 155, 20, 26
@@ -214,7 +215,7 @@ def _panel(
         "x": {"label": called, "low": -0.5, "high": len(rows) - 0.5, "log": False, "factor": 1.0, "names": labels},
         "y": scale.axis(measured, unit),
     }  # fmt: skip
-    if len(rows) > _ROWS:
+    if len(rows) > _MANY:
         panel["first"] = {"x": [-0.5, _ROWS - 0.5]}
     return panel
 

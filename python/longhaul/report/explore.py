@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -171,6 +171,88 @@ def of_run(result: Result) -> dict[str, Any]:
     }
 
 
+#: Lines of one result where two are drawn over each other: single flows, or groups.
+_LINES = 4
+
+
+def of_two(first: Result, second: Result, names: Sequence[str]) -> dict[str, Any]:
+    """Goodput, congestion window and round trip of two runs over each other: a colour for each flow, or where they are many for the
+    mean of each group; the second run is dashed.
+    """
+    columns = Columns()
+    results = (first, second)
+    span = [0.0, max(float(result.summary["duration_s"]) for result in results)]
+    if all(result.has_tables for result in results):
+        for column, title, unit, mean, caption in _OF_FLOWS[:3]:
+            _over_each_other(columns, results, names, column, title, unit, mean, caption)
+    return {"axes": columns.axes, "figures": columns.figures, "shown": [], "flows": [], "marks": [], "span": span}
+
+
+def _over_each_other(
+    columns: Columns, results: Sequence[Result], names: Sequence[str], column: str, title: str, unit: str, mean: bool, caption: str
+) -> None:  # fmt: skip
+    drawn = [_lines_of(result, column, mean) for result in results]
+    if any(not len(times) for times, *_ in drawn):
+        return
+    # One axis for both: that of the longer run, in whose samples the other's values are looked up.
+    common = max((times for times, *_ in drawn), key=lambda times: float(times[-1]))
+    labels: list[str] = []
+    rows: list[Values] = []
+    looks: list[tuple[int, int]] = []
+    colours = {
+        label: number for number, label in enumerate(dict.fromkeys(label for _, _, found in drawn for label in found))
+    }
+    for number, ((times, lines, found), name) in enumerate(zip(drawn, names, strict=True)):
+        places = np.searchsorted(times, common - 1e-9)
+        for row, label in zip(lines, found, strict=True):
+            rows.append(np.where(places < len(times), row[np.minimum(places, len(times) - 1)], np.nan))
+            labels.append(f"{label}, {name}")
+            looks.append((colours[label], number))
+    small_times, small = decimated(common, np.vstack(rows), _POINTS)
+    axis = columns.axis(small_times)
+    sample = float(common[1] - common[0]) if len(common) > 1 else 1.0
+    columns.figures.append({
+        "id": column, "title": title, "unit": unit, "kind": "links", "caption": caption.format(mean=quantity(sample, "s", 3)),
+        "series": [
+            {"colour": colour, "dash": dash, "axis": axis, "label": label, **line(row)}
+            for (colour, dash), label, row in zip(looks, labels, small, strict=True)
+        ],
+        "alt": _alt(title, unit, labels, np.vstack(rows)),
+    })  # fmt: skip
+
+
+def _lines_of(result: Result, column: str, mean: bool) -> tuple[Values, NDArray[np.float64], list[str]]:
+    """Times, and a line with its name for each flow; of many flows the mean of each group."""
+    import polars as pl
+
+    flows = result.summary["flows"]
+    frame = result.flows
+    times = frame["time_s"].unique().sort().to_numpy()
+    if not len(times):
+        return times, np.empty((0, 0)), []
+    rows = _pivoted(frame, column, times, len(flows), pl)
+    if mean:
+        rtt = max((float(flow["base_rtt_s"] or 0.0) for flow in flows), default=0.0)
+        sample = float(times[1] - times[0]) if len(times) > 1 else 1.0
+        times, rows = _means(times, rows, max(1, math.ceil(rtt / sample - 1e-9)))
+    else:
+        _end_with_flows(rows, times, flows)
+    if len(flows) <= _LINES:
+        return times, rows, [str(flow["name"]) for flow in flows]
+    groups: dict[str, list[int]] = {}
+    for number, flow in enumerate(flows):
+        groups.setdefault(str(flow["group"]), []).append(number)
+    chosen = dict(list(groups.items())[:_LINES])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # times at which no flow of a group has a value
+        means = np.vstack([np.nanmean(rows[members], axis=0) for members in chosen.values()])
+    return (
+        times,
+        means,
+        [f"{name}, mean of {len(members)} flows" if len(members) > 1 else name for name, members in chosen.items()],
+    )
+
+
 def first_flows(flows: list[dict[str, Any]]) -> list[int]:
     """The flows that are drawn at first: all if they are few, else the slowest, the median and the fastest."""
     if len(flows) <= FEW:
@@ -306,7 +388,7 @@ def _link_figures(columns: Columns, result: Result) -> None:
     chosen = result.shared_links()[:_LINKS]
     for what, title, unit, caption, parts in (
         ("queue", "Queue", "packets", "Waiting in front of the link: at the sampling times, and the maximum between them.",
-         (("queue_packets", ""), ("queue_max_packets", ", most"))),
+         (("queue_packets", ""), ("queue_max_packets", ", maximum"))),
         ("utilisation", "Utilisation", "share", "How much of the link's rate was in use in each sample.", (("utilisation", ""),)),
         ("drops", "Drops and marks", "packets", "Packets per sample that a queue dropped, that were lost on the link, or marked.",
          (("drops_queue", ", by the queue"), ("drops_loss", ", lost on the link"), ("marks", ", marked"))),
@@ -374,7 +456,7 @@ def _box_figures(columns: Columns, result: Result) -> None:
         columns.figures.append(figure)
 
 
-#: Kinds of rows in segments.parquet: sent, sent again, ACK, SACK block.
+#: Kinds of rows in segments.parquet: sent, retransmitted, ACK, SACK block.
 _SENT, _AGAIN, _ACK, _SACK = range(4)
 
 

@@ -67,12 +67,12 @@ def _figure(result: Result, flow: int) -> dict[str, Any]:
     last = float(end[kind == _SENT].max()) if sent else 0.0
     return {
         "id": f"timeseq{flow}", "title": f"Time-sequence graph, {about['name']}", "unit": "B", "kind": "sequence", "series": [],
-        "caption": "Every segment of the flow: sent, sent again, SACKed; the steps are the ACK number and the end of the receiver's"
+        "caption": "Every segment of the flow: sent, retransmitted, SACKed; the steps are the ACK number and the end of the receiver's"
         " window. Drag to zoom, down to single segments; or go to one round trip at once.",
         "marks": {name: part for name, part in parts.items() if part["n"]}, "acks": packed(_ACK),
         "zoom": [max(0.0, at - 0.25 * rtt), at + 0.75 * rtt],
-        "zoomed": "one round trip at the first segment sent again" if len(again) else "the first round trips",
-        "alt": f"Time-sequence graph of {about['name']}: {sent + len(again):,} segments sent, {len(again):,} of them again, up to"
+        "zoomed": "one round trip at the first retransmission" if len(again) else "the first round trips",
+        "alt": f"Time-sequence graph of {about['name']}: {sent + len(again):,} segments sent, {len(again):,} of them retransmissions, up to"
         f" sequence number {quantity(last, 'B')}.",
     }  # fmt: skip
 

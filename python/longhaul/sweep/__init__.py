@@ -50,7 +50,7 @@ def sweep(
     with a sweep that was interrupted, or has more points or seeds now; only what is missing is run. `engine` makes the runs:
     "local" on this machine's cores, "ray" on a Ray cluster; the results are the same. `jobs` is the number of runs at once (all cores).
     `changed` sets what to do with runs from another build of the simulator: "refuse", "rerun", or "check" (make a few again, and
-    keep all if every byte is the same). Runs whose result would take more than 500 MB are made only with `large=True`.
+    keep all if every byte is the same). Runs whose result would take more than 500 MB, or 4 GB of memory, are made only with `large=True`.
     """
     document = as_document(scenario)
     plan = make_plan(document, overrides(set), grid=grid, points=points, replications=replications, seed=seed)
@@ -96,8 +96,12 @@ def run_plan(
     store = Store(out, plan)
     failures: dict[str, str] = {}
     with make_engine(engine, jobs) if isinstance(engine, str) else engine as maker:
+        # What may refuse comes first: a refusal leaves the directory as it was.
+        if store.admit(resume=resume, join=shard is not None, force=force):
+            settle(store, changed)
         store.open(document, resume=resume, join=shard is not None, force=force)
-        settle(store, changed)
+        if resume and shard is None:
+            store.remove_unfinished()
         missing = store.missing(shard)
         report = report or outputs.report_of(out).exists()
         try:

@@ -9,6 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from .. import core, outputs
 from ..errors import RunCancelled, RunError
+from ..live import Recorder
 from .engine import Ended, Engine, Standing, Task
 
 
@@ -51,8 +52,11 @@ class LocalEngine(Engine):
             self._running[run_id] = Standing(now / duration if duration else 0.0, events)
             return not self._stop.is_set()
 
+        run = task.run
         with outputs.complete_or_absent(task.out) as partial:
-            core.run(task.run.document, task.run.overrides, out=partial, tables=task.tables, progress=told)
+            live = Recorder(partial, lambda: core.resolve(run.document, run.overrides)[0])
+            core.run(run.document, run.overrides, out=partial, tables=task.tables, progress=told, follow=live)
+            live.end()
 
     def _end_of(self, future: Future[None]) -> Ended:
         run_id = self._pending.pop(future)

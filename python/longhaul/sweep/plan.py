@@ -54,7 +54,9 @@ class Plan:
 
     def largest(self, tables: bool) -> Estimate:
         """What the largest run takes, with or without its time series."""
-        return max((both[tables] for both in self.sizes), key=lambda size: size.result, default=Estimate())
+        return max(
+            (both[tables] for both in self.sizes), key=lambda size: (size.result, size.memory), default=Estimate()
+        )
 
     @property
     def cells(self) -> int:

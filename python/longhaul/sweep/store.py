@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import re
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 MANIFEST = "manifest.json"
+#: The directory of a run under way (`outputs.complete_or_absent`).
+_UNFINISHED = re.compile(r"\.[0-9a-f]{16,}\.[0-9a-f]{8}\.partial")
 
 
 class Store:
@@ -33,10 +37,16 @@ class Store:
         self._programs: dict[str, str | None] = {}
         self._accepted: list[dict[str, Any]] = []
 
+    def admit(self, *, resume: bool, join: bool, force: bool) -> bool:
+        """Whether `open` goes on with what is there; raises if it would refuse the directory. Writes nothing."""
+        going_on = self.continues(resume=resume, join=join, force=force)
+        if not going_on:
+            outputs.check_free(self.path, force=force)
+        return going_on
+
     def open(self, document: Document | None, *, resume: bool, join: bool, force: bool) -> None:
         """Claims the directory: a new one, one to continue in (`resume`, or `join` for a shard), or any (`force`)."""
-        if not self.continues(resume=resume, join=join, force=force):
-            outputs.check_free(self.path, force=force)
+        if not self.admit(resume=resume, join=join, force=force):
             if force and self.path.exists():
                 self._clear()
             with outputs.errors_as_output_error(self.path):
@@ -98,6 +108,13 @@ class Store:
     def _clear(self) -> None:
         outputs.clear(self.path)
         self._programs.clear()
+
+    def remove_unfinished(self) -> None:
+        """Removes the directories of runs that were being made when their process was killed; nobody else may be making any."""
+        with outputs.errors_as_output_error(self.runs):
+            for left in self.runs.glob(".*.partial"):
+                if _UNFINISHED.fullmatch(left.name):
+                    shutil.rmtree(left)
 
     def run_path(self, run: PlannedRun) -> Path:
         """Where a run's result is, or will be."""

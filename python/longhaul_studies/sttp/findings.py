@@ -21,7 +21,7 @@ FINDINGS: dict[str, str] = {
         "Seven readings of the network of experiments 2 and 4 were tried with 20, 50 and 100 sources, five seeds each (tables *Readings of the network*). Where a buffer is counted, and headers beside"
         " the 1000 bytes, change Reno's and Vegas's bytes by at most 0.6 %. With delayed ACKs Reno's transfers are within 1 % of the thesis (0.4 to 0.9 % below), as with a smallest RTO of 1 s; but its films are not,"
         " and Vegas's get worse. STTP's small losses depend on the starts: 1.94 % of 100 transfers are lost with a start every 2 s, 1.46 % with one every second, 0.97 % if all start within 0.1 s (the thesis, derived:"
-        " 1.14 %). With films a packet in service beside the buffer, or headers beside the 1000 bytes, gives 3.65 or 3.21 % in the place of 5.75 (derived: 4.24 %). No reading fits all rows, so that the one taken stays."
+        " 1.14 %). With films a packet in service beside the buffer, or headers beside the 1000 bytes, gives 3.65 or 3.21 % instead of 5.75 (derived: 4.24 %). No reading fits all rows, so that the one taken stays."
     ),
     "Interactive use today": (
         "At 50 Mbit/s in both directions and 600 ms (experiment `modern`) STTP has the shortest echo times of keystrokes, and slow pages: 95 % within 54 s, compared with 22 s (CUBIC) and 17 s (BBR)."

@@ -190,9 +190,16 @@
     values: (_plot, ticks) => ticks.map((tick) => (tick === null ? "" : side === "x" ? digits(tick, 7) : shown(tick, unit, 4))),
   });
 
+  // The time at the pointer, which is the same in all figures, to the width of a pixel; their samples lie at times of their own.
+  const timeAt = (plot) => {
+    const step = (range[1] - range[0]) / Math.max(1, plot.over.clientWidth), at = plot.posToVal(plot.cursor.left, "x");
+    const power = 10 ** Math.floor(Math.log10(step));
+    return shown(Math.max(whole[0], Math.round(at / power) * power), "s", 7);
+  };
+
   const readout = (box, plot, figure) => {
     const place = plot.cursor.idx;
-    if (place === null || place === undefined) {
+    if (place === null || place === undefined || plot.cursor.left < 0) {
       box.textContent = "";
       return;
     }
@@ -200,9 +207,11 @@
     plot.series.forEach((series, number) => {
       if (number === 0 || series.show === false || parts.length > 11) return;
       const value = plot.data[number][place];
-      if (value !== null && value !== undefined) parts.push(`${series.label} ${shown(value, figure.unit, 4)}`);
+      // A reference has its value in its name.
+      const fixed = figure.series && (figure.series[number - 1] || {}).reference;
+      if (value !== null && value !== undefined) parts.push(fixed ? series.label : `${series.label} ${shown(value, figure.unit, 4)}`);
     });
-    box.textContent = [`at ${shown(plot.data[0][place], "s", 6)}`, ...parts.slice(0, 10)].join("  ·  ") + (parts.length > 10 ? "  ·  …" : "");
+    box.textContent = [`at ${timeAt(plot)}`, ...parts.slice(0, 10)].join("  ·  ") + (parts.length > 10 ? "  ·  …" : "");
   };
 
   // --- a time-sequence graph: runs of rows at an even pace, drawn by hand in the visible range alone; zoomed in, row by row
@@ -247,7 +256,7 @@
       const { found, rows } = visible(part, min, max), single = rows <= most, few = rows < 400;
       ctx.strokeStyle = ctx.fillStyle = style(names[part.kind]);
       ctx.globalAlpha = part.kind === "sack" && !few ? 0.55 : 1;
-      // What was sent again is seldom, and must be seen however small it is.
+      // Retransmissions are seldom, and must be seen however small it is.
       ctx.lineWidth = (again ? 3 : few ? 2 : 1.2) * dpr;
       const least = (again ? 5 : 1) * dpr;
       ctx.beginPath();
@@ -286,13 +295,20 @@
       ctx.lineWidth = 1.2 * devicePixelRatio;
       ctx.beginPath();
       const inside = run < acks.n && acks.within(run, min, max);
+      // Where a line is above the plot it is not drawn: its way there would be a vertical line that stands for nothing.
+      let drawn = false;
+      const go = (place, to) => {
+        if (to < plot.bbox.top) drawn = false;
+        else if (drawn) ctx.lineTo(place, to);
+        else ctx.moveTo(place, to), drawn = true;
+      };
       let height = inside && inside[0] > 0 ? y(value(run, inside[0])) : run > 0 ? y(value(run - 1, 1)) : y(value(0, 0));
-      ctx.moveTo(run > 0 ? plot.bbox.left : x(acks.t0[0]), height);
+      go(run > 0 ? plot.bbox.left : x(acks.t0[0]), height);
       const step = (at) => {
         const place = x(acks.time(run, at));
-        ctx.lineTo(place, height);
+        go(place, height);
         height = y(value(run, at));
-        ctx.lineTo(place, height);
+        go(place, height);
       };
       for (; run < acks.n && acks.t0[run] <= max; run += 1) {
         const [from, to] = acks.within(run, min, max);
@@ -302,10 +318,10 @@
         } else {
           step(from);
           height = y(value(run, to));
-          ctx.lineTo(x(acks.time(run, to)), height);
+          go(x(acks.time(run, to)), height);
         }
       }
-      ctx.lineTo(Math.min(x(max), x(acks.t1[acks.n - 1])), height);
+      go(Math.min(x(max), x(acks.t1[acks.n - 1])), height);
       ctx.stroke();
     };
     const draw = (plot) => {
@@ -349,13 +365,15 @@
         columns[2].push(acks.end(run, at));
       }
     }
+    // Whether most of the receiver's window is above the plot of the whole run.
+    const far = () => acks.n > 0 && acks.end(Math.floor(acks.n / 2), 0) > limits()[1];
     const hidden = { paths: () => null, points: { show: false } };
     return {
       columns,
       series: [{}, { label: "ACK number", ...hidden }, { label: "end of the window", ...hidden }],
       draw,
       limits,
-      keys: [["sent", "--ink"], ["sent again", "--again"], ["SACKed", "--sack"], ["ACK number", "--ack"], ["end of the window", "--window"]],
+      keys: [["sent", "--ink"], ["retransmitted", "--again"], ["SACKed", "--sack"], ["ACK number", "--ack"], [far() ? "end of the window (beyond the plot)" : "end of the window", "--window"]],
     };
   };
 
@@ -574,19 +592,19 @@
   window.longhaulReport = { charts, setRange, whole, range: () => range, shown: colours };
 })();
 
-// What is wider than the page can be reached by keyboard, and has a line about it.
+// What is wider than the page can be reached by keyboard, and has a line above it that says so.
 (() => {
   const note = (of) => {
-    const wide = of.scrollWidth > of.clientWidth + 2, next = of.nextElementSibling, has = next && next.className === "hint";
+    const wide = of.scrollWidth > of.clientWidth + 2, before = of.previousElementSibling, has = before && before.className === "hint";
     if (wide && !has) {
       const hint = document.createElement("p");
       hint.className = "hint";
       hint.textContent = "⇆ continues to the right: scroll sideways";
-      of.after(hint);
+      of.before(hint);
       of.tabIndex = 0;
       of.setAttribute("role", "region");
       of.setAttribute("aria-label", "scrolls sideways");
-    } else if (!wide && has) next.remove();
+    } else if (!wide && has) before.remove();
   };
   // In the next frame: a note changes the layout that is being observed.
   const watch = new ResizeObserver((found) => requestAnimationFrame(() => found.forEach(({ target }) => note(target))));

@@ -50,7 +50,7 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
 
   // On a narrow page the name of a row stands above it, where it has the whole width.
   const narrow = () => flipped && place.clientWidth < 520;
-  const rowHeight = () => (narrow() ? 38 : 21);
+  const rowHeight = () => (narrow() ? 38 : panel.columns[0].length > 18 && !panel.first ? 18 : 21);
 
   // --- axes: names where they have room, else every second, third...; upright names are cut, lying ones turned
   const range = (which) => (which === "x" ? span.x : span.y);
@@ -67,6 +67,20 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
     }
     return found.length > 1 ? found : [low, high];
   };
+  // A label that has no room loses the beginning of a path; beside the plot it then stands above it.
+  const fitted = (label, room) => {
+    let words = label || "";
+    while (ruler.measureText(words).width > room && /^…?[^\s.]+\.[^\s.]/.test(words)) words = words.replace(/^…?[^\s.]+\./, "…");
+    return words;
+  };
+  const above = document.createElement("div");
+  above.className = "soft above";
+  const beside = (label) => {
+    const room = height() - 60, words = fitted(label, room);
+    if (!words || ruler.measureText(words).width <= room) return words;
+    above.textContent = `↑ ${label}`;
+    return undefined;
+  };
   const axis = (which) => {
     const decade = (self) => (side === 2 ? self.width - self.bbox.left / devicePixelRatio - 20 : self.height - 60) / Math.log10(range(which)[1] / range(which)[0]);
     const from = panel[which], side = (which === "x") !== Boolean(flipped) ? 2 : 3;
@@ -81,7 +95,7 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
       font,
       labelFont: font,
       // Rows have the parameter in their names.
-      label: flipped && which === "x" ? undefined : from.label,
+      label: flipped && which === "x" ? undefined : side === 3 ? beside(from.label) : fitted(from.label, Math.max(260, place.clientWidth) - 80),
       labelSize: 20,
       gap: 5,
       rotate: (self) => (turned(self) ? 50 : 0),
@@ -282,7 +296,7 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
   };
 
   const height = () => {
-    if (flipped) return Math.round(Math.min(span.x[1] - span.x[0], 18) * rowHeight() + 62);
+    if (flipped) return Math.round(Math.min(span.x[1] - span.x[0], panel.first ? 18 : 40) * rowHeight() + 62);
     return cells ? Math.round(Math.min(Math.max(cells.values.length * 27, 150), 400) + 60) : 280;
   };
   const steps = uPlot.paths.stepped({ align: 1 }), none = () => null;
@@ -325,6 +339,7 @@ window.longhaulPanel = (panel, { style, colour, dashes, digits, scientific, key,
     },
   };
   plot = new uPlot(options, panel.columns, place);
+  if (above.textContent) place.prepend(above);
   plot.over.addEventListener("dblclick", () => show(whole.x, whole.y));
   // Rows are counted downwards, and fingers upwards.
   const turn = flipped && !panel.upwards ? ([low, high]) => [-high, -low] : (one) => one;
