@@ -486,7 +486,7 @@ def test_what_linux_commands_are_of(command, tmp_path):
     assert "The numbers are those of" not in command(*arguments, "--set", "flow.f.tcp.variant=linux").out
 
 
-def test_a_proxy_s_buffer_is_a_bandwidth_delay_product_and_its_files_have_a_folder():
+def test_a_proxy_s_buffer_is_half_a_bandwidth_delay_product_and_its_files_have_a_folder():
     scenario = (
         Scenario("proxy", duration="30 s")
         .link("lan", "server", "hub", rate="1 Gbit/s", delay="5 ms")
@@ -495,9 +495,9 @@ def test_a_proxy_s_buffer_is_a_bandwidth_delay_product_and_its_files_have_a_fold
         .flow("server", "client", name="f")
     )
     made = [one for one in remedies(diagnosed(scenario)) if one.family == "proxy" and "buffer" in str(one.settings)]
-    # 20 Mbit/s times 513 ms, in packets of 1500 bytes with 1460 of payload.
+    # Half of 20 Mbit/s times 513 ms, in packets of 1500 bytes with 1460 of payload.
     sizes = {box["buffer"] for one in made for box in one.settings["middlebox"] if box["kind"] == "split"}
-    assert sizes == {"1220 KiB"}
+    assert sizes == {"610 KiB"}
     assert any("longhaul pep-config SCENARIO --out DIR;" in one.linux for one in made)
 
 

@@ -10,6 +10,8 @@ import pytest
 from longhaul import plots
 from longhaul.explain import explain
 from longhaul.plots import decimation, links, margins, style
+from longhaul.report import explore
+from longhaul.units import quantity
 from longhaul_studies import drawing
 from longhaul_studies.highspeed import figures as highspeed_figures
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -393,3 +395,19 @@ def test_a_report_stays_light(command, scenario, tmp_path):
     assert "timeseq1" in data
     assert len(data) < 1_200_000
     assert len(html) - len(data) < 130_000
+
+
+def test_the_words_for_a_figure_are_of_what_is_drawn():
+    """Goodput is drawn as the mean over a round trip, which is far below what one sample has after a repair."""
+    scenario = (
+        longhaul.Scenario("repairs", duration="30 s", sample="50 ms")
+        .link("path", "a", "b", rate="10 Mbit/s", delay="200 ms", queue="100 packets", loss="0.2 %")
+        .flow("a", "b", name="f")
+    )
+    result = longhaul.run(scenario)
+    columns = explore.Columns()
+    explore._flow_figures(columns, result)
+    (figure,) = (one for one in columns.figures if one["id"] == "goodput_bps")
+    series = figure["series"][0]
+    assert result.flows["goodput_bps"].max() > 1.2 * series["hi"]
+    assert f"to {quantity(series['hi'], 'bit/s')}." in figure["alt"]

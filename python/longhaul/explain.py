@@ -27,6 +27,8 @@ _COMPLETE = frozenset(
 )
 #: The time of answers has these among its parts.
 _IN_ANSWERS = frozenset({"slow_start", "handshake"})
+#: What takes this share of a flow's time takes most of it.
+_MOST = 0.5
 #: So many flows that are unlike the others are named.
 _NAMED = 5
 #: A segment that takes longer on the wire, in seconds, is mentioned for a flow that delivered nothing.
@@ -540,9 +542,12 @@ def _starved(flow: dict[str, Any]) -> str:
 
 
 def _slow_start(flow: dict[str, Any], fact: str) -> str:
-    # Behind a proxy the sender's round trip is shorter than the path's, behind a queue longer.
+    # Behind a proxy the sender's round trip is shorter than the path's; in a queue it is longer, and the mean is that of slow start
+    # if it took most of the time.
     base = float(flow.get("base_rtt_s") or 0.0)
     rtt = _value(flow, "metrics", "rtt_mean_s") or base
+    if float((flow.get("limited") or {}).get("slow_start") or 0.0) < _MOST:
+        rtt = min(rtt, base) if base else rtt
     each = f", one doubling each {quantity(rtt, 's')}" if rtt else ""
     if rtt > _STANDING * base > 0:
         return f"{fact}{each}: {quantity(rtt - base, 's')} of that is queueing, and that of the empty path {quantity(base, 's')}."

@@ -227,7 +227,7 @@ def _chosen(race: Race, found: Diagnosis, can: Sequence[str]) -> tuple[list[Tria
         if not remedy.settings:
             continue
         if not remedy.aims & present:
-            reasons = [found.findings[aim].evidence for aim in sorted(remedy.aims) if aim in found.findings]
+            reasons = [found.findings[aim].evidence for aim in found.findings if aim in remedy.aims]
             untried.setdefault(remedy.family, Untried(remedy.title, "; ".join(dict.fromkeys(reasons[:2]))))
             continue
         if not allowed(remedy, can):

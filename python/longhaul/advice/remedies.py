@@ -391,8 +391,9 @@ def _proxies(found: Diagnosis) -> Iterator[Remedy]:
     asking = any(section["app"]["kind"] in ASKING for section in found.sections)
     first, last = link["from"], link["to"]
     name = _free("pep", boxes)
-    # More than the bandwidth-delay product only waits: what is under way or beyond a loss is held beside it.
-    room = math.ceil(max(262_144, found.pipe_packets * found.mss) / 1024)
+    # The sender fills it, and what is under way or waits beyond a loss is held besides: half a bandwidth-delay product bridges a
+    # pause of the sender's, and more only waits.
+    room = math.ceil(max(262_144, found.pipe_packets * found.mss / 2) / 1024)
     fast = {"congestion": "bbr", "receive_buffer": f"{max(1_000_000, 8 * found.pipe_packets * found.mss)} B"}
     at_both = found.inner(first) and found.inner(last)
     if at_both:
