@@ -192,7 +192,10 @@ fn early_timeouts(context: &Context<'_>, flow: &FlowSummary) -> Option<String> {
     })
 }
 
-/// Middleboxes that hold more than fills the paths of their flows of what they have acknowledged and no receiver has.
+/// A path that is full, and as much again in a buffer before it, keep a link in use.
+const FILLED_TWICE: f64 = 2.0;
+
+/// Middleboxes that hold much more than fills the paths of their flows of what they have acknowledged and no receiver has.
 fn held_beyond_the_path(
     context: &Context<'_>,
     flows: &IdVec<FlowId, FlowSummary>,
@@ -206,13 +209,14 @@ fn held_beyond_the_path(
         let product = middlebox.flows.iter().filter_map(fills).fold(0.0, f64::max);
         let metrics = &middleboxes[middlebox.id].metrics;
         let (mean, most) = (metrics.get(UNDELIVERED_MEAN_BYTES)?, metrics.get(UNDELIVERED_MAX_BYTES)?);
-        (product > 0.0 && mean > product).then(|| Warning {
+        (product > 0.0 && mean > FILLED_TWICE * product).then(|| Warning {
             code: "held_by_middlebox",
             object: middlebox.name.clone(),
             message: format!(
-                "it held {} on average, {} at most, that it had acknowledged and no receiver had: more than the {} that fill \
-                 the path (bandwidth-delay product). The rest only waits in its buffers, and is lost if it breaks down; a \
-                 smaller buffer would do",
+                "it held {} on average, {} at most, that it had acknowledged and no receiver had: more than twice the {} that \
+                 fill the path (bandwidth-delay product). What is more than these waits in its buffer, in the window of its long \
+                 hop, or at the receiver behind a loss, and is lost if it breaks down: `buffer`, `receive_buffer` of the long \
+                 hop and the `credit` of `transport = \"hop\"` limit it",
                 amount(mean),
                 amount(most),
                 amount(product),

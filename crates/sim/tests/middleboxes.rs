@@ -224,7 +224,7 @@ fn warned(summary: &Summary, code: &str) -> Option<String> {
 fn a_proxy_that_holds_more_than_the_path_takes_is_named() {
     let with = |buffer: &str| satellite("{ kind = \"bulk\" }", &pep(&format!("buffer = \"{buffer}\"")));
     let message = warned(&with("2 MB"), "held_by_middlebox").expect("a warning");
-    assert!(message.contains("more than the 1.30 MB that fill the path"), "{message}");
+    assert!(message.contains("more than twice the 1.30 MB that fill the path"), "{message}");
     assert_eq!(warned(&with("80 kB"), "held_by_middlebox"), None);
 }
 
