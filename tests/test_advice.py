@@ -504,3 +504,15 @@ def test_a_proxy_s_buffer_is_half_a_bandwidth_delay_product_and_its_files_have_a
 def test_a_budget_without_room_for_a_remedy_says_so():
     found = advise(full(rate="10 Mbit/s", receive_buffer="8 kB"), seconds=None, runs=1)
     assert "give a larger budget. The run of the scenario as it is took " in found.headline
+
+
+def test_all_shows_the_section_of_each_proxy(command, tmp_path):
+    scenario = Scenario("lossy", duration="20 s", warmup="2 s")
+    scenario = scenario.link("lan", "server", "hub", rate="1 Gbit/s", delay="10 ms", queue="1000 packets")
+    scenario = scenario.link("path", "hub", "client", rate="10 Mbit/s", delay="100 ms", queue="200 packets", loss="1 %")
+    file = tmp_path / "lossy.toml"
+    file.write_text(as_document(scenario.flow("server", "client")).text)
+    outcome = command("advise", file, "--can", "proxy", "--budget", "60 runs", "--all")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count(", as a scenario has it:") >= 2
+    assert outcome.out.count("[[middlebox]]") == outcome.out.count(", as a scenario has it:")

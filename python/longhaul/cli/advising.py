@@ -53,7 +53,9 @@ def advise(
     ),
     jobs: int | None = JOBS,
     engine: str = ENGINE,
-    show_all: bool = typer.Option(False, "--all", help="Show every remedy, and why the others were not tried."),
+    show_all: bool = typer.Option(
+        False, "--all", help="Show every remedy, the section of each proxy, and why the others were not tried."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Try remedies and rank them by their effect on the applications; show the setting and the Linux command of each."""
@@ -143,11 +145,12 @@ def _print(console: Console, found: object, show_all: bool) -> None:
                 console.print(f"    cost: {escape('; '.join(row.costs))}", soft_wrap=True, highlight=False, style="dim")
     if found.stack and any(row.remedy.linux for row in rows):
         console.print(f"\n{escape(found.stack)}", soft_wrap=True, highlight=False)
-    best = found.best
-    if best is not None and best.remedy.section:
-        which = f"row {rows.index(best) + 1}" if best in rows else "the least change"
-        console.print(f"\nThe proxy of {which}, as a scenario has it:", highlight=False)
-        console.print(escape(best.remedy.section.rstrip()), soft_wrap=True, highlight=False)
+    best = [found.best] if found.best is not None else []
+    for row in [*best, *(other for other in rows if show_all and other not in best)]:
+        if row.remedy.section:
+            which = f"row {rows.index(row) + 1}" if row in rows else "the least change"
+            console.print(f"\nThe proxy of {which}, as a scenario has it:", highlight=False)
+            console.print(escape(row.remedy.section.rstrip()), soft_wrap=True, highlight=False)
     hidden = len(found.better) - len(rows)
     if hidden:
         more = "1 more remedy that helps" if hidden == 1 else f"{hidden} more remedies that help"
