@@ -26,6 +26,16 @@ pub(crate) struct Scoreboard {
     awaiting_total: u64,
     /// What has been marked lost since the last `take_journal`, once `keep_journal` was called.
     journal: Option<Vec<(u64, u64)>>,
+    /// What was SACKed when all SACKs were discarded, and has not been reported again: it counts as delivered once.
+    discarded: Option<Box<Discarded>>,
+}
+
+/// SACKed data of which the sender knows nothing any more.
+#[derive(Clone, Debug, Default)]
+struct Discarded {
+    data: IntervalSet,
+    /// Bytes of it that were reported again since the last [`Scoreboard::take_reported_again`].
+    again: u64,
 }
 
 /// Length of the part of `[start, end)` below `edge`.
@@ -96,12 +106,41 @@ impl Scoreboard {
         self.sacked_below_lost += below_lost;
         self.sacked_below_rxt += below_rxt;
         self.awaiting_total -= arrived;
+        if total != 0 {
+            self.report_again(start, end);
+        }
         total
+    }
+
+    /// `[start, end)` arrived; some of it may have been SACKed before SACKs were discarded.
+    #[inline]
+    fn report_again(&mut self, start: u64, end: u64) {
+        if let Some(discarded) = &mut self.discarded {
+            discarded.again += discarded.data.remove(start, end);
+        }
+    }
+    /// Bytes that ACKs have reported a second time since the last call: they were delivered before.
+    #[inline]
+    pub fn take_reported_again(&mut self) -> u64 {
+        let Some(discarded) = &mut self.discarded else { return 0 };
+        let again = std::mem::take(&mut discarded.again);
+        if discarded.data.is_empty() {
+            self.discarded = None;
+        }
+        again
+    }
+
+    /// Recovery is over: nothing that was discarded is to come, or it was for nothing.
+    pub fn forget_discarded(&mut self) {
+        if let Some(discarded) = &mut self.discarded {
+            discarded.data.clear();
+        }
     }
 
     /// SND.UNA moves up to `una`. Returns how much of the acknowledged data had been SACKed before.
     #[inline]
     pub fn acknowledge(&mut self, una: u64) -> u64 {
+        self.report_again(self.floor, una);
         self.floor = una;
         let before = self.sacked_total;
         if before != 0 {
@@ -221,6 +260,13 @@ impl Scoreboard {
     }
     /// Discards all SACKs: after a timeout on request (RFC 2018 section 8), or when the receiver reneged.
     pub fn clear(&mut self) {
+        if !self.sacked.is_empty() {
+            let data = &mut self.discarded.get_or_insert_default().data;
+            let sacked: Vec<(u64, u64)> = self.sacked.ending_above(self.floor).collect();
+            for (start, end) in sacked {
+                data.insert(start, end, |_, _| {});
+            }
+        }
         self.sacked.clear();
         self.sacked_total = 0;
         self.sacked_below_lost = 0;

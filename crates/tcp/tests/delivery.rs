@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Fixed, MSS, World, at_ms, ms};
+use common::{End, Fixed, MSS, World, at_ms, ms};
 use longhaul_cc::{Ack, Congestion, CongestionControl, Delivery};
 use longhaul_tcp::Config;
 use longhaul_units::Rate;
@@ -93,4 +93,23 @@ fn what_is_written_after_a_silence_is_marked_until_a_flight_is_delivered() {
     world.run_until(at_ms(1000));
     let heard = heard.lock().unwrap();
     assert!(heard[10..].iter().all(|(_, sample)| sample.app_limited), "{heard:?}");
+}
+
+/// Nine of ten segments are SACKed when the retransmission of the first is lost too. Where a timeout discards SACKs, the ACK of the
+/// next retransmission reports them once more, and they were delivered long before.
+#[test]
+fn what_is_reported_again_after_sacks_were_discarded_is_delivered_once() {
+    for clear_sack_on_timeout in [false, true] {
+        let heard = Arc::default();
+        let listener = Listener { window: Fixed(u64::from(10 * MSS)), heard: Arc::clone(&heard) };
+        let config = Config { mss: MSS, delayed_ack: None, clear_sack_on_timeout, ..Config::default() };
+        let mut world = World::established(config, Box::new(listener), ms(50))
+            .dropping(|sent| sent.from == End::A && sent.at < at_ms(500) && sent.seq() == 20_001);
+        world.a.write(200_000);
+        world.run_until(at_ms(10_000));
+        assert_eq!((world.b.received_bytes(), world.a.stats().timeouts), (200_000, 1));
+        let last = heard.lock().unwrap().last().unwrap().1;
+        assert_eq!(last.prior_delivered + last.delivered, 200_000, "{clear_sack_on_timeout}");
+        assert!(heard.lock().unwrap().iter().all(|(_, sample)| sample.delivered <= 30_000));
+    }
 }

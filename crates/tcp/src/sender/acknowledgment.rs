@@ -122,7 +122,7 @@ impl Sender {
         }
 
         self.sacked_unreported += newly_sacked;
-        self.delivered += newly_acked + newly_sacked;
+        self.delivered += newly_acked + newly_sacked - self.board.take_reported_again();
         let delivery = if measures { self.sample_delivery(a.now, prior_lost) } else { None };
         let reports = |sender: &Self| prior_phase == Phase::FastRecovery || sender.samples_rate();
         if a.ack > prior_una || (newly_sacked > 0 && reports(self)) {
@@ -387,6 +387,7 @@ impl Sender {
 
     pub(super) fn leave_recovery(&mut self, events: &mut Events) {
         self.phase = Phase::Open;
+        self.board.forget_discarded();
         self.end_rate_reduction();
         self.inflation = 0;
         self.retransmit_now = false;
