@@ -289,6 +289,8 @@ fn five_thousand_slow_clients_leave_room_for_others() {
         }
     });
     assert!(slow.len() > 3400, "{}", slow.len());
+    // The kernel has opened them; on a busy machine the daemon takes them in later.
+    wait_for("one address has all that it may have", 120, || accepted(&daemon) == 1000);
     let before = accepted(&daemon);
     ask(&mut from([10, 81, 0, 3], address(SERVER, 8000)), 500_000);
     assert_eq!(accepted(&daemon), before + 1, "another client is accelerated");
