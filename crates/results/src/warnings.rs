@@ -72,7 +72,8 @@ pub(crate) fn collect(
                 missing.join(", ")
             )
         });
-        warn("unused_slow_start", having(&|flow| is_ours(flow) && has_unused_slow_start(&spec.tcp)), &|_| {
+        let unused_start = has_unused_slow_start(&spec.tcp);
+        warn("unused_slow_start", having(&|flow| unused_start && is_ours(flow)), &|_| {
             let own = spec.tcp.congestion.name();
             format!(
                 "slow_start = \"{}\" has no effect: {own} has a start of its own",
