@@ -66,8 +66,8 @@ def advise(
     advise_and_print(
         what,
         options.settings(set),
-        can=_words(can),
-        groups=_words(groups) if groups else None,
+        can=options.words([can]),
+        groups=options.words([groups]) if groups else None,
         goal=goal,
         seconds=seconds,
         runs=runs,
@@ -109,10 +109,6 @@ def advise_and_print(
         _print(options.output(), found, show_all)
     if goal is not None and not found.goal_met_already and found.goal_row is None:
         raise typer.Exit(1)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _print(console: Console, found: object, show_all: bool) -> None:

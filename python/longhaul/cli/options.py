@@ -200,7 +200,7 @@ def metrics(text: str | None) -> list[str] | None:
     """
     if text is None:
         return None
-    chosen = [name.strip() for name in text.split(",") if name.strip()]
+    chosen = words([text])
     if not chosen:
         raise UsageError(f"--metrics {text!r}: write names of metrics, as in --metrics goodput_bps,loss_rate")
     return chosen
