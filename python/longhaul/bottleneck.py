@@ -173,10 +173,14 @@ def _full(flow: dict[str, Any], link: dict[str, Any], part: float, summary: dict
     else:
         among = f"of an equal share of the link ({quantity(fair, 'bit/s')}{f', 1/{sharing:,}' if sharing > 1 else ''})"
         busy = usage.full(flow)
+        in_use = "is in use"
         if not changed and 0 < busy < _FULL:
-            used += f" on average, and more than {quantity(usage.FULL, 'share')} in {quantity(busy, 'share', 2)} of its time"
-        verb = "" if "on average" in used else " is in use"
-        text = f"The link {link_name(link)} is full: {used}{verb}. The flow got {quantity(part, 'share', 2)} {among}."
+            in_use = (
+                f"on average, and more than {quantity(usage.FULL, 'share')} in {quantity(busy, 'share', 2)} of its time"
+            )
+        text = (
+            f"The link {link_name(link)} is full: {used} {in_use}. The flow got {quantity(part, 'share', 2)} {among}."
+        )
     text += "" if changed else _taken(flow, part, summary)
     text += (timeouts := _after_timeouts(flow, part))
     queueing = _queueing(flow)

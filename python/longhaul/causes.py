@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import bottleneck, usage
+from .applications import ASKING
 from .bottleneck import Cause
 from .units import counted, quantity, read_quantity
 
@@ -26,8 +27,6 @@ _WITHOUT_SACK = frozenset({"tahoe", "reno", "newreno"})
 #: Headers of IP and TCP without options, in bytes.
 _HEADERS = 40
 _BY_LOSS = frozenset({"cwnd", "recovery", "timeout", "slow_start", "handshake"})
-#: Applications that ask: the data come from the passive opener.
-_ASKING = frozenset({"web", "request"})
 #: Loss of fewer ACKs is made up for by later ones.
 MANY_ACKS = 0.2
 #: Random loss of this part of a flow's losses is mentioned.
@@ -303,7 +302,7 @@ def _control_of_hop(flow: Mapping[str, Any], box: Mapping[str, Any], inside: Seq
         )
     else:
         # The connections of a proxy at one node start from the flow's settings; `far` is the one to the passive opener.
-        leg = "near" if inside[-1]["to"] == flow.get("from") or flow.get("app") in _ASKING else "far"
+        leg = "near" if inside[-1]["to"] == flow.get("from") or flow.get("app") in ASKING else "far"
         control = (section.get(leg) or {}).get("congestion") or flow.get("congestion")
     return str(control["kind"]) if isinstance(control, Mapping) else control
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import bottleneck, usage
+from .applications import are_small
 from .units import counted, quantity, read_quantity
 
 #: A part of less than this share of the time is not worth a word.
 _WORTH = 0.05
-#: Packets whose payload is on average below this share of the MSS are of messages smaller than a segment.
-_SMALL = 0.75
 #: A queue with this part of what packets wait is where they wait.
 _MOST = 0.8
 #: Slow start has no more round trips than this.
@@ -168,7 +167,7 @@ def _rest(flow: Mapping[str, Any], section: Mapping[str, Any], left: float) -> _
     received, delivered = (float(metrics.get(name) or 0.0) for name in ("received_packets", "delivered_bytes"))
     timeouts, lost = int(metrics.get("timeouts") or 0), int(metrics.get("lost_packets") or 0)
     answer = read_quantity((section.get("app") or {}).get("response"))
-    small = 0 < delivered < _SMALL * mss * received or bool(answer and answer[0] > mss and answer[0] % mss)
+    small = are_small(delivered, received, mss) or bool(answer and answer[0] > mss and answer[0] % mss)
     if lost or timeouts:
         of = f"{counted(lost, 'packet')}, {counted(timeouts, 'timeout')}"
         return _Part(

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .applications import ASKING
 from .units import read_quantity
 
 #: Rows for each data packet: the packet, an acknowledgement of every second one, and SACK blocks. Measured 1.6 to 2.1.
@@ -13,8 +14,6 @@ ROWS_PER_PACKET = 2.0
 #: Bytes of the headers that a packet has on the link, beside its payload.
 _HEADERS = 40.0
 _MSS = 1460.0
-#: Applications whose data comes from the passive side.
-_FETCHING = frozenset({"web", "request"})
 
 Table = Mapping[str, Any]
 #: A link in one direction: its number, and whether forward.
@@ -68,7 +67,7 @@ def _links(scenario: Table) -> Sequence[Table]:
 def _ends(flow: Table) -> tuple[str, str]:
     """Where its data comes from and goes to."""
     ends = flow.get("from", "left"), flow.get("to", "right")
-    return (ends[1], ends[0]) if flow.get("app", {}).get("kind") in _FETCHING else ends
+    return (ends[1], ends[0]) if flow.get("app", {}).get("kind") in ASKING else ends
 
 
 def _path(links: Sequence[Table], source: str, target: str) -> list[Hop]:

@@ -11,18 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import bottleneck, causes
+from ..applications import ASKING, are_small
 from ..units import counted, quantity, read_quantity
 
 #: Shares of time above this are worth a remedy.
 _WORTH = 0.1
 #: A link that carries this share of its rate is full.
 _FULL = 0.93
-#: Data packets whose payload is on average below this share of the MSS are of messages smaller than a segment.
-_SMALL = 0.75
 #: The IP and TCP headers of a data packet without options, in bytes.
 HEADERS = 40
-#: Applications that ask: `from` opens the connection, and the data come from `to`.
-ASKING = ("web", "request")
 
 
 @dataclass(frozen=True)
@@ -170,7 +167,7 @@ class Diagnosis:
         delivered, received = (
             math.fsum(_metric(flow, name) for flow in others) for name in ("delivered_bytes", "received_packets")
         )
-        messages = messages or 0 < delivered < _SMALL * self.mss * received
+        messages = messages or are_small(delivered, received, self.mss)
         self._put(
             "small messages",
             messages,

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .diagnosis import ASKING, HEADERS, Diagnosis, packets, uses_tcp
+from ..applications import ASKING
+from .diagnosis import HEADERS, Diagnosis, packets, uses_tcp
 from .numbers import (
     ack_filters,
     buffers,
