@@ -6,6 +6,7 @@ use crate::capture::{self, Taps};
 use crate::device::{Device, Interface};
 use crate::driver::{self, Driven, Live, Port};
 use crate::lateness::Bounds;
+use crate::plan::Plan;
 use crate::run::{Moved, Status};
 use crate::start::Start;
 use crate::testbed::hosts_of;
@@ -62,7 +63,7 @@ pub fn run(
         )));
     }
     let mut ports = [first, second].map(|interface| Port::new(Device::Interface(interface)));
-    let mut world = World::new(scenario, &network, &[(from, vec![]), (to, vec![])])?;
+    let mut world = World::new(Plan::new(scenario, &network, &[(from, vec![]), (to, vec![])])?);
     world.bridge();
     let taps = capture::taps(scenario, &network, options.capture.as_ref())?;
     let (start, live) = (Start::of(2), Live::default());

@@ -231,7 +231,6 @@ mod tests {
         let frame = Frame {
             bytes: vec![0x45; 1500],
             network: 0,
-            step: 0,
             way: 0,
             flow: FlowId(0),
             is_data: false,

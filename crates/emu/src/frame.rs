@@ -1,9 +1,13 @@
 //! A real packet on its way: its bytes, and the little that links and routing need of them. Headers: RFC 791 (IPv4),
 //! RFC 8200 (IPv6), ECN as in RFC 3168 section 5.
 
+use crate::line::CompressedLine;
+use longhaul_fabric::Freight;
 use longhaul_middlebox::Direction;
+use longhaul_path::Link;
+use longhaul_path::link::Fate;
 use longhaul_segment::{Ecn, Segment, checksum};
-use longhaul_units::{ConnectionId, FlowId};
+use longhaul_units::{ConnectionId, FlowId, Instant};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -208,8 +212,6 @@ pub struct Frame {
     pub bytes: Vec<u8>,
     /// Where the IP packet begins.
     pub network: u16,
-    /// Which step of its way it is at.
-    pub step: u16,
     /// Its way through the network.
     pub way: u32,
     /// The scenario's flow that it belongs to, or [`Frame::NO_FLOW`].
@@ -280,6 +282,32 @@ impl longhaul_path::Packet for Frame {
     }
     fn weight(&self) -> u8 {
         self.weight
+    }
+}
+
+/// Real packets: all that belongs to one is in it.
+#[derive(Default)]
+pub(crate) struct Frames;
+
+impl Freight for Frames {
+    type Packet = Frame;
+    type Line = CompressedLine;
+
+    fn row(frame: &Frame) -> usize {
+        frame.way as usize
+    }
+    fn copy(&mut self, frame: &mut Frame) -> Option<Frame> {
+        std::mem::take(&mut frame.twice).then(|| frame.clone())
+    }
+    fn release(&mut self, _frame: Frame) {}
+    fn offer_coded(
+        &self,
+        now: Instant,
+        link: &mut Link<Frame>,
+        line: &mut CompressedLine,
+        frame: &mut Frame,
+    ) -> Fate {
+        link.offer_coded(now, frame, line)
     }
 }
 

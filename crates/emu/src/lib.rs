@@ -4,7 +4,6 @@
 //! Hosts are network namespaces with a TUN device each ([`testbed`]); all that is made carries the project's prefix, is
 //! registered before it is made, and is removed at the end or by the next start ([`registry`]).
 
-mod agenda;
 pub mod bridge;
 pub mod capture;
 pub mod clock;
@@ -22,6 +21,7 @@ mod line;
 pub mod namespace;
 mod output;
 mod own;
+pub mod plan;
 pub mod print;
 pub mod priority;
 pub mod quic;

@@ -2,7 +2,10 @@
 //! IPv4 packets of the right length, TCP or UDP (RFC 768), and mean something only to the middlebox that has sent them.
 
 use crate::frame::PROTOCOL_UDP;
+use crate::plan::own_way;
 use crate::testbed::addresses_of;
+use longhaul_fabric::Way;
+use longhaul_middlebox::Direction;
 use longhaul_scenario::{Network, Step};
 use longhaul_segment::checksum::Checksum;
 use longhaul_segment::{Flags, Segment, UDP_HEADER, ip, wire};
@@ -12,17 +15,22 @@ use std::net::IpAddr;
 /// Port of tunnels at both ends: below those of flows.
 const TUNNEL_PORT: u16 = 9_999;
 
-/// Ways of all these connections, in the order of their numbers: there and back.
-pub(crate) fn ways(network: &Network) -> Vec<Vec<Step>> {
+/// Ways of all these connections, there and back, from one node of a middlebox to the other.
+pub(crate) fn ways(network: &Network, hosts: usize) -> Vec<Way> {
     let mut ways = vec![];
+    let mut number = 0;
     for instance in &network.middleboxes {
+        let at = |port| Step::Middlebox { middlebox: instance.id, port };
         for _ in 0..instance.own_connections.1 {
-            for (direction, links) in instance.between.iter().enumerate() {
-                let links = links.iter().map(|link| Step::Link(*link));
-                ways.push(
-                    links.chain([Step::Middlebox { middlebox: instance.id, port: 1 - direction }]).collect(),
-                );
+            for (direction, links) in
+                [Direction::Forward, Direction::Reverse].into_iter().zip(&instance.between)
+            {
+                let between = links.iter().map(|link| Step::Link(*link));
+                let (from, to) = (direction as usize, 1 - direction as usize);
+                let steps = [at(from)].into_iter().chain(between).chain([at(to)]).collect();
+                ways.push(Way { row: own_way(hosts, number, direction), steps });
             }
+            number += 1;
         }
     }
     ways

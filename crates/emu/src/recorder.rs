@@ -7,12 +7,9 @@ use crate::frame::Frame;
 use crate::lateness::Lateness;
 use crate::world::{FlowCounters, Observer, World};
 use longhaul_path::DropCause;
-use longhaul_results::{EventRow, LinkSnapshot, Tables};
+use longhaul_results::{EventRow, LinkSnapshot, ListedDrops, Tables, drop_kind};
 use longhaul_scenario::{Network, Scenario};
 use longhaul_units::{DeclaredId, Duration, FlowId, IdVec, Instant, LinkId, MiddleboxId};
-
-/// Single drops are listed up to this number; counters have all of them.
-const MOST_DROP_EVENTS: usize = 200_000;
 
 /// See above.
 pub struct Recorder {
@@ -35,7 +32,7 @@ pub struct Recorder {
     last_sample: Instant,
     /// `None` once it is over.
     warmup_end: Option<Instant>,
-    drop_events: usize,
+    drops: ListedDrops,
 }
 
 impl Recorder {
@@ -55,7 +52,7 @@ impl Recorder {
             next_sample: Instant::ZERO + scenario.run.sample,
             last_sample: Instant::ZERO,
             warmup_end: Some(Instant::ZERO + scenario.run.warmup),
-            drop_events: 0,
+            drops: ListedDrops::default(),
         }
     }
 
@@ -73,7 +70,7 @@ impl Recorder {
 
     /// True if some single drops are missing in the list of events.
     pub fn drops_left_out(&self) -> bool {
-        self.drop_events > MOST_DROP_EVENTS
+        self.drops.left_out()
     }
 
     /// Takes a sample of all links and middleboxes.
@@ -94,14 +91,11 @@ impl Recorder {
 
 impl Recorder {
     fn note_drop(&mut self, now: Instant, kind: &'static str, link: Option<DeclaredId>, frame: &Frame) {
-        self.drop_events += 1;
-        if self.drop_events > MOST_DROP_EVENTS {
+        if !self.drops.count() {
             return;
         }
-        let flow = if frame.flow == Frame::NO_FLOW { -1 } else { frame.flow.0 as i32 };
-        let link = link.map_or(-1, |link| link.0 as i32);
-        let value = frame.packet().len() as f64;
-        self.tables.events.push(EventRow { time_s: now.as_secs_f64(), kind, flow, link, value });
+        let flow = Some(frame.flow).filter(|flow| *flow != Frame::NO_FLOW);
+        self.tables.events.push(EventRow::new(now, kind, flow, link, frame.packet().len() as f64));
     }
 }
 
@@ -124,11 +118,7 @@ impl Observer for Recorder {
     }
 
     fn dropped(&mut self, now: Instant, link: LinkId, frame: &Frame, cause: DropCause) {
-        let kind = match cause {
-            DropCause::QueueFull | DropCause::Early | DropCause::Forced => "drop",
-            DropCause::Loss | DropCause::Outage | DropCause::Unreadable => "loss",
-        };
-        self.note_drop(now, kind, self.places[link], frame);
+        self.note_drop(now, drop_kind(cause), self.places[link], frame);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::facts;
 use crate::flows::{self, Flow, Progress, Run};
 use crate::lateness::{Bounds, Figures};
 use crate::output::Output;
+use crate::plan::Plan;
 use crate::quic::QuicFlows;
 use crate::recorder::Recorder;
 use crate::shell::ports;
@@ -309,7 +310,7 @@ fn play(
     let listeners = over_tcp.iter().map(|flow| flow.listen()).collect::<Result<Vec<_>, Error>>()?;
     let over_quic = QuicFlows::of(flows, &network.quic_connections(scenario), scenario.run.qlog);
     let wires = over_quic.iter().map(QuicFlows::open).collect::<Result<Vec<_>, Error>>()?;
-    let world = World::new(scenario, network, &testbed.addresses())?;
+    let world = World::new(Plan::new(scenario, network, &testbed.addresses())?);
     let recorder = Recorder::new(scenario, network, taps);
     let mut ports = ports(testbed)?;
     let (over, driven_enough) = (AtomicBool::new(false), AtomicBool::new(false));

@@ -4,6 +4,7 @@ use crate::capture;
 use crate::device::Device;
 use crate::driver::{self, Live, Port};
 use crate::lateness::Bounds;
+use crate::plan::Plan;
 use crate::run::{Moved, Status};
 use crate::start::Start;
 use crate::testbed::{Host, Testbed, hosts_of};
@@ -79,7 +80,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         }),
     };
     let mut testbed = Testbed::new(scenario, &network, &nodes, stop)?;
-    let mut world = World::new(scenario, &network, &testbed.addresses())?;
+    let mut world = World::new(Plan::new(scenario, &network, &testbed.addresses())?);
     let mut resolvers = None;
     if options.internet {
         world.set_gateway(open_internet(&mut testbed, at)?);

@@ -4,25 +4,20 @@
 use crate::Error;
 use crate::connections::FIRST_OWN;
 use crate::rewrite::Read;
-use longhaul_middlebox::Middlebox;
-use longhaul_results::{MiddleboxFacts, MiddleboxWatch, Tables};
+use longhaul_fabric::Port;
+use longhaul_middlebox::{Passing, Verdict};
 use longhaul_scenario::middlebox::{RealPackets, Site};
 use longhaul_scenario::{MiddleboxSpec, Network, Scenario};
-use longhaul_units::{Duration, FlowId, GroupId, Instant, LinkId, MiddleboxId};
+use longhaul_units::{FlowId, GroupId, Instant, MiddleboxId};
 
 /// The payload of a packet.
 pub(crate) type Payload = bytes::Bytes;
 
-/// A middlebox at work.
+/// A middlebox at work, and the packets that it reads.
 pub(crate) struct Stage {
-    pub inner: Box<dyn Middlebox<Payload>>,
-    /// When it breaks down; [`Instant::FAR_FUTURE`] for never, and afterwards.
-    pub fails_at: Instant,
+    pub work: longhaul_fabric::Stage<Payload>,
     /// Packets that it acts on; others bypass it.
     real: RealPackets,
-    /// The link whose queue it observes.
-    pub watched: Option<LinkId>,
-    watch: MiddleboxWatch,
 }
 
 impl Stage {
@@ -39,11 +34,8 @@ impl Stage {
         let real = spec
             .real_packets()
             .map_err(|why| Error::Unsupported(format!("middlebox \"{}\": {why}", spec.name())))?;
-        let inner: Box<dyn Middlebox<Payload>> = spec.build(&site);
-        let fails_at = spec.common().fail_at.map_or(Instant::FAR_FUTURE, |after| Instant::ZERO + after);
-        let watch = MiddleboxWatch::new(&*inner);
-        let watched = network.middleboxes[id].between[0].first().copied().filter(|_| inner.watches_queue());
-        Ok(Stage { inner, fails_at, real, watched, watch })
+        let work = longhaul_fabric::Stage::new(spec, &network.middleboxes[id], &site);
+        Ok(Stage { work, real })
     }
 
     /// True if it can do what it does with this packet.
@@ -51,42 +43,9 @@ impl Stage {
         (read.is_all || !self.real.whole_headers) && (read.ip.dst.is_ipv4() || !self.real.only_ipv4)
     }
 
-    /// When it is to be called next.
-    pub fn due(&self) -> Instant {
-        self.inner.poll_timeout().unwrap_or(Instant::FAR_FUTURE).min(self.fails_at)
-    }
-
-    /// It is time.
-    pub fn wake(&mut self, now: Instant) {
-        if self.fails_at <= now {
-            self.fails_at = Instant::FAR_FUTURE;
-            self.inner.fail(now);
-        }
-        if self.inner.poll_timeout().is_some_and(|due| due <= now) {
-            self.inner.handle_timeout(now);
-        }
-    }
-
-    pub fn begin_measuring(&mut self, now: Instant) {
-        self.watch.begin_measuring(&mut *self.inner, now);
-    }
-
-    /// Looks at it, the scenario's one of this number, `span` after the last look.
-    pub fn sample(
-        &mut self,
-        id: MiddleboxId,
-        now: Instant,
-        span: Duration,
-        measuring: bool,
-        tables: &mut Tables,
-    ) {
-        let (row, long_hops) = self.watch.sample(&*self.inner, id, now, span, measuring);
-        tables.middleboxes.push(row);
-        tables.long_hops.extend(long_hops);
-    }
-
-    pub fn facts(&self) -> MiddleboxFacts {
-        self.watch.facts(&*self.inner)
+    /// A packet passes it.
+    pub fn handle(&mut self, now: Instant, port: Port, passing: Passing<'_, Payload>) -> Verdict {
+        self.work.inner.handle_packet(now, port.node(), passing)
     }
 }
 

@@ -5,24 +5,20 @@
 //! Time within is that of the path: a packet enters its second link at the moment at which it was due at the end of the first,
 //! however late the caller is. So being late does not add up over hops.
 
-use crate::Error;
-use crate::agenda::Agenda;
 use crate::connections::{Connections, FIRST_OWN, LONGEST_HEADER, Leaving, LinkHeader, Outside, Seen};
-use crate::frame::{self, Frame, OwnPacket, Shape};
+use crate::frame::{self, Frame, Frames, OwnPacket, Shape};
 use crate::line::CompressedLine;
 use crate::own;
+use crate::plan::{self, Known, Plan};
 use crate::rewrite::{Read, rewrite};
 use crate::stage::{Payload, Stage};
-use longhaul_middlebox::{Departure, Event, Passing, QueueState, Verdict};
-use longhaul_path::link::Fate;
+use longhaul_fabric::{Fabric, Port, Source};
+use longhaul_middlebox::{Departure, Event, Passing, Verdict};
 use longhaul_path::{DropCause, Link};
 use longhaul_results::{Arrived, MiddleboxFacts, Tables};
-use longhaul_scenario::{DirectedLink, FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step};
+use longhaul_scenario::DirectedLink;
 use longhaul_segment::{Segment, ip, wire};
-use longhaul_traffic::Side;
-use longhaul_units::{
-    Duration, FlowId, HostId, Id, IdVec, Instant, LinkId, MiddleboxId, NodeId, counters, ids,
-};
+use longhaul_units::{Duration, FlowId, HostId, Id, IdVec, Instant, LinkId, MiddleboxId, counters, ids};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -133,27 +129,12 @@ pub const FIRST_PORT: u16 = 10_000;
 /// A QUIC packet of so many bytes has data in it.
 const LEAST_QUIC_DATA: u32 = 150;
 
-/// What is known of a flow beforehand.
-struct Known {
-    weight: u8,
-    /// Its data comes from the passive opener.
-    server_sends: bool,
-    /// It is carried by this protocol.
-    protocol: u8,
-}
-
 /// Links, and packets in them.
 pub struct World {
-    links: IdVec<LinkId, Link<Frame>>,
-    /// Header compression on those links that have it.
-    lines: IdVec<LinkId, Option<CompressedLine>>,
+    fabric: Fabric<Frames>,
     stages: IdVec<MiddleboxId, Stage>,
     connections: Connections,
-    agenda: Agenda,
-    /// Steps of the ways, one way for each ordered pair of hosts: from host `a` to `b` it is `a * hosts + b`. Behind them those of
-    /// the middleboxes' own connections, there and back.
-    ways: Vec<Vec<Step>>,
-    /// Addresses of the ends of these connections.
+    /// Addresses of the ends of the middleboxes' own connections.
     own_ends: Vec<[IpAddr; 2]>,
     hosts: usize,
     addresses: HashMap<IpAddr, HostId>,
@@ -172,61 +153,61 @@ pub struct World {
     now: Instant,
 }
 
+/// Counts what happens on links, and passes it on.
+struct Counting<'a, O> {
+    observer: &'a mut O,
+    counters: &'a mut Counters,
+    flows: &'a mut IdVec<FlowId, FlowCounters>,
+}
+
+impl<O: Observer> longhaul_fabric::Observer<Frames> for Counting<'_, O> {
+    fn dropped(&mut self, now: Instant, link: LinkId, frame: &Frame, _: &Frames, cause: DropCause) {
+        count_lost(self.counters, self.flows, frame);
+        self.observer.dropped(now, link, frame, cause);
+    }
+    fn offered(&mut self, now: Instant, link: LinkId, frame: &Frame, _: &Frames) {
+        self.observer.offered(now, link, frame);
+    }
+    fn delivered(&mut self, now: Instant, link: LinkId, frame: &Frame) {
+        self.observer.delivered(now, link, frame);
+    }
+    fn copied(&mut self) {
+        self.counters.copied += 1;
+    }
+}
+
 impl World {
-    /// The links of a scenario. `hosts` are nodes with their addresses, in the order of their numbers.
-    ///
-    /// # Errors
-    /// A middlebox that is not for real packets.
-    pub fn new(
-        scenario: &Scenario,
-        network: &Network,
-        hosts: &[(NodeId, Vec<IpAddr>)],
-    ) -> Result<Self, Error> {
-        let seed = scenario.run.seed;
-        let links: IdVec<LinkId, Link<Frame>> = network
-            .links
-            .iter()
-            .map(|link| {
-                let mut made = Link::new(&link.config, seed, &link.name);
-                made.measure_waits(Instant::ZERO);
-                made
-            })
-            .collect();
-        let ways =
-            hosts.iter().flat_map(|(from, _)| hosts.iter().map(|(to, _)| way(scenario, network, *from, *to)));
-        let ways = ways.chain(own::ways(network)).collect();
-        let line = |link: &DirectedLink| link.config.serial.as_ref().and_then(CompressedLine::new);
-        let lines = network.links.iter().map(line).collect();
-        let stages = network.middleboxes.ids().map(|id| Stage::new(scenario, network, id));
-        let stages = stages.collect::<Result<IdVec<_, _>, Error>>()?;
-        let addresses = ids(hosts.len())
-            .zip(hosts)
-            .flat_map(|(number, (_, addresses))| addresses.iter().map(move |address| (*address, number)));
+    /// A world as planned, at time zero.
+    pub fn new(plan: Plan<'_>) -> Self {
+        let Plan { topology, stages, own_ends, hosts, addresses, known } = plan;
+        // Whoever observes is notified of all packets on all links.
+        let watched = IdVec::filled(true, topology.links.len());
+        let line = |link: &DirectedLink| CompressedLine::new(&link.config.serial?);
+        let mut fabric = Fabric::new(&topology, None, &watched, line, stages.len());
+        topology.links.ids().for_each(|link| fabric.link(link).measure_waits(Instant::ZERO));
+        let flows = IdVec::filled(FlowCounters::default(), known.len());
         let mut world = World {
-            agenda: Agenda::new(links.len() + stages.len()),
-            links,
-            lines,
+            fabric,
             stages,
             connections: Connections::default(),
-            ways,
-            own_ends: own::ends(network),
-            hosts: hosts.len(),
-            addresses: addresses.collect(),
+            own_ends,
+            hosts,
+            addresses,
             gateway: None,
             bridged: false,
-            known: network.flows.iter().map(|flow| Known::new(scenario.group(flow.group))).collect(),
+            known,
             arrivals: vec![],
             counters: Counters::default(),
-            flows: IdVec::filled(FlowCounters::default(), network.flows.len()),
+            flows,
             now: Instant::ZERO,
         };
         world.stages.ids().for_each(|stage| world.set_timer(stage));
-        Ok(world)
+        world
     }
 
     /// A link, to look at its counters.
     pub fn link(&mut self, link: LinkId) -> &mut Link<Frame> {
-        &mut self.links[link]
+        self.fabric.link(link)
     }
 
     /// From now on, what is for no host's address goes to this one, multicast apart.
@@ -241,21 +222,32 @@ impl World {
 
     /// When something happens next by itself.
     pub fn next_event(&mut self) -> Option<Instant> {
-        self.agenda.first().map(|(time, _)| time)
+        let (time, _) = self.fabric.first();
+        (time < Instant::FAR_FUTURE).then_some(time)
     }
 
     /// Handles all that is due at `now`.
     pub fn advance(&mut self, observer: &mut impl Observer, now: Instant) {
-        while let Some((time, component)) = self.agenda.take_due(now) {
+        // Nothing is served ahead of time here, so that there are no lanes.
+        while let (time, Source::Component(component)) = self.fabric.first() {
+            if time > now {
+                break;
+            }
             self.now = self.now.max(time);
-            match component.checked_sub(self.links.len()) {
-                None => self.link_event(observer, LinkId::new(component)),
+            match component.checked_sub(self.fabric.link_count()) {
+                None => {
+                    let World { fabric, counters, flows, .. } = self;
+                    let mut counting = Counting { observer, counters, flows };
+                    fabric.handle_event(&mut counting, self.now, LinkId::new(component));
+                }
                 Some(stage) => {
+                    self.fabric.timeline.set(component, Instant::FAR_FUTURE);
                     let stage = MiddleboxId::new(stage);
-                    self.stages[stage].wake(self.now);
+                    self.stages[stage].work.wake(self.now);
                     self.serve(observer, stage);
                 }
             }
+            self.settle(observer);
         }
         self.now = self.now.max(now);
     }
@@ -288,23 +280,21 @@ impl World {
             self.counters.no_route += 1;
             return;
         };
-        let way = host.index() * self.hosts + to.index();
-        if self.ways[way].is_empty() {
-            self.counters.no_route += 1;
-            return;
-        }
+        let way = plan::way_between(self.hosts, host.index(), to.index());
         let (flow, _) = self.flow_of(&shape);
         let len = if self.bridged { frame::without_padding(inside) } else { inside.len() };
         let bytes = &bytes[..usize::from(network) + len];
         let frame = self.frame(bytes.to_vec(), network, way as u32, &shape, flow);
-        self.go(observer, frame);
+        let World { fabric, counters, flows, .. } = self;
+        if !fabric.begin(&mut Counting { observer, counters, flows }, self.now, frame) {
+            self.counters.no_route += 1;
+        }
     }
 
     fn frame(&self, bytes: Vec<u8>, network: u16, way: u32, shape: &Shape, flow: FlowId) -> Frame {
         Frame {
             bytes,
             network,
-            step: 0,
             way,
             flow,
             is_data: self.flow_of(shape).1,
@@ -338,26 +328,27 @@ impl World {
         }
     }
 
-    /// Takes a packet to the step of its way that it is at.
-    fn go(&mut self, observer: &mut impl Observer, mut frame: Frame) {
-        let step = self.ways[frame.way as usize].get(usize::from(frame.step)).copied();
-        frame.step += 1;
-        match step {
-            None => {
-                if frame.damaged {
-                    observer.refused(self.now, &frame);
+    /// Does what is left to do after an input or an event: packets at the ends of their ways arrive, others pass middleboxes.
+    fn settle(&mut self, observer: &mut impl Observer) {
+        loop {
+            let mut arrivals = std::mem::take(&mut self.fabric.arrivals);
+            for arrival in arrivals.drain(..) {
+                if arrival.packet.damaged {
+                    observer.refused(self.now, &arrival.packet);
                 }
-                self.arrive(frame);
+                self.arrive(arrival.packet);
             }
-            Some(Step::Link(link)) => self.offer(observer, link, frame),
-            Some(Step::Middlebox { middlebox, port }) => self.pass(observer, middlebox, port, frame),
+            self.fabric.arrivals = arrivals;
+            let Some((port, frame)) = self.fabric.take_for_middlebox() else { return };
+            self.pass(observer, port, frame);
         }
     }
 
     /// A packet has reached a middlebox.
-    fn pass(&mut self, observer: &mut impl Observer, stage: MiddleboxId, port: usize, mut frame: Frame) {
+    fn pass(&mut self, observer: &mut impl Observer, port: Port, mut frame: Frame) {
+        let stage = port.middlebox();
         observer.entered(self.now, stage, &frame);
-        match self.show(stage, port, &mut frame) {
+        match self.show(port, &mut frame) {
             // The way of a middlebox's own packets ends there.
             None if frame.own.is_some() => {
                 count_lost(&mut self.counters, &mut self.flows, &frame);
@@ -365,40 +356,46 @@ impl World {
             }
             None => {
                 self.counters.unseen += 1;
-                observer.left(self.now, stage, &frame);
-                self.go(observer, frame);
+                self.leave(observer, port, frame);
             }
             Some(verdict) if verdict == Verdict::Taken || frame.own.is_some() => {
                 self.counters.taken += 1;
                 self.serve(observer, stage);
             }
             Some(_) => {
-                observer.left(self.now, stage, &frame);
-                self.go(observer, frame);
+                self.leave(observer, port, frame);
                 self.serve(observer, stage);
             }
         }
     }
 
+    /// A packet leaves a middlebox.
+    fn leave(&mut self, observer: &mut impl Observer, port: Port, frame: Frame) {
+        observer.left(self.now, port.middlebox(), &frame);
+        let World { fabric, counters, flows, .. } = self;
+        fabric.send_from_middlebox(&mut Counting { observer, counters, flows }, self.now, port, frame);
+    }
+
     /// Shows a packet to a middlebox; `None` if it is none that it reads.
-    fn show(&mut self, stage: MiddleboxId, port: usize, frame: &mut Frame) -> Option<Verdict> {
+    fn show(&mut self, port: Port, frame: &mut Frame) -> Option<Verdict> {
         if frame.damaged {
             return None;
         }
         if let Some(own) = frame.own.clone() {
-            return Some(self.show_own(stage, port, frame, &own));
+            return Some(self.show_own(port, frame, &own));
         }
         // What middleboxes send would lack the header.
         if usize::from(frame.network) > LONGEST_HEADER {
             return None;
         }
+        let stage = port.middlebox();
         let (read, payload) = Read::of(frame.packet()).filter(|(read, _)| self.stages[stage].reads(read))?;
         let payload = Payload::copy_from_slice(payload);
         let before = read.before;
         let (connection, direction) = self.connections.of(self.now, &self.seen(frame, &read))?;
         let (mut segment, mut ecn) = (before, read.ip.ecn);
         let passing = Passing { connection, direction, ecn: &mut ecn, segment: &mut segment, body: &payload };
-        let verdict = self.stages[stage].inner.handle_packet(self.now, port, passing);
+        let verdict = self.stages[stage].handle(self.now, port, passing);
         if verdict == Verdict::Forward {
             if segment != before {
                 let mut packet = frame.bytes.split_off(usize::from(frame.network));
@@ -412,11 +409,11 @@ impl World {
         Some(verdict)
     }
 
-    fn show_own(&mut self, stage: MiddleboxId, port: usize, frame: &Frame, own: &OwnPacket) -> Verdict {
+    fn show_own(&mut self, port: Port, frame: &Frame, own: &OwnPacket) -> Verdict {
         let OwnPacket { connection, direction, mut segment, body } = own.clone();
         let mut ecn = frame::ecn(frame.packet());
         let passing = Passing { connection, direction, ecn: &mut ecn, segment: &mut segment, body: &body };
-        self.stages[stage].inner.handle_packet(self.now, port, passing)
+        self.stages[port.middlebox()].handle(self.now, port, passing)
     }
 
     fn seen(&self, frame: &Frame, read: &Read) -> Seen {
@@ -427,7 +424,7 @@ impl World {
             dst: (read.ip.dst, read.before.dst_port),
             tcp_flags: read.before.flags.0 as u8,
             way: frame.way,
-            back: (way % hosts * hosts + way / hosts) as u32,
+            back: plan::way_between(hosts, way % hosts, way / hosts) as u32,
             flow: frame.flow,
             outside: Outside { ip: read.ip, link },
         }
@@ -437,31 +434,26 @@ impl World {
     fn serve(&mut self, observer: &mut impl Observer, stage: MiddleboxId) {
         let mut segment = Segment::default();
         loop {
-            if let Some(link) = self.stages[stage].watched {
-                let link = &mut self.links[link];
-                let state =
-                    QueueState { bytes: link.occupancy(self.now).bytes, rate: link.rate_at(self.now) };
-                self.stages[stage].inner.handle_queue(self.now, state);
-            }
-            let Some(departure) = self.stages[stage].inner.transmit_into(self.now, &mut segment) else {
-                break;
-            };
+            let at_work = &mut self.stages[stage].work;
+            at_work.observe(&mut self.fabric, self.now);
+            let Some(departure) = at_work.inner.transmit_into(self.now, &mut segment) else { break };
+            let port = Port::new(stage, departure.port);
             let frame = if departure.connection < FIRST_OWN {
-                self.made(stage, &segment, &departure)
+                self.made(&segment, &departure)
             } else {
                 self.made_own(&segment, departure)
             };
-            if let Some(frame) = frame {
+            // A connection may bypass a middlebox on its way back.
+            if let Some(frame) = frame.filter(|frame| self.fabric.goes_on(port, frame)) {
                 self.counters.originated += 1;
                 if let Some(flow) = self.flows.get_mut(frame.flow).filter(|_| frame.is_data) {
                     flow.made += 1;
                 }
-                observer.left(self.now, stage, &frame);
-                self.go(observer, frame);
+                self.leave(observer, port, frame);
             }
         }
-        while let Some(Event::Dropped { connection, payload_len, .. }) = self.stages[stage].inner.poll_event()
-        {
+        while let Some(event) = self.stages[stage].work.inner.poll_event() {
+            let Event::Dropped { connection, payload_len, .. } = event;
             let flow = self.connections.flow_of(connection).filter(|_| payload_len > 0);
             if let Some(flow) = flow.and_then(|flow| self.flows.get_mut(flow)) {
                 flow.lost += 1;
@@ -471,7 +463,7 @@ impl World {
     }
 
     /// A packet of a flow that a middlebox sends by itself.
-    fn made(&self, stage: MiddleboxId, segment: &Segment, departure: &Departure<Payload>) -> Option<Frame> {
+    fn made(&self, segment: &Segment, departure: &Departure<Payload>) -> Option<Frame> {
         let Leaving { ports, outside, way, flow } =
             self.connections.leaving(departure.connection, departure.direction)?;
         let header = ip::Header { ecn: departure.ecn, ..outside.ip };
@@ -480,9 +472,7 @@ impl World {
         let network = bytes.len();
         wire::encode(&header, &segment, &departure.body, &mut bytes).ok()?;
         let shape = Shape::of(&bytes[network..])?;
-        let here = Step::Middlebox { middlebox: stage, port: departure.port };
-        let step = self.ways[way as usize].iter().position(|step| *step == here)? + 1;
-        Some(Frame { step: step as u16, ..self.frame(bytes, network as u16, way, &shape, flow) })
+        Some(self.frame(bytes, network as u16, way, &shape, flow))
     }
 
     /// A packet between the two nodes of a middlebox.
@@ -496,30 +486,31 @@ impl World {
         let header = ip::Header { ecn, id, ..ip::Header::new(from, to) };
         let bytes = own::packet(&header, segment, &body)?;
         let shape = Shape::of(&bytes)?;
-        let way = (self.hosts * self.hosts + 2 * number + direction as usize) as u32;
+        let way = plan::own_way(self.hosts, number, direction) as u32;
         let own = OwnPacket { connection, direction, segment: *segment, body };
         let own = Some(Arc::new(own));
         Some(Frame { own, is_data: false, ..self.frame(bytes, 0, way, &shape, Frame::NO_FLOW) })
     }
 
     fn set_timer(&mut self, stage: MiddleboxId) {
-        self.agenda.set(self.links.len() + stage.index(), self.stages[stage].due());
+        let component = self.fabric.link_count() + stage.index();
+        self.fabric.timeline.set(component, self.stages[stage].work.due());
     }
 
     /// Averages of middleboxes are of the time from now on.
     pub fn begin_measuring(&mut self, now: Instant) {
-        self.stages.iter_mut().for_each(|stage| stage.begin_measuring(now));
+        self.stages.iter_mut().for_each(|stage| stage.work.begin_measuring(now));
     }
 
     /// What middleboxes have done.
     pub fn middleboxes(&self) -> IdVec<MiddleboxId, MiddleboxFacts> {
-        self.stages.iter().map(Stage::facts).collect()
+        self.stages.iter().map(|stage| stage.work.facts()).collect()
     }
 
     /// Looks at all middleboxes, `span` after the last look.
     pub fn sample_middleboxes(&mut self, now: Instant, span: Duration, measuring: bool, tables: &mut Tables) {
         for (id, stage) in ids(self.stages.len()).zip(&mut self.stages) {
-            stage.sample(id, now, span, measuring, tables);
+            stage.work.sample(id, now, span, measuring, Some(tables));
         }
     }
 
@@ -537,105 +528,6 @@ impl World {
         }
         let host = HostId::new(frame.way as usize % self.hosts);
         self.arrivals.push(Arrival { due: self.now, host, frame });
-    }
-
-    fn offer(&mut self, observer: &mut impl Observer, link: LinkId, mut frame: Frame) {
-        let now = self.now;
-        observer.offered(now, link, &frame);
-        let queue = &mut self.links[link];
-        let fate = match &mut self.lines[link] {
-            None => queue.offer(now, &mut frame),
-            Some(line) => queue.offer_coded(now, &mut frame, line),
-        };
-        match fate {
-            Fate::Arrives(arrival) => {
-                if queue.carry(arrival, frame) {
-                    self.agenda.set(link.index(), arrival);
-                }
-            }
-            Fate::Queue => {
-                queue.enqueue(now, frame);
-                self.agenda.set(link.index(), queue.next_event());
-                self.note_dropped(observer, link);
-            }
-            Fate::Dropped(cause) | Fate::Lost(cause, _) => {
-                // A loss on the wire is known before it happens.
-                let at = if let Fate::Lost(_, departure) = fate { departure } else { now };
-                count_lost(&mut self.counters, &mut self.flows, &frame);
-                observer.dropped(at, link, &frame, cause);
-            }
-        }
-    }
-
-    fn link_event(&mut self, observer: &mut impl Observer, id: LinkId) {
-        let link = &mut self.links[id];
-        let frame = link.poll(self.now);
-        self.agenda.set(id.index(), link.next_event());
-        if !link.is_fifo() {
-            self.note_dropped(observer, id);
-        }
-        if let Some(mut frame) = frame {
-            let copy = std::mem::take(&mut frame.twice).then(|| frame.clone());
-            self.counters.copied += u64::from(copy.is_some());
-            for frame in [Some(frame), copy].into_iter().flatten() {
-                observer.delivered(self.now, id, &frame);
-                self.go(observer, frame);
-            }
-        }
-    }
-
-    fn note_dropped(&mut self, observer: &mut impl Observer, link: LinkId) {
-        for (frame, cause) in self.links[link].take_dropped() {
-            count_lost(&mut self.counters, &mut self.flows, &frame);
-            observer.dropped(self.now, link, &frame, cause);
-        }
-    }
-}
-
-/// The way from one node to another: links, and the middleboxes at the nodes between them that act on flows of these ends.
-fn way(scenario: &Scenario, network: &Network, from: NodeId, to: NodeId) -> Vec<Step> {
-    let joins = |flow: &FlowInstance, a: NodeId, b: NodeId| flow.from == a && flow.to == b;
-    let any = |a: NodeId, b: NodeId| network.flows.iter().any(|flow| joins(flow, a, b));
-    // Forward packets meet the middleboxes at a node in the order of the document, others in the opposite one.
-    let reverse = any(to, from) && !any(from, to);
-    let links = network.path(from, to).unwrap_or_default();
-    let inner = &links[..links.len().saturating_sub(1)];
-    let place = |node: NodeId| inner.iter().position(|link| network.links[*link].to == node);
-    let acts = |instance: &MiddleboxInstance| {
-        let chosen = |flow: &FlowId| {
-            let flow = &network.flows[*flow];
-            joins(flow, from, to) || joins(flow, to, from)
-        };
-        let on_the_way = instance.nodes.iter().all(|node| place(*node).is_some());
-        let faces = !instance.one_way || place(instance.nodes[0]) < place(instance.nodes[1]);
-        let named = !scenario.middlebox(instance.id).common().flows.is_empty();
-        on_the_way && faces && (!named || instance.flows.iter().any(chosen))
-    };
-    let mut steps = vec![];
-    for (position, link) in links.iter().enumerate() {
-        steps.push(Step::Link(*link));
-        if position + 1 == links.len() {
-            break;
-        }
-        let node = network.links[*link].to;
-        let here = network.middleboxes.iter().filter(|instance| acts(instance)).filter_map(|instance| {
-            let port = instance.nodes.iter().position(|at| *at == node)?;
-            Some(Step::Middlebox { middlebox: instance.id, port })
-        });
-        let mut here: Vec<Step> = here.collect();
-        if reverse {
-            here.reverse();
-        }
-        steps.append(&mut here);
-    }
-    steps
-}
-
-impl Known {
-    fn new(spec: &FlowSpec) -> Known {
-        let server_sends = spec.app.data_sender() == Side::Server;
-        let protocol = if spec.quic().is_some() { frame::PROTOCOL_UDP } else { frame::PROTOCOL_TCP };
-        Known { weight: spec.weight, server_sends, protocol }
     }
 }
 

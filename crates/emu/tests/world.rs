@@ -1,6 +1,7 @@
 //! The world of the emulator with a hand-held clock: no device, no privileges.
 
 use longhaul_emu::frame::Frame;
+use longhaul_emu::plan::Plan;
 use longhaul_emu::world::{Observer, World};
 use longhaul_scenario::{Network, load};
 use longhaul_segment::checksum::Checksum;
@@ -27,8 +28,10 @@ fn world_with(queue: &str, more: &str) -> World {
     let scenario = load(&text, "test", &[]).unwrap();
     let network = Network::new(&scenario);
     let address = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
-    World::new(&scenario, &network, &[(NodeId(0), address(HOSTS[0])), (NodeId(2), address(HOSTS[1]))])
-        .unwrap()
+    World::new(
+        Plan::new(&scenario, &network, &[(NodeId(0), address(HOSTS[0])), (NodeId(2), address(HOSTS[1]))])
+            .unwrap(),
+    )
 }
 
 /// A TCP packet of 1000 bytes to the first flow's port.
@@ -235,8 +238,10 @@ fn longer_world_with(settings: &str, middleboxes: &str) -> World {
     let scenario = load(&text, "test", &[]).unwrap();
     let network = Network::new(&scenario);
     let address = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
-    World::new(&scenario, &network, &[(NodeId(0), address(HOSTS[0])), (NodeId(3), address(HOSTS[1]))])
-        .unwrap()
+    World::new(
+        Plan::new(&scenario, &network, &[(NodeId(0), address(HOSTS[0])), (NodeId(3), address(HOSTS[1]))])
+            .unwrap(),
+    )
 }
 
 /// A pure ACK from the first host to the second, as kernels send them: with an identification, a DSCP and a TTL of its own.

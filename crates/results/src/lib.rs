@@ -8,6 +8,7 @@
 mod context;
 mod definitions;
 mod directory;
+mod events;
 mod facts;
 mod flows;
 mod links;
@@ -24,6 +25,7 @@ mod warnings;
 
 pub use definitions::{DEFINITIONS, metric};
 pub use directory::{ResultFiles, WriteError, WriteTable};
+pub use events::{ListedDrops, drop_kind};
 pub use facts::{AppFacts, Arrived, FlowFacts, FlowFailure, ReductionTimes, RunFacts, SenderFacts, WholeRun};
 pub use links::{LinkFacts, LinkSnapshot, Offered};
 pub use metrics::{Definition, Metric};

@@ -124,7 +124,7 @@ fn flow_state(world: &World<'_>, flow: FlowId) -> State {
 fn link_facts(world: &mut World<'_>, place: DeclaredId) -> LinkFacts {
     let link = world.declared[place];
     let (now, peak) = (world.now, world.queue_peak[place]);
-    let line = world.fabric.line_stats(link).map(|line| line.since(&world.line_baseline[place]));
+    let line = world.fabric.line(link).map(|line| line.stats().since(&world.line_baseline[place]));
     let monitored = world.recorder.monitors[link].as_ref().map_or(vec![], FlowMonitor::measured);
     let facts = world.link_baseline[place].facts(world.fabric.link(link), now, peak);
     LinkFacts { line, monitored, ..facts }

@@ -3,9 +3,7 @@
 //! [`load`] reads a scenario, [`run`] runs it. The same scenario and seed give the same bytes on every machine.
 
 mod endpoint;
-mod fabric;
 mod facts;
-mod lanes;
 mod line;
 mod middleboxes;
 mod monitor;
@@ -16,9 +14,7 @@ mod recorder;
 mod run;
 mod serving;
 mod streams;
-mod timeline;
 mod totals;
-mod ways;
 mod world;
 
 pub use longhaul_cc::closed_form;

@@ -6,6 +6,7 @@ use crate::totals::Totals;
 use crate::world::World;
 use bytes::BytesMut;
 use longhaul_cc::Inspection;
+use longhaul_fabric::Freight;
 use longhaul_quic::{
     Bundle, Datagram, Ecn as QuicEcn, Incidents, Member, Settings, Told, TraceKind, rehearse, seed_of,
 };
@@ -201,8 +202,8 @@ impl World<'_> {
     #[inline(never)]
     pub fn receive_datagram(&mut self, packet: Packet, hand_over: bool) {
         let index = packet.to;
-        let datagram = self.fabric.segments.take_datagram(&packet);
-        self.fabric.segments.release(packet);
+        let datagram = self.fabric.freight.take_datagram(&packet);
+        self.fabric.freight.release(packet);
         let (flow, side) = (self.network.flow_of(index), index.side());
         let (Some(datagram), Some((quic, place))) = (datagram, self.quic.of_mut(flow)) else { return };
         if datagram.content.stream_bytes > 0 {
@@ -393,7 +394,7 @@ impl World<'_> {
                 Some(overhead) => overhead.departure(self.now),
             };
             let (to, weight, link) = (endpoint.peer, endpoint.weight, endpoint.first_link);
-            if let Some(packet) = self.fabric.segments.packet_of(to, weight, datagram) {
+            if let Some(packet) = self.fabric.freight.packet_of(to, weight, datagram) {
                 self.fabric.send(&mut self.recorder, departure, link, packet, hand_over);
             }
         }

@@ -1,18 +1,15 @@
 //! What a run writes down while it goes: drops, events, time series, traces, captures.
 
-use crate::fabric::Observer;
 use crate::monitor::FlowMonitor;
 use crate::packet::{Hosts, Packet, Segments};
 use crate::quic;
+use longhaul_fabric::Observer;
 use longhaul_path::DropCause;
 use longhaul_results::pcapng;
-use longhaul_results::{EventRow, SegmentKind, SegmentRow, Tables};
+use longhaul_results::{EventRow, ListedDrops, SegmentKind, SegmentRow, Tables, drop_kind};
 use longhaul_segment::{Flags, Segment, SeqNumber};
 use longhaul_tcp::Event;
 use longhaul_units::{ConnectionId, DeclaredId, EndpointId, FlowId, Id, IdVec, Instant, LinkId};
-
-/// Single drops are listed up to this number; counters have all of them.
-const MOST_DROP_EVENTS: usize = 200_000;
 
 /// A captured packet.
 pub(crate) struct Captured {
@@ -56,7 +53,7 @@ pub(crate) struct Recorder {
     /// The monitors of links, where they were requested.
     pub monitors: IdVec<LinkId, Option<FlowMonitor>>,
     captured: Vec<Captured>,
-    drop_events: usize,
+    drops: ListedDrops,
     /// For each flow, where the traces' 64-bit sequence numbers stand: data and ISN seen first.
     traces: IdVec<FlowId, TraceState>,
 }
@@ -87,7 +84,7 @@ impl Recorder {
             taps: IdVec::filled(false, links),
             monitors: (0..links).map(|_| None).collect(),
             captured: vec![],
-            drop_events: 0,
+            drops: ListedDrops::default(),
             traces: IdVec::filled(TraceState::default(), flows),
         }
     }
@@ -108,7 +105,7 @@ impl Recorder {
 
     /// True if some single drops are missing in the list of events.
     pub fn drops_left_out(&self) -> bool {
-        self.drop_events > MOST_DROP_EVENTS
+        self.drops.left_out()
     }
 
     /// Notes something rare.
@@ -121,13 +118,7 @@ impl Recorder {
         value: f64,
     ) {
         if self.recording {
-            self.tables.events.push(EventRow {
-                time_s: now.as_secs_f64(),
-                kind,
-                flow: flow.map_or(-1, |flow| flow.0 as i32),
-                link: link.map_or(-1, |link| link.0 as i32),
-                value,
-            });
+            self.tables.events.push(EventRow::new(now, kind, flow, link, value));
         }
     }
 
@@ -164,11 +155,8 @@ impl Recorder {
         if let Some(flow) = flow {
             self.lost[flow] += u64::from(payload_len > 0);
         }
-        if self.recording {
-            self.drop_events += 1;
-            if self.drop_events <= MOST_DROP_EVENTS {
-                self.event(now, kind, flow, link, f64::from(wire_len));
-            }
+        if self.recording && self.drops.count() {
+            self.event(now, kind, flow, link, f64::from(wire_len));
         }
     }
 
@@ -268,17 +256,28 @@ impl Recorder {
     }
 }
 
-impl Observer for Recorder {
+impl Observer<Segments> for Recorder {
     #[inline(never)]
-    fn dropped(&mut self, now: Instant, link: LinkId, packet: &Packet, segment: &Segment, cause: DropCause) {
-        let kind = match cause {
-            DropCause::QueueFull | DropCause::Early | DropCause::Forced => "drop",
-            DropCause::Loss | DropCause::Outage | DropCause::Unreadable => "loss",
-        };
+    fn dropped(
+        &mut self,
+        now: Instant,
+        link: LinkId,
+        packet: &Packet,
+        segments: &Segments,
+        cause: DropCause,
+    ) {
+        let kind = drop_kind(cause);
         if kind == "drop" {
             self.monitored(link, packet, FlowMonitor::dropped);
         }
-        self.drop(now, kind, packet.to.connection(), segment.payload_len, self.places[link], packet.wire_len);
+        self.drop(
+            now,
+            kind,
+            packet.to.connection(),
+            segments.get(packet).payload_len,
+            self.places[link],
+            packet.wire_len,
+        );
     }
 
     #[inline(never)]

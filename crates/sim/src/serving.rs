@@ -1,10 +1,9 @@
 //! Endpoints at work: packets are handed to them, their timers expire, and what they send leaves.
 
 use crate::endpoint::Watch;
-use crate::fabric::Arrival;
 use crate::packet::Packet;
-use crate::timeline::Timeline;
 use crate::world::World;
+use longhaul_fabric::{Arrival, Freight, Timeline};
 use longhaul_segment::{Ecn, Segment};
 use longhaul_tcp::{State, reset_for};
 use longhaul_units::{EndpointId, Id, Instant};
@@ -43,14 +42,14 @@ impl World<'_> {
     /// A packet's checksum is wrong: its receiver drops it.
     #[cold]
     pub(crate) fn drop_damaged(&mut self, packet: Packet) {
-        let payload_len = self.fabric.segments.get(&packet).payload_len;
+        let payload_len = self.fabric.freight.get(&packet).payload_len;
         self.recorder.drop(self.now, "checksum", packet.to.connection(), payload_len, None, packet.wire_len);
-        self.fabric.segments.release(packet);
+        self.fabric.freight.release(packet);
     }
 
     /// Timers of an endpoint that are due before a packet that is handed to it ahead of time come first.
     #[cold]
-    fn catch_up(&mut self, arrival: &Arrival) {
+    fn catch_up(&mut self, arrival: &Arrival<Packet>) {
         let index = arrival.packet.to;
         loop {
             let due = self.endpoints[index].due;
@@ -85,16 +84,16 @@ impl World<'_> {
             return self.receive_specially(packet);
         }
         // The first segment that it sends now, if any, takes the packet's place.
-        let segment = self.fabric.segments.get_mut(&packet);
+        let segment = self.fabric.freight.get_mut(&packet);
         let Some(departure) = endpoint.connection.exchange(self.now, segment, packet.ecn()) else {
-            self.fabric.segments.release(packet);
+            self.fabric.freight.release(packet);
             if !endpoint.is_settled() {
                 self.settle_and_serve(index);
             }
             return;
         };
         let (ecn, wire_len) = (departure.ecn, departure.wire_len);
-        self.fabric.segments.reuse(&mut packet, endpoint.peer, endpoint.weight, ecn, wire_len);
+        self.fabric.freight.reuse(&mut packet, endpoint.peer, endpoint.weight, ecn, wire_len);
         self.fabric.leave(&mut self.recorder, self.now, endpoint.first_link, packet, true);
         if !departure.last {
             self.serve(index, true);
@@ -118,8 +117,8 @@ impl World<'_> {
         let endpoint = &self.endpoints[index];
         let watch = endpoint.watch;
         if endpoint.connection.state() == State::Closed {
-            let segment = *self.fabric.segments.get(&packet);
-            self.fabric.segments.release(packet);
+            let segment = *self.fabric.freight.get(&packet);
+            self.fabric.freight.release(packet);
             return self.refuse(index, &segment);
         }
         if watch == Watch::Quic {
@@ -128,16 +127,16 @@ impl World<'_> {
         if watch != Watch::Nothing && self.is_stray(index, &packet) {
             return;
         }
-        let segment = self.fabric.segments.get(&packet);
+        let segment = self.fabric.freight.get(&packet);
         self.endpoints[index].connection.handle_segment(self.now, segment, packet.ecn());
-        self.fabric.segments.release(packet);
+        self.fabric.freight.release(packet);
         self.serve(index, true);
     }
 
     /// Traces a packet that arrives at a watched endpoint. True if it belongs to another connection: it is answered as such.
     #[cold]
     fn is_stray(&mut self, index: EndpointId, packet: &Packet) -> bool {
-        let (endpoint, segment) = (&self.endpoints[index], self.fabric.segments.get(packet));
+        let (endpoint, segment) = (&self.endpoints[index], self.fabric.freight.get(packet));
         if endpoint.watch == Watch::Trace {
             self.recorder.trace_received(self.now, self.network.flow_of(index), segment);
             return false;
@@ -146,7 +145,7 @@ impl World<'_> {
         let stray = (segment.src_port, segment.dst_port) != (ports.remote, ports.local);
         if stray {
             let segment = *segment;
-            self.fabric.segments.release(*packet);
+            self.fabric.freight.release(*packet);
             self.refuse(index, &segment);
         }
         stray
@@ -161,7 +160,7 @@ impl World<'_> {
                 *segment = reset;
                 Some((Ecn::NotEct, reset.ipv4_len()))
             };
-            let Some(packet) = self.fabric.segments.packet(endpoint.peer, endpoint.weight, write) else {
+            let Some(packet) = self.fabric.freight.packet(endpoint.peer, endpoint.weight, write) else {
                 return;
             };
             let link = endpoint.first_link;
@@ -240,14 +239,14 @@ impl World<'_> {
         let endpoint = &mut self.endpoints[index];
         loop {
             let (mut retransmission, mut last) = (false, false);
-            let next = self.fabric.segments.packet(endpoint.peer, endpoint.weight, |segment| {
+            let next = self.fabric.freight.packet(endpoint.peer, endpoint.weight, |segment| {
                 let departure = endpoint.connection.transmit_into(self.now, segment)?;
                 (retransmission, last) = (departure.retransmission, departure.last);
                 Some((departure.ecn, departure.wire_len))
             });
             let Some(packet) = next else { break };
             if endpoint.watch == Watch::Trace {
-                let segment = self.fabric.segments.get(&packet);
+                let segment = self.fabric.freight.get(&packet);
                 self.recorder.trace_sent(self.now, self.network.flow_of(index), segment, retransmission);
             }
             let departure = match &mut endpoint.overhead {

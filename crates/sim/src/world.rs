@@ -1,18 +1,19 @@
 //! The world of a run: fabric, endpoints, applications, and the loop that takes event after event.
 
 use crate::endpoint::{self, Endpoint, SendOverhead, Watch};
-use crate::fabric::{Fabric, Source};
-use crate::middleboxes::Node;
+use crate::line::CompressedLine;
 use crate::monitor::FlowMonitor;
-use crate::packet::Hosts;
+use crate::packet::{Hosts, Segments};
 use crate::path_use::LinkWatch;
 use crate::quic::Connections;
 use crate::recorder::{Capture, Recorder};
 use crate::streams::{NO_GOAL, Reused};
 use crate::totals::{Totals, note_reduction};
 use longhaul_cc::Inspection;
+use longhaul_fabric::{Ahead, Fabric, Source, Stage, Topology, Way};
+use longhaul_middlebox::Sparse;
 use longhaul_results::{CcRow, FlowRow, LinkSnapshot, PathUse, ReductionTimes};
-use longhaul_scenario::{Network, Scenario, Ties};
+use longhaul_scenario::{DirectedLink, Network, Scenario, Ties};
 use longhaul_segment::LineStats;
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Connection, Event, Ports};
@@ -49,7 +50,7 @@ struct FlowSample {
 pub(crate) struct World<'a> {
     pub scenario: &'a Scenario,
     pub network: &'a Network,
-    pub fabric: Fabric,
+    pub fabric: Fabric<Segments>,
     pub endpoints: IdVec<EndpointId, Endpoint>,
     /// The QUIC connections.
     pub quic: Connections,
@@ -58,7 +59,7 @@ pub(crate) struct World<'a> {
     pub reused: IdVec<FlowId, Option<Box<Reused>>>,
     /// Endpoints that an application has acted on, to be used again.
     pub touched: Vec<EndpointId>,
-    pub middleboxes: IdVec<MiddleboxId, Node>,
+    pub middleboxes: IdVec<MiddleboxId, Stage<Sparse>>,
     pub recorder: Recorder,
     pub now: Instant,
     pub events: u64,
@@ -125,8 +126,25 @@ impl<'a> World<'a> {
         let flows = network.flows.len();
         let others = 2 * network.connection_flows.len() + flows + network.middleboxes.len();
         let ties = scenario.run.ties;
-        let serve_ahead = serve_ahead && ties == Ties::Hash;
-        let fabric = Fabric::new(network, seed, serve_ahead, &watched, waits, others, ties);
+        let ways = network.ways().into_iter().map(|way| Way { row: way.to.index(), steps: way.steps });
+        let topology = Topology {
+            links: &network.links,
+            middleboxes: network.middleboxes.len(),
+            ways: ways.collect(),
+            rows: 2 * network.connections(),
+            seed,
+            ties,
+        };
+        // The link on which an endpoint sends, if its application does not act by itself.
+        let sends_on = |row: usize| {
+            let endpoint = EndpointId::new(row);
+            let flow = &network.flows[network.flow_of(endpoint)];
+            let way = if endpoint.side() == Side::Client { &flow.forward } else { &flow.reverse };
+            waits(endpoint).then(|| way[0])
+        };
+        let ahead = (serve_ahead && ties == Ties::Hash).then_some(&sends_on as Ahead<'_>);
+        let line = |link: &DirectedLink| CompressedLine::new(&link.config.serial?, network);
+        let fabric = Fabric::new(&topology, ahead, &watched, line, others);
         // Time zero as QUIC counts; which instant it is changes nothing.
         let base = std::time::Instant::now();
         let mut world = World {
@@ -260,10 +278,10 @@ impl<'a> World<'a> {
     }
 
     pub(crate) fn endpoint_component(&self, endpoint: EndpointId) -> usize {
-        self.fabric.len() + endpoint.index()
+        self.fabric.link_count() + endpoint.index()
     }
     pub(crate) fn app_component(&self, flow: FlowId) -> usize {
-        self.fabric.len() + 2 * self.network.connection_flows.len() + flow.index()
+        self.fabric.link_count() + 2 * self.network.connection_flows.len() + flow.index()
     }
 
     pub(crate) fn middlebox_component(&self, middlebox: MiddleboxId) -> usize {
@@ -302,7 +320,7 @@ impl<'a> World<'a> {
 
     /// Handles all events before `until`, but at most `budget` of them.
     pub fn advance(&mut self, until: Instant, budget: u64) -> Pause {
-        let links = self.fabric.len();
+        let links = self.fabric.link_count();
         let apps = links + self.endpoints.len();
         let middleboxes = apps + self.apps.len();
         self.fabric.set_horizon(until);
@@ -361,7 +379,8 @@ impl<'a> World<'a> {
         }
         for (place, link) in self.declared.enumerated() {
             self.link_baseline[place] = LinkSnapshot::of(self.fabric.link(*link), self.now);
-            self.line_baseline[place] = self.fabric.line_stats(*link).unwrap_or_default();
+            self.line_baseline[place] =
+                self.fabric.line(*link).map(CompressedLine::stats).unwrap_or_default();
             self.fabric.link(*link).measure_waits(self.now);
             self.fabric.link(*link).take_peak(self.now);
             self.queue_peak[place] = 0;

@@ -6,7 +6,6 @@
 //! is that of the timeline, ties included. What would go too far ahead in a lane takes the way of other packets, by its own
 //! link's event.
 
-use crate::packet::Packet;
 use crate::timeline::Timeline;
 use longhaul_units::{Id, Instant, LinkId};
 use std::collections::VecDeque;
@@ -50,17 +49,17 @@ impl Turn {
 }
 
 #[repr(align(64))]
-struct Lane {
+struct Lane<P> {
     /// Where it leads.
     next: LinkId,
     /// The last packet's turn; of a lane that is empty, any that has passed.
     back: Turn,
-    packets: VecDeque<(Turn, Packet)>,
+    packets: VecDeque<(Turn, P)>,
 }
 
 /// All lanes.
-pub(crate) struct Lanes {
-    lanes: [Lane; MOST_LANES],
+pub(crate) struct Lanes<P> {
+    lanes: [Lane<P>; MOST_LANES],
     /// The first packet's turn of each lane, beside each other.
     fronts: [Turn; MOST_LANES],
     /// The first packet of all, and its lane.
@@ -69,7 +68,7 @@ pub(crate) struct Lanes {
     second: (Turn, LaneId),
 }
 
-impl Lanes {
+impl<P> Lanes<P> {
     /// A lane to each of these links.
     pub fn new(next: &[LinkId]) -> Self {
         assert!(next.len() <= MOST_LANES, "{} lanes are more than {MOST_LANES}", next.len());
@@ -100,7 +99,7 @@ impl Lanes {
 
     /// Takes the first packet of all out of its lane, and where it goes.
     #[inline]
-    pub fn pop(&mut self) -> Option<(LinkId, Packet)> {
+    pub fn pop(&mut self) -> Option<(LinkId, P)> {
         let lane = self.first.1;
         let own = &mut self.lanes[lane.index()];
         let (_, packet) = own.packets.pop_front()?;
@@ -130,7 +129,7 @@ impl Lanes {
 
     /// Adds a packet. False, and nothing done, if too many are to come after it.
     #[inline(always)]
-    pub fn push(&mut self, lane: LaneId, turn: Turn, packet: Packet) -> bool {
+    pub fn push(&mut self, lane: LaneId, turn: Turn, packet: P) -> bool {
         let own = &mut self.lanes[lane.index()];
         if turn.is_before(own.back) {
             return self.insert(lane, turn, packet);
@@ -164,13 +163,13 @@ impl Lanes {
 
     /// The same as a call: most packets are added where they leave their endpoint.
     #[inline(never)]
-    pub fn join(&mut self, lane: LaneId, turn: Turn, packet: Packet) -> bool {
+    pub fn join(&mut self, lane: LaneId, turn: Turn, packet: P) -> bool {
         self.push(lane, turn, packet)
     }
 
     #[cold]
     #[inline(never)]
-    fn insert(&mut self, lane: LaneId, turn: Turn, packet: Packet) -> bool {
+    fn insert(&mut self, lane: LaneId, turn: Turn, packet: P) -> bool {
         let own = &mut self.lanes[lane.index()];
         let last = own.packets.iter().rev().take(MOST_OVERTAKEN + 1);
         let later = last.take_while(|(other, _)| turn.is_before(*other)).count();
@@ -192,9 +191,6 @@ impl Lanes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Segments;
-    use longhaul_segment::Ecn;
-    use longhaul_units::EndpointId;
     use proptest::prelude::*;
 
     proptest! {
@@ -202,10 +198,6 @@ mod tests {
         fn lanes_are_in_order_and_refuse_what_goes_far_ahead(
             steps in proptest::collection::vec((0u64..60, 0u32..4, 0u8..3, any::<bool>()), 0..300),
         ) {
-            let mut segments = Segments::default();
-            let mut packet = |to: usize| {
-                segments.packet(EndpointId::new(to), 1, |_| Some((Ecn::NotEct, 40))).unwrap()
-            };
             let leads = [LinkId(7), LinkId(9), LinkId(8)];
             let mut lanes = Lanes::new(&leads);
             let mut models: [Vec<(Turn, u32)>; 3] = [vec![], vec![], vec![]];
@@ -218,14 +210,14 @@ mod tests {
                     prop_assert_eq!(lanes.first(), turn);
                     let (_, to) = models[lane].remove(0);
                     let (next, packet) = lanes.pop().unwrap();
-                    prop_assert_eq!((next, packet.to.0), (leads[lane], to));
+                    prop_assert_eq!((next, packet), (leads[lane], to));
                     continue;
                 }
                 // A link has one lane.
                 let turn = Turn { at: Instant::from_nanos(time), link: LinkId(3 * link + u32::from(lane)) };
                 let model = &mut models[usize::from(lane)];
                 let place = model.partition_point(|(other, _)| !turn.is_before(*other));
-                let added = lanes.push(LaneId(lane), turn, packet(step));
+                let added = lanes.push(LaneId(lane), turn, step as u32);
                 prop_assert_eq!(added, model.len() - place <= MOST_OVERTAKEN);
                 if added {
                     model.insert(place, (turn, step as u32));

@@ -1,6 +1,6 @@
-//! All links of a simulation and the way of a packet through them.
+//! All links of a world and the way of a packet through them.
 //!
-//! A link whose packets all come from one other link in a known order (a private access link behind a bottleneck) is
+//! In a simulation, a link whose packets all come from one other link in a known order (a private access link behind a bottleneck) is
 //! served ahead of time: its packets' arrivals at the far end are computed when they enter the link before it, so that
 //! the hop between costs no event. In the same way a packet may be handed to its endpoint ahead of time, if nothing else can
 //! reach that endpoint before, up to the next point in time at which the world is looked at. The result is the same, packet by packet.
@@ -14,17 +14,16 @@
 //! Middleboxes stand between links. What reaches one does so in an event of its own, never ahead of time: see
 //! [`Fabric::take_for_middlebox`].
 
+use crate::freight::{Freight, Observer, Port};
 use crate::lanes::{LaneId, Lanes, MOST_LANES, Turn};
-use crate::line::CompressedLine;
-use crate::packet::{Packet, Segments};
 use crate::timeline::Timeline;
+use crate::topology::Topology;
 use crate::ways::Ways;
 use longhaul_middlebox::QueueState;
 use longhaul_path::link::Fate;
-use longhaul_path::{DropCause, Link};
-use longhaul_scenario::{Network, Step, Ties};
-use longhaul_segment::{LineStats, Segment};
-use longhaul_units::{Duration, EndpointId, Id, IdVec, Instant, LinkId};
+use longhaul_path::{Link, Packet};
+use longhaul_scenario::{DirectedLink, Step};
+use longhaul_units::{Duration, Id, IdVec, Instant, LinkId};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -33,14 +32,14 @@ use std::collections::{BTreeMap, VecDeque};
 enum Next {
     /// The same way for all packets.
     Always(Hop),
-    /// It depends: look up `hops[offset + packet.to]`.
+    /// It depends: look up `hops[offset + row]`.
     Lookup(u32),
 }
 
 /// One step of a way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Hop {
-    /// The packet has reached its endpoint.
+    /// The packet is at the end of its way.
     Arrived,
     /// To a link.
     Link(LinkId),
@@ -54,58 +53,46 @@ enum Hop {
     Middlebox(Port),
 }
 
-/// A middlebox and which of its nodes: 0, or 1 for the second.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Port {
-    pub middlebox: u16,
-    pub port: u16,
-}
-
-impl Port {
-    fn index(self) -> usize {
-        2 * usize::from(self.middlebox) + usize::from(self.port)
-    }
-}
-
-/// A packet that reaches its endpoint.
+/// A packet at the end of its way.
 #[derive(Clone, Copy)]
-pub(crate) struct Arrival {
-    pub packet: Packet,
+pub struct Arrival<P> {
+    /// The packet.
+    pub packet: P,
+    /// When it arrives.
     pub at: Instant,
     /// The link that it comes from.
     pub link: LinkId,
 }
 
-/// Who is notified of what happens to packets.
-pub(crate) trait Observer {
-    /// A packet was dropped, or will be lost on the wire at a time still to come.
-    fn dropped(&mut self, now: Instant, link: LinkId, packet: &Packet, segment: &Segment, cause: DropCause);
-    /// A packet is offered to a link that is watched: captured or monitored.
-    fn offered(&mut self, now: Instant, link: LinkId, packet: &Packet, segments: &Segments);
-}
+/// Serves private links ahead of time. For a row, the link on which its endpoint sends, if nothing acts there but the packets
+/// that arrive and the endpoint's own timers.
+pub type Ahead<'a> = &'a dyn Fn(usize) -> Option<LinkId>;
 
-pub(crate) struct Fabric {
+/// See above.
+pub struct Fabric<F: Freight> {
     /// Next event of each link, and of whatever else has events.
     pub timeline: Timeline,
-    /// Packets that are to be handed to their endpoints, those for one endpoint in order of time.
-    pub arrivals: Vec<Arrival>,
-    /// When the first of them arrives.
+    /// Packets at the ends of their ways, those of one row in order of time; for the world to take away.
+    pub arrivals: Vec<Arrival<F::Packet>>,
+    /// When the first of them arrives; the world resets it.
     pub first_arrival: Instant,
-    /// Segments on their way.
-    pub segments: Segments,
-    lanes: Lanes,
-    links: IdVec<LinkId, Entry>,
+    /// What belongs to packets on their way.
+    pub freight: F,
+    lanes: Lanes<F::Packet>,
+    links: IdVec<LinkId, Entry<F>>,
     hops: Vec<Hop>,
     /// Where packets go that leave a middlebox, by [`Port::index`].
     after_ports: Vec<Next>,
+    /// Where packets go first, by row, unless they begin at a middlebox.
+    first_links: Vec<Option<LinkId>>,
     /// Packets that have reached a middlebox.
-    at_middleboxes: VecDeque<(Port, Packet)>,
+    at_middleboxes: VecDeque<(Port, F::Packet)>,
     /// The next point in time at which the world's state is looked at: what is served ahead of time stays before it.
     horizon: Instant,
 }
 
 /// What comes next on the timeline.
-pub(crate) enum Source {
+pub enum Source {
     /// The first packet in a lane arrives.
     Lane,
     /// It is the turn of a component.
@@ -113,7 +100,7 @@ pub(crate) enum Source {
 }
 
 #[repr(C, align(64))]
-struct Entry {
+struct Entry<F: Freight> {
     next: Next,
     watched: bool,
     /// Watched, or a line that compresses headers.
@@ -123,80 +110,81 @@ struct Entry {
     /// Packets may be handed to their endpoint ahead of time, up to the next stop. It takes a link that serves one endpoint alone, in
     /// order, and an endpoint that sends on a link of its own and whose application does not act by itself meanwhile.
     hands_over: bool,
-    link: Link<Packet>,
+    link: Link<F::Packet>,
     /// Header compression on the link.
-    line: Option<Box<CompressedLine>>,
+    line: Option<Box<F::Line>>,
 }
 
-impl Fabric {
-    /// Builds the links of a network. `serve_ahead` may be turned off to check that it changes nothing.
-    /// `waits` is true for an endpoint whose application does not act by itself.
-    /// The timeline has `others` components beside the links, after them. What is computed ahead of time has no place in an order of
-    /// scheduling, so that nothing is.
+impl<F: Freight> Fabric<F> {
+    /// Builds the links of a topology. With `ahead`, what can be is served ahead of time, which changes no result. `watched` links
+    /// notify the observer of what is offered to them; `line` makes the header compression of a link. The timeline has
+    /// `others` components beside the links, after them. What is computed ahead of time has no place in an order of scheduling
+    /// ([`longhaul_scenario::Ties::Scheduled`]): it takes an `ahead` of `None`.
     pub fn new(
-        network: &Network,
-        seed: u64,
-        serve_ahead: bool,
+        topology: &Topology<'_>,
+        ahead: Option<Ahead<'_>>,
         watched: &IdVec<LinkId, bool>,
-        waits: impl Fn(EndpointId) -> bool,
+        line: impl Fn(&DirectedLink) -> Option<F::Line>,
         others: usize,
-        ties: Ties,
-    ) -> Self {
-        let links: IdVec<LinkId, Link<Packet>> =
-            network.links.iter().map(|link| Link::new(&link.config, seed, &link.name)).collect();
-        let ways = Ways::new(network);
-        let ahead = |link: LinkId| {
+    ) -> Self
+    where
+        F: Default,
+    {
+        let links: IdVec<LinkId, Link<F::Packet>> =
+            topology.links.iter().map(|link| Link::new(&link.config, topology.seed, &link.name)).collect();
+        let ways = Ways::new(topology);
+        let private_ahead = |link: LinkId| {
             let fed_in_order = ways.predecessor[link].flatten().is_some_and(|before| links[before].is_fifo());
-            serve_ahead && fed_in_order && links[link].is_fifo() && !network.links[link].declared
+            ahead.is_some() && fed_in_order && links[link].is_fifo() && !topology.links[link].declared
         };
         // Middleboxes look at the queues of links.
         let until_stop = |link: LinkId| {
             let before = ways.predecessor[link].flatten().map(|before| (before, &links[before]));
             let fed_in_order =
-                before.is_some_and(|(id, before)| before.is_plain() && !network.links[id].declared);
-            serve_ahead && fed_in_order && links[link].is_fifo() && network.middleboxes.is_empty()
+                before.is_some_and(|(id, before)| before.is_plain() && !topology.links[id].declared);
+            ahead.is_some() && fed_in_order && links[link].is_fifo() && topology.middleboxes == 0
         };
         let hop = |after: Option<Step>| match after {
             None => Hop::Arrived,
-            Some(Step::Link(link)) if ahead(link) => Hop::Ahead(link),
+            Some(Step::Link(link)) if private_ahead(link) => Hop::Ahead(link),
             Some(Step::Link(link)) if until_stop(link) => Hop::UntilStop(link),
             Some(Step::Link(link)) => Hop::Link(link),
-            Some(Step::Middlebox { middlebox, port }) => {
-                Hop::Middlebox(Port { middlebox: middlebox.0 as u16, port: port as u16 })
-            }
+            Some(Step::Middlebox { middlebox, port }) => Hop::Middlebox(Port::new(middlebox, port)),
         };
         let mut hops = vec![];
-        let mut next = |list: &Vec<(EndpointId, Option<Step>)>| match list.first() {
-            None => Next::Always(Hop::Arrived),
-            Some((_, first)) if list.iter().all(|(_, after)| after == first) => Next::Always(hop(*first)),
-            Some(_) => {
-                let offset = hops.len();
-                hops.resize(offset + 2 * network.connections(), Hop::Arrived);
-                list.iter().for_each(|(to, after)| hops[offset + to.index()] = hop(*after));
-                Next::Lookup(offset as u32)
-            }
+        let mut lookup = |list: &Vec<(usize, Option<Step>)>| {
+            let offset = hops.len();
+            hops.resize(offset + topology.rows, Hop::Arrived);
+            list.iter().for_each(|(row, after)| hops[offset + row] = hop(*after));
+            Next::Lookup(offset as u32)
         };
-        let after_ports = ways.after_ports.iter().map(&mut next).collect();
-        let next: Vec<Next> = ways.successors.iter().map(next).collect();
+        // What a middlebox sends may have no way on from there.
+        let after_ports = ways.after_ports.iter().map(&mut lookup).collect();
+        let next: Vec<Next> = ways
+            .successors
+            .iter()
+            .map(|list| match list.first() {
+                None => Next::Always(Hop::Arrived),
+                Some((_, first)) if list.iter().all(|(_, after)| after == first) => Next::Always(hop(*first)),
+                Some(_) => lookup(list),
+            })
+            .collect();
         // What an endpoint drops for its checksum is a loss, and losses are looked at whenever the world stops.
-        let damages = network.links.iter().any(|link| link.config.corruption.is_some());
+        let damages = topology.links.iter().any(|link| link.config.corruption.is_some());
+        let sends_alone = |first: LinkId| ways.successors[first].len() == 1 && links[first].is_fifo();
         let hands_over: Vec<bool> = links
             .ids()
-            .map(|link| match ways.successors[link][..] {
-                [(endpoint, None)] if serve_ahead && !damages && links[link].is_fifo() => {
-                    waits(endpoint) && ways.sends_alone(endpoint, network, &links)
+            .map(|link| match (ahead, &ways.successors[link][..]) {
+                (Some(ahead), [(row, None)]) if !damages && links[link].is_fifo() => {
+                    ahead(*row).is_some_and(sends_alone)
                 }
                 _ => false,
             })
             .collect();
-        let timeline = Timeline::new(links.len() + others, ties);
-        let lines = network.links.iter().map(|link| {
-            let spec = link.config.serial?;
-            CompressedLine::new(&spec, network).map(Box::new)
-        });
+        let timeline = Timeline::new(links.len() + others, topology.ties);
         let links = links
             .into_iter()
-            .zip(lines)
+            .zip(topology.links.iter().map(|link| line(link).map(Box::new)))
             .zip(next)
             .zip(watched)
             .zip(hands_over)
@@ -210,17 +198,21 @@ impl Fabric {
                 line,
             })
             .collect();
-        let mut links: IdVec<LinkId, Entry> = links;
-        let lanes = if serve_ahead { lay_lanes(network, &mut links) } else { Lanes::new(&[]) };
+        let mut links: IdVec<LinkId, Entry<F>> = links;
+        let lanes = match ahead {
+            Some(_) => lay_lanes(topology.links, &mut links),
+            None => Lanes::new(&[]),
+        };
         Fabric {
             timeline,
             arrivals: vec![],
             first_arrival: Instant::FAR_FUTURE,
-            segments: Segments::default(),
+            freight: F::default(),
             lanes,
             links,
             hops,
             after_ports,
+            first_links: ways.first_links,
             at_middleboxes: VecDeque::new(),
             horizon: Instant::ZERO,
         }
@@ -231,13 +223,13 @@ impl Fabric {
         self.horizon = stop;
     }
 
-    /// Number of links; their components on the timeline are the first ones.
-    pub fn len(&self) -> usize {
+    /// How many links there are; their components on the timeline are the first ones.
+    pub fn link_count(&self) -> usize {
         self.links.len()
     }
 
     /// A link, to look at its counters.
-    pub fn link(&mut self, link: LinkId) -> &mut Link<Packet> {
+    pub fn link(&mut self, link: LinkId) -> &mut Link<F::Packet> {
         &mut self.links[link].link
     }
     /// What waits for a link, at the router that feeds it.
@@ -245,9 +237,9 @@ impl Fabric {
         let link = &mut self.links[link].link;
         QueueState { bytes: link.occupancy(now).bytes, rate: link.rate_at(now) }
     }
-    /// What header compression on a link has done, if there is any.
-    pub fn line_stats(&self, link: LinkId) -> Option<LineStats> {
-        self.links[link].line.as_ref().map(|line| line.stats())
+    /// Header compression on a link, if there is any.
+    pub fn line(&self, link: LinkId) -> Option<&F::Line> {
+        self.links[link].line.as_deref()
     }
 
     /// What comes next, and when; at [`Instant::FAR_FUTURE`] if there is nothing.
@@ -270,7 +262,7 @@ impl Fabric {
 
     /// Handles the event of a lane, the first of all: its first packet goes on its way.
     #[inline]
-    pub fn handle_lane(&mut self, observer: &mut impl Observer, now: Instant) {
+    pub fn handle_lane(&mut self, observer: &mut impl Observer<F>, now: Instant) {
         let Some((link, mut packet)) = self.lanes.pop() else { return };
         let entry = &mut self.links[link];
         if entry.special {
@@ -280,7 +272,7 @@ impl Fabric {
             Fate::Arrives(arrival) => arrival,
             fate => return self.keep_or_drop(observer, now, link, packet, fate),
         };
-        match next_hop(&self.hops, entry.next, &packet) {
+        match next_hop::<F>(&self.hops, entry.next, &packet) {
             Hop::Ahead(next) if arrival < Instant::FAR_FUTURE => {
                 entry.link.count_delivered();
                 self.end_ahead(observer, arrival, next, packet);
@@ -291,10 +283,10 @@ impl Fabric {
 
     /// A packet reaches a link that is served ahead of time: [`Fabric::send`], shorter on an idle one that leads to an endpoint.
     #[inline(always)]
-    fn end_ahead(&mut self, observer: &mut impl Observer, now: Instant, link: LinkId, packet: Packet) {
+    fn end_ahead(&mut self, observer: &mut impl Observer<F>, now: Instant, link: LinkId, packet: F::Packet) {
         let entry = &mut self.links[link];
         if (entry.next, entry.special, entry.apart) == (Next::Always(Hop::Arrived), false, false) {
-            if let Some(at) = entry.link.pass_idle(now, packet.wire_len) {
+            if let Some(at) = entry.link.pass_idle(now, packet.wire_len()) {
                 if entry.hands_over && at < self.horizon {
                     return self.arrive(Arrival { packet, at, link });
                 }
@@ -308,10 +300,10 @@ impl Fabric {
     #[inline(always)]
     pub fn leave(
         &mut self,
-        observer: &mut impl Observer,
+        observer: &mut impl Observer<F>,
         now: Instant,
         link: LinkId,
-        mut packet: Packet,
+        mut packet: F::Packet,
         hand_over: bool,
     ) {
         let entry = &mut self.links[link];
@@ -320,7 +312,7 @@ impl Fabric {
             let Fate::Arrives(at) = fate else {
                 return self.keep_or_drop(observer, now, link, packet, fate);
             };
-            if !self.lanes.push(lane, Turn { at, link }, packet) {
+            if !self.lanes.push(lane, Turn { at, link }, packet.clone()) {
                 self.carry(link, at, packet);
             }
             return;
@@ -332,10 +324,10 @@ impl Fabric {
     /// `arrivals`.
     pub fn send(
         &mut self,
-        observer: &mut impl Observer,
+        observer: &mut impl Observer<F>,
         mut now: Instant,
         mut link: LinkId,
-        mut packet: Packet,
+        mut packet: F::Packet,
         hand_over: bool,
     ) {
         loop {
@@ -349,7 +341,7 @@ impl Fabric {
                 return self.keep_or_drop(observer, now, link, packet, fate);
             };
             match self.go_ahead(observer, link, arrival, packet, hand_over) {
-                Some(next) => (link, now) = (next, arrival),
+                Some((next, same)) => (link, now, packet) = (next, arrival, same),
                 None => return,
             }
         }
@@ -359,13 +351,13 @@ impl Fabric {
     #[inline(never)]
     fn passed(
         &mut self,
-        observer: &mut impl Observer,
+        observer: &mut impl Observer<F>,
         link: LinkId,
         arrival: Instant,
-        packet: Packet,
+        packet: F::Packet,
         hand_over: bool,
     ) {
-        if let Some(next) = self.go_ahead(observer, link, arrival, packet, hand_over) {
+        if let Some((next, packet)) = self.go_ahead(observer, link, arrival, packet, hand_over) {
             self.send(observer, arrival, next, packet, hand_over);
         }
     }
@@ -374,26 +366,28 @@ impl Fabric {
     #[inline(always)]
     fn go_ahead(
         &mut self,
-        observer: &mut impl Observer,
+        observer: &mut impl Observer<F>,
         link: LinkId,
         arrival: Instant,
-        packet: Packet,
+        packet: F::Packet,
         hand_over: bool,
-    ) -> Option<LinkId> {
+    ) -> Option<(LinkId, F::Packet)> {
         let entry = &mut self.links[link];
-        match next_hop(&self.hops, entry.next, &packet) {
+        match next_hop::<F>(&self.hops, entry.next, &packet) {
             Hop::Ahead(next) if arrival < Instant::FAR_FUTURE => {
                 entry.link.count_delivered();
-                return Some(next);
+                return Some((next, packet));
             }
             Hop::UntilStop(next) if arrival < self.horizon => {
                 if entry.apart {
                     self.send_flight(observer, link, next);
                 }
                 self.links[link].link.count_delivered();
-                return Some(next);
+                return Some((next, packet));
             }
-            Hop::Lane(lane) if !entry.apart && self.lanes.join(lane, Turn { at: arrival, link }, packet) => {
+            Hop::Lane(lane)
+                if !entry.apart && self.lanes.join(lane, Turn { at: arrival, link }, packet.clone()) =>
+            {
                 return None;
             }
             _ if hand_over && entry.hands_over && arrival < self.horizon => {
@@ -413,7 +407,7 @@ impl Fabric {
 
     /// A packet takes the way by an event of its link.
     #[inline(never)]
-    fn carry(&mut self, link: LinkId, arrival: Instant, packet: Packet) {
+    fn carry(&mut self, link: LinkId, arrival: Instant, packet: F::Packet) {
         let entry = &mut self.links[link];
         entry.apart = true;
         if entry.link.carry(arrival, packet) {
@@ -425,27 +419,24 @@ impl Fabric {
     #[inline(never)]
     fn offer_specially(
         &mut self,
-        observer: &mut impl Observer,
+        observer: &mut impl Observer<F>,
         now: Instant,
         link: LinkId,
-        packet: &mut Packet,
+        packet: &mut F::Packet,
     ) -> Fate {
         let entry = &mut self.links[link];
         if entry.watched {
-            observer.offered(now, link, packet, &self.segments);
+            observer.offered(now, link, packet, &self.freight);
         }
         match &mut entry.line {
             None => entry.link.offer(now, packet),
-            Some(line) => {
-                line.number(packet);
-                entry.link.offer_coded(now, packet, &mut line.coder(&self.segments))
-            }
+            Some(line) => self.freight.offer_coded(now, &mut entry.link, line, packet),
         }
     }
 
     /// Sends all packets on a link to the next ahead of time: what comes after them is to go there before the next stop.
     #[cold]
-    fn send_flight(&mut self, observer: &mut impl Observer, link: LinkId, next: LinkId) {
+    fn send_flight(&mut self, observer: &mut impl Observer<F>, link: LinkId, next: LinkId) {
         while let Some((at, packet)) = self.links[link].link.take_ahead(self.horizon) {
             self.send(observer, at, next, packet, true);
         }
@@ -467,17 +458,17 @@ impl Fabric {
     #[cold]
     fn keep_or_drop(
         &mut self,
-        observer: &mut impl Observer,
+        observer: &mut impl Observer<F>,
         now: Instant,
         link: LinkId,
-        packet: Packet,
+        packet: F::Packet,
         fate: Fate,
     ) {
         if let Fate::Dropped(cause) | Fate::Lost(cause, _) = fate {
             // A loss on the wire is known before it happens.
             let at = if let Fate::Lost(_, departure) = fate { departure } else { now };
-            observer.dropped(at, link, &packet, self.segments.get(&packet), cause);
-            return self.segments.release(packet);
+            observer.dropped(at, link, &packet, &self.freight, cause);
+            return self.freight.release(packet);
         }
         let queue = &mut self.links[link].link;
         queue.enqueue(now, packet);
@@ -488,7 +479,7 @@ impl Fabric {
     /// Handles the event of a link, the first of the timeline: a packet that has reached its endpoint, or may be handed
     /// to it ahead of time, goes to `arrivals`; any other goes on its way.
     #[inline]
-    pub fn handle_event(&mut self, observer: &mut impl Observer, now: Instant, link: LinkId) {
+    pub fn handle_event(&mut self, observer: &mut impl Observer<F>, now: Instant, link: LinkId) {
         let entry = &mut self.links[link];
         let packet = entry.link.poll(now);
         self.timeline.set_first(link.index(), entry.link.next_event());
@@ -498,9 +489,12 @@ impl Fabric {
             self.report_discarded(observer, now, link);
         }
         let Some(mut packet) = packet else { return };
-        let copy = self.segments.copy(&mut packet);
+        let copy = self.freight.copy(&mut packet);
+        observer.delivered(now, link, &packet);
         self.go_on(observer, now, link, next, packet);
         if let Some(copy) = copy {
+            observer.copied();
+            observer.delivered(now, link, &copy);
             self.go_on(observer, now, link, next, copy);
         }
     }
@@ -509,13 +503,13 @@ impl Fabric {
     #[inline]
     fn go_on(
         &mut self,
-        observer: &mut impl Observer,
+        observer: &mut impl Observer<F>,
         now: Instant,
         link: LinkId,
         next: Next,
-        packet: Packet,
+        packet: F::Packet,
     ) {
-        match next_hop(&self.hops, next, &packet) {
+        match next_hop::<F>(&self.hops, next, &packet) {
             Hop::Arrived => self.arrive(Arrival { packet, at: now, link }),
             Hop::Link(next) | Hop::Ahead(next) | Hop::UntilStop(next) => {
                 self.send(observer, now, next, packet, true);
@@ -527,24 +521,31 @@ impl Fabric {
 
     /// A packet that has reached a middlebox, if there is one.
     #[inline]
-    pub fn take_for_middlebox(&mut self) -> Option<(Port, Packet)> {
+    pub fn take_for_middlebox(&mut self) -> Option<(Port, F::Packet)> {
         if self.at_middleboxes.is_empty() { None } else { self.at_middleboxes.pop_front() }
     }
 
     /// True if the way of a packet that has reached a middlebox goes on beyond it.
-    pub fn goes_on(&self, port: Port, packet: &Packet) -> bool {
-        next_hop(&self.hops, self.after_ports[port.index()], packet) != Hop::Arrived
+    pub fn goes_on(&self, port: Port, packet: &F::Packet) -> bool {
+        next_hop::<F>(&self.hops, self.after_ports[port.index()], packet) != Hop::Arrived
+    }
+
+    /// A packet sets out on its way, which begins with a link; false if there is no way of its row.
+    pub fn begin(&mut self, observer: &mut impl Observer<F>, now: Instant, packet: F::Packet) -> bool {
+        let Some(link) = self.first_links[F::row(&packet)] else { return false };
+        self.send(observer, now, link, packet, false);
+        true
     }
 
     /// A packet leaves a middlebox.
     pub fn send_from_middlebox(
         &mut self,
-        observer: &mut impl Observer,
+        observer: &mut impl Observer<F>,
         now: Instant,
         port: Port,
-        packet: Packet,
+        packet: F::Packet,
     ) {
-        match next_hop(&self.hops, self.after_ports[port.index()], &packet) {
+        match next_hop::<F>(&self.hops, self.after_ports[port.index()], &packet) {
             Hop::Link(link) | Hop::Ahead(link) => self.send(observer, now, link, packet, true),
             Hop::Middlebox(next) => self.at_middleboxes.push_back((next, packet)),
             Hop::Arrived | Hop::UntilStop(_) | Hop::Lane(_) => {
@@ -554,37 +555,40 @@ impl Fabric {
     }
 
     #[inline]
-    fn arrive(&mut self, arrival: Arrival) {
+    fn arrive(&mut self, arrival: Arrival<F::Packet>) {
         self.first_arrival = self.first_arrival.min(arrival.at);
         self.arrivals.push(arrival);
     }
 
     #[cold]
-    fn report_discarded(&mut self, observer: &mut impl Observer, now: Instant, link: LinkId) {
+    fn report_discarded(&mut self, observer: &mut impl Observer<F>, now: Instant, link: LinkId) {
         for (packet, cause) in self.links[link].link.take_dropped() {
-            observer.dropped(now, link, &packet, self.segments.get(&packet), cause);
-            self.segments.release(packet);
+            observer.dropped(now, link, &packet, &self.freight, cause);
+            self.freight.release(packet);
         }
     }
 }
 
 #[inline]
-fn next_hop(hops: &[Hop], next: Next, packet: &Packet) -> Hop {
+fn next_hop<F: Freight>(hops: &[Hop], next: Next, packet: &F::Packet) -> Hop {
     match next {
         Next::Always(hop) => hop,
-        Next::Lookup(offset) => hops[offset as usize + packet.to.index()],
+        Next::Lookup(offset) => hops[offset as usize + F::row(packet)],
     }
 }
 
 /// Gives links of one kind a lane: private ones on which nothing happens to packets, of one propagation delay, with all their
 /// packets to one link. Where there are more kinds than lanes, those of most links have one.
-fn lay_lanes(network: &Network, links: &mut IdVec<LinkId, Entry>) -> Lanes {
+fn lay_lanes<F: Freight>(
+    declared: &IdVec<LinkId, DirectedLink>,
+    links: &mut IdVec<LinkId, Entry<F>>,
+) -> Lanes<F::Packet> {
     let mut kinds: BTreeMap<(LinkId, Duration), Vec<LinkId>> = BTreeMap::new();
     for (id, entry) in links.enumerated() {
-        let config = &network.links[id].config;
+        let config = &declared[id].config;
         match entry.next {
             Next::Always(Hop::Link(next))
-                if !(network.links[id].declared || entry.special) && entry.link.is_plain() =>
+                if !(declared[id].declared || entry.special) && entry.link.is_plain() =>
             {
                 kinds.entry((next, config.delay)).or_default().push(id);
             }

@@ -1,32 +1,34 @@
-//! What comes before and after each link, as the packets of a network pass it.
+//! What comes before and after each link, as the packets of a topology pass it.
 
-use crate::packet::Packet;
-use longhaul_path::Link;
-use longhaul_scenario::{Network, Step};
-use longhaul_units::{EndpointId, Id, IdVec, LinkId, Side};
+use crate::topology::Topology;
+use longhaul_scenario::Step;
+use longhaul_units::{Id, IdVec, LinkId};
 
 /// What comes before and after each link on the ways of all packets, and after each middlebox.
 pub(crate) struct Ways {
-    /// For each link, the endpoints that packets on it go to, each with the next step (`None`: it has arrived).
-    pub successors: IdVec<LinkId, Vec<(EndpointId, Option<Step>)>>,
+    /// For each link, the rows of packets on it, each with the next step (`None`: it has arrived).
+    pub successors: IdVec<LinkId, Vec<(usize, Option<Step>)>>,
     /// The same for each port of a middlebox.
-    pub after_ports: Vec<Vec<(EndpointId, Option<Step>)>>,
+    pub after_ports: Vec<Vec<(usize, Option<Step>)>>,
     /// For each link that is used, the only link before it; `None` inside if there are several, or if hosts or middleboxes
     /// send there.
     pub predecessor: IdVec<LinkId, Option<Option<LinkId>>>,
+    /// Where the ways of each row begin, those apart that begin at a middlebox.
+    pub first_links: Vec<Option<LinkId>>,
 }
 
 impl Ways {
-    pub fn new(network: &Network) -> Self {
-        let count = network.links.len();
+    pub fn new(topology: &Topology<'_>) -> Self {
+        let count = topology.links.len();
         let mut ways = Ways {
             successors: IdVec::filled(vec![], count),
-            after_ports: vec![vec![]; 2 * network.middleboxes.len()],
+            after_ports: vec![vec![]; 2 * topology.middleboxes],
             predecessor: IdVec::filled(None, count),
+            first_links: vec![None; topology.rows],
         };
-        for way in network.ways() {
+        for way in &topology.ways {
             for (position, step) in way.steps.iter().enumerate() {
-                let after = (way.to, way.steps.get(position + 1).copied());
+                let after = (way.row, way.steps.get(position + 1).copied());
                 let link = match *step {
                     Step::Middlebox { middlebox, port } => {
                         // Where a way ends at a middlebox, nothing goes on from there.
@@ -40,6 +42,9 @@ impl Ways {
                     Some(Step::Link(before)) => Some(before),
                     _ => None,
                 };
+                if position == 0 {
+                    ways.first_links[way.row] = Some(link);
+                }
                 let known = ways.predecessor[link].get_or_insert(before);
                 if *known != before {
                     *known = None;
@@ -47,20 +52,5 @@ impl Ways {
             }
         }
         ways
-    }
-
-    /// True if an endpoint has a link to itself on which to send.
-    pub fn sends_alone(
-        &self,
-        endpoint: EndpointId,
-        network: &Network,
-        links: &IdVec<LinkId, Link<Packet>>,
-    ) -> bool {
-        let flow = &network.flows[network.flow_of(endpoint)];
-        let first = match endpoint.side() {
-            Side::Client => flow.forward[0],
-            Side::Server => flow.reverse[0],
-        };
-        self.successors[first].len() == 1 && links[first].is_fifo()
     }
 }

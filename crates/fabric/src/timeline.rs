@@ -16,7 +16,7 @@ use longhaul_units::Instant;
 const FAN: usize = 4;
 
 /// Next event of each of a fixed number of components.
-pub(crate) struct Timeline {
+pub struct Timeline {
     /// When each component has its next event: an entry of the heap with another time is void. One more component,
     /// the last, never has an event.
     times: Vec<Instant>,
@@ -39,7 +39,7 @@ const ROOT: usize = FAN - 1;
 
 /// Time, rank among ties, and component in one number, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key(u128);
+pub struct Key(u128);
 
 impl Key {
     #[inline]
@@ -50,10 +50,12 @@ impl Key {
     fn ranked(time: Instant, rank: u32, component: usize) -> Self {
         Key(u128::from(time.as_nanos()) << 64 | u128::from(rank) << 32 | component as u128)
     }
+    /// When it is.
     #[inline]
     pub fn time(self) -> Instant {
         Instant::from_nanos((self.0 >> 64) as u64)
     }
+    /// Whose it is.
     #[inline]
     pub fn component(self) -> usize {
         self.0 as u32 as usize

@@ -1,0 +1,30 @@
+//! The links of a world, and the ways of its packets over them.
+
+use longhaul_scenario::{DirectedLink, Step, Ties};
+use longhaul_units::{IdVec, LinkId};
+
+/// A way on which packets go: all of it, or up to or from a middlebox that ends connections.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// Number of the packets that go it, [`crate::Freight::row`]. Of all ways with one number, at most one leads over a link, and
+    /// at most one on from a port of a middlebox.
+    pub row: usize,
+    /// Its steps, in order. A way from a middlebox begins with it.
+    pub steps: Vec<Step>,
+}
+
+/// Links, middleboxes and ways.
+pub struct Topology<'a> {
+    /// The links.
+    pub links: &'a IdVec<LinkId, DirectedLink>,
+    /// How many middleboxes stand between them.
+    pub middleboxes: usize,
+    /// All ways.
+    pub ways: Vec<Way>,
+    /// [`Way::row`] is below this.
+    pub rows: usize,
+    /// Links draw from streams of this seed, one for each name.
+    pub seed: u64,
+    /// The order of events at one time.
+    pub ties: Ties,
+}
