@@ -13,7 +13,7 @@ EMU_PROFILE ?= release
 SCALE  ?= quick
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 'Cargo.toml')
 
-# Tests share all cores; those with real packets (`--all`) are timed, and run one after another.
+# Tests share all cores.
 PYTEST_OPTIONS ?= --numprocesses auto
 
 # Property tests draw the same cases each time, so that a failure can be repeated; another number draws others.
@@ -54,7 +54,8 @@ test: test-rust test-python
 
 # What takes long, sends real packets or runs ns-2 as well; what cannot run here is reported as skipped, with the reason.
 test-all: test-rust doc test-fingerprints test-real test-ns2 test-fuzz
-	$(MAKE) test-python PYTEST_OPTIONS=--all
+	$(MAKE) test-python PYTEST_OPTIONS='--numprocesses auto --dist worksteal --all -m "not alone"'
+	$(BIN)/pytest --all -m alone
 
 test-rust: check-tools
 	cargo fmt --all --check

@@ -158,6 +158,7 @@ def _emulator() -> Path:
 
 
 @pytest.mark.slow("sends real packets")
+@pytest.mark.alone
 def test_pings_take_what_the_thesis_says(tmp_path: Path) -> None:
     """Section 4.4: 1000 ms and 89 ms for 84 bytes; a step of 43 ms for each of 40 bytes. However busy the machine is, never less."""
     emulator = _emulator()
@@ -190,6 +191,7 @@ def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow("boots a second kernel")
+@pytest.mark.alone
 def test_flows_that_this_kernel_cannot_play_are_played_in_the_second_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

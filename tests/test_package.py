@@ -30,6 +30,7 @@ def test_the_source_archive_is_complete(tmp_path):
 
 
 @pytest.mark.slow("compiles a wheel")
+@pytest.mark.alone
 def test_a_wheel_has_both_packages_and_names_the_studies(tmp_path):
     maturin = Path(sys.executable).with_name("maturin")
     call = [maturin, "build", "--profile", "quick", "--locked", "--out", tmp_path]

@@ -32,6 +32,7 @@ to = "client"
 
 
 @pytest.mark.slow("boots a second kernel")
+@pytest.mark.alone
 @pytest.mark.skipif(bool(MISSING), reason="; ".join(MISSING))
 def test_a_second_kernel_s_ping_takes_the_path_s_time() -> None:
     with uml.Hosts(EMULATOR) as guest:
@@ -48,6 +49,7 @@ def test_a_second_kernel_s_ping_takes_the_path_s_time() -> None:
 
 
 @pytest.mark.slow("boots a second kernel")
+@pytest.mark.alone
 @pytest.mark.skipif(bool(MISSING), reason="; ".join(MISSING))
 def test_a_command_of_the_second_kernel_has_its_modules_and_one_place_to_write(tmp_path: Path) -> None:
     place, other = tmp_path / "place", tmp_path / "other"
@@ -67,6 +69,7 @@ def test_a_command_of_the_second_kernel_has_its_modules_and_one_place_to_write(t
 
 
 @pytest.mark.slow("boots a second kernel")
+@pytest.mark.alone
 @pytest.mark.skipif(bool(MISSING), reason="; ".join(MISSING))
 def test_a_second_kernel_can_be_ended_while_it_works() -> None:
     with second_kernel.Guest() as guest:

@@ -26,6 +26,7 @@
 
 pub mod algorithms;
 pub mod closed_form;
+mod compose;
 mod counting;
 mod draws;
 mod events;

@@ -20,9 +20,10 @@ use crate::algorithms::vegas::VegasParams;
 use crate::algorithms::veno::VenoParams;
 use crate::algorithms::westwood::WestwoodParams;
 use crate::algorithms::yeah::YeahParams;
+use crate::compose::{AlgorithmSpec, Compose};
 #[cfg(feature = "serde")]
 use crate::params::Parameter;
-use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
+use crate::params::{Conditions, Formula, Spec};
 #[cfg(feature = "serde")]
 use crate::schema::{self, name_or_table};
 use crate::slow_start::hystart::HystartParams;

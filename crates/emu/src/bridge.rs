@@ -4,10 +4,10 @@
 use crate::Error;
 use crate::capture::{self, Taps};
 use crate::device::{Device, Interface};
-use crate::driver::{self, Driven, Live, Port};
+use crate::driver::{self, Driven, Live, Port, Status};
 use crate::lateness::Bounds;
+use crate::moved::Moved;
 use crate::plan::Plan;
-use crate::run::{Moved, Status};
 use crate::start::Start;
 use crate::testbed::hosts_of;
 use crate::world::World;

@@ -1,12 +1,13 @@
 //! The loop that moves packets: reads them from devices, passes the time to the world, and hands over what has arrived. One
 //! thread, with real-time priority where that is permitted; it sleeps (ppoll) until a packet comes or one is due.
 
+use crate::Error;
 use crate::clock::Clock;
 use crate::device::{Device, Fault, MARGIN, Received};
 use crate::lateness::Lateness;
 use crate::priority;
-use crate::run::Status;
 use crate::start::Start;
+use crate::testbed::{Host, Testbed};
 use crate::world::{Observer, World};
 use longhaul_units::{Duration, HostId, Id, Instant};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -39,6 +40,18 @@ impl Port {
     }
 }
 
+/// The devices of all hosts.
+///
+/// # Errors
+/// If there are too many open files.
+pub fn ports(testbed: &Testbed) -> Result<Vec<Port>, Error> {
+    let copy = |host: &Host| {
+        let file = host.tun.try_clone().map_err(|why| Error::system("copy a file descriptor", why))?;
+        Ok(Port::new(Device::Tun(file)))
+    };
+    testbed.hosts.iter().map(copy).collect()
+}
+
 /// How the loop runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -65,6 +78,21 @@ pub trait Watcher: Observer {
 }
 
 impl Watcher for () {}
+
+/// How far a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// Time since its start.
+    pub now: Instant,
+    /// Bytes delivered to applications.
+    pub delivered: u64,
+    /// Packets handed to kernels.
+    pub moved: u64,
+    /// Packets dropped on links.
+    pub dropped: u64,
+    /// The latest of them.
+    pub latest: Duration,
+}
 
 /// Counters that others may look at while the loop runs.
 #[derive(Default, Debug)]

@@ -1,8 +1,8 @@
 //! Counters of kernels and links, as the facts of which `longhaul_results` makes a summary; docs/emulator.md lists where a kernel's
 //! figure stands for what the simulator measures.
 
+use crate::finished::{Finished, Measured};
 use crate::kernel;
-use crate::run::{Finished, Measured};
 use crate::tcp_info::TcpInfo;
 use longhaul_results::{
     AppFacts, Emulation, FlowFacts, FlowFailure, LinkFacts, Metrics, ReductionTimes, RunFacts, SenderFacts,

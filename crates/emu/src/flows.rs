@@ -3,7 +3,7 @@
 //! kernels do the rest.
 
 use crate::clock::Clock;
-use crate::quic::QuicInfo;
+use crate::quic_info::QuicInfo;
 use crate::sockets::{News, Sockets};
 use crate::tcp_info::TcpInfo;
 use crate::world::FIRST_PORT;

@@ -1,13 +1,9 @@
 //! A real packet on its way: its bytes, and the little that links and routing need of them. Headers: RFC 791 (IPv4),
 //! RFC 8200 (IPv6), ECN as in RFC 3168 section 5.
 
-use crate::line::CompressedLine;
-use longhaul_fabric::Freight;
 use longhaul_middlebox::Direction;
-use longhaul_path::Link;
-use longhaul_path::link::Fate;
 use longhaul_segment::{Ecn, Segment, checksum};
-use longhaul_units::{ConnectionId, FlowId, Instant};
+use longhaul_units::{ConnectionId, FlowId};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -282,32 +278,6 @@ impl longhaul_path::Packet for Frame {
     }
     fn weight(&self) -> u8 {
         self.weight
-    }
-}
-
-/// Real packets: all that belongs to one is in it.
-#[derive(Default)]
-pub(crate) struct Frames;
-
-impl Freight for Frames {
-    type Packet = Frame;
-    type Line = CompressedLine;
-
-    fn row(frame: &Frame) -> usize {
-        frame.way as usize
-    }
-    fn copy(&mut self, frame: &mut Frame) -> Option<Frame> {
-        std::mem::take(&mut frame.twice).then(|| frame.clone())
-    }
-    fn release(&mut self, _frame: Frame) {}
-    fn offer_coded(
-        &self,
-        now: Instant,
-        link: &mut Link<Frame>,
-        line: &mut CompressedLine,
-        frame: &mut Frame,
-    ) -> Fate {
-        link.offer_coded(now, frame, line)
     }
 }
 

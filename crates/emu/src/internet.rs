@@ -4,6 +4,7 @@
 //! Made here and removed at the end: a device and a table of nftables, both named after the emulator's process, and permission
 //! to forward packets (`net.ipv4.ip_forward`) if it was not there, with all that changes with it. IPv4 only.
 
+use crate::nft::nft;
 use crate::registry::Registration;
 use crate::testbed::{DEVICE, Host};
 use crate::{Error, namespace, sysctl};
@@ -54,12 +55,6 @@ pub fn open(registration: &mut Registration, host: &Host, others: &[&Host]) -> R
     nft(&masquerade(&outer, &format!("ip saddr {inside}")))
 }
 
-/// Removes the table of an emulator that has ended, if it is there, from the network stack of the thread.
-pub(crate) fn remove_table(name: &str) {
-    // Without nftables there is none, and without the table nothing to remove.
-    let _ = nft(&format!("delete table ip {name}\n"));
-}
-
 /// Lines for `resolv.conf` behind the path, if those of the machine name a server on the machine itself, which cannot be reached
 /// from there; `None` if they will do.
 ///
@@ -96,11 +91,6 @@ fn masquerade(table: &str, of: &str) -> String {
     format!(
         "table ip {table} {{\n  chain out {{\n    type nat hook postrouting priority srcnat;\n    {of} masquerade\n  }}\n}}\n"
     )
-}
-
-/// Has `nft` do something in the network namespace of the thread.
-fn nft(commands: &str) -> Result<(), Error> {
-    namespace::tool("nft", "nftables", &["-f", "-"], commands, &|_| String::new()).map(drop)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 use longhaul_emu::lateness::Bounds;
-use longhaul_emu::{Error, bridge, driver, kernel, print, priority, registry, run, shell};
+use longhaul_emu::{Error, bridge, driver, kernel, moved, print, priority, registry, run, shell};
 use longhaul_scenario::{Scenario, ScenarioError};
 use longhaul_units::Duration;
 use std::io::IsTerminal;
@@ -98,12 +98,12 @@ struct StatsArguments {
 
 impl StatsArguments {
     /// The exit status, 3 in the place of success if that is requested and the measurement is not valid.
-    fn status(&self, moved: &run::Moved, status: u8) -> ExitCode {
+    fn status(&self, moved: &moved::Moved, status: u8) -> ExitCode {
         let fails = self.fail_if_invalid && status == 0 && !moved.invalid.is_empty();
         ExitCode::from(if fails { INVALID } else { status })
     }
 
-    fn write(&self, moved: &run::Moved) -> Result<(), Error> {
+    fn write(&self, moved: &moved::Moved) -> Result<(), Error> {
         let Some(file) = &self.stats else { return Ok(()) };
         std::fs::write(file, format!("{:#}\n", moved.to_json()))
             .map_err(|why| Error::system(format!("write {}", file.display()), why))
@@ -307,7 +307,7 @@ fn run_shell(arguments: &ShellArguments, signals: &Signals) -> Result<ExitCode, 
         internet: arguments.internet,
         driver: arguments.scenario.driver(),
         capture: arguments.capture.wanted(),
-        progress: arguments.live.then_some(tell as fn(&run::Status)),
+        progress: arguments.live.then_some(tell as fn(&driver::Status)),
         bounds: arguments.stats.bounds.bounds(),
     };
     let outcome = shell::run(&scenario, &options, &signals.stop)?;
@@ -326,7 +326,7 @@ fn run_shell(arguments: &ShellArguments, signals: &Signals) -> Result<ExitCode, 
 }
 
 /// What became of packets, and whether that is to be believed.
-fn print_moved(moved: &run::Moved) {
+fn print_moved(moved: &moved::Moved) {
     for warning in &moved.warnings {
         print::note(format_args!("warning: {warning}"));
     }
@@ -343,7 +343,7 @@ fn run_bridge(arguments: &BridgeArguments, stop: &AtomicBool) -> Result<ExitCode
     let options = bridge::Options {
         driver: arguments.scenario.driver(),
         capture: arguments.capture.wanted(),
-        progress: live.then_some(tell as fn(&run::Status)),
+        progress: live.then_some(tell as fn(&driver::Status)),
         notice: Some(|text| print::note(format_args!("warning: {text}"))),
         bounds: arguments.stats.bounds.bounds(),
     };
@@ -382,7 +382,7 @@ fn run_scenario(arguments: &RunArguments, stop: &AtomicBool) -> Result<ExitCode,
         bounds: arguments.bounds.bounds(),
         until_done: arguments.until_done,
         taps: arguments.taps.clone(),
-        progress: live.then_some(tell as fn(&run::Status)),
+        progress: live.then_some(tell as fn(&driver::Status)),
         write_table: longhaul_parquet::write,
     };
     let summary = run::run(&scenario, &options, stop)?;
@@ -402,8 +402,8 @@ fn run_scenario(arguments: &RunArguments, stop: &AtomicBool) -> Result<ExitCode,
 }
 
 /// Live counters on one line of the terminal.
-fn tell(status: &run::Status) {
-    let run::Status { now, delivered, moved, dropped, latest } = status;
+fn tell(status: &driver::Status) {
+    let driver::Status { now, delivered, moved, dropped, latest } = status;
     let (seconds, megabytes) = (now.as_secs_f64(), *delivered as f64 / 1e6);
     let latest = latest.as_secs_f64() * 1e6;
     let delivered = if *delivered > 0 { format!("{megabytes:9.2} MB delivered  ") } else { String::new() };

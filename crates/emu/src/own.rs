@@ -2,7 +2,6 @@
 //! IPv4 packets of the right length, TCP or UDP (RFC 768), and mean something only to the middlebox that has sent them.
 
 use crate::frame::PROTOCOL_UDP;
-use crate::plan::own_way;
 use crate::testbed::addresses_of;
 use longhaul_fabric::Way;
 use longhaul_middlebox::Direction;
@@ -14,6 +13,11 @@ use std::net::IpAddr;
 
 /// Port of tunnels at both ends: below those of flows.
 const TUNNEL_PORT: u16 = 9_999;
+
+/// The number of the way of such a connection, there or back.
+pub(crate) fn way(hosts: usize, connection: usize, direction: Direction) -> usize {
+    hosts * hosts + 2 * connection + direction as usize
+}
 
 /// Ways of all these connections, there and back, from one node of a middlebox to the other.
 pub(crate) fn ways(network: &Network, hosts: usize) -> Vec<Way> {
@@ -28,7 +32,7 @@ pub(crate) fn ways(network: &Network, hosts: usize) -> Vec<Way> {
                 let between = links.iter().map(|link| Step::Link(*link));
                 let (from, to) = (direction as usize, 1 - direction as usize);
                 let steps = [at(from)].into_iter().chain(between).chain([at(to)]).collect();
-                ways.push(Way { row: own_way(hosts, number, direction), steps });
+                ways.push(Way { row: way(hosts, number, direction), steps });
             }
             number += 1;
         }

@@ -5,7 +5,6 @@ use crate::frame::{PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::own;
 use crate::stage::Stage;
 use longhaul_fabric::{Topology, Way};
-use longhaul_middlebox::Direction;
 use longhaul_scenario::{FlowInstance, FlowSpec, MiddleboxInstance, Network, Scenario, Step};
 use longhaul_traffic::Side;
 use longhaul_units::{FlowId, HostId, IdVec, MiddleboxId, NodeId, ids};
@@ -15,7 +14,7 @@ use std::net::IpAddr;
 /// See above.
 pub struct Plan<'a> {
     /// Links, and one way for each ordered pair of hosts, numbered by [`way_between`]; behind them those of the middleboxes' own
-    /// connections, numbered by [`own_way`].
+    /// connections, numbered by [`own::way`].
     pub(crate) topology: Topology<'a>,
     pub(crate) stages: IdVec<MiddleboxId, Stage>,
     /// Addresses of the ends of the middleboxes' own connections.
@@ -30,11 +29,6 @@ pub struct Plan<'a> {
 /// The number of the way from one host to another.
 pub(crate) fn way_between(hosts: usize, from: usize, to: usize) -> usize {
     from * hosts + to
-}
-
-/// The number of the way of a middlebox's own connection, there or back.
-pub(crate) fn own_way(hosts: usize, connection: usize, direction: Direction) -> usize {
-    hosts * hosts + 2 * connection + direction as usize
 }
 
 impl<'a> Plan<'a> {

@@ -2,11 +2,11 @@
 //! serves both ends of a connection and the applications of all its flows; each socket belongs to the namespace of its host.
 
 use crate::flows::{Flow, Run};
-use crate::tcp_info::TcpInfo;
+use crate::quic_info::QuicInfo;
 use crate::{Error, namespace};
 use bytes::BytesMut;
 use longhaul_quic::{
-    Bundle, Datagram, Done, Ecn, Member, Observer, Sample, Settings, explained, rehearse, seed_of, tls_lab,
+    Bundle, Datagram, Ecn, Member, Observer, Settings, explained, rehearse, seed_of, tls_lab,
 };
 use longhaul_scenario::{HandshakeSpec, QuicSpec};
 use longhaul_traffic::{App, End, Side};
@@ -29,36 +29,6 @@ const BUFFER: usize = 8 << 20;
 const JOINED: usize = 1 << 16;
 /// Datagrams that leave before the thread looks what has come.
 const AT_ONCE: usize = 32;
-
-/// What is known of a QUIC flow.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct QuicInfo {
-    /// Its counters.
-    pub done: Done,
-    /// Its connection at the end that sends the data.
-    pub sample: Sample,
-    /// Its state, in the words of RFC 9000 section 10.
-    pub state: &'static str,
-}
-
-impl QuicInfo {
-    /// The same in the form of a kernel's TCP_INFO, for the time series.
-    pub fn as_tcp(&self) -> TcpInfo {
-        let stats = &self.done.sender;
-        let measured = stats.rtt_samples > 0;
-        TcpInfo {
-            cwnd: self.sample.window,
-            ssthresh: self.sample.ssthresh,
-            flight: self.sample.in_flight,
-            srtt: self.sample.srtt.unwrap_or(Duration::ZERO),
-            min_rtt: if measured { stats.rtt_min } else { Duration::ZERO },
-            data_segments_sent: stats.data_segments_sent,
-            bytes_sent: stats.data_bytes_sent,
-            retransmitted: stats.retransmitted_segments,
-            ..TcpInfo::default()
-        }
-    }
-}
 
 /// A connection and its flows.
 pub struct QuicFlows<'a> {

@@ -6,7 +6,7 @@
 //! was before); STACK is the number of the network stack that it is in.
 
 use crate::sysctl::Setting;
-use crate::{Error, internet, namespace, print, stack, sysctl};
+use crate::{Error, namespace, nft, print, stack, sysctl};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -114,7 +114,7 @@ fn undo(path: &Path, lines: &[String]) -> Result<Vec<String>, Error> {
     for (stack, table) in lines.iter().filter_map(|line| of_stack(line, TABLE)) {
         if table.starts_with(namespace::PREFIX) {
             stack::within(stack, || {
-                internet::remove_table(table);
+                nft::remove_table(table);
                 Ok(())
             })
             .transpose()?;

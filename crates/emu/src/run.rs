@@ -2,20 +2,19 @@
 
 use crate::Error;
 use crate::capture::{self, Capture, Taps};
-use crate::driver::{self, Driven, Live};
+use crate::driver::{self, Driven, Live, Status, ports};
 use crate::facts;
+use crate::finished::{Finished, Measured};
 use crate::flows::{self, Flow, Progress, Run};
-use crate::lateness::{Bounds, Figures};
+use crate::lateness::Bounds;
 use crate::output::Output;
 use crate::plan::Plan;
 use crate::quic::QuicFlows;
 use crate::recorder::Recorder;
-use crate::shell::ports;
 use crate::start::Start;
 use crate::tcp_info::TcpInfo;
 use crate::testbed::{Host, Testbed, hosts_of};
-use crate::world::{Counters, FIRST_PORT, World};
-use longhaul_quic::Done;
+use crate::world::{FIRST_PORT, World};
 use longhaul_results::{FlowRow, ResultFiles, Summary, Table};
 use longhaul_scenario::{FlowInstance, FlowSpec, Network, Scenario, resolved_toml, run_id};
 use longhaul_units::{Duration, FlowId, IdVec, Instant};
@@ -48,114 +47,6 @@ pub struct Options {
     pub progress: Option<fn(&Status)>,
     /// Makes the content of a table's file: Parquet, in a program that has it.
     pub write_table: fn(&Table) -> std::io::Result<Vec<u8>>,
-}
-
-/// How far a run is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Status {
-    /// Time since its start.
-    pub now: Instant,
-    /// Bytes delivered to applications.
-    pub delivered: u64,
-    /// Packets handed to kernels.
-    pub moved: u64,
-    /// Packets dropped on links.
-    pub dropped: u64,
-    /// The latest of them.
-    pub latest: Duration,
-}
-
-/// What became of the packets of programs: of a shell, or over a bridge.
-pub struct Moved {
-    /// How late packets were.
-    pub lateness: Figures,
-    /// Counts of packets.
-    pub counters: Counters,
-    /// Packets that devices have lost or refused.
-    pub device_drops: u64,
-    /// Checksums that were left to a device, and completed by a bridge.
-    pub completed_checksums: u64,
-    /// Why all this is not to be believed; empty if it is.
-    pub invalid: Vec<String>,
-    /// Notices for the user.
-    pub warnings: Vec<String>,
-}
-
-impl Moved {
-    /// From what the loop has left; `lost` are packets that devices have lost.
-    pub(crate) fn new(driven: Driven<Taps>, mut warnings: Vec<String>, lost: u64, bounds: Bounds) -> Moved {
-        let Driven { world, watcher, lateness, refused, faults, warnings: said, .. } = driven;
-        warnings.extend(said);
-        warnings.extend(capture::finish(watcher));
-        let (lateness, device_drops) = (lateness.figures(), lost + refused);
-        Moved {
-            invalid: bounds.verdict(&lateness, device_drops, &faults),
-            lateness,
-            counters: world.counters,
-            device_drops,
-            completed_checksums: 0,
-            warnings,
-        }
-    }
-
-    /// Lateness in seconds and counts of packets.
-    pub fn to_json(&self) -> serde_json::Value {
-        let mut json = serde_json::json!({
-            "invalid": self.invalid,
-            "device_drops": self.device_drops,
-            "completed_checksums": self.completed_checksums,
-            "dropped_packets": self.counters.dropped,
-            "unseen_packets": self.counters.unseen,
-            "unreadable_packets": self.counters.unreadable,
-            "unrouted_packets": self.counters.no_route,
-            "kernel": crate::kernel::release(),
-            "warnings": self.warnings,
-        });
-        self.lateness.metrics().iter().for_each(|(metric, value)| json[metric.name()] = (*value).into());
-        json
-    }
-}
-
-/// What is known of a flow at the end.
-pub(crate) struct Measured {
-    /// At the end of the warm-up.
-    pub info_before: TcpInfo,
-    pub delivered_before: u64,
-    pub quic_before: Option<Done>,
-    /// Sum of the samples of cwnd while measured in bytes, and how many there were.
-    pub cwnd: (f64, u64),
-    /// Samples of the smoothed RTT while measured, their sum, and the largest.
-    pub rtt_samples: u64,
-    pub rtt_sum: Duration,
-    pub rtt_max: Duration,
-}
-
-impl Measured {
-    fn sample(&mut self, info: &TcpInfo) {
-        self.cwnd.0 += info.cwnd as f64;
-        self.cwnd.1 += 1;
-        // There is none before the first round trip.
-        if !info.srtt.is_zero() {
-            self.rtt_samples += 1;
-            self.rtt_sum += info.srtt;
-            self.rtt_max = self.rtt_max.max(info.srtt);
-        }
-    }
-}
-
-/// Everything that a summary is made of.
-pub(crate) struct Finished<'a> {
-    pub scenario: &'a Scenario,
-    pub network: &'a Network,
-    pub driven: Driven<Recorder>,
-    pub progress: &'a IdVec<FlowId, Progress>,
-    pub measured: IdVec<FlowId, Measured>,
-    pub device_drops: u64,
-    pub real_time: bool,
-    pub bounds: Bounds,
-    /// What is missing in the capture.
-    pub not_captured: Vec<String>,
-    pub warnings: Vec<String>,
 }
 
 /// Runs the scenario's flows and writes the result.

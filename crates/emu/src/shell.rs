@@ -1,11 +1,10 @@
 //! `longhaul-emu shell`: a command whose network lies behind a scenario's path.
 
 use crate::capture;
-use crate::device::Device;
-use crate::driver::{self, Live, Port};
+use crate::driver::{self, Live, Status, ports};
 use crate::lateness::Bounds;
+use crate::moved::Moved;
 use crate::plan::Plan;
-use crate::run::{Moved, Status};
 use crate::start::Start;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::World;
@@ -124,18 +123,6 @@ fn open_internet(testbed: &mut Testbed, at: NodeId) -> Result<HostId, Error> {
     let others: Vec<&Host> = hosts.iter().filter(|host| host.node != hosts[far].node).collect();
     internet::open(registration, &hosts[far], &others)?;
     Ok(HostId::new(far))
-}
-
-/// The devices of all hosts.
-///
-/// # Errors
-/// If there are too many open files.
-pub fn ports(testbed: &Testbed) -> Result<Vec<Port>, Error> {
-    let copy = |host: &Host| {
-        let file = host.tun.try_clone().map_err(|why| Error::system("copy a file descriptor", why))?;
-        Ok(Port::new(Device::Tun(file)))
-    };
-    testbed.hosts.iter().map(copy).collect()
 }
 
 fn serve_and_run(

@@ -6,7 +6,8 @@
 //! however late the caller is. So being late does not add up over hops.
 
 use crate::connections::{Connections, FIRST_OWN, LONGEST_HEADER, Leaving, LinkHeader, Outside, Seen};
-use crate::frame::{self, Frame, Frames, OwnPacket, Shape};
+use crate::frame::{self, Frame, OwnPacket, Shape};
+use crate::freight::Frames;
 use crate::line::CompressedLine;
 use crate::own;
 use crate::plan::{self, Known, Plan};
@@ -486,7 +487,7 @@ impl World {
         let header = ip::Header { ecn, id, ..ip::Header::new(from, to) };
         let bytes = own::packet(&header, segment, &body)?;
         let shape = Shape::of(&bytes)?;
-        let way = plan::own_way(self.hosts, number, direction) as u32;
+        let way = own::way(self.hosts, number, direction) as u32;
         let own = OwnPacket { connection, direction, segment: *segment, body };
         let own = Some(Arc::new(own));
         Some(Frame { own, is_data: false, ..self.frame(bytes, 0, way, &shape, Frame::NO_FLOW) })

@@ -2,7 +2,6 @@
 
 use crate::monitor::FlowMonitor;
 use crate::recorder::Capture;
-use crate::totals::Totals;
 use crate::world::World;
 use longhaul_quic::explained;
 use longhaul_results::{
@@ -29,7 +28,7 @@ pub(crate) fn collect<'a>(world: &mut World<'a>) -> RunFacts<'a> {
 
 fn flow_facts(world: &World<'_>, flow: FlowId) -> FlowFacts {
     let (app, spec) = (&world.apps[flow], &world.scenario.group(world.network.flows[flow].group).app);
-    let whole = Totals::of(world, flow);
+    let whole = world.totals(flow);
     let totals = whole.since(&world.flow_baseline[flow]);
     let first = &world.endpoints[world.first_connection(flow).end(Side::Client)];
     let (state, cwnd) = (flow_state(world, flow), world.cwnd_mean[flow]);
@@ -116,7 +115,7 @@ fn unfinished(world: &World<'_>, flow: FlowId) -> bool {
 fn flow_state(world: &World<'_>, flow: FlowId) -> State {
     match &world.reused[flow] {
         None => world.data_sender(flow).connection.state(),
-        Some(reused) if reused.open().next().is_none() => State::Closed,
+        Some(reused) if reused.open_pairs().next().is_none() => State::Closed,
         Some(_) => State::Established,
     }
 }
@@ -145,7 +144,7 @@ fn open_endpoints(world: &World<'_>, flow: FlowId) -> Vec<EndpointId> {
     let ends = |connection: ConnectionId| Side::BOTH.map(|side| connection.end(side));
     match &world.reused[flow] {
         None => ends(first).to_vec(),
-        Some(reused) => reused.open().flat_map(|pair| ends(first.after(pair))).collect(),
+        Some(reused) => reused.open_pairs().flat_map(|pair| ends(first.after(pair))).collect(),
     }
 }
 

@@ -2,16 +2,22 @@
 //!
 //! [`load`] reads a scenario, [`run`] runs it. The same scenario and seed give the same bytes on every machine.
 
+mod datagram;
 mod endpoint;
 mod facts;
+mod freight;
 mod line;
+mod link_watch;
 mod middleboxes;
 mod monitor;
 mod packet;
 mod path_use;
 mod quic;
+mod quic_serving;
 mod recorder;
+mod reused;
 mod run;
+mod sampling;
 mod serving;
 mod streams;
 mod totals;

@@ -3,7 +3,7 @@
 
 use crate::packet::Packet;
 use crate::world::World;
-use longhaul_fabric::{Freight, Port, Stage};
+use longhaul_fabric::{Port, Stage};
 use longhaul_middlebox::{Direction, Event, Passing, Sparse, Verdict};
 use longhaul_results::MiddleboxFacts;
 use longhaul_scenario::middlebox::Site;

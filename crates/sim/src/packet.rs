@@ -1,15 +1,11 @@
 //! A packet of the simulation: a small handle that links hand on, and the segment that it stands for, which stays where
 //! it was put when it was sent.
 
-use crate::line::CompressedLine;
-use crate::quic::{UDP_HEADERS, stand_in};
-use longhaul_fabric::Freight;
+use crate::datagram::{UDP_HEADERS, stand_in};
 use longhaul_middlebox::Sparse;
-use longhaul_path::Link;
-use longhaul_path::link::Fate;
 use longhaul_quic::Datagram;
 use longhaul_segment::{Ecn, Segment};
-use longhaul_units::{EndpointId, Id, Instant};
+use longhaul_units::EndpointId;
 use std::net::IpAddr;
 
 /// What links and queues need of a packet, and where its segment is: four numbers, since a packet is copied some ten times on its way.
@@ -263,38 +259,17 @@ impl Segments {
             *cargo = None;
         }
     }
-}
 
-impl Freight for Segments {
-    type Packet = Packet;
-    type Line = CompressedLine;
-
+    /// The copy of a packet that comes out of a link twice, in a slot of its own; `None` if it comes out once.
     #[inline]
-    fn row(packet: &Packet) -> usize {
-        packet.to.index()
-    }
-
-    /// The copy has a slot of its own.
-    #[inline]
-    fn copy(&mut self, packet: &mut Packet) -> Option<Packet> {
+    pub fn copy(&mut self, packet: &mut Packet) -> Option<Packet> {
         if packet.marks.contains(Marks::TWICE) { self.copied(packet) } else { None }
     }
 
     /// Forgets the segment of a packet that has arrived or was dropped.
     #[inline]
-    fn release(&mut self, packet: Packet) {
+    pub fn release(&mut self, packet: Packet) {
         self.drop_cargo(&packet);
         self.free.push(packet.slot);
-    }
-
-    fn offer_coded(
-        &self,
-        now: Instant,
-        link: &mut Link<Packet>,
-        line: &mut CompressedLine,
-        packet: &mut Packet,
-    ) -> Fate {
-        line.number(packet);
-        link.offer_coded(now, packet, &mut line.coder(self))
     }
 }

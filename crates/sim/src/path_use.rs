@@ -1,40 +1,14 @@
 //! What the flows left of their paths in each interval of `run.sample`, and what limited their senders meanwhile.
 
-use crate::totals::Totals;
 use crate::world::World;
-use longhaul_results::LinkUse;
-use longhaul_scenario::Network;
 use longhaul_tcp::LimitedTime;
 use longhaul_traffic::Side;
-use longhaul_units::{DeclaredId, Duration, FlowId, IdVec, Instant};
-
-/// The links of the scenario file, by interval.
-pub(crate) struct LinkWatch {
-    /// Bits transmitted by the last interval.
-    bits: IdVec<DeclaredId, f64>,
-    /// The last interval.
-    new: IdVec<DeclaredId, LinkUse>,
-    /// When it ended.
-    at: Instant,
-    /// Flows that had ended by then.
-    over: IdVec<FlowId, bool>,
-}
-
-impl LinkWatch {
-    pub fn new(network: &Network, links: usize) -> Self {
-        LinkWatch {
-            bits: IdVec::filled(0.0, links),
-            new: IdVec::filled(LinkUse::default(), links),
-            at: Instant::ZERO,
-            over: IdVec::filled(false, network.flows.len()),
-        }
-    }
-}
+use longhaul_units::{Duration, FlowId, Instant};
 
 impl World<'_> {
     /// What comes later is measured.
     pub(crate) fn begin_path_use(&mut self) {
-        self.measure_links();
+        self.link_watch.measure(self.now, &mut self.fabric, &self.declared);
         for flow in self.apps.ids() {
             let (limited, timeouts) = self.limits_of(flow);
             self.path_use[flow].begin(limited, timeouts);
@@ -47,7 +21,7 @@ impl World<'_> {
         if span.is_zero() {
             return;
         }
-        self.measure_links();
+        self.link_watch.measure(self.now, &mut self.fabric, &self.declared);
         let run = &self.scenario.run;
         let begin = Instant::ZERO + run.warmup;
         let whole = (Instant::ZERO + run.duration).since(begin).as_secs_f64();
@@ -69,25 +43,13 @@ impl World<'_> {
         }
     }
 
-    fn measure_links(&mut self) {
-        let (now, watch) = (self.now, &mut self.link_watch);
-        for (place, link) in self.declared.enumerated() {
-            let link = self.fabric.link(*link);
-            let bits = link.transmitted_bits(now);
-            let capacity = link.schedule().mean_rate_bps(watch.at, now) * now.since(watch.at).as_secs_f64();
-            watch.new[place] = LinkUse { bits: bits - watch.bits[place], capacity };
-            watch.bits[place] = bits;
-        }
-        watch.at = now;
-    }
-
     /// Time under each limit of a flow's sender, and its timeouts, from the start to now.
     fn limits_of(&self, flow: FlowId) -> (LimitedTime, u64) {
         if self.reused[flow].is_none() && self.quic.of(flow).is_none() {
             let sender = &self.data_sender(flow).connection;
             return (sender.limited_time(self.now), sender.stats().timeouts);
         }
-        let totals = Totals::of(self, flow);
+        let totals = self.totals(flow);
         (totals.limited, totals.sender.timeouts)
     }
 }

@@ -1,8 +1,8 @@
 //! What a run writes down while it goes: drops, events, time series, traces, captures.
 
+use crate::datagram;
 use crate::monitor::FlowMonitor;
 use crate::packet::{Hosts, Packet, Segments};
-use crate::quic;
 use longhaul_fabric::Observer;
 use longhaul_path::DropCause;
 use longhaul_results::pcapng;
@@ -240,7 +240,9 @@ impl Recorder {
             header.clear();
             let encoded = match &captured.content {
                 Content::Tcp(segment) => longhaul_segment::wire::encode_headers(&ip, segment, &mut header),
-                Content::Udp(payload) => quic::encode(&ip, &captured.packet, payload, &mut header),
+                Content::Udp(payload) => {
+                    datagram::encode(&ip, captured.packet.to, captured.packet.wire_len, payload, &mut header)
+                }
             };
             let written = encoded.map_err(|why| why.to_string()).and_then(|()| {
                 writer
@@ -286,7 +288,7 @@ impl Observer<Segments> for Recorder {
         if self.taps[link] {
             let content = match segments.datagram(packet) {
                 None => Content::Tcp(*segments.get(packet)),
-                Some(datagram) => Content::Udp(quic::captured(datagram)),
+                Some(datagram) => Content::Udp(datagram::captured(datagram)),
             };
             self.captured.push(Captured { time: now, link, packet: *packet, content });
         }

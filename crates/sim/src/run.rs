@@ -1,7 +1,6 @@
 //! Running a scenario from beginning to end.
 
 use crate::facts;
-use crate::totals::Totals;
 use crate::world::{Pause, World};
 use longhaul_results::{ResultFiles, Summary, Tables, WriteError, WriteTable};
 use longhaul_scenario::{Network, Scenario, resolved_toml};
@@ -171,7 +170,7 @@ fn tell(
     *told = WallClock::now();
     let mut delivered = IdVec::<GroupId, u64>::filled(0, world.scenario.flow.len());
     for (flow, instance) in world.network.flows.enumerated() {
-        delivered[instance.group] += Totals::of(world, flow).delivered;
+        delivered[instance.group] += world.totals(flow).delivered;
     }
     let report = Progress {
         sim_time_s: world.now.as_secs_f64(),

@@ -3,7 +3,7 @@
 use crate::endpoint::Watch;
 use crate::packet::Packet;
 use crate::world::World;
-use longhaul_fabric::{Arrival, Freight, Timeline};
+use longhaul_fabric::{Arrival, Timeline};
 use longhaul_segment::{Ecn, Segment};
 use longhaul_tcp::{State, reset_for};
 use longhaul_units::{EndpointId, Id, Instant};

@@ -1,49 +1,13 @@
 //! The connections of flows as their applications have them: calls into applications, and what they do to endpoints.
 
 use crate::endpoint::{self, Endpoint};
-use crate::totals::Totals;
+use crate::reused::{NO_GOAL, Reused};
 use crate::world::World;
 use longhaul_scenario::TcpSpec;
 use longhaul_segment::SeqNumber;
 use longhaul_tcp::{Event, Ports, State};
 use longhaul_traffic::{App, ENDLESS, End, Side, Stream, Streams};
-use longhaul_units::{ConnectionId, EndpointId, FlowId, Id, IdVec, Random};
-
-/// Never reached: the application does not wait for data.
-pub(crate) const NO_GOAL: u64 = u64::MAX;
-
-/// Endpoints that have one connection after the other.
-pub(crate) struct Reused {
-    /// The pairs that have a connection whose counters are not in `ended`.
-    open: Vec<bool>,
-    numbers: Random,
-    /// Seeds of congestion controls.
-    draws: Random,
-    /// Connections so far: each has a port of its own.
-    opened: u64,
-    /// What connections did that are no more.
-    pub ended: Totals,
-    /// Data segments that such connections received, at both ends.
-    pub ended_received: u64,
-}
-
-impl Reused {
-    pub fn new(pairs: usize, name: &str, seed: u64) -> Self {
-        Reused {
-            open: vec![false; pairs],
-            numbers: Random::stream(seed, &format!("{name} isn")),
-            draws: Random::stream(seed, &format!("{name} congestion")),
-            opened: 0,
-            ended: Totals::default(),
-            ended_received: 0,
-        }
-    }
-
-    /// The pairs, counted from the flow's first, that have a connection whose counters are not in `ended`.
-    pub fn open(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.open.len()).filter(|pair| self.open[*pair])
-    }
-}
+use longhaul_units::{ConnectionId, EndpointId, FlowId, Id, IdVec};
 
 impl Stream for Endpoint {
     fn write(&mut self, bytes: u64) {
@@ -234,7 +198,7 @@ impl World<'_> {
         };
         let pair = self.pair_of(flow, index);
         let both = ends.into_iter().all(done);
-        let counters = Totals::of_connection(self, connection.end(self.data_side(flow)));
+        let counters = self.totals_of_connection(connection.end(self.data_side(flow)));
         let received =
             ends.map(|endpoint| self.endpoints[endpoint].connection.stats().data_segments_received);
         let Some(reused) = &mut self.reused[flow] else { return };

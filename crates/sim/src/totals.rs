@@ -1,9 +1,8 @@
 //! What a flow has done: its connections' counters, summed from the start, and the difference over the measured time.
 
-use crate::world::World;
 use longhaul_results::{Arrived, ReductionTimes};
 use longhaul_tcp::{Connection, Event, LimitedTime, Stats};
-use longhaul_units::{EndpointId, FlowId, Instant, counters};
+use longhaul_units::{Instant, counters};
 
 /// Bytes of IPv4 and TCP headers without options, and of the timestamps option with its padding.
 const HEADERS: u64 = (longhaul_segment::IPV4_HEADER + longhaul_segment::TCP_HEADER) as u64;
@@ -25,38 +24,15 @@ counters! {
 }
 
 impl Totals {
-    /// Counters of a flow from its start to now.
-    pub fn of(world: &World<'_>, flow: FlowId) -> Totals {
-        let (first, side) = (world.first_connection(flow), world.data_side(flow));
-        let over_quic = world.quic.of(flow);
-        let over_quic = over_quic.map(|(quic, place)| quic.totals(world.now, place, side));
-        let mut totals = match &world.reused[flow] {
-            _ if over_quic.is_some() => over_quic.unwrap_or_default(),
-            None => Totals::of_connection(world, first.end(side)),
-            Some(reused) => {
-                let open = reused.open().map(|pair| first.after(pair).end(side));
-                open.fold(reused.ended, |mut sum, sender| {
-                    sum.merge(&Totals::of_connection(world, sender));
-                    sum
-                })
-            }
-        };
-        totals.lost = world.recorder.lost[flow];
-        totals.made = world.recorder.made[flow];
-        totals
-    }
-
-    /// Counters of one connection, without what was lost.
-    pub fn of_connection(world: &World<'_>, sender: EndpointId) -> Totals {
-        let [sender, receiver] =
-            [sender, sender.peer()].map(|endpoint| &world.endpoints[endpoint].connection);
+    /// Counters of one TCP connection from its start to now, without what was lost.
+    pub fn of(sender: &Connection, receiver: &Connection, now: Instant) -> Totals {
         Totals {
             sender: *sender.stats(),
             delivered: receiver.received_bytes(),
             arrived: arrived_at(receiver),
             lost: 0,
             made: 0,
-            limited: sender.limited_time(world.now),
+            limited: sender.limited_time(now),
         }
     }
 }

@@ -10,8 +10,7 @@
 //! ended, so that times may fall from one line to the next: responses are sorted by time. Logs have whole seconds only: the
 //! responses of one second are spread over it evenly, in the order of their lines.
 
-use crate::trace::{LARGEST, LONGEST_GAP};
-use crate::{Record, Trace, TraceError};
+use crate::trace::{LARGEST, LONGEST_GAP, Record, Trace, TraceError};
 use chrono::DateTime;
 use longhaul_units::Duration;
 

@@ -10,6 +10,7 @@ pub mod apps;
 mod draw;
 mod ns;
 mod qoe;
+mod reading;
 mod table;
 mod trace;
 mod video;

@@ -1,8 +1,7 @@
 //! Traces as tables: a column `gap_s` (seconds since the row before) or `time_s` (seconds, not falling), and a column `bytes`.
 //! Other columns are ignored. CSV is read here; a Parquet file is read by the caller, since each world has a library for it.
 
-use crate::trace::{LARGEST, LONGEST_GAP};
-use crate::{Record, Trace, TraceError};
+use crate::trace::{LARGEST, LONGEST_GAP, Record, Trace, TraceError};
 use longhaul_units::Duration;
 
 /// A table's columns by name: the numbers of each, `None` where one is missing, or the type of what it holds instead of numbers.

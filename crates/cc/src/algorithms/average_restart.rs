@@ -2,7 +2,8 @@
 //! from one segment comes only if that brings no ACK. R. J. Wade, K. Djemame and others, ICT 1998, as reported in Wade's PhD
 //! thesis, Leeds 2000, section 2 (its contribution C1). All else is RFC 5681.
 
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::policy::half_flight;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};

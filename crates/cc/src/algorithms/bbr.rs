@@ -2,9 +2,10 @@
 //! N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson: BBR: Congestion-Based Congestion Control, ACM Queue 14(5),
 //! 2016; draft-cardwell-iccrg-bbr-congestion-control-00, whose sections are named below.
 
+use crate::compose::{AlgorithmSpec, Compose};
 use crate::draws::Draws;
 use crate::max_filter::MaxFilter;
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::params::Spec;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{
     Ack, Bytes, Congestion, CongestionControl, CongestionKind, Delivery, InitialWindow, Inspection, Sent,

@@ -2,7 +2,8 @@
 //! Harfoush, I. Rhee: Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks, INFOCOM 2004; steps and
 //! names of parameters as in Linux, which is by the same authors and smooths the search near its end.
 
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::policy::{half_flight, keep};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};

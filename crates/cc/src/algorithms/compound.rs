@@ -3,7 +3,8 @@
 //! draft-sridharan-tcpm-ctcp-02.
 
 use crate::closed_form;
-use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::{Conditions, Formula, Spec};
 use crate::round_rtt::{RoundRtt, RttOfRound, queued_segments};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};

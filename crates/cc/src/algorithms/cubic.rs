@@ -2,7 +2,8 @@
 //! different round trip times grow alike; where Reno would be faster, the window follows an estimate of Reno's.
 
 use crate::closed_form;
-use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::{Conditions, Formula, Spec};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{
     Ack, Avoidance, Congestion, CongestionControl, CongestionKind, Counting, Cut, Inspection, Setup, Window,

@@ -1,7 +1,8 @@
 //! A policy that the program around the simulator brings along, for instance a class in Python. A scenario names it; the program
 //! registers a maker for that name before it reads the scenario.
 
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{CongestionControl, Setup};
 use std::collections::BTreeMap;

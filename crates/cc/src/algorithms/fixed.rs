@@ -1,7 +1,8 @@
 //! A constant window that no loss, mark or timeout changes: what flow control alone would send (RFC 9293).
 //! For measuring a path, and for the closed form W / RTT.
 
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::setup::in_bytes;
 use crate::{Ack, Bytes, Congestion, CongestionControl, Pacing, Setup};

@@ -3,7 +3,8 @@
 //! [`HighSpeedResponse`].
 
 use crate::closed_form::HighSpeedResponse;
-use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::{Conditions, Formula, Spec};
 use crate::policy::keep;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};

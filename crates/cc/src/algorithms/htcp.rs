@@ -2,7 +2,8 @@
 //! queue was. D. Leith, R. Shorten: H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004, and
 //! draft-leith-tcp-htcp-06.
 
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::policy::{half_flight, keep};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Inspection, Setup, Window};

@@ -3,7 +3,8 @@
 //! and Networking 22, 2004. The paper requires SACK, timestamps, and segments spaced in time (`pacing`).
 
 use crate::closed_form;
-use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::{Conditions, Formula, Spec};
 use crate::policy::keep;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{

@@ -2,7 +2,8 @@
 //! the queue is short. S. Liu, T. Basar, R. Srikant: TCP-Illinois: A loss- and delay-based congestion control algorithm
 //! for high-speed networks, VALUETOOLS 2006 and Performance Evaluation 65, 2008.
 
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::policy::{half_flight, keep};
 use crate::round_rtt::{RoundRtt, RttOfRound};
 use crate::settings::{Deserialize, JsonSchema, Serialize};

@@ -1,7 +1,8 @@
 //! Reno: additive increase, multiplicative decrease (RFC 5681), with both constants settable: AIMD(a, 1 - b).
 
 use crate::closed_form;
-use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::{Conditions, Formula, Spec};
 use crate::policy::keep;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Counting, Cut, Setup, Window};

@@ -2,7 +2,8 @@
 //! Scalable TCP: Improving Performance in Highspeed Wide Area Networks, ACM CCR 33(2), 2003.
 
 use crate::closed_form;
-use crate::params::{AlgorithmSpec, Compose, Conditions, Formula, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::{Conditions, Formula, Spec};
 use crate::policy::keep;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Bytes, Congestion, CongestionControl, Counting, Cut, Setup, Window};

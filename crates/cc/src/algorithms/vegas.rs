@@ -2,7 +2,8 @@
 //! network. L. Brakmo, L. Peterson: TCP Vegas: End to End Congestion Avoidance on a Global Internet, IEEE JSAC 13(8), 1995,
 //! sections III-B and III-C. (Its retransmission by fine-grained timers, III-A, is loss recovery and not here.)
 
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::round_rtt::{RoundRtt, RttOfRound, queued_segments};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Cut, Growth, Inspection, Setup, Window};

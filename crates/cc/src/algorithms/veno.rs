@@ -1,7 +1,8 @@
 //! Veno: Reno that takes a loss while little is queued for a random one, and gives up only a fifth of the window for it. C. P. Fu,
 //! S. C. Liew: TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks, IEEE JSAC 21(2), 2003.
 
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::policy::keep;
 use crate::round_rtt::queued_segments;
 use crate::settings::{Deserialize, JsonSchema, Serialize};

@@ -2,7 +2,8 @@
 //! instead of a half. L. A. Grieco, S. Mascolo: Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP
 //! Congestion Control, ACM CCR 34(2), 2004.
 
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::policy::{half_flight, keep};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{

@@ -2,7 +2,8 @@
 //! answered by what was queued. A. Baiocchi, A. Castellani, F. Vacirca: YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007;
 //! constants as in the authors' implementation (Linux).
 
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::round_rtt::{RoundRtt, RttOfRound, queued_segments};
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{Ack, Avoidance, Congestion, CongestionControl, Cut, Growth, Inspection, Setup, Window};

@@ -1,7 +1,8 @@
 //! Parameters of BBR, version 3.
 
 use super::Bbr3;
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::{CongestionControl, Setup};
 use longhaul_units::Duration;

@@ -4,7 +4,7 @@ use super::contest::Round;
 use super::{LEAST_SAFETY_WINDOW, MOST, Rival, Sttp};
 use crate::algorithms::cubic::CubicParams;
 use crate::algorithms::reno::RenoParams;
-use crate::params::AlgorithmSpec;
+use crate::compose::AlgorithmSpec;
 use crate::slow_start::standard::StandardParams;
 use crate::{Ack, Bytes, InitialWindow, Setup};
 use longhaul_units::{Duration, Instant, Limit, Size};

@@ -1,7 +1,8 @@
 //! What can be set of STTP: every reading that the thesis leaves open, with the default that fits its numbers best.
 
 use super::{Rival, Scaling, Sttp};
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::settings::{Deserialize, JsonSchema, Serialize};
 use crate::token_bucket::TokenSource;
 use crate::{CongestionControl, Setup};

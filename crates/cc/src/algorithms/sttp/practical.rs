@@ -4,7 +4,8 @@
 
 use super::params::SttpParams;
 use super::{Rival, Sttp, TokenUnit};
-use crate::params::{AlgorithmSpec, Compose, Spec};
+use crate::compose::{AlgorithmSpec, Compose};
+use crate::params::Spec;
 use crate::settings::Serialize;
 #[cfg(feature = "serde")]
 use crate::settings::{Deserialize, JsonSchema};
