@@ -77,7 +77,7 @@ impl Rival {
             (self.acked, self.lost, self.began) = (0, 0, now);
         }
         if full {
-            self.age = self.age + now.since(self.seen);
+            self.age += now.since(self.seen);
         }
         self.seen = now;
         let age = self.age.as_secs_f64();
