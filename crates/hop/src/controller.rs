@@ -9,7 +9,7 @@
 //!   of a second, and then as much slower. If the last packets of the train waited no longer than those before it, the link has
 //!   more, and the rate rises; if they waited in part, the share gives the capacity.
 //! * **Others.** Where the queue stays although this sender has drained its part of it, others keep it, and lower rates only give
-//!   the link away (`contest`).
+//!   the link away (`contest`). On a link that belongs to them too, a window like theirs decides then (`rival`).
 //! * **Loss.** Random loss does not depend on the rate; overload's does. If more is lost than what is known to be random, the
 //!   rate is lowered for a round trip. If the loss goes with it, it was overload, and the rate stays at what was delivered.
 
@@ -18,10 +18,12 @@ use contest::Contest;
 use history::History;
 use longhaul_units::{Duration, Instant, Rate, Size};
 use loss::LossMeter;
+use rival::Rival;
 
 mod contest;
 mod history;
 mod loss;
+mod rival;
 #[cfg(test)]
 mod tests;
 
@@ -69,6 +71,8 @@ const QUEUE_LOW: Duration = Duration::from_millis(8);
 const BUSY: Duration = Duration::from_millis(60);
 /// Share of the capacity at which is sent after overload, in thousandths: the queue stays away.
 const HEADROOM: u64 = 985;
+/// The same on a link that belongs to others too: whether they keep a queue shows soon, and alone it costs little.
+const FAIR_PART: u64 = 700;
 /// Packets are in flight for a round trip and this time, in which ACKs are held back and packets wait.
 const SLACK: Duration = Duration::from_millis(100);
 /// The same while a queue is drained.
@@ -111,6 +115,8 @@ pub struct RateController {
     history: History,
     loss: LossMeter,
     contest: Contest,
+    /// The window in a contest on a link that belongs to others too.
+    rival: Rival,
     /// The queue is drained: less may be in flight.
     draining: bool,
     /// Packets sent before this left under an older rate, and show nothing about the present one.
@@ -136,6 +142,7 @@ impl RateController {
             history: History::default(),
             loss: LossMeter::new(settings.remembered),
             contest: Contest::default(),
+            rival: Rival::default(),
             draining: false,
             since: Instant::ZERO,
             train: Train::Next(Instant::ZERO),
@@ -217,9 +224,10 @@ impl RateController {
         let slack = if self.draining { DRAIN_SLACK } else { SLACK };
         // In the queue of others, packets wait with theirs: how many decides what this sender gets.
         let slack = match self.settings.share {
-            _ if !self.contest.is_on() => slack,
+            _ if !self.contest.is_on() || self.draining => slack,
             Share::Exclusive => slack.max(self.base_rtt()),
-            Share::Fair => FAIR_SLACK.max(self.base_rtt() / 4),
+            // The rate is the window's over the present round trip, so that the pace alone keeps to it.
+            Share::Fair => FAIR_SLACK + self.rtt().saturating_sub(self.base_rtt()),
         };
         self.rate.bytes_in(self.base_rtt() + slack).as_bytes().max(4 * self.packet())
     }
@@ -307,6 +315,7 @@ impl RateController {
         self.newest = Some(self.newest.map_or(sent, |newest| newest.max(sent)));
         self.history.acked(bytes + u64::from(self.settings.headers));
         self.loss.on_ack(sent);
+        self.rival.on_ack(sent);
     }
 
     /// All that one ACK acknowledges, and all losses that it reveals, were reported.
@@ -328,7 +337,7 @@ impl RateController {
             self.contest.queue_is_empty();
         }
         if self.contest.is_on() {
-            return self.compete(now);
+            return self.compete(now, newest);
         }
         self.look_at_queue(now, newest);
         self.look_at_train(now, newest);
@@ -336,22 +345,60 @@ impl RateController {
     }
 
     /// Holds its own against others that keep the queue.
-    fn compete(&mut self, now: Instant) {
+    fn compete(&mut self, now: Instant, newest: Instant) {
         let round = self.rtt().max(BUSY);
         let full = self.was_full(Instant::from_nanos(now.as_nanos().saturating_sub(round.as_nanos())), round);
         let delivered = self.history.delivery_rate(now, round).filter(|_| full);
         let waits = self.history.waiting().is_none_or(|waiting| waiting >= QUEUE_LOW);
-        if let Some(rate) = self.contest.round(now, round, waits, delivered) {
+        let decided = self.contest.round(now, round, waits, delivered);
+        if self.settings.share == Share::Fair {
+            return self.compete_as_equal(now, newest, delivered, waits);
+        }
+        if let Some(rate) = decided {
             self.set(rate);
             self.loss.restart(now);
             self.since = now;
         }
     }
 
+    /// With a window as the others have.
+    fn compete_as_equal(&mut self, now: Instant, newest: Instant, delivered: Option<Rate>, waits: bool) {
+        if !self.contest.is_on() {
+            self.loss.restart(now);
+            self.since = now;
+            self.train = Train::Next(now);
+            return;
+        }
+        if self.rival.asks() {
+            // What left after this sender's part of the queue was gone shows whether others keep one.
+            if self.draining || newest < self.since || !waits {
+                return;
+            }
+            self.rival.resume(now);
+            self.loss.restart(now);
+        }
+        if self.rival.look(now, self.rtt(), self.loss.known(), delivered.is_some()) {
+            return self.let_out(now, delivered.unwrap_or(self.rate));
+        }
+        self.loss.calm(now, self.rtt());
+        let bits = self.rival.window() * (self.packet() * 8) as f64;
+        self.set(Rate::from_bps_f64(bits / self.rtt().as_secs_f64()));
+    }
+
+    /// Sends less than was delivered until its own part of the queue is gone.
+    fn let_out(&mut self, now: Instant, delivered: Rate) {
+        let target = delivered.as_bps() * FAIR_PART / 1000;
+        self.set(Rate::from_bps(target.min(self.rate.as_bps())));
+        self.draining = true;
+        self.since = now;
+    }
+
     /// Packets were declared lost, the newest of them sent at `sent`.
     pub fn on_loss(&mut self, _now: Instant, sent: Instant, bytes: u64) {
         self.in_flight = self.in_flight.saturating_sub(bytes);
-        self.loss.on_loss(sent, bytes.div_ceil(u64::from(self.settings.mtu)));
+        let packets = bytes.div_ceil(u64::from(self.settings.mtu));
+        self.loss.on_loss(sent, packets);
+        self.rival.on_loss(sent, packets);
     }
 
     /// Cuts the rate if packets wait for long.
@@ -389,15 +436,18 @@ impl RateController {
     fn overload(&mut self, now: Instant, delivered: Rate) {
         let capacity = self.with_random_loss(delivered);
         self.overloads += 1;
-        if self.contest.overload(now, capacity) {
+        let contest = self.contest.overload(now, capacity, self.settings.share);
+        if contest && self.settings.share == Share::Exclusive {
             self.draining = false;
             return;
         }
         let capacity = Rate::from_bps(capacity.as_bps().max(self.rate.as_bps() / 8));
-        let target = match self.settings.share {
-            Share::Exclusive => capacity.as_bps() * HEADROOM / 1000,
-            Share::Fair => capacity.as_bps() * 7 / 10,
-        };
+        if contest {
+            let window = capacity.bytes_in(self.rtt()).as_bytes() / self.packet();
+            self.rival.begin(now, window as f64);
+            return self.let_out(now, capacity);
+        }
+        let target = capacity.as_bps() * HEADROOM / 1000;
         // Where more is delivered than sent, the waiting has another reason than this rate.
         self.set(Rate::from_bps(target.min(self.rate.as_bps())));
         self.draining = true;

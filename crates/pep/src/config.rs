@@ -313,7 +313,7 @@ pub struct Hop {
     pub receive_rate: Option<Rate>,
     /// This node never sends faster.
     pub most_rate: Option<Rate>,
-    /// Others use the link too: where it is overloaded, the tunnel gives way by 30 %.
+    /// Others use the link too: where it is overloaded, the tunnel takes a part as one flow of CUBIC would.
     #[serde(default)]
     pub shared: bool,
     /// What carries the tunnel's bytes.

@@ -1,12 +1,20 @@
 //! A queue that others keep. Where the queue stays although this sender has drained its own part of it, lower rates do not empty it, they
 //! give the link away. The sender then takes what it is delivered at most, probing for more, as BBR does (N. Cardwell et al., ACM Queue
-//! 14(5), 2016), until the queue is gone.
+//! 14(5), 2016), until the queue is gone. On a link that belongs to others too a window decides instead (`rival`); when the contest begins
+//! and ends is decided here for both.
 
+use crate::config::Share;
 use longhaul_units::{Duration, Instant, Rate};
 use std::collections::VecDeque;
 
-/// Overloads in a row without an empty queue between them that make a contest.
-const OVERLOADS: u32 = 2;
+/// Overloads in a row without an empty queue between them that make a contest. With a window, each does: it begins by letting out this
+/// sender's part of the queue, and is over soon if there are no others.
+const fn overloads(share: Share) -> u32 {
+    match share {
+        Share::Exclusive => 2,
+        Share::Fair => 1,
+    }
+}
 /// Round trips of which the best delivery counts.
 const MEMORY: usize = 10;
 /// The rate of each round trip in percent of that: more is tried, what that has put into the queue is let out, and the rest cruises.
@@ -37,10 +45,10 @@ impl Contest {
     }
 
     /// An overload, in which `delivered` was this sender's part; true if a contest begins.
-    pub fn overload(&mut self, now: Instant, delivered: Rate) -> bool {
+    pub fn overload(&mut self, now: Instant, delivered: Rate, share: Share) -> bool {
         self.overloads += 1;
         self.part = self.part.max(delivered);
-        if self.overloads < OVERLOADS {
+        if self.overloads < overloads(share) {
             return false;
         }
         *self = Contest { delivered: [self.part].into(), began: now, waited: now, ..Contest::default() };

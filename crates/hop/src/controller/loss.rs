@@ -87,6 +87,11 @@ impl LossMeter {
         (self.lost + lost) / (self.packets + acked + lost)
     }
 
+    /// The same without the present round.
+    pub fn known(&self) -> f64 {
+        self.lost / self.packets
+    }
+
     /// Loss that leads to a test. What was not tested must not raise it without bound: loss would permit more of it.
     fn suspicious(&self) -> f64 {
         let untested = 2.0 * (self.lost / self.packets).min(UNTESTED);
@@ -177,6 +182,14 @@ impl LossMeter {
         };
         (self.round_acked, self.round_lost, self.began) = (0, 0, now);
         verdict
+    }
+
+    /// Learns from the round, if it is over, without a test: what is overload is known by other means.
+    pub fn calm(&mut self, now: Instant, length: Duration) {
+        if now.since(self.began) >= length {
+            self.learn(self.round_acked + self.round_lost, self.round_lost);
+            self.restart(now);
+        }
     }
 
     fn test_round(&mut self, now: Instant, length: Duration, test: Test) -> Verdict {

@@ -56,7 +56,10 @@ impl Fluid {
 
     /// A sender that always has something to send, until `end` seconds. `capacity` in Mbit/s and loss hold for this time.
     fn run(&mut self, end: u64, capacity: u64, loss: f64) {
-        let end = Instant::ZERO + Duration::from_secs(end);
+        self.until(Instant::ZERO + Duration::from_secs(end), capacity, loss);
+    }
+
+    fn until(&mut self, end: Instant, capacity: u64, loss: f64) {
         let mut in_flight = self.under_way.len() as u64 * 1472;
         while self.now < end {
             while let Some((sent, ack)) = self.under_way.front().copied() {
@@ -164,4 +167,38 @@ fn overload_without_a_queue_is_told_from_random_loss() {
     link.queue = Duration::from_millis(3);
     link.run(30, 50, 0.01);
     assert!((44.0..54.0).contains(&link.rate()), "{}", link.rate());
+}
+
+/// A sender that gives way to others, alone on the link after all: no queue stays, and the link is used.
+#[test]
+fn a_fair_sender_alone_keeps_no_queue() {
+    for start in [50, 100] {
+        let mut link = Fluid::new(mbit(start));
+        link.controller = RateController::new(Settings { share: Share::Fair, ..settings(mbit(start)) });
+        link.run(10, 50, 0.0);
+        let sent = link.sent;
+        for second in 11..=60 {
+            link.run(second, 50, 0.0);
+            assert!(link.queued() < 0.06, "{start}: {} at {second}", link.queued());
+        }
+        let used = (link.sent - sent) as f64 * 8.0 / 50e6 / 50.0;
+        assert!(used > 0.85, "{start}: {used}");
+    }
+}
+
+/// The others leave: what a window kept in the queue goes at its next cut.
+#[test]
+fn a_fair_sender_that_is_left_alone_empties_the_queue() {
+    let mut link = Fluid::new(mbit(50));
+    link.controller = RateController::new(Settings { share: Share::Fair, ..settings(mbit(50)) });
+    link.run(5, 50, 0.0);
+    // Others as a queue that is never empty: what they send fills the link's gaps.
+    for ms in 5_000..25_000 {
+        let now = Instant::from_nanos(ms * 1_000_000);
+        link.free_at = link.free_at.max(now + Duration::from_millis(200));
+        link.until(now, 50, 0.0);
+    }
+    assert!(link.controller.contest.is_on());
+    link.run(90, 50, 0.0);
+    assert!(!link.controller.contest.is_on() && link.queued() < 0.06, "{}", link.queued());
 }

@@ -118,7 +118,7 @@ pub enum ShareSpec {
     /// To the hop alone: it takes all that the link carries, and loss alone does not slow it down.
     #[default]
     Exclusive,
-    /// To others too: where the link is overloaded, it gives way by 30 %.
+    /// To others too: where the link is overloaded, it takes a part as one flow of CUBIC would.
     Fair,
 }
 
