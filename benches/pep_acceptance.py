@@ -30,6 +30,8 @@ from typing import Any
 RTT = 0.65
 SERVER = ("10.84.3.2", 8000)
 REQUEST = 300
+#: Bytes of a frame before its packet.
+ETHERNET = 14
 #: Nothing is waited for longer, in seconds.
 PATIENCE = 400.0
 Samples = dict[str, list[float]]
@@ -52,6 +54,8 @@ class Cell:
     control: bool = True
     #: Of the control; the accelerator's is --repeat.
     control_repeats: int = 1
+    #: Between a tunnel that is up and the client, in seconds.
+    settling: float = 2.0
 
 
 def random_loss(percent: float) -> str:
@@ -79,6 +83,27 @@ CELLS = [
         both=BURSTS,
         work={"kind": "transfers", "down": 2_000_000, "count": 8},
         targets=(("seconds", "median", 1.08 * DOWNLOAD), ("seconds", "p95", 1.7 * DOWNLOAD)),
+    ),
+    *(
+        Cell(
+            f"first {loss} %",
+            f"the first 2 MB down as soon as a tunnel is up, {loss} % (ideal {DOWNLOAD:.2f} s)",
+            both=random_loss(loss),
+            work={"kind": "transfers", "down": 2_000_000, "count": 1},
+            targets=(("seconds", "median", 1.12 * DOWNLOAD),),
+            control=False,
+            settling=0.0,
+        )
+        for loss in (0, 1)
+    ),
+    Cell(
+        "acks",
+        "IP bytes up for 100 MB down at 250/3, in percent of them",
+        down=250.0,
+        up=3.0,
+        work={"kind": "transfers", "down": 100_000_000, "count": 1, "acks": True},
+        targets=(("acks", "median", 0.3),),
+        unit="%",
     ),
     *(
         Cell(
@@ -211,19 +236,20 @@ class Bed:
             (self.folder / f"{host}.key").unlink(missing_ok=True)
             keys[host] = run(f"{self.program} keygen {self.folder}/{host}.key").strip()
 
-        def hop(rate: float) -> str:
-            paced = f'"{int(rate * 997_000)} bit/s"'
-            return f'send_rate = {paced}\nmost_rate = {paced}\ninitial_rtt = "{int(RTT * 1000)} ms"\n'
+        def hop(rate: float, other: float) -> str:
+            paced, back = (f'"{int(each * 997_000)} bit/s"' for each in (rate, other))
+            rates = f"send_rate = {paced}\nmost_rate = {paced}\nreceive_rate = {back}\n"
+            return f'{rates}initial_rtt = "{int(RTT * 1000)} ms"\n'
 
         self.start(
             "h",
-            f'mode = "hub"\n[hop]\nlisten = "10.84.2.2:7714"\nkey = "{self.folder}/h.key"\n{hop(cell.down)}'
+            f'mode = "hub"\n[hop]\nlisten = "10.84.2.2:7714"\nkey = "{self.folder}/h.key"\n{hop(cell.down, cell.up)}'
             f'[[terminal]]\nname = "t"\nkey = "{keys["t"]}"\nsources = ["10.84.1.0/24"]\n',
         )
         self.start(
             "t",
             f'mode = "terminal"\n[hop]\nhub = "10.84.2.2:7714"\nkey = "{self.folder}/t.key"\nhub_key = "{keys["h"]}"\n'
-            f'{hop(cell.up)}[intercept]\ninterfaces = ["lan"]\n',
+            f'{hop(cell.up, cell.down)}[intercept]\ninterfaces = ["lan"]\n',
         )
         try:
             for _ in range(300):
@@ -232,7 +258,7 @@ class Bed:
                 time.sleep(0.1)
             else:
                 sys.exit(f"error: the tunnel is not up:\n{(self.folder / 't.log').read_text()}")
-            time.sleep(2)
+            time.sleep(cell.settling)
             yield
             balanced = [self.status(host).get("ledger_balances") for host in "th"]
             if balanced != [True, True]:
@@ -256,6 +282,12 @@ class Bed:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         found: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
         return found
+
+    def sent_up(self) -> int:
+        """Bytes of the IP packets that the terminal has sent over the link."""
+        (device,) = json.loads(run(f"ip -n {self.name('t')} -s -j link show dev sat"))
+        sent = device["stats64"]["tx"]
+        return int(sent["bytes"]) - ETHERNET * int(sent["packets"])
 
     def client(self, work: dict[str, Any]) -> Samples:
         command = [sys.executable, __file__, "--client", json.dumps(work)]
@@ -383,7 +415,11 @@ def measure(bed: Bed, cell: Cell, accelerated: bool, repeats: int) -> tuple[Samp
             if wait < 0 and (cell.work.get("falls") or cell.work.get("outage")):
                 doubts.append("the tunnel was up too late")
             time.sleep(max(0.0, wait))
-            for key, values in bed.client(cell.work).items():
+            before = bed.sent_up()
+            found = bed.client(cell.work)
+            if cell.work.get("acks"):
+                found["acks"] = [100 * (bed.sent_up() - before) / cell.work["down"]]
+            for key, values in found.items():
                 samples.setdefault(key, []).extend(values)
         doubts += late
     return samples, doubts

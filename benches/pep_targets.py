@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -28,6 +29,10 @@ class Cell:
     loss: str
     sizes: str
     most: float
+    #: Of the median, besides the ratio.
+    seconds: float = math.inf
+    #: Fewer than --repeat, for what takes minutes.
+    repeats: int = 1000
 
     @property
     def name(self) -> str:
@@ -45,12 +50,14 @@ CELLS = [
     Cell("10", "2", "0", "2 MB,10 MB", 1.02),
     Cell("50", "10", "1", "100 MB", 1.10),
     Cell("250", "3", "1", "100 MB", 1.10),
+    Cell("10", "2", "0", "100 MB", 1.02, seconds=85.0, repeats=3),
 ]
 
 
 def measure(options: argparse.Namespace, cell: Cell) -> bool:
     """Prints the rows of a cell; whether all are within their target."""
-    command = [options.program, "demo", "--json", "--no-page", "--patience", "120 s", "--repeat", str(options.repeat)]
+    command = [options.program, "demo", "--json", "--no-page", "--patience", "120 s"]
+    command += ["--repeat", str(min(options.repeat, cell.repeats))]
     command += ["--down", f"{cell.down} Mbit/s", "--up", f"{cell.up} Mbit/s", "--loss", cell.loss, "--size", cell.sizes]
     if not options.control:
         command.append("--no-control")
@@ -60,21 +67,21 @@ def measure(options: argparse.Namespace, cell: Cell) -> bool:
     answer = json.loads(done.stdout)
     for doubt in answer["doubts"]:
         print(f"warning: {cell.name}: the emulator was late, {doubt}", file=sys.stderr)
-    met = True
+    met, target = True, f"{cell.most:.2f}" + (f", {cell.seconds:.0f} s" if cell.seconds < math.inf else "")
     for sample in answer["samples"]:
         ended = [seconds for seconds in sample["seconds"] if seconds is not None]
         failed = len(sample["seconds"]) - len(ended)
         how = "with" if sample["accelerated"] else "without"
-        row = f"| {cell.name} | {cell.loss} % | {sample['what']} | {how} | {sample['ideal']:.2f} |"
+        row = f"| {cell.name} | {cell.loss} % | {sample['what']} | {how} | {len(sample['seconds'])} | {sample['ideal']:.2f} |"
         if not ended:
-            print(f"{row} - | - | - | {cell.most:.2f} | not in time |", flush=True)
+            print(f"{row} - | - | - | {target} | not in time |", flush=True)
             met &= not sample["accelerated"]
             continue
         ratio = statistics.median(ended) / sample["ideal"]
-        good = ratio <= cell.most and not failed
+        good = ratio <= cell.most and statistics.median(ended) <= cell.seconds and not failed
         verdict = ("met" if good else "missed") if sample["accelerated"] else ""
         verdict += f", {failed} of {len(sample['seconds'])} not in time" if failed else ""
-        row += f" {statistics.median(ended):.2f} | {max(ended):.2f} | {ratio:.3f} | {cell.most:.2f} | {verdict} |"
+        row += f" {statistics.median(ended):.2f} | {max(ended):.2f} | {ratio:.3f} | {target} | {verdict} |"
         print(row, flush=True)
         met &= good or not sample["accelerated"]
     return met
@@ -94,7 +101,9 @@ def main() -> None:
             f"no such cell: {', '.join(sorted(unknown))}; there are {', '.join(sorted({c.name for c in CELLS}))}"
         )
     print(
-        "| link | loss | size | accelerator | ideal s | median s | slowest s | ratio | target | |\n" + "|---" * 10 + "|"
+        "| link | loss | size | accelerator | runs | ideal s | median s | slowest s | ratio | target | |\n"
+        + "|---" * 11
+        + "|"
     )
     met, begin = True, time.monotonic()
     for cell in CELLS:

@@ -34,6 +34,11 @@ impl Budget {
         self.outstanding
     }
 
+    /// Most bytes that a flow may have outstanding while there is no other.
+    pub fn most(&self) -> u64 {
+        (self.memory / 8).min(self.credit).max(FLOOR)
+    }
+
     /// Bytes that a flow with so many outstanding may add.
     pub fn room(&self, outstanding: u64) -> u64 {
         let free = self.memory.saturating_sub(self.outstanding);

@@ -123,8 +123,10 @@ impl Node {
         frequency.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY)).max_ack_delay(Some(ACK_DELAY));
         let window = VarInt::from_u64(WINDOW).unwrap_or(VarInt::MAX);
         let mut transport = TransportConfig::default();
+        // quinn-proto gives streams back by the eighth: so many more that max_flows can be open at any time.
+        let streams = config.max_flows + config.max_flows / 7 + 1;
         transport
-            .max_concurrent_bidi_streams(VarInt::from_u32(config.max_flows))
+            .max_concurrent_bidi_streams(VarInt::from_u32(streams))
             .max_concurrent_uni_streams(VarInt::from_u32(2))
             .max_idle_timeout(IdleTimeout::try_from(std(config.idle_timeout)).ok())
             .stream_receive_window(window)

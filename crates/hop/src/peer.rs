@@ -638,6 +638,7 @@ impl Peer {
             queued: self.flows.values().map(|flow| flow.out.queued).sum(),
             in_flight: core.controller.in_flight(),
             window: core.controller.window(),
+            credit: self.budget.most(),
             rtt_sum: core.controller.rtts().0,
             rtt_samples: core.controller.rtts().1,
             sent_packets: quinn.udp_tx.datagrams,

@@ -268,6 +268,8 @@ pub struct PeerStats {
     pub in_flight: u64,
     /// Most bytes that the rate allows in flight.
     pub window: u64,
+    /// Most bytes of one flow that may be under way or unread: the smaller of both nodes' credits.
+    pub credit: u64,
     /// Sum of the round trips of all ACKs, and how many there were.
     pub rtt_sum: Duration,
     /// See [`PeerStats::rtt_sum`].

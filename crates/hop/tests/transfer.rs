@@ -146,3 +146,28 @@ fn a_queue_of_four_packets_does_not_drive_the_rate_up() {
         world.check_ledgers();
     }
 }
+
+/// Ended flows make room for as many new ones, however many there were.
+#[test]
+fn as_many_flows_as_agreed_can_be_open_again_and_again() {
+    const FLOWS: u32 = 64;
+    let [mut terminal, mut hub] = configs();
+    for config in [&mut terminal, &mut hub] {
+        config.max_flows = FLOWS;
+        config.rates.send = Some(mbit(50.0));
+    }
+    let links = [link(mbit(50.0), RTT, None), link(mbit(50.0), RTT, None)];
+    let mut world = World::new([terminal, hub], links, 1);
+    world.warm_up();
+    for round in 0..5 {
+        let at = world.now;
+        let jobs: Vec<usize> = (0..FLOWS).map(|_| world.add(Job::new(at, 300, 20_000))).collect();
+        world.run(at + Duration::from_secs(60));
+        for job in jobs {
+            assert!(world.seconds(job) < 5.0, "round {round}: {:?}", world.ends[0].outcomes[job]);
+        }
+        let now = world.now;
+        world.run_until(now + Duration::from_secs(5));
+    }
+    world.check_ledgers();
+}

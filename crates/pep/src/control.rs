@@ -2,7 +2,7 @@
 //! open it (mode 0600).
 
 use crate::Error;
-use crate::node::Node;
+use crate::node::{Node, Shut};
 use crate::report;
 use nix::sys::stat::{Mode, umask};
 use serde::{Deserialize, Serialize};
@@ -140,12 +140,24 @@ async fn obey(node: &Arc<Node>, command: Command) -> serde_json::Value {
         Command::Bypass { on } => {
             let shutting = node.clone();
             match tokio::task::spawn_blocking(move || shutting.set_shut(|shut| shut.bypass = on)).await {
-                Ok(Ok(())) if on => serde_json::json!({ "done": "new connections pass untouched" }),
-                Ok(Ok(())) => serde_json::json!({ "done": "new connections are accelerated" }),
+                Ok(Ok(())) => {
+                    let shut = *node.shut.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                    serde_json::json!({ "done": after_bypass(shut) })
+                }
                 Ok(Err(why)) => serde_json::json!({ "error": why.to_string() }),
                 Err(why) => serde_json::json!({ "error": why.to_string() }),
             }
         }
+    }
+}
+
+/// What becomes of new connections now.
+fn after_bypass(shut: Shut) -> String {
+    let others = Shut { bypass: false, ..shut }.reasons().collect::<Vec<_>>().join(", ");
+    match (shut.bypass, others.as_str()) {
+        (true, _) => "new connections pass untouched".into(),
+        (false, "") => "new connections are accelerated".into(),
+        (false, why) => format!("bypass is off, but new connections still pass untouched: {why}"),
     }
 }
 
@@ -187,5 +199,20 @@ pub fn ask(path: &Path, command: Command) -> Result<serde_json::Value, Error> {
     match answer.get("error").and_then(|error| error.as_str()) {
         Some(error) => Err(Error::Control(error.to_string())),
         None => Ok(answer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_bypass_off_the_answer_is_what_becomes_of_new_connections() {
+        assert_eq!(after_bypass(Shut::default()), "new connections are accelerated");
+        assert_eq!(after_bypass(Shut { bypass: true, ..Shut::default() }), "new connections pass untouched");
+        assert_eq!(
+            after_bypass(Shut { draining: true, no_tunnel: true, ..Shut::default() }),
+            "bypass is off, but new connections still pass untouched: the daemon drains, the tunnel is down"
+        );
     }
 }

@@ -26,6 +26,10 @@ use tokio::sync::{Notify, mpsc};
 
 /// Descriptors besides those of connections.
 const OWN_DESCRIPTORS: u64 = 128;
+/// Seconds between two looks at whether memory can be given back to the system.
+const GIVING_BACK: u64 = 60;
+/// Connections fewer than before that make it worth while.
+const MANY: usize = 100;
 /// Niceness by which the tunnel's thread is ahead of the others: it keeps the pace, and wakes up for each millisecond of packets.
 const AHEAD: i32 = 10;
 /// How often measured rates are written to the state directory.
@@ -256,6 +260,7 @@ async fn until_stopped(node: &Arc<Node>, path: &Path) -> Result<(), Error> {
 
 /// No new connections; waits for those alive, as long as `timeouts.drain`.
 pub(crate) async fn drain(node: &Arc<Node>) {
+    node.draining.send_replace(true);
     let shutting = node.clone();
     let shut = tokio::task::spawn_blocking(move || shutting.set_shut(|shut| shut.draining = true)).await;
     if let Ok(Err(why)) = shut {
@@ -346,13 +351,27 @@ mod erased {
     }
 }
 
+/// True if so many connections have ended that the memory which they leave is worth a look through all of it.
+fn has_fallen(most: usize, alive: usize) -> bool {
+    most >= alive + MANY && most >= 2 * alive
+}
+
 /// Each second: the gate, the ledger, the watchdog.
 async fn watch(node: Arc<Node>) {
     let mut ledger_was_wrong = false;
+    let (mut most, mut seconds) = (0, 0);
     let watchdog = sd_notify::watchdog_enabled().is_some();
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let (limits, alive) = (node.shared.table.limits(), node.shared.table.len());
+        most = most.max(alive);
+        seconds += 1;
+        if seconds % GIVING_BACK == 0 {
+            if has_fallen(most, alive) {
+                tokio::task::spawn_blocking(sys::give_memory_back);
+            }
+            most = alive;
+        }
         let starved = node.starved.swap(false, Ordering::Relaxed);
         let changing = node.clone();
         let changed = tokio::task::spawn_blocking(move || {

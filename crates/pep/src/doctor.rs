@@ -61,12 +61,19 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     }
     all.extend(buffers("client_leg", &config.client_leg));
     all.extend(buffers("server_leg", &config.server_leg));
+    all.extend(config.hop.as_ref().map(|hop| key(&hop.key)));
     all.push(clock());
     all.extend(probe::way(config));
     let status = control::ask(&config.control, Command::Status);
     all.extend(ways_back(config, status.as_ref().ok()));
     all.push(daemon(config, status));
     all
+}
+
+/// This node's key, without which it does not start.
+fn key(path: &Path) -> Finding {
+    let problem = crate::keys::load(path).err().map(|why| (Verdict::Bad, why.to_string()));
+    finding("key", problem, "only its owner can read it")
 }
 
 /// The clock of the logs, and the one that packets are sent by.
@@ -244,6 +251,17 @@ fn daemon(config: &Config, status: Result<serde_json::Value, Error>) -> Finding 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_key_is_named_with_its_remedy() {
+        let found = key(Path::new("/nowhere/pep.key"));
+        assert_eq!(found.verdict, Verdict::Bad);
+        assert!(
+            found.text.starts_with("/nowhere/pep.key: ") && found.text.contains("keygen"),
+            "{}",
+            found.text
+        );
+    }
 
     #[test]
     fn servers_that_do_not_answer_are_a_finding() {

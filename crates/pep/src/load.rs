@@ -1,13 +1,19 @@
 //! Reads a configuration file strictly: an unknown key is an error with its line and the nearest name.
 
 use crate::Error;
-use crate::config::{Config, Intercept, Mode};
+use crate::config::{Config, Intercept, Key, Mode};
 use crate::error::nearest;
 use crate::pool::{LARGE, SMALL};
+use longhaul_hop::ConfigError;
+use longhaul_units::{Duration, Rate, Size};
+use std::net::IpAddr;
 use std::path::Path;
 
 /// Longest name of an interface (IFNAMSIZ without the closing zero).
 const LONGEST_INTERFACE: usize = 15;
+
+/// What `longhaul pep-config` writes in the place of a key that is not known yet.
+const UNFILLED: Key = Key([0; 32]);
 
 /// Reads and checks a file.
 ///
@@ -31,12 +37,51 @@ pub fn parse(text: &str, name: &str) -> Result<Config, Error> {
     }
 }
 
+/// A key that is still to be filled in: a tunnel with it never comes up.
+pub fn unfilled(config: &Config) -> Option<String> {
+    if config.hop.as_ref().and_then(|hop| hop.hub_key) == Some(UNFILLED) {
+        return Some("hop.hub_key is zeros: fill in what `longhaul-pep keygen` prints at the hub".into());
+    }
+    let terminal = config.terminal.iter().find(|terminal| terminal.key == UNFILLED)?;
+    let name = &terminal.name;
+    Some(format!("the key of terminal \"{name}\" is zeros: fill in what `longhaul-pep keygen` prints there"))
+}
+
 fn syntax(error: &toml::de::Error, text: &str, name: &str) -> String {
     let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let place = line.map_or(name.to_string(), |line| format!("{name}:{line}"));
     let message = error.message().trim();
+    if let Some(plain) = error.span().and_then(|span| text.get(span)).and_then(|value| plain(message, value))
+    {
+        return format!("{place}: {plain}");
+    }
     let help = suggestion(message).map_or(String::new(), |help| format!("; {help}"));
     format!("{place}: {message}{help}")
+}
+
+/// What is wrong with a value, where the libraries' words are those of programmers, and what would be right.
+fn plain(message: &str, value: &str) -> Option<String> {
+    if message == "invalid socket address syntax" {
+        let bare = value.trim_matches(['"', '\'']);
+        let host = bare.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(bare);
+        return Some(match (host.parse::<IpAddr>(), bare.rsplit_once(':')) {
+            (Ok(IpAddr::V6(address)), _) => {
+                format!("{value} has no port; write for instance \"[{address}]:7714\"")
+            }
+            (Ok(address), _) => format!("{value} has no port; write for instance \"{address}:7714\""),
+            (_, Some((host, _))) if host.parse::<IpAddr>().is_ok() || host.ends_with(']') => {
+                format!("{value} is no address with a port (1 to 65535), as in \"198.51.100.10:7714\"")
+            }
+            _ => format!(
+                "{value} is no address with a port, as in \"198.51.100.10:7714\"; names are not looked up"
+            ),
+        });
+    }
+    if message.ends_with("expected a sequence") {
+        return Some(format!("{value} is one value where a list belongs; write [{value}]"));
+    }
+    let number = message.starts_with("invalid type: integer") && message.ends_with("expected a string");
+    number.then(|| format!("{value} belongs in quotes; write \"{value}\""))
 }
 
 /// For "unknown field `a`, expected one of `b`, `c`" the nearest of the names.
@@ -119,7 +164,53 @@ fn two_nodes(config: &Config) -> Complaint {
     }
     // All settings but the keys are checked by the hop itself.
     let settings = crate::start::hop_settings(config)?;
-    settings.check().err().map(|why| ("hop", why.to_string()))
+    settings.check().err().map(|why| refused(&why))
+}
+
+/// Bytes as a person writes them.
+pub(crate) fn bytes(value: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let whole = units.into_iter().find(|(power, _)| value > 0 && value % (1 << power) == 0);
+    whole.map_or_else(
+        || Size::from_bytes(value).to_string(),
+        |(power, unit)| format!("{} {unit}", value >> power),
+    )
+}
+
+/// What the hop refuses, by the names and units of the file.
+fn refused(why: &ConfigError) -> (&'static str, String) {
+    let ConfigError::Range { what, least, most, given } = why else {
+        let ConfigError::AboveMost { send, most } = why else { return ("hop", why.to_string()) };
+        return (
+            "hop.send_rate",
+            format!("{send} is more than most_rate, {most}; this node never sends faster"),
+        );
+    };
+    let (name, unit) = what.split_once(" in ").unwrap_or((what, ""));
+    let shown = |value: u64| match unit {
+        "bytes" => bytes(value),
+        "ns" => Duration::from_nanos(value).to_string(),
+        "bit/s" => Rate::from_bps(value).to_string(),
+        _ => value.to_string(),
+    };
+    let key = match name {
+        "credit" => "hop.credit",
+        "memory" => "hop.memory",
+        "mtu" => "hop.mtu",
+        "initial_rtt" => "hop.initial_rtt",
+        "idle_timeout" => "hop.idle_timeout",
+        "keep_alive" => "hop.keep_alive",
+        "rates.send" => "hop.send_rate",
+        "rates.receive" => "hop.receive_rate",
+        "rates.most" => "hop.most_rate",
+        _ => return ("hop", why.to_string()),
+    };
+    let of = match name {
+        "memory" => " (nine times `credit` and more)",
+        "keep_alive" => " (half of `idle_timeout`)",
+        _ => "",
+    };
+    (key, format!("{} is not from {} to {}{of}", shown(*given), shown(*least), shown(*most)))
 }
 
 /// What is wrong with the settings from which commands are made. The helper checks them too.
@@ -247,5 +338,81 @@ mod tests {
             found.starts_with("pep.toml:3: ") && found.contains("the network is \"10.0.0.0/8\""),
             "{found}"
         );
+    }
+
+    fn terminal(line: &str) -> String {
+        let key = "d8".repeat(32);
+        let hub = if line.starts_with("hub =") { "" } else { "hub = \"198.51.100.10:7714\"\n" };
+        let text = format!(
+            "mode = \"terminal\"\n[intercept]\n[hop]\n{line}\nkey = \"pep.key\"\nhub_key = \"{key}\"\n{hub}"
+        );
+        error(&text)
+    }
+
+    #[test]
+    fn settings_of_the_tunnel_are_refused_by_their_names_in_the_file() {
+        let found = terminal("most_rate = \"9.9 Mbit/s\"\nsend_rate = \"99 Mbit/s\"");
+        assert!(
+            found.starts_with("pep.toml:5: hop.send_rate: 99 Mbit/s is more than most_rate, 9.9"),
+            "{found}"
+        );
+        for (line, expected) in [
+            ("mtu = 500", "pep.toml:4: hop.mtu: 500 is not from 1200 to 16384"),
+            ("keep_alive = \"200 s\"", "pep.toml:4: hop.keep_alive: 200 s is not from 1 ms to 90 s (half of"),
+            (
+                "send_rate = \"1 kbit/s\"",
+                "pep.toml:4: hop.send_rate: 1 kbit/s is not from 10 kbit/s to 100 Gbit/s",
+            ),
+            ("initial_rtt = \"90 s\"", "pep.toml:4: hop.initial_rtt: 90 s is not from 1 ms to "),
+            ("credit = \"8 kB\"", "pep.toml:4: hop.credit: 8 kB is not from 16 KiB to 1 GiB"),
+        ] {
+            let found = terminal(line);
+            assert!(found.starts_with(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_port_and_a_name_are_told_apart() {
+        for (hub, expected) in [
+            ("198.51.100.10", "has no port; write for instance \"198.51.100.10:7714\""),
+            ("2001:db8::1", "has no port; write for instance \"[2001:db8::1]:7714\""),
+            ("[2001:db8::1]", "has no port; write for instance \"[2001:db8::1]:7714\""),
+            ("198.51.100.10:77140", "is no address with a port (1 to 65535), as in"),
+            ("[2001:db8::1]:77140", "is no address with a port (1 to 65535), as in"),
+            ("hub.example.org:7714", "names are not looked up"),
+            ("hub", "names are not looked up"),
+        ] {
+            let found = terminal(&format!("hub = \"{hub}\""));
+            assert!(
+                found.starts_with(&format!("pep.toml:4: \"{hub}\" ")) && found.contains(expected),
+                "{found}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_kind_is_shown_as_it_should_be() {
+        let found = error("mode = \"split\"\n[intercept]\ninterfaces = \"eth1\"\n");
+        assert!(
+            found.ends_with("pep.toml:3: \"eth1\" is one value where a list belongs; write [\"eth1\"]"),
+            "{found}"
+        );
+        let found = error("mode = \"split\"\n[intercept]\nports = [80]\n");
+        assert!(found.ends_with("pep.toml:3: 80 belongs in quotes; write \"80\""), "{found}");
+    }
+
+    #[test]
+    fn a_key_that_is_to_be_filled_in_is_named() {
+        let terminal = parse(include_str!("../packaging/terminal.toml"), "terminal").unwrap();
+        let found = unfilled(&terminal).unwrap();
+        assert!(
+            found.starts_with("hop.hub_key is zeros: fill in") && found.ends_with("at the hub"),
+            "{found}"
+        );
+        let hub = parse(include_str!("../packaging/hub.toml"), "hub").unwrap();
+        let found = unfilled(&hub).unwrap();
+        assert!(found.starts_with("the key of terminal \"ship-1\" is zeros"), "{found}");
+        let split = parse(include_str!("../packaging/split.toml"), "split").unwrap();
+        assert_eq!(unfilled(&split), None);
     }
 }

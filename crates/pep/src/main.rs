@@ -190,7 +190,14 @@ fn act(cli: &Cli) -> Result<(), Error> {
     let path = &cli.config;
     match &cli.action {
         Action::Check => {
-            load::load(path)?;
+            let config = load::load(path)?;
+            // The file can be correct before the key is made, or where another may read it.
+            if let Some(Err(why)) = config.hop.as_ref().map(|hop| keys::load(&hop.key)) {
+                eprintln!("warning: {why}");
+            }
+            if let Some(what) = load::unfilled(&config) {
+                eprintln!("warning: {what}");
+            }
             say(&format!("{}: correct\n", path.display()))
         }
         Action::Run => {

@@ -49,8 +49,20 @@ pub(crate) struct Shut {
 
 impl Shut {
     pub fn gate(self) -> Gate {
-        let reasons = [self.bypass, self.full, self.draining, self.starved, self.no_tunnel, self.hub];
-        if reasons.contains(&true) { Gate::Shut } else { Gate::Open }
+        if self.reasons().next().is_some() { Gate::Shut } else { Gate::Open }
+    }
+
+    /// In words.
+    pub fn reasons(self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            (self.bypass, "bypass is on"),
+            (self.full, "there are limits.flows connections"),
+            (self.draining, "the daemon drains"),
+            (self.starved, "descriptors are short"),
+            (self.no_tunnel, "the tunnel is down"),
+            (self.hub, "a hub takes connections from its terminals"),
+        ];
+        all.into_iter().filter_map(|(holds, reason)| holds.then_some(reason))
     }
 }
 
@@ -63,6 +75,8 @@ pub(crate) struct Node {
     pub stop: watch::Sender<bool>,
     /// Turns true when the gate cannot be shut any more: the listeners close, without which everything passes.
     pub deaf: watch::Sender<bool>,
+    /// Turns true when it drains: proxies and forwards take no new clients, who find nobody there and go elsewhere.
+    pub draining: watch::Sender<bool>,
     /// Openings that wait for the server's answer.
     pub confirm: Option<Confirm>,
     /// To the other node, of two.
@@ -99,6 +113,7 @@ impl Node {
             shut: Mutex::new(shut),
             stop: watch::Sender::new(false),
             deaf: watch::Sender::new(false),
+            draining: watch::Sender::new(false),
             confirm,
             tunnel: OnceLock::new(),
             since: Instant::now(),
@@ -129,13 +144,16 @@ impl Node {
         interception.as_ref().map_or(Ok(()), |interception| interception.set_gate(shut.gate()))
     }
 
-    /// Takes connections of a listener, for ever. Lack of descriptors and memory is waited out; a connection that would take a
+    /// Takes connections of a listener, until the node drains. Lack of descriptors and memory is waited out; a connection that would take a
     /// descriptor of the reserve is closed.
     pub async fn accept(self: Arc<Self>, listener: TcpListener, entrance: Entrance, to: Option<SocketAddr>) {
-        let mut deaf = self.deaf.subscribe();
+        let (mut deaf, mut draining) = (self.deaf.subscribe(), self.draining.subscribe());
+        // Intercepted clients pass by, which the gate sees to.
+        let closes = entrance != Entrance::Intercepted;
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
+                _ = draining.wait_for(|draining| *draining), if closes => return,
                 _ = deaf.wait_for(|deaf| *deaf) => return,
             };
             let accepted =

@@ -68,6 +68,9 @@ pub(crate) fn tunnel(
     state: &State,
 ) -> Result<Option<(Arc<Tunnel>, Common)>, Error> {
     let (Some(hop), Some(mut settings)) = (&config.hop, hop_settings(config)) else { return Ok(None) };
+    if let Some(what) = crate::load::unfilled(config) {
+        return Err(Error::Config(what));
+    }
     let identity = keys::load(&hop.key)?;
     // A peer recognises by this key that a restarted node has forgotten it; it must survive the restart.
     let secret = std::fs::read(&hop.key).map_err(|why| Error::system("read the key", why))?;
@@ -107,4 +110,19 @@ pub(crate) fn tunnel(
     }
     let Some(socket) = socket else { return Ok(None) };
     Ok(Some((Tunnel::new(node, pool, choice, Udp::new(socket)?, epoch), common)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load;
+    use longhaul_units::Duration;
+
+    #[test]
+    fn a_key_that_is_to_be_filled_in_ends_the_start() {
+        let config = load::parse(include_str!("../packaging/terminal.toml"), "terminal").unwrap();
+        let state = State::load(None, Duration::from_secs(1));
+        let why = tunnel(&config, None, &state).err().unwrap().to_string();
+        assert!(why.starts_with("hop.hub_key is zeros: fill in what `longhaul-pep keygen` prints"), "{why}");
+    }
 }

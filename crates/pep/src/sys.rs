@@ -195,6 +195,15 @@ pub(crate) fn clock_is_kept() -> bool {
     answer >= 0 && answer != libc::TIME_ERROR && state.status & libc::STA_UNSYNC == 0
 }
 
+/// Gives freed memory back to the system. The library keeps it otherwise, in a store for each thread (malloc_trim(3)).
+pub(crate) fn give_memory_back() {
+    // SAFETY: it takes a number, and may be called at any time from any thread.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Lets the runtime wait for a timer.
 pub(crate) fn watched(timer: Timer) -> io::Result<AsyncFd<Timer>> {
     // SAFETY: the timer owns its descriptor and returns the same one as long as it lives.
@@ -239,4 +248,30 @@ pub(crate) fn tcp_info(socket: BorrowedFd) -> io::Result<TcpInfo> {
         )
     })?;
     Ok(TcpInfo { state: buffer[0] })
+}
+
+#[cfg(all(test, target_env = "gnu"))]
+mod tests {
+    /// Bytes of memory that this process has.
+    fn resident() -> usize {
+        let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+        text.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
+    }
+
+    #[test]
+    fn freed_memory_goes_back_to_the_system() {
+        // Small blocks of another thread, and one behind them that stays: what is before it is free and kept.
+        let stays = std::thread::spawn(|| {
+            let blocks: Vec<Vec<u8>> = (0..64 << 10).map(|_| vec![1; 1 << 10]).collect();
+            let stays = vec![1u8; 1 << 10];
+            drop(blocks);
+            stays
+        });
+        let stays = stays.join().unwrap();
+        let kept = resident();
+        super::give_memory_back();
+        let left = resident();
+        assert!(left + (32 << 20) < kept, "{kept} bytes before, {left} after");
+        drop(stays);
+    }
 }

@@ -16,7 +16,7 @@ use longhaul_hop::{
     Carrier as Hauler, Event, FlowId, LaneId, Node as Hop, Open, PeerId, PeerStats, Pool, Refusal,
     Remembered, ResetCode,
 };
-use longhaul_units::{Duration, Instant};
+use longhaul_units::{Duration, Instant, Rate};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
@@ -371,6 +371,23 @@ impl Tunnel {
     }
 }
 
+/// What to tell the operator if one connection cannot fill the link: less than a round trip of the rate may be under way.
+fn short_credit(stats: &PeerStats) -> Option<String> {
+    let needed = stats.rate.bytes_in(stats.base_rtt).as_bytes();
+    if stats.credit == 0 || stats.credit >= needed {
+        return None;
+    }
+    let most = stats.rate.as_bps() as f64 * stats.credit as f64 / needed as f64;
+    Some(format!(
+        "one connection sends at most {} of {}: a credit of {} is less than a round trip of {}; state the link's \
+         rates (send_rate and receive_rate in [hop]) or a larger credit at both nodes",
+        Rate::from_bps(most as u64 / 100_000 * 100_000),
+        stats.rate,
+        crate::load::bytes(stats.credit),
+        Duration::from_millis(stats.base_rtt.as_nanos() / 1_000_000)
+    ))
+}
+
 impl Inside {
     fn carrier(&mut self, pooled: bool) -> &mut dyn Hauler {
         if pooled { &mut self.pool } else { &mut self.hop }
@@ -403,6 +420,9 @@ impl Inside {
                     let name = key.map(|key| crate::keys::to_hex(&key[..4]));
                     let over = if peer.is_pooled() { "TCP" } else { "QUIC" };
                     tracing::info!(%address, version, over, key = name.as_deref(), "tunnel is up");
+                    if let Some(what) = self.hop.stats(peer).as_ref().and_then(short_credit) {
+                        tracing::warn!(%address, "{what}");
+                    }
                     self.changes += 1;
                     self.peers.push(PeerInfo { id: peer, key, address });
                 }
@@ -630,5 +650,26 @@ impl Leg for HopLeg {
 
     fn reset(mut self) {
         self.end(Some(ResetCode::Reset));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credit_that_does_not_fill_the_link_is_named() {
+        // A terminal that knows 3 Mbit/s up only, at a hub that sends 249.25 Mbit/s: the least default credit.
+        let stats = PeerStats {
+            rate: Rate::from_bps(249_250_000),
+            base_rtt: Duration::from_millis(650),
+            credit: 16 << 20,
+            ..PeerStats::default()
+        };
+        let found = short_credit(&stats).unwrap();
+        assert!(found.starts_with("one connection sends at most 206.4 Mbit/s of 249.25 Mbit/s"), "{found}");
+        assert!(found.contains("a credit of 16 MiB is less than a round trip of 650 ms"), "{found}");
+        assert_eq!(short_credit(&PeerStats { credit: 100 << 20, ..stats }), None);
+        assert_eq!(short_credit(&PeerStats { rate: Rate::from_bps(50_000_000), ..stats }), None);
     }
 }

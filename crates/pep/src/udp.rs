@@ -65,10 +65,10 @@ impl Udp {
             Ok(socket)
         };
         open().map_err(|why| {
-            let hint = if why.kind() == ErrorKind::AddrInUse {
-                "; another program has this UDP port (ss -lunp)"
-            } else {
-                ""
+            let hint = match why.kind() {
+                ErrorKind::AddrInUse => "; another program has this UDP port (ss -lunp)",
+                ErrorKind::AddrNotAvailable => "; this machine has no such address (hop.listen; ip address)",
+                _ => "",
             };
             Error::system(format!("open UDP {at}"), format!("{why}{hint}"))
         })

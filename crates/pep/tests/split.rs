@@ -303,3 +303,37 @@ fn proxies_and_forwards_carry_too() {
     assert!(metrics.contains("longhaul_pep_flows_ended_total{end=\"forbidden\"} 1"), "{metrics}");
     drop(daemon);
 }
+
+#[test]
+#[ignore = "sends real packets: root and `make test-all`"]
+fn a_node_that_drains_takes_no_new_clients_of_its_proxies() {
+    if !can_run() {
+        return;
+    }
+    let bed = Bed::new();
+    let mut daemon = bed.daemon(
+        "socks = \"10.81.0.1:1080\"\nhttp_connect = \"10.81.0.1:8080\"\n\
+         [[forward]]\nlisten = \"10.81.0.1:9000\"\nto = \"10.82.0.2:8000\"\n",
+    );
+    let listener = listener(&bed, SERVER, 8000);
+    let mut stream = bed.within("c", || connect("10.81.0.1", 9000));
+    stream.write_all(b"before").unwrap();
+    let mut served = accept(&listener);
+    daemon.command(&["drain"]);
+    wait_for("it drains", 5, || daemon.status()["draining"] == true);
+    for port in [1080, 8080, 9000] {
+        let again = || bed.within("c", || TcpStream::connect(address("10.81.0.1", port)));
+        let refused = || again().is_err_and(|why| why.kind() == ErrorKind::ConnectionRefused);
+        wait_for(&format!("port {port} closes"), 5, refused);
+    }
+    let told = daemon.command(&["bypass", "off"]);
+    assert!(told.contains("still pass untouched: the daemon drains"), "{told}");
+    // The connection from before goes on, and its end is the daemon's.
+    let mut got = [0; 6];
+    served.read_exact(&mut got).unwrap();
+    served.write_all(b"after").unwrap();
+    drop(served);
+    assert_eq!(rest(&mut stream), b"after");
+    drop(stream);
+    wait_for("the daemon stops", 10, || daemon.child.try_wait().unwrap().is_some());
+}
