@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import longhaul
@@ -147,6 +148,22 @@ def test_the_page_has_all_its_objects() -> None:
     objects, seconds = done.stdout.split()
     assert objects == "5"
     assert float(seconds) > 0
+
+
+def test_a_single_run_of_what_draws_nothing_has_a_verdict(tmp_path: Path) -> None:
+    """Real packets have no seeds: what is not drawn at random is not run five times."""
+    bench = Bench(tmp_path, Path("unused"))
+    cases = [case for case in emulated.cases("quick") if case.experiment == "ping"]
+    measured = {"metrics": {"rtt_mean_ms": 1090.0}, "emulation": {"metrics": {}, "invalid": []}, "load": 0.1}
+    for case in cases:
+        bench.path(case).mkdir(parents=True)
+        (bench.path(case) / "measured.json").write_text(json.dumps(measured))
+    results = bench.results(cases, "emulated")
+    assert [row.random for row in results["ping"].rows] == [False] * len(cases)
+    first = tuple(target for target in emulated.STUDY.targets if target.id == "X-01")
+    assert [item.verdict for item in judge(replace(emulated.STUDY, targets=first, claims=()), results)] == [
+        "reproduced"
+    ]
 
 
 def _emulator() -> Path:

@@ -8,7 +8,6 @@ OUT/SCALE/              manifest and tables of the runs of one scale, verdicts, 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,10 +22,7 @@ from longhaul.sweep.execute import Observer, execute
 
 from . import seeds
 from .model import Study
-from .results import Results, Row
-
-#: What a scenario draws from the seed: distributions, random losses, RED, hosts' jitter.
-_DRAWN = re.compile(r"probability|uniform|pareto|exponential|lomax|normal|\"red\"|jitter|send_overhead|gilbert|markov")
+from .results import Results, Row, draws
 
 
 @dataclass(frozen=True)
@@ -125,7 +121,7 @@ class Campaign:
                 metrics=measured.get(run.run_id),
                 cpu_s=seconds.get(run.run_id, 0.0),
                 weight=run.weight,
-                random=_DRAWN.search(str(run.document)) is not None,
+                random=draws(run.document),
                 read=read,
             )
             for run in self.plan.runs

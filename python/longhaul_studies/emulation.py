@@ -29,7 +29,7 @@ from longhaul.scenario import Scenario
 
 from . import second_kernel
 from .model import Study
-from .results import Results, Row
+from .results import Results, Row, draws
 
 #: Exit status of an INVALID run; its result is kept.
 _INVALID = 3
@@ -287,11 +287,24 @@ class Bench:
 
     def results(self, cases: Sequence[RealCase], scale: str) -> Results:
         """The results so far."""
-        rows = []
+        rows: list[Row] = []
+        read: set[str] = set()
         for case in cases:
             measured = self.measured(case)
             metrics = None if measured is None else measured["metrics"] | _emulation(measured["emulation"])
-            rows.append(Row(case.experiment, case.parameters, 1, case.identity, self.path(case), metrics))
+            random = draws(case.scenario.document())
+            rows.append(
+                Row(
+                    case.experiment,
+                    case.parameters,
+                    1,
+                    case.identity,
+                    self.path(case),
+                    metrics,
+                    random=random,
+                    read=read,
+                )
+            )
         return Results(scale, rows)
 
 
@@ -310,7 +323,8 @@ def _emulation(found: Mapping[str, Any]) -> dict[str, float | None]:
 
 def simulated(cases: Sequence[RealCase], directory: Path, scale: str) -> Results:
     """The same scenarios by the simulator; those with a command have no counterpart there."""
-    rows = []
+    rows: list[Row] = []
+    read: set[str] = set()
     for case in cases:
         if case.behind is not None:
             continue
@@ -320,7 +334,8 @@ def simulated(cases: Sequence[RealCase], directory: Path, scale: str) -> Results
         if outputs.run_id_of(path) != run_id or outputs.damage_of(path):
             run_document(document, out=path, force=True)
         metrics = flat_metrics(read_json(path / "summary.json"))
-        rows.append(Row(case.experiment, case.parameters, 1, run_id, path, metrics, outputs.seconds_of(path)))
+        seconds, random = outputs.seconds_of(path), draws(document)
+        rows.append(Row(case.experiment, case.parameters, 1, run_id, path, metrics, seconds, random=random, read=read))
     return Results(scale, rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +13,19 @@ from longhaul.results import Result, load_run
 
 from .verdict import NotRun, median
 
-__all__ = ["Metric", "NotRun", "Points", "Results", "Row", "Table"]
+__all__ = ["Metric", "NotRun", "Points", "Results", "Row", "Table", "draws"]
 
 #: A metric by its name in the table of runs (as `group.web.goodput_bps`), or computed from a run.
 Metric = str | Callable[["Row"], float]
+
+
+#: What a scenario draws from the seed: distributions, random losses, RED, hosts' jitter.
+_DRAWN = re.compile(r"probability|uniform|pareto|exponential|lomax|normal|\"red\"|jitter|send_overhead|gilbert|markov")
+
+
+def draws(document: object) -> bool:
+    """Whether a scenario draws anything at random, so that runs with other seeds differ."""
+    return _DRAWN.search(str(document)) is not None
 
 
 @dataclass(frozen=True)
