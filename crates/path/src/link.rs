@@ -16,6 +16,7 @@ use readings::Waited;
 use std::collections::VecDeque;
 
 mod readings;
+mod service;
 
 /// What becomes of an offered packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -287,29 +288,6 @@ impl<P: Packet + Send + 'static> Link<P> {
         self.rest.serial.map_or(len, |serial| serial.line_len(len))
     }
 
-    /// Takes a packet for which [`Link::offer`] returned [`Fate::Queue`]. See [`Link::take_dropped`].
-    pub fn enqueue(&mut self, now: Instant, packet: P) {
-        self.integrate_waiting(now);
-        self.count_accepted(packet.wire_len());
-        let Discipline::Queue(queue) = &mut self.discipline else {
-            unreachable!("only a queueing discipline asks for the packet");
-        };
-        let in_service = self.rest.in_service.as_ref().map_or(0, |(_, packet)| packet.wire_len());
-        let before = self.rest.report.dropped.len();
-        queue.enqueue(now, packet, in_service, &mut self.rest.report);
-        let waiting = queue.waiting().packets;
-        self.count_discarded(before);
-        self.peak = self.peak.max(waiting + u64::from(in_service > 0));
-        if self.rest.in_service.is_none() {
-            self.serve_next(now);
-        }
-    }
-
-    /// Packets that the discipline has dropped after taking them in, with the cause.
-    pub fn take_dropped(&mut self) -> std::vec::Drain<'_, (P, DropCause)> {
-        self.rest.report.dropped.drain(..)
-    }
-
     /// Puts a packet on the wire, to arrive at `arrival` as [`Link::offer`] returned. True if it will be the next to arrive.
     #[inline]
     pub fn carry(&mut self, arrival: Instant, packet: P) -> bool {
@@ -350,13 +328,6 @@ impl<P: Packet + Send + 'static> Link<P> {
         }
         self.count_delivered();
         self.flight.pop_front().map(|(_, packet)| packet)
-    }
-
-    #[cold]
-    fn end_services(&mut self, now: Instant) {
-        while self.rest.in_service.is_some() && self.transmitter.free_at <= now {
-            self.end_service();
-        }
     }
 
     /// Counts a packet that was taken to the far end without [`Link::carry`].
@@ -421,12 +392,6 @@ impl<P: Packet + Send + 'static> Link<P> {
         Fate::Lost(cause, departure)
     }
 
-    fn count_discarded(&mut self, from: usize) {
-        for (_, cause) in &self.rest.report.dropped[from..] {
-            self.rest.dropped[*cause as usize] += 1;
-        }
-    }
-
     /// What the wire does to a packet of `len` bytes whose transmission ends at `departure`.
     fn leave(&mut self, departure: Instant, len: u32, packet: &mut P, coder: &mut impl LineCoder<P>) -> Fate {
         let Rest { wire, pace, .. } = &mut *self.rest;
@@ -437,36 +402,6 @@ impl<P: Packet + Send + 'static> Link<P> {
             }
             Err(cause) => self.lose_for(cause, departure),
         }
-    }
-
-    fn serve_next(&mut self, now: Instant) {
-        self.integrate_waiting(now);
-        let Discipline::Queue(queue) = &mut self.discipline else { return };
-        let before = self.rest.report.dropped.len();
-        let next = queue.dequeue(now, &mut self.rest.report);
-        self.count_discarded(before);
-        if let Some((arrived, packet)) = next {
-            // A host with a random delay before each transmission offers its packets ahead of time.
-            let len = self.line_len(packet.wire_len());
-            let start = self.rest.pace.granted(arrived, now.max(arrived), len);
-            self.record_wait(start - arrived);
-            self.transmitter.send(&mut self.rest.pace, start, len);
-            self.rest.in_service = Some((arrived, packet));
-        }
-    }
-
-    fn end_service(&mut self) {
-        let Some((_, mut packet)) = self.rest.in_service.take() else { return };
-        let (departure, len) = (self.transmitter.free_at, self.line_len(packet.wire_len()));
-        self.rest.transmitted.add(len);
-        match self.leave(departure, len, &mut packet, &mut Plain) {
-            Fate::Arrives(arrival) => {
-                self.carry(arrival, packet);
-            }
-            Fate::Dropped(cause) | Fate::Lost(cause, _) => self.rest.report.drop(packet, cause),
-            Fate::Queue => unreachable!("the wire does not queue"),
-        }
-        self.serve_next(departure);
     }
 }
 
