@@ -93,7 +93,7 @@ def _write(real: Emulated, outcomes: Sequence[Outcome], how: str, directory: Pat
     directory.mkdir(parents=True, exist_ok=True)
     writing.write_markdown(
         outcomes, directory / f"{study.name}.md", directory / study.name, sections=sections, with_costs=False,
-        command=f"longhaul reproduce {study.name.removesuffix('-emulated')} --emulated --document",
+        command=f"longhaul reproduce {study.name.removesuffix('-emulated')} --emulated",
     )  # fmt: skip
 
 

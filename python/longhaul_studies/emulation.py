@@ -292,18 +292,9 @@ class Bench:
         for case in cases:
             measured = self.measured(case)
             metrics = None if measured is None else measured["metrics"] | _emulation(measured["emulation"])
-            random = draws(case.scenario.document())
+            random, path = draws(case.scenario.document()), self.path(case)
             rows.append(
-                Row(
-                    case.experiment,
-                    case.parameters,
-                    1,
-                    case.identity,
-                    self.path(case),
-                    metrics,
-                    random=random,
-                    read=read,
-                )
+                Row(case.experiment, case.parameters, 1, case.identity, path, metrics, random=random, read=read)
             )
         return Results(scale, rows)
 

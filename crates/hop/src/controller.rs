@@ -378,16 +378,17 @@ impl RateController {
             self.loss.restart(now);
         }
         if self.rival.look(now, self.rtt(), self.loss.known(), delivered.is_some()) {
-            return self.let_out(now, delivered.unwrap_or(self.rate));
+            return self.let_out(now, delivered.unwrap_or(self.rate), FAIR_PART);
         }
         self.loss.calm(now, self.rtt());
         let bits = self.rival.window() * (self.packet() * 8) as f64;
         self.set(Rate::from_bps_f64(bits / self.rtt().as_secs_f64()));
     }
 
-    /// Sends less than was delivered until its own part of the queue is gone.
-    fn let_out(&mut self, now: Instant, delivered: Rate) {
-        let target = delivered.as_bps() * FAIR_PART / 1000;
+    /// Sends that part of what was delivered, in thousandths, until its own part of the queue is gone.
+    fn let_out(&mut self, now: Instant, delivered: Rate, part: u64) {
+        let target = delivered.as_bps() * part / 1000;
+        // Where more is delivered than sent, the waiting has another reason than this rate.
         self.set(Rate::from_bps(target.min(self.rate.as_bps())));
         self.draining = true;
         self.since = now;
@@ -445,13 +446,9 @@ impl RateController {
         if contest {
             let window = capacity.bytes_in(self.rtt()).as_bytes() / self.packet();
             self.rival.begin(now, window as f64);
-            return self.let_out(now, capacity);
+            return self.let_out(now, capacity, FAIR_PART);
         }
-        let target = capacity.as_bps() * HEADROOM / 1000;
-        // Where more is delivered than sent, the waiting has another reason than this rate.
-        self.set(Rate::from_bps(target.min(self.rate.as_bps())));
-        self.draining = true;
-        self.since = now;
+        self.let_out(now, capacity, HEADROOM);
         self.train = Train::Next(now + self.base_rtt() + self.base_rtt());
         self.loss.restart(now);
     }

@@ -8,7 +8,7 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// Packets that the window gains in a round trip at least, as Reno's would (section 4.3).
 const RENO: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// A contest of this time ago tells what is left to others.
+/// After a contest less than this time ago, the window is known to leave something to others.
 const LATELY: Duration = Duration::from_secs(60);
 /// A window never falls below that.
 const LEAST: f64 = 4.0;
