@@ -24,6 +24,11 @@ impl Turn {
         self.attained < YOUNG
     }
 
+    /// Bytes until it is no longer young.
+    pub fn young_for(&self) -> u64 {
+        YOUNG.saturating_sub(self.attained)
+    }
+
     /// Bytes sent since it was idle.
     pub fn attained(&self) -> u64 {
         self.attained

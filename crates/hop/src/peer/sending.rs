@@ -115,8 +115,8 @@ impl Peer {
             let codes = plan.codes(out, self.scheduler.len());
             // Turns in a row are handed over in one piece, for quinn-proto searches all pieces in flight for each packet.
             let alone = self.scheduler.is_empty() && self.parity.is_empty();
-            let joins = alone && !codes && out.encoder.length() == 0 && out.phase == Phase::Open;
-            let turns = if joins { (want - self.unsent).div_ceil(quantum) } else { 1 };
+            let alike = if alone { plan.alike(out).min(want - self.unsent) } else { 0 };
+            let turns = alike.div_ceil(quantum).max(1);
             let mut stream = self.connection.send_stream(flow.stream);
             let mut fed = 0;
             while fed < turns * quantum {
