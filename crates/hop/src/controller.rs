@@ -7,7 +7,8 @@
 //!   and what it delivers then is its capacity. The rate falls to that, and nothing leaves until the queue is gone.
 //! * **Trains.** While there is always something to send, now and then a train of packets leaves a quarter faster for a tenth
 //!   of a second, and then as much slower. If the last packets of the train waited no longer than those before it, the link has
-//!   more, and the rate rises; if they waited in part, the share gives the capacity.
+//!   more, and the rate rises; if they waited in part, the share gives the capacity. The first train after an overload tries the
+//!   rate before it, since many links falter only: it is as much shorter, and leaves no longer queue.
 //! * **Others.** Where the queue stays although this sender has drained its part of it, others keep it, and lower rates only give
 //!   the link away (`contest`). On a link that belongs to them too, a window like theirs decides then (`rival`).
 //! * **Loss.** Random loss does not depend on the rate; overload's does. If more is lost than what is known to be random, the
@@ -82,6 +83,9 @@ const FAIR_SLACK: Duration = Duration::from_millis(40);
 /// A train takes that long, and its packets leave faster by the gain in percent.
 const TRAIN: Duration = Duration::from_millis(100);
 const GAIN: u64 = 25;
+/// A train that leaves faster still is as much shorter, so that it leaves the same queue; it has so many packets at least, for
+/// which the peer sends two ACKs.
+const SHORTEST_TRAIN: u64 = 128;
 /// Without an ACK for so long beyond a round trip, there is an outage.
 const SILENCE: Duration = Duration::from_millis(300);
 /// In an outage a packet leaves now and then, to find its end.
@@ -123,6 +127,10 @@ pub struct RateController {
     since: Instant,
     train: Train,
     train_pause: Duration,
+    /// How much faster the train's packets leave, in percent.
+    gain: u64,
+    /// The rate before an overload, until it is known whether the link carries it again.
+    before: Option<Rate>,
     /// The newest packet of the ACK that is being reported.
     newest: Option<Instant>,
     overloads: u64,
@@ -147,6 +155,8 @@ impl RateController {
             since: Instant::ZERO,
             train: Train::Next(Instant::ZERO),
             train_pause: Duration::ZERO,
+            gain: GAIN,
+            before: None,
             newest: None,
             overloads: 0,
         }
@@ -290,9 +300,9 @@ impl RateController {
         let by = |percent: u64| Rate::from_bps(self.rate.as_bps() * percent / 100);
         let time = self.train_time();
         match self.train {
-            Train::Leaving(since) if now < since + time => by(100 + GAIN),
-            // As much slower afterwards: a link that has no more is left with no queue.
-            Train::Leaving(since) if now < since + time + time => by(100 - GAIN),
+            Train::Leaving(since) if now < since + time => by(100 + self.gain),
+            // As many packets fewer afterwards: a link that has no more is left with no queue.
+            Train::Leaving(since) if now < since + time + self.longest_train() => by(100 - GAIN),
             Train::Leaving(since) => {
                 self.train = Train::Left(since);
                 self.rate
@@ -448,8 +458,9 @@ impl RateController {
             self.rival.begin(now, window as f64);
             return self.let_out(now, capacity, FAIR_PART);
         }
+        self.before = self.before.max(Some(self.rate));
         self.let_out(now, capacity, HEADROOM);
-        self.train = Train::Next(now + self.base_rtt() + self.base_rtt());
+        self.train = Train::Next(now + self.base_rtt());
         self.loss.restart(now);
     }
 
@@ -465,9 +476,28 @@ impl RateController {
             .max(least)
     }
 
+    /// The length of a train with the usual gain.
+    fn longest_train(&self) -> Duration {
+        self.packets(12, TRAIN)
+    }
+
     /// A train's length.
     fn train_time(&self) -> Duration {
-        self.packets(12, TRAIN)
+        let time = self.longest_train();
+        if self.gain == GAIN { time } else { Duration::from_nanos(time.as_nanos() * GAIN / self.gain) }
+    }
+
+    /// The gain of the next train: back to the rate before an overload at once, as far as its packets suffice for ACKs in time.
+    fn next_gain(&self) -> u64 {
+        let Some(before) = self.before else { return GAIN };
+        let back = (before.as_bps() * 100 / self.rate.as_bps().max(1)).saturating_sub(100);
+        // A train of gain g takes LONGEST * GAIN / g and has 1 + g times the packets that leave in that time.
+        let usual = self.rate.bytes_in(self.longest_train()).as_bytes() / self.packet() * GAIN / 100;
+        let most = match SHORTEST_TRAIN.checked_sub(usual) {
+            None | Some(0) => u64::MAX,
+            Some(missing) => usual * 100 / missing,
+        };
+        back.min(most).max(GAIN)
     }
 
     /// Whether packets left at the full rate during some time before `at`.
@@ -483,14 +513,25 @@ impl RateController {
                 let full = self.was_full(now, self.base_rtt().min(BUSY + BUSY));
                 let quiet = !self.draining && newest > self.since && !self.loss.is_testing();
                 if now >= at && full && quiet && self.rate < self.settings.most {
+                    self.gain = self.next_gain();
                     self.train = Train::Leaving(now);
                 }
             }
             Train::Leaving(_) => {}
             Train::Left(since) if newest > since + self.train_time() => {
-                let risen = self.history.train_rate(since, since + self.train_time(), self.rate, GAIN);
-                let lossy = self.loss.is_from_gain(self.history.lost_share(since), GAIN as f64 / 100.0);
-                match risen.filter(|rate| !lossy && rate.as_bps() * 100 > self.rate.as_bps() * 104) {
+                let risen = self.history.train_rate(
+                    (since, since + self.train_time()),
+                    self.rate,
+                    self.gain,
+                    self.longest_train(),
+                );
+                let lossy = self.loss.is_from_gain(self.history.lost_share(since), self.gain as f64 / 100.0);
+                let risen = risen.filter(|rate| !lossy && rate.as_bps() * 100 > self.rate.as_bps() * 104);
+                // A train that has shown less than it was to show has shown what there is.
+                let passed =
+                    risen.is_some_and(|rate| rate.as_bps() >= self.rate.as_bps() * (100 + self.gain) / 100);
+                self.before = self.before.filter(|before| passed && risen.is_some_and(|rate| rate < *before));
+                match risen {
                     Some(rate) => {
                         self.set(rate);
                         self.train_pause = Duration::ZERO;

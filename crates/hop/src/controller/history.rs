@@ -110,26 +110,17 @@ impl History {
         mark.rtt().saturating_sub(self.base_rtt().unwrap_or(Duration::MAX))
     }
 
-    /// Delivery of a link that was busy without a break for `busy` at least: all packets waited longer than `low`, the newest
-    /// ones longer than `high`, and they were sent faster than they were delivered, so that the sender is the reason.
+    /// Delivery of a link that was busy without a break: all packets waited longer than `low`, and longer than `high` in ACKs that
+    /// came for `busy` at least, and they were sent faster than they were delivered, so that the sender is the reason. Silence is no
+    /// evidence: after a stall of a node's machine all ACKs come at once, and the wait is over as soon.
     pub fn busy_capacity(&self, now: Instant, low: Duration, high: Duration, busy: Duration) -> Option<Rate> {
         let last = self.acks.back()?;
-        let mut first = None;
-        let mut waited = Duration::MAX;
-        for mark in self.acks.iter().rev() {
-            let queue = self.queue(mark);
-            if queue < low || now.since(mark.at) > busy + busy + busy {
-                break;
-            }
-            if now.since(mark.at) <= busy {
-                waited = waited.min(queue);
-            }
-            first = Some(mark);
-        }
-        let first = first?;
+        let recent = self.acks.iter().rev().take_while(|mark| now.since(mark.at) <= busy + busy + busy);
+        let long = recent.clone().take_while(|mark| self.queue(mark) >= high).last()?;
+        let first = recent.take_while(|mark| self.queue(mark) >= low).last()?;
         let time = last.at.since(first.at);
         // The newest ACK may be of a packet that others have overtaken: it shows no rate.
-        if time < busy || waited < high || last.sent <= first.sent {
+        if last.at.since(long.at) < busy || last.sent <= first.sent {
             return None;
         }
         let delivered = rate(last.delivered - first.delivered, time);
@@ -149,9 +140,15 @@ impl History {
         (!time.is_zero()).then(|| rate(last.delivered - first.delivered, time))
     }
 
-    /// The capacity that a train has shown which left from `begin` to `end`, `gain` percent faster than `pace`; `None` if nothing
-    /// can be measured.
-    pub fn train_rate(&self, begin: Instant, end: Instant, pace: Rate, gain: u64) -> Option<Rate> {
+    /// The capacity that a train has shown which left from `begin` to `end`, `gain` percent faster than `pace`; the packets sent during
+    /// `earlier` before it show how long they waited then. `None` if nothing can be measured.
+    pub fn train_rate(
+        &self,
+        (begin, end): (Instant, Instant),
+        pace: Rate,
+        gain: u64,
+        earlier: Duration,
+    ) -> Option<Rate> {
         let quarter = Duration::from_nanos(end.since(begin).as_nanos() / 4);
         let last =
             self.acks.iter().rev().find(|mark| mark.sent <= end && mark.sent >= begin + quarter + quarter)?;
@@ -160,7 +157,7 @@ impl History {
             .iter()
             .rev()
             .skip_while(|mark| mark.sent > begin)
-            .take_while(|mark| mark.sent + (end.since(begin)) >= begin);
+            .take_while(|mark| mark.sent + earlier >= begin);
         let waited_before = earlier.map(|mark| self.queue(mark)).min()?;
         let grown = self.queue(last).saturating_sub(waited_before).as_nanos();
         let lasted = last.sent.since(begin).as_nanos();

@@ -160,6 +160,50 @@ fn falls_and_rises_are_followed() {
     assert!((46.0..52.0).contains(&link.rate()), "{}", link.rate());
 }
 
+/// The link gives a fifth of its rate for 0.3 s: the rate is back two seconds later, and not after a train for each quarter.
+#[test]
+fn a_short_fall_does_not_cost_many_trains() {
+    let mut link = Fluid::new(mbit(249));
+    link.run(5, 250, 0.0);
+    link.until(Instant::from_nanos(5_300_000_000), 50, 0.0);
+    link.until(Instant::from_nanos(6_500_000_000), 250, 0.0);
+    assert!(link.controller.overloads() > 0 && link.rate() < 200.0, "{}", link.rate());
+    link.until(Instant::from_nanos(8_500_000_000), 250, 0.0);
+    assert!((235.0..255.0).contains(&link.rate()), "{}", link.rate());
+}
+
+/// If the link stays slow, the train that tries the old rate leaves no more of a queue than any other.
+#[test]
+fn the_train_back_to_the_old_rate_leaves_a_short_queue() {
+    let mut link = Fluid::new(mbit(249));
+    link.queue = Duration::from_millis(3250);
+    link.run(5, 250, 0.0);
+    // What is in flight then needs 3 s.
+    link.run(10, 50, 0.0);
+    for tenth in 100..150 {
+        link.until(Instant::from_nanos(tenth * 100_000_000), 50, 0.0);
+        assert!(link.queued() < 0.06, "{} at {tenth}", link.queued());
+    }
+    assert!((45.0..52.0).contains(&link.rate()), "{}", link.rate());
+}
+
+/// A machine that stands still for 70 ms: all ACKs come at once, and behind them nothing waits.
+#[test]
+fn a_stall_of_the_machine_is_no_overload() {
+    let mut link = Fluid::new(mbit(50));
+    link.run(5, 50, 0.0);
+    // A little queue before it, as on a link that is used to the full.
+    link.free_at += Duration::from_millis(12);
+    link.until(Instant::from_nanos(5_900_000_000), 50, 0.0);
+    let overloads = link.controller.overloads();
+    let end = link.now + Duration::from_millis(70);
+    for (_, ack) in &mut link.under_way {
+        *ack = ack.map(|ack| ack.max(end));
+    }
+    link.run(8, 50, 0.0);
+    assert_eq!(link.controller.overloads(), overloads);
+}
+
 /// A policer or a queue of a few packets: overload shows as loss only.
 #[test]
 fn overload_without_a_queue_is_told_from_random_loss() {
