@@ -85,7 +85,8 @@ def functional(scale: str) -> list[Case]:
     ]
 
 
-#: Other readings of experiment 1: a larger buffer, ns-2's window, the bucket that the thesis built first, the factor of its example.
+#: Other readings of experiment 1: larger packets, a larger buffer, ns-2's window, the bucket that the thesis built first, the factor of
+#: its example.
 FIRST_READINGS: Mapping[str, str | Settings] = {
     "reno": "reno",
     "sttp R2, timer": sttp(timeout_factor=0.5, window=0, **_PATIENT),
@@ -94,13 +95,23 @@ FIRST_READINGS: Mapping[str, str | Settings] = {
     "sttp R1, acks": sttp(timeout_factor=0.5, window=0, bucket="acks", scaling="linear", **_PATIENT),
 }
 FIRST_BUFFERS, FIRST_WINDOWS = (64, 128, 200), (0, 20)
+#: Bytes with headers: the usual choice, the usual datagram of the time, and the one of which the link carries 128.0 in 10 s, as many
+#: as STTP's six sources send in table 4.4 (127.6).
+FIRST_PACKETS = (500, 576, 625)
 
 
 def first(scale: str) -> list[Case]:
     """Experiment 1 with other readings of its open points."""
     return [
-        Case({"protocol": name, "buffer": buffer, "window": window}, topology_1(protocol, queue=buffer, window=window or None), _seeds(scale), tables=True, weight=0.1)
-        for name, protocol in _thin(scale, tuple(FIRST_READINGS.items()), ()) for buffer in FIRST_BUFFERS for window in FIRST_WINDOWS
+        Case(
+            {"protocol": name, "packet": packet, "buffer": buffer, "window": window},
+            topology_1(protocol, queue=buffer, window=window or None, packet=packet),
+            _seeds(scale),
+            tables=True,
+            weight=0.1,
+        )
+        for name, protocol in _thin(scale, tuple(FIRST_READINGS.items()), ())
+        for packet in FIRST_PACKETS for buffer in FIRST_BUFFERS for window in FIRST_WINDOWS
     ]  # fmt: skip
 
 

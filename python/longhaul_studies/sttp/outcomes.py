@@ -153,9 +153,9 @@ def _first() -> ResultTable:
 
     def rows(results: Results) -> list[list[str]]:
         return [
-            [name, *(_cell(results, "first", parts, protocol=name, buffer=b, window=w) for b, w in points.values())]
-            for name in grids.FIRST_READINGS
-        ]
+            [f"{name}, {size} B", *(_cell(results, "first", parts, protocol=name, packet=size, buffer=b, window=w) for b, w in points.values())]
+            for name in grids.FIRST_READINGS for size in grids.FIRST_PACKETS
+        ]  # fmt: skip
 
     return ResultTable(
         "Experiment 1 with other readings",

@@ -127,6 +127,7 @@ def topology_1(
     interval: float = 10.0,
     queue: int = 64,
     window: int | None = None,
+    packet: int = 500,
 ) -> Scenario:
     """Figure 4.1: six sources, two routers, one sink; every link 64 kbit/s (decision 15: 10 ms, 64 packets, packets of 500 bytes).
 
@@ -147,7 +148,7 @@ def topology_1(
             "sink",
             name=f"source-{source}",
             start=start,
-            tcp=tcp(protocol, packet=500, window=window),
+            tcp=tcp(protocol, packet=packet, window=window),
         )
     return built
 
