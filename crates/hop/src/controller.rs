@@ -20,6 +20,7 @@ use history::History;
 use longhaul_units::{Duration, Instant, Rate, Size};
 use loss::LossMeter;
 use rival::Rival;
+use train::{Sender, Trains};
 
 mod contest;
 mod history;
@@ -27,6 +28,7 @@ mod loss;
 mod rival;
 #[cfg(test)]
 mod tests;
+mod train;
 
 /// What a controller begins with.
 #[derive(Clone, Copy, Debug)]
@@ -80,29 +82,12 @@ const SLACK: Duration = Duration::from_millis(100);
 const DRAIN_SLACK: Duration = Duration::from_millis(4);
 /// The same at least in a contest on a link that belongs to others too; ACKs are held back for so long.
 const FAIR_SLACK: Duration = Duration::from_millis(40);
-/// A train takes that long, and its packets leave faster by the gain in percent.
-const TRAIN: Duration = Duration::from_millis(100);
-const GAIN: u64 = 25;
-/// A train that leaves faster still is as much shorter, so that it leaves the same queue; it has so many packets at least, for
-/// which the peer sends two ACKs.
-const SHORTEST_TRAIN: u64 = 128;
 /// Without an ACK for so long beyond a round trip, there is an outage.
 const SILENCE: Duration = Duration::from_millis(300);
 /// In an outage a packet leaves now and then, to find its end.
 const OUTAGE_PROBE: Duration = Duration::from_millis(100);
 /// Share of the pace at which packets leave that exceed what may be in flight, in percent.
 const TRICKLE: u64 = 2;
-
-/// Where a train is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Train {
-    /// None; the next leaves then, if there is enough to send.
-    Next(Instant),
-    /// It leaves since then.
-    Leaving(Instant),
-    /// It left at that time, and its ACKs are waited for.
-    Left(Instant),
-}
 
 /// The controller.
 #[derive(Clone, Debug)]
@@ -125,12 +110,7 @@ pub struct RateController {
     draining: bool,
     /// Packets sent before this left under an older rate, and show nothing about the present one.
     since: Instant,
-    train: Train,
-    train_pause: Duration,
-    /// How much faster the train's packets leave, in percent.
-    gain: u64,
-    /// The rate before an overload, until it is known whether the link carries it again.
-    before: Option<Rate>,
+    trains: Trains,
     /// The newest packet of the ACK that is being reported.
     newest: Option<Instant>,
     overloads: u64,
@@ -153,10 +133,7 @@ impl RateController {
             rival: Rival::default(),
             draining: false,
             since: Instant::ZERO,
-            train: Train::Next(Instant::ZERO),
-            train_pause: Duration::ZERO,
-            gain: GAIN,
-            before: None,
+            trains: Trains::default(),
             newest: None,
             overloads: 0,
         }
@@ -280,7 +257,8 @@ impl RateController {
         let wire = bytes + packets * u64::from(self.settings.headers);
         let late = if std::mem::replace(&mut self.paused, false) { LATE } else { CATCH_UP };
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(late.as_nanos()));
-        let pace = self.pace(now);
+        let sender = self.sender();
+        let pace = self.trains.pace(now, sender);
         let next = self.next.max(earliest) + pace.transmission_time(Size::from_bytes(wire));
         // ACKs leave in any case; at a low rate, what waits for its turn must not wait for all of them.
         let most = now + pace.transmission_time(Size::from_bytes(self.packet()));
@@ -295,29 +273,14 @@ impl RateController {
         self.history.sent(now, wire);
     }
 
-    /// The rate at which packets leave at this moment, trains included.
-    fn pace(&mut self, now: Instant) -> Rate {
-        let by = |percent: u64| Rate::from_bps(self.rate.as_bps() * percent / 100);
-        let time = self.train_time();
-        match self.train {
-            Train::Leaving(since) if now < since + time => by(100 + self.gain),
-            // As many packets fewer afterwards: a link that has no more is left with no queue.
-            Train::Leaving(since) if now < since + time + self.longest_train() => by(100 - GAIN),
-            Train::Leaving(since) => {
-                self.train = Train::Left(since);
-                self.rate
-            }
-            _ => self.rate,
-        }
+    fn sender(&self) -> Sender {
+        Sender { rate: self.rate, packet: self.packet(), rtt: self.rtt(), base_rtt: self.base_rtt() }
     }
 
     /// Nothing is left to send although more may leave.
     pub fn on_app_limited(&mut self, _now: Instant) {
         self.paused = true;
-        if let Train::Leaving(_) = self.train {
-            // It is not one.
-            self.train = Train::Next(self.last_sent + self.base_rtt());
-        }
+        self.trains.interrupt(self.last_sent + self.base_rtt());
     }
 
     /// A packet was acknowledged.
@@ -376,7 +339,7 @@ impl RateController {
         if !self.contest.is_on() {
             self.loss.restart(now);
             self.since = now;
-            self.train = Train::Next(now);
+            self.trains.wait_until(now);
             return;
         }
         if self.rival.asks() {
@@ -458,9 +421,8 @@ impl RateController {
             self.rival.begin(now, window as f64);
             return self.let_out(now, capacity, FAIR_PART);
         }
-        self.before = self.before.max(Some(self.rate));
+        self.trains.overload(self.rate, now + self.base_rtt());
         self.let_out(now, capacity, HEADROOM);
-        self.train = Train::Next(now + self.base_rtt());
         self.loss.restart(now);
     }
 
@@ -476,30 +438,6 @@ impl RateController {
             .max(least)
     }
 
-    /// The length of a train with the usual gain.
-    fn longest_train(&self) -> Duration {
-        self.packets(12, TRAIN)
-    }
-
-    /// A train's length.
-    fn train_time(&self) -> Duration {
-        let time = self.longest_train();
-        if self.gain == GAIN { time } else { Duration::from_nanos(time.as_nanos() * GAIN / self.gain) }
-    }
-
-    /// The gain of the next train: back to the rate before an overload at once, as far as its packets suffice for ACKs in time.
-    fn next_gain(&self) -> u64 {
-        let Some(before) = self.before else { return GAIN };
-        let back = (before.as_bps() * 100 / self.rate.as_bps().max(1)).saturating_sub(100);
-        // A train of gain g takes LONGEST * GAIN / g and has 1 + g times the packets that leave in that time.
-        let usual = self.rate.bytes_in(self.longest_train()).as_bytes() / self.packet() * GAIN / 100;
-        let most = match SHORTEST_TRAIN.checked_sub(usual) {
-            None | Some(0) => u64::MAX,
-            Some(missing) => usual * 100 / missing,
-        };
-        back.min(most).max(GAIN)
-    }
-
     /// Whether packets left at the full rate during some time before `at`.
     fn was_full(&self, at: Instant, time: Duration) -> bool {
         let sent = self.history.sending_rate(at, self.packets(16, time));
@@ -508,47 +446,15 @@ impl RateController {
 
     /// Begins a train, or takes up what the last one has shown.
     fn look_at_train(&mut self, now: Instant, newest: Instant) {
-        match self.train {
-            Train::Next(at) => {
-                let full = self.was_full(now, self.base_rtt().min(BUSY + BUSY));
-                let quiet = !self.draining && newest > self.since && !self.loss.is_testing();
-                if now >= at && full && quiet && self.rate < self.settings.most {
-                    self.gain = self.next_gain();
-                    self.train = Train::Leaving(now);
-                }
+        let sender = self.sender();
+        if self.trains.is_due(now) {
+            let full = self.was_full(now, self.base_rtt().min(BUSY + BUSY));
+            let quiet = !self.draining && newest > self.since && !self.loss.is_testing();
+            if full && quiet && self.rate < self.settings.most {
+                self.trains.begin(now, sender);
             }
-            Train::Leaving(_) => {}
-            Train::Left(since) if newest > since + self.train_time() => {
-                let risen = self.history.train_rate(
-                    (since, since + self.train_time()),
-                    self.rate,
-                    self.gain,
-                    self.longest_train(),
-                );
-                let lossy = self.loss.is_from_gain(self.history.lost_share(since), self.gain as f64 / 100.0);
-                let risen = risen.filter(|rate| !lossy && rate.as_bps() * 100 > self.rate.as_bps() * 104);
-                // A train that has shown less than it was to show has shown what there is.
-                let passed =
-                    risen.is_some_and(|rate| rate.as_bps() >= self.rate.as_bps() * (100 + self.gain) / 100);
-                self.before = self.before.filter(|before| passed && risen.is_some_and(|rate| rate < *before));
-                match risen {
-                    Some(rate) => {
-                        self.set(rate);
-                        self.train_pause = Duration::ZERO;
-                        self.train = Train::Next(now);
-                    }
-                    None => {
-                        let least = self.base_rtt() + self.base_rtt();
-                        self.train_pause = (self.train_pause + self.train_pause).max(least);
-                        self.train_pause = self.train_pause.min(Duration::from_secs(8).max(least));
-                        self.train = Train::Next(now + self.train_pause);
-                    }
-                }
-            }
-            Train::Left(since) if now.since(since) > self.rtt() + self.rtt() + self.train_time() => {
-                self.train = Train::Next(now);
-            }
-            Train::Left(_) => {}
+        } else if let Some(rate) = self.trains.look(now, newest, sender, &self.history, &self.loss) {
+            self.set(rate);
         }
     }
 
