@@ -430,17 +430,9 @@ impl RateController {
         self.rate = clamp(rate, self.settings.most);
     }
 
-    /// Time of some packets at the present rate, and `least` at least.
-    fn packets(&self, count: u64, least: Duration) -> Duration {
-        self.rate
-            .transmission_time(Size::from_bytes(count * self.packet()))
-            .min(Duration::from_secs(2))
-            .max(least)
-    }
-
     /// Whether packets left at the full rate during some time before `at`.
     fn was_full(&self, at: Instant, time: Duration) -> bool {
-        let sent = self.history.sending_rate(at, self.packets(16, time));
+        let sent = self.history.sending_rate(at, self.sender().packets(16, time));
         sent.as_bps() * 10 >= self.rate.as_bps() * 9
     }
 

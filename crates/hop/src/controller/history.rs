@@ -152,13 +152,13 @@ impl History {
         let quarter = Duration::from_nanos(end.since(begin).as_nanos() / 4);
         let last =
             self.acks.iter().rev().find(|mark| mark.sent <= end && mark.sent >= begin + quarter + quarter)?;
-        let earlier = self
+        let before = self
             .acks
             .iter()
             .rev()
             .skip_while(|mark| mark.sent > begin)
             .take_while(|mark| mark.sent + earlier >= begin);
-        let waited_before = earlier.map(|mark| self.queue(mark)).min()?;
+        let waited_before = before.map(|mark| self.queue(mark)).min()?;
         let grown = self.queue(last).saturating_sub(waited_before).as_nanos();
         let lasted = last.sent.since(begin).as_nanos();
         let expected = lasted * gain / 100;

@@ -37,10 +37,17 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// Time of some packets at the rate, and `least` at least.
+    pub fn packets(&self, count: u64, least: Duration) -> Duration {
+        self.rate
+            .transmission_time(Size::from_bytes(count * self.packet))
+            .min(Duration::from_secs(2))
+            .max(least)
+    }
+
     /// The length of a train with the usual gain.
     fn length(&self) -> Duration {
-        let least = self.rate.transmission_time(Size::from_bytes(LEAST * self.packet));
-        least.min(Duration::from_secs(2)).max(LENGTH)
+        self.packets(LEAST, LENGTH)
     }
 
     fn by(&self, percent: u64) -> Rate {
