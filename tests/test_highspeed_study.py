@@ -183,3 +183,13 @@ def test_the_small_scale_reproduces_the_exact_numbers(command, tmp_path):
     assert targets["E8.1"]["verdict"] == "reproduced", targets["E8.1"]
     assert targets["E2.1"]["verdict"] == "not run"
     assert (tmp_path / "out" / "tiny" / "figures" / "figure-6.38.png").exists()
+
+
+def test_the_full_scale_has_five_seeds_where_quick_has_them_and_three_between():
+    for experiment in STUDY.experiments:
+        quick = {tuple(case.parameters.items()): case for case in experiment.cases("quick")}
+        for case in experiment.cases("full"):
+            known = quick.pop(tuple(case.parameters.items()), None)
+            assert case.replications == (known.replications if known else 3)
+            assert known is None or case.scenario.document().text == known.scenario.document().text
+        assert not quick

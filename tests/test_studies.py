@@ -476,31 +476,62 @@ def test_a_run_has_time_series_where_a_case_wants_them(tmp_path):
     assert row.result().flows["cwnd_bytes"].max() > 0
 
 
-def _with_further_seeds(value: Callable[[int], float]) -> Study:
-    """One random point with two seeds and four at most, judged by the mean of a value that depends on the seed."""
+def _with_further_seeds(value: Callable[[int], float], *, seeds: int = 2, most: int = 4, kind: str = "band") -> Study:
+    """One random point with so many seeds and more at most, judged by the median of a value that depends on the seed."""
     import dataclasses
 
     random = fake_study.scenario(2, 30).flow("hub", "remote", name="late", start={"uniform": ["0 s", "1 s"]})
     return dataclasses.replace(
         fake_study.STUDY,
-        experiments=[studies.Experiment("F1", "", "", lambda _: [Case({"n": 2}, random, 2, most=4)])],
+        experiments=[studies.Experiment("F1", "", "", lambda _: [Case({"n": 2}, random, seeds, most=most)])],
         targets=[
-            Target("T", "", "", "band", lambda r: verdict.band(r["F1"].median(lambda row: 0 * row["utilisation"] + value(row.seed), n=2), 0, 0.8), ("F1",))
+            Target("T", "", "", kind, lambda r: verdict.band(r["F1"].median(lambda row: 0 * row["utilisation"] + value(row.seed), n=2), 0, 0.8), ("F1",))
         ],
-        figures=[], claims=[], leading=[],
+        figures=[], claims=[], leading=[], smoke=(),
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("value", "runs"), [(lambda seed: 0.5, 2), (lambda seed: 2.0 - seed, 4), (lambda seed: 3.0, 2)]
-)
-def test_further_seeds_are_run_where_the_verdict_depends_on_one(tmp_path, value, runs):
-    campaign = studies.plan(_with_further_seeds(value), "tiny", tmp_path / "out")
+def _run_by_the_rule(study: Study, out: Path) -> tuple[studies.Campaign, list[int]]:
+    """All first seeds, and further ones until the rule wants no more; the numbers of seeds after each step."""
+    campaign = studies.plan(study, "tiny", out)
     campaign.open()
-    assert len(campaign.plan.runs) == 4
+    runs, steps = campaign.missing() or campaign.missing_further(), []
+    while runs:
+        campaign.run(runs, jobs=1)
+        steps.append(len(campaign.results()["F1"].where(n=2)))
+        runs = campaign.missing_further()
+    return campaign, steps
+
+
+@pytest.mark.parametrize(
+    ("value", "steps"), [(lambda seed: 0.5, [2]), (lambda seed: 2.0 - seed, [2, 4, 5]), (lambda seed: 3.0, [2])]
+)
+def test_seeds_double_where_the_verdict_depends_on_one(tmp_path, value, steps):
+    study = _with_further_seeds(value, most=5)
+    campaign = studies.plan(study, "tiny", tmp_path / "out")
+    assert len(campaign.plan.runs) == 5
     assert len(campaign.missing()) == 2
     assert campaign.missing_further() == []
-    campaign.run(campaign.missing(), jobs=1)
-    campaign.run(campaign.missing_further(), jobs=1)
-    assert campaign.missing() == []
-    assert [row.seed for row in campaign.results()["F1"].where(n=2)] == list(range(1, runs + 1))
+    campaign, found = _run_by_the_rule(study, tmp_path / "out")
+    assert found == steps
+    assert [row.seed for row in campaign.results()["F1"].where(n=2)] == list(range(1, steps[-1] + 1))
+
+
+def test_three_seeds_decide_an_ordering_but_no_number(tmp_path):
+    steady = _with_further_seeds(lambda seed: 0.5, seeds=3, most=6)
+    campaign, found = _run_by_the_rule(steady, tmp_path / "out")
+    assert found == [3]
+    [judged] = studies.judge(steady, campaign.results())
+    assert judged.verdict == "reproduced"
+
+    unsteady = _with_further_seeds(lambda seed: [0.5, 0.5, 2.0][seed - 1], seeds=3, most=6)
+    [judged] = studies.judge(unsteady, studies.plan(unsteady, "tiny", tmp_path / "out").results())
+    assert judged.verdict == "not run"
+    assert "depends on one of its seeds" in judged.judgement.measured
+
+    number = _with_further_seeds(lambda seed: 0.5, seeds=3, most=6, kind="exact")
+    campaign = studies.plan(number, "tiny", tmp_path / "out")
+    assert studies.judge(number, campaign.results())[0].verdict == "not run"
+    campaign, found = _run_by_the_rule(number, tmp_path / "out")
+    assert found == [6]
+    assert studies.judge(number, campaign.results())[0].verdict == "reproduced"

@@ -8,6 +8,7 @@ OUT/SCALE/              manifest and tables of the runs of one scale, verdicts, 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,14 +57,16 @@ class Campaign:
         return [run for run in chosen if not self.store.done(run)]
 
     def missing_further(self, experiments: Sequence[str] | None = None) -> list[PlannedRun]:
-        """Further seeds that the rule of `seeds` asks for and that are not done; none while first seeds are missing."""
+        """Further seeds that the rule of `seeds` asks for next and that are not done; none while first seeds are missing."""
         if not self.further or self.missing(experiments):
             return []
-        found = seeds.unsettled(self.study, self.results())
+        results = self.results()
+        found = seeds.unsettled(self.study, results)
         wanted = set().union(*(seeds.points(rows) for rows in found.values()))
+        there = Counter(seeds.point(row) for row in results.rows)
         chosen = [
             run for run in self.plan.runs
-            if run.run_id in self.further and self._point(run) in wanted
+            if run.run_id in self.further and self._point(run) in wanted and run.replication < 2 * there[self._point(run)]
             and (experiments is None or self.experiments[run.cell] in experiments)
         ]  # fmt: skip
         return [run for run in unique(chosen) if not self.store.done(run)]
@@ -111,6 +114,7 @@ class Campaign:
         measured = {run.run_id: metrics for run, metrics in self.store.rows()}
         read: set[str] = set()
         seconds = {run_id: outputs.seconds_of(self.store.runs / run_id) for run_id in measured}
+        extensible = {self._point(run) for run in self.plan.runs if run.run_id in self.further}
         rows = [
             Row(
                 experiment=self.experiments[run.cell],
@@ -122,6 +126,7 @@ class Campaign:
                 cpu_s=seconds.get(run.run_id, 0.0),
                 weight=run.weight,
                 random=draws(run.document),
+                extensible=self._point(run) in extensible,
                 read=read,
             )
             for run in self.plan.runs

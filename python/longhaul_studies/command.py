@@ -46,7 +46,7 @@ def reproduce(study: Study, request: Request) -> None:
     campaign.open(request.changed)
     if not request.no_run:
         _run(campaign, campaign.missing(wanted, part), request)
-        if not part and (further := campaign.missing_further(wanted)):
+        while not part and (further := campaign.missing_further(wanted)):
             _run(campaign, further, request)
     outcome = outcomes.outcome(campaign)
     paths = outcomes.write(outcome, out / scale)

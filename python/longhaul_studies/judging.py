@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,10 +11,9 @@ from longhaul.errors import LonghaulError
 
 from .model import ORIGINS, Claim, Origin, Study, Target
 from .results import NotRun, Results
+from .seeds import SEEDS, point, unsettled
 from .verdict import VERDICTS, Judgement, Verdict
 
-#: Runs of a point with random numbers that a verdict needs.
-SEEDS = 5
 #: The verdict on a claim.
 Standing = Literal["confirmed", "refuted", "depends", "not run"]
 
@@ -38,29 +37,38 @@ class Judged:
 
 
 def judge(study: Study, results: Results) -> list[Judged]:
-    """All targets in their order; a target without runs is "not run", and so is one with fewer than `SEEDS` of what is random."""
+    """All targets in their order; a target without runs is "not run", and so is one with too few seeds of what is random (`seeds`)."""
     few = {} if results.scale in study.smoke else _too_few(study, results)
-    return [Judged(target, _judgement(target, results, few)) for target in study.targets]
+    return [Judged(target, _judgement(target, results, few.get(target.id))) for target in study.targets]
 
 
 def _too_few(study: Study, results: Results) -> dict[str, str]:
-    """The experiments with fewer seeds than a verdict needs, with a message."""
-    found = {}
-    for experiment in study.experiments:
-        if experiment.steady:
-            continue
-        seeds = Counter(tuple(row.parameters.items()) for row in results[experiment.id].rows if row.random)
-        least = min(seeds.values(), default=SEEDS)
-        if least < SEEDS:
-            found[experiment.id] = f"{experiment.id} has {least} of the {SEEDS} seeds that a verdict needs"
+    """The targets with fewer seeds than a verdict needs, with a message."""
+    steady = {experiment.id for experiment in study.experiments if experiment.steady}
+    rows = [row for row in results.rows if row.random and row.experiment not in steady]
+    seeds = Counter(map(point, rows))
+    short: dict[str, int] = {}
+    for row in rows:
+        if seeds[point(row)] < SEEDS and not row.extensible:
+            short[row.experiment] = min(short.get(row.experiment, SEEDS), seeds[point(row)])
+    found = {
+        target.id: f"{experiment} has {short[experiment]} of the {SEEDS} seeds that a verdict needs"
+        for target in study.targets for experiment in target.experiments if experiment in short
+    }  # fmt: skip
+    young = {row.experiment for row in rows if seeds[point(row)] < SEEDS and row.extensible}
+    under_rule = {target.id for target in study.targets if young.intersection(target.experiments)} - found.keys()
+    if under_rule:
+        found |= dict.fromkeys(
+            unsettled(study, results, under_rule),
+            "the verdict depends on one of its seeds, and further seeds are missing",
+        )
     return found
 
 
-def _judgement(target: Target, results: Results, few: Mapping[str, str]) -> Judgement:
+def _judgement(target: Target, results: Results, too_few: str | None) -> Judgement:
     try:
-        for experiment in target.experiments:
-            if experiment in few:
-                raise NotRun(few[experiment])
+        if too_few:
+            raise NotRun(too_few)
         return target.judge(results)
     except NotRun as missing:
         return Judgement("not run", str(missing))

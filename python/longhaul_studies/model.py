@@ -63,7 +63,7 @@ class Experiment:
     title: str
     section: str
     cases: Callable[[str], Sequence[Case]]
-    #: Why a single run is enough although something is drawn at random. Otherwise a verdict needs `judging.SEEDS` runs of such a point.
+    #: Why a single run is enough although something is drawn at random. Otherwise a verdict needs `seeds.SEEDS` runs of such a point.
     steady: str = ""
 
 

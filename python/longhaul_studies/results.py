@@ -44,6 +44,8 @@ class Row:
     weight: float = 1.0
     #: Whether its scenario draws anything at random, so that a verdict needs several seeds.
     random: bool = True
+    #: Whether its point gets further seeds where a verdict depends on one (`seeds`).
+    extensible: bool = False
     #: Run ids that something has read; shared by all rows of the results.
     read: set[str] | None = field(default=None, compare=False, repr=False)
 

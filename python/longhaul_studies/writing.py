@@ -17,10 +17,11 @@ from longhaul.units import counted, quantity
 from . import page
 from .cost import Cost, costs
 from .drawing import Drawn, file_name, save_all
-from .judging import SEEDS, Held, Judged, by_origin, headline, held, shortened
+from .judging import Held, Judged, by_origin, headline, held, shortened
 from .model import ORIGINS, Figure, ResultTable, Study
 from .prose import wrapped
 from .results import NotRun, Results
+from .seeds import SEEDS
 
 _MARKS = {"reproduced": "reproduced", "partly": "*partly*", "not": "**not**", "not run": "not run"}
 _VERDICTS = ("reproduced", "partly", "not", "not run")
@@ -276,7 +277,8 @@ def _rules() -> str:
     ]
     return (
         "\n".join(lines)
-        + f"\n\nA target without runs at a scale has no verdict there, nor has one of random runs with fewer than {SEEDS} seeds.\n\n"
+        + f"\n\nA target without runs at a scale has no verdict there, nor has one of random runs with fewer than {SEEDS} seeds: orderings and"
+        " trends excepted that are the same without any of the seeds, where a scale adds seeds by that rule.\n\n"
     )
 
 

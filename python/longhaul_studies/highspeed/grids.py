@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from ..model import Case, Experiment
 from .scenarios import QUEUES, case
 
+Grid = Callable[[str], list[Case]]
+
 SCALES = {
     "tiny": "single flows, slow starts and lossy links, for continuous integration: the exact numbers",
     "quick": "the points that targets need, five seeds for each: every verdict",
     "grid": "the study's whole grid, one seed for each point: whole figures, no verdicts",
-    "full": "the study's grid, five seeds for each point, and ten where a verdict depends on one of them",
+    "full": "the study's grid: five seeds for the points of quick, three for the others, up to ten where a verdict depends on one",
 }
 
 #: Sections 6.2 and 6.6: number of flows of sets 1 and 2; set 3 has half of each and begins with 2.
@@ -32,13 +36,32 @@ MAX_SSTHRESH = (0, 10, 100, 1000)
 
 #: Scales with every point of the study's grid.
 _WHOLE = ("grid", "full")
+#: First seeds of points of the full scale between those of the quick one.
+BETWEEN = 3
 _QUICK_FLOWS, _QUICK_PERTURBATIONS = (2, 10, 40), (0, 30, 70)
 
 
 def _seeds(scale: str, least: int = 1) -> dict[str, Any]:
-    """A verdict needs five seeds, and gets ten at the full scale where it depends on one of them; `grid` is for figures."""
+    """Five seeds where verdicts are wanted, and up to ten at the full scale where one depends on a single seed; `grid` is for figures."""
     seeds = {"replications": 5 if scale in ("quick", "full") else least}
     return seeds | ({"most": 10} if scale == "full" else {})
+
+
+def _fewer_between(grid: Grid) -> Grid:
+    """At the full scale, points that `quick` lacks begin with `BETWEEN` seeds: they are between points that have five."""
+
+    @wraps(grid)
+    def cases(scale: str) -> list[Case]:
+        found = grid(scale)
+        if scale != "full":
+            return found
+        known = [case.parameters for case in grid("quick")]
+        return [
+            case if case.parameters in known else replace(case, replications=min(case.replications, BETWEEN))
+            for case in found
+        ]
+
+    return cases
 
 
 def _sets(flows: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -73,6 +96,7 @@ def _one(kind: str) -> dict[str, Any]:
     return {kind: 1}
 
 
+@_fewer_between
 def ideal(scale: str) -> list[Case]:
     """E2, section 6.2: sets of N flows."""
     flows = {"tiny": (), "quick": _QUICK_FLOWS}.get(scale, FLOWS)
@@ -92,6 +116,7 @@ def lossy(scale: str) -> list[Case]:
     ]  # fmt: skip
 
 
+@_fewer_between
 def bursty(scale: str) -> list[Case]:
     """E4, section 6.4: sets of 10 flows with perturbations."""
     bursts = {"tiny": (), "quick": _QUICK_PERTURBATIONS}.get(scale, PERTURBATIONS)
@@ -101,6 +126,7 @@ def bursty(scale: str) -> list[Case]:
     ]  # fmt: skip
 
 
+@_fewer_between
 def one_against_many(scale: str) -> list[Case]:
     """E5, section 6.5: one HSTCP flow against n standard ones."""
     opponents = {"tiny": (), "quick": (3, 7, 15, 19)}.get(scale, OPPONENTS)
@@ -109,6 +135,7 @@ def one_against_many(scale: str) -> list[Case]:
     ]  # fmt: skip
 
 
+@_fewer_between
 def constant_loss(scale: str) -> list[Case]:
     """E6, section 6.6: sets of N flows at a loss rate of 1e-5."""
     flows = {"tiny": (), "quick": (2, 6, 10, 20, 40)}.get(scale, FLOWS)
@@ -125,6 +152,7 @@ def long_term(scale: str) -> list[Case]:
     return [case({}, "red", **_seeds(scale), hstcp=1, regtcp=1, duration=3600, sample="200 ms", tables=True)]
 
 
+@_fewer_between
 def streams_alone(scale: str) -> list[Case]:
     """E8, section 6.8: a transfer over n parallel streams, or over one HSTCP flow (decision A20), on a lossy link."""
     losses = (1e-4, 1e-3) if scale == "tiny" else LOSSES
@@ -137,6 +165,7 @@ def streams_alone(scale: str) -> list[Case]:
     ]  # fmt: skip
 
 
+@_fewer_between
 def streams_lossy(scale: str) -> list[Case]:
     """E9, section 6.9: n parallel streams, or one HSTCP flow, in competition with 10 standard flows, on a lossy link."""
     losses = () if scale == "tiny" else LOSSES
@@ -148,6 +177,7 @@ def streams_lossy(scale: str) -> list[Case]:
     ]  # fmt: skip
 
 
+@_fewer_between
 def streams_bursty(scale: str) -> list[Case]:
     """E10, section 6.10: n parallel streams, or one HSTCP flow, in competition with 10 standard flows, with perturbations."""
     bursts = {"tiny": (), "quick": _QUICK_PERTURBATIONS}.get(scale, PERTURBATIONS)
