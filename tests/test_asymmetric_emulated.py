@@ -166,6 +166,26 @@ def test_a_single_run_of_what_draws_nothing_has_a_verdict(tmp_path: Path) -> Non
     ]
 
 
+def test_a_verdict_says_that_it_rests_on_one_run(tmp_path: Path) -> None:
+    """X-04 and X-13a came out otherwise in another run."""
+    bench = Bench(tmp_path, Path("unused"))
+    cases = [case for case in emulated.cases("quick") if case.experiment == "two"]
+    for case in cases:
+        bench.path(case).mkdir(parents=True)
+        measured = {
+            "metrics": {"link.path.reverse.queue_max_packets": 34.0},
+            "emulation": {"metrics": {}, "invalid": []},
+        }
+        (bench.path(case) / "measured.json").write_text(json.dumps(measured))
+    wanted = {name: next(one for one in emulated.STUDY.targets if one.id == name) for name in ("X-13a", "X-13c")}
+    results = bench.results(cases, "emulated")
+    vegas, standard = wanted["X-13c"].judge(results), wanted["X-13a"].judge(results)
+    assert (vegas.verdict, standard.verdict) == ("partly", "not")
+    assert vegas.tolerance == "15 to 30 packets; one run of each point"
+    assert standard.tolerance == "66 to 88 packets; one run of each point, another differed"
+    assert wanted["X-13c"].judge(bench.results(cases, "simulated")).tolerance == "15 to 30 packets"
+
+
 def _emulator() -> Path:
     # The tests in Rust have built one.
     tested = Path(__file__).parent.parent / "target/debug/longhaul-emu"

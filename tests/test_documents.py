@@ -92,9 +92,7 @@ def rows_of(file: Path, heading: str = "") -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
-#: Documents of runs before claims had a sentence and tables short cells: made anew with their next runs.
-OLDER = ("asymmetric-emulated", "highspeed")
-STUDIES = [file for file in sorted(ROOT.glob("docs/studies/*.md")) if file.stem not in OLDER]
+STUDIES = sorted(ROOT.glob("docs/studies/*.md"))
 
 
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)

@@ -13,8 +13,10 @@ from longhaul_studies import NotRun, Results, Row
 from longhaul_studies.drawing import draw
 from longhaul_studies.highspeed.scenarios import SIMULATED, THEORY, scenario
 from longhaul_studies.highspeed.study import STUDY
+from longhaul_studies.highspeed.targets import words
 from longhaul_studies.highspeed.targets.sets import crosspoint
 from longhaul_studies.judging import judge
+from longhaul_studies.verdict import flat
 
 #: Experiments whose targets look at time series, which only real runs have.
 OVER_TIME = {"E1", "E7", "E11", "E12"}
@@ -155,6 +157,54 @@ def test_every_figure_can_be_drawn(full):
         drawn = draw(figure, results)
         assert drawn.png is not None, (figure.id, drawn.missing)
         assert len(drawn.png) < 60_000, figure.id
+
+
+@pytest.mark.parametrize(
+    ("figure", "marks"),
+    [
+        ("6.6", {"runs above 35", "with DT above 20"}),
+        ("6.8", {"REGTCP below 50 %", "HSTCP almost twice\nREGTCP's (twice what it has here)"}),
+        ("6.17", {"10 to 15 with DT", "about 5 with RED"}),
+        ("6.19", {"equal at 7 flows with\nRED, at 14 with DT"}),
+        ("6.20", {"1 at 7 flows with\nRED, at 14 with DT"}),
+    ],
+)
+def test_figures_have_the_studys_values_as_marks(tmp_path, figure, marks):
+    results = made_up(studies.plan(STUDY, "quick", tmp_path))
+    drawn = next(one for one in STUDY.figures if one.id == figure).draw(results)
+    labels = {str(line.get_label()) for axes in drawn.axes for line in axes.get_lines()}
+    assert {label.removeprefix("the study: ") for label in labels if label.startswith("the study: ")} == marks
+
+
+def test_the_crossings_are_marked_in_the_panel_of_their_queue(tmp_path):
+    results = made_up(studies.plan(STUDY, "quick", tmp_path))
+    panels = next(one for one in STUDY.figures if one.id == "6.19").draw(results).axes
+    # One HSTCP flow equals 6 standard flows with RED and 13 with DropTail; the axis counts all flows.
+    marked = [
+        [line.get_xdata()[0] for line in axes.get_lines() if "the study" in str(line.get_label())] for axes in panels
+    ]
+    assert marked == [[7], [14]]
+
+
+def test_a_competitor_looks_the_same_in_both_panels(tmp_path):
+    # The quick scale has fewer competitors with DropTail.
+    results = made_up(studies.plan(STUDY, "quick", tmp_path))
+    red, tail = next(one for one in STUDY.figures if one.id == "6.33").draw(results).axes
+    colours = [{line.get_label(): line.get_color() for line in axes.get_lines()} for axes in (red, tail)]
+    assert colours[1]["10 streams"] == colours[0]["10 streams"]
+    assert colours[1]["HSTCP"] == colours[0]["HSTCP"]
+
+
+def test_series_in_the_fewest_words():
+    assert words.some({2: 89.13, 6: 82.0, 10: 78.9, 20: 74.1, 40: 70.4}, "%") == "89.1, 78.9, 70.4 % at 2, 10, 40"
+    assert words.some({1: 1.0, 40: 2.0}) == "1, 2 at 1, 40"
+    # An even number of points has no middle: the one before it.
+    assert words.places({3: 0.0, 7: 0.0, 15: 0.0, 19: 0.0}) == "3, 7, 19"
+    assert words.spread(flat({0: 10.0, 30: 11.0, 70: 10.5}, 0.2)) == "spread 10 %"
+
+
+def test_reasons_name_no_numbers_of_seeds():
+    assert [target.id for target in STUDY.targets if "seed" in target.reason.replace("on the seed", "")] == []
 
 
 @pytest.mark.slow("half a minute of processor time")

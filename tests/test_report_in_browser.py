@@ -546,7 +546,7 @@ def study_page() -> dict:
     counts = {"reproduced": 1, "partly": 0, "not": 1, "not run": 0}
     return {
         "study": fake_study.STUDY, "scale": "tiny", "done": 1, "total": 1, "judged": [], "counts": counts, "by_origin": {}, "origins": {},
-        "held": [], "used": 2, "ran": [], "not_run": [], "figures_of": {}, "notes": {one.figure.id: "" for one in figures}, "drawn": figures,
+        "held": [], "used": 2, "ran": [], "not_run": [], "figures_of": {}, "targets_of": {}, "notes": {one.figure.id: "" for one in figures}, "drawn": figures,
         "tables": [], "images": {one.figure.id: "data:," for one in figures}, "costs": [], "version": "", "program": "", "accepted": (),
     }  # fmt: skip
 

@@ -9,8 +9,9 @@ import longhaul_studies as studies
 import pytest
 from longhaul import run
 from longhaul_studies import Results, Row
+from longhaul_studies.satellite_objectives.figures import FIGURES
 from longhaul_studies.satellite_objectives.grids import transports
-from longhaul_studies.satellite_objectives.measures import best, seconds
+from longhaul_studies.satellite_objectives.measures import best, in_seconds, seconds
 from longhaul_studies.satellite_objectives.scenarios import CELLS, scenario, tcp
 from longhaul_studies.satellite_objectives.tables import TABLES
 from longhaul_studies.satellite_objectives.targets import GROUPS, target_name
@@ -57,6 +58,31 @@ def test_a_transfer_that_does_not_end_counts_as_infinitely_long():
     judged = {target.id: target.judge for target in studies.find("satellite-objectives").targets}
     found = judged[target_name(OF["50/10", 2], "TCP")](results)
     assert (found.verdict, found.measured) == ("not", "not there after 30 s")
+
+
+@pytest.mark.parametrize(
+    ("value", "objective", "text"), [(20.0284, 20, "20.03"), (19.9996, 20, "20.0"), (420.6505, 420, "421"), (2.26, 3, "2.26"), (3.0004, 3, "3.0004")]
+)  # fmt: skip
+def test_a_time_is_as_long_in_words_as_tells_its_side_of_the_objective(value, objective, text):
+    assert in_seconds(value, objective) == text
+
+
+def test_figure_loss_shows_runs_that_did_not_end():
+    names = ("TCP cubic", "QUIC cubic")
+    found = [
+        row for cell in ("250/3", "250/3, 1 % loss") for size in (2, 10, 100)
+        for row in rows(dict.fromkeys(names, 30.0 if "loss" not in cell else None), cell, size).rows
+    ]  # fmt: skip
+    drawn = next(figure for figure in FIGURES if figure.id == "loss").draw(Results("quick", found))
+    for axes, size in zip(drawn.axes, (2, 10, 100), strict=True):
+        by_label = {str(line.get_label()): list(line.get_xdata()) for line in axes.get_lines()}
+        lossy = OF["250/3, 1 % loss", size]
+        assert by_label["250/3 Mbit/s, 1 % loss"] == []
+        assert by_label["250/3 Mbit/s, 1 % loss: stopped, not done"] == pytest.approx(
+            [10 * lossy.objective / lossy.ideal] * 2
+        )
+        assert by_label["250/3 Mbit/s: stopped, not done"] == []
+        assert by_label["250/3 Mbit/s, 1 % loss: objective"][0] == pytest.approx(lossy.objective / lossy.ideal)
 
 
 def test_the_table_marks_what_is_met():

@@ -324,7 +324,7 @@ def test_the_document_shows_all_scales(command, tmp_path):
         for part in ("## What was claimed", "fake/figure-1.2.png", "## How many targets", "fake/figure-1.1.png")
     ]
     assert places == sorted(places)
-    assert "Scale `quick`, 2 seeds at each point." in text
+    assert "Scale quick, 2 seeds at each point." in text
     assert max(len(cell) for line in text.splitlines() if line.startswith("|") for cell in line.split("|")) <= 122
     assert (docs / "fake" / "figure-1.2.png").exists()
     assert "](fake/figure-1.2.png)" in text

@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 from .model import Figure, Study
-from .results import NotRun, Results
+from .results import EMULATED, NotRun, Results
 from .verdict import median
 
 MARKERS = "os^Dv<>pX"
@@ -68,12 +68,21 @@ def draw(figure: Figure, results: Results) -> Drawn:
 
 def _sign(drawing: Drawing, figure: Figure, results: Results) -> None:
     """Writes scale and seeds below the axes, so that a figure alone says what it shows."""
+    if text := scale_and_seeds(figure, results):
+        drawing.supxlabel(text, fontsize=6.5, color="0.4", x=0.99, ha="right")
+
+
+def scale_and_seeds(figure: Figure, results: Results) -> str:
+    """The scale of a figure and the seeds of its points; empty without runs."""
     least, most = results.seeds(figure.experiments)
-    if most:
-        seeds = counted(most, "seed") if least == most else f"{least} to {most} seeds"
-        drawing.supxlabel(
-            f"scale {results.scale}, {seeds} at each point", fontsize=6.5, color="0.4", x=0.99, ha="right"
-        )
+    if not most:
+        return ""
+    if results.scale == EMULATED:
+        return "real packets, one run of each point"
+    if figure.one_run:
+        return f"scale {results.scale}, one run"
+    seeds = counted(most, "seed") if least == most else f"{least} to {most} seeds"
+    return f"scale {results.scale}, {seeds} at each point"
 
 
 def _name_empty(drawing: Drawing) -> None:

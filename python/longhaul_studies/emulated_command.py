@@ -23,7 +23,7 @@ from .drawing import draw_all
 from .emulation import Bench, Emulated, RealCase, check_permitted, find_emulator, simulated
 from .judging import judge
 from .model import Study
-from .results import Results
+from .results import EMULATED, Results
 from .verdict import Judgement, median
 from .writing import Outcome
 
@@ -59,7 +59,7 @@ def reproduce(simulated_study: Study, request: Request) -> None:
         failures = bench.run(cases, tell)
     outcomes = [
         _outcome(study, simulated(cases, out / "simulated", "simulated")),
-        _outcome(study, bench.results(cases, "emulated")),
+        _outcome(study, bench.results(cases, EMULATED)),
     ]
     _write(real, outcomes, _how(bench, cases, failures), out / scale)
     for outcome in outcomes:

@@ -70,10 +70,11 @@ class RealCase:
 
     @property
     def identity(self) -> str:
-        """A name that identifies the whole case."""
+        """A name that identifies the whole case, wherever this package is installed."""
         what = [self.scenario.to_toml()]
         if self.behind:
-            what += [self.behind.command, self.behind.at, json.dumps(dict(self.behind.serve), sort_keys=True)]
+            commands = [self.behind.command, self.behind.at, json.dumps(dict(self.behind.serve), sort_keys=True)]
+            what += [text.replace(str(Path(__file__).parent), "") for text in commands]
         return hashlib.sha256("\0".join(what).encode()).hexdigest()[:32]
 
     def foreign(self) -> dict[str, dict[str, Any]]:

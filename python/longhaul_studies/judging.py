@@ -110,12 +110,13 @@ class Held:
 
     @property
     def measured(self) -> str:
-        """The key numbers or the first target's value, and how many targets hold: together at most 120 characters."""
+        """The key numbers or the first target's value, and how many targets are reproduced: together at most 120 characters."""
         ran = [item for item in self.judged if item.verdict != "not run"]
         if not ran:
             return ""
-        held = sum(item.verdict == "reproduced" for item in ran)
-        text = f" ({held} of {len(ran)} targets)" if len(ran) > 1 else ""
+        found = Counter(item.verdict for item in ran)
+        partly = f", {found['partly']} partly" if found["partly"] else ""
+        text = f" ({found['reproduced']} of {len(ran)} reproduced{partly})" if len(ran) > 1 else ""
         if self.here:
             return self.here + text if len(self.here) + len(text) <= 120 else shortened(self.here, 120)
         return shortened(ran[0].judgement.measured, 120 - len(text)) + text

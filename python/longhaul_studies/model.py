@@ -142,6 +142,8 @@ class Figure:
     caption: str
     draw: Callable[[Results], Drawing]
     experiments: tuple[str, ...] = ()
+    #: Whether it shows a single run over time, the one with seed 1.
+    one_run: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,8 @@ class Claim:
     why: str = ""
     #: The key numbers of the runs in one sentence, where the first target's value is a list; or it raises `NotRun`.
     here: Callable[[Results], str] | None = None
+    #: Whether it is a question of ours that stands beside the paper's claims; pages count these apart.
+    ours: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,8 @@ class Study:
     claims: Sequence[Claim] = ()
     #: Ids of the figures that stand at the top, the most important first.
     leading: Sequence[str] = ()
+    #: Who speaks in `claims`, as headings name it.
+    speaker: str = "the paper"
     #: What the study asks, in a few words, for the page of all studies.
     question: str = ""
     #: The largest difference without an explanation, in a sentence.

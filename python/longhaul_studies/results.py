@@ -19,6 +19,8 @@ __all__ = ["Metric", "NotRun", "Points", "Results", "Row", "Table", "draws"]
 Metric = str | Callable[["Row"], float]
 
 
+#: The scale of results of real packets.
+EMULATED = "emulated"
 #: What a scenario draws from the seed: distributions, random losses, RED, hosts' jitter.
 _DRAWN = re.compile(r"probability|uniform|pareto|exponential|lomax|normal|\"red\"|jitter|send_overhead|gilbert|markov")
 

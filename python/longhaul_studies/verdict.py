@@ -1,8 +1,8 @@
 """Verdicts on measured values. All studies and scales use the same rules:
 
 * a number: reproduced within its tolerance, partly within twice that;
-* a number over seeds: the same of the mean; reproduced too if the paper's value lies in the mean's 95 % interval, and that reaches no
-  further than twice the tolerance;
+* a number over seeds: the same of the mean; reproduced too if the paper's value lies in the mean's 95 % interval. An interval that
+  reaches further than twice the tolerance decides nothing: then the verdict is *partly* at best;
 * a band: reproduced inside, partly if not further outside than a stated margin;
 * an ordering: reproduced if every comparison holds, partly if two thirds of them do;
 * a row of numbers: reproduced if all are, partly if at least half of it is;
@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -61,10 +62,12 @@ def over_seeds(
 ) -> Judgement:
     """A number measured with several seeds: its mean, or the paper's value in the mean's 95 % interval.
 
-    An interval that reaches further than twice the tolerance decides nothing: then the mean alone does.
+    An interval that reaches further than twice the tolerance decides nothing: then the verdict is "partly" at best.
 
     >>> over_seeds([95.0, 96.0, 94.0, 95.5, 94.5], 95.9, 0.005, unit="Mbit/s")
-    Judgement(verdict='partly', measured='95 ± 0.982 Mbit/s (-0.9 %)')
+    Judgement(verdict='partly', measured='95 ± 0.98 Mbit/s (-0.9 %)')
+    >>> over_seeds([5.0, 2.0, 3.0, 1.0, 4.0], 3.0, 0.1).verdict
+    'partly'
     >>> over_seeds([95.0, 96.0, 94.0, 95.5, 94.5], 95.9, 0.0075).verdict
     'reproduced'
     >>> over_seeds([95.0], 95.9, 0.01).measured
@@ -77,9 +80,23 @@ def over_seeds(
     half = found.high - found.mean
     allowed = within * abs(paper) if relative else within
     off = judged.measured.rpartition(" (")[2]
-    text = f"{significant(found.mean, 3)} ± {significant(half, 3)} {unit}".strip() + f" ({off}"
-    verdict = "reproduced" if found.low <= paper <= found.high and half <= 2 * allowed else judged.verdict
+    text = f"{with_interval(found.mean, half)} {unit}".strip() + f" ({off}"
+    verdict = judged.verdict
+    if half > 2 * allowed:
+        verdict = "partly" if verdict == "reproduced" else verdict
+    elif found.low <= paper <= found.high:
+        verdict = "reproduced"
     return Judgement(verdict, text, judged.tolerance)
+
+
+def with_interval(mean: float, half: float) -> str:
+    """A mean with half its interval; 0 stands for less than a twentieth of the mean's last digit.
+
+    >>> with_interval(91.93, 0.337), with_interval(1.8523, 0.00032), with_interval(8247.0, 51.3)
+    ('91.9 ± 0.34', '1.85 ± 0', '8,247 ± 51')
+    """
+    last_digit = 10.0 ** (math.floor(math.log10(abs(mean))) - 2) if mean else 0.0
+    return f"{significant(mean, 3)} ± {significant(half, 2) if half >= last_digit / 20 else 0}"
 
 
 def band(value: float, low: float, high: float, *, margin: float = 0.0, unit: str = "") -> Judgement:
@@ -228,4 +245,5 @@ def _shown(value: float, unit: str) -> str:
     if not math.isfinite(value):
         return "∞" if value > 0 else "–∞" if value < 0 else "undefined"
     text = place(value) if 0 < abs(value) < 0.001 else significant(value, 3)
-    return f"{text} {unit}".strip()
+    one = text == "1" and re.search(r"[^/]s$", unit) and len(unit) > 2
+    return f"{text} {unit[:-1] if one else unit}".strip()

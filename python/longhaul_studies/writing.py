@@ -16,7 +16,7 @@ from longhaul.units import counted, quantity
 
 from . import page
 from .cost import Cost, costs
-from .drawing import Drawn, file_name, save_all
+from .drawing import Drawn, file_name, save_all, scale_and_seeds
 from .judging import Held, Judged, by_origin, headline, held, shortened
 from .model import ORIGINS, Figure, ResultTable, Study
 from .prose import wrapped
@@ -74,11 +74,8 @@ class Outcome:
 
     def note(self, figure: Figure) -> str:
         """Scale and seeds of a figure."""
-        least, most = self.results.seeds(figure.experiments)
-        if not most:
-            return ""
-        seeds = f"{least} to {most} seeds" if least != most else counted(most, "seed")
-        return f"Scale `{self.scale}`, {seeds} at each point."
+        text = scale_and_seeds(figure, self.results)
+        return f"{text[0].upper()}{text[1:]}." if text else ""
 
     @property
     def runs(self) -> tuple[int, int]:
@@ -146,6 +143,7 @@ def write_html(outcome: Outcome, path: Path) -> None:
             "ran": [item for item in outcome.judged if item.verdict != "not run"],
             "not_run": [item for item in outcome.judged if item.verdict == "not run"],
             "figures_of": _figures_of(outcome),
+            "targets_of": _targets_of(outcome),
             "notes": {item.figure.id: outcome.note(item.figure) for item in outcome.drawn},
             "drawn": outcome.drawn,
             "tables": outcome.tables,
@@ -210,6 +208,16 @@ def _figures_of(outcome: Outcome) -> dict[str, list[str]]:
     }  # fmt: skip
 
 
+def _targets_of(outcome: Outcome) -> dict[str, list[Judged]]:
+    """The targets with a verdict that a figure shows, by figure."""
+    found: dict[str, list[Judged]] = {}
+    shown = _figures_of(outcome)
+    for item in outcome.judged:
+        for name in shown[item.target.id] if item.verdict != "not run" else ():
+            found.setdefault(name, []).append(item)
+    return found
+
+
 def best_held(outcomes: Sequence[Outcome]) -> list[tuple[Held, str]]:
     """The claims, each from the largest scale that has most of its targets, with that scale."""
     found = []
@@ -225,7 +233,7 @@ def _claims(outcomes: Sequence[Outcome]) -> str:
         return ""
     lines = [
         "## What was claimed, and what held\n",
-        "| the paper's claim | verdict | here | why |",
+        f"| {outcomes[0].study.speaker}'s claim | verdict | here | why |",
         "|---|---|---|---|",
     ]
     for item, _ in best_held(outcomes):
@@ -235,7 +243,7 @@ def _claims(outcomes: Sequence[Outcome]) -> str:
         ]
         lines.append("| " + " | ".join(_cell(text) for text in (item.claim.text, mark, item.measured, why)) + " |")
     if outcomes[0].study.gap:
-        lines.append(f"\nThe largest gap without an explanation: {outcomes[0].study.gap}")
+        lines.append(f"\nThe largest gap: {outcomes[0].study.gap}")
     return "\n".join(lines) + "\n"
 
 
@@ -269,7 +277,7 @@ def _rules() -> str:
         "| a target that is | is *reproduced* | is *partly* reproduced |",
         "|---|---|---|",
         "| a number | within its tolerance | within twice the tolerance |",
-        "| a number over seeds | if the mean is, or the paper's value is in the mean's 95 % interval (at most twice as wide as the tolerance) | if the mean is |",
+        "| a number over seeds | if the mean is, or the paper's value is in the mean's 95 % interval | if the mean is; at best, where half the interval exceeds twice the tolerance |",
         "| a band | inside the band | outside by at most a stated margin |",
         "| a row of numbers | if all numbers are | if at least half of them are |",
         "| an ordering | if every comparison holds | if two thirds hold |",
@@ -381,8 +389,40 @@ def _reasons(outcomes: Sequence[Outcome]) -> str:
     by_reason: dict[str, list[str]] = {}
     for name, item in missed.items():
         by_reason.setdefault(item.reason, []).append(name)
-    lines = [f"* **{', '.join(names)}**: {reason}" for reason, names in by_reason.items()]
+    everything = [target.id for target in outcomes[0].study.targets]
+    lines = [f"* **{together(names, everything)}**: {reason}" for reason, names in by_reason.items()]
     return "## Missed targets and their causes\n\n" + "\n".join(lines) + "\n"
+
+
+def together(names: Sequence[str], everything: Sequence[str]) -> str:
+    """Names of targets in a row: what several begin with stands once, and three and more that follow each other in `everything` are a range.
+
+    >>> together(["A 1", "A 5", "A 6", "A 7", "E2"], ["A 1", "A 4", "A 5", "A 6", "A 7", "E1", "E2"])
+    'A 1, 5 to 7, E2'
+    """
+    place = {name: number for number, name in enumerate(everything)}
+    runs: list[list[str]] = []
+    for name in names:
+        last = runs[-1][-1] if runs else ""
+        follows = bool(_beginning(name)) and _beginning(name) == _beginning(last) and place[name] == place[last] + 1
+        if follows:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    found: list[str] = []
+    last = ""
+    for run in runs:
+        ends = [
+            name.rpartition(" ")[2] if number or (_beginning(name) == last and last) else name
+            for number, name in enumerate(run)
+        ]
+        found.append(f"{ends[0]} to {ends[-1]}" if len(run) > 2 else ", ".join(ends))
+        last = _beginning(run[-1])
+    return ", ".join(found)
+
+
+def _beginning(name: str) -> str:
+    return name.rpartition(" ")[0]
 
 
 def _cost_table(outcomes: Sequence[Outcome]) -> str:
@@ -451,10 +491,9 @@ def summary(judged: Sequence[Judged]) -> str:
 
 
 def conclusion(held: Sequence[Held]) -> list[str]:
-    """The verdicts on the paper's claims, one in a line."""
+    """The verdicts on the paper's claims, one in a line; those that were not run at last."""
     return [
         f"{item.verdict}: {item.claim.text}"
-        + (f" ({item.claim.why})" if item.claim.why and item.standing != "confirmed" else "")
-        for item in held
-        if item.standing != "not run"
+        + (f" ({item.claim.why})" if item.claim.why and item.standing in ("refuted", "depends") else "")
+        for item in sorted(held, key=lambda item: item.standing == "not run")
     ]

@@ -475,7 +475,7 @@ def senders(scale: str) -> list[Case]:
 
 
 #: Senders of the table of recoveries: which of them, or what else, Linux of 1999 was is not known.
-RECOVERIES = ("fack", "sack", "newreno")
+RECOVERIES = ("fack", "sack", "newreno", "reno")
 
 
 def _fades(scale: str) -> tuple[float, ...]:

@@ -137,6 +137,6 @@ def _fade(results: Results) -> Judgement:
 
 
 TARGETS = (
-    Target("X-17 8.7", "8.7", "the custom protocol is limited by forward capacity only", "exact", _capacity, ("designs",)),
+    Target("X-17 8.7", "8.7", "the custom protocol is limited by forward capacity only", "exact", _capacity, ("designs",), stated="claim"),
     Target("S-20", "8.7", "the custom protocol under a fade: new data stops, then the full rate at once", "ordering", _fade, ("designs",)),
 )  # fmt: skip

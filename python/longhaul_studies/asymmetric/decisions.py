@@ -25,18 +25,18 @@ DECISIONS = (
     Decision(
         "A7",
         "Where in the 12 MB file is the loss?",
-        "One fade at a quarter, half and three quarters of the time without loss; the verdict uses the median.",
+        "One fade at a quarter, half and three quarters of the time without loss; the verdict uses medians.",
     ),
     Decision(
         "A8",
         "Chapter 7's queue, RTO and header compression?",
-        "200 packets, 200 ms, compression on, 250 kB for each flow.",
+        '200 packets, 200 ms, compression on, 250 kB for each flow. "Almost together" is 0 to 10 s apart; the median over these starts decides on the queue.',
     ),
     Decision("A9", "Where is the delay?", "All of it is on the return path."),
     Decision(
         "A11",
         "FACK of Linux 2.2?",
-        "FACK halves the window at once, not over a round trip; the pipe controls new data.",
+        "FACK halves the window at once, not over a round trip, as the source of Linux 2.2 does; the pipe controls new data, and retransmissions too. Linux 2.2 sends one for each duplicate ACK at least.",
     ),
     Decision(
         "A12",

@@ -36,6 +36,10 @@ BAUDS = (9_600, 14_400, 28_800, 33_600, 64_000)
 RTTS = (0.2, 0.4, 0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0)
 #: Lengths of cable pulls in seconds, all below a round trip, and when they begin (decision A6).
 FADES, MOMENTS = (0.05, 0.1, 0.2, 0.3, 0.5), (0.0, 0.35, 0.7)
+#: Packets of the return queue: from the default of the test bed to one that drops nothing.
+QUEUES = (10, 20, 50, 200, 1000)
+#: Seconds between the starts of two transfers that begin "almost together" (section 7.1.3).
+OFFSETS = tuple(step / 4 for step in range(41))
 #: Stalls of the line back, and fades longer than a round trip.
 STALLS, LONG_FADES = (0.02, 0.05, 0.1, 0.3, 0.5), (1.5, 2.0, 3.0)
 #: Chapter 8 as the thesis fixes it: speed of the line, and the rate where it rounds one of its own.
@@ -146,6 +150,35 @@ def two_flows(scale: str) -> list[Case]:
     return cases
 
 
+def queues(scale: str) -> list[Case]:
+    """Equation 5.6 over the length of the return queue: a window of 250 kB with plain ACKs, and of 500 kB with compressed ones.
+
+    Both windows are larger than the limit times the round trip, so that ACKs wait or are dropped.
+    """
+    cases = []
+    for queue in _thin(scale, QUEUES, (10, 200, 1000)):
+        for header, window in ((40, WINDOW), (COMPRESSED_HEADER, 2 * WINDOW)):
+            built = network(
+                f"queue of {queue}, {header} bytes", duration=200, warmup=80, queue=queue, vj=None if header == 40 else header
+            )  # fmt: skip
+            cases.append(
+                Case({"queue": queue, "header": header}, download(built, window=window, variant="sack", min_rto=1.0))
+            )
+    return cases
+
+
+def offsets(scale: str) -> list[Case]:
+    """Section 7.1.3: the two transfers of figures 7.1 and 7.2, the second 0 to 10 s after the first."""
+    cases = []
+    for congestion in ("reno", "vegas"):
+        for later in _thin(scale, OFFSETS, OFFSETS[::8]):
+            built = network(f"two flows, {congestion}, {later:g} s apart", duration=300, queue=200)
+            built = download(built, name="short", size=13 * MEGABYTE, congestion=congestion)
+            built = download(built, name="long", size=14 * MEGABYTE, congestion=congestion, start=later)
+            cases.append(Case({"congestion": congestion, "later": later}, built))
+    return cases
+
+
 def slow_starts(scale: str) -> list[Case]:
     """Table 7.1: the time until the window is full, where the return link is no bottleneck."""
 
@@ -240,12 +273,14 @@ def filters(scale: str) -> list[Case]:
 
 EXPERIMENTS = (
     Experiment("limits", "Asymmetric limits", "table 5.1", limits),
+    Experiment("queue", "Limit over the return queue", "eq 5.6", queues),
     Experiment("rtt", "Throughput over the round trip", "5.5.1", over_rtt),
     Experiment("improved", "Improved steady state", "5.5.2", improved),
     Experiment("stall", "Return outage with header compression", "6.2.1", stalls),
     Experiment("policy", "Fades under four policies", "6.4", policies),
     Experiment("file", "12 MB with a fade", "6.4.4", files),
     Experiment("two", "Two flows", "7.1.3", two_flows),
+    Experiment("offsets", "Two flows over the second one's start", "7.1.3", offsets),
     Experiment("start", "Slow start", "7.2", slow_starts),
     Experiment("ladder", "Designs", "8", ladder),
     Experiment("compaction", "ACK compaction", "A.1, A.2", compactions),

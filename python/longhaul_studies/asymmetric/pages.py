@@ -120,6 +120,15 @@ def _load(results: Results, name: str, client: str) -> float:
     return results["pages"].where(path=name, client=client)[0]["load_s"]
 
 
+def fastest_pages(results: Results) -> str:
+    """Seconds for the page with plain TCP, and over the fastest path, by client."""
+    found = []
+    for client in ("curl", "chromium"):
+        times = {name: _load(results, name, client) for name in WAYS}
+        found.append(f"{client} {times['plain TCP, no proxy']:.1f} s with plain TCP, {min(times.values()):.1f} at best")
+    return "; ".join(found)
+
+
 def _faster(client: str) -> Callable[[Results], Judgement]:
     def judge(results: Results) -> Judgement:
         plain = _load(results, "plain TCP, no proxy", client)

@@ -93,12 +93,19 @@ def tcp(
 
 
 def download(
-    built: Scenario, *, size: int | None = None, name: str = "download", count: int = 1, **settings: Any
+    built: Scenario,
+    *,
+    size: int | None = None,
+    name: str = "download",
+    count: int = 1,
+    start: float = 0.0,
+    **settings: Any,
 ) -> Scenario:
-    """A transfer from the server; endless without a size."""
+    """A transfer from the server, `start` seconds after the run's beginning; endless without a size."""
     trace = settings.pop("trace", False)
     app = {"kind": "bulk"} if size is None else {"kind": "bulk", "size": f"{size} B"}
-    return built.flow("server", "client", name=name, count=count, app=app, trace=trace, tcp=tcp(**settings))
+    later = {"start": f"{round(start * 1000)} ms"} if start else {}
+    return built.flow("server", "client", name=name, count=count, app=app, trace=trace, tcp=tcp(**settings), **later)
 
 
 def changed(settings: dict[str, Any], **changes: Any) -> dict[str, Any]:

@@ -45,8 +45,9 @@ TABLE = ResultTable(
     "What depends on the sender",
     (
         "Fades under P1 (queue of 10), P2 (the same with an RTO of 20 s at least) and P3 (queue of 200, RTO of 20 s at least): runs with an RTO of those that lost packets; the longest time without new"
-        " data under P3; retransmissions in a round trip under P3; 12 MB under P1 and P3. The test bed's sender was Linux 2.2 with SACK and FACK. One retransmission in a round trip is what"
-        " NewReno does, and a FACK whose retransmissions wait for each other. No variant gives all six."
+        " data under P3; retransmissions in a round trip under P3; 12 MB under P1 and P3. The test bed's sender was Linux 2.2 with SACK and FACK. Its source (`tcp_input.c` 1.164.2.8 of 23 September"
+        " 1999, `tcp_output.c` of 2.2.1) halves cwnd at once, and with SACK retransmits at least one hole for each duplicate ACK; only without SACK it repairs one in a round trip, as NewReno does."
+        " So the thesis's one repair in a round trip is not what that source does with SACK. No variant gives all of the thesis's results."
     ),
     (
         "sender",

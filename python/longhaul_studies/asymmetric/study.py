@@ -10,6 +10,7 @@ from .decisions import DECISIONS
 from .figures import FIGURES
 from .findings import FINDINGS
 from .grids import EXPERIMENTS, SCALES
+from .tables import TABLES
 from .targets import TARGETS
 
 
@@ -34,9 +35,9 @@ STUDY = Study(
     figures=FIGURES,
     decisions=DECISIONS,
     findings=FINDINGS,
-    tables=(senders.TABLE, comparison.TABLE),
+    tables=(senders.TABLE, *TABLES, comparison.TABLE),
     claims=CLAIMS,
-    leading=("5.1", "6.2", "7.1"),
+    leading=("6.9", "8", "5.1"),
     gap=GAP,
     question="How fast is TCP over a satellite whose return line has 9600 baud?",
     emulated=_emulated,

@@ -36,6 +36,7 @@ Values = dict[Any, list[float]]
 _PANEL = {"red": "(a) RED", "droptail": "(b) DropTail"}
 _LU, _CER = "link utilisation (%)", "congestion event rate"
 _N, _P, _LOSS = "number of flows", "number of perturbations", "link loss rate"
+_ALL = "number of flows (1 HSTCP, others REGTCP)"
 #: Inches for a legend next to a single panel.
 _LEGEND = 2.0
 #: Line numbers, so that a kind of flow looks the same in every figure.
@@ -51,8 +52,8 @@ def _axes(axes: Axes, x: str, y: str | None, *, log_x: bool = False, log_y: bool
     if log_y:
         _leave_zeros_out(axes)
         axes.set_yscale("log")
-    if x in (_N, _P) and not log_x:
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if x in (_N, _P, _ALL) and not log_x:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     if legend and axes.get_legend_handles_labels()[0]:
         axes.legend(handlelength=3)
 
@@ -61,6 +62,8 @@ def _leave_zeros_out(axes: Axes) -> None:
     """Values of 0 have no place on a logarithmic axis: a gap instead of a line that falls off it, and a remark."""
     found = False
     for drawn in axes.lines:
+        if drawn.get_transform() != axes.transData:  # a line across the panel
+            continue
         y = np.asarray(drawn.get_ydata(), dtype=float)
         found |= bool((y <= 0).any())
         drawn.set_ydata(np.where(y > 0, y, np.nan))
@@ -71,6 +74,45 @@ def _leave_zeros_out(axes: Axes) -> None:
 def _capacity(axes: Axes) -> None:
     """The window that fills the link and leaves its queue empty."""
     axes.axhline(PIPE, color="gray", linestyle=":", label=f"capacity of the link,\n{PIPE} packets")
+
+
+#: How a value of the study is drawn where it is a level: dotted, and closer than a curve.
+_DOTS = (0, (1, 1.5))
+
+
+def _crosses(axes: Axes, said: str, *points: tuple[float, float]) -> None:
+    """Points that the study prints."""
+    x, y = zip(*points, strict=True)
+    axes.plot(
+        x,
+        y,
+        "x",
+        color="black",
+        markersize=8,
+        markeredgewidth=2,
+        linestyle="none",
+        zorder=5,
+        label=f"the study: {said}",
+    )
+
+
+def _at(axes: Axes, said: str, x: float, colour: str = "0.25") -> None:
+    """A place on the axis that the study prints."""
+    axes.axvline(x, color=colour, linestyle=_DOTS, linewidth=1.5, label=f"the study: {said}")
+
+
+def _level(axes: Axes, said: str, y: float, colour: str = "0.25") -> None:
+    """A level that the study prints."""
+    axes.axhline(y, color=colour, linestyle=_DOTS, linewidth=1.5, label=f"the study: {said}")
+
+
+def _level_between(axes: Axes, said: str, x: tuple[float, float], y: float, colour: str = "0.25") -> None:
+    """A level that the study prints for a part of the axis."""
+    axes.plot(x, [y, y], color=colour, linestyle=_DOTS, linewidth=2.2, label=f"the study: {said}")
+
+
+#: What marks the study's values in panels, by the kind of queue; drawn after the curves.
+Marks = Callable[[Axes, str], None]
 
 
 def _over_time(figure: Drawing, axes: Axes, y: str) -> Drawing:
@@ -92,42 +134,48 @@ def _legend(figure: Drawing, all_axes: Sequence[Axes]) -> None:
 
 def _both_queues(
     plot: Callable[[Axes, str], Sequence[bool]], x: str, y: str, *, log_x: bool = False, log_y: bool = False,
-    limits: tuple[float, float] | None = None, queues: Sequence[str] = QUEUES,
+    limits: tuple[float, float] | None = None, queues: Sequence[str] = QUEUES, marks: Marks | None = None,
 ) -> Drawing:  # fmt: skip
     """Panels (a) RED and (b) DropTail of the same plot."""
     figure, all_axes = panels(len(queues))
     drawn: list[bool] = []
     for number, (axes, queue) in enumerate(zip(all_axes, queues, strict=True)):
         drawn += plot(axes, queue)
+        if marks:
+            marks(axes, queue)
         if len(queues) > 1:
             axes.set_title(_PANEL[queue])
         if limits:
             axes.set_ylim(*limits)
         _axes(axes, x, None if number else y, log_x=log_x, log_y=log_y, legend=False)
     need(drawn)
+    if marks or len(queues) == 1:
+        figure.set_figwidth(figure.get_figwidth() + (_LEGEND if len(queues) == 1 else 1))
     _legend(figure, all_axes)
     return figure
 
 
 def _one_panel(
-    curves: Mapping[str, Callable[[], Values]], x: str, y: str, *, log_x: bool = False, log_y: bool = False
-) -> Drawing:
+    curves: Mapping[str, Callable[[], Values]], x: str, y: str, *, log_x: bool = False, log_y: bool = False,
+    marks: Callable[[Axes], None] | None = None,
+) -> Drawing:  # fmt: skip
     """Curves in one panel, by their label."""
     figure, (axes,) = panels()
     drawn = [try_line(axes, values, label, number) for number, (label, values) in enumerate(curves.items())]
     need(drawn)
-    few = len(curves) <= 3
+    few = len(curves) <= 3 and not marks
+    if marks:
+        marks(axes)
     _axes(axes, x, y, log_x=log_x, log_y=log_y, legend=few)
     if not few:
+        figure.set_figwidth(figure.get_figwidth() + _LEGEND)
         _legend(figure, [axes])
     return figure
 
 
-def _queues_compared(
-    values: Callable[[str], Values], x: str, y: str, *, log_x: bool = False, log_y: bool = False
-) -> Drawing:
+def _queues_compared(values: Callable[[str], Values], x: str, y: str, **how: Any) -> Drawing:
     """One panel with a line for RED and one for DropTail."""
-    return _one_panel({"RED": lambda: values("red"), "DT": lambda: values("droptail")}, x, y, log_x=log_x, log_y=log_y)
+    return _one_panel({"RED": lambda: values("red"), "DT": lambda: values("droptail")}, x, y, **how)
 
 
 # --- E0
@@ -150,6 +198,7 @@ def response_functions(_: Results) -> Drawing:
     axes.plot(p, [theory.standard_window(x) for x in p], "--", color="black", label="standard TCP, 1.2/√p")
     axes.plot(p, [THEORY.window(x) for x in p], "-", color="black", label="HighSpeed TCP")
     _capacity(axes)
+    _crosses(axes, "meets it at about 1e-6", (1e-6, PIPE))
     _axes(axes, "loss rate p", "window W (packets)", log_x=True, log_y=True)
     return figure
 
@@ -229,7 +278,14 @@ def isolated_flows(results: Results) -> Drawing:
         _capacity(axes)
         return drawn
 
-    return _both_queues(plot, "time (s)", "cwnd (packets)")
+    return _both_queues(plot, "time (s)", "cwnd (packets)", marks=_times_to_fill)
+
+
+def _times_to_fill(axes: Axes, queue: str) -> None:
+    # With DropTail a standard flow is not below the limit after 43 s: the study's times are those of RED.
+    if queue == "red":
+        _at(axes, "HSTCP fills it before 50 s", 50, COLOURS[_OF[HSTCP]])
+        _crosses(axes, "REGTCP fills it at about 300 s", (300, PIPE))
 
 
 def one_hour(results: Results) -> Drawing:
@@ -246,6 +302,7 @@ def slow_start(results: Results) -> Drawing:
     figure, (axes,) = panels()
     for number, threshold in enumerate((0, 10, 100, 1000)):
         _trace(axes, isolated.start(results, threshold), _threshold(threshold), number)
+    _crosses(axes, "table 6.1", (1.30, 33_032.0), (63.75, 9_919.98), (20.75, 9_979.66), (3.55, 12_726.2))
     return _over_time(figure, axes, "cwnd (packets)")
 
 
@@ -272,6 +329,48 @@ def sack_defect(results: Results) -> Drawing:
 
 
 # --- sets: E2, E3, E4, E6
+
+
+def _with_red(mark: Callable[..., None], *said: Any) -> Marks:
+    """A mark in the panel of RED alone."""
+    return lambda axes, queue: mark(axes, *said) if queue == "red" else None
+
+
+def _full_from(axes: Axes, _: str) -> None:
+    _at(axes, "HSTCP fills it from 6 flows", 6, COLOURS[_OF[HSTCP]])
+    _at(axes, "REGTCP from 20 or more", 20, COLOURS[_OF[REGTCP]])
+
+
+def _knees(axes: Axes, _: str) -> None:
+    _at(axes, "knee beyond 6 HSTCP flows", 6, COLOURS[_OF[HSTCP]])
+    _at(axes, "knee beyond 30 REGTCP flows", 30, COLOURS[_OF[REGTCP]])
+
+
+def _floors(axes: Axes, queue: str) -> None:
+    level = {"red": 1e-5, "droptail": 1e-4}[queue]
+    _level(axes, "HSTCP's floor, 1e-5 with\nRED and 1e-4 with DT", level, COLOURS[_OF[HSTCP]])
+
+
+def lossy(results: Results) -> Drawing:
+    """Figure 6.8."""
+    figure = _homogeneous("E3", utilisation, "loss", _LOSS, _LU, limits=(0, 105), **_LOG, **_RED_ONLY)(results)
+    axes = figure.axes[0]
+    _level_between(axes, "REGTCP below 50 %", (1e-5, 1e-4), 50, COLOURS[_OF[REGTCP]])
+    try:
+        standard = sets.series(results["E3"], REGTCP, "red", "loss")
+        said = "HSTCP almost twice\nREGTCP's (twice what it has here)"
+        _crosses(axes, said, *((p, 2 * standard[p]) for p in (1e-5, 1e-4)))
+    except NotRun:
+        pass
+    return _legend_again(figure)
+
+
+def _legend_again(figure: Drawing) -> Drawing:
+    """The legend with what was drawn after it."""
+    for legend in list(figure.legends):
+        legend.remove()
+    _legend(figure, figure.axes)
+    return figure
 
 
 def _homogeneous(
@@ -323,6 +422,18 @@ def _shares(
     return draw
 
 
+def _extremes(axes: Axes) -> None:
+    _level(axes, "runs above 35", 35)
+    _level(axes, "with DT above 20", 20, COLOURS[1])
+
+
+def _with_bursts(axes: Axes) -> None:
+    most = max(float(x) for drawn in axes.lines for x in np.asarray(drawn.get_xdata()))
+    for level in (10, 15):
+        _level_between(axes, "10 to 15 with DT", (0, most), level, COLOURS[1])
+    _level_between(axes, "about 5 with RED", (0, most), 5, COLOURS[0])
+
+
 def _fairness(experiment: str, over: str, x: str, **how: Any) -> Callable[[Results], Drawing]:
     return lambda results: _queues_compared(
         lambda queue: results[experiment].spread(relative_fairness, over, set="mixed", queue=queue),
@@ -364,10 +475,14 @@ def perturbed(results: Results) -> Drawing:
             )
         return drawn
 
-    return _both_queues(plot, _P, _LU, limits=(0, 105))
+    marks = _with_red(_level, "perturbations below 10 %", 10)
+    return _both_queues(plot, _P, _LU, limits=(0, 105), marks=marks)
 
 
 # --- E5
+
+#: The number of all flows at which one HSTCP flow has as much as the others together: 6 and 13 standard ones, and itself.
+CROSSINGS = {"red": 7, "droptail": 14}
 
 
 def crosspoint(results: Results) -> Drawing:
@@ -382,17 +497,22 @@ def crosspoint(results: Results) -> Drawing:
             for label, (kind, metric) in curves.items()
         ]
 
-    return _both_queues(plot, "number of flows (1 HSTCP, others REGTCP)", _LU, limits=(0, 105))
+    def marks(axes: Axes, queue: str) -> None:
+        _at(axes, "equal at 7 flows with\nRED, at 14 with DT", CROSSINGS[queue])
+
+    return _both_queues(plot, _ALL, _LU, limits=(0, 105), marks=marks)
 
 
 def crosspoint_fairness(results: Results) -> Drawing:
     """Figure 6.20."""
-    figure = _queues_compared(
-        lambda queue: _over_total(results["E5"], relative_fairness, queue), "number of flows (1 HSTCP, others REGTCP)",
-        "relative fairness HSTCP/all REGTCP",
+
+    def marks(axes: Axes) -> None:
+        axes.axhline(1, color="gray", linewidth=0.8)
+        _crosses(axes, "1 at 7 flows with\nRED, at 14 with DT", *((flows, 1) for flows in CROSSINGS.values()))
+
+    return _queues_compared(
+        lambda queue: _over_total(results["E5"], relative_fairness, queue), _ALL, "relative fairness HSTCP/all REGTCP", marks=marks,
     )  # fmt: skip
-    figure.axes[0].axhline(1, color="gray", linewidth=0.8)
-    return figure
 
 
 def _over_total(table: Table, metric: Metric, queue: str) -> Values:
@@ -443,6 +563,7 @@ def fairness_theory(_: Results) -> Drawing:
         axes.plot(p, [n] * len(p), color=COLOURS[number], linestyle=DASHES[number], label=_competitor(str(n)))
     ratio = [theory.highspeed_window(x) / theory.standard_window(x) for x in p]
     axes.plot(p, ratio, color="black", linewidth=2, label="HSTCP")
+    _crosses(axes, "table 3.3", *((loss, fair) for loss, _, _, fair in theory.TABLE_3_2 if loss >= 1e-8))
     _axes(axes, "loss rate", "fairness to one standard stream", log_x=True, log_y=True)
     return figure
 
@@ -454,9 +575,10 @@ def _beside_ten(
 
     def draw(results: Results) -> Drawing:
         table = results[experiment]
+        # A competitor looks the same in both panels, of which one may lack some.
+        names = [name for name in table.points("competitor") if baseline or name != "none"]
 
         def plot(axes: Axes, queue: str) -> list[bool]:
-            names = [name for name in table.points("competitor", queue=queue) if baseline or name != "none"]
             return [
                 try_line(
                     axes,
@@ -465,6 +587,7 @@ def _beside_ten(
                     number,
                 )
                 for number, name in enumerate(names)
+                if table.has(competitor=name, queue=queue)
             ]
 
         return _both_queues(plot, x, y, **how)
@@ -522,45 +645,45 @@ FIGURES = (
     Figure("3.1", "Response functions", "HighSpeed TCP leaves standard TCP's line at a loss rate of 1e-3 and meets the link's capacity at about 1e-6.", response_functions),
     Figure("3.2", "Parameters of HighSpeed TCP", "Two points on a log-log scale define the response function.", parameters),
     Figure("5.1", "Topology", "A dumbbell; RTT 100 ms for the long flows.", topology),
-    Figure("6.1", "cwnd of one flow alone", "The study: HSTCP reaches the limit before 50 s, REGTCP at about 300 s; windows are larger with DT.", isolated_flows, E1),
-    Figure("6.2", "Utilisation of sets of one kind", "The study: HSTCP fills the link with few flows, REGTCP needs many.", _homogeneous("E2", utilisation, "n", _N, _LU, limits=(0, 105), **_RED_ONLY), E2),
-    Figure("6.3", "Congestion event rate of sets of one kind", "The study: HSTCP's is clearly higher, and DT's higher than RED's.", _homogeneous("E2", event_rate, "n", _N, _CER, log_y=True), E2),
+    Figure("6.1", "cwnd of one flow alone", "The study: HSTCP reaches the limit before 50 s, REGTCP at about 300 s (marked with RED); windows are larger with DT.", isolated_flows, E1, one_run=True),
+    Figure("6.2", "Utilisation of sets of one kind", "The study: HSTCP fills the link with few flows, REGTCP needs many.", _homogeneous("E2", utilisation, "n", _N, _LU, limits=(0, 105), marks=_with_red(_at, "not full with fewer\nthan 10 REGTCP flows", 10, COLOURS[_OF[REGTCP]]), **_RED_ONLY), E2),
+    Figure("6.3", "Congestion event rate of sets of one kind", "The study: HSTCP's is clearly higher, and DT's higher than RED's.", _homogeneous("E2", event_rate, "n", _N, _CER, log_y=True, marks=_with_red(_level, "HSTCP never below 1e-6", 1e-6, COLOURS[_OF[HSTCP]])), E2),
     Figure("6.4", "Utilisation in mixed sets", "The study: HSTCP's share falls with N, REGTCP's rises, the total stays.", _shares("E2", "n", _N), E2),
     Figure("6.5", "Congestion event rate in mixed sets", "The study: it rises with N.", lambda r: _queues_compared(lambda q: r["E2"].spread(total_event_rate, "n", set="mixed", queue=q), _N, _CER, log_y=True), E2),
-    Figure("6.6", "Relative fairness in mixed sets", "The study: it falls with N; widely spread at small N, larger with DT.", _fairness("E2", "n", _N), E2),
+    Figure("6.6", "Relative fairness in mixed sets", "The study: it falls with N; widely spread at small N, larger with DT.", _fairness("E2", "n", _N, marks=_extremes), E2),
     Figure("6.7", "Bandwidth stolen", "The study: it falls with N; larger with DT.", _stolen("E2", "n", _N), E2),
-    Figure("6.8", "Utilisation over a lossy link", "The study: REGTCP loses strongly; HSTCP has about double between 1e-5 and 1e-4; no difference beyond 1e-3.", _homogeneous("E3", utilisation, "loss", _LOSS, _LU, limits=(0, 105), **_LOG, **_RED_ONLY), E3),
-    Figure("6.9", "Congestion event rate over a lossy link", "The study: HSTCP's has a floor of about 1e-5 with RED and 1e-4 with DT.", _homogeneous("E3", event_rate, "loss", _LOSS, _CER, **_LOGLOG), E3),
+    Figure("6.8", "Utilisation over a lossy link", "The study: REGTCP loses strongly; HSTCP has about double between 1e-5 and 1e-4; no difference beyond 1e-3.", lossy, E3),
+    Figure("6.9", "Congestion event rate over a lossy link", "The study: HSTCP's has a floor of about 1e-5 with RED and 1e-4 with DT.", _homogeneous("E3", event_rate, "loss", _LOSS, _CER, marks=_floors, **_LOGLOG), E3),
     Figure("6.10", "Utilisation of mixed sets over a lossy link", "The study: the gap shrinks as loss grows.", _shares("E3", "loss", _LOSS, **_LOG), E3),
     Figure("6.11", "Relative fairness over a lossy link", "The study: it falls as loss grows.", _fairness("E3", "loss", _LOSS, **_LOG), E3),
-    Figure("6.12", "Bandwidth stolen over a lossy link", "The study: about zero above 1e-4.", _stolen("E3", "loss", _LOSS, **_LOG), E3),
+    Figure("6.12", "Bandwidth stolen over a lossy link", "The study: about zero above 1e-4.", _stolen("E3", "loss", _LOSS, marks=lambda axes: _at(axes, "nothing above 1e-4", 1e-4), **_LOG), E3),
     Figure("6.13", "Utilisation under perturbations", "The study: with RED HSTCP falls slowly and REGTCP fast; with DT HSTCP is almost immune.", perturbed, E4),
     Figure("6.14", "Congestion event rate under perturbations", "The study: with RED it rises; with DT HSTCP's is nearly constant and REGTCP's has two levels.", _homogeneous("E4", event_rate, "p", _P, _CER, log_y=True), E4),
     Figure("6.15", "Congestion events (drops and marks)", "The study: REGTCP has fewer than HSTCP.", _homogeneous("E4", _absolute, "p", _P, "congestion events", **_RED_ONLY), E4),
     Figure("6.16", "Utilisation of mixed sets under perturbations", "The study: REGTCP is low and hardly depends on P.", _shares("E4", "p", _P, perturbations=True), E4),
-    Figure("6.17", "Relative fairness under perturbations", "The study: 10 to 15 with DT, about 5 with RED.", _fairness("E4", "p", _P), E4),
+    Figure("6.17", "Relative fairness under perturbations", "The study: 10 to 15 with DT, about 5 with RED.", _fairness("E4", "p", _P, marks=_with_bursts), E4),
     Figure("6.18", "Bandwidth stolen under perturbations", "The study: it falls with P; larger with DT.", _stolen("E4", "p", _P), E4),
     Figure("6.19", "One HSTCP flow against many REGTCP flows", "The study: the lines cross at 7 flows with RED and at 14 with DT.", crosspoint, E5),
     Figure("6.20", "Relative fairness of one HSTCP flow to all REGTCP flows", "The study: it passes 1 at the crossings.", crosspoint_fairness, E5),
-    Figure("6.21", "Utilisation at a loss rate of 1e-5", "The study: HSTCP needs 6 flows for the whole link, REGTCP 20 or more.", _homogeneous("E6", utilisation, "n", _N, _LU, limits=(0, 105), **_RED_ONLY), E6),
-    Figure("6.22", "Congestion event rate at a loss rate of 1e-5", "The study: its knee is at the full link.", _homogeneous("E6", event_rate, "n", _N, _CER, log_y=True), E6),
+    Figure("6.21", "Utilisation at a loss rate of 1e-5", "The study: HSTCP needs 6 flows for the whole link, REGTCP 20 or more.", _homogeneous("E6", utilisation, "n", _N, _LU, limits=(0, 105), marks=_full_from, **_RED_ONLY), E6),
+    Figure("6.22", "Congestion event rate at a loss rate of 1e-5", "The study: its knee is at the full link.", _homogeneous("E6", event_rate, "n", _N, _CER, log_y=True, marks=_knees), E6),
     Figure("6.23", "Utilisation of mixed sets at a loss rate of 1e-5", "The study: HSTCP falls with N under RED, and is constant or slightly rising under DT.", _shares("E6", "n", _N), E6),
     Figure("6.24", "Relative fairness at a loss rate of 1e-5", "The study: it rises with N under DT and falls under RED.", _fairness("E6", "n", _N), E6),
     Figure("6.25", "Bandwidth stolen at a loss rate of 1e-5", "The study: it rises with N under DT and falls under RED.", _stolen("E6", "n", _N), E6),
-    Figure("6.26", "cwnd of one flow of each kind for an hour", "The study: both stay at their levels.", one_hour, E7),
+    Figure("6.26", "cwnd of one flow of each kind for an hour", "The study: both stay at their levels.", one_hour, E7, one_run=True),
     Figure("6.27", "Response functions, simulated (RED)", "The study: they follow figure 6.28 up to the link's capacity.", response_measured, E8),
     Figure("6.28", "Response functions, theory", "At very low loss one HSTCP flow beats parallel streams.", response_theory),
     Figure("6.29", "Fairness to one standard stream, theory", "n streams have n times its rate; HSTCP's advantage grows as loss falls.", fairness_theory),
     Figure("6.30", "Utilisation of ten REGTCP flows with a competitor, lossy link", "The study: unaffected until the link is full.", _beside_ten("E9", _of_ten, "loss", _LOSS, _LU, baseline=True, **_LOG), E9),
     Figure("6.31", "Utilisation of the competitor, lossy link", "The study: constant once the link is full, at a level set by n.", _beside_ten("E9", _of_competitor, "loss", _LOSS, _LU, **_LOG), E9),
     Figure("6.32", "Congestion event rate, lossy link", "The study: it rises strongly at high loss.", _beside_ten("E9", _link_rate, "loss", _LOSS, _CER, baseline=True, **_LOGLOG), E9),
-    Figure("6.33", "Fairness of the competitor to one REGTCP flow, lossy link", "The study: n for n streams; HSTCP's is about 1 at 1e-3 and 5 at 1e-5.", _beside_ten("E9", _per_flow, "loss", _LOSS, "fairness to one flow", **_LOGLOG), E9),
+    Figure("6.33", "Fairness of the competitor to one REGTCP flow, lossy link", "The study: n for n streams; HSTCP's is about 1 at 1e-3 and 5 at 1e-5.", _beside_ten("E9", _per_flow, "loss", _LOSS, "fairness to one flow", marks=_with_red(_crosses, "HSTCP about 1 at\n1e-3, 5 at 1e-5", (1e-3, 1), (1e-5, 5)), **_LOGLOG), E9),
     Figure("6.34", "Utilisation of ten REGTCP flows with a competitor, perturbations", "The study: it falls with P.", _beside_ten("E10", _of_ten, "p", _P, _LU, baseline=True), E10),
     Figure("6.35", "Utilisation of the competitor, perturbations", "The study: with RED parallel streams fall with P and HSTCP improves; with DT both are nearly constant.", _beside_ten("E10", _of_competitor, "p", _P, _LU), E10),
     Figure("6.36", "Fairness of the competitor to one REGTCP flow, perturbations", "The study: nearly constant for streams; HSTCP's rises with RED and is scattered with DT.", _beside_ten("E10", _per_flow, "p", _P, "fairness to one flow", log_y=True), E10),
     Figure("6.37", "Bandwidth stolen from ten REGTCP flows", "The study: it falls with P for every scheme.", stolen_from_ten, E10),
-    Figure("6.38", "cwnd by MAX_SSTHRESH", "The study: 10 takes over a minute, 100 is the compromise.", slow_start, E11),
-    Figure("6.39", "Sequence number by MAX_SSTHRESH", "The study: the losses of standard slow start delay progress.", sequence_numbers, E11),
+    Figure("6.38", "cwnd by MAX_SSTHRESH", "The study: 10 takes over a minute, 100 is the compromise. Crosses: the end of slow start in table 6.1.", slow_start, E11, one_run=True),
+    Figure("6.39", "Sequence number by MAX_SSTHRESH", "The study: the losses of standard slow start delay progress.", sequence_numbers, E11, one_run=True),
     Figure("7.1", "RED's probability", "Gentle: from max_p to 1 between max_th and twice that.", red_probability),
-    Figure("7.2", "The SACK defect at large windows", "The study: every loss cuts the window twice.", sack_defect, E12),
+    Figure("7.2", "The SACK defect at large windows", "The study: every loss cuts the window twice.", sack_defect, E12, one_run=True),
 )  # fmt: skip

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..model import Claim
+from ..results import Results
+from .measures import best
 from .scenarios import CELLS, Cell
-from .targets import target_name
+from .targets import GROUPS, target_name
 
 
 def _of(group: str, cells: Iterable[Cell]) -> tuple[str, ...]:
     return tuple(target_name(cell, group) for cell in cells)
 
 
+def _best(group: str, cells: Iterable[Cell]) -> Callable[[Results], str]:
+    """The least and the largest share of its objective that the best transport of a group takes."""
+    chosen = list(cells)
+
+    def here(results: Results) -> str:
+        shares = {cell: best(results, cell, GROUPS[group])[0] / cell.objective for cell in chosen}
+        least, most = min(shares, key=lambda cell: shares[cell]), max(shares, key=lambda cell: shares[cell])
+        text = f"{most.megabytes} MB at {most.label}"
+        return f"the best takes {shares[least]:.2f} to {shares[most]:.2f} times the objective (most: {text})"
+
+    return here
+
+
 _SHORT = [cell for cell in CELLS if cell.megabytes < 100 and not cell.path.loss]
 _LONG = [cell for cell in CELLS if cell.megabytes == 100 and not cell.path.loss]
 _LOSSY = [cell for cell in CELLS if cell.path.loss]
 CLAIMS = (
-    Claim("QUIC transfers 2 and 10 MB within the objectives where nothing is lost.", _of("QUIC", _SHORT), "It takes a control that opens its window fast: Hybla, or 200 packets at first (quinn_bbr)."),
-    Claim("QUIC transfers 100 MB within the objectives where nothing is lost.", _of("QUIC", _LONG), "A cautious start costs seconds; the link's rate leaves few to spare."),
-    Claim("QUIC meets the objectives at 1 % random loss.", _of("QUIC", _LOSSY), "Only BBR does not take random loss for congestion, and it starts slowly."),
-    Claim("TCP without a proxy meets them (ours).", _of("TCP", CELLS), "A round trip more for the handshake, and ten packets at first."),
-    Claim("One of the older proxies meets them (ours).", _of("proxy", CELLS), "Random loss still counts as congestion, or the start is slow."),
-    Claim("The accelerator's hop meets all of them (ours).", _of("hop", CELLS), "It sends at the link's rate from the first packet, and parities spare the round trip of a loss."),
+    Claim("Objective: QUIC transfers 2 and 10 MB in time where nothing is lost.", _of("QUIC", _SHORT), "It takes a control that opens its window fast: Hybla, or 200 packets at first (quinn_bbr).", _best("QUIC", _SHORT)),
+    Claim("Objective: QUIC transfers 100 MB in time where nothing is lost.", _of("QUIC", _LONG), "A cautious start costs seconds; the link's rate leaves few to spare.", _best("QUIC", _LONG)),
+    Claim("Objective: QUIC transfers in time at 1 % random loss.", _of("QUIC", _LOSSY), "Only BBR does not take random loss for congestion, and it starts slowly.", _best("QUIC", _LOSSY)),
+    Claim("TCP without a proxy meets the objectives (ours).", _of("TCP", CELLS), "A round trip more for the handshake, and ten packets at first.", _best("TCP", CELLS), ours=True),
+    Claim("One of the older proxies meets the objectives (ours).", _of("proxy", CELLS), "Upwards the paced protocol is a plain TCP, and a split begins with ten packets.", _best("proxy", CELLS), ours=True),
+    Claim("The accelerator's hop meets all objectives (ours).", _of("hop", CELLS), "It sends at the link's rate from the first packet, and parities spare the round trip of a loss.", _best("hop", CELLS), ours=True),
 )  # fmt: skip
-GAP = "none: this is a comparison with objectives, not with a measurement."
+GAP = (
+    "none, since these are objectives and no measurements. QUIC misses most the one of 100 MB at 250/3 Mbit/s and 1 % loss (O9Q), as TCP without a proxy does (O9T): of the"
+    " congestion controls only BBR takes no single loss for congestion, and it needs seconds to reach 250 Mbit/s. As far it misses the one of 2 MB at 10/2 Mbit/s (O10Q): the ideal"
+    " takes 2.3 of its 3 s, which leaves one round trip for the start."
+)

@@ -28,6 +28,21 @@ def typical(results: Results, cell: Cell, transport: str) -> float:
     return median(times(results, cell, transport))
 
 
+def in_seconds(value: float, objective: float) -> str:
+    """Three significant digits, or as many as tell on which side of the objective a time is.
+
+    >>> in_seconds(20.0284, 20), in_seconds(3.68, 3), in_seconds(420.6505, 420)
+    ('20.03', '3.68', '421')
+    """
+    if not math.isfinite(value):
+        return "∞"
+    for decimals in range(2 if value < 9.995 else 1 if value < 99.95 else 0, 7):
+        text = f"{value:.{decimals}f}"
+        if (float(text) <= objective) == (value <= objective):
+            break
+    return text
+
+
 def names(results: Results) -> list[str]:
     """The transports of this scale, in their order."""
     return [str(name) for name in results["transfers"].points("transport")]

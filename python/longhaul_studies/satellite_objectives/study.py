@@ -30,5 +30,6 @@ STUDY = Study(
     claims=CLAIMS,
     leading=("objectives", "loss"),
     gap=GAP,
+    speaker="the draft",
     question="Which transport meets the objectives for satellite links?",
 )

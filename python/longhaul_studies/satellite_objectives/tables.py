@@ -6,7 +6,7 @@ import math
 
 from ..model import ResultTable
 from ..results import Results
-from .measures import names, typical
+from .measures import in_seconds, names, typical
 from .scenarios import CELLS, SIZES, Cell
 
 #: Completion of 100 MB in picoquic's own simulation (BBR; with a remembered rate), in seconds, by path.
@@ -31,7 +31,7 @@ def _cell(results: Results, cell: Cell, name: str) -> str:
     if not results["transfers"].has(cell=cell.name, size=cell.megabytes, transport=name):
         return "–"
     value = typical(results, cell, name)
-    text = _seconds(value)
+    text = in_seconds(value, cell.objective)
     return f"**{text}**" if value <= cell.objective else text
 
 

@@ -9,7 +9,7 @@ from ..model import Target, classed
 from ..results import Results
 from ..verdict import Judgement, band, holds
 from .grids import transports
-from .measures import best, names, typical
+from .measures import best, in_seconds, names, typical
 from .scenarios import CELLS, PATIENCE, Cell
 
 #: Share of an objective by which it may be missed and count as partly met.
@@ -43,7 +43,7 @@ def _judge(cell: Cell, group: str) -> Callable[[Results], Judgement]:
         if math.isinf(value):
             return Judgement("not", f"not there after {PATIENCE * cell.objective:g} s")
         judged = band(value, cell.least, cell.objective, margin=MARGIN * cell.objective, unit="s")
-        return Judgement(judged.verdict, f"{judged.measured} ({name})", judged.tolerance)
+        return Judgement(judged.verdict, f"{in_seconds(value, cell.objective)} s ({name})", judged.tolerance)
 
     return judge
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from longhaul.plots.style import COLOURS, DASHES
@@ -11,59 +10,12 @@ from matplotlib.figure import Figure as Drawing
 
 from ..drawing import MARKERS, line, panels
 from ..model import Figure
-from ..results import Metric, NotRun, Results
+from ..results import NotRun, Results
 from .measures import cwnd, delivery, fairness, utilisation
 from .scenarios import PACKET, PAYLOAD
 from .targets import long_hop, series_of
 
 _NAMES = {"none": "no PEP", "cubic": "PEP, CUBIC", "sack": "PEP, SACK"}
-
-
-def _lines(
-    results: Results, experiment: str, over: str, metric: Metric, by: str, *, log: bool, label: str
-) -> Callable[[str], Drawing]:
-    """A panel for each discipline; a line for each mode and value of `by`."""
-
-    def draw(y: str) -> Drawing:
-        table = results[experiment]
-        drawing, all_axes = panels(2)
-        drawn = 0
-        for axes, queue in zip(all_axes, ("red", "droptail"), strict=True):
-            axes.set_title("RED" if queue == "red" else "DropTail")
-            for mode in _NAMES:
-                # Without the PEP there is one queue, the split link's: it stands beside both local queues.
-                tested = "droptail" if mode == "none" else queue
-                try:
-                    values = table.points(by, mode=mode, queue=tested)
-                except NotRun:
-                    continue
-                for number, value in enumerate(reversed(values)):
-                    try:
-                        found: Mapping[float, list[float]] = table.spread(
-                            metric, over, mode=mode, queue=tested, **{by: value}
-                        )
-                    except NotRun:
-                        continue
-                    x = list(found)
-                    style = list(_NAMES).index(mode)
-                    axes.plot(
-                        x, [float(np.median(runs)) for runs in found.values()], color=COLOURS[number % len(COLOURS)], marker=MARKERS[style],
-                        linestyle=DASHES[style], markersize=3.5, label=f"{_NAMES[mode]}, {label.format(value)}",
-                    )  # fmt: skip
-                    drawn += 1
-            if log:
-                axes.set_xscale("log")
-            axes.set_xlabel("number of flows" if over == "flows" else "queue (packets)")
-        if not drawn:
-            raise NotRun(f"{experiment} has not been run")
-        all_axes[0].set_ylabel(y)
-        handles: dict[str, Any] = {}
-        for axes in all_axes:
-            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-        drawing.legend(list(handles.values()), list(handles), loc="outside right upper")
-        return drawing
-
-    return draw
 
 
 def _hours(results: Results) -> Drawing:
@@ -100,7 +52,7 @@ PAPER_NONE = {
 def _ftp(results: Results) -> Drawing:
     """Without the PEP at each queue, with the thesis's values as crosses; with it and CUBIC at any queue."""
     table = results["sweep"] if results["sweep"].has(mode="none", traffic="ftp") else results["ftp"]
-    drawing, (left, right) = panels(2)
+    drawing, (left, right) = panels(2, share_y=False)
     for number, packets in enumerate(table.points("packets", mode="none")[::-1]):
         values = table.spread(utilisation, "flows", mode="none", packets=packets)
         line(left, values, f"queue {packets}", number)
@@ -134,6 +86,7 @@ def _ftp(results: Results) -> Drawing:
         axes.set_xscale("log")
         axes.set_xlabel("number of flows")
         axes.legend(loc="lower right", fontsize=6.5)
+    right.set_ylim(88, 97)
     left.set_ylabel("payload on the split link (Mbit/s)")
     return drawing
 
@@ -156,24 +109,80 @@ def _seconds_of_the_link(results: Results) -> Drawing:
             label=label,
             linewidth=1,
         )
-    for value, text in ((70, "the thesis: dips without"), (90, "the thesis: least with")):
-        axes.axhline(value, color="grey", linewidth=0.8, linestyle=":")
-        axes.text(101, value + 0.6, text, fontsize=6.5, color="0.35")
+    for value, text, style in ((70, "no PEP: dips to 70", ":"), (90, "with the PEP: never under 90", "-.")):
+        axes.axhline(value, color="grey", linewidth=0.9, linestyle=style, label=f"the thesis, {text}")
     axes.set(xlabel="time (s)", ylabel="payload on the split link (Mbit/s)", ylim=(60, 100))
-    axes.legend(loc="lower right")
+    drawing.set_figwidth(drawing.get_figwidth() + 2)
+    drawing.legend(loc="outside right upper")
     return drawing
 
 
 def _windows(results: Results) -> Drawing:
-    return _lines(results, "ftp", "packets", cwnd, "flows", log=False, label="{} flows")(
-        "mean cwnd of senders (packets)"
-    )
+    """Figure 4.7: mean window of 50 senders over the queue, with the thesis's shares of that without the PEP."""
+    drawing, (axes,) = panels()
+    curves = {
+        "no PEP": ("none", "droptail", None),
+        "PEP, DropTail": ("cubic", "droptail", 0.30),
+        "PEP, RED": ("cubic", "red", 0.03),
+    }
+    none: dict[float, float] = {}
+    for number, (label, (mode, queue, share)) in enumerate(curves.items()):
+        values = results["ftp"].spread(cwnd, "packets", mode=mode, queue=queue, flows=50)
+        line(axes, values, label, number)
+        if share is None:
+            none = {packets: float(np.median(runs)) for packets, runs in values.items()}
+        else:
+            axes.plot(
+                list(none), [share * value for value in none.values()], "x:", color=COLOURS[number], linewidth=0.8,
+                label=f"the thesis: {100 * share:g} % of no PEP",
+            )  # fmt: skip
+    axes.set(xlabel="queue (packets)", ylabel="mean cwnd of 50 senders (packets)", yscale="log")
+    drawing.set_figwidth(drawing.get_figwidth() + 2)
+    drawing.legend(loc="outside right upper")
+    return drawing
+
+
+#: The thesis's payload of Pareto flows in Mbit/s (figures 4.9, 4.12), above 500 flows: without the PEP by queue in packets, and with it.
+PAPER_PARETO = {3000: 95.3, 1500: 88.5, 1000: 86.0, 600: 82.0, 300: 80.0}
+PAPER_PARETO_PEP = 95.4
 
 
 def _pareto(results: Results) -> Drawing:
-    return _lines(results, "pareto", "packets", utilisation, "flows", log=False, label="{} flows")(
-        "payload on the split link (Mbit/s)"
+    """Figure 4.12: without the PEP and with it (CUBIC), a line for each number of flows."""
+    whole = results["sweep"].has(traffic="pareto")
+    table, also = (results["sweep"], {"traffic": "pareto"}) if whole else (results["pareto"], {})
+    drawing, (left, right) = panels(2)
+    drawn = 0
+    for axes, mode in ((left, "none"), (right, "cubic")):
+        for number, flows in enumerate(table.points("flows", mode=mode, **also)):
+            for queue, style in (("red", "-"), ("droptail", "--")):
+                try:
+                    values = table.spread(utilisation, "packets", mode=mode, queue=queue, flows=flows, **also)
+                except NotRun:
+                    continue
+                name = f"{flows} flows" if mode == "none" else f"{flows}, {'RED' if queue == 'red' else 'DropTail'}"
+                axes.plot(
+                    list(values), [float(np.median(runs)) for runs in values.values()], color=COLOURS[number], marker=MARKERS[number],
+                    linestyle=style, markersize=3.5, label=name,
+                )  # fmt: skip
+                drawn += 1
+        axes.set_xlabel("queue (packets)")
+    if not drawn:
+        raise NotRun("pareto has not been run")
+    left.plot(
+        list(PAPER_PARETO),
+        list(PAPER_PARETO.values()),
+        "x",
+        color="black",
+        markersize=8,
+        label="the thesis, above 500 flows",
     )
+    right.axhline(PAPER_PARETO_PEP, color="grey", linestyle=":", label="the thesis, DropTail")
+    left.set(title="without the PEP", ylabel="payload on the split link (Mbit/s)")
+    right.set_title("PEP with CUBIC, by its local queue")
+    for axes in (left, right):
+        axes.legend(fontsize=6.5, loc="lower right")
+    return drawing
 
 
 def _one(experiment: str, flows: int, flow: int, packets: int) -> Callable[[Results], Drawing]:
@@ -228,12 +237,12 @@ def _control(results: Results) -> Drawing:
 
 
 FIGURES = (
-    Figure("4.1", "the split connection over hours", "SACK grows by half a packet per round trip and needs hours to fill the link. CUBIC needs minutes.", _hours, ("long",)),
+    Figure("4.1", "the split connection over hours", "SACK grows by half a packet per round trip and needs hours to fill the link. CUBIC needs minutes.", _hours, ("long",), one_run=True),
     Figure("4.8", "payload on the split link over the number of flows", "Crosses are the thesis's numbers. Without the PEP the payload depends on the queue; with it, 300 packets are as good as 3000.", _ftp, ("ftp",)),
-    Figure("4.5", "the split link over time, 500 flows, queue 3000", "An excerpt of one run. Without the PEP windows fall together.", _seconds_of_the_link, ("ftp",)),
-    Figure("4.3", "throughput of flow 23 of 50, queue 600", "An excerpt of one run (figure 4.4 has the PEP with DropTail).", _one("ftp", 50, 23, 600), ("ftp",)),
-    Figure("4.7", "windows of the senders over the queue", "With the PEP the senders' round trip ends at the proxy.", _windows, ("ftp",)),
-    Figure("4.10", "throughput of Pareto flow 547 of 750, queue 1500 (and 4.11)", "An excerpt of one run. RED as the local queue gives short high peaks, DropTail a steadier share.", _one("pareto", 750, 547, 1500), ("pareto",)),
-    Figure("4.12", "Pareto traffic: payload on the split link over the queue", "The thesis has a panel for each number of flows.", _pareto, ("pareto",)),
+    Figure("4.5", "the split link over time, 500 flows, queue 3000", "The thesis's dips without the PEP do not occur here: its windows fall together, these do not (section *Why windows fall together*).", _seconds_of_the_link, ("ftp",), one_run=True),
+    Figure("4.3", "throughput of flow 23 of 50, queue 600", "An excerpt (figure 4.4 has the PEP with DropTail).", _one("ftp", 50, 23, 600), ("ftp",), one_run=True),
+    Figure("4.7", "windows of the senders over the queue", "With the PEP the senders' round trip ends at the proxy, so that their windows are small whatever the queue.", _windows, ("ftp",)),
+    Figure("4.10", "throughput of Pareto flow 547 of 750, queue 1500 (and 4.11)", "An excerpt. RED as the local queue gives short high peaks, DropTail a steadier share.", _one("pareto", 750, 547, 1500), ("pareto",), one_run=True),
+    Figure("4.12", "Pareto traffic: payload on the split link over the queue", "Without the PEP such sources fill the link here (and in ns-2.35) with any queue; in the thesis they do not.", _pareto, ("pareto",)),
     Figure("control", "flow controls of the PEP, 50 FTP flows", "Delivery time: from the sender to the receiver's application, by Little's law.", _control, ("control",)),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from .scenarios import READINGS, case
 SCALES = {
     "tiny": "single runs of a minute, for continuous integration: a smoke test",
     "quick": "the points that most numbers of the thesis are for, five seeds; 600 s (2000 s for up to 10 flows), with the PEP 150 s",
-    "full": "the thesis's 2000 s (300 s with the PEP and CUBIC), the run of 10,000 s, and its whole grids with one seed for the figures",
+    "full": "the thesis's 2000 s (with the PEP and CUBIC 300 s), the run of 10,000 s, and its whole grids with one seed for the figures",
 }
 
 #: Figures 4.8 and 4.12: packets of the queue under test, flows; the PEP's connection; the local queue's disciplines.
@@ -93,9 +93,9 @@ def sweep(scale: str) -> list[Case]:
     if scale != "full":
         return []
     return [
-        case(mode, kind, packets, flows, traffic=traffic, parameters={"traffic": traffic}, **_times(scale, mode, flows))
+        case(mode, kind, packets, flows, traffic=traffic, parameters={"traffic": traffic}, **times)
         for traffic, numbers in (("ftp", FTP_FLOWS), ("pareto", PARETO_FLOWS))
-        for mode in ("none", "cubic")
+        for mode, times in (("none", _TIMES["full"]), ("cubic", _TIMES["quick"]))
         for kind in _kinds(mode)
         for packets in QUEUES
         for flows in numbers
@@ -115,7 +115,7 @@ def long_run(scale: str) -> list[Case]:
 
 
 #: Numbers of flows and queues of the table of readings: those with numbers in the thesis.
-READ_AT: dict[int, tuple[int, ...]] = {50: (3000, 1000, 600), 5: (1000,), 500: (1000,), 1: (3000, 1000)}
+READ_AT: dict[int, tuple[int, ...]] = {50: (3000, 1500, 1000, 600), 5: (1000,), 500: (3000, 1000), 1: (3000, 1000, 300)}
 
 
 def readings(scale: str) -> list[Case]:

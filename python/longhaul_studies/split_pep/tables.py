@@ -36,7 +36,7 @@ def _rows(results: Results) -> list[list[str]]:
         rows.append([name, *(_cell(value) for value in values)])
         if name in NS2:
             title, carried = NS2[name]
-            rows.append([title, *(_cell(carried[point]) for point in _POINTS)])
+            rows.append([title, *(_cell(carried.get(point)) for point in _POINTS)])
     return rows
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ..model import ResultTable
-from ..results import NotRun, Results, Row, Table
+from ..results import NotRun, Results, Row
 from . import measures, practical
+from .comparisons import NAMES, TCPS, by_sources, mean_jain, not_above, savings
+from .comparisons import mean as _mean
+from .tables import CHOSEN
 
 #: What it is about, its verdict, and its numbers: a row of the table.
 Found = tuple[str, str, str]
-RIVAL_NAMES = {"reno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}
-_VERSION = "sttp half"
-_TCPS = ("reno", "vegas")
 _TRAFFIC = (("transfers", "transfers"), ("video", "films"))
 
 
@@ -22,19 +22,6 @@ def _verdict(held: Iterable[bool]) -> str:
     return "**confirmed**" if all(checks) else "partly" if any(checks) else "**refuted**"
 
 
-def _mean(table: Table, metric: Callable[[Row], float], **point: object) -> float:
-    return measures.interval(table.values(metric, **point)).mean
-
-
-def _by_sources(results: Results, experiment: str, metric: Callable[[Row], float]) -> dict[int, dict[str, float]]:
-    """Means over seeds by number of sources and protocol."""
-    table = results[experiment]
-    found = {n: {p: _mean(table, metric, protocol=p, n=n) for p in (*_TCPS, _VERSION)} for n in table.points("n")}
-    if not found:
-        raise NotRun(f"{experiment} is not run at this scale")
-    return found
-
-
 def _range(values: Sequence[float], digits: int = 2) -> str:
     return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
 
@@ -42,9 +29,7 @@ def _range(values: Sequence[float], digits: int = 2) -> str:
 def _goodput(results: Results) -> list[Found]:
     rows = []
     for experiment, what in _TRAFFIC:
-        off = [
-            100 * (of[_VERSION] / of["reno"] - 1) for of in _by_sources(results, experiment, measures.goodput).values()
-        ]
+        off = [100 * (of[CHOSEN] / of["reno"] - 1) for of in by_sources(results, experiment, measures.goodput).values()]
         rows.append(
             (
                 what,
@@ -59,20 +44,16 @@ def _fewer(metric: Callable[[Row], float], what: str) -> Callable[[Results], lis
     def found(results: Results) -> list[Found]:
         rows = []
         for experiment, traffic in _TRAFFIC:
-            found = _by_sources(results, experiment, metric)
-            for p, name in zip(_TCPS, ("Reno", "Vegas"), strict=True):
-                less = {
-                    n: 100 * (1 - values[_VERSION] / values[p]) if values[p] else 0.0 for n, values in found.items()
-                }
-                most = max(less, key=lambda n: less[n])
-                # A difference within a tenth of a per cent is a tie.
-                more = [str(n) for n, value in less.items() if value <= -0.1]
-                text = f"up to {less[most]:.1f} % less (with {most} sources)" + (
-                    f", more with {', '.join(more)}" if more else ""
+            values = by_sources(results, experiment, metric)
+            for rival in TCPS:
+                less, held = savings(values, rival), not_above(values, rival)
+                # A rival that has nothing at any point leaves no shares.
+                most = max(less, key=lambda n: less[n], default=0)
+                more = ", ".join(str(n) for n, holds in held.items() if not holds)
+                text = (f"up to {less[most]:.1f} % less (with {most} sources)" if less else "nowhere less") + (
+                    f", more with {more}" if more else ""
                 )
-                rows.append(
-                    (f"{traffic}, {what} compared with {name}", _verdict(value > -0.1 for value in less.values()), text)
-                )
+                rows.append((f"{traffic}, {what} compared with {NAMES[rival]}", _verdict(held.values()), text))
         return rows
 
     return found
@@ -81,7 +62,7 @@ def _fewer(metric: Callable[[Row], float], what: str) -> Callable[[Results], lis
 def _fairness(results: Results) -> list[Found]:
     rows = []
     for n in (2, 4):
-        of = {p: _mean(results["fairness"], measures.jain, protocol=p, n=n) for p in ("reno", "sttp 5:5")}
+        of = {p: mean_jain(results, p, n) for p in ("reno", "sttp 5:5")}
         rows.append(
             (
                 f"{n} sources",
@@ -89,15 +70,15 @@ def _fairness(results: Results) -> list[Found]:
                 f"Jain's index {of['sttp 5:5']:.2f}, Reno {of['reno']:.2f}",
             )
         )
-    many = {n: values for n, values in _by_sources(results, "transfers", measures.jain).items() if n >= 50}
+    many = {n: values for n, values in by_sources(results, "transfers", measures.jain).items() if n >= 50}
     if many:
-        spread = {p: _range([values[p] for values in many.values()]) for p in (_VERSION, *_TCPS)}
-        held = _verdict(values[_VERSION] >= 0.9 * min(values["reno"], values["vegas"]) for values in many.values())
+        spread = {p: _range([values[p] for values in many.values()]) for p in (CHOSEN, *TCPS)}
+        held = _verdict(values[CHOSEN] >= 0.9 * min(values["reno"], values["vegas"]) for values in many.values())
         rows.append(
             (
                 f"{min(many)} to {max(many)} sources",
                 held,
-                f"Jain's index {spread[_VERSION]}, Reno {spread['reno']}, Vegas {spread['vegas']}",
+                f"Jain's index {spread[CHOSEN]}, Reno {spread['reno']}, Vegas {spread['vegas']}",
             )
         )
     return rows
@@ -105,16 +86,14 @@ def _fairness(results: Results) -> list[Found]:
 
 def _opens(results: Results) -> list[Found]:
     table = results["transfers"]
-    found = {
-        n: _mean(table, measures.dead, protocol=_VERSION, n=n) for n in table.points("n") if n in (10, 50, 100, 200)
-    }
+    found = {n: _mean(table, measures.dead, protocol=CHOSEN, n=n) for n in table.points("n") if n in (10, 50, 100, 200)}
     text = ", ".join(f"{value:.1f} of {n}" for n, value in found.items())
     return [("", _verdict(value == 0 for value in found.values()), f"flows that never open: {text}")]
 
 
 def _queue(results: Results) -> list[Found]:
-    found = _by_sources(results, "transfers", measures.queue_delay)
-    ratios = {n: values[_VERSION] / values["reno"] for n, values in found.items()}
+    found = by_sources(results, "transfers", measures.queue_delay)
+    ratios = {n: values[CHOSEN] / values["reno"] for n, values in found.items()}
     shown = {n: ratio for n, ratio in ratios.items() if n in (10, 50, 100, 200)}
     text = ", ".join(f"{ratio:.2f} with {n}" for n, ratio in shown.items())
     return [("", _verdict(ratio < 1 for ratio in ratios.values()), f"mean queueing delay over Reno's: {text} sources")]
@@ -126,8 +105,8 @@ def _starves(results: Results) -> list[Found]:
     try:
         table = results["mixed"]
         shares = []
-        for n in [n for n in table.points("n", version=_VERSION) if n >= 60]:
-            of = {p: _mean(table, measures.of_group(p), n=n, version=_VERSION) for p in ("reno", "vegas", "sttp")}
+        for n in [n for n in table.points("n", version=CHOSEN) if n >= 60]:
+            of = {p: _mean(table, measures.of_group(p), n=n, version=CHOSEN) for p in ("reno", "vegas", "sttp")}
             shares.append(of["sttp"] / of["reno"])
         if shares:
             rows.append(
@@ -140,7 +119,7 @@ def _starves(results: Results) -> list[Found]:
         mean = measures.interval(values).mean
         rows.append(
             (
-                f"as many flows of {RIVAL_NAMES[rival]} at {path}",
+                f"as many flows of {NAMES[rival]} at {path}",
                 _verdict([mean < 0.25]),
                 f"{100 * mean:.0f} % of the total of both",
             )
@@ -153,7 +132,7 @@ def _people(metric: str, what: str) -> Callable[[Results], list[Found]]:
         table, rows = results["people"], []
         for rival in practical.BESIDE:
             values = {u: table.median(metric, user=u, rival=rival) for u in ("strict", "all", "cubic", "bbr")}
-            place = "alone" if rival == "nobody" else f"with {RIVAL_NAMES[rival]}"
+            place = "alone" if rival == "nobody" else f"with {NAMES[rival]}"
             text = f"{values['strict']:.2f} s, with all additions {values['all']:.2f} s (CUBIC {values['cubic']:.2f} s, BBR {values['bbr']:.2f} s)"
             rows.append(
                 (f"95 % of {what}, {place}", _verdict([values["strict"] <= min(values["cubic"], values["bbr"])]), text)
@@ -197,8 +176,8 @@ def _rows(results: Results) -> list[list[str]]:
 
 CLAIMS_TABLE = ResultTable(
     "The claims by traffic and rival",
-    "A row is confirmed if every comparison holds, and refuted if none does. Values are means over seeds, and medians of users' times. STTP is the version that fits the appendix's tables"
-    " (`sttp half`: last/new, tokens by a timer, 5:5, half the rate after a timeout), strict as in the thesis.",
+    "A row is confirmed if every comparison holds (a difference within a tenth of a per cent is a tie), and refuted if none does. Values are means over seeds, and medians of users' times. STTP is the version"
+    " that fits the appendix's tables (`sttp half`: last/new, tokens by a timer, 5:5, half the rate after a timeout), strict as in the thesis.",
     ("claim", "for", "verdict", "numbers"),
     _rows,
 )

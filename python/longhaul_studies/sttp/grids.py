@@ -30,8 +30,8 @@ COMPARED = ("reno", "vegas", *VERSIONS)
 
 SCALES = {
     "tiny": "short runs of a few points, for continuous integration",
-    "quick": "every row of every table with five seeds, at full length; fewer points of experiment 6",
-    "full": "ten seeds; experiment 6 with every number of nodes and five seeds",
+    "quick": "every row of every table with five seeds; experiment 6 with six numbers of nodes for 240 s, pages of today for 200 s",
+    "full": "ten seeds; experiment 6 with every number of nodes and five seeds for 900 s, pages of today for 300 s",
 }
 #: Experiment 6: multiples of three.
 MIXED = tuple(range(3, 100, 3))

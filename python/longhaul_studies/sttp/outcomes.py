@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ..model import ResultTable
 from ..results import NotRun, Results, Row
 from . import grids, measures, practical
-from .claims import CLAIMS_TABLE, RIVAL_NAMES
+from .claims import CLAIMS_TABLE
+from .comparisons import NAMES
+from .comparisons import mean as _mean
 from .practical import SATELLITE
 from .scenarios import MODERN
 from .tables import APPENDIX_1, APPENDIX_2, CHOSEN, LONG_RUNS, PROTOCOLS, VERSIONS
-from .targets import row_judge
+from .targets import row_judge, version
 
 Metric = Callable[[Row], float]
 #: A metric and how it is written.
@@ -84,7 +87,7 @@ def _contests() -> ResultTable:
     return ResultTable(
         "The effect of each addition in competition with a rival",
         f"As many flows of a rival begin later (five at 2 Mbit/s, one at {SATELLITE}): share of the total of both (50 % is equal); packets dropped.",
-        ("", *(f"{RIVAL_NAMES[rival]}, {path}, {queue}" for path, rival, queue in places)),
+        ("", *(f"{NAMES[rival]}, {path}, {queue}" for path, rival, queue in places)),
         rows,
         ("contests",),
     )
@@ -180,20 +183,24 @@ def _versions() -> ResultTable:
 
     def rows(results: Results) -> list[list[str]]:
         found = []
-        for version in VERSIONS:
+        for protocol in VERSIONS:
             cells = []
             for _, table, experiment, over in places:
                 verdicts = [
-                    row_judge(experiment, counted["sttp"], protocol=version, **{over: value})(results).verdict
+                    row_judge(
+                        experiment, counted["sttp"], passed=experiment == "long", protocol=protocol, **{over: value}
+                    )(results).verdict
                     for value, counted in table.items()
                 ]
-                cells.append(", ".join(str(verdicts.count(verdict)) for verdict in ("reproduced", "partly", "not")))
-            found.append([names[version], *cells])
+                cells.append(
+                    ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in ("reproduced", "partly", "not"))
+                )
+            found.append([names[protocol], *cells])
         return found
 
     return ResultTable(
         "Which version of STTP the thesis ran",
-        "Rows that each version reproduces, reproduces partly, and does not. Three points of appendix table 1 chose the version; the other rows test the choice.",
+        "How many rows each version reproduces, by the targets' rules. Three points of appendix table 1 chose the version; the other rows test the choice.",
         ("STTP leaves", *(f"{name}, {len(table)} rows" for name, table, _, _ in places)),
         rows,
         ("transfers", "video", "long"),
@@ -229,9 +236,74 @@ def _networks(traffic: str, title: str, table: Mapping[int, Mapping[str, tuple[i
     )
 
 
+def _rows_of_the_appendix(protocol: str) -> ResultTable:
+    """The rows of the appendix for one protocol: transfers and films side by side, the thesis's numbers before ours."""
+
+    def cells(results: Results, experiment: str, counted: tuple[int, int] | None, n: int) -> list[str]:
+        table = results[experiment]
+        if counted is None or not table.has(protocol=version(protocol), n=n):
+            return ["–", "–", "–"]
+        sent, dropped = counted
+        point: dict[str, Any] = {"protocol": version(protocol), "n": n}
+        mb, lost = _mean(table, measures.sent, **point) / 1e6, _mean(table, measures.loss, **point)
+        verdict = row_judge(experiment, counted, **point)(results).verdict
+        return [f"{sent / 1e6:.1f} / {mb:.1f}", f"{100 * dropped / sent:.2f} / {lost:.2f}", _MARKS[verdict]]
+
+    def rows(results: Results) -> list[list[str]]:
+        if not results["transfers"].rows or not results["video"].rows:
+            raise NotRun("no rows of the appendix at this scale")
+        return [
+            [
+                str(n),
+                *cells(results, "transfers", APPENDIX_1[n][protocol], n),
+                *cells(results, "video", APPENDIX_2[n][protocol] if n in APPENDIX_2 else None, n),
+            ]
+            for n in APPENDIX_1
+        ]
+
+    name = NAMES.get(protocol, "STTP")
+    return ResultTable(
+        f"Appendix tables 1 and 2: {name}",
+        "The thesis / here (means over seeds); the thesis's shares are derived from its bytes. The verdicts are those of targets"
+        f" A1 {protocol} and A2 {protocol}. Where the link is full, what passes is its capacity, so that bytes sent follow from the share lost.",
+        ("sources", "transfers: MB sent", "% lost", "verdict", "films: MB sent", "% lost", "verdict"),
+        rows,
+        ("transfers", "video"),
+    )
+
+
+_MARKS = {"reproduced": "reproduced", "partly": "*partly*", "not": "**not**"}
+
+
+def _readings() -> ResultTable:
+    """Experiment 2 with each reading of the factor, the bucket and the timeout."""
+    at = (10, 50, 100)
+
+    def cell(results: Results, reading: str, n: int) -> str:
+        table = results["readings"]
+        mb = _mean(table, measures.sent, reading=reading, n=n) / 1e6
+        off = 100 * (1e6 * mb / APPENDIX_1[n]["sttp"][0] - 1)
+        return f"{mb:.1f} ({off:+.1f} %), {_mean(table, measures.loss, reading=reading, n=n):.2f} %"
+
+    def rows(results: Results) -> list[list[str]]:
+        if not results["readings"].rows:
+            raise NotRun("no readings at this scale")
+        return [[reading, *(cell(results, reading, n) for n in at)] for reading in grids.READINGS]
+
+    return ResultTable(
+        "Readings of the factor, the bucket and the timeout",
+        "Experiment 2: MB sent (difference from appendix table 1) and share lost. R1 is the thesis's worked example, R2 last/new, R3 the printed formula; tokens from a timer or from ACKs; `half` after a timeout instead of 0.9.",
+        ("reading", *(f"{n} sources" for n in at)),
+        rows,
+        ("readings",),
+    )
+
+
 TABLES = (
+    *map(_rows_of_the_appendix, PROTOCOLS),
     CLAIMS_TABLE,
     _versions(),
+    _readings(),
     _networks("transfers", "bulk transfers", APPENDIX_1),
     _networks("video", "films", APPENDIX_2),
     _first(),

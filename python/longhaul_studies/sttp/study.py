@@ -30,5 +30,6 @@ STUDY = Study(
     claims=CLAIMS,
     leading=("4.4", "4.5", "4.13"),
     gap=GAP,
+    speaker="the thesis",
     question="Does a token bucket at the rate of a packet pair suit interactive use better than TCP?",
 )

@@ -13,6 +13,7 @@ from ..measures import HSTCP, PERTURBATIONS, REGTCP, departures, event_rate, eve
 from ..scenarios import DURATION, PIPE, QUEUES, RTT, SIMULATED
 from . import isolated, sets, streams, stress
 from .sets import SHORT
+from .words import bare, bounds, ends, said, short, some, spread
 
 
 def _slow_growth(results: Results) -> Judgement:
@@ -52,9 +53,12 @@ def _perturbations_take_losses(results: Results) -> Judgement:
 
 
 def _react_to_events(results: Results) -> Judgement:
-    table = results["E2"]
-    rates = table.series(event_rate(HSTCP), "n", set="mixed", queue="red")
-    return both(trend(rates, rising=True), sets.shares_converge(results))
+    rates = results["E2"].series(event_rate(HSTCP), "n", set="mixed", queue="red")
+    high = {queue: sets.share(results["E2"], HSTCP, queue) for queue in QUEUES}
+    judged = both(trend(rates, rising=True), sets.shares_converge(results))
+    shares = ", ".join(f"{SHORT[queue]} {ends(values, '%')}" for queue, values in high.items())
+    text = f"CER {ends(rates)} (RED); HSTCP's share {shares} ({min(rates)} to {max(rates)} flows)"
+    return said(judged, text)
 
 
 def _crosspoints(results: Results) -> Judgement:
@@ -79,7 +83,11 @@ def _bursts_and_fairness(results: Results) -> Judgement:
     table = results["E4"]
     red, tail = (sets.fairness(table, queue, "p") for queue in QUEUES)
     gap = {p: sets.stolen(table, "droptail", "p")[p] - sets.stolen(table, "red", "p")[p] for p in red}
-    return both(flat(red, 0.35), flat(tail, 0.35), trend(gap, rising=False, unit="points between DT and RED"))
+    judged = [flat(red, 0.35), flat(tail, 0.35), trend(gap, rising=False)]
+    text = (
+        f"RF RED {bare(red)}, {spread(judged[0])}, DT {bare(tail)}, {spread(judged[1])}; BS gap {some(gap, 'points')}"
+    )
+    return said(both(*judged), text)
 
 
 def _red_lowers_rates(results: Results) -> Judgement:
@@ -89,10 +97,11 @@ def _red_lowers_rates(results: Results) -> Judgement:
         rates = {queue: sets.rates(table, kind, queue) for queue in QUEUES}
         use = {queue: sets.series(table, kind, queue) for queue in QUEUES}
         many = [n for n in rates["red"] if n >= 10]
-        checks |= {f"CER of {n} {kind}": rates["red"][n] < rates["droptail"][n] for n in rates["red"]}
-        checks |= {f"LU of {n} {kind}": abs(use["red"][n] - use["droptail"][n]) < 5 for n in many}
+        checks |= {f"CER {n} {kind.upper()}": rates["red"][n] < rates["droptail"][n] for n in rates["red"]}
+        checks |= {f"LU {n} {kind.upper()}": abs(use["red"][n] - use["droptail"][n]) < 5 for n in many}
     use = {queue: sets.series(table, HSTCP, queue) for queue in QUEUES}
-    return holds(checks, f"HSTCP's LU with RED {listed(use['red'], '%')}; with DT {listed(use['droptail'], '%')}")
+    every = [value for of_queue in use.values() for value in of_queue.values()]
+    return holds(checks, f"HSTCP's LU {bounds(every, '%')}")
 
 
 def _queue_matters_little(results: Results) -> Judgement:
@@ -105,8 +114,8 @@ def _queue_matters_little(results: Results) -> Judgement:
     for kind in (HSTCP, REGTCP):
         red, tail = (sets.series(table, kind, queue, "loss") for queue in QUEUES)
         checks |= {f"{kind} at {p:g}": abs(tail[p] / red[p] - 1) < 0.1 for p in lost}
-        text.append(f"{kind} DT/RED {listed({p: tail[p] / red[p] for p in lost})}")
-    return holds(checks, "; ".join(text))
+        text.append(f"{kind.upper()} {some({p: tail[p] / red[p] for p in lost})}")
+    return holds(checks, f"DT over RED: {'; '.join(text)}")
 
 
 def _resists(results: Results) -> Judgement:
@@ -114,10 +123,10 @@ def _resists(results: Results) -> Judgement:
     use, rates = sets.series(table, HSTCP, "droptail", "p"), sets.rates(table, HSTCP, "droptail", "p")
     standard = sets.series(table, REGTCP, "droptail", "p")
     last = max(use)
-    better = holds(
-        {"REGTCP loses more": standard[0] - standard[last] > use[0] - use[last]}, f"REGTCP {listed(standard, '%')}"
-    )
-    return both(flat(use, 0.05, unit="%"), flat(rates, 0.3), better)
+    better = holds({"REGTCP loses more": standard[0] - standard[last] > use[0] - use[last]})
+    kept = flat(use, 0.05), flat(rates, 0.3)
+    text = f"HSTCP {bare(use, '%')}, {spread(kept[0])}; CER {spread(kept[1])}; REGTCP {some(standard, '%')}"
+    return said(both(*kept, better), text)
 
 
 def _unfairer(results: Results) -> Judgement:
@@ -138,7 +147,7 @@ def _in_proportion(results: Results) -> Judgement:
         n: alone - table.median(utilisation(REGTCP), competitor=str(n), queue="red", loss=low)
         for n in streams.streams_of(table)
     }
-    return trend(taken, rising=True, unit="points by n")
+    return said(trend(taken, rising=True), f"{some(taken, 'points')} streams")
 
 
 def _compatible(_: Results) -> Judgement:
@@ -179,13 +188,19 @@ def _marks_in_proportion(results: Results) -> Judgement:
         if rate[1]:
             ratios[n] = rate[0] / rate[1]
     many = {f"{n}": 0.67 <= ratio <= 1.5 for n, ratio in ratios.items() if n >= 10}
-    return holds(many, f"HSTCP's events per packet over REGTCP's: {listed(ratios)}")
+    return holds(many, f"HSTCP's events per packet over REGTCP's: {some(ratios)}")
 
 
 def _total_stays(results: Results) -> Judgement:
     use = {queue: results["E2"].series(total_utilisation, "n", set=HSTCP, queue=queue) for queue in QUEUES}
-    checks = {f"{SHORT[q]} {n}": value >= 95 for q in QUEUES for n, value in use[q].items() if n >= 2}
-    return holds(checks, "; ".join(f"{SHORT[q]} {listed(use[q], '%')}" for q in QUEUES))
+    found = {f"{SHORT[q]} {n}": value for q in QUEUES for n, value in use[q].items() if n >= 2}
+    return holds({name: value >= 95 for name, value in found.items()}, f"{bounds(found.values(), '%')} from 2 flows on")
+
+
+def _few_fill(results: Results) -> Judgement:
+    increase, filled = _growing_increase(results), _total_stays(results)
+    text = f"a(w) {short(SIMULATED.a(31))} packet/RTT at 31, {short(SIMULATED.a(PIPE))} at {PIPE}; {filled.measured}"
+    return said(both(increase, filled), text)
 
 
 def _claim(
@@ -196,7 +211,7 @@ def _claim(
 
 TARGETS = (
     _claim("D1", "7.2.1", "REGTCP's underuse comes from growth of 1 packet/RTT, not from buffers or losses in slow start", _slow_growth, "E1"),
-    _claim("D2", "7.2.1", "a few HSTCP flows fill the pipe, since a(w) grows with w", lambda r: both(_growing_increase(r), _total_stays(r)), "E2"),
+    _claim("D2", "7.2.1", "a few HSTCP flows fill the pipe, since a(w) grows with w", _few_fill, "E2"),
     _claim("D3", "7.2.1", "HSTCP's CER is higher at equal N, even at 30 and 40", sets.event_rates, "E2"),
     _claim("D4", "7.2.1", "one HSTCP flow's CER cannot fall below about 1e-6 here", _least_rate, "E1"),
     _claim("D5", "7.2.1", "below the knee, congestion at the link's limit dominates; under RED most events are marks", stress.marks_over_drops, "E3"),

@@ -139,7 +139,7 @@ def _higher_without_red(results: Results) -> Judgement:
     }  # fmt: skip
     checks = {f"{kind}: DT > RED": means[kind, "droptail"] > means[kind, "red"] for kind in (HSTCP, REGTCP)}
     text = "; ".join(
-        f"{kind} {means[kind, 'red']:,.0f} packets with RED, {means[kind, 'droptail']:,.0f} with DT"
+        f"{kind.upper()} {means[kind, 'red']:,.0f} packets with RED, {means[kind, 'droptail']:,.0f} with DT"
         for kind in (HSTCP, REGTCP)
     )
     return holds(checks, text)
@@ -168,8 +168,8 @@ def _hour(results: Results) -> Judgement:
         first = flow.mean(150, 300)
         rest = [flow.mean(300 * i, 300 * (i + 1)) for i in range(1, 12)]
         checks |= {f"{name} at {5 * (i + 1)} min": 0.5 <= mean / first <= 2 for i, mean in enumerate(rest, 1)}
-        texts.append(f"{name} {first:,.0f} packets at 150 to 300 s, later {min(rest):,.0f} to {max(rest):,.0f}")
-    return holds(checks, "; ".join(texts))
+        texts.append(f"{name} {first:,.0f}, later {min(rest):,.0f} to {max(rest):,.0f}")
+    return holds(checks, f"packets at 150 to 300 s: {'; '.join(texts)}")
 
 
 def _wide_band(results: Results) -> Judgement:
@@ -269,7 +269,7 @@ def _first_but_lossy(results: Results) -> Judgement:
             "behind 100 at the end": sent[0] < sent[100],
             "behind 1000 at the end": sent[0] < sent[1000],
         },
-        f"packets delivered in 100 s: {', '.join(f'{sent[t]:,.0f} with {t}' for t in (0, 10, 100, 1000))}",
+        f"million packets in 100 s: {', '.join(f'{sent[t] / 1e6:.2f} with {t}' for t in (0, 10, 100, 1000))}",
     )
 
 
@@ -301,8 +301,8 @@ def _double_cut(results: Results) -> Judgement:
             "none without": good == 0,
             "lower utilisation with the defect": bad_mean < good_mean,
         },
-        f"with the defect {bad} of {bad_cuts} cuts within 1.5 s of the last, without {good} of {good_cuts}; utilisation in the second half"
-        f" {bad_mean:.1f} and {good_mean:.1f} %; timeouts: {timeouts[True]:g} and {timeouts[False]:g}",
+        f"{bad} of {bad_cuts} cuts within 1.5 s of the last, {bad_mean:.1f} % used, {timeouts[True]:g} timeouts;"
+        f" without {good} of {good_cuts}, {good_mean:.1f} %, {timeouts[False]:g}",
     )
 
 

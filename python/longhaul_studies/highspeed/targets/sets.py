@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 
 from ...model import Target
 from ...results import NotRun, Results, Table
 from ...verdict import Judgement, Series, band, both, holds, listed, number, place, trend
 from ..measures import HSTCP, REGTCP, event_rate, relative_fairness, total_event_rate, total_utilisation, utilisation
 from ..scenarios import QUEUES
+from .words import bare, ends, places, said, some
 
 SHORT = {"red": "RED", "droptail": "DT"}
 #: A link counts as full from here on, in per cent.
@@ -56,7 +58,7 @@ def _few_flows(results: Results) -> Judgement:
     return holds(
         {"HSTCP first": first[HSTCP] < first[REGTCP]},
         f"{FULL:.0f} % from {place(first[HSTCP])} HSTCP and {place(first[REGTCP])} REGTCP flows;"
-        f" REGTCP: {listed(series(table, REGTCP, 'red'), '%')}",
+        f" REGTCP {some(series(table, REGTCP, 'red'), '%')}",
     )
 
 
@@ -74,7 +76,7 @@ def event_rates(results: Results) -> Judgement:
         high, standard = (rates(results["E2"], kind, queue) for kind in (HSTCP, REGTCP))
         checks |= {f"{SHORT[queue]} {n}": high[n] > standard[n] for n in high}
         ratios[queue] = {n: high[n] / standard[n] if standard[n] else math.inf for n in high}
-    return holds(checks, f"ratio with RED {listed(ratios['red'])}; with DT {listed(ratios['droptail'])}")
+    return holds(checks, f"ratio with RED {some(ratios['red'])}; with DT {bare(ratios['droptail'])}")
 
 
 def _floor(results: Results) -> Judgement:
@@ -91,44 +93,64 @@ def _drop_tail_rates(results: Results) -> Judgement:
     text: list[str] = []
     for kind in (HSTCP, REGTCP):
         red, tail = (rates(results["E2"], kind, queue) for queue in QUEUES)
-        checks |= {f"{kind} {n}": tail[n] > red[n] for n in red}
-        text.append(f"{kind} RED {listed(red)}, DT {listed(tail)}")
-    return holds(checks, "; ".join(text))
+        checks |= {f"{kind.upper()} {n}": tail[n] > red[n] for n in red}
+        text.append(f"{kind.upper()} {ends({n: tail[n] / red[n] if red[n] else math.inf for n in red})}")
+    return holds(checks, f"DT over RED: {', '.join(text)}")
 
 
 def _larger_share(results: Results) -> Judgement:
     checks: dict[str, bool] = {}
-    text: list[str] = []
+    of_queue: dict[str, Series] = {}
     for queue in QUEUES:
         high, standard = (share(results["E2"], kind, queue) for kind in (HSTCP, REGTCP))
         checks |= {f"{SHORT[queue]} {n}": high[n] > standard[n] for n in high}
-        text.append(f"HSTCP with {SHORT[queue]} {listed(high, '%')}")
-    return holds(checks, "; ".join(text))
+        of_queue[queue] = high
+    return holds(checks, f"HSTCP {in_both(of_queue, '%')}")
 
 
 def shares_converge(results: Results) -> Judgement:
     """Target E2.7 and claim D8."""
-    table = results["E2"]
-    return both(
-        *(trend(share(table, HSTCP, queue), rising=False, unit="%") for queue in QUEUES),
-        *(trend(share(table, REGTCP, queue), rising=True, unit="%") for queue in QUEUES),
+    of = {(kind, queue): share(results["E2"], kind, queue) for kind in (HSTCP, REGTCP) for queue in QUEUES}
+    judged = both(*(trend(values, rising=kind == REGTCP) for (kind, _), values in of.items()))
+    return said(judged, f"{shares_in_words(results)} ({ends(_itself(of[HSTCP, 'red']))} flows)")
+
+
+def shares_in_words(results: Results) -> str:
+    """The share of both kinds in mixed sets, from the fewest flows to the most."""
+    return "; ".join(
+        f"{kind.upper()} "
+        + ", ".join(f"{SHORT[queue]} {ends(share(results['E2'], kind, queue), '%')}" for queue in QUEUES)
+        for kind in (HSTCP, REGTCP)
     )
+
+
+def _itself(values: Series) -> dict[float, float]:
+    return {x: float(x) for x in values}
 
 
 def _total(results: Results) -> Judgement:
     totals = {queue: results["E2"].series(total_utilisation, "n", set="mixed", queue=queue) for queue in QUEUES}
     checks = {f"{SHORT[queue]} {n}": value >= 95 for queue in QUEUES for n, value in totals[queue].items()}
-    return holds(checks, "; ".join(f"{SHORT[queue]} {listed(totals[queue], '%')}" for queue in QUEUES))
+    return holds(checks, in_both(totals, "%"))
+
+
+def in_both(of_queue: Mapping[str, Series], unit: str = "") -> str:
+    """A series with each queue, in the fewest words."""
+    text = ", ".join(f"{SHORT[queue]} {bare(values)}" for queue, values in of_queue.items())
+    return f"{text} {unit}".strip() + f" at {places(next(iter(of_queue.values())))}"
+
+
+def trends(of_queue: Mapping[str, Series], *, rising: bool, unit: str = "") -> Judgement:
+    """The same trend with each queue."""
+    return said(both(*(trend(values, rising=rising) for values in of_queue.values())), in_both(of_queue, unit))
 
 
 def _mixed_rates(results: Results) -> Judgement:
-    return both(
-        *(trend(results["E2"].series(total_event_rate, "n", set="mixed", queue=q), rising=True) for q in QUEUES)
-    )
+    return trends({q: results["E2"].series(total_event_rate, "n", set="mixed", queue=q) for q in QUEUES}, rising=True)
 
 
 def _fairness_falls(results: Results) -> Judgement:
-    return both(*(trend(fairness(results["E2"], queue), rising=False) for queue in QUEUES))
+    return trends({queue: fairness(results["E2"], queue) for queue in QUEUES}, rising=False)
 
 
 def _spread(results: Results) -> Judgement:
@@ -141,10 +163,8 @@ def _spread(results: Results) -> Judgement:
             raise NotRun("E2 has one seed for each point at this scale")
         wide, narrow = (max(values) / min(values) for values in (few, many))
         checks[SHORT[queue]] = wide > narrow
-        text.append(
-            f"{SHORT[queue]}: largest over smallest {wide:.1f} with {min(runs)} flows, {narrow:.2f} with {max(runs)}"
-        )
-    return holds(checks, "; ".join(text))
+        text.append(f"{SHORT[queue]} {wide:.1f} with {min(runs)} flows, {narrow:.2f} with {max(runs)}")
+    return holds(checks, f"largest over smallest: {'; '.join(text)}")
 
 
 def _above_35(results: Results) -> Judgement:
@@ -171,11 +191,11 @@ def _range(values: list[float]) -> str:
 
 def _fairer_with_red(results: Results) -> Judgement:
     red, tail = (fairness(results["E2"], queue) for queue in QUEUES)
-    return holds({f"{n}": red[n] < tail[n] for n in red}, f"RED {listed(red)}; DT {listed(tail)}")
+    return holds({f"{n}": red[n] < tail[n] for n in red}, in_both({"red": red, "droptail": tail}))
 
 
 def _stolen_falls(results: Results) -> Judgement:
-    return both(*(trend(stolen(results["E2"], queue), rising=False, unit="points") for queue in QUEUES))
+    return trends({queue: stolen(results["E2"], queue) for queue in QUEUES}, rising=False, unit="points")
 
 
 def _more_stolen(results: Results) -> Judgement:
@@ -183,7 +203,7 @@ def _more_stolen(results: Results) -> Judgement:
     first, last = min(red), max(red)
     checks = {f"DT > RED at {n}": tail[n] > red[n] for n in red}
     checks["the gap widens"] = tail[last] - red[last] > tail[first] - red[first]
-    return holds(checks, f"RED {listed(red, 'points')}; DT {listed(tail, 'points')}")
+    return holds(checks, in_both({"red": red, "droptail": tail}, "points"))
 
 
 # --- E5
@@ -225,9 +245,7 @@ def cross_tail(results: Results) -> Judgement:
 
 
 def _backs_off(results: Results) -> Judgement:
-    return both(
-        *(trend(results["E5"].series(utilisation(HSTCP), "n", queue=q), rising=False, unit="%") for q in QUEUES)
-    )
+    return trends({q: results["E5"].series(utilisation(HSTCP), "n", queue=q) for q in QUEUES}, rising=False, unit="%")
 
 
 def _all_used(results: Results) -> Judgement:
@@ -242,9 +260,7 @@ def _all_used(results: Results) -> Judgement:
 
 def _crossings(results: Results) -> Judgement:
     red, tail = (against(results, queue) for queue in QUEUES)
-    return holds(
-        {f"DT > RED at {n}": tail[n] > red[n] for n in red}, f"RF with RED {listed(red)}; with DT {listed(tail)}"
-    )
+    return holds({f"DT > RED at {n}": tail[n] > red[n] for n in red}, in_both({"red": red, "droptail": tail}))
 
 
 # --- E6
@@ -252,13 +268,15 @@ def _crossings(results: Results) -> Judgement:
 
 def _six_fill(results: Results) -> Judgement:
     values = series(results["E6"], HSTCP, "red")
-    return holds({"full from 6 flows": first_full(values) == 6}, listed(values, "%"))
+    few = {n: value for n, value in values.items() if n <= 10}
+    return holds({"full from 6 flows": first_full(values) == 6}, listed(few, "%"))
 
 
 def _twenty_fill(results: Results) -> Judgement:
     values = series(results["E6"], REGTCP, "red")
     return holds(
-        {"below 90 % up to 19 flows": all(value < 90 for n, value in values.items() if n < 20)}, listed(values, "%")
+        {"below 90 % up to 19 flows": all(value < 90 for n, value in values.items() if n < 20)},
+        listed({n: value for n, value in values.items() if n >= 6}, "%"),
     )
 
 
@@ -268,29 +286,32 @@ def _knees(results: Results) -> Judgement:
     checks = {"6 HSTCP flows: the link's loss": high[6] < 1.75e-5}
     checks |= {f"{n:g} HSTCP flows: more": high[n] > 1.75e-5 for n in beyond}
     checks |= {f"{n:g} REGTCP flows: the link's loss": standard[n] < 1.75e-5 for n in standard if n <= 30}
-    return holds(checks, f"HSTCP {listed(high)}; REGTCP {listed(standard)}")
+    at = {n: high[n] for n in (6, *beyond[:1])}
+    around = {n: standard[n] for n in (*[n for n in standard if n <= 30][-1:], max(standard))}
+    return holds(checks, f"HSTCP {some(at)}; REGTCP {some(around)}")
 
 
 def _shares_at_loss(results: Results) -> Judgement:
     # From where the link is full: before, more flows have more.
     red, tail = ({n: value for n, value in share(results["E6"], HSTCP, queue).items() if n >= 10} for queue in QUEUES)
-    falls = trend(red, rising=False, unit="% with RED")
-    kept = holds({"DT constant or rising": tail[max(tail)] >= 0.95 * tail[min(tail)]}, f"with DT {listed(tail, '%')}")
-    return both(falls, kept)
+    falls = trend(red, rising=False)
+    kept = holds({"DT constant or rising": tail[max(tail)] >= 0.95 * tail[min(tail)]})
+    return said(both(falls, kept), in_both({"red": red, "droptail": tail}, "%"))
 
 
 def fairness_at_loss(results: Results) -> Judgement:
     """Target E6.5 and claim D17."""
-    table = results["E6"]
-    return both(trend(fairness(table, "droptail"), rising=True), trend(fairness(table, "red"), rising=False))
+    return _apart({queue: fairness(results["E6"], queue) for queue in QUEUES})
 
 
 def _stolen_at_loss(results: Results) -> Judgement:
-    table = results["E6"]
-    return both(
-        trend(stolen(table, "droptail"), rising=True, unit="points with DT"),
-        trend(stolen(table, "red"), rising=False, unit="points with RED"),
-    )
+    return _apart({queue: stolen(results["E6"], queue) for queue in QUEUES}, "points")
+
+
+def _apart(of_queue: Mapping[str, Series], unit: str = "") -> Judgement:
+    """What rises with DropTail and falls with RED."""
+    judged = both(*(trend(values, rising=queue == "droptail") for queue, values in of_queue.items()))
+    return said(judged, in_both(of_queue, unit))
 
 
 E2, E5, E6 = ("E2",), ("E5",), ("E6",)

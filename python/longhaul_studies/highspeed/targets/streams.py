@@ -6,11 +6,12 @@ import math
 
 from ...model import Target
 from ...results import NotRun, Results, Table
-from ...verdict import Judgement, both, flat, holds, listed, number, place, trend
+from ...verdict import Judgement, both, flat, holds, number, place, trend
 from ..measures import HSTCP, REGTCP, STREAMS, flow_fairness, sending_rate, total_event_rate, utilisation
 from ..scenarios import PIPE, QUEUES, SIMULATED
 from .sets import SHORT
 from .theory import standard_window
+from .words import bare, bounds, ends, said, short, some, spread
 
 # --- E8
 
@@ -29,7 +30,7 @@ def transfer_rate(table: Table, transfer: str, queue: str) -> dict[float, float]
 def _follows_theory(results: Results) -> Judgement:
     table = results["E8"]
     checks: dict[str, bool] = {}
-    text: list[str] = []
+    ratios: list[float] = []
     for transfer in table.points("transfer", queue="red"):
         ratio = {}
         for p, rate in transfer_rate(table, transfer, "red").items():
@@ -37,8 +38,8 @@ def _follows_theory(results: Results) -> Judgement:
             if window < 0.8 * PIPE and p < 1e-2:
                 ratio[p] = rate / window
         checks |= {f"{transfer} at {place(p)}": 0.75 <= value <= 1.25 for p, value in ratio.items()}
-        text.append(f"{transfer} {listed(ratio)}")
-    return holds(checks, f"measured over theory: {'; '.join(text)}")
+        ratios += ratio.values()
+    return holds(checks, f"measured over theory {bounds(ratios)} at {len(ratios)} points")
 
 
 def _same_when_full(results: Results) -> Judgement:
@@ -85,7 +86,7 @@ def unaffected(results: Results) -> Judgement:
     table = results["E9"]
     alone = long_flows(table, "none", "red", "loss")
     checks: dict[str, bool] = {}
-    text: list[str] = []
+    found: dict[float, list[float]] = {p: [] for p in alone}
     for name in competitors(table):
         beside = long_flows(table, name, "red", "loss")
         both_together = {p: beside[p] + of_competitor(table, name, "red", "loss")[p] for p in beside}
@@ -94,8 +95,11 @@ def unaffected(results: Results) -> Judgement:
                 checks[f"{name} at {place(p)}: not less"] = beside[p] > 0.9 * alone[p]
             elif both_together[p] >= 95 and alone[p] + of_competitor(table, name, "red", "loss")[p] > 100:
                 checks[f"{name} at {place(p)}: less"] = beside[p] < alone[p]
-        text.append(f"{name} {listed(beside, '%')}")
-    return holds(checks, f"ten flows alone {listed(alone, '%')}; with {'; '.join(text)}")
+            found[p].append(beside[p])
+    # A full link, and one that losses keep from being full.
+    shown = [p for p in alone if p in (1e-6, 1e-4)] or list(alone)[:1]
+    text = "; ".join(f"{short(alone[p])} / {bounds(found[p])} % at {place(p)}" for p in shown)
+    return holds(checks, f"alone / in competition: {text}")
 
 
 def _constant_when_full(results: Results) -> Judgement:
@@ -128,7 +132,9 @@ def _levels(results: Results) -> Judgement:
     if 30 not in levels:
         return judged
     full = {p: of_competitor(table, "30", "red", "loss")[p] for p in (1e-6, 1e-5)}
-    return both(judged, flat(full, 0.15, unit="% with 30 streams"))
+    kept = flat(full, 0.15)
+    text = f"{some(levels, '%')} streams; 30 streams {some(full, '%')}, {spread(kept)}"
+    return said(both(judged, kept), text)
 
 
 def _badly(results: Results) -> Judgement:
@@ -136,8 +142,10 @@ def _badly(results: Results) -> Judgement:
     if 1e-2 not in table.points("loss", queue="red"):
         raise NotRun("E9 has no point at 1e-2 at this scale")
     values = {name: of_competitor(table, name, "red", "loss")[1e-2] for name in competitors(table)}
+    of_streams = bounds(values[str(n)] for n in streams_of(table))
     return holds(
-        {name: value < 5 for name, value in values.items()}, ", ".join(f"{v:.2f} % with {n}" for n, v in values.items())
+        {name: value < 5 for name, value in values.items()},
+        f"{of_streams} % with {_numbers(table)} streams, {short(values['hstcp'])} % with HSTCP",
     )
 
 
@@ -146,18 +154,22 @@ def _rates_rise(results: Results) -> Judgement:
     rates = {n: table.series(total_event_rate, "loss", competitor=n, queue="red") for n in table.points("competitor")}
     worst = max(next(iter(rates.values())))
     checks = {name: values[worst] > 5 * values[worst / 10] for name, values in rates.items()}
-    return holds(checks, f"10 flows alone {listed(rates['none'])}")
+    return holds(checks, f"10 flows alone {some(rates['none'])}")
 
 
 def _proportional(results: Results) -> Judgement:
     table = results["E9"]
     checks: dict[str, bool] = {}
-    text: list[str] = []
+    ratios: list[float] = []
     for n in streams_of(table):
-        values = per_flow(table, str(n), "red", "loss")
-        checks |= {f"{n} at {place(p)}": abs(value / n - 1) < 0.25 for p, value in values.items() if p <= 1e-4}
-        text.append(f"n = {n}: {listed(values)}")
-    return holds(checks, "; ".join(text))
+        values = {p: value / n for p, value in per_flow(table, str(n), "red", "loss").items() if p <= 1e-4}
+        checks |= {f"{n} at {place(p)}": abs(value - 1) < 0.25 for p, value in values.items()}
+        ratios += values.values()
+    return holds(checks, f"FRF over n {bounds(ratios)} up to 1e-4 ({_numbers(table)} streams)")
+
+
+def _numbers(table: Table) -> str:
+    return ", ".join(map(str, streams_of(table)))
 
 
 def adapts(results: Results) -> Judgement:
@@ -184,43 +196,51 @@ def _streams_fall(results: Results) -> Judgement:
     table = results["E10"]
     judged: list[Judgement] = []
     checks: dict[str, bool] = {}
+    text = ""
     for n in streams_of(table):
         red, tail = (of_competitor(table, str(n), queue, "p") for queue in QUEUES)
-        judged.append(trend(red, rising=False, unit=f"% with n = {n}"))
+        judged.append(trend(red, rising=False))
         last = max(red)
-        checks[f"n = {n}: more than with DT"] = red[0] - red[last] > tail[0] - tail[last]
-    return both(*judged, holds(checks))
+        checks[f"n = {n}"] = red[0] - red[last] > tail[0] - tail[last]
+        if n == 10:
+            text = f"10 streams: RED {ends(red, '%')}, DT {ends(tail, '%')} ({place(min(red))} to {place(last)}); "
+    more = holds(checks)
+    return said(both(*judged, more), text + more.measured)
 
 
 def improves(results: Results) -> Judgement:
     """Target E10.2 and claim D20."""
-    return trend(of_competitor(results["E10"], "hstcp", "red", "p"), rising=True, unit="%")
+    values = of_competitor(results["E10"], "hstcp", "red", "p")
+    return said(trend(values, rising=True), some(values, "%"))
 
 
 def _flat_over_tail(results: Results) -> Judgement:
     table = results["E10"]
-    judged = [
-        flat(of_competitor(table, str(n), "droptail", "p"), 0.2, unit=f"% with n = {n}") for n in streams_of(table)
-    ]
+    by_n = {n: of_competitor(table, str(n), "droptail", "p") for n in streams_of(table)}
+    judged = [flat(values, 0.2) for values in by_n.values()]
     red, tail = (of_competitor(table, "hstcp", queue, "p") for queue in QUEUES)
+    kept = flat(tail, 0.25)
     higher = holds({f"DT > RED at {p}": tail[p] > red[p] for p in tail})
-    return both(*judged, flat(tail, 0.25, unit="% with HSTCP"), higher)
+    shown = 10 if 10 in by_n else max(by_n)
+    text = f"{shown} streams {some(by_n[shown], '%')}, {spread(judged[list(by_n).index(shown)])}"
+    return said(both(*judged, kept, higher), f"{text}; HSTCP {bare(tail, '%')}, {spread(kept)}; {higher.measured}")
 
 
 def _proportional_under_bursts(results: Results) -> Judgement:
     table = results["E10"]
     checks: dict[str, bool] = {}
-    text: list[str] = []
+    ratios: list[float] = []
     for queue in QUEUES:
         for n in streams_of(table):
-            values = per_flow(table, str(n), queue, "p")
-            checks |= {f"{SHORT[queue]} n = {n} at {p}": abs(value / n - 1) < 0.25 for p, value in values.items()}
-            text.append(f"{SHORT[queue]} n = {n}: {listed(values)}")
-    return holds(checks, "; ".join(text))
+            values = {p: value / n for p, value in per_flow(table, str(n), queue, "p").items()}
+            checks |= {f"{SHORT[queue]} {n} at {p}": abs(value - 1) < 0.25 for p, value in values.items()}
+            ratios += values.values()
+    return holds(checks, f"FRF over n {bounds(ratios)} ({_numbers(table)} streams)")
 
 
 def _fairness_rises(results: Results) -> Judgement:
-    return trend(per_flow(results["E10"], "hstcp", "red", "p"), rising=True)
+    values = per_flow(results["E10"], "hstcp", "red", "p")
+    return said(trend(values, rising=True), some(values))
 
 
 def _scattered(results: Results) -> Judgement:
@@ -245,12 +265,13 @@ def stolen(table: Table, competitor: str, queue: str) -> dict[float, float]:
 
 def _stolen_falls(results: Results) -> Judgement:
     table = results["E10"]
-    return both(
-        *(
-            trend(stolen(table, name, queue), rising=False, unit=f"points by {name} with {SHORT[queue]}")
-            for queue in QUEUES for name in competitors(table)
-        )
-    )  # fmt: skip
+    by = {(queue, name): stolen(table, name, queue) for queue in QUEUES for name in competitors(table)}
+    text = "; ".join(
+        f"{SHORT[queue]} "
+        + ", ".join(f"{word} {ends(by[queue, name])}" for name, word in (("10", "10 streams"), ("hstcp", "HSTCP")))
+        for queue in QUEUES
+    )
+    return said(both(*(trend(values, rising=False) for values in by.values())), f"{text} points")
 
 
 E8, E9, E10 = ("E8",), ("E9",), ("E10",)

@@ -9,15 +9,17 @@ from ...results import NotRun, Points, Results
 from ...verdict import Judgement, band, both, flat, holds, listed, place, trend
 from ..measures import HSTCP, PERTURBATIONS, REGTCP, event_rate, events, noise, total_utilisation, utilisation
 from ..scenarios import QUEUES
-from .sets import FULL, SHORT, fairness, rates, series, share, stolen
+from .sets import FULL, SHORT, fairness, in_both, rates, series, share, stolen, trends
+from .words import bare, ends, every, said, short, some, spread
 
 # --- E3
 
 
 def _loses(results: Results) -> Judgement:
     high, standard = (series(results["E3"], kind, "red", "loss") for kind in (HSTCP, REGTCP))
-    checks = {f"HSTCP > REGTCP at {place(p)}": high[p] >= 0.99 * standard[p] for p in high}
-    return both(trend(standard, rising=False, unit="%"), holds(checks, f"HSTCP {listed(high, '%')}"))
+    higher = holds({f"at {place(p)}": high[p] >= 0.99 * standard[p] for p in high})
+    judged = both(trend(standard, rising=False), higher)
+    return said(judged, f"REGTCP {some(standard, '%')}; HSTCP {bare(high, '%')}; {higher.measured}")
 
 
 def _fills(results: Results) -> Judgement:
@@ -26,17 +28,19 @@ def _fills(results: Results) -> Judgement:
     checks["HSTCP not full at 1e-4"] = high[1e-4] < FULL
     if 1e-6 in standard:
         checks["REGTCP full at 1e-6"] = standard[1e-6] >= FULL
-    return holds(checks, f"REGTCP {listed(standard, '%')}; HSTCP {listed(high, '%')}")
+    around = {p: value for p, value in standard.items() if p <= 1e-5}, {p: high[p] for p in (1e-5, 1e-4)}
+    return holds(checks, f"REGTCP {some(around[0], '%')}; HSTCP {some(around[1], '%')}")
 
 
 def _equal_beyond(results: Results) -> Judgement:
-    ratio = _ratio(results)
+    ratio = ratio_over_losses(results)
     checks = {f"better at {place(p)}": ratio[p] > 1.2 for p in ratio if p < 1e-3}
     checks |= {f"equal at {place(p)}": abs(ratio[p] - 1) < 0.25 for p in ratio if p >= 1e-3}
-    return holds(checks, f"HSTCP/REGTCP {listed(ratio)}")
+    return holds(checks, f"HSTCP/REGTCP {every(ratio)}")
 
 
-def _ratio(results: Results) -> dict[float, float]:
+def ratio_over_losses(results: Results) -> dict[float, float]:
+    """HighSpeed TCP's utilisation over standard TCP's, by loss rate."""
     high, standard = (series(results["E3"], kind, "red", "loss") for kind in (HSTCP, REGTCP))
     return Points((p, high[p] / standard[p]) for p in high)
 
@@ -48,7 +52,7 @@ def _under_half(results: Results) -> Judgement:
 
 
 def _double(results: Results) -> Judgement:
-    ratio = _ratio(results)
+    ratio = ratio_over_losses(results)
     return both(*(band(ratio[p], 1.6, 2.5, margin=0.3, unit=f"at {place(p)}") for p in (1e-5, 1e-4)))
 
 
@@ -81,7 +85,7 @@ def _large_rates(results: Results) -> Judgement:
         if 1e-2 not in values:
             raise NotRun("E3 has no point at 1e-2 at this scale")
         checks[kind] = values[1e-2] > 5 * values[1e-3]
-        text.append(f"{kind} {listed(values)}")
+        text.append(f"{kind.upper()} {short(values[1e-3])} at 1e-3, {short(values[1e-2])} at 0.01")
     return holds(checks, "; ".join(text))
 
 
@@ -97,14 +101,12 @@ def marks_over_drops(results: Results) -> Judgement:
 
 
 def _gap(results: Results) -> Judgement:
-    judged = []
+    gaps = {}
     for queue in QUEUES:
         high, standard = (share(results["E3"], kind, queue, "loss") for kind in (HSTCP, REGTCP))
         if len(high) > 1:
-            judged.append(
-                trend({p: high[p] - standard[p] for p in high}, rising=False, unit=f"points with {SHORT[queue]}")
-            )
-    return both(*judged)
+            gaps[queue] = {p: high[p] - standard[p] for p in high}
+    return trends(gaps, rising=False, unit="points")
 
 
 def _full_at(results: Results) -> Judgement:
@@ -118,8 +120,8 @@ def _full_at(results: Results) -> Judgement:
 
 def _fairness_falls(results: Results) -> Judgement:
     table = results["E3"]
-    values = [fairness(table, queue, "loss") for queue in QUEUES]
-    return both(*(trend(of_queue, rising=False) for of_queue in values if len(of_queue) > 1))
+    values = {queue: fairness(table, queue, "loss") for queue in QUEUES}
+    return trends({queue: found for queue, found in values.items() if len(found) > 1}, rising=False)
 
 
 def nothing_stolen(results: Results) -> Judgement:
@@ -129,7 +131,7 @@ def nothing_stolen(results: Results) -> Judgement:
         raise NotRun("E3 has no point below 1e-4 at this scale")
     checks = {f"nothing at {place(p)}": abs(value) < 1 for p, value in values.items() if p >= 1e-4}
     checks |= {f"something at {place(p)}": value > 1 for p, value in values.items() if p < 1e-4}
-    return holds(checks, listed(values, "points"))
+    return holds(checks, f"BS with RED {every(values, 'points')}")
 
 
 def _noise(results: Results) -> Judgement:
@@ -157,7 +159,7 @@ def _red_falls(results: Results) -> Judgement:
             "REGTCP falls": lost[REGTCP] > 0,
             "REGTCP falls more": lost[REGTCP] > lost[HSTCP],
         },
-        "; ".join(f"{kind} {listed(values[kind], '%')}" for kind in values),
+        "; ".join(f"{kind.upper()} {some(values[kind], '%')}" for kind in values),
     )
 
 
@@ -177,21 +179,26 @@ def _who_suffers(results: Results) -> Judgement:
     table = results["E4"]
     against = {kind: table.series(utilisation(PERTURBATIONS), "p", set=kind, queue="red") for kind in (HSTCP, REGTCP)}
     checks = {f"{p}": against[HSTCP][p] < against[REGTCP][p] for p in against[HSTCP] if p}
-    return holds(checks, f"against HSTCP {listed(against[HSTCP], '%')}; against REGTCP {listed(against[REGTCP], '%')}")
+    return holds(checks, f"against HSTCP {some(against[HSTCP], '%')}; against REGTCP {bare(against[REGTCP], '%')}")
 
 
 def _immune(results: Results) -> Judgement:
-    return flat(series(results["E4"], HSTCP, "droptail", "p"), 0.05, unit="%")
+    values = series(results["E4"], HSTCP, "droptail", "p")
+    judged = flat(values, 0.05)
+    return said(judged, f"{some(values, '%')}; {spread(judged)}")
 
 
 def _rates_rise(results: Results) -> Judgement:
-    return both(*(trend(rates(results["E4"], kind, "red", "p"), rising=True) for kind in (HSTCP, REGTCP)))
+    of = {kind: rates(results["E4"], kind, "red", "p") for kind in (HSTCP, REGTCP)}
+    judged = both(*(trend(values, rising=True) for values in of.values()))
+    return said(judged, f"HSTCP {some(of[HSTCP])}; REGTCP {bare(of[REGTCP])}")
 
 
 def two_levels(results: Results) -> Judgement:
     """Target E4.6 and claim D24: over DropTail HSTCP's CER hardly depends on P, REGTCP's has two levels."""
     table = results["E4"]
-    constant = flat(rates(table, HSTCP, "droptail", "p"), 0.3)
+    of_high = rates(table, HSTCP, "droptail", "p")
+    constant = flat(of_high, 0.3)
     runs = table.spread(event_rate(REGTCP), "p", set=REGTCP, queue="droptail")
     values = sorted(value for of_p in runs.values() for value in of_p if value > 0)
     if len(values) < 12:
@@ -201,7 +208,7 @@ def two_levels(results: Results) -> Judgement:
         {"two levels": gap > 2 and high / low > 3},
         f"REGTCP levels {low:.1e} and {high:.1e}, gap between them {gap:.1f} times",
     )
-    return both(constant, split)
+    return said(both(constant, split), f"HSTCP {some(of_high)}, {spread(constant)}; {split.measured}")
 
 
 def _two_groups(values: list[float]) -> tuple[float, float, float]:
@@ -216,7 +223,7 @@ def _fewer_events(results: Results) -> Judgement:
     table = results["E4"]
     counts = {kind: table.series(partial(events, group=kind), "p", set=kind, queue="red") for kind in (HSTCP, REGTCP)}
     checks = {f"{p}": counts[REGTCP][p] < counts[HSTCP][p] for p in counts[HSTCP]}
-    return holds(checks, f"HSTCP {listed(counts[HSTCP])}; REGTCP {listed(counts[REGTCP])}")
+    return holds(checks, f"HSTCP {some(counts[HSTCP])}; REGTCP {bare(counts[REGTCP])}")
 
 
 def _independent(results: Results) -> Judgement:
@@ -225,8 +232,8 @@ def _independent(results: Results) -> Judgement:
     last = max(mixed)
     return holds(
         {"its drop is smaller than alone": mixed[0] - mixed[last] < by_itself[0] - by_itself[last],
-         "nearly independent of P": abs(mixed[0] - mixed[last]) < 10},
-        f"in the mixed set {listed(mixed, '%')}; alone {listed(by_itself, '%')}",
+         "nearly constant": abs(mixed[0] - mixed[last]) < 10},
+        f"mixed {some(mixed, '%')}; alone {bare(by_itself, '%')}",
     )  # fmt: skip
 
 
@@ -236,14 +243,15 @@ def _bursty_fairness(results: Results) -> Judgement:
     return both(
         band(middle["droptail"], 10, 15, margin=3, unit="with DT"),
         band(middle["red"], 4, 6, margin=1.5, unit="with RED"),
-        holds({"RED does not fall with P": red[max(red)] >= 0.9 * red[0]}, f"RED {listed(red)}; DT {listed(tail)}"),
+        holds({"RED does not fall with P": red[max(red)] >= 0.9 * red[0]}, in_both({"red": red, "droptail": tail})),
     )
 
 
 def _bursty_stolen(results: Results) -> Judgement:
     red, tail = (stolen(results["E4"], queue, "p") for queue in QUEUES)
     more = holds({f"DT > RED at {p}": tail[p] > red[p] for p in red})
-    return both(trend(red, rising=False, unit="points"), trend(tail, rising=False, unit="points"), more)
+    judged = both(trend(red, rising=False), trend(tail, rising=False), more)
+    return said(judged, f"points: RED {ends(red)}, DT {ends(tail)}; {more.measured}")
 
 
 E3, E4 = ("E3",), ("E4",)
