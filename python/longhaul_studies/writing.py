@@ -197,15 +197,19 @@ def write_markdown(
 
 
 def _figures_of(outcome: Outcome) -> dict[str, list[str]]:
-    """The drawn figures that show the same experiments as a target and bear its source's number, by target."""
+    """The drawn figures that show each target: those of its experiments that its source names, or the first one of just these experiments."""
     drawn = [item.figure for item in outcome.drawn if item.png is not None]
-    return {
-        item.target.id: [
-            figure.id for figure in drawn
-            if set(figure.experiments) & set(item.target.experiments) and re.search(rf"\b{re.escape(figure.id)}\b", item.target.source)
+    found = {}
+    for item in outcome.judged:
+        wanted = set(item.target.experiments)
+        named = [
+            figure.id
+            for figure in drawn
+            if wanted & set(figure.experiments) and re.search(rf"\b{re.escape(figure.id)}\b", item.target.source)
         ]
-        for item in outcome.judged
-    }  # fmt: skip
+        of_the_same = [figure.id for figure in drawn if wanted and wanted == set(figure.experiments)]
+        found[item.target.id] = named or of_the_same[:1]
+    return found
 
 
 def _targets_of(outcome: Outcome) -> dict[str, list[Judged]]:

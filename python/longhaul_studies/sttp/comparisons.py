@@ -1,4 +1,4 @@
-"""What several targets, claims and tables say of the same runs: means over seeds, each computed in one place."""
+"""What several targets, claims and tables need of the same runs: means over seeds, each computed in one place."""
 
 from __future__ import annotations
 

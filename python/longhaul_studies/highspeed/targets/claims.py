@@ -13,7 +13,7 @@ from ..measures import HSTCP, PERTURBATIONS, REGTCP, departures, event_rate, eve
 from ..scenarios import DURATION, PIPE, QUEUES, RTT, SIMULATED
 from . import isolated, sets, streams, stress
 from .sets import SHORT
-from .words import bare, bounds, ends, said, short, some, spread
+from .words import bare, bounds, ends, short, some, spread, worded
 
 
 def _slow_growth(results: Results) -> Judgement:
@@ -58,7 +58,7 @@ def _react_to_events(results: Results) -> Judgement:
     judged = both(trend(rates, rising=True), sets.shares_converge(results))
     shares = ", ".join(f"{SHORT[queue]} {ends(values, '%')}" for queue, values in high.items())
     text = f"CER {ends(rates)} (RED); HSTCP's share {shares} ({min(rates)} to {max(rates)} flows)"
-    return said(judged, text)
+    return worded(judged, text)
 
 
 def _crosspoints(results: Results) -> Judgement:
@@ -87,7 +87,7 @@ def _bursts_and_fairness(results: Results) -> Judgement:
     text = (
         f"RF RED {bare(red)}, {spread(judged[0])}, DT {bare(tail)}, {spread(judged[1])}; BS gap {some(gap, 'points')}"
     )
-    return said(both(*judged), text)
+    return worded(both(*judged), text)
 
 
 def _red_lowers_rates(results: Results) -> Judgement:
@@ -126,7 +126,7 @@ def _resists(results: Results) -> Judgement:
     better = holds({"REGTCP loses more": standard[0] - standard[last] > use[0] - use[last]})
     kept = flat(use, 0.05), flat(rates, 0.3)
     text = f"HSTCP {bare(use, '%')}, {spread(kept[0])}; CER {spread(kept[1])}; REGTCP {some(standard, '%')}"
-    return said(both(*kept, better), text)
+    return worded(both(*kept, better), text)
 
 
 def _unfairer(results: Results) -> Judgement:
@@ -147,7 +147,7 @@ def _in_proportion(results: Results) -> Judgement:
         n: alone - table.median(utilisation(REGTCP), competitor=str(n), queue="red", loss=low)
         for n in streams.streams_of(table)
     }
-    return said(trend(taken, rising=True), f"{some(taken, 'points')} streams")
+    return worded(trend(taken, rising=True), f"{some(taken, 'points')} streams")
 
 
 def _compatible(_: Results) -> Judgement:
@@ -200,7 +200,7 @@ def _total_stays(results: Results) -> Judgement:
 def _few_fill(results: Results) -> Judgement:
     increase, filled = _growing_increase(results), _total_stays(results)
     text = f"a(w) {short(SIMULATED.a(31))} packet/RTT at 31, {short(SIMULATED.a(PIPE))} at {PIPE}; {filled.measured}"
-    return said(both(increase, filled), text)
+    return worded(both(increase, filled), text)
 
 
 def _claim(

@@ -11,7 +11,7 @@ from ...results import NotRun, Results, Table
 from ...verdict import Judgement, Series, band, both, holds, listed, number, place, trend
 from ..measures import HSTCP, REGTCP, event_rate, relative_fairness, total_event_rate, total_utilisation, utilisation
 from ..scenarios import QUEUES
-from .words import bare, ends, places, said, some
+from .words import bare, ends, places, some, worded
 
 SHORT = {"red": "RED", "droptail": "DT"}
 #: A link counts as full from here on, in per cent.
@@ -112,7 +112,7 @@ def shares_converge(results: Results) -> Judgement:
     """Target E2.7 and claim D8."""
     of = {(kind, queue): share(results["E2"], kind, queue) for kind in (HSTCP, REGTCP) for queue in QUEUES}
     judged = both(*(trend(values, rising=kind == REGTCP) for (kind, _), values in of.items()))
-    return said(judged, f"{shares_in_words(results)} ({ends(_itself(of[HSTCP, 'red']))} flows)")
+    return worded(judged, f"{shares_in_words(results)} ({ends(_itself(of[HSTCP, 'red']))} flows)")
 
 
 def shares_in_words(results: Results) -> str:
@@ -142,7 +142,7 @@ def in_both(of_queue: Mapping[str, Series], unit: str = "") -> str:
 
 def trends(of_queue: Mapping[str, Series], *, rising: bool, unit: str = "") -> Judgement:
     """The same trend with each queue."""
-    return said(both(*(trend(values, rising=rising) for values in of_queue.values())), in_both(of_queue, unit))
+    return worded(both(*(trend(values, rising=rising) for values in of_queue.values())), in_both(of_queue, unit))
 
 
 def _mixed_rates(results: Results) -> Judgement:
@@ -296,7 +296,7 @@ def _shares_at_loss(results: Results) -> Judgement:
     red, tail = ({n: value for n, value in share(results["E6"], HSTCP, queue).items() if n >= 10} for queue in QUEUES)
     falls = trend(red, rising=False)
     kept = holds({"DT constant or rising": tail[max(tail)] >= 0.95 * tail[min(tail)]})
-    return said(both(falls, kept), in_both({"red": red, "droptail": tail}, "%"))
+    return worded(both(falls, kept), in_both({"red": red, "droptail": tail}, "%"))
 
 
 def fairness_at_loss(results: Results) -> Judgement:
@@ -311,7 +311,7 @@ def _stolen_at_loss(results: Results) -> Judgement:
 def _apart(of_queue: Mapping[str, Series], unit: str = "") -> Judgement:
     """What rises with DropTail and falls with RED."""
     judged = both(*(trend(values, rising=queue == "droptail") for queue, values in of_queue.items()))
-    return said(judged, in_both(of_queue, unit))
+    return worded(judged, in_both(of_queue, unit))
 
 
 E2, E5, E6 = ("E2",), ("E5",), ("E6",)

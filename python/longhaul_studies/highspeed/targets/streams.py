@@ -11,7 +11,7 @@ from ..measures import HSTCP, REGTCP, STREAMS, flow_fairness, sending_rate, tota
 from ..scenarios import PIPE, QUEUES, SIMULATED
 from .sets import SHORT
 from .theory import standard_window
-from .words import bare, bounds, ends, said, short, some, spread
+from .words import bare, bounds, ends, short, some, spread, worded
 
 # --- E8
 
@@ -134,7 +134,7 @@ def _levels(results: Results) -> Judgement:
     full = {p: of_competitor(table, "30", "red", "loss")[p] for p in (1e-6, 1e-5)}
     kept = flat(full, 0.15)
     text = f"{some(levels, '%')} streams; 30 streams {some(full, '%')}, {spread(kept)}"
-    return said(both(judged, kept), text)
+    return worded(both(judged, kept), text)
 
 
 def _badly(results: Results) -> Judgement:
@@ -205,13 +205,13 @@ def _streams_fall(results: Results) -> Judgement:
         if n == 10:
             text = f"10 streams: RED {ends(red, '%')}, DT {ends(tail, '%')} ({place(min(red))} to {place(last)}); "
     more = holds(checks)
-    return said(both(*judged, more), text + more.measured)
+    return worded(both(*judged, more), text + more.measured)
 
 
 def improves(results: Results) -> Judgement:
     """Target E10.2 and claim D20."""
     values = of_competitor(results["E10"], "hstcp", "red", "p")
-    return said(trend(values, rising=True), some(values, "%"))
+    return worded(trend(values, rising=True), some(values, "%"))
 
 
 def _flat_over_tail(results: Results) -> Judgement:
@@ -223,7 +223,7 @@ def _flat_over_tail(results: Results) -> Judgement:
     higher = holds({f"DT > RED at {p}": tail[p] > red[p] for p in tail})
     shown = 10 if 10 in by_n else max(by_n)
     text = f"{shown} streams {some(by_n[shown], '%')}, {spread(judged[list(by_n).index(shown)])}"
-    return said(both(*judged, kept, higher), f"{text}; HSTCP {bare(tail, '%')}, {spread(kept)}; {higher.measured}")
+    return worded(both(*judged, kept, higher), f"{text}; HSTCP {bare(tail, '%')}, {spread(kept)}; {higher.measured}")
 
 
 def _proportional_under_bursts(results: Results) -> Judgement:
@@ -240,7 +240,7 @@ def _proportional_under_bursts(results: Results) -> Judgement:
 
 def _fairness_rises(results: Results) -> Judgement:
     values = per_flow(results["E10"], "hstcp", "red", "p")
-    return said(trend(values, rising=True), some(values))
+    return worded(trend(values, rising=True), some(values))
 
 
 def _scattered(results: Results) -> Judgement:
@@ -271,7 +271,7 @@ def _stolen_falls(results: Results) -> Judgement:
         + ", ".join(f"{word} {ends(by[queue, name])}" for name, word in (("10", "10 streams"), ("hstcp", "HSTCP")))
         for queue in QUEUES
     )
-    return said(both(*(trend(values, rising=False) for values in by.values())), f"{text} points")
+    return worded(both(*(trend(values, rising=False) for values in by.values())), f"{text} points")
 
 
 E8, E9, E10 = ("E8",), ("E9",), ("E10",)

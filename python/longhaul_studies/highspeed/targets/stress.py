@@ -10,7 +10,7 @@ from ...verdict import Judgement, band, both, flat, holds, listed, place, trend
 from ..measures import HSTCP, PERTURBATIONS, REGTCP, event_rate, events, noise, total_utilisation, utilisation
 from ..scenarios import QUEUES
 from .sets import FULL, SHORT, fairness, in_both, rates, series, share, stolen, trends
-from .words import bare, ends, every, said, short, some, spread
+from .words import bare, ends, every, short, some, spread, worded
 
 # --- E3
 
@@ -19,7 +19,7 @@ def _loses(results: Results) -> Judgement:
     high, standard = (series(results["E3"], kind, "red", "loss") for kind in (HSTCP, REGTCP))
     higher = holds({f"at {place(p)}": high[p] >= 0.99 * standard[p] for p in high})
     judged = both(trend(standard, rising=False), higher)
-    return said(judged, f"REGTCP {some(standard, '%')}; HSTCP {bare(high, '%')}; {higher.measured}")
+    return worded(judged, f"REGTCP {some(standard, '%')}; HSTCP {bare(high, '%')}; {higher.measured}")
 
 
 def _fills(results: Results) -> Judgement:
@@ -185,13 +185,13 @@ def _who_suffers(results: Results) -> Judgement:
 def _immune(results: Results) -> Judgement:
     values = series(results["E4"], HSTCP, "droptail", "p")
     judged = flat(values, 0.05)
-    return said(judged, f"{some(values, '%')}; {spread(judged)}")
+    return worded(judged, f"{some(values, '%')}; {spread(judged)}")
 
 
 def _rates_rise(results: Results) -> Judgement:
     of = {kind: rates(results["E4"], kind, "red", "p") for kind in (HSTCP, REGTCP)}
     judged = both(*(trend(values, rising=True) for values in of.values()))
-    return said(judged, f"HSTCP {some(of[HSTCP])}; REGTCP {bare(of[REGTCP])}")
+    return worded(judged, f"HSTCP {some(of[HSTCP])}; REGTCP {bare(of[REGTCP])}")
 
 
 def two_levels(results: Results) -> Judgement:
@@ -208,7 +208,7 @@ def two_levels(results: Results) -> Judgement:
         {"two levels": gap > 2 and high / low > 3},
         f"REGTCP levels {low:.1e} and {high:.1e}, gap between them {gap:.1f} times",
     )
-    return said(both(constant, split), f"HSTCP {some(of_high)}, {spread(constant)}; {split.measured}")
+    return worded(both(constant, split), f"HSTCP {some(of_high)}, {spread(constant)}; {split.measured}")
 
 
 def _two_groups(values: list[float]) -> tuple[float, float, float]:
@@ -251,7 +251,7 @@ def _bursty_stolen(results: Results) -> Judgement:
     red, tail = (stolen(results["E4"], queue, "p") for queue in QUEUES)
     more = holds({f"DT > RED at {p}": tail[p] > red[p] for p in red})
     judged = both(trend(red, rising=False), trend(tail, rising=False), more)
-    return said(judged, f"points: RED {ends(red)}, DT {ends(tail)}; {more.measured}")
+    return worded(judged, f"points: RED {ends(red)}, DT {ends(tail)}; {more.measured}")
 
 
 E3, E4 = ("E3",), ("E4",)

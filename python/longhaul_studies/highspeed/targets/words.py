@@ -79,7 +79,7 @@ def short(value: float) -> str:
     return significant(value, 3)
 
 
-def said(judgement: Judgement, text: str) -> Judgement:
+def worded(judgement: Judgement, text: str) -> Judgement:
     """The same verdict in other words."""
     return replace(judgement, measured=text)
 
