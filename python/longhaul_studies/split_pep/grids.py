@@ -10,7 +10,7 @@ from .scenarios import READINGS, case
 SCALES = {
     "tiny": "single runs of a minute, for continuous integration: a smoke test",
     "quick": "the points that most numbers of the thesis are for, five seeds; 600 s (2000 s for up to 10 flows), with the PEP 150 s",
-    "full": "the thesis's 2000 s (with the PEP and CUBIC 300 s), the run of 10,000 s, and its whole grids with one seed for the figures",
+    "full": "2000 s (300 s with the PEP and CUBIC), the run of 10,000 s, and the whole grids with one seed for the figures",
 }
 
 #: Figures 4.8 and 4.12: packets of the queue under test, flows; the PEP's connection; the local queue's disciplines.
