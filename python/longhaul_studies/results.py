@@ -91,6 +91,8 @@ class Table:
         """The rows planned at a scale, done or not."""
         self.experiment = experiment
         self.rows = list(rows)
+        #: Rows by the values of some parameters, for each choice of parameters that was looked up.
+        self._by: dict[tuple[str, ...], dict[tuple[Any, ...], list[Row]]] = {}
 
     def where(self, **parameters: Any) -> list[Row]:
         """The runs with these parameters, all seeds; raises `NotRun` unless there are some and all are done."""
@@ -139,8 +141,13 @@ class Table:
         return Points((value, self.median(metric, **parameters, **{over: value})) for value in points)
 
     def _matching(self, parameters: Mapping[str, Any]) -> list[Row]:
-        wanted = parameters.items()
-        return [row for row in self.rows if all(row.parameters.get(key) == value for key, value in wanted)]
+        wanted = tuple(parameters)
+        if wanted not in self._by:
+            found: dict[tuple[Any, ...], list[Row]] = {}
+            for row in self.rows:
+                found.setdefault(tuple(row.parameters.get(key) for key in wanted), []).append(row)
+            self._by[wanted] = found
+        return self._by[wanted].get(tuple(parameters.values()), [])
 
 
 class Results:
@@ -152,6 +159,7 @@ class Results:
         self.rows = list(rows)
         #: Ids of the runs that were read so far; of rows that share this set.
         self.read: set[str] = next((row.read for row in self.rows if row.read is not None), set())
+        self._tables: dict[str, Table] = {}
 
     def seeds(self, experiments: Sequence[str]) -> tuple[int, int]:
         """The smallest and the largest number of finished runs at the points of some experiments; (0, 0) if none is finished."""
@@ -164,7 +172,9 @@ class Results:
 
     def __getitem__(self, experiment: str) -> Table:
         """One experiment; one that is left out at this scale has no rows."""
-        return Table(experiment, [row for row in self.rows if row.experiment == experiment])
+        if experiment not in self._tables:
+            self._tables[experiment] = Table(experiment, [row for row in self.rows if row.experiment == experiment])
+        return self._tables[experiment]
 
 
 def _value(row: Row, metric: Metric) -> float:

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Outcome:
         found = costs(self.results, [experiment.id for experiment in self.study.experiments])
         return [cost for cost in found if cost.runs]
 
-    @property
+    @cached_property
     def tables(self) -> list[tuple[ResultTable, list[list[str]]]]:
         """Tables of the study with all their runs done."""
         found = []
@@ -67,7 +68,7 @@ class Outcome:
         """Number of runs that targets have read."""
         return len(self.results.read)
 
-    @property
+    @cached_property
     def held(self) -> list[Held]:
         """The claims with their verdicts."""
         return held(self.study, self.judged, self.results)

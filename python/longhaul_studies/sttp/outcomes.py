@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..model import ResultTable
-from ..results import NotRun, Results, Row
+from ..results import NotRun, Results, Row, Table
 from . import grids, measures, practical
 from .claims import CLAIMS_TABLE
 from .comparisons import NAMES
@@ -138,17 +138,22 @@ def _late() -> ResultTable:
 
 def _first() -> ResultTable:
     def sums(row: Row) -> tuple[float, float, float]:
+        """Packets sent, share of them dropped in per cent, and the first two sources' rate over the others'."""
         nodes = measures.nodes(row)
         early = sum(node.sent[0] for node in nodes[:2]) / 2
         rest = sum(node.sent[0] for node in nodes[2:]) / 4
-        return sum(node.sent[0] for node in nodes), sum(node.dropped[0] for node in nodes), early / rest
+        sent = sum(node.sent[0] for node in nodes)
+        return sent, 100 * sum(node.dropped[0] for node in nodes) / sent, early / rest
 
-    def pick(index: int) -> Metric:
-        return lambda row: sums(row)[index]
+    def cell(table: Table, **point: object) -> str:
+        """Means over seeds; each run's series is read once."""
+        if not table.has(**point):
+            return "–"
+        sent, dropped, ratio = (
+            measures.interval(values).mean for values in zip(*map(sums, table.where(**point)), strict=True)
+        )
+        return f"{sent:.0f} sent, {dropped:.1f} % dropped, ratio {ratio:.1f}"
 
-    parts: Sequence[Part] = (
-        (pick(0), "{:.0f} sent"), (lambda row: 100 * sums(row)[1] / sums(row)[0], "{:.1f} % dropped"), (pick(2), "ratio {:.1f}"),
-    )  # fmt: skip
     points: Mapping[str, tuple[int, int]] = {
         f"{buffer} packets, {'window of 20' if window else 'no window'}": (buffer, window)
         for buffer in grids.FIRST_BUFFERS for window in grids.FIRST_WINDOWS
@@ -156,7 +161,7 @@ def _first() -> ResultTable:
 
     def rows(results: Results) -> list[list[str]]:
         return [
-            [f"{name}, {size} B", *(_cell(results, "first", parts, protocol=name, packet=size, buffer=b, window=w) for b, w in points.values())]
+            [f"{name}, {size} B", *(cell(results["first"], protocol=name, packet=size, buffer=b, window=w) for b, w in points.values())]
             for name in grids.FIRST_READINGS for size in grids.FIRST_PACKETS
         ]  # fmt: skip
 
