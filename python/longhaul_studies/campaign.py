@@ -114,7 +114,7 @@ class Campaign:
         measured = {run.run_id: metrics for run, metrics in self.store.rows()}
         read: set[str] = set()
         seconds = {run_id: outputs.seconds_of(self.store.runs / run_id) for run_id in measured}
-        extensible = {self._point(run) for run in self.plan.runs if run.run_id in self.further}
+        extensible = {run.cell for run in self.plan.runs if run.run_id in self.further}
         rows = [
             Row(
                 experiment=self.experiments[run.cell],
@@ -126,7 +126,7 @@ class Campaign:
                 cpu_s=seconds.get(run.run_id, 0.0),
                 weight=run.weight,
                 random=draws(run.document),
-                extensible=self._point(run) in extensible,
+                extensible=run.cell in extensible,
                 read=read,
             )
             for run in self.plan.runs

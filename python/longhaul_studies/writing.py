@@ -126,6 +126,7 @@ def write_html(outcome: Outcome, path: Path) -> None:
         if item.png is not None
     }
     done, total = outcome.runs
+    figures_of = _figures_of(outcome)
     page.write(
         path,
         {
@@ -143,8 +144,8 @@ def write_html(outcome: Outcome, path: Path) -> None:
             "used": outcome.used,
             "ran": [item for item in outcome.judged if item.verdict != "not run"],
             "not_run": [item for item in outcome.judged if item.verdict == "not run"],
-            "figures_of": _figures_of(outcome),
-            "targets_of": _targets_of(outcome),
+            "figures_of": figures_of,
+            "targets_of": _targets_of(outcome, figures_of),
             "notes": {item.figure.id: outcome.note(item.figure) for item in outcome.drawn},
             "drawn": outcome.drawn,
             "tables": outcome.tables,
@@ -213,12 +214,11 @@ def _figures_of(outcome: Outcome) -> dict[str, list[str]]:
     return found
 
 
-def _targets_of(outcome: Outcome) -> dict[str, list[Judged]]:
+def _targets_of(outcome: Outcome, figures_of: Mapping[str, Sequence[str]]) -> dict[str, list[Judged]]:
     """The targets with a verdict that a figure shows, by figure."""
     found: dict[str, list[Judged]] = {}
-    shown = _figures_of(outcome)
     for item in outcome.judged:
-        for name in shown[item.target.id] if item.verdict != "not run" else ():
+        for name in figures_of[item.target.id] if item.verdict != "not run" else ():
             found.setdefault(name, []).append(item)
     return found
 
@@ -290,8 +290,8 @@ def _rules() -> str:
     ]
     return (
         "\n".join(lines)
-        + f"\n\nA target without runs at a scale has no verdict there, nor has one of random runs with fewer than {SEEDS} seeds: orderings and"
-        " trends excepted that are the same without any of the seeds, where a scale adds seeds by that rule.\n\n"
+        + f"\n\nA target without runs at a scale has no verdict there, nor has one of random runs with fewer than {SEEDS} seeds."
+        " Where a scale adds seeds by a rule, three are enough for an ordering or a trend that no single seed decides.\n\n"
     )
 
 

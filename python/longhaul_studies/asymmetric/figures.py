@@ -45,22 +45,9 @@ def _time_sequence(drawing: Drawing, row: Row, span: tuple[float, float] | None 
         if kind == _AGAIN:
             axes.plot(x, high, linestyle="", marker="$R$", markersize=4, color=colour)
     acks = frame.filter(pl.col("kind") == _ACK)
-    axes.step(
-        acks["time_s"].to_numpy(),
-        acks["start"].to_numpy(),
-        where="post",
-        color=_BELOW,
-        linewidth=0.9,
-        label="acknowledged",
-    )
-    axes.step(
-        acks["time_s"].to_numpy(),
-        acks["end"].to_numpy(),
-        where="post",
-        color=_ABOVE,
-        linewidth=0.9,
-        label="acknowledged and window",
-    )
+    time = acks["time_s"].to_numpy()
+    for edge, colour, label in (("start", _BELOW, "acknowledged"), ("end", _ABOVE, "acknowledged and window")):
+        axes.step(time, acks[edge].to_numpy(), where="post", color=colour, linewidth=0.9, label=label)
     axes.autoscale_view()
     axes.set_xlabel("time (s)")
     axes.set_ylabel("sequence number (MB)")
