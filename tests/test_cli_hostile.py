@@ -376,27 +376,6 @@ def test_a_scenario_may_come_on_standard_input(tmp_path):
     assert b"standard input:" in wrong.stderr
 
 
-@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_closed_standard_stream_is_no_traceback_and_no_files_place(scenario, tmp_path, closed):
-    code = "from longhaul.command import main; main()"
-    line = f'exec "$1" -c "{code}" run "$2" --out "$3" {closed}'
-    done = subprocess.run(
-        ["sh", "-c", line, "sh", sys.executable, scenario, tmp_path / "r"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    assert is_json(tmp_path / "r" / "summary.json")
-
-
-def test_a_reader_that_leaves_ends_the_command_as_sigpipe_would(tmp_path):
-    code = "from longhaul.command import main; main()"
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "w") as nobody:
-        done = subprocess.run([sys.executable, "-c", code, "list"], stdout=nobody, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stderr) == (141, "")
-
-
 def test_a_result_without_the_id_of_its_run_is_found(command, scenario, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert command("run", scenario, "-q").code == 0
@@ -405,20 +384,6 @@ def test_a_result_without_the_id_of_its_run_is_found(command, scenario, tmp_path
     outcome = command("explain", Path("results") / named)
     clear(outcome, f"results/{named} does not exist; did you mean results/{made.name}?")
     clear(command("explain", Path("results") / "none"), "results/none does not exist")
-
-
-def is_json(file):
-    """Whether a JSON file holds JSON, and nothing that was meant for a terminal."""
-    return isinstance(json.loads(file.read_text()), dict)
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_under_standard_output_is_named(scenario, tmp_path):
-    code = "from longhaul.command import main; main()"
-    with open("/dev/full", "w") as full:
-        arguments = [sys.executable, "-c", code, "run", str(scenario), "--out", str(tmp_path / "r")]
-        done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stderr) == (2, "error: cannot write standard output: No space left on device\n")
 
 
 def test_a_table_that_does_not_fit_is_an_output_error_of_the_directory_asked_for(

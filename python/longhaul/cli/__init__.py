@@ -6,10 +6,9 @@ Ctrl-C, 143 by SIGTERM).
 
 from __future__ import annotations
 
-import errno
 import gc
-import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -106,10 +105,21 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     terminal.print_anything()
+    code = _ended(lambda: _perform(arguments))
+    # What is still to be written may not fit where the rest did.
+    return _ended(sys.stdout.flush) or code
+
+
+def _perform(arguments: list[str] | None) -> Any:
+    if completion.asked(sys.argv[1:] if arguments is None else arguments):
+        return 0
+    return command()(arguments, standalone_mode=True)
+
+
+def _ended(doing: Callable[[], Any]) -> int:
+    """The exit code with which something ends, after the message of its error."""
     try:
-        if completion.asked(sys.argv[1:] if arguments is None else arguments):
-            return 0
-        outcome: Any = command()(arguments, standalone_mode=True)
+        outcome = doing()
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # whoever read the output has closed it, as `head` does
             return 141
@@ -125,11 +135,8 @@ def run(arguments: list[str] | None = None) -> int:
     except MemoryError:
         return _complain("the memory does not suffice for this", 2)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        if error.errno == errno.ENOSPC and error.filename is None:
-            return _complain(explain_os_error(error, "write", "standard output"), 2)
         return _complain(explain_os_error(error, "use", error.filename or "a file"), 2)
     except Exception as error:
         if not type(error).__module__.startswith("polars"):
