@@ -23,7 +23,7 @@ export PROPTEST_RNG_SEED
 # A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
 SCRIPTS ?=
 
-.PHONY: packetdrill help demo test test-all test-rust test-python test-fingerprints test-real test-ns2 test-fuzz bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools clean
+.PHONY: packetdrill help demo test test-all test-rust test-python test-fingerprints test-real test-ns2 test-fuzz bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools check-lints check-deb check-ns2 check-traffic clean
 .DELETE_ON_ERROR:
 
 help:
@@ -57,7 +57,7 @@ test-all: test-rust doc test-fingerprints test-real test-ns2 test-fuzz
 	$(MAKE) test-python PYTEST_OPTIONS='--numprocesses auto --dist worksteal --all -m "not alone"'
 	$(BIN)/pytest --all -m alone
 
-test-rust: check-tools
+test-rust: check-lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy -p longhaul-cc -p longhaul-path --no-default-features --locked -- -D warnings
@@ -90,18 +90,18 @@ test-fuzz: check-tools
 bench: install bench-program
 	$(BIN)/python benches/bench.py
 
-validate: install bench-program $(STAMPS)/dev
+validate: check-ns2 install bench-program $(STAMPS)/dev
 	$(BIN)/python benches/validate.py
 	$(BIN)/python benches/validate_vegas.py
 	LONGHAUL_NS2=check $(BIN)/pytest tests -k against_ns2
 
-ns2-answers: install $(STAMPS)/dev
+ns2-answers: check-ns2 install $(STAMPS)/dev
 	LONGHAUL_NS2=record $(BIN)/pytest tests -k against_ns2
 
-validate-kernel: install emu
+validate-kernel: check-traffic install emu
 	$(BIN)/python benches/validate_kernel.py --scale $(SCALE)
 
-validate-second-kernel: install emu
+validate-second-kernel: check-traffic install emu
 	$(BIN)/python benches/validate_second_kernel.py netem --scale $(SCALE)
 	$(BIN)/python benches/validate_second_kernel.py congestion --scale $(SCALE)
 
@@ -147,13 +147,12 @@ sdist: $(STAMPS)/packages
 	$(BIN)/maturin sdist --out out/dist
 
 # The emulator and the accelerator as Debian packages, in out/deb (needs cargo-deb: cargo install --locked cargo-deb).
-deb: check-tools
-	@cargo deb --version >/dev/null 2>&1 || { echo "error: cargo-deb is missing: cargo install --locked cargo-deb" >&2; exit 1; }
+deb: check-deb
 	@mkdir -p out/deb
 	cargo deb -p longhaul-emu --locked --strip --output out/deb
 	cargo deb -p longhaul-pep --locked --strip --output out/deb
 
-bench-emu: emu
+bench-emu: check-traffic emu
 	$(PYTHON) benches/bench_emu.py --emulator target/$(EMU_PROFILE)/longhaul-emu
 
 # The compiled module is rebuilt when a Rust source changes; Python sources are used where they are.
@@ -162,8 +161,7 @@ $(STAMPS)/longhaul: $(STAMPS)/packages pyproject.toml $(RUST_SOURCES)
 	@touch $@
 
 $(STAMPS)/packages: requirements.lock | check-tools
-	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
-	  echo "error: Python's venv module does not work; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
 	@mkdir -p $(STAMPS) && touch $@
 
@@ -176,16 +174,18 @@ $(STAMPS)/ray: requirements-ray.lock $(STAMPS)/packages
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-ray.lock && touch $@ || \
 	  echo "note: Ray cannot be installed here: sweeps on a Ray cluster are not tested"
 
+# What a target needs beside that, it names itself: what is missing is an error before anything is compiled.
+CHECK := PYTHON='$(PYTHON)' scripts/check-tools
 check-tools:
-	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is missing; Longhaul needs Python 3.11 or newer" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "error: $$($(PYTHON) --version) is too old: Longhaul needs 3.11 or newer (choose one with make PYTHON=python3.12)" >&2; exit 1; }
-	@command -v cargo >/dev/null && command -v rustc >/dev/null || { \
-	  echo "error: Rust is missing; Longhaul needs 1.85 or newer, see https://rustup.rs" >&2; exit 1; }
-	@rustc --version | $(PYTHON) -c 'import re, sys; \
-	  text = sys.stdin.read(); v = re.search(r"(\d+)\.(\d+)", text); \
-	  ok = v and (int(v[1]), int(v[2])) >= (1, 85); \
-	  sys.exit(0 if ok else f"error: {text.strip() or chr(63)} is too old: Longhaul needs Rust 1.85 or newer (rustup update)")'
+	@$(CHECK) python rust cc
+check-lints:
+	@$(CHECK) python rust cc rustfmt clippy
+check-deb:
+	@$(CHECK) python rust cc cargo_deb
+check-ns2:
+	@$(CHECK) ns2
+check-traffic:
+	@$(CHECK) root ip iperf3
 
 clean:
 	rm -rf $(VENV) out

@@ -1,0 +1,147 @@
+"""What `make` needs and does not find is named before anything is compiled: every tool is hidden, one at a time."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed: apt install make")
+
+#: Targets that compile or install something.
+TARGETS = (
+    "demo test test-all test-rust test-python test-real test-fingerprints test-ns2 test-fuzz bench bench-program install emu reference "
+    "doc gallery site wheel sdist deb packetdrill validate validate-kernel validate-second-kernel ns2-answers bench-emu"
+)  # fmt: skip
+
+
+@pytest.fixture
+def tools(tmp_path):
+    """A folder with a link to every program that is on the path: one that is removed from it is not installed."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        if os.path.isdir(place):
+            for entry in os.scandir(place):
+                if not os.path.lexists(folder / entry.name):
+                    (folder / entry.name).symlink_to(entry.path)
+    return folder
+
+
+def make(tools, *arguments):
+    """What `make` answers where only these tools are: its status and its lines of errors."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    environment |= {"PATH": str(tools), "LC_ALL": "C"}
+    done = subprocess.run(
+        [tools / "make", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=30
+    )
+    lines = [line for line in done.stderr.splitlines() if not re.match(r"make(\[\d+\])?: ", line)]
+    return done.returncode, lines
+
+
+def replace(tools, name, script):
+    """Another program under this name."""
+    (tools / name).unlink(missing_ok=True)
+    (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+    (tools / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("target", TARGETS.split())
+def test_every_target_names_all_that_is_missing_before_it_compiles(tools, target):
+    for name in ("python3", "cargo", "cc", "cargo-deb", "ns", "iperf3"):
+        (tools / name).unlink(missing_ok=True)
+    status, lines = make(tools, target)
+    assert status == 2
+    assert all(line.startswith("error: ") for line in lines), lines
+    expected = {"validate": ["ns"], "ns2-answers": ["ns"]}
+    expected |= {name: ["iperf3"] for name in ("bench-emu", "validate-kernel", "validate-second-kernel")}
+    for name in expected.get(target, ["python3", "cargo", "cc"]):
+        assert any(line.startswith(f"error: {name} is missing") for line in lines), lines
+    assert any("cargo-deb" in line for line in lines) == (target == "deb")
+
+
+@pytest.mark.parametrize(
+    ("check", "hidden", "line"),
+    [
+        (
+            "check-tools",
+            "python3",
+            "error: python3 is missing; Longhaul needs Python 3.11 or newer; "
+            "on Debian and Ubuntu: apt install python3 python3-venv",
+        ),
+        ("check-tools", "cargo", "error: cargo is missing; Longhaul needs Rust 1.85 or newer, see https://rustup.rs"),
+        ("check-tools", "rustc", "error: rustc is missing; Longhaul needs Rust 1.85 or newer, see https://rustup.rs"),
+        (
+            "check-tools",
+            "cc",
+            "error: cc is missing, which links Rust's programs; on Debian and Ubuntu: apt install gcc libc6-dev",
+        ),
+        ("check-ns2", "ns", "error: ns is missing, the program of ns-2; on Debian and Ubuntu: apt install ns2"),
+    ],
+)
+def test_a_missing_tool_is_one_line_with_where_it_comes_from(tools, check, hidden, line):
+    (tools / hidden).unlink(missing_ok=True)
+    assert make(tools, check) == (2, [line])
+
+
+@pytest.mark.parametrize(
+    ("check", "tool", "script", "line"),
+    [
+        (
+            "check-tools",
+            "python3",
+            '[ "$1" = --version ] && echo Python 3.10.12; exit 1',
+            "error: Python 3.10.12 is too old: Longhaul needs 3.11 or newer (choose one with make PYTHON=python3.12)",
+        ),
+        (
+            "check-tools",
+            "python3",
+            'case "$2" in *ensurepip*) exit 1;; esac',
+            "error: python3 has no venv module; on Debian and Ubuntu: apt install python3-venv",
+        ),
+        (
+            "check-tools",
+            "rustc",
+            "echo 'rustc 1.84.2 (abc 2025-01-01)'",
+            "error: rustc 1.84.2 (abc 2025-01-01) is too old: Longhaul needs Rust 1.85 or newer (rustup update)",
+        ),
+        (
+            "check-tools",
+            "rustc",
+            "echo 'error: rustup could not choose a version of rustc to run' >&2; exit 1",
+            "error: rustc does not run: error: rustup could not choose a version of rustc to run",
+        ),
+        (
+            "check-tools",
+            "cc",
+            "echo 'ld: cannot find crt1.o' >&2; exit 1",
+            "error: cc cannot compile and link a program of C; on Debian and Ubuntu: apt install gcc libc6-dev",
+        ),
+        (
+            "check-lints",
+            "cargo",
+            '[ "$1" = fmt ]',
+            "error: clippy is missing (rustup component add clippy)",
+        ),
+        (
+            "check-lints",
+            "cargo",
+            '[ "$1" = clippy ]',
+            "error: rustfmt is missing (rustup component add rustfmt)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_tool_that_does_not_do_is_one_line(tools, check, tool, script, line):
+    replace(tools, tool, script)
+    assert make(tools, check) == (2, [line])
+
+
+@pytest.mark.parametrize("version", ["rustc 1.85.0 (abc)", "rustc 1.100.0-nightly (abc)", "rustc 2.0.0"])
+def test_newer_compilers_do(tools, version):
+    replace(tools, "rustc", f"echo '{version}'")
+    assert make(tools, "check-tools") == (0, [])
