@@ -17,7 +17,7 @@ import longhaul.core
 import longhaul.document
 import pytest
 from conftest import SMALL
-from longhaul import cli, core, large, outputs, run
+from longhaul import cli, core, inventory, large, outputs, run
 from longhaul.document import LARGEST, read
 from longhaul.errors import LonghaulError
 from synthetic import write_result
@@ -323,8 +323,8 @@ def test_a_link_that_loses_everything_is_named(command, scenario, tmp_path):
 def test_verify_of_another_version_or_build_says_what_to_do(command, scenario, tmp_path):
     out = tmp_path / "r"
     command("run", scenario, "--out", out, "-q")
-    timing = json.loads((out / "timing.json").read_text())
-    (out / "timing.json").write_text(json.dumps(timing | {"program": "0123456789abcdef"}))
+    listed = json.loads((out / inventory.FILE).read_text())
+    (out / inventory.FILE).write_text(json.dumps(listed | {"program": "0123456789abcdef"}))
     assert command("verify", out).code == 0
     (out / "flows.parquet").write_bytes(b"")
     outcome = command("verify", out)

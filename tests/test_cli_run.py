@@ -24,7 +24,15 @@ to = "remote"
 start = "100 ms"
 stop = "1 s"
 """
-FILES = {"scenario.toml", "summary.json", "timing.json", "flows.parquet", "links.parquet", "events.parquet"}
+FILES = {
+    "longhaul-files.json",
+    "scenario.toml",
+    "summary.json",
+    "timing.json",
+    "flows.parquet",
+    "links.parquet",
+    "events.parquet",
+}
 
 
 def test_run_writes_a_result_and_prints_its_table(command, scenario, tmp_path):
@@ -141,7 +149,6 @@ def test_the_same_run_again_makes_its_report_again_and_keeps_what_is_not_ours(co
     assert "report: " in command("run", scenario, "--out", out, "--report").out
     assert command("plot", out, "-k", "limits").code == 0
     (out / "notes.txt").write_text("mine")
-    (out / "report.html").write_text("old")
     again = command("run", scenario, "--out", out)
     assert f"report: {out / 'report.html'}" in again.out
     assert "<h1>small</h1>" in (out / "report.html").read_text()

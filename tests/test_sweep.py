@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import longhaul
 import polars as pl
 import pytest
 from conftest import SMALL
-from longhaul import Scenario, core
+from longhaul import Scenario, core, inventory, staging
 from longhaul.document import read
 from longhaul.sweep import make_plan
 from waiting import PATIENCE_S
@@ -111,6 +112,7 @@ def test_a_refusal_changes_no_byte(command, sweep_file, tmp_path, other_build, c
     if changed == "check":
         for file in (out / "runs").glob("*/summary.json"):
             file.write_text(file.read_text().replace('"seed"', '"seed" '))
+            inventory.note(file.parent, file.name)
     before = everything(out)
     other_build()
     refused = command("sweep", sweep_file, *more, "--out", out, "-q", "--resume", "--changed", changed)
@@ -121,21 +123,26 @@ def test_a_refusal_changes_no_byte(command, sweep_file, tmp_path, other_build, c
         assert command("verify", out, "--sample", 1).code == 0
 
 
-def test_resume_removes_what_a_killed_process_left(command, sweep_file, tmp_path):
+def test_resume_removes_what_a_killed_process_left_and_nothing_of_a_living_one(command, sweep_file, tmp_path):
     out = tmp_path / "s"
     command("sweep", sweep_file, "--out", out, "-q")
     whole = files(out)
-    run = next((out / "runs").iterdir()).name
-    left, other = out / "runs" / f".{run}.0123abcd.partial", out / "runs" / ".mine.partial"
-    for directory in (left, other):
-        directory.mkdir()
-        (directory / "scenario.toml").write_text("")
+    run = next((out / "runs").iterdir())
+    code = "import os, sys; from pathlib import Path; from longhaul import staging; print(staging.make(Path(sys.argv[1])), flush=True); os.kill(os.getpid(), 9)"
+    killed = subprocess.run(
+        [sys.executable, "-c", code, run.with_name("0" * 32)], capture_output=True, text=True, check=False
+    )
+    left, mine = Path(killed.stdout.strip()), out / "runs" / ".mine.0123abcd.partial"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("dear")
+    living = staging.make(run.with_name("1" * 32))
+    assert left.exists()
     assert command("sweep", sweep_file, "--out", out, "-q", "--resume", "--shard", "1/2").code == 0
-    assert left.exists()  # another shard may be making it
-    assert command("sweep", sweep_file, "--out", out, "-q", "--resume").code == 0
     assert not left.exists()
-    (other / "scenario.toml").unlink()
-    other.rmdir()
+    assert living.exists()
+    assert (mine / "thesis.txt").read_text() == "dear"
+    shutil.rmtree(living)
+    shutil.rmtree(mine)
     assert files(out) == whole
 
 
@@ -426,6 +433,7 @@ def test_runs_of_another_build_with_other_bytes_are_refused(command, sweep_file,
     command("sweep", sweep_file, "--out", out, "-q")
     for file in (out / "runs").glob("*/summary.json"):
         file.write_text(file.read_text().replace('"seed"', '"seed" '))
+        inventory.note(file.parent, file.name)
     other_build()
     outcome = command("sweep", sweep_file, "--out", out, "--resume", "--changed", "check")
     assert outcome.code == 2

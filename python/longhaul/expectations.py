@@ -213,6 +213,6 @@ def junit(outcomes: Sequence[Outcome], suite: str, warnings: Sequence[Mapping[st
 
 def write_junit(path: Path, text: str) -> None:
     """Writes the XML, whole or not at all."""
-    from .outputs import write_atomically
+    from .files import write_atomically
 
     write_atomically(path, text)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .outputs import write_atomically
+from . import staging
+from .files import errors_as_output_error
 from .units import read_quantity
 
 #: Name of the file, and how often it is written in s.
@@ -50,7 +51,10 @@ class Recorder:
             content = {"pid": os.getpid(), "name": str(scenario.get("name") or "run"), "now_s": now, "duration_s": duration,
                        "groups": [str(flow["name"]) for flow in scenario.get("flow", ())],
                        "times": self._times, "delivered": self._delivered}  # fmt: skip
-            write_atomically(self._file, json.dumps(content))
+            with errors_as_output_error(self._file):
+                part = self._file.with_suffix(".part")
+                part.write_text(json.dumps(content), encoding="utf-8")
+                part.replace(self._file)
 
     def _read(self) -> dict[str, Any]:
         """The scenario; once it is known, points that are closer than samples allow are left out."""
@@ -108,19 +112,7 @@ def below(directory: Path) -> Iterator[tuple[Path, Live]]:
     except OSError:
         return
     for one in hidden:
-        place = target(one)
+        place = staging.target(one)
         state = read(one) if place else None
         if place and state:
             yield place, state
-
-
-def target(directory: Path) -> Path | None:
-    """Where the result of a run that writes into a hidden directory will be.
-
-    >>> target(Path("results/.one.ab12_.partial")).as_posix(), target(Path("results/one"))
-    ('results/one', None)
-    """
-    name = directory.name
-    if not (name.startswith(".") and name.endswith(".partial")):
-        return None
-    return directory.with_name(name[1:].removesuffix(".partial").rpartition(".")[0])

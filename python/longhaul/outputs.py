@@ -5,40 +5,70 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from .errors import LonghaulError, OutputError, explain_os_error
+from . import inventory, staging
+from .errors import OutputError, ResultError, explain_os_error
+from .files import errors_as_output_error, json_text, sync, write_atomically
+from .vouching import RUN_FILES, of_ours
 
-#: What Longhaul writes into result directories, by name and by ending; anything else there is somebody else's.
-_OURS = frozenset({"report.html", "plots", "runs"})
-_ENDINGS = frozenset({".json", ".toml", ".parquet", ".pcapng"})
+#: A result's last file: without it, there is no result.
+_LAST = "summary.json"
+#: What stays when the same run is made again: it is as true as before.
+_MADE_FROM_RESULTS = ("report.html", "plots/")
+#: What a run found out.
+_FOUND = frozenset(RUN_FILES) - {"timing.json"}
+#: What a file system has in its topmost folder.
+_EMPTY_DISK = frozenset({"lost+found"})
+
+
+def kind_of(directory: Path) -> str | None:
+    """What a directory holds: a "run", a "sweep" or a "study"; `None` if it is none of them. Damage does not count."""
+    manifest = of_ours(directory / "manifest.json")
+    if manifest is not None:
+        return "study" if manifest.get("kind") == "study" else "sweep"
+    if of_ours(directory / _LAST) is not None:
+        return "run"
+    listed = _listed(directory)
+    if "manifest.json" in listed:
+        return "sweep"
+    if _LAST in listed:
+        return "run"
+    return _by_what_stands_beside(directory)
+
+
+def _listed(directory: Path) -> frozenset[str]:
+    try:
+        found = inventory.read(directory)
+    except ResultError:
+        return frozenset()
+    return frozenset(found.files if found else ())
+
+
+def _by_what_stands_beside(directory: Path) -> str | None:
+    """What it was, of an older version without a list: by a `runs` directory of a sweep, or tables of a run."""
+    if _holds_runs(directory / "runs"):
+        return "sweep"
+    if (directory / "scenario.toml").exists() and any(
+        (directory / name).exists() for name in ("flows.parquet", "timing.json")
+    ):
+        return "run"
+    return None
 
 
 def is_longhaul_result(directory: Path) -> bool:
     """Whether this is the directory of a run or a sweep, damaged or not."""
-    if any(_identity(directory / name) is not None for name in ("summary.json", "manifest.json")):
-        return True
-    return damage_of(directory) is not None
+    return kind_of(directory) is not None
 
 
 def damage_of(directory: Path) -> str | None:
-    """What is wrong with a run or a sweep that cannot be read; `None` if nothing is, or it is neither.
-
-    It counts as one by the files next to the damaged one: a `runs` directory of a sweep, tables of a run.
-    """
-    if _holds_runs(directory / "runs"):
-        return _fault(directory / "manifest.json")
-    if (directory / "scenario.toml").exists() and any(
-        (directory / name).exists() for name in ("flows.parquet", "timing.json")
-    ):
-        return _fault(directory / "summary.json")
-    return None
+    """What is wrong with a run or a sweep that cannot be read; `None` if nothing is, or it is neither."""
+    kind = kind_of(directory)
+    return None if kind is None else _fault(directory / (_LAST if kind == "run" else "manifest.json"))
 
 
 def _holds_runs(runs: Path) -> bool:
@@ -51,7 +81,7 @@ def _holds_runs(runs: Path) -> bool:
 
 
 def _fault(file: Path) -> str | None:
-    if _identity(file) is not None:
+    if of_ours(file) is not None:
         return None
     if not file.exists():
         return f"{file.name} is missing"
@@ -59,20 +89,36 @@ def _fault(file: Path) -> str | None:
         json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         return f"{file.name} cannot be read ({error.strerror})"
-    except ValueError:
+    except (ValueError, RecursionError):
         return f"{file.name} is damaged (it is not valid JSON)"
     return f"{file.name} is not one of Longhaul's"
 
 
 def run_id_of(directory: Path) -> str | None:
     """The identity of the run whose result this is; `None` if it is none."""
-    return _identity(directory / "summary.json")
+    content = of_ours(directory / _LAST)
+    return None if content is None else str(content.get("run_id", ""))
 
 
 def program_of(directory: Path) -> str | None:
     """The digest of the program that made a run's result; `None` if it is not known."""
-    content = _timing(directory)
-    return str(content["program"]) if "program" in content else None
+    try:
+        listed = inventory.read(directory)
+    except ResultError:
+        listed = None
+    return (listed.program if listed else None) or _program_in(_timing(directory))
+
+
+def _program_in(timing: dict[str, Any]) -> str | None:
+    return str(timing["program"]) if "program" in timing else None
+
+
+def faults_of_run(directory: Path) -> list[str]:
+    """What of a run's files is missing or has another content than was written; nothing of its report, figures and timing."""
+    try:
+        return inventory.faults(directory, [name for name in _listed(directory) if name in _FOUND])
+    except ResultError as error:
+        return [str(error)]
 
 
 def seconds_of(directory: Path) -> float:
@@ -82,7 +128,7 @@ def seconds_of(directory: Path) -> float:
 
 
 def add_timing(directory: Path, **values: float) -> None:
-    """Adds what a run cost to its `timing.json`."""
+    """Adds what a run cost to its `timing.json`, while the result is not complete yet."""
     with errors_as_output_error(directory):
         (directory / "timing.json").write_text(json_text(_timing(directory) | values), encoding="utf-8")
 
@@ -90,45 +136,45 @@ def add_timing(directory: Path, **values: float) -> None:
 def _timing(directory: Path) -> dict[str, Any]:
     try:
         content = json.loads((directory / "timing.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
 
 
-def _identity(file: Path) -> str | None:
-    content = _content(file)
-    return None if content is None else str(content.get("run_id", ""))
+def check_free(out: Path, *, run_id: str | None = None, names: Iterable[str] = RUN_FILES, force: bool = False) -> None:
+    """Raises unless a result can be written to `out`: nothing is there, or a result of the same run, or (with `force`) any of Longhaul's.
 
-
-def _is_emulated(file: Path) -> bool:
-    return bool((_content(file) or {}).get("emulation"))
-
-
-def _content(file: Path) -> dict[str, Any] | None:
-    """What a summary or a manifest of Longhaul's has in it; `None` if it is neither."""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return content if isinstance(content, dict) and "longhaul" in content else None
-
-
-def check_free(out: Path, *, run_id: str | None = None, force: bool = False) -> None:
-    """Raises unless `out` is absent, empty, the result of the same run, or (with `force`) any Longhaul result.
-
-    What was emulated is not the same as what is simulated, although it is the same scenario.
+    What was emulated is not the same as what is simulated, although it is the same scenario. A file that is not Longhaul's is in the
+    way if it has one of the `names`, and one that was changed unless `force` is given.
     """
+    place = staging.place_of(out)
     try:
-        if not out.exists():
+        if not os.path.lexists(place):
+            _require_writable(out, next(parent for parent in place.parents if os.path.lexists(parent)))
             return
-        if not out.is_dir():
+        if not place.is_dir():
             raise OutputError(f"{out} is a file; the output must be a directory")
-        if not any(out.iterdir()):
+        _require_writable(out, place)
+        if all(one.name in _EMPTY_DISK or staging.is_one(one) for one in place.iterdir()):
             return
     except OSError as error:
         raise OutputError(explain_os_error(error, "use", out)) from None
-    emulated = _is_emulated(out / "summary.json")
-    if run_id is not None and run_id_of(out) == run_id and not emulated:
+    _require_same(out, run_id, force)
+    _require_replaceable(out, names, run_id, force)
+
+
+def _require_writable(out: Path, folder: Path) -> None:
+    if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"cannot write {out}: nothing can be created in {folder}")
+    if not folder.is_dir():
+        raise OutputError(f"cannot write {out}: {folder} is a file, not a directory")
+
+
+def _require_same(out: Path, run_id: str | None, force: bool) -> None:
+    """Raises unless it is a result of Longhaul's: of this run, if it is not to be replaced by `force`."""
+    content = of_ours(out / _LAST) or {}
+    emulated = bool(content.get("emulation"))
+    if run_id is not None and content.get("run_id") == run_id and not emulated:
         return
     if not is_longhaul_result(out):
         raise OutputError(f"{out} is not empty and not a Longhaul result; choose another directory with --out")
@@ -139,91 +185,146 @@ def check_free(out: Path, *, run_id: str | None = None, force: bool = False) -> 
         raise OutputError(f"{out} contains {what}; choose another directory with --out, or replace it with --force")
 
 
+def _require_replaceable(out: Path, names: Iterable[str], run_id: str | None, force: bool) -> None:
+    """Raises if files of others have these names, or ours were changed."""
+    try:
+        with inventory.changing(out) as known:
+            gone = known.keys() - _kept(out, known, run_id)
+            inventory.require_free(out, sorted({*names, *gone}), known, force=force)
+    except OSError as error:
+        raise OutputError(explain_os_error(error, "use", out)) from None
+    except ResultError as error:
+        raise OutputError(f"{error}; choose another directory with --out") from None
+
+
 def report_of(directory: Path) -> Path:
     """Where the report of a result is, or would be."""
     return directory / "report.html"
 
 
-def clear(out: Path) -> None:
-    """Removes from a result directory what Longhaul wrote there; what others put there stays."""
-    with errors_as_output_error(out):
-        for entry in out.iterdir():
-            if _is_ours(entry.name):
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+def has_report(directory: Path) -> bool:
+    """Whether a report of Longhaul's is there, to be made again with the result."""
+    report = report_of(directory)
+    return report.name in inventory.known_files(directory) and report.exists()
 
 
-def _is_ours(name: str) -> bool:
-    return name in _OURS or name.startswith(".") or Path(name).suffix in _ENDINGS
+def write(path: Path, content: str | bytes, *, force: bool = False) -> Path:
+    """Writes a file that is made from results to a path that somebody named; returns the path.
+
+    Is it a result's own (its report, a figure in its `plots`), the result lists it: then `OutputError` is raised if a file that is not
+    Longhaul's, or was changed since (`force` replaces that), has the name.
+    """
+    for directory, name in ((path.parent, path.name), (path.parent.parent, f"{path.parent.name}/{path.name}")):
+        if name.startswith(_MADE_FROM_RESULTS) and kind_of(directory) is not None:
+            return inventory.put(directory, name, content, force=force)
+    write_atomically(path, content)
+    return path
+
+
+def clear(out: Path, *, force: bool = True) -> None:
+    """Removes from a result directory what Longhaul wrote there, runs of a sweep among it; what others put there stays."""
+    runs = out / "runs"
+    if runs.is_dir() and not runs.is_symlink():
+        for run in list(runs.iterdir()):
+            if run.is_dir() and re.fullmatch(r"[0-9a-f]{16,}", run.name):
+                inventory.remove(run, force=force)
+                _remove_if_empty(run)
+        staging.remove_left(runs)
+        _remove_if_empty(runs)
+    inventory.remove(out, force=force)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 @contextmanager
-def complete_or_absent(out: Path, *, same: bool = False) -> Iterator[Path]:
-    """A directory to write into, which takes the place of `out` when the block ends well and vanishes when not.
+def complete_or_absent(out: Path, *, run_id: str | None = None, force: bool = False) -> Iterator[Path]:
+    """A directory to write a run's result into: its files take their place in `out` when the block ends well, and vanish when not.
 
-    What others put into `out` stays, and its figures too if the new result is the `same` run.
+    They are on the disk before they are listed. What others put into `out` stays; of the same run (`run_id`) its report and figures
+    too. Raises `OutputError`; if something came into the way meanwhile, it names the directory where the result is kept.
     """
-    # The name is fixed before the directory exists: a signal may arrive as soon as it does.
-    partial = out.with_name(f".{out.name}.{secrets.token_hex(4)}.partial")
+    place = staging.place_of(out)
+    partial: Path | None = None
     try:
         with errors_as_output_error(out):
-            out.parent.mkdir(parents=True, exist_ok=True)
-            partial.mkdir()
+            partial = staging.make(place)
         yield partial
         with errors_as_output_error(out):
-            _take_place(partial, out, {"plots"} if same else set())
+            (partial / staging.OWNER).unlink()
+            _list_all(partial)
+            if partial.parent == place.parent and not os.path.lexists(place):
+                partial.rename(place)
+                sync(place.parent)
+            else:
+                _move_into(partial, place, run_id, force)
     except OutputError as error:
+        if partial is None:
+            raise
         shutil.rmtree(partial, ignore_errors=True)
         raise OutputError(str(error).replace(str(partial), str(out))) from None
     except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+        if partial is not None:
+            shutil.rmtree(partial, ignore_errors=True)
         raise
 
 
-def _take_place(partial: Path, out: Path, kept: set[str]) -> None:
-    if not out.exists():
-        partial.rename(out)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".old", dir=out.parent))
-    old = aside / out.name
-    out.rename(old)
+def _list_all(directory: Path) -> None:
+    """Lists all files of a directory, which are on the disk then."""
+    names = sorted(
+        path.relative_to(directory).as_posix()
+        for path in directory.rglob("*")
+        if path.is_file() and path.name not in (inventory.FILE, "live.json")
+    )
+    # What a run cost is no part of what it found: it differs each time, and the list does not.
+    files = {
+        name: inventory.Entry() if name == "timing.json" else inventory.entry_of(directory / name) for name in names
+    }
+    for folder in {(directory / name).parent for name in names}:
+        sync(folder)
+    inventory.write_list(directory, files, _program_in(_timing(directory)))
+
+
+def _move_into(partial: Path, place: Path, run_id: str | None, force: bool) -> None:
+    """Moves the files of a complete result to where older ones, and those of others, may be."""
+    new = inventory.read(partial)
+    assert new is not None
     try:
-        partial.rename(out)
-    except OSError:
-        old.rename(out)
-        aside.rmdir()
-        raise
-    for entry in list(old.iterdir()):
-        if not _is_ours(entry.name) or entry.name in kept:
-            entry.rename(out / entry.name)
-    shutil.rmtree(aside, ignore_errors=True)
+        if any(not staging.is_one(one) and one != partial and one.name not in _EMPTY_DISK for one in place.iterdir()):
+            _require_same(place, run_id, force)
+        with inventory.changing(place) as known:
+            kept = {name: known[name] for name in _kept(place, known, run_id) - new.files.keys()}
+            gone = known.keys() - kept.keys() - new.files.keys()
+            inventory.require_free(place, sorted({*new.files, *gone}), known, force=force)
+            both = {
+                name: inventory.Entry(entry.bytes, entry.sha256, inventory.digest_of(place / name))
+                for name, entry in new.files.items()
+            }
+            inventory.write_list(place, {**known, **both}, new.program)
+            inventory.unlink(place, _LAST)
+            for name in sorted(new.files, key=lambda name: name == _LAST):
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(partial / name, place / name)
+            for name in gone:
+                inventory.unlink(place, name)
+            for folder in {(place / name).parent for name in new.files}:
+                sync(folder)
+            inventory.write_list(place, {**kept, **new.files}, new.program)
+    except (OutputError, ResultError) as error:
+        raise _set_aside(partial, place, error) from None
+    shutil.rmtree(partial, ignore_errors=True)
 
 
-def write_atomically(file: Path, content: str | bytes) -> None:
-    """Writes a file whole: it has its old content or its new one, whatever happens."""
-    data = content.encode() if isinstance(content, str) else content
-    with errors_as_output_error(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-        try:
-            with temporary.open("xb") as stream:
-                stream.write(data)
-            os.replace(temporary, file)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+def _kept(place: Path, known: Iterable[str], run_id: str | None) -> set[str]:
+    """What stays when a run is made again: report and figures, if it is the same one."""
+    same = run_id is not None and run_id_of(place) == run_id
+    return {name for name in known if same and name.startswith(_MADE_FROM_RESULTS)}
 
 
-def json_text(content: Any) -> str:
-    """JSON as Longhaul writes it into files: indented, in the given order, one line at the end."""
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-
-
-@contextmanager
-def errors_as_output_error(path: Path) -> Iterator[None]:
-    """Turns operating system errors (disk full, no permission) into one clear line."""
-    try:
-        yield
-    except LonghaulError:
-        raise
-    except OSError as error:
-        raise OutputError(explain_os_error(error, "write", path)) from None
+def _set_aside(partial: Path, place: Path, error: Exception) -> OutputError:
+    """A result that cannot take its place is not thrown away: it stays beside."""
+    kept = partial.with_name(f"{place.name}-{partial.name[-16:-8]}")
+    partial.rename(kept)
+    return OutputError(f"{error}; the result that was made meanwhile is kept in {kept}")

@@ -245,14 +245,17 @@ class Result:
         text = "".join(f"<p>{escape(line)}</p>" for line in self.explain().split("\n")[:6])
         return f"<b>{escape(self.name)}</b>, seed {self.summary['seed']}<table>{numbers}</table>{text}"
 
-    def report(self, path: str | Path, progress: Callable[[int, int], None] | None = None) -> Path:
+    def report(
+        self, path: str | Path, progress: Callable[[int, int], None] | None = None, *, force: bool = False
+    ) -> Path:
         """Writes the report, one HTML file that needs nothing else, and returns its path.
 
-        `progress(done, total)` is called before each figure and at the end.
+        `progress(done, total)` is called before each figure and at the end. `report.html` in the result's directory is not replaced,
+        but by `force`, where it was changed: `OutputError`.
         """
         from . import report
 
-        return report.write_run_report(self, Path(path), progress)
+        return report.write_run_report(self, Path(path), progress, force=force)
 
     def __repr__(self) -> str:
         where = f" in {self.path}" if self.path else ""

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import core, outputs
+from . import core, outputs, staging
 from .document import Document
 from .large import check, estimate
 from .live import Recorder
 from .results import Result
 from .scenario import Scenario, as_document, overrides
+from .vouching import RUN_FILES
 
 
 def run(
@@ -29,8 +30,8 @@ def run(
     """Runs a scenario and returns its result.
 
     `set` overrides settings by path, as in `{"link.satellite.rate": "50 Mbit/s"}`. With `out`, the result directory
-    is written there (it must be free, or hold this same run; `force` replaces any other Longhaul result). A report of
-    the same run that is there is made again; files that are not Longhaul's stay. Without `out`,
+    is written there (it must be free, or hold this same run; `force` replaces any other Longhaul result, and files of it
+    that were changed). A report of the same run that is there is made again; files that are not Longhaul's stay. Without `out`,
     the time series live in a temporary directory for as long as the result object does. `tables=False` leaves the
     time series out. A result that would take more than 500 MB, or 4 GB of memory, is made only with `large=True`. `progress(sim_time_s, duration_s, events)` is called a few times a second; returning `False`
     stops the run.
@@ -64,16 +65,18 @@ def run_document(
     resolved, run_id = core.resolve(document, changes)
     check(estimate(resolved, tables), large)
     if out is not None:
-        outputs.check_free(out, run_id=run_id, force=force)
+        staging.remove_left(staging.place_of(out).parent)
         same = outputs.run_id_of(out) == run_id
-        report = report or (same and outputs.report_of(out).exists())
-        with outputs.complete_or_absent(out, same=same) as partial:
+        report = report or (same and outputs.has_report(out))
+        names = (*RUN_FILES, "report.html") if report else RUN_FILES
+        outputs.check_free(out, run_id=run_id, names=names, force=force)
+        with outputs.complete_or_absent(out, run_id=run_id, force=force) as partial:
             live = Recorder(partial, resolved)
             summary = core.run(document, changes, out=partial, tables=tables, progress=progress, follow=live)
             live.end()
         result = Result(summary, out)
         if report:
-            result.report(outputs.report_of(out), drawing)
+            result.report(outputs.report_of(out), drawing, force=force)
         return result
     keep = tempfile.TemporaryDirectory(prefix="longhaul-")
     summary = core.run(document, changes, out=Path(keep.name), tables=tables, progress=progress)

@@ -25,7 +25,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import jinja2
 
-from . import comparison, live, load, outputs, regression, tables
+from . import comparison, live, load, outputs, regression, staging, tables
 from .errors import LonghaulError, OutputError, explain_os_error
 from .report import explore
 from .results import Result, load_run, read_json
@@ -57,6 +57,8 @@ class Found:
     name: str
     kind: str
     changed: float
+    #: Where it is, or will be when the run is complete.
+    place: Path
 
 
 def find(folder: Path) -> list[Found]:
@@ -70,14 +72,14 @@ def find(folder: Path) -> list[Found]:
             if entry is not None:
                 found.append(entry)
                 continue
-            if (running := live.target(place)) and live.read(place):
+            if (running := staging.target(place)) and live.read(place):
                 found.append(_entry(running, folder, "running", time.time(), place))
                 continue
             try:
                 below += [
                     one
                     for one in place.iterdir()
-                    if one.is_dir() and not one.is_symlink() and (live.target(one) or not one.name.startswith("."))
+                    if one.is_dir() and not one.is_symlink() and (staging.target(one) or not one.name.startswith("."))
                 ]
             except OSError:
                 continue
@@ -117,7 +119,7 @@ def _entry(place: Path, folder: Path, kind: str, changed: float, held: Path) -> 
     relative = str(place.relative_to(folder))
     shown = relative if relative != "." else place.resolve().name
     mark = "running " if kind == "running" else ""
-    return Found(hashlib.sha256((mark + relative).encode()).hexdigest()[:16], held, shown, kind, changed)
+    return Found(hashlib.sha256((mark + relative).encode()).hexdigest()[:16], held, shown, kind, changed, place)
 
 
 class Server(ThreadingHTTPServer):
@@ -160,9 +162,9 @@ class Server(ThreadingHTTPServer):
                 self._followed[wanted] = found
             return found or self._followed.get(wanted)
 
-    def at(self, place: Path | None) -> Found | None:
+    def at(self, place: Path) -> Found | None:
         """The result at a place, if one is there now."""
-        found = _result_at(place, self.folder) if place is not None else None
+        found = _result_at(place, self.folder)
         if found is not None:
             with self._lock:
                 self._scanned = (0.0, [])  # the folder has changed
@@ -451,7 +453,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _state_of_run(self, one: Found) -> dict[str, Any]:
         state = live.read(one.path)
         if state is None:
-            done = self.server.at(live.target(one.path))
+            done = self.server.at(one.place)
             return {"complete": True, "report": done.id if done else None}
         text = f"{state.name}: {quantity(state.now_s, 's')} of {quantity(state.duration_s, 's')} simulated"
         return {"done": state.now_s, "total": state.duration_s, "complete": False, "text": text, "groups": state.groups,

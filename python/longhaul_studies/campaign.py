@@ -16,7 +16,7 @@ from typing import Any
 
 from longhaul import core, outputs
 from longhaul.errors import LonghaulError, OutputError, ResultError
-from longhaul.outputs import json_text, write_atomically
+from longhaul.files import json_text, write_atomically
 from longhaul.results import read_json
 from longhaul.sweep import Engine, Plan, PlannedRun, Store, make_engine, settle, unique
 from longhaul.sweep.execute import Observer, execute

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import typer
-from longhaul import outputs
 from longhaul.cli import options
 from longhaul.cli.options import messages, new_table
 from longhaul.cli.terminal import exit_code
 from longhaul.errors import LonghaulError
+from longhaul.files import json_text
 from longhaul.progress import of_sweep
 from longhaul.study import Request
 from longhaul.sweep import ENGINES, POLICIES, PlannedRun
@@ -53,7 +53,7 @@ def reproduce(study: Study, request: Request) -> None:
     if request.document:
         paths["document"] = outcomes.document(study, out, request.document)
     if request.as_json:
-        typer.echo(outputs.json_text(writing.as_json(outcome)), nl=False)
+        typer.echo(json_text(writing.as_json(outcome)), nl=False)
     elif not request.quiet:
         _print_outcome(outcome, wanted)
         typer.echo(f"figures:  {paths['figures']}")
@@ -143,7 +143,7 @@ def _print_contents(study: Study, campaign: Campaign, wanted: Sequence[str] | No
                 for t in study.targets
             ],
         }  # fmt: skip
-        typer.echo(outputs.json_text(content), nl=False)
+        typer.echo(json_text(content), nl=False)
         return
     console = options.output()
     console.print(study.title, style="bold", highlight=False)

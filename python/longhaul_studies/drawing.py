@@ -11,7 +11,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from longhaul.outputs import write_atomically
+from longhaul.files import write_atomically
 from longhaul.plots.style import COLOURS, DASHES, styled
 from longhaul.report.panels import NOT_RUN, of_figure
 from longhaul.units import counted

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from longhaul import outputs
 from longhaul import study as lab
 from longhaul.cli import options
 from longhaul.cli.options import messages, new_table
 from longhaul.errors import LonghaulError
+from longhaul.files import json_text
 from longhaul.naming import only
 from longhaul.study import Request
 from rich.markup import escape
@@ -67,7 +67,7 @@ def reproduce(simulated_study: Study, request: Request) -> None:
     if request.document:
         _write(real, outcomes, _how(bench, cases, failures), request.document)
     if request.as_json:
-        typer.echo(outputs.json_text({one.scale: writing.as_json(one) for one in outcomes}), nl=False)
+        typer.echo(json_text({one.scale: writing.as_json(one) for one in outcomes}), nl=False)
     elif not request.quiet:
         _print(outcomes)
         for text in _not_run(bench, cases, failures):

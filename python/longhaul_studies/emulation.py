@@ -22,7 +22,7 @@ from typing import Any
 
 from longhaul import core, outputs
 from longhaul.errors import LonghaulError
-from longhaul.outputs import json_text, write_atomically
+from longhaul.files import json_text, write_atomically
 from longhaul.results import flat_metrics, read_json
 from longhaul.running import run_document
 from longhaul.scenario import Scenario

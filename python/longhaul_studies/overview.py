@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from longhaul.outputs import json_text, write_atomically
+from longhaul.files import json_text, write_atomically
 from longhaul.results import read_json
 from longhaul.study import names
 

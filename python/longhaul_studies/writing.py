@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from longhaul import core
-from longhaul.outputs import json_text, write_atomically
+from longhaul.files import json_text, write_atomically
 from longhaul.units import counted, quantity
 
 from . import page

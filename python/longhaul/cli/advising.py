@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..budget import read_budget
-from ..outputs import json_text
+from ..files import json_text
 from ..progress import of_advice
 from ..units import counted
 from . import options

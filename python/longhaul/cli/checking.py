@@ -15,7 +15,7 @@ from rich.table import Table
 
 from .. import expectations, load
 from ..expectations import Expectation, Outcome
-from ..outputs import json_text
+from ..files import json_text
 from ..results import Result
 from ..sweep import SweepResult
 from ..units import counted, quantity

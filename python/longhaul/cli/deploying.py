@@ -38,7 +38,7 @@ def pep_config(
 ) -> None:
     """Write the settings of both nodes of an accelerator (longhaul-pep) from the satellite link of a scenario."""
     from ..accelerator import NO_KEY, Site, files, long_hop
-    from ..outputs import write_atomically
+    from ..files import write_atomically
     from ..scenario import as_document
 
     host, colon, port = hub.rpartition(":")

@@ -15,7 +15,7 @@ from rich.table import Table
 from .. import core, listing, verifying
 from .. import explain as explaining
 from ..errors import LonghaulError
-from ..outputs import json_text
+from ..files import json_text
 from ..progress import of_run
 from ..results import load_run, require_directory
 from ..units import counted

@@ -93,7 +93,7 @@ def _print_studies(as_json: bool) -> None:
     """Every study that there is."""
     from rich.markup import escape
 
-    from ..outputs import json_text
+    from ..files import json_text
     from ..study import find, names
 
     found = [find(name) for name in names()]

@@ -12,6 +12,7 @@ from rich.markup import escape
 from .. import core, outputs
 from ..document import Document, read
 from ..errors import LonghaulError
+from ..files import json_text
 from ..large import check
 from ..large import estimate as estimate_size
 from ..progress import of_run, of_sweep
@@ -96,7 +97,7 @@ def run(
     outcomes = checking.outcomes_of(result, wanted)
     if as_json:
         expected = {"expectations": [one.to_dict() for one in outcomes]} if outcomes else {}
-        typer.echo(outputs.json_text({**result.summary, **expected}), nl=False)
+        typer.echo(json_text({**result.summary, **expected}), nl=False)
     elif not quiet:
         tables.print_run(options.output(), result)
         typer.echo(f"result: {out}")
@@ -180,7 +181,7 @@ def sweep(
     if as_json:
         expected = {"expectations": [one.to_dict() for one in outcomes]} if outcomes else {}
         typer.echo(
-            outputs.json_text(
+            json_text(
                 {
                     **expected,
                     "out": str(out),
@@ -258,7 +259,7 @@ def _note(text: str | None, quiet: bool) -> None:
 
 
 def _print_report(out: Path) -> None:
-    if outputs.report_of(out).exists():
+    if outputs.has_report(out):
         typer.echo(f"report: {outputs.report_of(out)}")
 
 
@@ -293,7 +294,7 @@ def _print_cost(
             "wall_s": cost.wall_s,
             "jobs": jobs,
         }
-        typer.echo(outputs.json_text(content), nl=False)
+        typer.echo(json_text(content), nl=False)
         return
     typer.echo(
         f"{counted(plan.cells, 'point')} × {counted(plan.replications, 'seed')} ="

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import typer
 
-from .. import load, plots
+from .. import inventory, load, plots
 from ..errors import PlotError
 from ..progress import of_report
 from ..sweep import SweepResult
 from . import options
 
+FORCE = typer.Option(False, "--force", help="Replace also what was changed since Longhaul wrote it.")
 RESULT = typer.Argument(..., help="Result directory of a run or a sweep.", show_default=False)
 
 
@@ -37,13 +38,15 @@ def plot(
     out: Path | None = typer.Option(
         None, "--out", "-o", help="Directory for the figures  [default: RESULT/plots]", show_default=False
     ),
+    force: bool = FORCE,
     dpi: int = typer.Option(160, "--dpi", min=30, max=1200, help="Resolution of PNG files."),
 ) -> None:
     """Draw figures of a result."""
     loaded = load(result)
     wanted_kinds = options.words(kind)
     formats = [name for name, wanted in (("png", png), ("pdf", pdf), ("svg", svg)) if wanted] or ["png"]
-    folder = out or result / "plots"
+    # Which figures are Longhaul's is listed in the result, or in the folder that is named.
+    root, inside = (out, "") if out else (result, "plots/")
     if isinstance(loaded, SweepResult):
         loaded.check()
         kinds = list(wanted_kinds or (m for m in loaded.metrics if "." not in m))
@@ -62,7 +65,8 @@ def plot(
         figures = [(name, plots.draw(loaded, name, view)) for name in wanted_kinds or plots.kinds_for(loaded)]
     for name, figure in figures:
         for format in formats:
-            typer.echo(str(plots.save(figure, folder / f"{name}.{format}", dpi)))
+            data = plots.figure_bytes(figure, format, dpi)
+            typer.echo(str(inventory.put(root, f"{inside}{name}.{format}", data, force=force)))
 
 
 def report(
@@ -70,11 +74,12 @@ def report(
     out: Path | None = typer.Option(
         None, "--out", "-o", help="HTML file  [default: RESULT/report.html]", show_default=False
     ),
+    force: bool = FORCE,
 ) -> None:
     """Write one HTML file with the topology, the numbers and the figures; it opens without a network."""
     loaded = load(result)
     if isinstance(loaded, SweepResult):
         loaded.check()
     with of_report(options.messages, True) as drawing:
-        file = loaded.report(out or result / "report.html", drawing)
+        file = loaded.report(out or result / "report.html", drawing, force=force)
     typer.echo(str(file))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import PlotError
-from ..outputs import errors_as_output_error, write_atomically
+from ..outputs import write
 from ..results import Result
 from .view import View
 
@@ -76,8 +76,9 @@ def figure_bytes(figure: Figure, format: str, dpi: int = 160, *, text: bool = Fa
     return buffer.getvalue()
 
 
-def save(figure: Figure, path: Path, dpi: int = 160) -> Path:
-    """Saves a figure in the format of the file's ending."""
-    with errors_as_output_error(path):
-        write_atomically(path, figure_bytes(figure, path.suffix.lstrip(".").lower(), dpi))
-    return path
+def save(figure: Figure, path: Path, dpi: int = 160, *, force: bool = False) -> Path:
+    """Saves a figure in the format of the file's ending.
+
+    One in the `plots` of a result is not replaced, but by `force`, where it is not Longhaul's or was changed: `OutputError`.
+    """
+    return write(path, figure_bytes(figure, path.suffix.lstrip(".").lower(), dpi), force=force)

@@ -13,7 +13,7 @@ import jinja2
 
 from .. import tables, usage
 from ..explain import content_of, explain, explain_groups, limit_names, limit_title
-from ..outputs import errors_as_output_error, write_atomically
+from ..outputs import write
 from ..results import Result
 from ..sweep.result import SweepResult
 from ..units import quantity, read_quantity
@@ -32,7 +32,7 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]
 
 
-def write_run_report(result: Result, path: Path, progress: Progress | None = None) -> Path:
+def write_run_report(result: Result, path: Path, progress: Progress | None = None, *, force: bool = False) -> Path:
     """Writes the report of one run; `progress(done, total)` counts its figures."""
     explored = dict(explore.of_run(result))
     for _ in _counted(explored["figures"], progress):
@@ -61,11 +61,16 @@ def write_run_report(result: Result, path: Path, progress: Progress | None = Non
         "scenario": result.scenario if result.path else "",
         "quantity": quantity,
     }
-    return write_page("run.html", path, content)
+    return write_page("run.html", path, content, force=force)
 
 
 def write_sweep_report(
-    sweep: SweepResult, path: Path, progress: Progress | None = None, wanted: Sequence[str] = ()
+    sweep: SweepResult,
+    path: Path,
+    progress: Progress | None = None,
+    wanted: Sequence[str] = (),
+    *,
+    force: bool = False,
 ) -> Path:
     """Writes the report of a sweep: the answer, the key numbers and the first figure; then points, maps and curves of the main metrics.
 
@@ -120,7 +125,7 @@ def write_sweep_report(
         "key": overview.key_numbers(sweep, leading),
         "answer": overview.answer(sweep, leading),
     }
-    return write_page("sweep.html", path, content)
+    return write_page("sweep.html", path, content, force=force)
 
 
 def _named_shortly(sweep: SweepResult, table: tables.Table) -> tables.Table:
@@ -174,7 +179,9 @@ def unbroken(text: str) -> str:
     return re.sub(r"(?<=\d) (?=(?:%|[kMGTµmn]?(?:bit/s|B|s)|packets?)(?:\W|$))", "\u00a0", text)
 
 
-def write_page(template: str, path: Path, content: dict[str, Any], *, package: str | None = None) -> Path:
+def write_page(
+    template: str, path: Path, content: dict[str, Any], *, package: str | None = None, force: bool = False
+) -> Path:
     """Writes a page from a template of this package, or of another one, which may extend `base.html` and import `macros.html`."""
     folder = resources.files(__package__) / "templates"
     found = {name: folder / name for name in ("base.html", "macros.html")}
@@ -185,9 +192,7 @@ def write_page(template: str, path: Path, content: dict[str, Any], *, package: s
     )
     environment.filters["unbroken"] = unbroken
     html = environment.get_template(template).render(content)
-    with errors_as_output_error(path):
-        write_atomically(path, html)
-    return path
+    return write(path, html, force=force)
 
 
 def _limit_row(flow: dict[str, Any], summary: dict[str, Any], scenario: dict[str, Any]) -> dict[str, Any]:

@@ -100,10 +100,9 @@ def run_plan(
         if store.admit(resume=resume, join=shard is not None, force=force):
             settle(store, changed)
         store.open(document, resume=resume, join=shard is not None, force=force)
-        if resume and shard is None:
-            store.remove_unfinished()
+        store.remove_unfinished()
         missing = store.missing(shard)
-        report = report or outputs.report_of(out).exists()
+        report = report or outputs.has_report(out)
         try:
             failures = execute(store, missing, engine=maker, tables=tables, observer=observer)
         finally:
@@ -116,5 +115,5 @@ def run_plan(
             f"{len(failures)} of {len(missing)} runs failed, the first with: {first}; see {out / 'manifest.json'}"
         )
     if report:
-        result.report(outputs.report_of(out), drawing, metrics)
+        result.report(outputs.report_of(out), drawing, metrics, force=force)
     return result

@@ -16,6 +16,7 @@ from typing import Any
 from .. import core, outputs
 from ..document import Document
 from ..errors import LonghaulError, RunError, ScenarioError, explain_os_error
+from ..files import errors_as_output_error
 from .engine import Ended, Engine, Standing, Task
 
 #: Runs that Ray is given ahead of time, unless `jobs` limits them: clusters that grow on demand grow by what waits.
@@ -123,7 +124,7 @@ class RayEngine(Engine):
             raise LonghaulError(answer.unfit)
         if answer.files is None:
             return Ended(run_id, failure=answer.failure, lost=answer.trouble)
-        with outputs.complete_or_absent(task.out) as partial, outputs.errors_as_output_error(task.out):
+        with outputs.complete_or_absent(task.out, force=True) as partial, errors_as_output_error(task.out):
             for name, content in answer.files.items():
                 (partial / name).write_bytes(content)
         return Ended(run_id, events=answer.events)

@@ -53,7 +53,7 @@ class LocalEngine(Engine):
             return not self._stop.is_set()
 
         run = task.run
-        with outputs.complete_or_absent(task.out) as partial:
+        with outputs.complete_or_absent(task.out, force=True) as partial:
             live = Recorder(partial, lambda: core.resolve(run.document, run.overrides)[0])
             core.run(run.document, run.overrides, out=partial, tables=task.tables, progress=told, follow=live)
             live.end()

@@ -176,16 +176,22 @@ class SweepResult:
             return figure
 
     def report(
-        self, path: str | Path, progress: Callable[[int, int], None] | None = None, metrics: Sequence[str] = ()
+        self,
+        path: str | Path,
+        progress: Callable[[int, int], None] | None = None,
+        metrics: Sequence[str] = (),
+        *,
+        force: bool = False,
     ) -> Path:
         """Writes the report, one HTML file that needs nothing else, and returns its path.
 
         It begins with `metrics`, if some are given; those of them that have no value are left out. `progress(done, total)` is called
-        before each figure and at the end.
+        before each figure and at the end. `report.html` in the sweep's directory is not replaced, but by `force`, where it was changed:
+        `OutputError`.
         """
         from .. import report
 
-        return report.write_sweep_report(self, Path(path), progress, metrics)
+        return report.write_sweep_report(self, Path(path), progress, metrics, force=force)
 
     def _repr_html_(self) -> str:
         """The table of points, in a notebook."""

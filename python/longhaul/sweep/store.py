@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import io
 import math
-import re
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import core, outputs, stats, toml
+from .. import core, inventory, outputs, staging, stats, toml
 from ..document import Document
 from ..errors import OutputError, ResultError
-from ..outputs import json_text, write_atomically
+from ..files import errors_as_output_error, json_text
 from ..results import flat_metrics, read_json
 from ..units import counted
+from ..vouching import SWEEP_FILES
 from .plan import Plan, PlannedRun, unique
 
 if TYPE_CHECKING:
     import polars as pl
 
 MANIFEST = "manifest.json"
-#: The directory of a run under way (`outputs.complete_or_absent`).
-_UNFINISHED = re.compile(r"\.[0-9a-f]{16,}\.[0-9a-f]{8}\.partial")
 
 
 class Store:
@@ -41,7 +38,7 @@ class Store:
         """Whether `open` goes on with what is there; raises if it would refuse the directory. Writes nothing."""
         going_on = self.continues(resume=resume, join=join, force=force)
         if not going_on:
-            outputs.check_free(self.path, force=force)
+            outputs.check_free(self.path, names=SWEEP_FILES, force=force)
         return going_on
 
     def open(self, document: Document | None, *, resume: bool, join: bool, force: bool) -> None:
@@ -49,12 +46,12 @@ class Store:
         if not self.admit(resume=resume, join=join, force=force):
             if force and self.path.exists():
                 self._clear()
-            with outputs.errors_as_output_error(self.path):
+            with errors_as_output_error(self.path):
                 self.runs.mkdir(parents=True, exist_ok=True)
         if document is not None:
             sweep = {} if document.sweep is None else {"sweep": document.sweep}
             text = document.text.rstrip() + "\n" + ("\n" + toml.document(sweep) if sweep else "")
-            write_atomically(self.path / "scenario.toml", text)
+            inventory.put(self.path, "scenario.toml", text, force=True)
         self.write_manifest({})
 
     def continues(self, *, resume: bool, join: bool, force: bool) -> bool:
@@ -110,11 +107,8 @@ class Store:
         self._programs.clear()
 
     def remove_unfinished(self) -> None:
-        """Removes the directories of runs that were being made when their process was killed; nobody else may be making any."""
-        with outputs.errors_as_output_error(self.runs):
-            for left in self.runs.glob(".*.partial"):
-                if _UNFINISHED.fullmatch(left.name):
-                    shutil.rmtree(left)
+        """Removes the directories of runs that were being made when their process was killed."""
+        staging.remove_left(self.runs)
 
     def run_path(self, run: PlannedRun) -> Path:
         """Where a run's result is, or will be."""
@@ -124,7 +118,7 @@ class Store:
         """The program that made the run which is there, whole: its digest, `unknown`, or `None` if there is no such run."""
         if run.run_id not in self._programs:
             path = self.run_path(run)
-            if not (path / "summary.json").exists() or outputs.run_id_of(path) != run.run_id:
+            if outputs.run_id_of(path) != run.run_id or outputs.faults_of_run(path):
                 return None
             self._programs[run.run_id] = outputs.program_of(path) or "unknown"
         return self._programs[run.run_id]
@@ -190,7 +184,7 @@ class Store:
             "seed": self.plan.first_seed,
             "runs": rows,
         }
-        write_atomically(self.path / MANIFEST, json_text(content))
+        inventory.put(self.path, MANIFEST, json_text(content), force=True)
 
     def rows(self, units: dict[str, Any] | None = None) -> list[Row]:
         """The runs of the plan that are done, with their metrics; `units` takes up what the metrics mean."""
@@ -208,10 +202,10 @@ class Store:
         units: dict[str, Any] = {}
         rows = self.rows(units)
         frame = runs_frame(self.plan, rows)
-        write_atomically(self.path / "runs.parquet", _parquet(frame))
+        inventory.put(self.path, "runs.parquet", _parquet(frame), force=True)
         if cells:
-            write_atomically(self.path / "cells.parquet", _parquet(cells_frame(self.plan, rows)))
-        write_atomically(self.path / "definitions.json", json_text(units))
+            inventory.put(self.path, "cells.parquet", _parquet(cells_frame(self.plan, rows)), force=True)
+        inventory.put(self.path, "definitions.json", json_text(units), force=True)
 
 
 Row = tuple[PlannedRun, dict[str, float | None]]

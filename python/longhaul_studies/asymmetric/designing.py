@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 from longhaul.cli.options import messages, output
-from longhaul.outputs import json_text, write_atomically
+from longhaul.files import json_text, write_atomically
 from longhaul.study import DesignRequest
 from rich import box
 from rich.table import Table
