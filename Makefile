@@ -23,13 +23,14 @@ export PROPTEST_RNG_SEED
 # A folder of packetdrill's scripts, as gtests/net/tcp of github.com/google/packetdrill.
 SCRIPTS ?=
 
-.PHONY: packetdrill help demo test test-all test-rust test-python test-fingerprints test-real test-ns2 test-fuzz bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools check-lints check-deb check-ns2 check-traffic clean
+.PHONY: packetdrill help demo test test-all test-rust test-python test-slow-python test-fingerprints test-real test-ns2 test-fuzz test-long bench validate ns2-answers validate-kernel validate-second-kernel bench-program install emu bench-emu reference doc gallery site wheel sdist deb check-tools check-lints check-deb check-ns2 check-traffic clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      simulate $(DEMO); print a table, write a report"
 	@echo "make test      tests and checks, Rust and Python, in minutes"
 	@echo "make test-all  what takes long, sends real packets (as root) or runs ns-2 too"
+	@echo "make test-long what takes longest and proves little in a second: before a release"
 	@echo "make bench     speed and memory compared with ns-2 (if installed: scripts/install-packages)"
 	@echo "make bench-emu speed of the emulator, with iperf3 (needs root)"
 	@echo "make validate  runs ns-2 and compares results (scripts/install-packages)"
@@ -53,9 +54,11 @@ demo: install
 test: test-rust test-python
 
 # What takes long, sends real packets or runs ns-2 as well; what cannot run here is reported as skipped, with the reason.
-test-all: test-rust doc test-fingerprints test-real test-ns2 test-fuzz
-	$(MAKE) test-python PYTEST_OPTIONS='--numprocesses auto --dist worksteal --all -m "not alone"'
-	$(BIN)/pytest --all -m alone
+test-all: test doc test-fingerprints test-real test-ns2 test-slow-python
+
+# What proves little in a second: many drawn inputs of parsers, large scales of studies. Before a release, and after changes there.
+test-long: test-fuzz install $(STAMPS)/dev
+	$(BIN)/pytest --numprocesses auto --dist worksteal --all --long -m long
 
 test-rust: check-lints
 	cargo fmt --all --check
@@ -63,6 +66,7 @@ test-rust: check-lints
 	cargo clippy -p longhaul-cc -p longhaul-path --no-default-features --locked -- -D warnings
 	cargo clippy -p longhaul-cc -p longhaul-path --no-default-features --features longhaul-units/serde --locked -- -D warnings
 	cargo test --workspace --locked
+	@scripts/ignored-tests crates
 
 test-python: install $(STAMPS)/dev $(STAMPS)/ray
 	$(BIN)/ruff check python tests
@@ -70,11 +74,22 @@ test-python: install $(STAMPS)/dev $(STAMPS)/ray
 	$(BIN)/mypy
 	$(BIN)/pytest $(PYTEST_OPTIONS)
 
+# What of them `make test` skips.
+test-slow-python: install $(STAMPS)/dev $(STAMPS)/ray
+	$(BIN)/pytest --numprocesses auto --dist worksteal --all -m "slow and not alone and not long"
+	$(BIN)/pytest --all -m "slow and alone and not long"
+
 # All with the features of the whole workspace: `-p` would choose others, and compile and keep most crates a second time.
 REAL_TESTS := $(foreach file,$(wildcard crates/emu/tests/*.rs crates/pep/tests/*.rs),--test $(basename $(notdir $(file))))
+REAL := cargo test --workspace --locked
+# A test that waits for 75 s needs no processor: it runs beside the others.
+WAITING := an_outage_of_75_seconds
 test-real: check-tools
-	@if missing=$$(scripts/can-send-packets); then cargo test --workspace --locked $(REAL_TESTS) -- --ignored; else \
-	  echo "skipped: tests with real packets:" $$missing; fi
+	@if missing=$$(scripts/can-send-packets); then \
+	  set -e; $(REAL) $(REAL_TESTS) --no-run; \
+	  $(REAL) --test carriers -- --ignored $(WAITING) & waiting=$$!; trap 'kill $$waiting 2>/dev/null || true' EXIT; \
+	  $(REAL) $(REAL_TESTS) -- --ignored --skip $(WAITING); wait $$waiting; else \
+	  scripts/ignored-tests crates/emu crates/pep; echo "$$missing" | sed 's/^/skipped, since /'; fi
 
 test-ns2: check-tools
 	@if command -v ns >/dev/null; then cargo test --workspace --locked --test red_against_ns2 -- --ignored; else \

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import longhaul
 import pytest
@@ -56,17 +57,31 @@ class Outcome(NamedTuple):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--all` runs what takes long too (`make test-all`)."""
+    """`--all` runs what takes long too (`make test-all`), `--long` what takes longest (`make test-long`)."""
     parser.addoption("--all", action="store_true", help="run tests marked slow, which `make test` skips")
+    parser.addoption("--long", action="store_true", help="run tests marked long, which `make test-all` skips")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skips tests marked slow, with the reason."""
-    if config.getoption("--all"):
-        return
-    for item in items:
-        if mark := item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.skip(reason=f"{mark.args[0] if mark.args else 'takes long'}: make test-all"))
+    """Skips tests marked slow or long, with the command that runs them."""
+    for mark, option, command in (("slow", "--all", "make test-all"), ("long", "--long", "make test-long")):
+        if not config.getoption(option):
+            for item in items:
+                if item.get_closest_marker(mark):
+                    item.add_marker(pytest.mark.skip(reason=f"{mark}: {command}"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What was skipped, one line for each reason: how many tests, and by the reason's text what installs or runs them."""
+    reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"skipped: {count} {'test' if count == 1 else 'tests'}: {reason}")
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    # (file, line, "Skipped: reason"); a whole module that is skipped at once counts as one.
+    text = report.longrepr[2] if isinstance(report.longrepr, (tuple, list)) else str(report.longrepr)
+    return text.removeprefix("Skipped: ")
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def test_files_are_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert cli.run([*arguments, "--force"]) == 0
 
 
-@pytest.mark.skipif(_program() is None, reason="longhaul-pep is not built")
+@pytest.mark.skipif(_program() is None, reason="longhaul-pep is not built (cargo build -p longhaul-pep)")
 def test_the_accelerator_accepts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = Path(str(_program()))
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")

@@ -132,7 +132,7 @@ def test_another_study_is_refused(command, tmp_path: Path) -> None:
     assert "asymmetric has" in outcome.err
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed (scripts/install-packages)")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed (sudo scripts/install-packages)")
 def test_the_page_has_all_its_objects() -> None:
     folder = Path(pages.__file__).parent
     with socket.socket() as free:
@@ -202,7 +202,7 @@ def test_pings_take_what_the_thesis_says(tmp_path: Path) -> None:
     """Section 4.4: 1000 ms and 89 ms for 84 bytes; a step of 43 ms for each of 40 bytes. However busy the machine is, never less."""
     emulator = _emulator()
     if shutil.which("ping") is None or not os.path.exists("/dev/net/tun"):
-        pytest.skip("ping or /dev/net/tun is missing")
+        pytest.skip("ping or /dev/net/tun is missing (sudo scripts/install-packages)")
     cases = emulated.cases("tiny")
     bench = Bench(tmp_path, emulator, jobs=2)
     assert bench.run(cases, lambda _: None) == {}

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 WRAP = ROOT / "scripts" / "wrap-markdown"
 #: Without the repository's list there is nothing to check.
-pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout")
+pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout of git")
 
 
 def documents() -> list[Path]:

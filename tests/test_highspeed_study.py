@@ -131,7 +131,7 @@ def made_up(campaign: studies.Campaign) -> Results:
     return Results(campaign.scale, rows)
 
 
-LARGE = [pytest.param(scale, marks=pytest.mark.slow("10 seconds of processor time")) for scale in ("grid", "full")]
+LARGE = [pytest.param(scale, marks=pytest.mark.long("10 seconds of processor time")) for scale in ("grid", "full")]
 
 
 @pytest.mark.parametrize("scale", ["tiny", "quick", *LARGE])

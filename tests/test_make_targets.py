@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
+import conftest
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -145,3 +147,31 @@ def test_a_tool_that_does_not_do_is_one_line(tools, check, tool, script, line):
 def test_newer_compilers_do(tools, version):
     replace(tools, "rustc", f"echo '{version}'")
     assert make(tools, "check-tools") == (0, [])
+
+
+def skipped(reason):
+    """A report of a test that was skipped, as pytest has it."""
+    return SimpleNamespace(longrepr=("test_x.py", 7, f"Skipped: {reason}"))
+
+
+def test_the_summary_has_one_line_for_each_reason_of_skipped_tests():
+    lines = []
+    stats = {
+        "skipped": [skipped("slow: make test-all"), skipped("no browser (install)"), skipped("slow: make test-all")]
+    }
+    conftest.pytest_terminal_summary(SimpleNamespace(stats=stats, write_line=lines.append))
+    assert lines == ["skipped: 1 test: no browser (install)", "skipped: 2 tests: slow: make test-all"]
+
+
+def test_ignored_tests_in_rust_are_counted_by_reason(tmp_path):
+    (tmp_path / "a.rs").write_text('#[test]\n#[ignore = "needs root: make test-all"]\nfn a() {}\n' * 2)
+    (tmp_path / "b.rs").write_text('#[ignore = "a minute"]\n#[ignored = "no attribute"]\n')
+    done = subprocess.run([ROOT / "scripts/ignored-tests", tmp_path], capture_output=True, text=True)
+    assert done.stdout == "skipped: 1 test: a minute\nskipped: 2 tests: needs root: make test-all\n"
+
+
+def test_every_reason_of_a_skip_names_a_command_or_something_that_nothing_installs():
+    done = subprocess.run([ROOT / "scripts/ignored-tests", ROOT / "crates"], capture_output=True, text=True)
+    assert len(done.stdout.splitlines()) >= 4
+    for line in done.stdout.splitlines():
+        assert re.search(r"make test|cargo test", line), line

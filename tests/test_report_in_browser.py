@@ -24,7 +24,9 @@ from synthetic import write_result
 BROWSER = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
-browser = pytest.mark.skipif(BROWSER is None, reason="no chromium: headless reports cannot be tried")
+browser = pytest.mark.skipif(
+    BROWSER is None, reason="chromium is not installed (sudo scripts/install-packages --pages)"
+)
 
 #: Does what a user does, and writes what came of it into the page.
 ACTS = """

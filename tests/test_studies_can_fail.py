@@ -227,10 +227,10 @@ def can_change(
 
 #: Studies whose results are drawn, with a scale that has the points of nearly all targets.
 DRAWN = [
-    pytest.param("split-pep", "full", marks=pytest.mark.slow("20 seconds of processor time")),
-    pytest.param("highspeed", "grid", marks=pytest.mark.slow("half a minute of processor time")),
+    pytest.param("split-pep", "full", marks=pytest.mark.long("20 seconds of processor time")),
+    pytest.param("highspeed", "grid", marks=pytest.mark.long("half a minute of processor time")),
     ("satellite-objectives", "quick"),
-    pytest.param("sttp", "quick", marks=pytest.mark.slow("a minute of processor time")),
+    pytest.param("sttp", "quick", marks=pytest.mark.long("a minute of processor time")),
 ]
 
 
@@ -278,8 +278,8 @@ def can_change_in_runs(target: Target, results: Results, bounds: list[tuple[floa
 @pytest.mark.parametrize(
     ("name", "scale"),
     [
-        pytest.param("asymmetric", "quick", marks=pytest.mark.slow("20 seconds of processor time")),
-        pytest.param("premature-ack", "quick", marks=pytest.mark.slow("2,602 runs, half a minute of processor time")),
+        pytest.param("asymmetric", "quick", marks=pytest.mark.long("20 seconds of processor time")),
+        pytest.param("premature-ack", "quick", marks=pytest.mark.long("2,602 runs, half a minute of processor time")),
         ("premature-ack", "tiny"),
     ],
 )

@@ -40,7 +40,7 @@ fn bulk(window: u64, cc: Box<dyn CongestionControl>, config: Config) -> f64 {
 }
 
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test -p longhaul-tcp --test cost -- --ignored"]
 fn without_loss() {
     for (window, name) in [(80, "80"), (8_000, "8,000"), (100_000, "100,000")] {
         for (ack_every, delayed_ack) in [(1, None), (2, Some(ms(100)))] {
@@ -60,7 +60,7 @@ fn without_loss() {
 
 /// The receiver's end and the sender's, each by itself: every second packet of a window is lost.
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test -p longhaul-tcp --test cost -- --ignored"]
 fn with_every_second_packet_lost() {
     for window in [80u64, 8_000, 100_000] {
         let rounds = 2_000_000 / window;
@@ -130,7 +130,7 @@ fn with_every_second_packet_lost() {
 
 /// Blocks in random order: the scoreboard and the reassembly queue at their worst.
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test -p longhaul-tcp --test cost -- --ignored"]
 fn with_blocks_in_random_order() {
     for window in [80u64, 8_000, 100_000] {
         let mut a = Connection::established(plain(), Box::new(Fixed(window * u64::from(MSS))), ports(End::A));
