@@ -181,7 +181,10 @@ struct ShellArguments {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli: Cli = match print::arguments() {
+        Ok(cli) => cli,
+        Err(status) => return status,
+    };
     let signals = Signals::watch();
     let result = signals.and_then(|signals| {
         let result = match &cli.command {

@@ -432,3 +432,12 @@ fn too_few_open_files_are_said_to_be_too_few() {
     assert!(said.contains("the limit is 32") && said.contains("ulimit -n 68"), "{said}");
     std::fs::remove_file(file).unwrap();
 }
+
+#[test]
+fn help_that_does_not_fit_on_a_disk_is_an_error_of_one_line() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Command::new(EMULATOR).arg("--help").stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("error: "), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
+}

@@ -27,6 +27,9 @@ pub enum Error {
     /// There is no daemon to talk to, or it refuses a command.
     #[error("{0}")]
     Control(String),
+    /// Standard output takes no more.
+    #[error("{0}")]
+    Print(String),
 }
 
 impl Error {
@@ -47,6 +50,7 @@ impl Error {
             Error::System { .. } => "system",
             Error::Command { .. } => "command",
             Error::Control(_) => "control",
+            Error::Print(_) => "print",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The command line of `longhaul-pep`.
 
 use clap::{Parser, Subcommand, ValueEnum};
+use longhaul_emu::print;
 use longhaul_pep::config::{Carrier, Log};
 use longhaul_pep::control::{self, Command};
 use longhaul_pep::doctor::{self, Verdict};
@@ -8,7 +9,8 @@ use longhaul_pep::journal;
 use longhaul_pep::rig::Link;
 use longhaul_pep::{Error, bench, capture, daemon, demo, keys, load, plan};
 use longhaul_units::{Duration, Rate, Size};
-use std::io::{IsTerminal, Write};
+use std::fmt::Display;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -172,15 +174,18 @@ enum Sort {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli: Cli = match print::arguments() {
+        Ok(cli) => cli,
+        Err(status) => return status,
+    };
     match act(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if cli.json_errors => {
-            eprintln!("{}", serde_json::json!({ "error": error.code(), "message": error.to_string() }));
+            print::note(serde_json::json!({ "error": error.code(), "message": error.to_string() }));
             ExitCode::from(2)
         }
         Err(error) => {
-            eprintln!("error: {error}");
+            print::note(format_args!("error: {error}"));
             ExitCode::from(2)
         }
     }
@@ -193,12 +198,12 @@ fn act(cli: &Cli) -> Result<(), Error> {
             let config = load::load(path)?;
             // The file can be correct before the key is made, or where another may read it.
             if let Some(Err(why)) = config.hop.as_ref().map(|hop| keys::load(&hop.key)) {
-                eprintln!("warning: {why}");
+                print::note(format_args!("warning: {why}"));
             }
             if let Some(what) = load::unfilled(&config) {
-                eprintln!("warning: {what}");
+                print::note(format_args!("warning: {what}"));
             }
-            say(&format!("{}: correct\n", path.display()))
+            line(format_args!("{}: correct", path.display()))
         }
         Action::Run => {
             log_as(load::load(path)?.log);
@@ -207,13 +212,13 @@ fn act(cli: &Cli) -> Result<(), Error> {
         Action::Plan => {
             let config = load::load(path)?;
             match &config.intercept {
-                Some(intercept) => say(&plan::printed(intercept, &config.limits)),
-                None => say("# no [intercept]: nothing is done to this machine's network\n"),
+                Some(intercept) => lines(plan::printed(intercept, &config.limits)),
+                None => line("# no [intercept]: nothing is done to this machine's network"),
             }
         }
         Action::Status { json } => {
             let answer = control::ask(&socket(path)?, Command::Status)?;
-            say(&if *json { format!("{answer}\n") } else { shown(&answer, 0) })
+            lines(if *json { format!("{answer}\n") } else { shown(&answer, 0) })
         }
         Action::Flows { json, sort, top, live } => loop {
             let mut answer = control::ask(&socket(path)?, Command::Flows)?;
@@ -224,7 +229,7 @@ fn act(cli: &Cli) -> Result<(), Error> {
                 }
             }
             let clear = if *live && std::io::stdout().is_terminal() { "\x1b[2J\x1b[H" } else { "" };
-            say(&if *json { format!("{answer}\n") } else { format!("{clear}{}", table(&answer)) })?;
+            lines(if *json { format!("{answer}\n") } else { format!("{clear}{}", table(&answer)) })?;
             if !live {
                 return Ok(());
             }
@@ -235,7 +240,7 @@ fn act(cli: &Cli) -> Result<(), Error> {
         Action::Doctor { json } => {
             let findings = doctor::examine(&load::load(path)?);
             if *json {
-                return say(&format!("{}\n", serde_json::json!(findings)));
+                return line(serde_json::json!(findings));
             }
             for finding in &findings {
                 let word = match finding.verdict {
@@ -243,7 +248,7 @@ fn act(cli: &Cli) -> Result<(), Error> {
                     Verdict::Poor => "poor",
                     Verdict::Bad => "BAD",
                 };
-                say(&format!("{word:<5} {:<20} {}\n", finding.what, finding.text))?;
+                line(format_args!("{word:<5} {:<20} {}", finding.what, finding.text))?;
             }
             Ok(())
         }
@@ -252,12 +257,12 @@ fn act(cli: &Cli) -> Result<(), Error> {
         Action::Capture { flow, out, seconds } => {
             let time = std::time::Duration::from_secs(*seconds);
             let done = capture::capture(&socket(path)?, *flow, out, time, &*interrupted()?)?;
-            say(&format!("{} packets of {} in {}\n", done.packets, done.what, out.display()))
+            line(format_args!("{} packets of {} in {}", done.packets, done.what, out.display()))
         }
         Action::Helper => longhaul_pep::helper::serve(),
-        Action::Keygen { file, show: false } => say(&format!("{}\n", keys::generate(file)?)),
+        Action::Keygen { file, show: false } => line(keys::generate(file)?),
         Action::Keygen { file, show: true } => {
-            say(&format!("{}\n", longhaul_pep::config::Key(keys::load(file)?.public_key().0)))
+            line(format_args!("{}", longhaul_pep::config::Key(keys::load(file)?.public_key().0)))
         }
         Action::Clean => {
             if let Some(intercept) = load::load(path)?.intercept {
@@ -295,13 +300,14 @@ fn demonstrate(options: &Demo) -> Result<(), Error> {
     };
     let stop = interrupted()?;
     let program = std::env::current_exe().map_err(|why| Error::system("find this program", why))?;
-    let (samples, doubts) = demo::measure(&plan, program, &stop, &|step| eprintln!("{step} ..."))?;
+    let (samples, doubts) =
+        demo::measure(&plan, program, &stop, &|step| print::note(format_args!("{step} ...")))?;
     if options.json {
-        return say(&format!("{}\n", serde_json::json!({ "samples": samples, "doubts": doubts })));
+        return line(serde_json::json!({ "samples": samples, "doubts": doubts }));
     }
-    say(&format!("\n{}", demo::table(&plan, &samples)))?;
+    lines(format_args!("\n{}", demo::table(&plan, &samples)))?;
     for doubt in doubts {
-        eprintln!("warning: the emulator was late, {doubt}");
+        print::note(format_args!("warning: the emulator was late, {doubt}"));
     }
     Ok(())
 }
@@ -310,7 +316,7 @@ fn measure(path: &Path, seconds: u32, json: bool, scenario: Option<&Path>) -> Re
     let answer = control::ask(&socket(path)?, Command::Bench { seconds })?;
     let measured: bench::Measured = serde_json::from_value(answer.clone())
         .map_err(|why| Error::Control(format!("the daemon is of another version: {why}")))?;
-    say(&if json { format!("{answer}\n") } else { bench::table(&measured) })?;
+    lines(if json { format!("{answer}\n") } else { bench::table(&measured) })?;
     let Some(file) = scenario else { return Ok(()) };
     std::fs::write(file, bench::scenario(&measured))
         .map_err(|why| Error::system(format!("write {}", file.display()), why))
@@ -323,7 +329,7 @@ fn socket(path: &Path) -> Result<PathBuf, Error> {
 
 fn tell(path: &Path, command: Command) -> Result<(), Error> {
     let answer = control::ask(&socket(path)?, command)?;
-    say(&format!("{}\n", answer["done"].as_str().unwrap_or("done")))
+    line(format_args!("{}", answer["done"].as_str().unwrap_or("done")))
 }
 
 fn key(flow: &serde_json::Value, sort: Sort) -> u64 {
@@ -384,12 +390,13 @@ fn table(flows: &serde_json::Value) -> String {
     text
 }
 
-/// Prints; a closed output (`| head`) is no error.
-fn say(text: &str) -> Result<(), Error> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::system("print", why)),
-        _ => Ok(()),
-    }
+fn line(text: impl Display) -> Result<(), Error> {
+    lines(format_args!("{text}\n"))
+}
+
+/// Text that ends its lines itself.
+fn lines(text: impl Display) -> Result<(), Error> {
+    print::lines(text).map_err(|why| Error::Print(why.to_string()))
 }
 
 fn log_as(form: Log) {

@@ -330,3 +330,27 @@ fn the_doctor_tells_what_keeps_the_tunnel_down() {
     assert!(found("UDP to the hub").contains("a firewall blocks UDP"));
     assert!(found("packet size").contains("set hop.mtu = 1372"));
 }
+
+/// A disk that is full.
+fn full() -> std::fs::File {
+    std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap()
+}
+
+#[test]
+fn a_full_disk_under_the_output_is_an_error_of_one_line_and_under_the_messages_none_at_all() {
+    let program = || std::process::Command::new(env!("CARGO_BIN_EXE_longhaul-pep"));
+    let output = program().arg("--help").stdout(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.starts_with("error: ") && said.contains("standard output"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    // An error that cannot be printed keeps its status.
+    let status = program().args(["--config", "/none/pep.toml", "check"]).stderr(full()).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+    let status = program()
+        .args(["--json-errors", "--config", "/none/pep.toml", "check"])
+        .stderr(full())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(2));
+}
