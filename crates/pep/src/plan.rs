@@ -61,12 +61,13 @@ pub fn install(begin: Gate, intercept: &Intercept, limits: &Limits) -> String {
             text += &format!("\t\t{rule}\n");
         }
     }
+    // TCP, ICMP and ICMPv6 as numbers: nft looks the last one's name up in /etc/protocols, which a minimal Debian lacks.
     text += &format!(
         "\t\tmeta l4proto tcp tcp flags & (fin | syn | rst | ack) == syn jump admit\n\
          \t}}\n\
          \tchain divert {{\n\
          \t\ttype filter hook prerouting priority {BEHIND_NAT}; policy accept;\n\
-         \t\tmeta l4proto {{ tcp, icmp, ipv6-icmp }} socket transparent 1 meta mark set meta mark | {divert:#x}\n\
+         \t\tmeta l4proto {{ 6, 1, 58 }} socket transparent 1 meta mark set meta mark | {divert:#x}\n\
          \t}}\n"
     );
     if intercept.untracked {
@@ -265,6 +266,21 @@ mod tests {
             gate(Gate::Open, &Intercept::default(), &Limits::default())
                 .contains("tproxy ip to 127.0.0.1:7713")
         );
+    }
+
+    /// The only protocol that nft's grammar knows by the name that /etc/protocols has, and that is used here.
+    #[test]
+    fn no_name_of_a_protocol_has_to_be_looked_up() {
+        let text = printed(&Intercept { untracked: true, ..Default::default() }, &Limits::default());
+        let after: Vec<_> = text.split("l4proto ").skip(1).collect();
+        assert!(after.len() >= 3, "{text}");
+        for rule in after {
+            let protocol =
+                rule.strip_prefix("{ ").map_or_else(|| rule.split(' ').next(), |set| set.split(" }").next());
+            for one in protocol.unwrap().split(", ") {
+                assert!(one == "tcp" || one.parse::<u8>().is_ok(), "{one} in {rule}");
+            }
+        }
     }
 
     #[test]
