@@ -186,6 +186,7 @@ def _summary(
                 "group": groups[i % len(groups)],
                 "from": s,
                 "to": r,
+                "app": "bulk",
                 "variant": "sack",
                 "congestion": "cubic",
                 "slow_start": "standard",
@@ -195,6 +196,7 @@ def _summary(
                 "ack_path": [1],
                 "access_rate_bps": None,
                 "base_rtt_s": BASE_RTT,
+                "state": "Established",
                 "metrics": {},
                 "limited": limited[i],
                 "predicted": {

@@ -26,7 +26,7 @@ from .comparison import Comparison, compare
 from .core import ProgressCallback, schema
 from .errors import LonghaulError, OutputError, PlotError, ResultError, RunCancelled, RunError, ScenarioError
 from .listing import catalogue
-from .outputs import damage_of
+from .outputs import damage_of, kind_of
 from .results import Result, load_run, require_directory
 from .running import run
 from .scenario import Scenario
@@ -43,13 +43,14 @@ def load(directory: str | Path) -> Result | SweepResult:
     """Reads a result directory, of a run or of a sweep; raises `ResultError` if it is neither, or damaged."""
     path = Path(directory)
     require_directory(path)
-    if (path / "manifest.json").exists():
-        return SweepResult(path)
-    if (path / "summary.json").exists():
-        return load_run(path)
+    kind = kind_of(path)
+    if kind == "study":
+        raise ResultError(f"{path} is a study; name one of its scales, as {path / 'quick'}")
+    file = path / ("summary.json" if kind == "run" else "manifest.json")
+    if kind is not None and file.exists():
+        return SweepResult(path) if kind == "sweep" else load_run(path)
     neither = "not a Longhaul result: it contains neither summary.json (a run) nor manifest.json (a sweep)"
-    damage = damage_of(path)
-    raise ResultError(f"{path} is {f'a result whose {damage}' if damage else neither}")
+    raise ResultError(f"{path} is {f'a result whose {damage_of(path)}' if kind else neither}")
 
 
 def __dir__() -> list[str]:

@@ -28,17 +28,15 @@ _EMPTY_DISK = frozenset({"lost+found"})
 
 def kind_of(directory: Path) -> str | None:
     """What a directory holds: a "run", a "sweep" or a "study"; `None` if it is none of them. Damage does not count."""
-    manifest = of_ours(directory / "manifest.json")
-    if manifest is not None:
-        return "study" if manifest.get("kind") == "study" else "sweep"
-    if of_ours(directory / _LAST) is not None:
-        return "run"
     listed = _listed(directory)
     if "manifest.json" in listed:
         return "sweep"
     if _LAST in listed:
         return "run"
-    return _by_what_stands_beside(directory)
+    manifest = of_ours(directory / "manifest.json")
+    if manifest is not None and manifest.get("kind") in ("study", "sweep"):
+        return str(manifest["kind"])
+    return "run" if of_ours(directory / _LAST) is not None else _by_what_stands_beside(directory)
 
 
 def _listed(directory: Path) -> frozenset[str]:
@@ -113,10 +111,15 @@ def _program_in(timing: dict[str, Any]) -> str | None:
     return str(timing["program"]) if "program" in timing else None
 
 
+def found_by_run(directory: Path) -> frozenset[str]:
+    """The listed files of a run but its timing, report and figures."""
+    return _listed(directory) & _FOUND
+
+
 def faults_of_run(directory: Path) -> list[str]:
     """What of a run's files is missing or has another content than was written; nothing of its report, figures and timing."""
     try:
-        return inventory.faults(directory, [name for name in _listed(directory) if name in _FOUND])
+        return inventory.faults(directory, found_by_run(directory))
     except ResultError as error:
         return [str(error)]
 

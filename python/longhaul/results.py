@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import ResultError, explain_os_error
-from .outputs import damage_of
+from .outputs import damage_of, kind_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,8 +26,6 @@ _COLUMNS = {
     "runs.parquet": ("run_id", "cell", "seed"),
     "cells.parquet": ("cell", "metric", "mean"),
 }
-
-_PARTS = ("run_id", "name", "seed", "duration_s", "run", "links", "flows", "definitions")
 
 
 class Result:
@@ -156,10 +154,10 @@ class Result:
     def timing(self) -> dict[str, float]:
         """What the run cost: wall-clock and CPU seconds, packets per CPU-second, peak memory. Not reproducible."""
         try:
-            timing: dict[str, float] = json.loads(self._file("timing.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError, ResultError):
+            found = read_json(self._file("timing.json"))
+        except ResultError:
             return {}
-        return timing
+        return {key: float(value) for key, value in found.items() if isinstance(value, int | float)}
 
     def table(self, objects: str = "flows") -> pl.DataFrame:
         """One row per flow, link or group with its metrics (base units).
@@ -286,17 +284,20 @@ def load_run(directory: Path) -> Result:
     """Reads the result directory of one run; raises `ResultError` if it is not one (a sweep holds several), or damaged."""
     file = directory / "summary.json"
     require_directory(directory)
-    if (directory / "manifest.json").exists():
+    if kind_of(directory) == "sweep":
         raise ResultError(f"{directory} is a sweep; name one of its runs, in {directory / 'runs'}")
     if not file.exists():
         damage = damage_of(directory)
         what = f"a result whose {damage}" if damage else "not the result of a run: it has no summary.json"
         raise ResultError(f"{directory} is {what}")
-    summary = read_json(file)
-    missing = [part for part in _PARTS if part not in summary]
-    if missing:
-        raise ResultError(f"{file} is not a Longhaul summary: {', '.join(missing)} missing")
-    return Result(summary, directory)
+    return Result(read_summary(file), directory)
+
+
+def read_summary(file: Path) -> dict[str, Any]:
+    """The summary of a run, with all that it has to hold; raises `ResultError`."""
+    from . import schemas  # what it is made with takes longer to load than a short run
+
+    return schemas.read_summary(file)
 
 
 def require_directory(path: Path) -> None:
@@ -316,11 +317,13 @@ def _meant(path: Path) -> str:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """A JSON object from a result file."""
+    """A JSON object with anything in it; raises `ResultError`."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ResultError(explain_os_error(error, "read", file)) from None
+    except RecursionError:
+        raise ResultError(f"{file} is damaged: not valid JSON (too many brackets in each other)") from None
     except ValueError as error:
         raise ResultError(f"{file} is damaged: not valid JSON ({error})") from None
     if not isinstance(content, dict):

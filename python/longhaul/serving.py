@@ -38,8 +38,6 @@ _DEPTH, _MOST = 4, 1000
 _FRESH_S = 2.0
 #: Rows of a comparison of two sweeps.
 _ROWS = 500
-#: The manifest of a study has its name alone, and is smaller than this.
-_STUDY_BYTES = 10_000
 #: Runs of a sweep whose curves are drawn while they are under way, and those that are listed.
 _CURVES, _RUNNING = 4, 40
 
@@ -90,28 +88,30 @@ def find(folder: Path) -> list[Found]:
 
 
 def _result_at(place: Path, folder: Path) -> Found | None:
-    for file, kind in (("manifest.json", "sweep"), ("summary.json", "run")):
-        try:
-            changed = (place / file).stat().st_mtime
-        except OSError:
-            continue
-        if kind == "sweep" and (scales := _scales(place)) is not None:
-            changed = max([changed, *((scale / "manifest.json").stat().st_mtime for scale in scales)])
-            kind = "study"
-        return _entry(place, folder, kind, changed, place)
-    return None
-
-
-def _scales(place: Path) -> list[Path] | None:
-    """The directories of a study's scales, the newest first; `None` if it is not a study."""
-    file = place / "manifest.json"
-    try:
-        if file.stat().st_size > _STUDY_BYTES or read_json(file).get("kind") != "study":
-            return None
-        found = [one for one in place.iterdir() if (one / "manifest.json").is_file()]
-        return sorted(found, key=lambda one: -(one / "manifest.json").stat().st_mtime)
-    except (LonghaulError, OSError):
+    kind = outputs.kind_of(place)
+    if kind is None:
         return None
+    files = [place / ("summary.json" if kind == "run" else "manifest.json")]
+    if kind == "study":
+        files += [scale / "manifest.json" for scale in _scales(place)]
+    return _entry(place, folder, kind, max(map(_changed, files)), place)
+
+
+def _changed(file: Path) -> float:
+    """When a file was changed; 0 if it is not there any more."""
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _scales(place: Path) -> list[Path]:
+    """The directories of a study's scales, the newest first."""
+    try:
+        found = [one for one in place.iterdir() if outputs.kind_of(one) == "sweep"]
+    except OSError:
+        return []
+    return sorted(found, key=lambda one: -_changed(one / "manifest.json"))
 
 
 def _entry(place: Path, folder: Path, kind: str, changed: float, held: Path) -> Found:
@@ -393,7 +393,7 @@ class _Handler(BaseHTTPRequestHandler):
         one = self._found(asked)
         if one.kind != "study":
             return self.server.report(one)
-        for scale in _scales(one.path) or ():
+        for scale in _scales(one.path):
             if scale.name == asked.get("scale") and (file := outputs.report_of(scale)).is_file():
                 return file.read_text(encoding="utf-8")
         raise Missing("this study has no such report; `longhaul reproduce` writes it when its runs are done")
@@ -515,7 +515,7 @@ def _whole(sweep: SweepResult) -> int:
 def _study_page(one: Found) -> str:
     """A study's scales: how far each is, and its report."""
     lines = []
-    for scale in _scales(one.path) or ():
+    for scale in _scales(one.path):
         link = f'<a href="report?id={one.id}&amp;scale={quote(scale.name)}">report</a>'
         shown = link if outputs.report_of(scale).is_file() else "no report yet"
         lines.append(f"<li>{escape(_standing(scale))}: {shown}</li>")
@@ -602,14 +602,12 @@ def _line(one: Found) -> tuple[str, str]:
             return "running", f"{quantity(state.now_s / state.duration_s, 'share', 2)} done" if state else ""
         if one.kind == "study":
             name = str(read_json(one.path / "manifest.json").get("name"))
-            return f"study {name}", "; ".join(_standing(scale) for scale in _scales(one.path) or ())
+            return f"study {name}", "; ".join(_standing(scale) for scale in _scales(one.path))
         if one.kind == "sweep":
             sweep = SweepResult(one.path)
             return f"sweep of {sweep.name}", f"{sweep.done} of {counted(sweep.total, 'run')}"
-        content = json.loads((one.path / "summary.json").read_text(encoding="utf-8"))
-        result = Result(content, one.path)
+        result = load_run(one.path)
         first = ", ".join(f"{title} {value}" for title, value in tables.key_numbers(result)[:2])
-        return f"{result.name}, {quantity(float(content['duration_s']), 's')}", first
-    except (LonghaulError, OSError, ValueError, KeyError, TypeError):
-        damage = outputs.damage_of(one.path)
-        return _UNREADABLE, damage or ""
+        return f"{result.name}, {quantity(float(result.summary['duration_s']), 's')}", first
+    except LonghaulError as error:
+        return _UNREADABLE, outputs.damage_of(one.path) or str(error)

@@ -6,13 +6,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import core, document, outputs
+from . import core, document, inventory, outputs
 from .errors import ResultError
 from .results import load_run, require_directory
 from .sweep import SweepResult
 
 #: What a run may write differently each time.
-NOT_COMPARED = frozenset({"timing.json"})
+NOT_COMPARED = frozenset({"timing.json", inventory.FILE})
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Check:
 
 def targets(directory: Path, sample: int | None) -> list[Path]:
     """The run directories to check: the one, or `sample` of a sweep's finished runs, evenly spread (all, if `None`)."""
-    if not (directory / "manifest.json").exists():
+    if outputs.kind_of(directory) != "sweep":
         load_run(directory)
         return [directory]
     runs = [run["id"] for run in SweepResult(directory).manifest["runs"] if run["status"] == "done"]
@@ -66,16 +66,18 @@ def check(path: Path, progress: core.ProgressCallback | None = None) -> Check:
             f"{path} was made by Longhaul {summary['longhaul']}, this is {core.version()}: a difference would not prove an error."
             f" Verify it with {summary['longhaul']}, or run {path / 'scenario.toml'} again and compare both results"
         )
+    listed = outputs.found_by_run(path)
     old = {file.name: file for file in sorted(path.iterdir()) if file.is_file() and _compared(file.name)}
     with tempfile.TemporaryDirectory(prefix="longhaul-verify-") as again:
         core.run(
             document.read(path / "scenario.toml"),
             out=Path(again),
-            tables="flows.parquet" in old,
+            tables="flows.parquet" in old or "flows.parquet" in listed,
             progress=progress,
         )
         new = {file.name: file for file in Path(again).iterdir() if _compared(file.name)}
-        different = [name for name in new if name not in old or not _same(old[name], new[name])]
+        different = {name for name in new if name not in old or not _same(old[name], new[name])}
+        different |= {name for name in listed if name not in new and name not in old}
     made_by = outputs.program_of(path)
     return Check(path, len(new), tuple(sorted(different)), made_by not in (None, core.program()))
 

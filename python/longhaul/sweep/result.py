@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import stats
 from ..errors import PlotError, ResultError
 from ..naming import meant
-from ..results import Result, load_run, read_json, read_table, unit_of
+from ..results import Result, load_run, read_table, unit_of
 from ..units import counted
 from .metrics import refuse_unknown
 
@@ -29,13 +29,13 @@ class SweepResult:
 
     def __init__(self, path: Path) -> None:
         """Reads the manifest in the directory `path`."""
+        from .. import schemas
+
         self.path = path
         try:
-            self.manifest = read_json(path / "manifest.json")
+            self.manifest = schemas.read_manifest(path / "manifest.json")
         except ResultError as error:
             raise ResultError(f"{error}; {_MADE_ANEW}") from None
-        if self.manifest.get("kind") != "sweep" or "runs" not in self.manifest:
-            raise ResultError(f"{path / 'manifest.json'} is not the manifest of a sweep")
 
     def check(self) -> None:
         """Raises `ResultError` unless the tables are whole and hold the runs that are done by the manifest."""
@@ -94,7 +94,9 @@ class SweepResult:
     @cached_property
     def definitions(self) -> dict[str, dict[str, str]]:
         """Unit, title and definition of every metric."""
-        return read_json(self.path / "definitions.json")
+        from .. import schemas
+
+        return schemas.read_definitions(self.path / "definitions.json")
 
     @property
     def metrics(self) -> list[str]:

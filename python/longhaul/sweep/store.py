@@ -12,7 +12,7 @@ from .. import core, inventory, outputs, staging, stats, toml
 from ..document import Document
 from ..errors import OutputError, ResultError
 from ..files import errors_as_output_error, json_text
-from ..results import flat_metrics, read_json
+from ..results import flat_metrics, read_json, read_summary
 from ..units import counted
 from ..vouching import SWEEP_FILES
 from .plan import Plan, PlannedRun, unique
@@ -191,7 +191,7 @@ class Store:
         read: dict[str, dict[str, float | None]] = {}
         for run in unique(self.plan.runs):
             if self.done(run):
-                summary = read_json(self.run_path(run) / "summary.json")
+                summary = read_summary(self.run_path(run) / "summary.json")
                 read[run.run_id] = flat_metrics(summary)
                 if units is not None:
                     units.update(summary["definitions"])
