@@ -1,18 +1,25 @@
-//! Every target takes its seeds and some changed inputs; `make test-all` runs many more.
+//! Every target takes its seeds and some changed inputs; `make test-long` runs many more.
 
 use longhaul_fuzz::{Mutator, TARGETS};
 use longhaul_quic::Side;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
-/// The seeds of every target, and so many inputs made of them, fewer of targets that take longer.
+/// The seeds of every target, and so many inputs made of them, fewer of targets that take longer; on all processors.
 fn run(inputs: u32) {
-    for target in TARGETS {
-        let seeds = (target.seeds)();
-        assert!(!seeds.is_empty(), "{}", target.name);
-        seeds.iter().for_each(|seed| (target.run)(seed));
-        let mut mutator = Mutator::new(1);
-        (0..inputs / target.cost()).for_each(|_| (target.run)(&mutator.input(&seeds)));
-    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(target) = TARGETS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let seeds = (target.seeds)();
+            assert!(!seeds.is_empty(), "{}", target.name);
+            seeds.iter().for_each(|seed| (target.run)(seed));
+            let mut mutator = Mutator::new(1);
+            (0..inputs / target.cost()).for_each(|_| (target.run)(&mutator.input(&seeds)));
+        }
+    };
+    let processors = thread::available_parallelism().map_or(1, |count| count.get());
+    thread::scope(|scope| (0..processors).for_each(|_| drop(scope.spawn(work))));
 }
 
 #[test]
@@ -21,7 +28,7 @@ fn every_target_takes_its_seeds_and_what_is_made_of_them() {
 }
 
 #[test]
-#[ignore = "takes a minute: make test-all"]
+#[ignore = "takes a minute of processor time: make test-long"]
 fn every_target_takes_a_hundred_thousand_inputs() {
     run(100_000);
 }

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fingerprints");
 
@@ -121,17 +123,29 @@ fn check(quick: bool, record: &str) {
     let mode = mode();
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(record.trim_end_matches(".txt"));
     let base = if let Mode::Keep(directory) = &mode { directory.clone() } else { scratch };
-    let mut now = String::new();
-    for run in runs(quick) {
-        let directory = base.join(&run.name);
-        let _ = fs::remove_dir_all(&directory);
-        for (file, digest) in digests(&run, &directory) {
-            writeln!(now, "{} {file} {digest}", run.name).unwrap();
+    let (all, next) = (runs(quick), AtomicUsize::new(0));
+    let work = || {
+        let mut lines = BTreeMap::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(run) = all.get(number) else { return lines };
+            let directory = base.join(&run.name);
+            let _ = fs::remove_dir_all(&directory);
+            let found = digests(run, &directory);
+            let text = found.iter().map(|(file, digest)| format!("{} {file} {digest}\n", run.name)).collect();
+            lines.insert(number, text);
+            if !matches!(mode, Mode::Keep(_)) {
+                fs::remove_dir_all(&directory).unwrap();
+            }
         }
-        if !matches!(mode, Mode::Keep(_)) {
-            fs::remove_dir_all(&directory).unwrap();
-        }
-    }
+    };
+    let processors = thread::available_parallelism().map_or(1, |count| count.get());
+    // As on record: in the order of runs.toml, whichever thread ran them.
+    let lines: BTreeMap<usize, String> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..processors).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    let now: String = lines.into_values().collect();
     let path = Path::new(FOLDER).join(record);
     if let Mode::Record = mode {
         return fs::write(path, now).unwrap();
