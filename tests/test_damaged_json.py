@@ -202,27 +202,31 @@ def damaged(command: Any, whole: Path, tmp_path: Path) -> Iterator[Callable[[str
         thread.join()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_damaged_summary_is_one_message_from_every_command_and_page(damaged, seed):
     run = damaged("run", "summary.json")
     run.check(OF_A_RUN, seed)
     assert run.refused > 10
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "definitions.json", "longhaul-files.json"])
-def test_a_damaged_file_of_a_sweep_is_one_message_from_every_command_and_page(damaged, name):
-    damaged("sweep", name).check(OF_A_SWEEP, 1)
-
-
-@pytest.mark.parametrize("name", ["timing.json", "longhaul-files.json"])
-def test_other_damaged_files_of_a_run_are_no_traceback(damaged, name):
-    damaged("run", name).check(OF_A_RUN, 1)
+def test_a_damaged_manifest_is_one_message_from_every_command_and_page(damaged):
+    sweep = damaged("sweep", "manifest.json")
+    sweep.check(OF_A_SWEEP, 1)
+    assert sweep.refused > 5
 
 
 @pytest.mark.slow("thousands of damaged files")
 @pytest.mark.parametrize("seed", range(100, 130))
 @pytest.mark.parametrize(
-    ("directory", "name"), [("run", "summary.json"), ("sweep", "manifest.json"), ("sweep", "definitions.json")]
+    ("directory", "name"),
+    [
+        ("run", "summary.json"),
+        ("run", "timing.json"),
+        ("run", "longhaul-files.json"),
+        ("sweep", "manifest.json"),
+        ("sweep", "definitions.json"),
+        ("sweep", "longhaul-files.json"),
+    ],
 )
 def test_many_damaged_files(damaged, directory, name, seed):
     damaged(directory, name).check(OF_A_RUN if directory == "run" else OF_A_SWEEP, seed, each=4)

@@ -320,6 +320,17 @@ def test_directories_of_runs_that_were_killed_go_and_those_of_living_ones_stay(c
     assert [one.exists() for one in (dead, living, elsewhere, old)] == [False, True, True, False]
 
 
+def test_a_process_that_was_killed_before_its_note_leaves_nothing_in_the_way(command, scenario, tmp_path):
+    out = tmp_path / "mnt"
+    left = out / ".mnt.0123abcd.partial"
+    left.mkdir(parents=True)
+    assert command("run", scenario, "--out", out, "-q").code == 0
+    assert left.exists(), "it may be about to be written"
+    os.utime(left, (0, 0))
+    assert command("run", scenario, "--out", out, "-q").code == 0
+    assert not left.exists()
+
+
 def test_the_number_of_a_dead_process_that_another_one_has_now_is_not_taken_for_life(tmp_path):
     directory = staging.make(tmp_path / "one")
     assert not staging.is_left(directory)

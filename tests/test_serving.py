@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -244,3 +245,29 @@ def test_bad_input_of_serve(command, tmp_path):
     outcome = command("serve", tmp_path / "missing")
     assert outcome.code == 2
     assert "does not exist" in outcome.err
+
+
+def test_the_list_states_how_many_results_it_leaves_out(tmp_path, scenario, monkeypatch):
+    longhaul.run(scenario, out=tmp_path / "results" / "0", tables=False)
+    for number in range(1, 7):
+        shutil.copytree(tmp_path / "results" / "0", tmp_path / "results" / str(number))
+    monkeypatch.setattr(serving, "_MOST", 5)
+    with Server(tmp_path / "results") as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        page = get(server.address)
+        assert "The newest 5 of 7 results" in page
+        assert page.count('href="report?id=') == 5
+        monkeypatch.setattr(serving, "_MOST", 7)
+        assert "The newest" not in get(server.address)
+        server.shutdown()
+        thread.join()
+
+
+def test_a_manifest_of_another_program_hides_no_result(tmp_path, scenario):
+    folder = tmp_path / "site"
+    longhaul.run(scenario, out=folder / "one", tables=False)
+    for place in (folder, folder / "one"):
+        (place / "manifest.json").write_text('{"name": "my app", "icons": [], "kind": "app"}')
+    assert [(one.name, one.kind) for one in serving.find(folder)] == [("one", "run")]
+    assert longhaul.load(folder / "one").name == "small"

@@ -65,7 +65,9 @@ def run_document(
     resolved, run_id = core.resolve(document, changes)
     check(estimate(resolved, tables), large)
     if out is not None:
-        staging.remove_left(staging.place_of(out).parent)
+        place = staging.place_of(out)
+        for folder in (place.parent, place):
+            staging.remove_left(folder)
         same = outputs.run_id_of(out) == run_id
         report = report or (same and outputs.has_report(out))
         names = (*RUN_FILES, "report.html") if report else RUN_FILES

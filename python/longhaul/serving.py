@@ -32,7 +32,7 @@ from .results import Result, load_run, read_json
 from .sweep import SweepResult
 from .units import alike, counted, quantity
 
-#: Results are looked for so many folders deep, and at most so many are listed.
+#: Results are looked for so many folders deep, and the newest of them are listed.
 _DEPTH, _MOST = 4, 1000
 #: A folder is looked through again after so many seconds.
 _FRESH_S = 2.0
@@ -60,7 +60,7 @@ class Found:
 
 
 def find(folder: Path) -> list[Found]:
-    """The results below a folder, the newest first; what cannot be read is left out."""
+    """The results below a folder, the newest first; folders that cannot be read are left out."""
     found: list[Found] = []
     layer = [folder]
     for _ in range(_DEPTH):
@@ -82,9 +82,7 @@ def find(folder: Path) -> list[Found]:
             except OSError:
                 continue
         layer = below
-        if len(found) >= _MOST:
-            break
-    return sorted(found, key=lambda one: (-one.changed, str(one.path)))[:_MOST]
+    return sorted(found, key=lambda one: (-one.changed, str(one.path)))
 
 
 def _result_at(place: Path, folder: Path) -> Found | None:
@@ -355,7 +353,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _list(self, _asked: dict[str, str]) -> str:
         rows: list[str] = []
         choices: list[Found] = []
-        for one in self.server.results():
+        found = self.server.results()
+        for one in found[:_MOST]:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.changed))
             what, numbers = _line(one)
             link = "report" if one.kind == "run" else "follow"
@@ -382,6 +381,8 @@ class _Handler(BaseHTTPRequestHandler):
                 f'<label>second <select name="b">{_options(choices, second)}</select></label> <button>compare</button></form>'
             )
         body = f"{_LIST_STYLE}<h1>Results in {escape(str(self.server.folder.resolve()))}</h1>"
+        if len(found) > _MOST:
+            body += f"<p>The newest {_MOST:,} of {len(found):,} results; `longhaul serve` of a folder below shows the others.</p>"
         body += (
             f'<div class="scroll"><table class="cards results"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
             if rows

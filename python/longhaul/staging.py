@@ -24,6 +24,8 @@ from .files import json_text, short
 OWNER = "owner.json"
 #: Where it cannot be known whether the process lives (another machine's), a directory without a change for so long is left behind.
 LEFT_S = 24 * 3600.0
+#: One without the note, and with nothing in it, was killed between both.
+_EMPTY_S = 60.0
 _NAME = re.compile(r"\.(?P<place>.+)\.[0-9a-f]{8}\.partial", re.DOTALL)
 
 
@@ -58,7 +60,7 @@ def target(directory: Path) -> Path | None:
 
 def is_one(directory: Path) -> bool:
     """Whether this is the directory of a result that is, or was, being written."""
-    return _note(directory) is not None
+    return _note(directory) is not None or (bool(_NAME.fullmatch(directory.name)) and _holds_a_run_s_files(directory))
 
 
 def remove_left(parent: Path) -> None:
@@ -76,7 +78,8 @@ def is_left(directory: Path) -> bool:
     """Whether a directory was made for a result by a process that is over."""
     note = _note(directory)
     if note is None:
-        return _is_older_version_s(directory) and _age_s(directory) > LEFT_S
+        # By an older version, or killed before the note: nothing but files of a run is in it.
+        return _holds_a_run_s_files(directory) and _age_s(directory) > (LEFT_S if os.listdir(directory) else _EMPTY_S)
     now = _this_process()
     if any(note.get(key) != now[key] for key in ("host", "boot", "pid_namespace")):
         return _age_s(directory) > LEFT_S
@@ -94,8 +97,8 @@ def _note(directory: Path) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and "pid" in content else None
 
 
-def _is_older_version_s(directory: Path) -> bool:
-    """Without a note: by an older version, or killed at once; it is one if there is nothing but files of a run in it."""
+def _holds_a_run_s_files(directory: Path) -> bool:
+    """Whether nothing but files of a run is in a directory."""
     from .vouching import RUN_FILES
 
     try:
