@@ -81,7 +81,7 @@ def measure(emulator: Path, scenario: str, congestion: str, seconds: int) -> dic
         client = f"iperf3 -c $LONGHAUL_CLIENT -t {seconds} -O {seconds // 3} -C {congestion} -J > {result}"
         retry = f"for i in $(seq 50); do {client} && exit 0; sleep 0.2; done; exit 1"
         call = [str(emulator), "shell", str(file), "--at", "server", "--serve", "client=exec iperf3 -s",
-                "--stats", str(stats), "--quiet", "--", "sh", "-c", retry]  # fmt: skip
+                "--tcp", "scenario", "--stats", str(stats), "--quiet", "--", "sh", "-c", retry]  # fmt: skip
         done = subprocess.run(call, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"error: {shlex.join(call)} failed: {done.stderr[-500:]}")

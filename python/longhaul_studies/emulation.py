@@ -256,6 +256,8 @@ class Bench:
         stats = partial / "stats.json"
         serve = [part for node, command in behind.serve.items() for part in ("--serve", f"{node}={command}")]
         call = ["shell", str(file), "--at", behind.at, *serve, "--quiet", "--stats", str(stats)]
+        # As the scenario has it, under whatever account this runs.
+        call += ["--tcp", "scenario", "--user", str(os.geteuid())]
         call += ["--max-lateness", self.max_lateness, "--"]
         said = self._call([*call, "sh", "-c", behind.command], behind.seconds, (0,))
         (partial / "output.txt").write_text(said)

@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::start::Start;
 use crate::testbed::hosts_of;
 use crate::world::World;
+use longhaul_results::pcapng::LinkType;
 use longhaul_scenario::{Network, Scenario};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +66,7 @@ pub fn run(
     let mut ports = [first, second].map(|interface| Port::new(Device::Interface(interface)));
     let mut world = World::new(Plan::new(scenario, &network, &[(from, vec![]), (to, vec![])])?);
     world.bridge();
-    let taps = capture::taps(scenario, &network, options.capture.as_ref())?;
+    let taps = capture::taps(scenario, &network, options.capture.as_ref(), LinkType::Ethernet)?;
     let (start, live) = (Start::of(2), Live::default());
     let driven: Option<Driven<Taps>> = std::thread::scope(|scope| {
         let driver =

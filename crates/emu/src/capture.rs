@@ -3,12 +3,13 @@
 //! is done by a thread of its own; what that does not take in time, or what the disk does not, is counted and left out.
 
 use crate::Error;
+use crate::clock::Clock;
 use crate::driver::Watcher;
 use crate::frame::Frame;
 use crate::world::Observer;
-use longhaul_results::pcapng;
+use longhaul_results::pcapng::{LinkType, WALL_CLOCK_TIMES, Writer};
 use longhaul_scenario::{Network, Scenario};
-use longhaul_units::{Instant, LinkId, MiddleboxId};
+use longhaul_units::{Duration, Instant, LinkId, MiddleboxId};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,10 @@ use std::thread::JoinHandle;
 
 /// Packets that wait to be written, at most.
 const WAITING: usize = 16_384;
+
+/// EtherTypes.
+const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xdd];
 
 struct Packet {
     tap: usize,
@@ -65,6 +70,10 @@ fn selects(selection: &str, name: &str) -> bool {
 pub struct Capture {
     /// The point of each interface in the file.
     points: Vec<Point>,
+    /// What packets begin with.
+    link: LinkType,
+    /// The time of day at time zero.
+    zero: Duration,
     writer: Option<SyncSender<Packet>>,
     thread: Option<JoinHandle<Result<u64, String>>>,
     missed: u64,
@@ -93,7 +102,7 @@ impl Captured {
 }
 
 impl Capture {
-    /// Begins to write at the points that are selected by `taps`, and where packets enter the links that the scenario captures; `None`
+    /// Begins to write packets from their `link` type's header on at the points that are selected by `taps`, and where packets enter the links that the scenario captures; `None`
     /// if there are neither.
     ///
     /// # Errors
@@ -102,6 +111,7 @@ impl Capture {
         scenario: &Scenario,
         network: &Network,
         taps: &[String],
+        link: LinkType,
         path: &Path,
     ) -> Result<Option<Capture>, Error> {
         let mut chosen = vec![];
@@ -134,13 +144,24 @@ impl Capture {
         let file = File::create(path)
             .map_err(|why| Error::system(format!("write the capture {}", path.display()), why))?;
         let (writer, packets) = sync_channel(WAITING);
-        let thread = std::thread::spawn(move || write(file, &names, &packets));
-        Ok(Some(Capture { points, writer: Some(writer), thread: Some(thread), missed: 0 }))
+        let thread = std::thread::spawn(move || write(file, &names, link, &packets));
+        let zero = Duration::ZERO;
+        Ok(Some(Capture { points, link, zero, writer: Some(writer), thread: Some(thread), missed: 0 }))
     }
 
     fn packet(&mut self, now: Instant, point: Point, frame: &Frame) {
         let Some(tap) = self.points.iter().position(|known| *known == point) else { return };
-        let packet = Packet { tap, at: now, bytes: frame.packet().to_vec() };
+        let bytes = match self.link {
+            LinkType::Ip => frame.packet().to_vec(),
+            // Packets between the two nodes of a proxy have no header below IP's.
+            LinkType::Ethernet if frame.own.is_some() => {
+                let kind =
+                    if frame.packet().first().is_some_and(|first| first >> 4 == 6) { IPV6 } else { IPV4 };
+                [&[0; 12][..], &kind, frame.packet()].concat()
+            }
+            LinkType::Ethernet => frame.bytes.clone(),
+        };
+        let packet = Packet { tap, at: now + self.zero, bytes };
         let taken = self.writer.as_ref().is_some_and(|writer| writer.try_send(packet).is_ok());
         self.missed += u64::from(!taken);
     }
@@ -158,9 +179,10 @@ impl Capture {
     }
 }
 
-fn write(file: File, names: &[String], packets: &Receiver<Packet>) -> Result<u64, String> {
+fn write(file: File, names: &[String], link: LinkType, packets: &Receiver<Packet>) -> Result<u64, String> {
     let said = |why: std::io::Error| why.to_string();
-    let mut writer = pcapng::Writer::new(BufWriter::with_capacity(1 << 20, file), names).map_err(said)?;
+    let file = BufWriter::with_capacity(1 << 20, file);
+    let mut writer = Writer::new(file, names, link, WALL_CLOCK_TIMES).map_err(said)?;
     let mut written = 0;
     for Packet { tap, at, bytes } in packets {
         writer.packet(tap, at, &bytes, bytes.len() as u32).map_err(said)?;
@@ -188,9 +210,15 @@ impl Observer for Capture {
 /// A capture, if there is one.
 pub type Taps = Option<Capture>;
 
-impl Watcher for Taps {}
+impl Watcher for Taps {
+    fn begin(&mut self, clock: Clock) {
+        if let Some(capture) = self {
+            capture.zero = clock.time_of_day();
+        }
+    }
+}
 
-/// A capture into a file, if one is requested: at the points that are named, or at all.
+/// A capture of packets from their `link` type's header on into a file, if one is requested: at the points that are named, or at all.
 ///
 /// # Errors
 /// Those of [`Capture::new`].
@@ -198,10 +226,11 @@ pub fn taps(
     scenario: &Scenario,
     network: &Network,
     wanted: Option<&(PathBuf, Vec<String>)>,
+    link: LinkType,
 ) -> Result<Taps, Error> {
     let Some((file, taps)) = wanted else { return Ok(None) };
     let everywhere = [EVERYWHERE.to_string()];
-    Capture::new(scenario, network, if taps.is_empty() { &everywhere } else { taps }, file)
+    Capture::new(scenario, network, if taps.is_empty() { &everywhere } else { taps }, link, file)
 }
 
 /// Writes what is left. Returns notices for the user.
@@ -227,7 +256,8 @@ mod tests {
                     rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
         let scenario = longhaul_scenario::load(text, "test", &[]).unwrap();
         let network = Network::new(&scenario);
-        let mut capture = Capture::new(&scenario, &network, &[], Path::new("/dev/full")).unwrap().unwrap();
+        let mut capture =
+            Capture::new(&scenario, &network, &[], LinkType::Ip, Path::new("/dev/full")).unwrap().unwrap();
         let frame = Frame {
             bytes: vec![0x45; 1500],
             network: 0,

@@ -1,7 +1,7 @@
 //! The wall clock as time since the start of the run.
 
-use longhaul_units::Instant;
-use std::time;
+use longhaul_units::{Duration, Instant};
+use std::time::{self, SystemTime};
 
 /// A clock that stood at zero when it was made. It never goes back (CLOCK_MONOTONIC).
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,12 @@ impl Clock {
     /// The system's instant at the start.
     pub fn base(&self) -> time::Instant {
         self.0
+    }
+
+    /// The time of day at the start, as time since 1970-01-01 00:00:00 UTC.
+    pub fn time_of_day(&self) -> Duration {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Duration::from_nanos((now.as_nanos() as u64).saturating_sub(self.now().as_nanos()))
     }
 
     /// Time since the start.

@@ -69,6 +69,8 @@ impl Default for Options {
 
 /// What is looked at while the loop runs, at times of its own choice.
 pub trait Watcher: Observer {
+    /// The clock has started.
+    fn begin(&mut self, _clock: Clock) {}
     /// When it is to be called next.
     fn next(&self) -> Instant {
         Instant::FAR_FUTURE
@@ -185,7 +187,7 @@ struct Loop<'a, W> {
 pub fn drive<W: Watcher>(
     start: &Start,
     world: World,
-    watcher: W,
+    mut watcher: W,
     ports: &mut [Port],
     options: Options,
     live: &Live,
@@ -197,6 +199,7 @@ pub fn drive<W: Watcher>(
     }
     let buffer = vec![0; LONGEST_PACKET];
     let clock = start.ready()?;
+    watcher.begin(clock);
     let mut state = Loop {
         clock,
         world,

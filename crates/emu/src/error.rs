@@ -13,8 +13,18 @@ pub enum Error {
     #[error("{0}")]
     Unsupported(String),
     /// Privileges are missing.
-    #[error("the emulator needs {}: run it as root, or give it these capabilities", .0.join(" and "))]
+    #[error("{}", what_to_do_without(.0))]
     Capabilities(Vec<&'static str>),
+    /// The user's command could not be started.
+    #[error("`{command}` cannot be started: {why}")]
+    NotStarted {
+        /// The command.
+        command: String,
+        /// It is there.
+        found: bool,
+        /// The system's reason.
+        why: String,
+    },
     /// A program that is needed did not do its work.
     #[error("`{command}` failed: {why}")]
     Command {
@@ -54,7 +64,7 @@ impl Error {
             Error::Scenario(_) => "scenario",
             Error::Unsupported(_) => "unsupported",
             Error::Capabilities(_) => "capabilities",
-            Error::Command { .. } => "command",
+            Error::Command { .. } | Error::NotStarted { .. } => "command",
             Error::System { .. } => "system",
             Error::Write(_) => "write",
             Error::Output(_) => "output",
@@ -66,6 +76,17 @@ impl Error {
     pub fn to_json(&self) -> String {
         serde_json::json!({ "error": self.code(), "message": self.to_string() }).to_string()
     }
+}
+
+/// How to get capabilities that are missing.
+fn what_to_do_without(missing: &[&str]) -> String {
+    let names = missing.join(" and ");
+    let options: String =
+        missing.iter().map(|name| format!("--cap-add={} ", name.trim_start_matches("CAP_"))).collect();
+    format!(
+        "the emulator needs {names}: run it as root (sudo), or give it these capabilities; in a container: {options}\
+         --device=/dev/net/tun; without any privileges `shell` and `run` work in: unshare --map-root-user --net --mount"
+    )
 }
 
 /// The system's reason, with the limit where it is one that users set.

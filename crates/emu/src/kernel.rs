@@ -6,15 +6,27 @@ use longhaul_scenario::{DelayedAck, TcpSpec, Variant};
 use longhaul_units::Duration;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// Most bytes of a socket's buffers: more than any window of scenarios that a kernel can carry.
 const LARGEST_BUFFER: u64 = 1_073_741_823;
+
+/// Whose TCP the hosts have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TcpOf {
+    /// This machine's: the settings of the network namespace in which the emulator was started, whatever a new one has.
+    #[default]
+    Machine,
+    /// The scenario's, as close as kernels get.
+    Scenario,
+}
 
 /// Settings of one host's kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Sysctls below `/proc/sys/net`, and their values.
-    pub sysctls: Vec<(&'static str, String)>,
+    pub sysctls: Vec<(String, String)>,
     /// Attributes of the route.
     pub route: String,
     /// MTU of the device.
@@ -48,7 +60,7 @@ impl Settings {
         let send = format!("4096 16384 {}", most(tcp.send_buffer.bytes(tcp.mss).map(memory)));
         let selective = tcp.variant.is_selective();
         let probes = tcp.tail_loss_probe && matches!(tcp.variant, Variant::Rack | Variant::Linux);
-        let sysctls = vec![
+        let sysctls = [
             // A duplicate ACK for each packet, as every TCP but Linux since 4.18 sends them.
             ("ipv4/tcp_comp_sack_nr", "0".to_string()),
             // Nothing learnt from one connection is carried over to the next.
@@ -64,9 +76,8 @@ impl Settings {
             // Tail loss probes and F-RTO as the scenario has them; both are on in kernels.
             ("ipv4/tcp_early_retrans", if probes { "3" } else { "0" }.to_string()),
             ("ipv4/tcp_frto", if tcp.spurious_detection.f_rto { "2" } else { "0" }.to_string()),
-            ("ipv4/conf/all/rp_filter", "0".to_string()),
-            ("ipv4/conf/default/rp_filter", "0".to_string()),
         ];
+        let sysctls = sysctls.into_iter().map(|(name, value)| (name.to_string(), value));
         let mss = tcp.mss.as_bytes();
         let window = tcp.config().initial_window.bytes(mss);
         let mut route = format!("initcwnd {}", window.div_ceil(mss).max(1));
@@ -80,32 +91,100 @@ impl Settings {
         if let Some(name) = congestion(tcp) {
             route += &format!(" congctl {name}");
         }
-        Settings { sysctls, route, mtu: (mss + HEADERS).max(LEAST_MTU) }
+        Settings { sysctls: sysctls.chain(routing()).collect(), route, mtu: (mss + HEADERS).max(LEAST_MTU) }
+    }
+
+    /// The settings of TCP in the network namespace of the thread, for hosts that are to be as this machine is, on a device that takes
+    /// segments of `tcp`.
+    pub fn of_machine(tcp: &TcpSpec) -> Settings {
+        Settings {
+            sysctls: machine().into_iter().chain(routing()).collect(),
+            route: String::new(),
+            mtu: (tcp.mss.as_bytes() + HEADERS).max(LEAST_MTU),
+        }
     }
 
     /// Sets the sysctls of the network namespace that the thread is in.
     ///
     /// # Errors
     /// A setting that this kernel has and refuses. One that it does not have, or does not let namespaces change (congestion
-    /// controls that are not for everyone), is returned with the reason.
+    /// controls that are not for everyone; `/proc/sys` of a container), is returned with the reason.
     pub fn apply(&self) -> Result<Vec<String>, Error> {
-        let mut missing = vec![];
+        let mut missing: Vec<(String, Vec<String>)> = vec![];
         for (name, value) in &self.sysctls {
-            let path = format!("/proc/sys/net/{name}");
+            let path = Path::new(SYSCTLS).join(name);
             // What is so already need not be permitted.
-            if fs::read_to_string(&path).is_ok_and(|now| now.trim() == value) {
+            if read(&path).is_some_and(|now| now == *value) {
                 continue;
             }
-            match fs::write(&path, value) {
-                Ok(()) => {}
-                Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
-                    missing.push(format!("{name} is not {value} in namespaces: {why}"));
+            let Err(why) = fs::write(&path, value) else { continue };
+            match why.kind() {
+                ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                    let (why, setting) = (why.to_string(), format!("{name} = {value}"));
+                    match missing.iter_mut().find(|(known, _)| *known == why) {
+                        Some((_, settings)) => settings.push(setting),
+                        None => missing.push((why, vec![setting])),
+                    }
                 }
-                Err(why) => return Err(Error::system(format!("set {path} to {value}"), why)),
+                _ => return Err(Error::system(format!("set {} to {value}", path.display()), why)),
             }
         }
-        Ok(missing)
+        let warning = |(why, settings): (String, Vec<String>)| {
+            format!("not set in the hosts' namespaces ({why}): {}", settings.join(", "))
+        };
+        Ok(missing.into_iter().map(warning).collect())
     }
+
+    /// What of TCP is not as it is in the network namespace of the thread.
+    pub fn differences(&self) -> Vec<String> {
+        let machine = machine();
+        let differs = |(name, value): &&(String, String)| {
+            name.starts_with(OF_TCP) && machine.iter().any(|(known, now)| known == name && now != value)
+        };
+        let plain = |name: &str| name.trim_start_matches("ipv4/").to_string();
+        let sysctls = self.sysctls.iter().filter(differs);
+        let sysctls = sysctls.map(|(name, value)| format!("{} {value}", plain(name)));
+        let route = Some(format!("route {}", self.route)).filter(|_| !self.route.is_empty());
+        sysctls.chain(route).collect()
+    }
+}
+
+/// Where settings are, and those of TCP (for IPv6 too).
+const SYSCTLS: &str = "/proc/sys/net";
+const OF_TCP: &str = "ipv4/tcp_";
+/// Keys for cookies of TCP Fast Open, which each namespace makes for itself; no setting.
+const SECRET: &str = "ipv4/tcp_fastopen_key";
+
+/// A setting's value: numbers have one space between them.
+fn read(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Settings of TCP in the network namespace of the thread that may be set, with their values.
+fn machine() -> Vec<(String, String)> {
+    let (directory, begin) = OF_TCP.split_once('/').expect("there is one");
+    let entries = fs::read_dir(Path::new(SYSCTLS).join(directory)).into_iter().flatten().flatten();
+    let settable =
+        entries.filter(|entry| entry.metadata().is_ok_and(|of| of.permissions().mode() & 0o200 != 0));
+    let named = settable.filter_map(|entry| {
+        let name = entry.file_name().to_str().filter(|name| name.starts_with(begin))?.to_string();
+        let value = read(&entry.path()).filter(|value| !value.is_empty())?;
+        Some((format!("{directory}/{name}"), value))
+    });
+    let mut found: Vec<_> =
+        named.filter(|(name, _)| name != SECRET && !OF_ALL_NAMESPACES.contains(&&name[..])).collect();
+    found.sort();
+    found
+}
+
+/// Limits of the whole machine, which namespaces share.
+const OF_ALL_NAMESPACES: [&str; 2] = ["ipv4/tcp_mem", "ipv4/tcp_max_orphans"];
+
+/// Packets may come from any address on the path.
+fn routing() -> impl Iterator<Item = (String, String)> {
+    let names = ["ipv4/conf/all/rp_filter", "ipv4/conf/default/rp_filter"];
+    names.into_iter().map(|name| (name.to_string(), "0".to_string()))
 }
 
 /// The scenario's congestion control, if this kernel has it.
@@ -151,7 +230,7 @@ mod tests {
         );
         assert_eq!(settings.mtu, 1500);
         let value =
-            |name| settings.sysctls.iter().find(|(known, _)| *known == name).map(|(_, value)| &value[..]);
+            |name| settings.sysctls.iter().find(|(known, _)| known == name).map(|(_, value)| &value[..]);
         assert_eq!(value("ipv4/tcp_timestamps"), Some("0"));
         assert_eq!(value("ipv4/tcp_sack"), Some("0"));
         assert_eq!(value("ipv4/tcp_comp_sack_nr"), Some("0"));
@@ -162,7 +241,7 @@ mod tests {
     #[test]
     fn buffers_are_the_scenario_s() {
         let value = |settings: Settings, name| {
-            settings.sysctls.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value).unwrap()
+            settings.sysctls.into_iter().find(|(known, _)| known == name).map(|(_, value)| value).unwrap()
         };
         let linux = || Settings::new(&tcp("variant = \"linux\""), 1);
         assert_eq!(value(linux(), "ipv4/tcp_rmem"), "4096 131072 6291456");

@@ -4,9 +4,11 @@
 //! Hosts are network namespaces with a TUN device each ([`testbed`]); all that is made carries the project's prefix, is
 //! registered before it is made, and is removed at the end or by the next start ([`registry`]).
 
+pub mod account;
 pub mod bridge;
 pub mod capture;
 pub mod clock;
+mod command;
 mod connections;
 pub mod device;
 pub mod driver;
@@ -23,11 +25,14 @@ mod line;
 pub mod moved;
 pub mod namespace;
 mod nft;
+pub mod other_end;
 mod output;
 mod own;
+pub mod own_run;
 pub mod plan;
 pub mod print;
 pub mod priority;
+mod prompt;
 pub mod quic;
 pub mod quic_info;
 pub mod recorder;
@@ -35,6 +40,7 @@ pub mod registry;
 mod rewrite;
 pub mod run;
 pub mod shell;
+pub mod signals;
 mod sockets;
 mod stack;
 mod stage;
@@ -42,6 +48,7 @@ pub mod start;
 mod sys;
 mod sysctl;
 pub mod tcp_info;
+mod terminal;
 pub mod testbed;
 pub mod text_file;
 pub mod world;

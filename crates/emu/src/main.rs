@@ -1,16 +1,20 @@
 //! `longhaul-emu`: real packets through a scenario's path.
 
 use clap::{Args, Parser, Subcommand};
+use longhaul_emu::account::Account;
+use longhaul_emu::kernel::TcpOf;
 use longhaul_emu::lateness::Bounds;
-use longhaul_emu::{Error, bridge, driver, kernel, moved, print, priority, registry, run, shell};
+use longhaul_emu::signals::Signals;
+use longhaul_emu::{
+    Error, bridge, driver, kernel, moved, other_end, own_run, print, priority, registry, run, shell,
+};
 use longhaul_scenario::{Scenario, ScenarioError};
 use longhaul_units::Duration;
 use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Puts a scenario's path between real network stacks: the links and middleboxes of Longhaul's simulator, on the wall clock.
 #[derive(Parser)]
@@ -163,9 +167,19 @@ struct ShellArguments {
     serve: Vec<String>,
     #[command(flatten)]
     capture: CaptureArguments,
-    /// Counts packets on standard error while the command runs.
+    /// Counts packets while the command runs: in the title of the terminal, or on standard error if that is a file.
     #[arg(long)]
     live: bool,
+    /// Whose TCP programs have: this machine's with its settings, or the scenario's as close as the kernel gets (buffers, options,
+    /// initial window, congestion control).
+    #[arg(long, value_enum, value_name = "WHOSE", default_value_t = Whose::Machine)]
+    tcp: Whose,
+    /// The user that commands run as, by name or number  [default: with sudo its caller, else the emulator's own]
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
+    /// How long commands have from a request to end (a signal for the emulator, Ctrl-C twice) until they are killed.
+    #[arg(long, value_name = "TIME", default_value = "5 s")]
+    grace: Duration,
     /// The node at the other end hands on what is for other addresses: the command reaches what this machine reaches, through the
     /// path (IPv4; needs nftables).
     #[arg(long)]
@@ -180,30 +194,44 @@ struct ShellArguments {
     command: Vec<String>,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Whose {
+    Machine,
+    Scenario,
+}
+
 fn main() -> ExitCode {
     let cli: Cli = match print::arguments() {
         Ok(cli) => cli,
         Err(status) => return status,
     };
-    let signals = Signals::watch();
-    let result = signals.and_then(|signals| {
+    // Before the first thread.
+    let prepared = match cli.command {
+        Action::Bridge(_) => Ok(()),
+        Action::Shell(_) | Action::Run(_) | Action::Clean => own_run::prepare(),
+    };
+    let result = prepared.and_then(|()| Signals::watch()).and_then(|signals| {
         let result = match &cli.command {
-            Action::Shell(arguments) => run_shell(arguments, &signals),
-            Action::Run(arguments) => run_scenario(arguments, &signals.stop),
+            Action::Shell(arguments) => run_shell(arguments, !cli.json_errors, &signals),
+            Action::Run(arguments) => run_scenario(arguments, !cli.json_errors, &signals.stop),
             Action::Bridge(arguments) => run_bridge(arguments, &signals.stop),
             Action::Clean => clean(),
         };
         match result {
             Err(Error::Interrupted) => {
                 report(&cli, &Error::Interrupted);
-                Ok(signals.status())
+                Ok(after_signal(&signals))
             }
             result => result,
         }
     });
     result.unwrap_or_else(|error| {
         report(&cli, &error);
-        ExitCode::from(2)
+        ExitCode::from(match error {
+            Error::NotStarted { found: false, .. } => NOT_FOUND,
+            Error::NotStarted { found: true, .. } => NOT_EXECUTABLE,
+            _ => 2,
+        })
     })
 }
 
@@ -215,47 +243,16 @@ fn report(cli: &Cli, error: &Error) {
     }
 }
 
-/// Ctrl-C, a request to end, and a terminal that goes away, as flags.
-struct Signals {
-    /// One of them has come.
-    stop: Arc<AtomicBool>,
-    /// Which.
-    number: Arc<AtomicUsize>,
+/// The exit status of what a signal has ended, as shells have it: 128 and its number.
+fn after_signal(signals: &Signals) -> ExitCode {
+    ExitCode::from(AFTER_SIGNAL + signals.requests().0 as u8)
 }
 
-impl Signals {
-    fn watch() -> Result<Signals, Error> {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-        use signal_hook::flag;
-        let signals = Signals { stop: Arc::default(), number: Arc::default() };
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // `nohup` sets it.
-            if signal == SIGHUP && is_ignored(signal) {
-                continue;
-            }
-            flag::register_usize(signal, signals.number.clone(), signal as usize)
-                .and_then(|_| flag::register(signal, signals.stop.clone()))
-                .map_err(|why| Error::system("watch for signals", why))?;
-        }
-        Ok(signals)
-    }
-
-    /// The exit status of what a signal has ended, as shells have it: 128 and its number.
-    fn status(&self) -> ExitCode {
-        ExitCode::from(AFTER_SIGNAL + self.number.load(Ordering::Relaxed) as u8)
-    }
-}
-
-/// The exit status of what signal 0 would have ended.
+/// Exit statuses as shells have them: of a command that is there but cannot be executed, of one that does not exist, and of what signal 0
+/// would have ended.
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
 const AFTER_SIGNAL: u8 = 128;
-
-/// Whether this process was started with a signal ignored.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
-        .is_some_and(|set| set >> (signal - 1) & 1 == 1)
-}
 
 /// The exit status of a command, as shells have it.
 fn status_of(command: ExitStatus) -> u8 {
@@ -298,11 +295,17 @@ fn split_pair(option: &str, pair: &str) -> Result<(String, String), Error> {
     Ok((name.trim().to_string(), value.trim().to_string()))
 }
 
-fn run_shell(arguments: &ShellArguments, signals: &Signals) -> Result<ExitCode, Error> {
+/// What there is to know at the start.
+fn note(text: &str) {
+    print::note(format_args!("longhaul-emu: {text}"));
+}
+
+fn run_shell(arguments: &ShellArguments, may_print: bool, signals: &Signals) -> Result<ExitCode, Error> {
     let scenario = arguments.scenario.load()?;
     priority::check_capabilities()?;
     let serve =
         arguments.serve.iter().map(|pair| split_pair("--serve", pair)).collect::<Result<Vec<_>, _>>()?;
+    let counters = arguments.live.then(Counters::of_command);
     let options = shell::Options {
         at: arguments.at.clone(),
         command: arguments.command.clone(),
@@ -310,22 +313,86 @@ fn run_shell(arguments: &ShellArguments, signals: &Signals) -> Result<ExitCode, 
         internet: arguments.internet,
         driver: arguments.scenario.driver(),
         capture: arguments.capture.wanted(),
-        progress: arguments.live.then_some(tell as fn(&driver::Status)),
+        tcp: match arguments.tcp {
+            Whose::Machine => TcpOf::Machine,
+            Whose::Scenario => TcpOf::Scenario,
+        },
+        account: Account::find(arguments.user.as_deref())?,
+        grace: std::time::Duration::from_nanos(arguments.grace.as_nanos()),
+        started: (may_print && !arguments.quiet).then_some(note as fn(&str)),
+        progress: counters.and_then(Counters::progress),
         bounds: arguments.stats.bounds.bounds(),
     };
-    let outcome = shell::run(&scenario, &options, &signals.stop)?;
-    if arguments.live {
-        print::note("");
+    if let Some(counters) = counters {
+        counters.begin();
     }
+    let outcome = shell::run(&scenario, &options, signals);
+    if let Some(counters) = counters {
+        counters.end();
+    }
+    let outcome = outcome?;
     let moved = &outcome.moved;
     arguments.stats.write(moved)?;
     if !arguments.quiet {
         print_moved(moved);
     }
     if signals.stop.load(Ordering::Relaxed) {
-        return Ok(signals.status());
+        return Ok(after_signal(signals));
+    }
+    if outcome.status.signal() == Some(INTERRUPT) {
+        // A script ends at Ctrl-C only if what it has started ends by it.
+        let _ = signal_hook::low_level::emulate_default_handler(INTERRUPT);
     }
     Ok(arguments.stats.status(moved, status_of(outcome.status)))
+}
+
+const INTERRUPT: i32 = signal_hook::consts::SIGINT;
+
+/// Where counters are shown while a command runs: never among what it prints.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counters {
+    /// In the title of the terminal.
+    Title,
+    /// As lines on standard error, which is no terminal.
+    Lines,
+    /// The terminal has no title.
+    Nowhere,
+}
+
+impl Counters {
+    fn of_command() -> Counters {
+        let titled = |kind: &str| !["", "dumb", "linux"].contains(&kind);
+        match std::io::stderr().is_terminal() {
+            false => Counters::Lines,
+            true if titled(&std::env::var("TERM").unwrap_or_default()) => Counters::Title,
+            true => Counters::Nowhere,
+        }
+    }
+
+    fn progress(self) -> Option<fn(&driver::Status)> {
+        match self {
+            Counters::Title => Some(|status| print::show(format_args!("\x1b]2;{}\x07", counted(status)))),
+            Counters::Lines => Some(|status| print::note(counted(status))),
+            Counters::Nowhere => None,
+        }
+    }
+
+    fn begin(self) {
+        match self {
+            // The title is kept (XTWINOPS 22).
+            Counters::Title => print::show("\x1b[22;2t"),
+            Counters::Lines => {}
+            Counters::Nowhere => print::note(
+                "longhaul-emu: this terminal has no title to show counters in (--live); send them to a file: 2> FILE",
+            ),
+        }
+    }
+
+    fn end(self) {
+        if self == Counters::Title {
+            print::show("\x1b[23;2t");
+        }
+    }
 }
 
 /// What became of packets, and whether that is to be believed.
@@ -357,10 +424,11 @@ fn run_bridge(arguments: &BridgeArguments, stop: &AtomicBool) -> Result<ExitCode
         print::note("");
     }
     print_moved(&moved);
-    if moved.device_drops > 0 {
+    if moved.device_drops > 0 && cut.is_none() {
+        let remedies = [first, second].map(other_end::remedy);
         print::note(format_args!(
-            "warning: if frames are longer than the MTU, turn off merging: ethtool -K {first} gro off tso off gso off, and the same \
-             for {second}",
+            "warning: if frames are longer than the MTU, turn off what joins them: {}",
+            remedies.join("; ")
         ));
     }
     match cut {
@@ -372,7 +440,7 @@ fn run_bridge(arguments: &BridgeArguments, stop: &AtomicBool) -> Result<ExitCode
 /// The exit status of a run that is not to be believed.
 const INVALID: u8 = 3;
 
-fn run_scenario(arguments: &RunArguments, stop: &AtomicBool) -> Result<ExitCode, Error> {
+fn run_scenario(arguments: &RunArguments, may_print: bool, stop: &AtomicBool) -> Result<ExitCode, Error> {
     let scenario = arguments.scenario.load()?;
     priority::check_capabilities()?;
     let stem = arguments.scenario.file.file_stem().unwrap_or_default().to_string_lossy();
@@ -385,6 +453,7 @@ fn run_scenario(arguments: &RunArguments, stop: &AtomicBool) -> Result<ExitCode,
         bounds: arguments.bounds.bounds(),
         until_done: arguments.until_done,
         taps: arguments.taps.clone(),
+        started: (may_print && !arguments.quiet).then_some(note as fn(&str)),
         progress: live.then_some(tell as fn(&driver::Status)),
         write_table: longhaul_parquet::write,
     };
@@ -406,13 +475,15 @@ fn run_scenario(arguments: &RunArguments, stop: &AtomicBool) -> Result<ExitCode,
 
 /// Live counters on one line of the terminal.
 fn tell(status: &driver::Status) {
+    print::show(format_args!("\r{} ", counted(status)));
+}
+
+fn counted(status: &driver::Status) -> String {
     let driver::Status { now, delivered, moved, dropped, latest } = status;
     let (seconds, megabytes) = (now.as_secs_f64(), *delivered as f64 / 1e6);
     let latest = latest.as_secs_f64() * 1e6;
     let delivered = if *delivered > 0 { format!("{megabytes:9.2} MB delivered  ") } else { String::new() };
-    print::show(format_args!(
-        "\r{seconds:6.0} s  {delivered}{moved:9} packets  {dropped:6} dropped  latest {latest:6.0} us "
-    ));
+    format!("{seconds:6.0} s  {delivered}{moved:9} packets  {dropped:6} dropped  latest {latest:6.0} us")
 }
 
 fn print_summary(summary: &longhaul_results::Summary) -> Result<(), Error> {

@@ -5,10 +5,13 @@ use crate::Error;
 use crate::error::explained;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
-use std::fs::File;
+use nix::sys::statvfs::{FsFlags, statvfs};
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// All names that the emulator gives begin with this; it never touches anything whose name does not.
@@ -20,7 +23,7 @@ const ATTEMPTS: usize = 3;
 const ENDING: [i32; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
 
 /// Where `ip netns` keeps namespaces by name.
-const DIRECTORY: &str = "/run/netns";
+pub(crate) const DIRECTORY: &str = "/run/netns";
 
 /// Makes a namespace.
 ///
@@ -46,13 +49,14 @@ pub fn exists(name: &str) -> bool {
     std::path::Path::new(DIRECTORY).join(name).exists()
 }
 
-/// Processes that are in a namespace.
-///
-/// # Errors
-/// The message of `ip`.
-pub fn processes(name: &str) -> Result<Vec<i32>, Error> {
-    let output = run(&["netns", "pids", name], "")?;
-    Ok(output.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+/// Processes that are in a namespace, but for the emulator itself.
+pub fn processes(name: &str) -> Vec<i32> {
+    let number = |place: &Path| std::fs::metadata(place).ok().map(|namespace| namespace.ino());
+    let Some(wanted) = number(&Path::new(DIRECTORY).join(name)) else { return vec![] };
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let inside = |process: &i32| number(Path::new(&format!("/proc/{process}/ns/net"))) == Some(wanted);
+    processes.filter(|process| *process != std::process::id() as i32).filter(inside).collect()
 }
 
 /// Runs commands of `ip`, one a line, in a namespace.
@@ -76,9 +80,12 @@ pub fn outside(commands: &str) -> Result<(), Error> {
 /// # Errors
 /// A kernel that cannot do it.
 pub fn steer(name: &str, device: &str, mask: &str) -> Result<(), Error> {
-    // `ip netns exec` shows /sys as the namespace has it.
-    let command = format!("echo {mask} > /sys/class/net/{device}/queues/rx-0/rps_cpus");
-    ip(&["netns", "exec", name, "sh", "-c", &command], "")
+    within(name, || {
+        own_mounts()?;
+        show_devices(true)?;
+        let file = format!("/sys/class/net/{device}/queues/rx-0/rps_cpus");
+        std::fs::write(&file, mask).map_err(|why| Error::system(format!("write {mask} to {file}"), why))
+    })
 }
 
 /// Does something in a namespace, in a thread of its own: threads that it starts and processes that it starts are there too.
@@ -95,17 +102,70 @@ pub fn within<T: Send>(name: &str, work: impl FnOnce() -> Result<T, Error> + Sen
     })
 }
 
-/// Shows the thread, and what it starts, one file in the place of another.
+/// Gives the thread, and what it starts, mounts of its own. What is mounted outside later is seen inside too.
+///
+/// # Errors
+/// What the system refuses.
+pub fn own_mounts() -> Result<(), Error> {
+    let failed = |why| Error::system("make a mount namespace", why);
+    let nothing = None::<&str>;
+    unshare(CloneFlags::CLONE_NEWNS).map_err(failed)?;
+    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_SLAVE, nothing).map_err(failed)
+}
+
+/// Where the kernel shows devices.
+const DEVICES: &str = "/sys";
+
+/// Shows the thread, which has [`own_mounts`], and what it starts the devices of its network namespace in `/sys`; they cannot be changed
+/// there if those of the machine cannot, unless this is wanted.
+///
+/// # Errors
+/// What the system refuses.
+pub fn show_devices(to_change: bool) -> Result<(), Error> {
+    let failed = |why| Error::system(format!("show the namespace's devices in {DEVICES}"), why);
+    let fixed = statvfs(DEVICES).is_ok_and(|of| of.flags().contains(FsFlags::ST_RDONLY)) && !to_change;
+    // What is mounted below, as control groups are, is so afterwards.
+    let open = |place: PathBuf| {
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&place).ok()?;
+        Some((place, file))
+    };
+    let below: Vec<(PathBuf, File)> = mounts_below(DEVICES).into_iter().filter_map(open).collect();
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("sysfs"), DEVICES, Some("sysfs"), flags, None::<&str>).map_err(failed)?;
+    if fixed {
+        // This mount alone, and not the namespace's devices for all.
+        let flags = flags | MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
+        mount(None::<&str>, DEVICES, None::<&str>, flags, None::<&str>).map_err(failed)?;
+    }
+    for (place, file) in below {
+        let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+        // Where the namespace has no such directory, there is nothing to be shown.
+        let _ =
+            mount(Some(&source[..]), &place, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>);
+    }
+    Ok(())
+}
+
+/// Where something is mounted below a directory, but for what is below one of these (proc_pid_mountinfo(5)).
+fn mounts_below(directory: &str) -> Vec<PathBuf> {
+    let table = std::fs::read_to_string("/proc/thread-self/mountinfo").unwrap_or_default();
+    let places = table.lines().filter_map(|line| line.split(' ').nth(4)).map(Path::new);
+    let mut found: Vec<PathBuf> = vec![];
+    for place in places.filter(|place| place.starts_with(directory) && *place != Path::new(directory)) {
+        if !found.iter().any(|known| place.starts_with(known)) {
+            found.push(place.to_path_buf());
+        }
+    }
+    found
+}
+
+/// Shows the thread, which has [`own_mounts`], and what it starts one file in the place of another.
 ///
 /// # Errors
 /// What the system refuses.
 pub fn show_instead(file: &Path, of: &Path) -> Result<(), Error> {
     let failed = |why| Error::system(format!("show {} as {}", file.display(), of.display()), why);
-    let nothing = None::<&str>;
-    unshare(CloneFlags::CLONE_NEWNS).map_err(failed)?;
-    // What is mounted from now on stays between us.
-    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).map_err(failed)?;
-    mount(Some(file), of, nothing, MsFlags::MS_BIND, nothing).map_err(failed)
+    mount(Some(file), of, None::<&str>, MsFlags::MS_BIND, None::<&str>).map_err(failed)
 }
 
 /// Moves the calling thread into a namespace, for good.

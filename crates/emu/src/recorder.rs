@@ -2,6 +2,7 @@
 //! captured packets.
 
 use crate::capture::Taps;
+use crate::clock::Clock;
 use crate::driver::Watcher;
 use crate::frame::Frame;
 use crate::lateness::Lateness;
@@ -123,6 +124,10 @@ impl Observer for Recorder {
 }
 
 impl Watcher for Recorder {
+    fn begin(&mut self, clock: Clock) {
+        self.taps.begin(clock);
+    }
+
     fn next(&self) -> Instant {
         self.warmup_end.map_or(self.next_sample, |end| end.min(self.next_sample))
     }

@@ -182,11 +182,8 @@ fn remove(names: &[String]) -> Result<Vec<String>, Error> {
     let there = |name: &&String| name.starts_with(namespace::PREFIX) && namespace::exists(name);
     let (mut removed, mut failed) = (vec![], None);
     for name in names.iter().filter(there) {
-        for process in namespace::processes(name).unwrap_or_default() {
-            // The emulator itself may have threads there; they are about to end.
-            if process != std::process::id() as i32 {
-                let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
-            }
+        for process in namespace::processes(name) {
+            let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
         }
         match namespace::delete(name) {
             Ok(()) => removed.push(name.clone()),

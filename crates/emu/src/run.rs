@@ -6,6 +6,7 @@ use crate::driver::{self, Driven, Live, Status, ports};
 use crate::facts;
 use crate::finished::{Finished, Measured};
 use crate::flows::{self, Flow, Progress, Run};
+use crate::kernel::TcpOf;
 use crate::lateness::Bounds;
 use crate::output::Output;
 use crate::plan::Plan;
@@ -15,6 +16,7 @@ use crate::start::Start;
 use crate::tcp_info::TcpInfo;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::{FIRST_PORT, World};
+use longhaul_results::pcapng::LinkType;
 use longhaul_results::{FlowRow, ResultFiles, Summary, Table};
 use longhaul_scenario::{FlowInstance, FlowSpec, Network, Scenario, resolved_toml, run_id};
 use longhaul_units::{Duration, FlowId, IdVec, Instant};
@@ -43,6 +45,8 @@ pub struct Options {
     pub until_done: bool,
     /// Points at which packets are captured, beside the links that the scenario names.
     pub taps: Vec<String>,
+    /// Called with a line for the user before the flows start: what was set.
+    pub started: Option<fn(&str)>,
     /// Called about once a second.
     pub progress: Option<fn(&Status)>,
     /// Makes the content of a table's file: Parquet, in a program that has it.
@@ -58,9 +62,17 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
     refuse_what_cannot_run(scenario, &network)?;
     raise_limit(scenario, &network)?;
     let output = Output::new(&options.out, &run_id(scenario), options.force)?;
-    let testbed = Testbed::new(scenario, &network, &hosts_of(&network), stop)?;
-    let capture =
-        Capture::new(scenario, &network, &options.taps, &output.directory().join("packets.pcapng"))?;
+    let testbed = Testbed::new(scenario, &network, &hosts_of(&network), TcpOf::Scenario, stop)?;
+    if let Some(started) = options.started {
+        started(&testbed.tcp);
+    }
+    let capture = Capture::new(
+        scenario,
+        &network,
+        &options.taps,
+        LinkType::Ip,
+        &output.directory().join("packets.pcapng"),
+    )?;
     let progress: IdVec<FlowId, Progress> = network.flows.iter().map(|_| Progress::default()).collect();
     let flows = flows_of(scenario, &network, &testbed, &progress);
     let began = time::Instant::now();

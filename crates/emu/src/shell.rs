@@ -1,22 +1,25 @@
 //! `longhaul-emu shell`: a command whose network lies behind a scenario's path.
 
+use crate::account::Account;
 use crate::capture;
+use crate::command::{self, Task};
 use crate::driver::{self, Live, Status, ports};
+use crate::kernel::TcpOf;
 use crate::lateness::Bounds;
 use crate::moved::Moved;
 use crate::plan::Plan;
+use crate::prompt::Prompt;
+use crate::signals::Signals;
 use crate::start::Start;
 use crate::testbed::{Host, Testbed, hosts_of};
 use crate::world::World;
-use crate::{Error, internet, namespace, sys};
+use crate::{Error, internet, namespace};
+use longhaul_results::pcapng::LinkType;
 use longhaul_scenario::{Network, Scenario};
 use longhaul_traffic::Side;
 use longhaul_units::{HostId, Id, NodeId};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -35,6 +38,14 @@ pub struct Options {
     pub driver: driver::Options,
     /// File and points of a capture.
     pub capture: Option<(PathBuf, Vec<String>)>,
+    /// Whose TCP the hosts have.
+    pub tcp: TcpOf,
+    /// The account of the commands, if not the emulator's own.
+    pub account: Option<Account>,
+    /// How long commands have from a request to end until they are killed.
+    pub grace: Duration,
+    /// Called with lines for the user before the command starts: what was set, where one is.
+    pub started: Option<fn(&str)>,
     /// Called about once a second.
     pub progress: Option<fn(&Status)>,
     /// What is still to be believed.
@@ -49,11 +60,11 @@ pub struct Outcome {
     pub moved: Moved,
 }
 
-/// Runs a command behind a scenario's path, until it ends or `stop` is set.
+/// Runs a command behind a scenario's path until it ends; requests to end are passed on to it.
 ///
 /// # Errors
 /// An unknown node, and what the system refuses.
-pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<Outcome, Error> {
+pub fn run(scenario: &Scenario, options: &Options, signals: &Signals) -> Result<Outcome, Error> {
     let network = Network::new(scenario);
     let mut nodes = hosts_of(&network);
     let find = |name: &String| {
@@ -78,7 +89,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
             }
         }),
     };
-    let mut testbed = Testbed::new(scenario, &network, &nodes, stop)?;
+    let mut testbed = Testbed::new(scenario, &network, &nodes, options.tcp, &signals.stop)?;
     let mut world = World::new(Plan::new(scenario, &network, &testbed.addresses())?);
     let mut resolvers = None;
     if options.internet {
@@ -88,8 +99,14 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
             Err(why) => testbed.warnings.push(why.to_string()),
         }
     }
+    if let Some(started) = options.started {
+        started(&set_up(&testbed, options));
+        if let Some(host) = testbed.host_at(at).filter(|_| options.command.is_empty()) {
+            started(&banner(&testbed, host));
+        }
+    }
     let mut ports = ports(&testbed)?;
-    let taps = capture::taps(scenario, &network, options.capture.as_ref())?;
+    let taps = capture::taps(scenario, &network, options.capture.as_ref(), LinkType::Ip)?;
     let (done, live) = (&AtomicBool::new(false), &Live::default());
     // No command before its packets are moved: they would wait, unseen.
     let start = Start::of(2);
@@ -99,7 +116,7 @@ pub fn run(scenario: &Scenario, options: &Options, stop: &AtomicBool) -> Result<
         let status = start.ready().ok_or(Error::Interrupted).and_then(|clock| {
             let over = || done.load(Ordering::Relaxed);
             let watch = scope.spawn(move || live.watch(clock, options.progress, None, over));
-            let status = serve_and_run(&testbed, at, options, resolvers, stop);
+            let status = serve_and_run(&testbed, at, options, resolvers, signals);
             done.store(true, Ordering::Relaxed);
             let _ = watch.join();
             status
@@ -130,81 +147,74 @@ fn serve_and_run(
     at: NodeId,
     options: &Options,
     resolvers: Option<&Path>,
-    stop: &AtomicBool,
+    signals: &Signals,
 ) -> Result<ExitStatus, Error> {
     let over = AtomicBool::new(false);
     let over = &over;
+    let account = options.account.as_ref();
+    let grace = options.grace;
     std::thread::scope(|scope| {
         for (node, command) in &options.serve {
             let host = testbed.hosts.iter().find(|host| host.name == *node).expect("it was looked up before");
-            let arguments = ["sh".to_string(), "-c".to_string(), command.clone()];
+            let arguments = vec!["sh".to_string(), "-c".to_string(), command.clone()];
+            let task = Task { host, arguments, environment: vec![], account, grace };
             scope.spawn(move || {
                 namespace::within(&host.namespace, || {
-                    let ended = || over.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
-                    run_until(start(testbed, host, &arguments, true)?, ended)
+                    show_host(None)?;
+                    // It outlives the command, whose last packets it may have to answer.
+                    task.run_in_background(testbed, || over.load(Ordering::Relaxed))
                 })
             });
         }
         let host = testbed.host_at(at).expect("it is among the nodes");
-        let shell = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string())];
-        let command = if options.command.is_empty() { shell() } else { options.command.clone() };
+        let is_shell = options.command.is_empty();
+        let Prompt { arguments, environment } = match is_shell {
+            true => Prompt::of(&shell_of(account), &host.name),
+            false => Prompt { arguments: options.command.clone(), environment: vec![] },
+        };
+        let task = Task { host, arguments, environment, account, grace };
         let status = namespace::within(&host.namespace, || {
-            if let Some(file) = resolvers {
-                namespace::show_instead(file, Path::new("/etc/resolv.conf"))?;
-            }
-            run_until(start(testbed, host, &command, false)?, || stop.load(Ordering::Relaxed))
+            show_host(resolvers)?;
+            task.run(testbed, signals, is_shell)
         });
         over.store(true, Ordering::Relaxed);
         status
     })
 }
 
-/// Starts a command in the namespace that the thread is in. It ends with the thread, even if that is killed.
-/// The output of one in the background goes to standard error.
-fn start(testbed: &Testbed, host: &Host, arguments: &[String], background: bool) -> Result<Child, Error> {
-    let mut command = Command::new(&arguments[0]);
-    command.args(&arguments[1..]);
-    if background {
-        let stderr = std::io::stderr().as_fd().try_clone_to_owned();
-        let stderr = stderr.map_err(|why| Error::system("copy a file descriptor", why))?;
-        command.stdin(Stdio::null()).stdout(stderr);
+/// Shows the thread's namespace to what it starts: its devices, and other name servers where these are needed.
+fn show_host(resolvers: Option<&Path>) -> Result<(), Error> {
+    // Where this is not permitted, `Testbed` has a warning.
+    let shown = namespace::own_mounts().and_then(|()| namespace::show_devices(false));
+    match resolvers {
+        Some(file) => shown.and_then(|()| namespace::show_instead(file, Path::new("/etc/resolv.conf"))),
+        None => Ok(()),
     }
-    command.env("LONGHAUL_HERE", host.v4.to_string());
-    for other in &testbed.hosts {
-        let name: String = other
-            .name
-            .to_uppercase()
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-            .collect();
-        command.env(format!("LONGHAUL_{name}"), other.v4.to_string());
-        command.env(format!("LONGHAUL_{name}_V6"), other.v6.to_string());
-    }
-    if let Some(peer) = testbed.hosts.iter().find(|other| other.node != host.node) {
-        command.env("LONGHAUL_PEER", peer.v4.to_string());
-    }
-    sys::die_with_parent(&mut command, libc::SIGKILL);
-    command.spawn().map_err(|why| Error::Command { command: arguments.join(" "), why: why.to_string() })
 }
 
-/// Waits for a command; ends it when `ended` is true.
-fn run_until(mut child: Child, ended: impl Fn() -> bool) -> Result<ExitStatus, Error> {
-    let waiting = |why: std::io::Error| Error::system("wait for a command", why);
-    loop {
-        if let Some(status) = child.try_wait().map_err(waiting)? {
-            return Ok(status);
-        }
-        if ended() {
-            let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
-            for _ in 0..50 {
-                std::thread::sleep(Duration::from_millis(20));
-                if let Some(status) = child.try_wait().map_err(waiting)? {
-                    return Ok(status);
-                }
-            }
-            child.kill().map_err(waiting)?;
-            return child.wait().map_err(waiting);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+/// The user's shell.
+fn shell_of(account: Option<&Account>) -> String {
+    let own = || std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string());
+    account.map_or_else(own, |account| account.shell.display().to_string())
+}
+
+/// What was set, in one line.
+fn set_up(testbed: &Testbed, options: &Options) -> String {
+    let account = options.account.as_ref();
+    let account = account.map(|account| format!("; commands run as {} (--user root: as root)", account.name));
+    format!("{}{}", testbed.tcp, account.unwrap_or_default())
+}
+
+/// Where one is, for a shell's user.
+fn banner(testbed: &Testbed, host: &Host) -> String {
+    let others = testbed.hosts.iter().filter(|other| other.node != host.node);
+    let others: Vec<String> = others
+        .map(|other| format!("{} at {} (${})", other.name, other.v4, command::variable(&other.name)))
+        .collect();
+    format!(
+        "this shell is at {}, {}; behind the path: {}; `exit` leaves it",
+        host.name,
+        host.v4,
+        others.join(", ")
+    )
 }

@@ -35,6 +35,18 @@ pub(crate) fn within<T: Send>(
     }))
 }
 
+/// All network stacks that are found here, and where each.
+pub(crate) fn all() -> Vec<(u64, PathBuf)> {
+    let mut found: Vec<(u64, PathBuf)> = vec![];
+    for place in places() {
+        let Some(number) = number_of(&place) else { continue };
+        if !found.iter().any(|(known, _)| *known == number) {
+            found.push((number, place));
+        }
+    }
+    found
+}
+
 /// Where network stacks are found: by name, and those of processes.
 fn places() -> impl Iterator<Item = PathBuf> {
     let entries = |directory| fs::read_dir(directory).into_iter().flatten().flatten();

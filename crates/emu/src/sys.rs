@@ -2,6 +2,7 @@
 //! is one call, checks its result, and is safe to use.
 #![allow(unsafe_code)]
 
+use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
@@ -53,6 +54,20 @@ pub(crate) fn die_with_parent(command: &mut Command, signal: libc::c_int) {
     // SAFETY: between fork and exec only one call that POSIX and Linux allow there is made; it touches no memory.
     unsafe {
         command.pre_exec(move || check(libc::prctl(libc::PR_SET_PDEATHSIG, signal as libc::c_ulong)));
+    }
+}
+
+/// Has a command run under another account, with its groups.
+pub(crate) fn run_as(command: &mut Command, uid: Uid, gid: Gid, groups: Vec<Gid>) {
+    let change = move || {
+        setgroups(&groups)?;
+        setgid(gid)?;
+        setuid(uid)?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec three calls are made that POSIX and Linux allow there; they read what was allocated before.
+    unsafe {
+        command.pre_exec(change);
     }
 }
 

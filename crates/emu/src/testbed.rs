@@ -1,7 +1,7 @@
 //! Hosts as network namespaces: each has a TUN device named [`DEVICE`] whose other end the emulator holds, an IPv4 and an IPv6
 //! address, and a default route into it. Nothing else is in the namespace, so nothing gets out but through the emulator.
 
-use crate::kernel::{self, Settings};
+use crate::kernel::{self, Settings, TcpOf};
 use crate::registry::{Cleaned, Registration};
 use crate::{Error, namespace, priority, registry, sys};
 use longhaul_scenario::{Network, Scenario, TcpSpec};
@@ -72,6 +72,8 @@ pub struct Testbed {
     pub hosts: Vec<Host>,
     /// Notices for the user.
     pub warnings: Vec<String>,
+    /// One line: whose TCP the hosts have, and what was set for it.
+    pub tcp: String,
     /// What there is to be removed.
     pub registration: Registration,
 }
@@ -85,6 +87,7 @@ impl Testbed {
         scenario: &Scenario,
         network: &Network,
         nodes: &[NodeId],
+        whose: TcpOf,
         stop: &AtomicBool,
     ) -> Result<Testbed, Error> {
         let mut warnings = vec![];
@@ -103,28 +106,52 @@ impl Testbed {
         };
         let names: Vec<String> = nodes.iter().map(name).collect();
         let registration = Registration::new(&id, names.clone())?;
-        let mut hosts = vec![];
+        let mut hosts: Vec<Host> = vec![];
+        let mut set: Vec<(Vec<String>, Vec<String>)> = vec![];
         for (node, namespace) in nodes.iter().zip(names) {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
             let tcp = tcp_of(scenario, network, *node);
             let burst = segments_at_once(network, *node, nodes);
-            let (host, missing) = make_host(network, *node, namespace, &Settings::new(&tcp, burst), burst)?;
+            let (settings, burst) = match whose {
+                // What kernels send at once by themselves: else less would fit in their send buffers.
+                TcpOf::Machine => (Settings::of_machine(&tcp), None),
+                TcpOf::Scenario => (Settings::new(&tcp, burst), Some(burst)),
+            };
+            let (host, missing) = make_host(network, *node, namespace, &settings, burst)?;
             warnings.extend(missing.into_iter().filter(|_| hosts.is_empty()));
+            let differences = settings.differences();
+            match set.iter_mut().find(|(known, _)| *known == differences) {
+                Some((_, names)) => names.push(host.name.clone()),
+                None => set.push((differences, vec![host.name.clone()])),
+            }
+            hosts.push(host);
+            if whose == TcpOf::Machine {
+                continue;
+            }
             if kernel::congestion(&tcp).is_none() {
                 let asked = tcp.congestion.name();
                 let warning =
                     format!("this kernel has no congestion control \"{asked}\": hosts use its default");
                 warnings.extend((!warnings.contains(&warning)).then_some(warning));
             }
-            if tcp.ack_congestion_control && hosts.is_empty() {
+            if tcp.ack_congestion_control && hosts.len() == 1 {
                 warnings
                     .push("kernels have no ACK congestion control (RFC 5690): they do without".to_string());
             }
-            hosts.push(host);
         }
-        Ok(Testbed { hosts, warnings, registration })
+        let tcp = match whose {
+            TcpOf::Machine => "TCP is this machine's (the scenario's: --tcp scenario)".to_string(),
+            TcpOf::Scenario => {
+                let of = |(settings, names): &(Vec<String>, Vec<String>)| {
+                    format!("at {}: {}", names.join(", "), settings.join(", "))
+                };
+                let set: Vec<String> = set.iter().map(of).collect();
+                format!("TCP is the scenario's; other than on this machine is set {}", set.join("; "))
+            }
+        };
+        Ok(Testbed { hosts, warnings, tcp, registration })
     }
 
     /// Nodes and addresses of the hosts, as [`crate::world::World`] takes them.
@@ -184,7 +211,7 @@ fn make_host(
     node: NodeId,
     namespace: String,
     settings: &Settings,
-    burst: u64,
+    burst: Option<u64>,
 ) -> Result<(Host, Vec<String>), Error> {
     namespace::add(&namespace)?;
     let (tun, mut missing) = namespace::within(&namespace, || {
@@ -193,10 +220,12 @@ fn make_host(
     })?;
     let (v4, v6) = addresses_of(node);
     let Settings { route, mtu, .. } = settings;
-    // Few packets at a time go to the device (gso_max_segs), one by one, and no IPv6 housekeeping disturbs the path (addrgenmode).
+    // Few packets at a time go to the device (gso_max_segs) where TCP is the scenario's, one by one, and no IPv6 housekeeping disturbs the
+    // path (addrgenmode).
+    let burst = burst.map_or(String::new(), |segments| format!("gso_max_segs {segments}"));
     let commands = format!(
         "link set dev lo up\n\
-         link set dev {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} gso_max_segs {burst}\n\
+         link set dev {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} {burst}\n\
          -6 link set dev {DEVICE} addrgenmode none\n\
          link set dev {DEVICE} up\n\
          address add {v4}/32 dev {DEVICE}\n\
@@ -210,6 +239,11 @@ fn make_host(
         .map(|l| format!("{l}\n"))
         .collect();
     namespace::configure(&namespace, &commands.replace("-6 ", ""))?;
+    let shown = namespace::within(&namespace, || {
+        namespace::own_mounts()?;
+        namespace::show_devices(false)
+    });
+    missing.extend(shown.err().map(|why| format!("/sys shows the machine's devices: {why}")));
     if let Some((_, others)) = priority::processors() {
         let steered = namespace::steer(&namespace, DEVICE, &others);
         missing.extend(steered.err().map(|why| format!("packets will be late when much is lost: {why}")));
@@ -227,8 +261,15 @@ fn ipv6_is_there() -> bool {
 /// Makes the device in the namespace that the thread is in.
 fn open_tun() -> Result<File, Error> {
     let opening = |why: std::io::Error| {
-        let hint =
-            if why.kind() == std::io::ErrorKind::NotFound { "; is the module `tun` loaded?" } else { "" };
+        let hint = match why.kind() {
+            std::io::ErrorKind::NotFound => {
+                "; load the kernel's module: modprobe tun; into a container it comes by --device=/dev/net/tun"
+            }
+            std::io::ErrorKind::PermissionDenied => {
+                "; users may open it as udev sets it up (sudo chmod 666 /dev/net/tun), a container is given it by --device=/dev/net/tun"
+            }
+            _ => "",
+        };
         Error::system("open /dev/net/tun", format!("{why}{hint}"))
     };
     let tun = OpenOptions::new()

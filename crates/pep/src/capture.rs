@@ -3,7 +3,7 @@
 
 use crate::control::{self, Command};
 use crate::{Error, sys};
-use longhaul_results::pcapng::Writer;
+use longhaul_results::pcapng::{LinkType, WALL_CLOCK_TIMES, Writer};
 use longhaul_units::Instant;
 use nix::sys::socket::{
     AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, recvfrom, setsockopt, socket, sockopt,
@@ -64,7 +64,7 @@ pub fn capture(
     let unwritten = |why: std::io::Error| Error::system(format!("write {}", file.display()), why);
     let output = BufWriter::new(File::create(file).map_err(unwritten)?);
     let taps: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
-    let mut writer = Writer::new(output, &taps).map_err(unwritten)?;
+    let mut writer = Writer::new(output, &taps, LinkType::Ip, WALL_CLOCK_TIMES).map_err(unwritten)?;
     let (begin, mut packets, mut buffer) = (std::time::Instant::now(), 0, vec![0; LARGEST]);
     while begin.elapsed() < time && !stop.load(Ordering::Relaxed) {
         let (len, from) = match recvfrom::<LinkAddr>(socket.as_raw_fd(), &mut buffer) {

@@ -1,5 +1,5 @@
-//! Packet captures that Wireshark and tcptrace read: the pcapng format (draft-ietf-opsawg-pcapng), little-endian,
-//! one interface for each tap, link type RAW (packets start with their IP header), times in nanoseconds.
+//! Packet captures that Wireshark, tcpdump and tcptrace read: the pcapng format (draft-ietf-opsawg-pcapng), little-endian,
+//! one interface for each tap, times in nanoseconds.
 
 use longhaul_units::Instant;
 use std::io::{self, Write};
@@ -17,25 +17,50 @@ const MAJOR: u16 = 1;
 const MINOR: u16 = 0;
 /// The length of the section is not known beforehand.
 const SECTION_LENGTH_UNKNOWN: u64 = u64::MAX;
-/// LINKTYPE_RAW in the tcpdump group's registry: IPv4 or IPv6, by the version field.
-const LINKTYPE_RAW: u16 = 101;
 /// No limit; each packet records how much of it was kept.
 const SNAP_LEN: u32 = 0;
 
 const OPTION_END: u16 = 0;
+const COMMENT: u16 = 1;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 /// if_tsresol: 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Writes a capture. Time 0 of the run is the epoch of the file, 1970-01-01 00:00 UTC.
+/// What each packet of a capture begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkType {
+    /// The header of IPv4 or IPv6, by its version field.
+    ///
+    /// Written as 12, libpcap's own number (DLT_RAW) on all systems but OpenBSD. The registered one, LINKTYPE_RAW (101), is turned
+    /// into that by libpcap for the first interface only; it then compares those of all others with 12, and refuses the file.
+    Ip,
+    /// An Ethernet header (LINKTYPE_ETHERNET).
+    Ethernet,
+}
+
+impl LinkType {
+    fn number(self) -> u16 {
+        match self {
+            LinkType::Ip => 12,
+            LinkType::Ethernet => 1,
+        }
+    }
+}
+
+/// The comment of a capture whose times are the simulator's.
+pub const SIMULATED_TIMES: &str = "Simulated time: second 0 of the run is 1970-01-01 00:00:00 UTC.";
+/// The comment of a capture whose times are a machine's.
+pub const WALL_CLOCK_TIMES: &str = "Times of the machine's clock (UTC).";
+
+/// Writes a capture. Times count from 1970-01-01 00:00:00 UTC.
 ///
 /// Each packet is written at once; give it a buffered `W`. What was written is a readable file at any moment.
 ///
 /// ```
-/// use longhaul_results::pcapng::Writer;
+/// use longhaul_results::pcapng::{LinkType, SIMULATED_TIMES, Writer};
 /// use longhaul_units::Instant;
-/// let mut capture = Writer::new(Vec::new(), &["sender", "satellite"])?;
+/// let mut capture = Writer::new(Vec::new(), &["sender", "satellite"], LinkType::Ip, SIMULATED_TIMES)?;
 /// let header = [0x45; 40];
 /// capture.packet(1, Instant::from_nanos(1_500_000_000), &header, 1040)?;
 /// let file = capture.finish()?;
@@ -46,26 +71,28 @@ const NANOSECONDS: u8 = 9;
 pub struct Writer<W: Write> {
     output: W,
     taps: usize,
+    link: LinkType,
     /// One block at a time is put together here.
     block: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a capture with one interface for each tap, numbered from 0 in the order given.
+    /// Starts a capture with one interface for each tap, numbered from 0 in the order given. Programs show the `comment` with the
+    /// file's properties.
     ///
     /// # Errors
-    /// Those of `output`; [`io::ErrorKind::InvalidInput`] for a name over 65,535 bytes.
-    pub fn new(output: W, taps: &[impl AsRef<str>]) -> io::Result<Self> {
-        let mut writer = Writer { output, taps: taps.len(), block: Vec::new() };
-        writer.section_header()?;
+    /// Those of `output`; [`io::ErrorKind::InvalidInput`] for a name or a comment over 65,535 bytes.
+    pub fn new(output: W, taps: &[impl AsRef<str>], link: LinkType, comment: &str) -> io::Result<Self> {
+        let mut writer = Writer { output, taps: taps.len(), link, block: Vec::new() };
+        writer.section_header(comment)?;
         for tap in taps {
             writer.interface(tap.as_ref())?;
         }
         Ok(writer)
     }
 
-    /// Adds a packet of `original_len` bytes on the wire (IP header included) that passed tap number `tap` at `at`;
-    /// `bytes` are its first ones, from the IP header on: all of it, or the headers only.
+    /// Adds a packet of `original_len` bytes on the wire that passed tap number `tap` at `at`; `bytes` are its first ones, and both
+    /// count from the header that the link type names: all of it, or the headers only.
     ///
     /// # Errors
     /// Those of the output; [`io::ErrorKind::InvalidInput`] for a tap that does not exist, or for more bytes than the
@@ -101,18 +128,20 @@ impl<W: Write> Writer<W> {
         Ok(self.output)
     }
 
-    fn section_header(&mut self) -> io::Result<()> {
+    fn section_header(&mut self, comment: &str) -> io::Result<()> {
         self.begin(SECTION_HEADER);
         self.put(&BYTE_ORDER_MAGIC.to_le_bytes());
         self.put(&MAJOR.to_le_bytes());
         self.put(&MINOR.to_le_bytes());
         self.put(&SECTION_LENGTH_UNKNOWN.to_le_bytes());
+        self.option(COMMENT, comment.as_bytes())?;
+        self.option(OPTION_END, &[])?;
         self.end()
     }
 
     fn interface(&mut self, name: &str) -> io::Result<()> {
         self.begin(INTERFACE_DESCRIPTION);
-        self.put(&LINKTYPE_RAW.to_le_bytes());
+        self.put(&self.link.number().to_le_bytes());
         self.put(&[0; 2]); // reserved
         self.put(&SNAP_LEN.to_le_bytes());
         self.option(IF_NAME, name.as_bytes())?;
@@ -123,8 +152,9 @@ impl<W: Write> Writer<W> {
 
     /// An option as in draft section 3.5: code, length, value, padding that the length does not count.
     fn option(&mut self, code: u16, value: &[u8]) -> io::Result<()> {
-        let len = u16::try_from(value.len())
-            .map_err(|_| invalid(format!("a tap's name of {} bytes; the format takes 65535", value.len())))?;
+        let len = u16::try_from(value.len()).map_err(|_| {
+            invalid(format!("a name or comment of {} bytes; the format takes 65535", value.len()))
+        })?;
         self.put(&code.to_le_bytes());
         self.put(&len.to_le_bytes());
         self.put(value);
@@ -169,25 +199,27 @@ mod tests {
     /// Two taps and one packet of 1,500 bytes, of which five are kept, at 2^32 + 1 ns.
     #[test]
     fn bytes_of_a_small_capture() {
-        let mut capture = Writer::new(Vec::new(), &["a", "link"]).unwrap();
+        let mut capture = Writer::new(Vec::new(), &["a", "link"], LinkType::Ip, "note").unwrap();
         let at = Instant::from_nanos(4_294_967_297);
         capture.packet(1, at, &[0x45, 0x00, 0x05, 0xdc, 0xff], 1500).unwrap();
         #[rustfmt::skip]
         let expected = [
-            0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, // section header, 28 bytes
+            0x0a, 0x0d, 0x0d, 0x0a, 40, 0, 0, 0, // section header, 40 bytes
             0x4d, 0x3c, 0x2b, 0x1a, // byte order magic
             1, 0, 0, 0, // version 1.0
             0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, // section length -1
-            28, 0, 0, 0,
+            1, 0, 4, 0, b'n', b'o', b't', b'e', // opt_comment
+            0, 0, 0, 0, // end of options
+            40, 0, 0, 0,
             1, 0, 0, 0, 40, 0, 0, 0, // interface 0, 40 bytes
-            101, 0, 0, 0, // LINKTYPE_RAW
+            12, 0, 0, 0, // IP
             0, 0, 0, 0, // no snap length
             2, 0, 1, 0, b'a', 0, 0, 0, // if_name
             9, 0, 1, 0, 9, 0, 0, 0, // if_tsresol
             0, 0, 0, 0, // end of options
             40, 0, 0, 0,
             1, 0, 0, 0, 40, 0, 0, 0, // interface 1
-            101, 0, 0, 0,
+            12, 0, 0, 0,
             0, 0, 0, 0,
             2, 0, 4, 0, b'l', b'i', b'n', b'k',
             9, 0, 1, 0, 9, 0, 0, 0,
@@ -206,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_refused_packet_leaves_no_trace() {
-        let mut capture = Writer::new(Vec::new(), &["only"]).unwrap();
+        let mut capture = Writer::new(Vec::new(), &["only"], LinkType::Ethernet, "").unwrap();
         let before = capture.output.clone();
         let refused = |result: io::Result<()>| result.unwrap_err().kind();
         assert_eq!(refused(capture.packet(1, Instant::ZERO, &[], 0)), io::ErrorKind::InvalidInput);
@@ -216,13 +248,14 @@ mod tests {
 
     #[test]
     fn a_name_too_long_is_refused() {
-        let error = Writer::new(Vec::new(), &["x".repeat(65_536)]).unwrap_err();
+        let error = Writer::new(Vec::new(), &["x".repeat(65_536)], LinkType::Ip, "").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]
     fn errors_of_the_output_come_through() {
         let mut room = [0; 100];
-        assert_eq!(Writer::new(&mut room[..], &["a", "b"]).unwrap_err().kind(), io::ErrorKind::WriteZero);
+        let error = Writer::new(&mut room[..], &["a", "b"], LinkType::Ip, "").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WriteZero);
     }
 }

@@ -5,7 +5,7 @@ use crate::monitor::FlowMonitor;
 use crate::packet::{Hosts, Packet, Segments};
 use longhaul_fabric::Observer;
 use longhaul_path::DropCause;
-use longhaul_results::pcapng;
+use longhaul_results::pcapng::{self, LinkType, SIMULATED_TIMES};
 use longhaul_results::{EventRow, ListedDrops, SegmentKind, SegmentRow, Tables, drop_kind};
 use longhaul_segment::{Flags, Segment, SeqNumber};
 use longhaul_tcp::Event;
@@ -224,7 +224,7 @@ impl Recorder {
     pub fn capture_file(&self, taps: &[(LinkId, String)], hosts: impl Fn(EndpointId) -> Hosts) -> Capture {
         let mut capture = Capture::default();
         let names: Vec<&str> = taps.iter().map(|(_, name)| name.as_str()).collect();
-        let mut writer = match pcapng::Writer::new(&mut capture.file, &names) {
+        let mut writer = match pcapng::Writer::new(&mut capture.file, &names, LinkType::Ip, SIMULATED_TIMES) {
             Ok(writer) => writer,
             Err(why) => return Capture { left_out: Some((self.captured.len(), why.to_string())), ..capture },
         };
@@ -324,7 +324,8 @@ mod tests {
         let (count, why) = whole.left_out.expect("two cannot be written");
         assert_eq!(count, 2);
         assert!(why.contains("URG"), "{why}");
-        // Section header 28, interface 20 + name 8 + resolution 8 + end 4, two packets of 32 + 40 bytes.
-        assert_eq!(whole.file.len(), 28 + 40 + 2 * (32 + 40));
+        // Section header 28 + comment and end, interface 20 + name 8 + resolution 8 + end 4, two packets of 32 + 40 bytes.
+        let comment = 4 + SIMULATED_TIMES.len().next_multiple_of(4) + 4;
+        assert_eq!(whole.file.len(), 28 + comment + 40 + 2 * (32 + 40));
     }
 }
